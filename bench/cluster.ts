@@ -1,6 +1,6 @@
 /**
- * What does a call cost that crosses from one Server to another over Redis, compared with one that stays at a Server?
- * CPU time of both Servers and of Redis together. Needs redis-server, or its path in REDIS_SERVER; Linux only.
+ * Measures the CPU time of a call between two Servers over Redis, compared with a call at one Server: both Servers and
+ * Redis together. Needs redis-server, or its path in REDIS_SERVER; Linux only.
  * Usage: node bench/cluster.ts [ROUNDS]
  */
 import { Effect, Exit, Scope } from "effect"
@@ -12,11 +12,11 @@ import { type Child, startChild } from "./relay/Child.ts"
 import { a2c, type ServerKind } from "./relay/kinds.ts"
 import { text } from "./relay/payloads.ts"
 import { pin, processors } from "./relay/pinning.ts"
-import { spellTable } from "./relay/table.ts"
+import { formatTable } from "./relay/table.ts"
 
 const rounds = Number(process.argv[2] ?? 12)
 
-/** A Redis of our own, whose CPU time is read from the system: it has one thread that matters. */
+/** A private Redis. Its first thread does nearly all work, so its CPU time counts. */
 const redisChild = async (): Promise<Child & { readonly url: string }> => {
   const scope = Scope.makeUnsafe()
   const { pid, port, url } = await Effect.runPromise(Scope.provide(startRedis(), scope))
@@ -87,6 +87,6 @@ const setting = {
 pin(process.pid, processors.load)
 for (const { run } of cases) {
   const rows = await run({ ...setting, note: () => undefined })
-  process.stdout.write(spellTable(rows, { reference: "a2c", subject: "two nodes", others: [] }))
+  process.stdout.write(formatTable(rows, { reference: "a2c", subject: "two nodes", others: [] }))
 }
 process.exit(0)

@@ -1,6 +1,6 @@
 /**
- * The measured end of bench/devices.ts, in a process of its own: a gateway, or a bare TCP server as the baseline. Its
- * parent plays the devices, and asks over the channel of processes for calls and for memory.
+ * The measured end of bench/devices.ts in a separate process: a gateway, or a bare TCP server as the baseline. The parent
+ * simulates the devices, and requests calls and memory values over IPC.
  */
 import { createServer, type Socket } from "node:net"
 import { setFlagsFromString } from "node:v8"
@@ -12,14 +12,14 @@ import { gatewayLayer } from "../src/main/layers/gatewayLayer.ts"
 setFlagsFromString("--expose-gc")
 const collect: () => void = runInNewContext("gc")
 
-/** What the parent asks for. */
+/** A request of the parent. */
 export type Order =
   | { readonly _tag: "Memory" }
-  /** Calls all devices in turn, so many times each, so many at once. */
+  /** Calls all devices in turn, with this concurrency. */
   | { readonly _tag: "Call"; readonly devices: number; readonly times: number; readonly atOnce: number }
   | { readonly _tag: "Stop" }
 
-/** What it is told. Memory is in bytes, times are in milliseconds. */
+/** A reply to the parent. Memory in bytes, times in milliseconds. */
 export type Report =
   | { readonly _tag: "Listening"; readonly port: number }
   | { readonly _tag: "Memory"; readonly rss: number; readonly heap: number }
@@ -30,7 +30,7 @@ export type Report =
       readonly failures: ReadonlyArray<string>
     }
 
-/** Calls the device of this number, the first being 1, and fails with the reason when it does not answer. */
+/** Calls the device of this number, counted from 1; fails with the reason when it does not reply. */
 type Call = (device: number) => Effect.Effect<void, string>
 
 interface Host {
@@ -40,7 +40,9 @@ interface Host {
 
 const gateway = Effect.gen(function* () {
   const limits = { maxDevices: 65_535 }
-  const context = yield* Layer.build(gatewayLayer({ port: 0, acknowledgeRegistration: true, limits }))
+  const context = yield* Layer.build(
+    gatewayLayer({ port: 0, authenticate: "allowAll", acknowledgeRegistration: true, limits })
+  )
   const { address, session } = Context.get(context, DeviceGateway)
   const call: Call = Effect.fnUntraced(function* (device) {
     const { content, isError } = yield* Effect.mapError(
@@ -52,12 +54,12 @@ const gateway = Effect.gen(function* () {
   return { port: address.port, call }
 })
 
-/** What every frame ends with. */
+/** The end of every frame. */
 const end = "##END"
 
 /**
- * Whoever sends a frame is told that it has come; after that it sends what it is asked, in order, since one device may
- * be asked again before it has answered.
+ * Acknowledges the first frame of a device. Later frames are replies, matched in order: a device may receive a call
+ * before its last reply.
  */
 const bare = Effect.callback<Host>((resume) => {
   const sockets: Array<{ readonly socket: Socket; readonly waiting: Array<() => void> }> = []

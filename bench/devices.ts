@@ -1,6 +1,6 @@
 /**
- * What does a gateway of many devices cost? So many devices connect at once, register a service each, and are called;
- * the gateway runs in a process of its own, whose memory is measured. The same is done with bare TCP for comparison.
+ * Measures the cost of a gateway for many devices. All devices connect at once, register one service each, and receive
+ * calls. The gateway runs in a separate process, whose memory is measured. A bare TCP server is the baseline.
  * Usage: node bench/devices.ts [DEVICES]
  */
 import { execFileSync, fork } from "node:child_process"
@@ -11,13 +11,13 @@ import type { Order, Report } from "./deviceHost.ts"
 
 const devices = Number(process.argv[2] ?? 1000)
 
-/** How often each device is called, and how many calls run at once while calls per second are counted: one of each. */
+/** Calls per device, and concurrent calls, of each measurement. */
 const load = { times: 10, atOnce: Math.min(64, devices) }
 
-/** How long all of it may take, in milliseconds: whatever hangs is a failure. */
+/** Timeout of the benchmark in milliseconds. */
 const timeout = 120_000
 
-/** Files that a process has open beside its sockets. */
+/** Open files of a process beside its sockets. */
 const otherFiles = 64
 
 const openFiles = execFileSync("sh", ["-c", "ulimit -n"], { encoding: "utf8" }).trim()
@@ -26,7 +26,7 @@ if (openFiles !== "unlimited" && Number(openFiles) < devices + otherFiles) {
   process.exit(1)
 }
 setTimeout(() => {
-  process.stdout.write("it took too long\n")
+  process.stdout.write("benchmark timed out\n")
   process.exit(1)
 }, timeout).unref()
 
@@ -44,14 +44,14 @@ const registration = frame({
 })
 const callId = /"call_id":"([^"]+)"/
 
-/** A frame of its own for each call: none of them is larger than what a socket reads at once. */
+/** One frame per call, smaller than one read of a socket. */
 const answerTo = (call: string) =>
   frame({
     type: "result",
     data: { call_id: callId.exec(call)?.[1], result: { success: true, data: "pong" } }
   })
 
-/** Connects a device and waits until it is registered; what comes after that are calls. */
+/** Connects a device and waits until it is registered. Later frames are calls. */
 const connectDevice = (port: number): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const socket = connect({ host: "127.0.0.1", port, noDelay: true })
@@ -100,7 +100,7 @@ const host = async (kind: "gateway" | "bare") => {
 const percentile = (latencies: ReadonlyArray<number>, share: number): number =>
   latencies.toSorted((one, other) => one - other)[Math.floor(share * (latencies.length - 1))] ?? 0
 
-/** Everything that is measured, in the units in which it is shown. */
+/** The results, in the units of the table. */
 const measure = async (kind: "gateway" | "bare") => {
   const { call, memory, port, stop } = await host(kind)
   const before = await memory()
@@ -108,7 +108,7 @@ const measure = async (kind: "gateway" | "bare") => {
   const sockets = await Promise.all(Array.from({ length: devices }, () => connectDevice(port)))
   const connected = performance.now() - begun
   const idle = await memory()
-  // What comes first is slow for reasons of its own: schemas and programs are compiled.
+  // The first run is slow: schemas and code are compiled.
   await call(1, 1)
   const alone = await call(1, 1)
   const busy = await call(load.times, load.atOnce)
@@ -120,11 +120,11 @@ const measure = async (kind: "gateway" | "bare") => {
     "connect and register all, ms": connected,
     "heap per idle device, KiB": perDevice(idle.heap - before.heap),
     "RSS per idle device, KiB": perDevice(idle.rss - before.rss),
-    "one call after the other, p50 ms": percentile(alone.latencies, 0.5),
-    "one call after the other, p99 ms": percentile(alone.latencies, 0.99),
-    [`${load.atOnce} calls at once, calls per second`]: (devices * load.times * 1000) / busy.took,
-    [`${load.atOnce} calls at once, p50 ms`]: percentile(busy.latencies, 0.5),
-    [`${load.atOnce} calls at once, p99 ms`]: percentile(busy.latencies, 0.99),
+    "sequential calls, p50 ms": percentile(alone.latencies, 0.5),
+    "sequential calls, p99 ms": percentile(alone.latencies, 0.99),
+    [`${load.atOnce} concurrent calls, calls per second`]: (devices * load.times * 1000) / busy.took,
+    [`${load.atOnce} concurrent calls, p50 ms`]: percentile(busy.latencies, 0.5),
+    [`${load.atOnce} concurrent calls, p99 ms`]: percentile(busy.latencies, 0.99),
     "heap per device after all calls, KiB": perDevice(after.heap - before.heap),
     "RSS per device after all calls, KiB": perDevice(after.rss - before.rss)
   }

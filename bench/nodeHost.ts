@@ -1,18 +1,18 @@
-/** One of the nodes of bench/nodes.ts: answers with what it was asked, and asks as it is ordered. */
+/** A node of bench/nodes.ts: it echoes requests, and sends requests on order. */
 import { Duration, Effect, Exit, Layer, Redacted } from "effect"
 import * as MemoryNodeLink from "../src/adapters/memory/MemoryNodeLink.ts"
 import * as RedisNodeLink from "../src/adapters/redis/nodelink/RedisNodeLink.ts"
 import { type Body, jsonBody } from "../src/application/ports/Body.ts"
 import { NodeLink } from "../src/application/ports/NodeLink.ts"
 
-/** So many requests with such bodies at once, for so long. */
+/** An order to send requests: body size, pending requests, and duration. */
 export interface Order {
   readonly bytes: number
   readonly atOnce: number
   readonly seconds: number
 }
 
-/** How many were answered, and the median of their times in milliseconds. */
+/** The number of replies, and the median latency in milliseconds. */
 export interface Report {
   readonly calls: number
   readonly latency: number
@@ -22,7 +22,7 @@ const [, , kind = "redis", url = "", node = "node"] = process.argv
 const tell = (report: Report) => void process.send?.(report)
 
 const bodies = new Map<number, Body>()
-/** A body of this size, the same each time: making one is not what is measured. */
+/** A body of this size, made once: its creation is not measured. */
 const bodyOf = (bytes: number): Body => {
   const known = bodies.get(bytes)
   if (known !== undefined) return known
@@ -33,7 +33,7 @@ const bodyOf = (bytes: number): Body => {
 
 const layer =
   kind === "redis"
-    ? RedisNodeLink.layer({ url: Redacted.make(url), node })
+    ? RedisNodeLink.layer({ url: Redacted.make(url), prefix: "{a2c}", node })
     : MemoryNodeLink.layer(MemoryNodeLink.makeNetwork(), node)
 
 const host = Effect.gen(function* () {

@@ -1,6 +1,6 @@
 /**
- * What does a call over two nodes cost beside one within a node? Two processes and a redis-server; CPU time of all
- * three for one request and its answer of the same size, without the members' own connections.
+ * Measures the CPU time of a call between two nodes, compared with a call in one node. Counts two processes and a
+ * redis-server, for one request and a reply of the same size, without the connections of members.
  * Usage: node bench/nodes.ts [SECONDS per row]
  */
 import { fork, type ChildProcess } from "node:child_process"
@@ -13,7 +13,7 @@ import type { Order, Report } from "./nodeHost.ts"
 
 const seconds = Number(process.argv[2] ?? 3)
 
-/** Sizes of bodies in bytes, and how many requests wait for their answer at once. */
+/** Sizes of bodies in bytes, and pending requests. */
 const rows = [
   { bytes: 1024, atOnce: 1 },
   { bytes: 1024, atOnce: 64 },
@@ -21,14 +21,14 @@ const rows = [
   { bytes: 1024 * 1024, atOnce: 4 }
 ]
 
-/** How long all of it may take, in milliseconds: whatever hangs is a failure. */
+/** Timeout of the benchmark in milliseconds. */
 const timeout = 60_000 + rows.length * 4000 * seconds
 setTimeout(() => {
-  process.stdout.write("it took too long\n")
+  process.stdout.write("benchmark timed out\n")
   process.exit(1)
 }, timeout).unref()
 
-// All of it ends with this process.
+// Children end with this process.
 const redis = await Effect.runPromise(Scope.provide(startRedis(), Scope.makeUnsafe()))
 
 const heard = (child: ChildProcess): Promise<Report> =>
@@ -41,15 +41,15 @@ const start = async (node: string, kind: "redis" | "local") => {
   await heard(child)
   return child
 }
-const answerer = await start("answerer", "redis")
-const asker = await start("asker", "redis")
+const callee = await start("answerer", "redis")
+const caller = await start("asker", "redis")
 const local = await start("answerer", "local")
 
 const measure = async (child: ChildProcess, others: ReadonlyArray<number>, order: Order) => {
   const pids = [child.pid ?? 0, ...others]
   child.send(order satisfies Order)
   const { calls: warm } = await heard(child)
-  if (warm === 0) throw new Error("nothing was answered")
+  if (warm === 0) throw new Error("no replies")
   const before = pids.map(cpuTimeOf)
   child.send(order satisfies Order)
   const { calls, latency } = await heard(child)
@@ -60,13 +60,13 @@ const measure = async (child: ChildProcess, others: ReadonlyArray<number>, order
 const row = (what: string, ...cells: ReadonlyArray<string>) =>
   process.stdout.write(`${what.padEnd(22)}${cells.map((cell) => cell.padStart(10)).join("")}\n`)
 const number = (value: number) => value.toFixed(value < 100 ? 1 : 0)
-row("CPU µs per call", "loopback", "two nodes", "asker", "answerer", "redis", "calls/s", "p50 ms")
+row("CPU µs per call", "loopback", "two nodes", "caller", "callee", "redis", "calls/s", "p50 ms")
 for (const { atOnce, bytes } of rows) {
   const order: Order = { bytes, atOnce, seconds }
   const near = await measure(local, [], order)
-  const far = await measure(asker, [answerer.pid ?? 0, redis.pid()], order)
+  const far = await measure(caller, [callee.pid ?? 0, redis.pid()], order)
   row(
-    `${bytes / 1024} KiB, ${atOnce} at once`,
+    `${bytes / 1024} KiB, ${atOnce} in flight`,
     ...[near.all, far.all, ...far.each, far.calls / seconds].map(number),
     far.latency.toFixed(2)
   )

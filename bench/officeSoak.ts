@@ -1,6 +1,6 @@
 /**
- * Does the memory of a published office stay flat? 10 000 Computers join, offer a tool each, and leave again, one after
- * the other; a client of the published office lists its tools every time.
+ * Measures whether the memory of a published office stays flat. 10 000 Computers join, offer one tool, and leave, one
+ * after the other. A client of the published office lists its tools every time.
  * Usage: node bench/officeSoak.ts [ROUNDS]
  */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
@@ -17,6 +17,8 @@ import { Inputs } from "../src/application/computer/inputs/Inputs.ts"
 import { Server } from "../src/application/server/lifecycle/Server.ts"
 import { parseComputerConfig } from "../src/domain/config/parseConfig.ts"
 import { soak } from "./soak.ts"
+import { Authenticator } from "../src/application/ports/Authenticator.ts"
+import { Observability } from "../src/application/server/observability/Observability.ts"
 
 const rounds = Number(process.argv[2] ?? 10_000)
 const office = "soak"
@@ -27,7 +29,10 @@ const config = Result.getOrThrow(
 
 const program = Effect.gen(function* () {
   const place = yield* Layer.build(
-    Server.layer.pipe(Layer.provide(MemoryCluster.layer), Layer.provideMerge(MemoryTransport.layer()))
+    Server.layer.pipe(
+      Layer.provide([MemoryCluster.layer, Authenticator.layerAllowAll, Observability.layerNone]),
+      Layer.provideMerge(MemoryTransport.layer())
+    )
   )
   const memory = yield* MemoryMcp.makeMemoryMcpServer({
     tools: [

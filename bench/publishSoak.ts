@@ -1,6 +1,6 @@
 /**
- * Does the memory of a published session stay flat? 10 000 changes of its tools, each listed by a client of revision
- * 2026-07-28 and told to clients of both eras over stdio and HTTP; and 10 000 clients that join and leave.
+ * Measures whether the memory of a published session stays flat: 10 000 changes of its tools, and 10 000 short clients.
+ * A client of revision 2026-07-28 lists the tools after each change; older clients get notifications over stdio and HTTP.
  * Usage: node bench/publishSoak.ts [ROUNDS]
  */
 import { PassThrough } from "node:stream"
@@ -34,7 +34,7 @@ const initialize = JSON.stringify({
   params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "soak", version: "0" } }
 })
 
-/** Begins a session and ends it. */
+/** Opens and closes a session. */
 const joinAndLeave = async (url: string) => {
   const begun = await fetch(url, { method: "POST", headers: usual, body: initialize })
   await begun.text()

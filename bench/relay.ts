@@ -1,6 +1,6 @@
 /**
- * What does a tool call through our Server cost, compared with plain Socket.IO and with a bare relay? Method, cases and
- * how to read the results: bench/README.md.
+ * Measures the cost of a tool call through the Server, compared with plain Socket.IO and a bare relay. bench/README.md
+ * explains method, cases and results.
  * Usage: node bench/relay.ts [--help]
  */
 import { cpus } from "node:os"
@@ -11,10 +11,10 @@ import { cases } from "./relay/cases/all.ts"
 import * as kinds from "./relay/kinds.ts"
 import { helpText, type Options, readOptions } from "./relay/options.ts"
 import { pin, processors } from "./relay/pinning.ts"
-import { spellJson, spellTable } from "./relay/table.ts"
+import { spellJson, formatTable } from "./relay/table.ts"
 
-/** Ends everything: whatever child still runs goes with us. */
-const give = (reason: string, code: number): never => {
+/** Exits; all children end with this process. */
+const exitWith = (reason: string, code: number): never => {
   process.stderr.write(`${reason}\n`)
   process.exit(code)
 }
@@ -25,7 +25,7 @@ const optionsOf = (args: ReadonlyArray<string>): Options => {
   try {
     return readOptions(args, cases)
   } catch (error) {
-    return give(`${reasonOf(error)}\nSee --help.`, 2)
+    return exitWith(`${reasonOf(error)}\nSee --help.`, 2)
   }
 }
 
@@ -38,12 +38,12 @@ const settingOf = ({ client, quick, rounds, self }: Options): Omit<Setting, "not
   quick
 })
 
-/** Progress is for people who watch: rounds are shown on terminals only. */
+/** Shows the progress of rounds on terminals. */
 const noteFor = (name: string) => (progress: string) => {
   if (process.stderr.isTTY) process.stderr.write(`\r\u001B[K${name}: ${progress}`)
 }
 
-/** Targets are those of our Server: the reference has none to reach. */
+/** Targets apply to the Server, not to the reference. */
 const judged = ({ target, ...row }: Row, { self }: Options): Row => ({
   ...row,
   ...(target !== undefined && !self && { target })
@@ -73,17 +73,17 @@ const measure = async (options: Options, notPinned: string | undefined) => {
     quick,
     rounds
   }
-  process.stdout.write(options.json ? spellJson(rows, columns, about) : spellTable(rows, columns))
+  process.stdout.write(options.json ? spellJson(rows, columns, about) : formatTable(rows, columns))
   if (rows.some(({ summary: { counted, rounds: all } }) => counted * 2 < all)) {
     process.stderr.write(
-      "More than half of the rounds of a case were disturbed: run it again when it is quiet.\n"
+      "More than half of the rounds of a case were disturbed: repeat the run on a quiet machine.\n"
     )
   }
 }
 
 const takeProfile = async (options: Options, name: string) => {
   const profile = cases.find((one) => one.name === name)?.profile
-  if (profile === undefined) return give(`Case "${name}" cannot be profiled: its load is not closed.`, 2)
+  if (profile === undefined) return exitWith(`Case "${name}" cannot be profiled: it is not a closed loop.`, 2)
   const file = join(options.profileDir, `a2c-${name}`)
   await profile({ ...settingOf(options), note: noteFor(name) }, file)
   process.stdout.write(`${file}.cpuprofile\n`)
@@ -92,10 +92,11 @@ const takeProfile = async (options: Options, name: string) => {
 const main = async () => {
   const options = optionsOf(process.argv.slice(2))
   if (options.help) return void process.stdout.write(helpText(cases))
-  // The load passes bodies on, too, and is not what is measured.
+  // The load generator forwards bodies, too, and is not measured.
   tuneGcForRelay()
   const notPinned = pin(process.pid, processors.load)
-  if (notPinned !== undefined) process.stderr.write(`Servers and load share processors: ${notPinned}.\n`)
+  if (notPinned !== undefined)
+    process.stderr.write(`Servers and load generator share processors: ${notPinned}.\n`)
   if (options.profile === undefined) await measure(options, notPinned)
   else await takeProfile(options, options.profile)
 }
@@ -104,5 +105,5 @@ try {
   await main()
   process.exit(0)
 } catch (error) {
-  give(reasonOf(error), 1)
+  exitWith(reasonOf(error), 1)
 }

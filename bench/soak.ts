@@ -5,7 +5,7 @@ import { Effect } from "effect"
 setFlagsFromString("--expose-gc")
 const collect: () => void = runInNewContext("gc")
 
-/** Prints what is held after everything that can be collected has been. */
+/** Prints the memory after garbage collection. */
 const report = (what: string, round: number) =>
   Effect.sync(() => {
     collect()
@@ -16,7 +16,7 @@ const report = (what: string, round: number) =>
     )
   })
 
-/** Runs something again and again, and reports ten times. */
+/** Repeats an effect and reports ten times. */
 export const soak = Effect.fnUntraced(function* <E, R>(
   what: string,
   rounds: number,

@@ -1,4 +1,4 @@
-/** The AI SDK works with the tools of an office; its mock speaks in place of the model. */
+/** Uses the tools of an office in the AI SDK; its mock model replaces a real one. */
 import { createMCPClient } from "@ai-sdk/mcp"
 import { generateText, isStepCount } from "ai"
 import { MockLanguageModelV4 } from "ai/test"

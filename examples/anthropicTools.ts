@@ -1,4 +1,4 @@
-/** The tool runner of the Anthropic SDK works with the tools of an office; a script speaks in place of the model. */
+/** Uses the tools of an office in the tool runner of the Anthropic SDK; a script replaces the model. */
 import Anthropic from "@anthropic-ai/sdk"
 import { mcpTools } from "@anthropic-ai/sdk/helpers/beta/mcp"
 import { Effect } from "effect"
@@ -21,7 +21,7 @@ const anthropic = new Anthropic({
 const program = Effect.gen(function* () {
   const client = yield* makeMcpClient(yield* makeOfficeMcpSession({ office: "team" }))
   yield* Effect.promise(async (signal) => {
-    // The helper passes no signal on to a tool; bound to the runner's own, calls end with it all the same.
+    // The helper passes no signal to tools, so this binds them to the signal of the runner.
     const tools = mcpTools(await client.allTools(), withSignal(client, signal))
     const runner = anthropic.beta.messages.toolRunner(
       {

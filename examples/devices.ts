@@ -1,4 +1,4 @@
-/** A gateway that takes devices in over TCP, and a device that offers it the tools of an MCP server. */
+/** A gateway that accepts devices over TCP, and a device that offers the tools of an MCP server. */
 import { Console, Effect, Layer, Redacted, Stream } from "effect"
 import { authenticateByToken, connectDevice, DeviceGateway, gatewayLayer, TcpConnector } from "a2c-smcp"
 import { weather } from "./shared/office.ts"
@@ -7,7 +7,7 @@ const token = Redacted.make("a long random text")
 
 const program = Effect.gen(function* () {
   const { address, changes, session } = yield* DeviceGateway
-  // The device would be another program. It offers whatever session it has, and comes back when it was lost.
+  // A device is usually another program. It offers the tools of any session, and reconnects.
   const server = yield* weather
   const status = yield* connectDevice(yield* server.connect, { ...address, name: "balcony", token })
   yield* Effect.forkScoped(Stream.runForEach(status, ({ _tag }) => Console.log(`the device: ${_tag}`)))
@@ -16,7 +16,7 @@ const program = Effect.gen(function* () {
     Stream.runDrain
   )
 
-  // All devices are one MCP peer: publish it, or call their tools right here.
+  // All devices are one MCP peer: publish it, or call its tools here.
   const { items } = yield* session.listTools()
   yield* Console.log(...items.map(({ name }) => name))
   const { content } = yield* session.callTool("balcony__temperature", { city: "Vienna" })

@@ -1,4 +1,4 @@
-/** The pure part alone in a worker, bundled as for a browser: the bundle would fail if anything of Node were in it. */
+/** Runs the domain in a worker, bundled for a browser: a dependency on Node would break the bundle. */
 import { once } from "node:events"
 import { Worker } from "node:worker_threads"
 import { build } from "esbuild"

@@ -1,4 +1,4 @@
-/** The pure part alone: it runs in any JavaScript runtime. */
+/** Uses the domain alone; it runs in any JavaScript runtime. */
 import { Result } from "effect"
 import { isCompatible, organizeDesktop, parseVersion, parseWindowUri } from "a2c-smcp/domain"
 

@@ -1,4 +1,4 @@
-/** A host program that keeps a Server, a Computer and an Agent in one process. */
+/** Runs a Server, a Computer and an Agent in one process. */
 import { Console, Effect, Layer, Result } from "effect"
 import { Agent, agentLayer, computerLayer, parseComputerConfig, Server, serverLayer } from "a2c-smcp"
 
@@ -16,13 +16,13 @@ const config = Result.getOrThrow(
 
 const program = Effect.gen(function* () {
   const agent = yield* Agent
-  yield* agent.settled // everything about the Computers that are here has been fetched
-  const { computers } = yield* agent.view // kept fresh by notifications
+  yield* agent.settled // waits until the tools of all Computers are fetched
+  const { computers } = yield* agent.view // notifications keep it up to date
   const { content } = yield* agent.callTool({ computer: "desk", tool: "read_graph" })
   yield* Console.log([...computers.keys()], content)
 })
 
-// The members need to know where the Server listens, so their layers are made once it does.
+// The layers of members need the URL of the Server, which is known once it listens.
 const Members = Layer.unwrap(
   Effect.map(Server, ({ url }) =>
     agentLayer({ url, office: "team", name: "thinker" }).pipe(

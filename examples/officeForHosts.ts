@@ -1,11 +1,11 @@
-/** An office as an MCP server over HTTP, as `a2c agent mcp --http` publishes one, and a host that uses it. */
+/** Publishes an office as an MCP server over HTTP, as `a2c agent mcp --http` does, and connects a host. */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { Effect } from "effect"
 import { makeOfficeMcpSession, publishHttp } from "a2c-smcp"
 import { Office } from "./shared/office.ts"
 
-/** Any MCP host would do; it knows the URL and nothing else. */
+/** Any MCP host works; it needs only the URL. */
 const visit = async (url: string) => {
   const host = new Client({ name: "host", version: "1.0.0" })
   await host.connect(new StreamableHTTPClientTransport(new URL(url)))
@@ -17,7 +17,7 @@ const visit = async (url: string) => {
 }
 
 const program = Effect.gen(function* () {
-  // Of a big office, hosts see tools to find and call the others, and what is pinned.
+  // A host of a large office lists tools to find and call the others, and the pinned tools.
   const session = yield* makeOfficeMcpSession({ office: "team", tools: "search", pinned: ["desk/temp*"] })
   const { url } = yield* publishHttp(session, { port: 0 })
   yield* Effect.promise(() => visit(url))

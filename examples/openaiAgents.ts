@@ -1,4 +1,4 @@
-/** An agent of the OpenAI Agents SDK works with the tools of an office; a script speaks in place of the model. */
+/** Uses the tools of an office in the OpenAI Agents SDK; a script replaces the model. */
 import { Agent, Runner } from "@openai/agents"
 import { assistantMessage, functionCall, ScriptedModel } from "@openai/agents/testing"
 import { Effect } from "effect"

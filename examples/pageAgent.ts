@@ -1,4 +1,4 @@
-/** The Agent that a web page can be: what stands below the Server and the Computer runs in a browser as it is. */
+/** Makes an Agent for a web page: the Agent runs in a browser without changes. */
 import { connectAgent } from "a2c-smcp/agent"
 import { runComputer, runServer } from "a2c-smcp/promise"
 

@@ -1,4 +1,4 @@
-/** Without Effect: a Server, a Computer and an Agent with promises, async iterables and plain errors. */
+/** Uses the API without Effect: promises, async iterables and plain errors. */
 import { A2cError, connectAgent, runComputer, runServer } from "a2c-smcp/promise"
 
 const config = {
@@ -15,7 +15,7 @@ await using _desk = await runComputer({
 })
 await using agent = await connectAgent({ ...place, name: "thinker" })
 
-// One Computer has the tool, so it need not be named. The signal cancels the call where it runs.
+// Only one Computer has the tool, so the call names none. The signal cancels the call on the Computer.
 const { content } = await agent.callTool({ tool: "read_graph" }, { signal: AbortSignal.timeout(10_000) })
 console.log(content)
 

@@ -1,7 +1,7 @@
-/** A whole office on virtual time: a call that takes half an hour is over at once, and every run is the same. */
+/** Runs an office on virtual time: a call of half an hour ends at once, and every run is equal. */
 import { Console, Deferred, Effect, Fiber, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Computer, Inputs, parseComputerConfig, Server } from "a2c-smcp"
+import { Agent, Authenticator, Computer, Inputs, Observability, parseComputerConfig, Server } from "a2c-smcp"
 import { MemoryMcp, MemoryCluster, MemoryTransport } from "a2c-smcp/testing"
 
 const office = "team"
@@ -34,6 +34,7 @@ const program = Effect.gen(function* () {
   const Office = Agent.layer({ office, name: "thinker" }).pipe(
     Layer.provideMerge(Computer.layer({ office, name: "desk", config })),
     Layer.provideMerge(Server.layer),
+    Layer.provide([Authenticator.layerAllowAll, Observability.layer]),
     Layer.provide(MemoryTransport.layer()),
     Layer.provide(MemoryCluster.layer),
     Layer.provide(MemoryMcp.layer(new Map([["clock", clock]]))),

@@ -1,91 +1,172 @@
 import { readdirSync, readFileSync } from "node:fs"
-import { join } from "node:path"
+import { join, posix } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { build } from "esbuild"
 import { packageVersion } from "../src/domain/packageVersion.ts"
 
-const filesIn = (folder: string): ReadonlyArray<string> =>
-  readdirSync(folder, { recursive: true, encoding: "utf8" })
+const layers = ["adapters", "application", "domain", "main"]
+
+/** The largest number of files in a folder, beside its subfolders. */
+const maxFilesPerFolder = 12
+
+/** Folders above {@link maxFilesPerFolder}, with the reason. */
+const largeFolders: { readonly [folder: string]: string } = {
+  "main/cli": "flags, settings and output that all commands share, beside a folder per command"
+}
+
+interface Import {
+  readonly file: string
+  /** A path below `src` for a file of the project, else the name of a package. */
+  readonly target: string
+}
+
+const sources: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
+  readdirSync("src", { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))
-    .map((name) => join(folder, name))
-
-/** What the files of a layer import. */
-const importsOf = (layer: string): ReadonlyArray<string> =>
-  filesIn(join("src", layer)).flatMap((file) =>
-    [...readFileSync(file, "utf8").matchAll(/(?:from|import\()\s*"([^"]+)"/g)].map(([, name = ""]) => name)
-  )
-
-describe("layers", () => {
-  it("the domain imports effect and itself", () => {
-    for (const name of importsOf("domain")) assert.match(name, /^(effect$|\.)/)
-    for (const name of importsOf("domain")) assert.notMatch(name, /(^|\/)(application|adapters|main)\//)
-  })
-
-  it("the application imports effect, the domain and itself", () => {
-    for (const name of importsOf("application")) {
-      assert.match(name, /^(effect(\/encoding)?$|\.)/)
-      assert.notMatch(name, /(^|\/)(adapters|main)\//)
-    }
-  })
-
-  it("adapters know nothing of main", () => {
-    for (const name of importsOf("adapters")) assert.notMatch(name, /(^|\/)main\//)
-  })
-
-  it("the domain bundles for a browser, without anything of Node", async () => {
-    const { metafile, outputFiles } = await build({
-      entryPoints: ["src/main/entrypoints/domain.ts"],
-      bundle: true,
-      platform: "browser",
-      format: "esm",
-      write: false,
-      metafile: true
-    })
-    const inputs = Object.keys(metafile.inputs)
-    assert.isTrue(
-      inputs.every((path) =>
-        /^(src\/domain\/|src\/main\/entrypoints\/domain\.ts$|node_modules\/effect\/)/.test(path)
+    .map((name) => {
+      const file = name.replaceAll("\\", "/")
+      const text = readFileSync(join("src", name), "utf8")
+      const names = [...text.matchAll(/(?:\bfrom|\bimport\(|\bimport)\s*"([^"]+)"/g)].map(
+        ([, target = ""]) => target
       )
-    )
-    assert.notMatch(outputFiles[0]?.text ?? "", /require\(|from "node:/)
+      return [
+        file,
+        names.map((target) => (target.startsWith(".") ? posix.join(posix.dirname(file), target) : target))
+      ]
+    })
+)
+
+const imports: ReadonlyArray<Import> = [...sources].flatMap(([file, targets]) =>
+  targets.map((target) => ({ file, target }))
+)
+
+const importsOf = (files: RegExp): ReadonlyArray<Import> => imports.filter(({ file }) => files.test(file))
+
+const formatImport = ({ file, target }: Import): string => `${file} imports ${target}`
+
+/** Asserts that no file of `files` imports `forbidden`. */
+const assertNoImport = (files: RegExp, forbidden: RegExp): void => {
+  const found = importsOf(files).filter(({ target }) => forbidden.test(target))
+  assert.deepStrictEqual(found.map(formatImport), [])
+}
+
+/** Asserts that files of `files` import only `allowed` packages, beside files of `src`. */
+const assertPackages = (files: RegExp, allowed: RegExp): void => {
+  const found = importsOf(files).filter(
+    ({ target }) => !/^\w+\/.*\.ts$/.test(target) && !allowed.test(target)
+  )
+  assert.deepStrictEqual(found.map(formatImport), [])
+}
+
+/** Finds a cycle of imports through each file that is in one: depth-first, each file once. */
+const importCycles = (): ReadonlyArray<string> => {
+  const finished = new Set<string>()
+  const cycles: Array<string> = []
+  const visit = (file: string, path: ReadonlyArray<string>): void => {
+    const start = path.indexOf(file)
+    if (start >= 0) cycles.push([...path.slice(start), file].join(" → "))
+    if (start >= 0 || finished.has(file)) return
+    for (const target of sources.get(file) ?? []) visit(target, [...path, file])
+    finished.add(file)
+  }
+  for (const file of sources.keys()) visit(file, [])
+  return cycles
+}
+
+const bundle = async (
+  entry: { readonly entryPoints: [string] } | { readonly stdin: { contents: string } }
+) => {
+  const options = { bundle: true, platform: "browser", write: false, metafile: true } as const
+  const { metafile, outputFiles } =
+    "stdin" in entry
+      ? await build({ ...options, stdin: { ...entry.stdin, resolveDir: process.cwd() }, format: "iife" })
+      : await build({ ...options, ...entry, format: "esm" })
+  return { inputs: Object.keys(metafile.inputs), text: outputFiles[0]?.text ?? "" }
+}
+
+describe("source tree", () => {
+  it("has one folder per layer and no other entries", () => {
+    assert.deepStrictEqual(readdirSync("src").sort(), layers)
   })
 
-  it("the Agent bundles for a browser, without anything of Node", async () => {
-    const { metafile, outputFiles } = await build({
-      entryPoints: ["src/main/entrypoints/agent.ts"],
-      bundle: true,
-      platform: "browser",
-      format: "esm",
-      write: false,
-      metafile: true
-    })
-    const inputs = Object.keys(metafile.inputs).join("\n")
+  it("has small folders", () => {
+    const folders = Map.groupBy(sources.keys(), (file) => posix.dirname(file))
+    const large = [...folders].filter(([, files]) => files.length > maxFilesPerFolder).map(([name]) => name)
+    assert.deepStrictEqual(large.sort(), Object.keys(largeFolders).sort())
+  })
+
+  it("has no import cycles, type-only imports included", () => {
+    assert.deepStrictEqual(importCycles(), [])
+  })
+})
+
+describe("import", () => {
+  it("names effect or the domain from the domain", () => {
+    assertPackages(/^domain\//, /^effect$/)
+    assertNoImport(/^domain\//, /^(application|adapters|main)\//)
+  })
+
+  it("names effect, the domain or the application from the application", () => {
+    assertPackages(/^application\//, /^effect(\/encoding)?$/)
+    assertNoImport(/^application\//, /^(adapters|main)\//)
+  })
+
+  it("never names main from adapters", () => {
+    assertNoImport(/^adapters\//, /^main\//)
+  })
+
+  it("names a protocol line only from domain/wire", () => {
+    assertNoImport(/^(?!domain\/wire\/)/, /^domain\/wire\/v\d+_\d+\//)
+  })
+
+  it("never names the wire or a topic from the model", () => {
+    assertNoImport(/^domain\/model\//, /^domain\/(wire|office|config|tools|desktop|documents)\//)
+  })
+
+  it("never names devices or packs from the A2C parts", () => {
+    const a2cParts =
+      /^(domain\/(office|desktop|tools|documents|config|wire|model)|application\/(server|computer|agent|member|bridge)|adapters\/(socketio|redis|mcp|llm))\//
+    assertNoImport(a2cParts, /^\w+\/(devices|packs)\//)
+  })
+})
+
+describe("bundle", () => {
+  it("holds only the domain and effect for the domain, without Node", async () => {
+    const { inputs, text } = await bundle({ entryPoints: ["src/main/entrypoints/domain.ts"] })
+    const allowed =
+      /^(src\/domain\/|src\/main\/entrypoints\/domain\.ts$|(?:\.\.\/)*(?:[\w/]+\/)?node_modules\/effect\/)/
+    assert.deepStrictEqual(
+      inputs.filter((path) => !allowed.test(path)),
+      []
+    )
+    assert.notMatch(text, /require\(|from "node:/)
+  })
+
+  it("holds nothing of Node for the Agent", async () => {
+    const { inputs, text } = await bundle({ entryPoints: ["src/main/entrypoints/agent.ts"] })
     assert.notMatch(
-      inputs,
+      inputs.join("\n"),
       /platform-node|modelcontextprotocol|adapters\/(mcp|terminal|process|packs|tcp|redis)\/|main\/layers\/(?!webAgentLayer)/
     )
-    assert.notMatch(outputFiles[0]?.text ?? "", /require\(|from "node:/)
+    assert.notMatch(text, /require\(|from "node:/)
   })
 
-  it("the domain runs where there is no Node", async () => {
-    const { outputFiles } = await build({
+  it("runs without Node for the domain", async () => {
+    const { text } = await bundle({
       stdin: {
         contents: `import { parseWindowUri } from "./src/main/entrypoints/domain.ts"
-          globalThis.result = parseWindowUri("window://h?priority=7").success.priority`,
-        resolveDir: process.cwd()
-      },
-      bundle: true,
-      platform: "browser",
-      format: "iife",
-      write: false
+          globalThis.result = parseWindowUri("window://h?priority=7").success.priority`
+      }
     })
     const { runInNewContext } = await import("node:vm")
     const world: { result?: number } = {}
-    runInNewContext(outputFiles[0]?.text ?? "", Object.assign(world, { globalThis: world }))
+    runInNewContext(text, Object.assign(world, { globalThis: world }))
     assert.strictEqual(world.result, 7)
   })
+})
 
-  it("the version in the code is the version of the package", () => {
+describe("packageVersion", () => {
+  it("equals the version in package.json", () => {
     const { version: packaged } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string }
     assert.strictEqual(packageVersion, packaged)
   })

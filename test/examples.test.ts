@@ -1,11 +1,36 @@
 import { execFile } from "node:child_process"
 import { readdirSync } from "node:fs"
+import { createRequire } from "node:module"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
+import { runComputer, runServer } from "../src/main/entrypoints/promise.ts"
 
 const run = promisify(execFile)
 
-/** The expected output of every example. An example without an entry fails. */
+const everything = createRequire(import.meta.url).resolve(
+  "@modelcontextprotocol/server-everything/dist/index.js"
+)
+
+/** The office of the README's guide: a Server, and a Computer with the reference MCP server. */
+const runOffice = async () => {
+  const server = await runServer()
+  const desk = await runComputer({
+    url: server.url,
+    office: "team",
+    name: "desk",
+    config: { mcpServers: { everything: { command: process.execPath, args: [everything, "stdio"] } } },
+    settings: { confirm: () => true }
+  })
+  return {
+    url: server.url,
+    [Symbol.asyncDispose]: async () => {
+      await desk.close()
+      await server.close()
+    }
+  }
+}
+
+/** The words that each example prints; an example without an entry fails. */
 const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "aiSdk.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
   "anthropicTools.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
@@ -17,14 +42,18 @@ const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "openaiAgents.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
   "pageAgent.ts": ["desk", "entities"],
   "promiseAgent.ts": ["entities", "ambiguous_tool", "Computers: desk"],
+  "quickStart.ts": ["The sum of 2 and 3 is 5."],
   "virtualTime.ts": ["after 29 minutes: asleep", "after 30 minutes: rested"]
 }
 
-describe("example", () => {
-  // Shared modules of the examples are in a subfolder.
+describe("the example programs", () => {
   for (const example of readdirSync("examples").filter((name) => name.endsWith(".ts"))) {
-    it(`runs ${example}`, { timeout: 60_000 }, async () => {
-      const { stdout } = await run(process.execPath, ["--conditions=a2c-source", `examples/${example}`])
+    it(`prints the expected words from ${example}`, { timeout: 60_000 }, async () => {
+      await using office = example === "quickStart.ts" ? await runOffice() : undefined
+      const env = { ...process.env, ...(office !== undefined && { A2C_SERVER: office.url }) }
+      const { stdout } = await run(process.execPath, ["--conditions=a2c-source", `examples/${example}`], {
+        env
+      })
       const words = expected[example]
       assert.isDefined(words)
       for (const word of words ?? []) assert.include(stdout, word)

@@ -1,12 +1,12 @@
 import { createServer } from "node:net"
 import { Effect } from "effect"
 
-/** Below what systems give away by themselves (from 32768 on Linux), and away from what services usually have. */
+/** Below ephemeral ports (from 32768 on Linux) and above usual ports of services. */
 const range = { from: 20_000, below: 32_000 }
 
 /**
- * A port of this machine that nobody listens on. Unlike one that the system gives, no connection that is opened
- * meanwhile takes it, so that it can be listened on later, and again.
+ * Finds a local port without a listener. No outgoing connection takes it, as with a port from the system, so a test
+ * can listen on it later and repeatedly.
  */
 export const freePort: Effect.Effect<number> = Effect.suspend(() => {
   const port = range.from + Math.floor(Math.random() * (range.below - range.from))

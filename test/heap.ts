@@ -4,9 +4,9 @@ import { runInNewContext } from "node:vm"
 setFlagsFromString("--expose-gc")
 const gc: () => void = runInNewContext("gc")
 
-/** Bytes of objects and buffers that live, after everything that can be collected has been. */
+/** Bytes of live objects and buffers after a full collection. */
 export const liveHeap = (): number => {
-  // What the first collection finalises is only free after the second.
+  // The second collection frees what the first one finalises.
   gc()
   gc()
   const { arrayBuffers, heapUsed } = process.memoryUsage()

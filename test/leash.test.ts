@@ -13,9 +13,9 @@ const start = Effect.fnUntraced(function* (seconds: number) {
   return { parent, pid }
 })
 
-describe("a process on a leash", () => {
+describe("process on a leash", () => {
   for (const signal of ["SIGTERM", "SIGHUP", "SIGKILL"] as const) {
-    it.live(`goes with whoever started it, by ${signal}, though it stands still`, () =>
+    it.live(`ends with its parent on ${signal}, though it is stopped`, () =>
       Effect.scoped(
         Effect.gen(function* () {
           const { parent, pid } = yield* start(600)
@@ -28,7 +28,7 @@ describe("a process on a leash", () => {
     )
   }
 
-  it.live("leaves nothing behind when it ends by itself", () =>
+  it.live("leaves no process behind when it ends itself", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { parent } = yield* start(0)

@@ -1,14 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { Socket } from "node:net"
 
-/** Waits for a line, and kills the process of this number when the pipe ends without one. */
+/** Waits for a line and kills the process with this id when the pipe ends without one. */
 const script = 'read -r released || kill -9 "$0"'
 
 /**
- * Ends a process that we have started as soon as we are gone, however that came: by our own end, by a signal, by
- * `kill -9`. A process that stands still is ended, too. What it has started itself must notice that by itself.
+ * Kills a child process when this process ends, even by `kill -9`, and even when the child is stopped. The child must
+ * detect that for its own children.
  *
- * A shell outside of our terminal's group holds the other end of a pipe, which the system closes with us.
+ * A shell outside the process group of the terminal holds the other end of a pipe, which the system closes with this
+ * process.
  */
 export const leash = <Child extends ChildProcess>(child: Child): Child => {
   const { pid } = child
@@ -17,11 +18,11 @@ export const leash = <Child extends ChildProcess>(child: Child): Child => {
     stdio: ["pipe", "ignore", "ignore"],
     detached: true
   })
-  // Where there is no shell, whoever started the process still ends it in the usual ways.
+  // Without a shell the usual ways to end the child remain.
   shell.on("error", () => undefined)
   shell.stdin.on("error", () => undefined)
   child.once("exit", () => shell.stdin.end("\n"))
-  // Nobody waits for it.
+  // The shell must not keep this process alive.
   shell.unref()
   if (shell.stdin instanceof Socket) shell.stdin.unref()
   return child

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process"
 import { Effect, Schedule } from "effect"
 
-/** The processes below a process. */
+/** The descendants of a process. */
 export const descendants = (root: number): ReadonlyArray<number> => {
   const rows = execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" })
     .trim()
@@ -12,7 +12,7 @@ export const descendants = (root: number): ReadonlyArray<number> => {
   return below(root)
 }
 
-/** Does it run? A zombie has ended; nobody has asked for its status yet. */
+/** True while a process runs. A zombie has ended, but its parent has not read the status. */
 export const alive = (pid: number): boolean => {
   try {
     const state = execFileSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" })
@@ -22,14 +22,14 @@ export const alive = (pid: number): boolean => {
   }
 }
 
-/** Waits until none of these processes lives any more. */
+/** Waits until all these processes have ended. */
 export const gone = (pids: ReadonlyArray<number>): Effect.Effect<void, string> =>
   Effect.retry(
     Effect.suspend(() => (pids.some(alive) ? Effect.fail("still alive") : Effect.void)),
     Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration: "5 seconds" }))
   )
 
-/** Waits until a process has started at least so many others. */
+/** Waits until a process has at least this many descendants. */
 export const familyOf = (pid: number, size: number): Effect.Effect<ReadonlyArray<number>> =>
   Effect.repeat(
     Effect.sync(() => descendants(pid)),

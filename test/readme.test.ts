@@ -1,21 +1,24 @@
 import { execFile } from "node:child_process"
-import { readdirSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 
 const run = promisify(execFile)
-const readme = readFileSync("README.md", "utf8")
+const documents = ["README.md", ...readdirSync("docs").map((name) => join("docs", name))].filter((name) =>
+  name.endsWith(".md")
+)
+const text = documents.map((name) => readFileSync(name, "utf8")).join("\n")
 
-/** The code blocks of a language in the README. */
+/** The code blocks of a language in README and docs. */
 const blocks = (language: string): ReadonlyArray<string> =>
-  [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, "gms"))].map(([, block = ""]) => block)
+  [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, "gms"))].map(([, block = ""]) => block)
 
-/** Removes the indentation, which depends on the position in a program. */
-const unindented = (text: string): string =>
-  `\n${text
+/** Removes indentation, which depends on where a snippet stands in its example. */
+const flat = (code: string): string =>
+  `\n${code
     .trim()
     .split("\n")
     .map((line) => line.trim())
@@ -23,16 +26,16 @@ const unindented = (text: string): string =>
 
 const examples = readdirSync("examples", { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".ts"))
-  .map((name) => unindented(readFileSync(join("examples", name), "utf8")))
+  .map((name) => flat(readFileSync(join("examples", name), "utf8")))
 
-/** Returns whether a text contains all pieces in this order; it may contain more in between. */
+/** True when the text contains the pieces in this order; other lines may stand between them. */
 const holds = (text: string, [piece, ...others]: ReadonlyArray<string>): boolean => {
   if (piece === undefined) return true
   const start = text.indexOf(piece)
   return start >= 0 && holds(text.slice(start + piece.length - 1), others)
 }
 
-/** Runs a command line in a shell up to its parsed arguments; rejects when they are invalid. */
+/** Parses a command line with the real command, without executing it; rejects when parsing fails. */
 const parse = (line: string) =>
   run(
     "sh",
@@ -44,18 +47,18 @@ const parse = (line: string) =>
 
 const rejection = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
-    () => "the arguments are valid",
+    () => "no error",
     ({ stderr }: { readonly stderr: string }) => stderr
   )
 
-describe("README code", () => {
+describe("a program in README and docs", () => {
   const programs = blocks("ts")
 
-  it("contains code blocks", () => assert.isAbove(programs.length, 0))
+  it("occurs at least once", () => assert.isAbove(programs.length, 0))
 
   for (const program of programs) {
-    it(`matches an example: ${program.split("\n", 1)[0]}`, () => {
-      const pieces = program.split(/\n\s*\n/).map(unindented)
+    it(`occurs in an example: ${program.split("\n", 1)[0]}`, () => {
+      const pieces = program.split(/\n\s*\n/).map(flat)
       assert.isTrue(
         examples.some((example) => holds(example, pieces)),
         `no example has\n${program}`
@@ -64,33 +67,33 @@ describe("README code", () => {
   }
 })
 
-describe("README command", () => {
+describe("a command in README and docs", () => {
   const typed = blocks("sh")
     .flatMap((block) => block.split("\n"))
     .filter((line) => line.startsWith("a2c "))
-    // No test writes the output files.
+    // Commands write no files here.
     .map((line) => line.replace(/ > \S+/, " > /dev/null"))
-  /** The commands of MCP configurations: lists of plain words. */
-  const configured = [...readme.matchAll(/"command": "a2c", "args": \[([^\]]*)\]/g)].map(
+  /** Command lines in configurations. */
+  const started = [...text.matchAll(/"command": "a2c", "args": \[([^\]]*)\]/g)].map(
     ([, words = ""]) => `a2c ${words.replaceAll(",", "")}`
   )
-  const lines = [...typed, ...configured]
+  const lines = [...typed, ...started]
 
-  it("occurs in blocks and configurations", () => assert.isTrue(typed.length > 0 && configured.length > 0))
+  it("occurs at least once", () => assert.isTrue(typed.length > 0 && started.length > 0))
 
   for (const line of lines)
     it(`parses: ${line.replace(/\s+#.*/, "")}`, { timeout: 60_000 }, () => parse(line))
 
-  it("fails to parse with a wrong argument", { timeout: 60_000 }, async () => {
+  it("fails to parse with a wrong flag or subcommand", { timeout: 60_000 }, async () => {
     assert.include(await rejection(parse("a2c agent --office team mcp --tools some")), "--tools")
     assert.include(await rejection(parse("a2c agent --office team mpc")), "mpc")
     assert.include(await rejection(parse("a2c server --prot 1")), "--prot")
   })
 })
 
-describe("README configuration", () => {
-  for (const config of blocks("json")) {
-    it(`passes the check: ${config.split("\n", 2).join("")}`, { timeout: 60_000 }, async () => {
+describe("a configuration in README and docs", () => {
+  for (const config of blocks("json").filter((block) => /"(?:servers|mcpServers)"/.test(block))) {
+    it(`loads: ${config.split("\n", 2).join("")}`, { timeout: 60_000 }, async () => {
       const folder = await mkdtemp(join(tmpdir(), "a2c-readme-"))
       try {
         const file = join(folder, "mcp.json")
@@ -98,6 +101,26 @@ describe("README configuration", () => {
         await run(process.execPath, ["src/main/cli/a2c.ts", "computer", "check", file])
       } finally {
         await rm(folder, { recursive: true })
+      }
+    })
+  }
+})
+
+describe("a link in README and docs", () => {
+  const folders = ["docs/decisions"]
+  const files = [
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    ...documents,
+    ...folders.flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)))
+  ]
+  for (const file of files) {
+    it(`resolves to a file in ${file}`, () => {
+      for (const [, target = ""] of readFileSync(file, "utf8").matchAll(
+        /\]\((?!https?:|#)([^)#]+)[^)]*\)/g
+      )) {
+        assert.isTrue(existsSync(join(dirname(file), target)), `${file} links to ${target}`)
       }
     })
   }

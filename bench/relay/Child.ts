@@ -2,30 +2,30 @@ import { fork } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { leash } from "../../test/leash.ts"
-import { patience } from "./limits.ts"
+import { timeout } from "./limits.ts"
 import type { Order, Report } from "./orders.ts"
 import { pin, processors } from "./pinning.ts"
 
 type Told<Tag extends Report["_tag"]> = Extract<Report, { readonly _tag: Tag }>
 
-/** A measured server in a process of its own. */
+/** A measured server in a separate process. */
 export interface Child {
-  /** Where it listens, like `127.0.0.1:1234`. */
+  /** Its address, like `127.0.0.1:1234`. */
   readonly address: string
-  /** Microseconds of CPU time it has used so far. */
+  /** Its CPU time in microseconds. */
   readonly cpu: () => Promise<number>
-  /** Bytes, after everything that can be collected has been. */
+  /** Its memory in bytes, after garbage collection. */
   readonly memory: () => Promise<{ readonly rss: number; readonly heap: number }>
   readonly startProfile: () => Promise<void>
   readonly stopProfile: (file: string) => Promise<void>
-  /** Ends it, and waits until it has. */
+  /** Ends it and waits for its exit. */
   readonly stop: () => Promise<void>
 }
 
 const isTold = <Tag extends Report["_tag"]>(report: Report, tag: Tag): report is Told<Tag> =>
   report._tag === tag
 
-/** Starts one of the scripts in `servers`, which ends with us; rejects when it does not listen in time. */
+/** Starts a script of `servers`, which ends with this process. Rejects when it does not listen in time. */
 export const startChild = async (
   script: string,
   environment: { readonly [name: string]: string } = {}
@@ -40,7 +40,7 @@ export const startChild = async (
   )
   if (child.pid !== undefined) pin(child.pid, processors.servers)
 
-  /** Orders are given one after the other, so the next report is the one to the last order. */
+  /** Orders do not overlap: the next report belongs to the last order. */
   const heard = <Tag extends Report["_tag"]>(tag: Tag) =>
     new Promise<Told<Tag>>((resolve, reject) => {
       const settle = (act: () => void) => {
@@ -52,16 +52,16 @@ export const startChild = async (
         settle(() =>
           isTold(report, tag)
             ? resolve(report)
-            : reject(new Error(`${script} told ${report._tag} instead of ${tag}`))
+            : reject(new Error(`${script} reported ${report._tag} instead of ${tag}`))
         )
-      const gone = () => settle(() => reject(new Error(`${script} has ended by itself`)))
+      const gone = () => settle(() => reject(new Error(`${script} exited unexpectedly`)))
       const timer = setTimeout(() => {
-        settle(() => reject(new Error(`${script} did not tell ${tag} within ${patience} ms`)))
+        settle(() => reject(new Error(`${script} did not report ${tag} within ${timeout} ms`)))
         child.kill("SIGKILL")
-      }, patience)
+      }, timeout)
       child.on("message", told).on("exit", gone)
     })
-  // Whether an order could be written is of no account: a process that has ended is noticed by its exit.
+  // A failed write needs no handling: the exit event reports an ended process.
   const order = (wanted: Order) => void child.send(wanted, () => undefined)
   const ask = <Tag extends Report["_tag"]>(wanted: Order, tag: Tag) => {
     const report = heard(tag)
@@ -80,7 +80,7 @@ export const startChild = async (
       if (child.exitCode !== null || child.signalCode !== null) return
       const ended = once(child, "exit")
       const kill = () => void child.kill("SIGKILL")
-      const timer = setTimeout(kill, patience)
+      const timer = setTimeout(kill, timeout)
       if (child.connected) order({ _tag: "Stop" })
       else kill()
       await ended

@@ -5,12 +5,12 @@ import type { Fail, Pair, Peers } from "./peers/Peers.ts"
 import { prefixPeers } from "./peers/prefix.ts"
 import type { Payload } from "./payloads.ts"
 
-/** Which client plays the peers of Socket.IO. */
+/** The client of Socket.IO peers. */
 export type Client = "light" | "official"
 
-/** A running server and who speaks with it. */
+/** A running server with its peers. */
 export interface Site {
-  /** That of its kind. */
+  /** The name of its kind. */
   readonly name: string
   readonly running: Running
   readonly peers: Peers
@@ -23,8 +23,8 @@ const peersOf = ({ wire }: ServerKind, client: Client): Peers => {
 }
 
 /**
- * Starts servers of these kinds, all at once, and ends them when `use` is done with them. It rejects as soon as a peer
- * is lost or hears something wrong, even while `use` waits for something else.
+ * Starts servers of these kinds at once, and ends them after `use`. Rejects as soon as a peer is lost or receives a wrong
+ * message.
  */
 export const withSites = async <A>(
   kinds: ReadonlyArray<ServerKind>,
@@ -43,13 +43,13 @@ export const withSites = async <A>(
     })
     return await Promise.race([failed.promise, use(sites)])
   } finally {
-    // Peers that lose their server now are no failure any more.
+    // From here on, lost peers are no failure.
     failed.promise.catch(() => undefined)
     await Promise.all(running.map(({ stop }) => stop()))
   }
 }
 
-/** Connects so many pairs, numbered from `first` on. */
+/** Connects pairs, numbered from `first` on. */
 export const connectPairs = async (
   { fail, peers, running }: Site,
   count: number,
@@ -58,14 +58,14 @@ export const connectPairs = async (
 ): Promise<ReadonlyArray<Pair>> =>
   Promise.all(Array.from({ length: count }, (_, index) => peers.pair(running, first + index, payload, fail)))
 
-/** How busy a server may be to count as quiet, how long that is looked at, and how often: in milliseconds. */
-const quiet = { busy: 5, glance: 50, glances: 100 }
+/** Maximum CPU time of a quiet server per window and the window, in milliseconds; and the maximum number of windows. */
+const quiet = { cpuMillis: 5, windowMillis: 50, maxWindows: 100 }
 
-/** Waits until a server has worked off what it was left with, five seconds at most. */
+/** Waits until a server has finished its pending work, for at most five seconds. */
 export const untilQuiet = async ({ running }: Site): Promise<void> => {
-  for (let glance = 0; glance < quiet.glances; glance++) {
+  for (let window = 0; window < quiet.maxWindows; window++) {
     const before = await cpuOf(running)
-    await new Promise((resolve) => setTimeout(resolve, quiet.glance))
-    if ((await cpuOf(running)) - before < quiet.busy * 1000) return
+    await new Promise((resolve) => setTimeout(resolve, quiet.windowMillis))
+    if ((await cpuOf(running)) - before < quiet.cpuMillis * 1000) return
   }
 }

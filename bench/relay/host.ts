@@ -8,7 +8,7 @@ const profiler = new Session()
 
 const collect = () => {
   if (globalThis.gc === undefined) throw new Error("a measured server needs --expose-gc")
-  // What the first collection finalises is only free after the second.
+  // Memory that the first collection finalises is free after the second.
   globalThis.gc()
   globalThis.gc()
 }
@@ -40,7 +40,7 @@ const obey = async (order: Order): Promise<void> => {
   }
 }
 
-/** Says where a measured server listens, and does from now on what the benchmark orders. */
+/** Reports the address of a measured server, then follows the orders of the benchmark. */
 export const obeyOrders = (address: string): void => {
   process.on("message", (order: Order) => void obey(order))
   tell({ _tag: "Listening", address })

@@ -1,11 +1,11 @@
-/** Largest message that a measured server takes, in bytes: the largest result of all cases, and room around it. */
+/** Message size limit of measured servers, in bytes: above the largest result of all cases. */
 export const maxMessageBytes = 16 * 1024 * 1024
 
-/** Path of Socket.IO, and the namespace of all events (spec §1). */
+/** Path and namespace of Socket.IO (spec §1). */
 export const path = "/smcp"
 
-/** How long a server may take to start, or an order to be done, in milliseconds: whatever hangs is a failure. */
-export const patience = 30_000
+/** Timeout of a server's start and of an order, in milliseconds. */
+export const timeout = 30_000
 
-/** Seconds that a call may take, as its `timeout` says. */
+/** The `timeout` of a call, in seconds. */
 export const callSeconds = 60

@@ -1,10 +1,10 @@
 import { once } from "node:events"
 import type { Server } from "node:http"
 
-/** Longest queue of connections that wait to be accepted: all the peers of a case may come at once. */
+/** Length of the accept queue: all peers of a case may connect at once. */
 const backlog = 4096
 
-/** Listens on a free port of this machine; gives the address. */
+/** Listens on a free loopback port and returns the address. */
 export const listen = async (http: Server): Promise<string> => {
   http.listen({ port: 0, host: "127.0.0.1", backlog })
   await once(http, "listening")

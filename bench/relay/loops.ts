@@ -1,18 +1,18 @@
 import type { Pair } from "./peers/Peers.ts"
 
-/** How long a closed loop goes on: until its time is up, or until it has made so many calls. */
+/** The end of a closed loop: a duration or a number of calls. */
 export type Extent = { readonly millis: number } | { readonly calls: number }
 
-/** A closed loop that has ended. */
+/** The result of a closed loop. */
 export interface Closed {
   readonly calls: number
-  /** From the first call to the last answer. */
+  /** Milliseconds from the first call to the last reply. */
   readonly millis: number
 }
 
 /**
- * Every pair keeps so many calls under way: whenever an answer comes, the next call goes out. Calls that are under way
- * when it is enough are waited for, so that all work of the server belongs to a call that is counted.
+ * Keeps a fixed number of calls in flight per pair: each reply starts the next call. At the end it waits for the calls in
+ * flight, so all work of the server belongs to counted calls.
  */
 export const closedLoop = (
   pairs: ReadonlyArray<Pair>,
@@ -45,8 +45,8 @@ export const closedLoop = (
 }
 
 /**
- * So many calls a second, whatever the answers do. Gives the milliseconds from when each call was due to when its
- * answer had come: a load that is late with its calls is no excuse for the server.
+ * Starts calls at a fixed rate, independent of replies. Returns the milliseconds from the due time of each call to its
+ * reply: delays of the load generator count, too.
  */
 export const openLoop = (
   pairs: ReadonlyArray<Pair>,
@@ -63,7 +63,7 @@ export const openLoop = (
       latencies.push(performance.now() - due)
       if (latencies.length === total) resolve(latencies)
     })
-  // Timers are too coarse for this: the loop spins, and looks for answers at every turn.
+  // Timers are too coarse: the loop spins and polls for replies.
   const turn = () => {
     const elapsed = performance.now() - begun
     for (; sent < total && (sent * 1000) / perSecond <= elapsed; sent++) {

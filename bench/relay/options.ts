@@ -2,7 +2,7 @@ import { parseArgs } from "node:util"
 import type { Case } from "./cases/Case.ts"
 import type { Client } from "./Site.ts"
 
-/** What is asked of the benchmark. */
+/** Options of the benchmark. */
 export interface Options {
   /** Names of the cases to run, in their usual order. */
   readonly cases: ReadonlyArray<string>
@@ -10,20 +10,20 @@ export interface Options {
   readonly quick: boolean
   readonly client: Client
   readonly json: boolean
-  /** Measure the reference against itself. */
+  /** Measures the reference against itself. */
   readonly self: boolean
-  /** Name of the case whose profile is wanted instead. */
+  /** Name of a case to profile instead. */
   readonly profile: string | undefined
   /** Folder of the profile. */
   readonly profileDir: string
   readonly help: boolean
 }
 
-/** Rounds without and with `--quick`; the median of fewer than about twenty is not worth much on a shared machine. */
+/** Rounds without and with `--quick`. On a shared machine, a median needs about twenty rounds. */
 const defaultRounds = { full: 20, quick: 3 }
 const maxRounds = 1000
 
-/** Reads the command line. Throws an error whose message says what is wrong with it. */
+/** Parses the command line. Throws an error with a message for people. */
 export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Case>): Options => {
   const { values } = parseArgs({
     args: [...args],
@@ -43,7 +43,7 @@ export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Ca
   const named = [...values.case, ...(profile === undefined ? [] : [profile])]
   for (const name of named) {
     if (!cases.some((one) => one.name === name)) {
-      throw new Error(`There is no case "${name}"; there are ${cases.map((one) => one.name).join(", ")}`)
+      throw new Error(`Unknown case "${name}"; expected one of ${cases.map((one) => one.name).join(", ")}`)
     }
   }
   const rounds = Number(values.rounds ?? (quick ? defaultRounds.quick : defaultRounds.full))
@@ -67,20 +67,18 @@ export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Ca
   }
 }
 
-/** What `--help` says. */
-export const helpText = (
-  cases: ReadonlyArray<Case>
-): string => `How does our Server compare with plain Socket.IO?
+/** The text of `--help`. */
+export const helpText = (cases: ReadonlyArray<Case>): string => `Compares the Server with plain Socket.IO.
 
 npm run bench -- [OPTIONS]
 
-  --case NAME         only this case; may be given again (see below)
+  --case NAME         only this case; repeatable (see below)
   --rounds N          rounds of each case (${defaultRounds.full}, with --quick ${defaultRounds.quick})
-  --quick             few and short rounds: enough to see that everything works, too little to judge
-  --client CLIENT     light (default): peers that cost little; official: those of socket.io-client
-  --json              results for machines
-  --profile NAME      instead of measuring, write down where our Server spends its time in this case
-  --profile-dir DIR   folder of that profile, a .cpuprofile file (the current one)
+  --quick             few and short rounds: a smoke test, not a measurement
+  --client CLIENT     light (default): handwritten peers; official: peers of socket.io-client
+  --json              results as JSON
+  --profile NAME      write a CPU profile of the Server in this case instead of measuring
+  --profile-dir DIR   folder of the .cpuprofile file (default: the current one)
   --help              this text
 
 Cases:

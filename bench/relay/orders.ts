@@ -1,20 +1,20 @@
-/** What the benchmark asks of a measured server, which runs in a process of its own. */
+/** An order of the benchmark to a measured server in a separate process. */
 export type Order =
-  /** CPU time it has used so far. */
+  /** Requests its CPU time. */
   | { readonly _tag: "Cpu" }
-  /** Its memory, after everything that can be collected has been. */
+  /** Requests its memory after garbage collection. */
   | { readonly _tag: "Memory" }
-  /** From now on where the CPU time goes is written down … */
+  /** Starts a CPU profile. */
   | { readonly _tag: "StartProfile" }
-  /** … until now, and kept in this file. */
+  /** Ends the profile and writes it to a file. */
   | { readonly _tag: "StopProfile"; readonly file: string }
   | { readonly _tag: "Stop" }
 
-/** What a measured server answers: one report to an order, in the order they came, and none to `Stop`. */
+/** A reply of a measured server: one per order, in their order, and none to `Stop`. */
 export type Report =
-  /** It can be reached here: an address like `127.0.0.1:1234`. */
+  /** Its address, like `127.0.0.1:1234`. */
   | { readonly _tag: "Listening"; readonly address: string }
-  /** Microseconds in user and system mode together. */
+  /** Microseconds in user and system mode. */
   | { readonly _tag: "Cpu"; readonly micros: number }
   /** Bytes. */
   | { readonly _tag: "Memory"; readonly rss: number; readonly heap: number }

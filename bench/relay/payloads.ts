@@ -1,8 +1,8 @@
-/** What is sent in the calls of a case: the text of JSON objects. */
+/** The payloads of a case as JSON text. */
 export interface Payload {
   /** The `params` of a call. */
   readonly params: string
-  /** The CallToolResult of a Computer, which names its pair so that a mixed-up answer is noticed. */
+  /** The CallToolResult of a Computer. It names its pair, which reveals mixed-up replies. */
   readonly result: (pair: number) => string
 }
 
@@ -14,13 +14,13 @@ const textResult = (text: string) => JSON.stringify({ content: [{ type: "text", 
 
 const smallParams = JSON.stringify({ path: "/notes/today.md", line: 12, deep: { quoted: true } })
 
-/** A result of one text that is so long. */
+/** A result with one text of this length. */
 export const text = (bytes: number): Payload => {
   const body = prose(bytes)
   return { params: smallParams, result: (pair) => textResult(`pair ${pair}: ${body}`) }
 }
 
-/** A result of so many bytes in many small objects, which cost a parser the most. */
+/** A result of this size in many small objects, the most expensive form for a parser. */
 export const objects = (bytes: number): Payload => {
   const item = (line: number) => ({ type: "text", text: `line ${line} of the result` })
   const items = Array.from({ length: Math.ceil(bytes / JSON.stringify(item(1000)).length) }, (_, line) =>
@@ -33,7 +33,7 @@ export const objects = (bytes: number): Payload => {
   }
 }
 
-/** A call whose parameters are so long, with a short result. */
+/** A call with parameters of this length and a short result. */
 export const request = (bytes: number): Payload => ({
   params: JSON.stringify({ path: "/notes/today.md", text: prose(bytes) }),
   result: (pair) => textResult(`pair ${pair}: written`)

@@ -1,15 +1,15 @@
 import { execFileSync } from "node:child_process"
 import { availableParallelism } from "node:os"
 
-/** The processor of everything that is measured, and the one of whoever makes the load. */
+/** The processor of measured processes, and that of the load generator. */
 export const processors = { servers: 0, load: 1 } as const
 
-// Looked at before anything is pinned: a pinned process sees one processor only.
+// Read before pinning: a pinned process sees one processor only.
 const several = availableParallelism() > 1
 
 /**
- * Keeps a process and all its threads on one processor. Gives the reason when that cannot be done: the benchmark then
- * still runs, but server and load disturb each other.
+ * Pins a process and its threads to one processor. Returns the reason of a failure: the benchmark then runs with server
+ * and load generator on shared processors.
  */
 export const pin = (pid: number, processor: number): string | undefined => {
   if (process.platform !== "linux") return "processes are pinned on Linux only"

@@ -1,10 +1,10 @@
-/** Length of the name at the start of every message of the bare relay, in bytes. */
+/** Bytes of the receiver name that starts every message of the bare relay. */
 export const nameLength = 8
 
-const spelled = (side: "A" | "C", pair: number) => `${side}${String(pair).padStart(nameLength - 1, "0")}`
+const formatName = (side: "A" | "C", pair: number) => `${side}${String(pair).padStart(nameLength - 1, "0")}`
 
-/** What the Agent of a pair is called at the bare relay. */
-export const agentOf = (pair: number): string => spelled("A", pair)
+/** The name of a pair's Agent. */
+export const agentOf = (pair: number): string => formatName("A", pair)
 
-/** What the Computer of a pair is called at the bare relay. */
-export const computerOf = (pair: number): string => spelled("C", pair)
+/** The name of a pair's Computer. */
+export const computerOf = (pair: number): string => formatName("C", pair)

@@ -1,22 +1,22 @@
 import { median, shuffled } from "./statistics.ts"
 
-/** What one window found: values by the name of what was measured. */
+/** The results of one window, by name. */
 export type Reading<Measure extends string> = { readonly [measure in Measure]: number }
 
-/** Readings of one round, by the name of the kind. */
+/** The results of one round, by kind. */
 type Round<Measure extends string> = ReadonlyMap<string, Reading<Measure>>
 
-/** What all rounds say about one thing that was measured. */
+/** A summary of one result over all rounds. */
 export interface Summary {
-  /** Median of each kind over the counted rounds, by its name. */
+  /** Median of each kind over the counted rounds. */
   readonly values: { readonly [kind: string]: number }
-  /** Median over the counted rounds of kind ÷ reference of the same round, by its name. */
+  /** Median of kind ÷ reference of the same round, over the counted rounds. */
   readonly ratios: { readonly [kind: string]: number }
   readonly counted: number
   readonly rounds: number
 }
 
-/** Measures every server once a round, in an order that changes, so that slow and fast times of the machine hit all. */
+/** Measures every server once per round, in random order: slow periods of the machine affect all servers. */
 export const interleave = async <Server extends { readonly name: string }, Measure extends string>(
   servers: ReadonlyArray<Server>,
   rounds: number,
@@ -33,12 +33,12 @@ export const interleave = async <Server extends { readonly name: string }, Measu
   return all
 }
 
-/** How far the reference may be from its own median, as a factor either way, in a round that counts. */
+/** Maximum factor between the reference and its median in a counted round. */
 const steady = 1.5
 
 /**
- * The rounds in which the reference was about as fast as usual. Others were disturbed by something else on the machine.
- * Only the reference is looked at: our own Server does not choose its rounds.
+ * The rounds in which the reference was about as fast as its median. Other load disturbed the rest. Only the reference
+ * decides: the Server does not select its rounds.
  */
 const undisturbed = <Measure extends string>(
   rounds: ReadonlyArray<Round<Measure>>,
@@ -50,7 +50,7 @@ const undisturbed = <Measure extends string>(
   return rounds.filter((round) => of(round) <= usual * steady && of(round) >= usual / steady)
 }
 
-/** Summarises one thing that was measured; `by` decides which rounds count. */
+/** Summarises one result; `by` decides which rounds count. */
 export const summarise = <Measure extends string>(
   rounds: ReadonlyArray<Round<Measure>>,
   reference: string,

@@ -1,4 +1,4 @@
-/** The value below which so large a share of the values lies. */
+/** The quantile of values. */
 export const quantile = (values: ReadonlyArray<number>, share: number): number =>
   values.toSorted((one, other) => one - other)[Math.floor(share * (values.length - 1))] ?? Number.NaN
 
@@ -9,7 +9,7 @@ export const median = (values: ReadonlyArray<number>): number => {
   return Number.isInteger(middle) ? (at(middle - 1) + at(middle)) / 2 : at(Math.floor(middle))
 }
 
-/** The same things in random order. */
+/** Shuffles a copy. */
 export const shuffled = <A>(things: ReadonlyArray<A>): ReadonlyArray<A> =>
   things
     .map((thing) => ({ thing, key: Math.random() }))

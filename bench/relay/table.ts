@@ -1,13 +1,13 @@
 import { isMet, type Row, type Target } from "./cases/Case.ts"
 
-/** The servers in a table: whose values are shown, and whose ratios. */
+/** The servers of a table: those with values, and those with ratios. */
 export interface Columns {
   readonly reference: string
   readonly subject: string
   readonly others: ReadonlyArray<string>
 }
 
-/** Three significant digits, and no more before the point than there are. */
+/** Formats with three significant digits, but keeps all digits before the point. */
 const number = (value: number | undefined): string => {
   if (value === undefined || !Number.isFinite(value)) return "-"
   const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.max(Math.abs(value), 0.01))))
@@ -26,7 +26,7 @@ const metText = (met: boolean | undefined): string => {
 
 const ratio = (of: string, to: string) => `${of}/${to}`
 
-/** Columns that hold words stand left, numbers right. */
+/** Aligns words left and numbers right. */
 const words = 3
 
 const lines = (table: ReadonlyArray<ReadonlyArray<string>>): string => {
@@ -42,7 +42,7 @@ const lines = (table: ReadonlyArray<ReadonlyArray<string>>): string => {
 }
 
 /** Results for people: medians of the reference and the subject, and ratios of rounds. */
-export const spellTable = (rows: ReadonlyArray<Row>, { others, reference, subject }: Columns): string => {
+export const formatTable = (rows: ReadonlyArray<Row>, { others, reference, subject }: Columns): string => {
   const head = [
     "case",
     "measure",
@@ -70,7 +70,7 @@ export const spellTable = (rows: ReadonlyArray<Row>, { others, reference, subjec
   return `${lines([head, ...body])}\n`
 }
 
-/** Results for machines; everything that the table shows, unrounded. */
+/** Results as JSON: the values of the table, unrounded. */
 export const spellJson = (rows: ReadonlyArray<Row>, columns: Columns, about: object): string => {
   const judged = rows.map(({ summary, ...row }) => {
     const met = isMet({ summary, ...row }, columns.subject)

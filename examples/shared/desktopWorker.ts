@@ -1,4 +1,4 @@
-/** A worker that organizes a desktop. It needs nothing but the domain and what every worker has. */
+/** A worker that organizes a desktop with the domain alone. */
 import { organizeDesktop } from "a2c-smcp/domain"
 
 const { entries } = organizeDesktop(

@@ -1,6 +1,6 @@
-/** A small office in memory, for the examples of programs that use one: a Server, a Computer with one tool, an Agent. */
+/** A small office in memory for the other examples: a Server, a Computer with one tool, an Agent. */
 import { Effect, Layer, Result } from "effect"
-import { Agent, Computer, Inputs, parseComputerConfig, Server } from "a2c-smcp"
+import { Agent, Authenticator, Computer, Inputs, Observability, parseComputerConfig, Server } from "a2c-smcp"
 import { MemoryMcp, MemoryCluster, MemoryTransport } from "a2c-smcp/testing"
 
 const office = "team"
@@ -32,12 +32,13 @@ export const weather = MemoryMcp.makeMemoryMcpServer({
   ]
 })
 
-/** The office's Agent, with everything behind it. */
+/** The Agent of the office, with all of its dependencies. */
 export const Office = Layer.unwrap(
   Effect.map(weather, (server) =>
     Agent.layer({ office, name: "thinker" }).pipe(
       Layer.provideMerge(Computer.layer({ office, name: "desk", config })),
       Layer.provide(Server.layer),
+      Layer.provide([Authenticator.layerAllowAll, Observability.layer]),
       Layer.provide(MemoryTransport.layer()),
       Layer.provide(MemoryCluster.layer),
       Layer.provide(MemoryMcp.layer(new Map([["weather", server]]))),

@@ -1,25 +1,24 @@
 import { Schema } from "effect"
 
-/** A JSON object whose members nobody has looked at yet. */
+/** A JSON object with unchecked members. */
 export type JsonObject = { readonly [key: string]: unknown }
 
-/** True for `{…}` as JSON knows it: no array, no null, no class instance, no binary. */
+/** True for a plain JSON object, not for arrays, null, class instances and binary values. */
 export const isJsonObject = (value: unknown): value is JsonObject => {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
 }
 
-/** Accepts a JSON object as it is: members are neither copied nor checked, however many there are. */
+/** Accepts a JSON object without copying or checking its members. */
 export const JsonObject = Schema.declare<JsonObject>(isJsonObject, { expected: "an object" })
 
-/** How deep arrays and objects of one message may be nested. Deeper input is a mistake or an attack. */
+/** The maximum nesting depth of arrays and objects in a message. */
 export const maxJsonDepth = 128
 
 /**
- * Why a value cannot be a message body, or `undefined` when it can: binary where JSON is expected, members
- * named `__proto__`, or nesting beyond {@link maxJsonDepth}. Walks without recursion, so that hostile depth costs
- * no stack.
+ * Gives the reason why a value cannot be a message body: binary data, members named `__proto__`, or nesting beyond
+ * {@link maxJsonDepth}. Gives `undefined` for a valid body. Does not recurse: deep input must not exhaust the stack.
  */
 export const checkJsonBody = (value: unknown): string | undefined => {
   if (typeof value !== "object" || value === null) return undefined
@@ -38,13 +37,14 @@ export const checkJsonBody = (value: unknown): string | undefined => {
   return undefined
 }
 
-const escapeNonAscii = (text: string): string =>
+/** Escapes every character outside printable ASCII as JSON does. */
+export const escapeNonAscii = (text: string): string =>
   // oxlint-disable-next-line no-control-regex -- the printable ASCII range is what is meant
   text.replace(/[^\x00-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
 /**
- * JSON text in the style of the seed's examples: `", "` and `": "` as separators, everything outside printable
- * ASCII escaped. Members that JSON cannot hold (`undefined`) are left out.
+ * Formats JSON like the seed's examples: separators `", "` and `": "`, characters outside printable ASCII escaped.
+ * Members with the value `undefined` are omitted.
  */
 export const formatSpacedJson = (value: unknown): string => {
   if (Array.isArray(value))
@@ -54,6 +54,20 @@ export const formatSpacedJson = (value: unknown): string => {
     return `{${members.map(([key, member]) => `${formatSpacedJson(key)}: ${formatSpacedJson(member)}`).join(", ")}}`
   }
   return escapeNonAscii(JSON.stringify(value) ?? "null")
+}
+
+/**
+ * Formats a value as canonical JSON (RFC 8785): members sorted by the UTF-16 units of their names, no white space. Equal
+ * values have equal texts. The depth of messages bounds the recursion.
+ */
+export const canonicalJson = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map((item: unknown) => canonicalJson(item)).join(",")}]`
+  if (!isJsonObject(value)) return (JSON.stringify(value) as string | undefined) ?? "null"
+  const members = Object.keys(value)
+    .filter((name) => value[name] !== undefined)
+    .sort()
+    .map((name) => `${JSON.stringify(name)}:${canonicalJson(value[name])}`)
+  return `{${members.join(",")}}`
 }
 
 /** Parses JSON text; `undefined` when it is not JSON. */
@@ -74,3 +88,13 @@ export const stringOrEmpty = (value: unknown): string => (typeof value === "stri
 
 /** The value when it is a JSON object, else an empty one. */
 export const asObject = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
+
+/** The value when it is an array of strings. */
+export const asStrings = (value: unknown): ReadonlyArray<string> | undefined =>
+  Array.isArray(value) && value.every((item): item is string => typeof item === "string") ? value : undefined
+
+/** Parses the JSON text of an object; `undefined` for every other value. */
+export const parseJsonObject = (text: unknown): JsonObject | undefined => {
+  const value = typeof text === "string" ? parseJson(text) : undefined
+  return isJsonObject(value) ? value : undefined
+}

@@ -1,2 +1,2 @@
-/** Version of this package, as in package.json; a test keeps the two together. */
+/** The version of this package. A test compares it with package.json. */
 export const packageVersion = "0.1.0"

@@ -1,20 +1,20 @@
-/** So many in a second on average, and so many at once. An infinite rate is none. */
+/** A rate limit: tokens per second on average, and tokens at once. An infinite rate means no limit. */
 export interface RateLimit {
   readonly perSecond: number
   readonly burst: number
 }
 
-/** What is left of a rate, and who keeps asking for more. Changed in place: every message of a connection asks it. */
+/** A token bucket with a count of rejections. Mutable: every message of a connection uses it. */
 export interface TokenBucket {
   tokens: number
-  /** When `tokens` was right, in milliseconds. */
+  /** The time at which `tokens` was updated, in milliseconds. */
   updatedAt: number
-  /** How often nothing was left since `refusedSince`, in milliseconds. */
+  /** The number of rejections since `rejectedSince`, in milliseconds. */
   rejections: number
   rejectedSince: number
 }
 
-/** A bucket from which nothing has been taken. */
+/** Makes a full bucket. */
 export const makeTokenBucket = ({ burst }: RateLimit, now: number): TokenBucket => ({
   tokens: burst,
   updatedAt: now,
@@ -22,12 +22,12 @@ export const makeTokenBucket = ({ burst }: RateLimit, now: number): TokenBucket 
   rejectedSince: 0
 })
 
-/** What is missing to one because of fractions that a computer cannot write counts as there. */
+/** Counts as one token: fractions are rounded. */
 const wholeTokenThreshold = 1 - 1e-9
 
 /**
- * Takes one token. Gives 0 when there was one, else the milliseconds until there is. `now` is in milliseconds; where it
- * goes backwards nothing is gained, and nothing is lost.
+ * Takes one token. Gives 0 on success, else the milliseconds until a token is available. `now` is in milliseconds;
+ * when it goes backwards the tokens stay unchanged.
  */
 export const takeToken = (bucket: TokenBucket, { burst, perSecond }: RateLimit, now: number): number => {
   const elapsed = now - bucket.updatedAt
@@ -40,17 +40,17 @@ export const takeToken = (bucket: TokenBucket, { burst, perSecond }: RateLimit, 
   return 0
 }
 
-/** Takes what something has turned out to cost beyond its one token; what is not there is owed. */
+/** Charges additional tokens after the fact; the balance may become negative. */
 export const chargeTokens = (bucket: TokenBucket, tokens: number): void => {
   bucket.tokens -= tokens
 }
 
-/** How long an empty bucket takes to be full again, in milliseconds. */
+/** The time to refill an empty bucket, in milliseconds. */
 const refillMillis = ({ burst, perSecond }: RateLimit): number => (burst * 1000) / perSecond
 
 /**
- * Notes that {@link takeToken} had nothing to give. `first` says that this has not been so for a refill, `flood` that it was
- * asked for at more than twice the rate as long as a refill takes.
+ * Records a rejection by {@link takeToken}. Gives `first` when the last one is older than the refill time, and
+ * `flood` when messages came at more than twice the rate for the refill time.
  */
 export const recordRejection = (
   bucket: TokenBucket,

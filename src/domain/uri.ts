@@ -1,10 +1,10 @@
 import { Result } from "effect"
 
-/** The parts of a hierarchical URI, query and fragment still encoded and without their marks. */
+/** The parts of a hierarchical URI. Query and fragment are encoded, without `?` and `#`. */
 export interface UriParts {
   readonly scheme: string
   readonly host: string
-  /** Path segments, percent-decoded one by one; the slash after the host is not part of them. */
+  /** The decoded path segments, without the slash after the host. */
   readonly path: ReadonlyArray<string>
   readonly query: string | undefined
   readonly fragment: string | undefined
@@ -16,12 +16,12 @@ const decodeSegment = (segment: string): Result.Result<string, string> =>
   Result.try({ try: () => decodeURIComponent(segment), catch: () => `malformed escape in "${segment}"` })
 
 /**
- * Splits `scheme://host/path?query#fragment`, or says what is wrong. Unlike `URL` it keeps `.` and `..` segments and
- * escaped slashes, which name things here (spec §9.2, §10.1).
+ * Parses `scheme://host/path?query#fragment`. Unlike `URL` it keeps `.` and `..` segments and escaped slashes, which
+ * are significant here (spec §9.2, §10.1).
  */
 export const parseUri = (text: string): Result.Result<UriParts, string> => {
-  // UTF-8 cannot say it, so that nobody could be asked for it.
-  if (!text.isWellFormed()) return Result.fail("half of a surrogate pair")
+  // UTF-8 cannot encode it: no request could carry it.
+  if (!text.isWellFormed()) return Result.fail("unpaired surrogate")
   const match = uriPattern.exec(text)
   if (match === null) return Result.fail("not a URI of the form scheme://host/path")
   const [, scheme = "", host = "", path, query, fragment] = match
@@ -38,13 +38,13 @@ export const parseUri = (text: string): Result.Result<UriParts, string> => {
 }
 
 /**
- * A path as it stands in a URI: every segment fully escaped, so that `a/b` is one segment `a%2Fb`. Half of a surrogate
- * pair, which no URI can hold, becomes U+FFFD.
+ * Formats the path of a URI with every segment escaped: the segment `a/b` becomes `a%2Fb`. An unpaired surrogate
+ * becomes U+FFFD.
  */
 export const formatUriPath = (segments: ReadonlyArray<string>): string =>
   segments.map((segment) => `/${encodeURIComponent(segment.toWellFormed())}`).join("")
 
-/** The value of a query parameter, unescaped; the first one where it repeats. */
+/** The decoded value of a query parameter; the first one when it repeats. */
 export const queryParameter = (query: string, name: string): Result.Result<string | undefined, string> => {
   for (const pair of query.split("&")) {
     const [key = "", ...value] = pair.split("=")

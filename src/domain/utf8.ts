@@ -1,6 +1,6 @@
 import { Option } from "effect"
 
-// Every runtime has these two, but the language's own types do not know them.
+// All runtimes have these two, but TypeScript's ES library does not declare them.
 declare const TextEncoder: new () => { readonly encode: (text: string) => Uint8Array }
 declare const TextDecoder: new (
   label: string,
@@ -11,13 +11,13 @@ const encoder = new TextEncoder()
 const strictDecoder = new TextDecoder("utf-8", { fatal: true })
 const lossyDecoder = new TextDecoder("utf-8", { fatal: false })
 
-/** A text in UTF-8. Halves of surrogate pairs, which UTF-8 cannot say, become U+FFFD. */
+/** Encodes UTF-8. Unpaired surrogates become U+FFFD. */
 export const encodeUtf8 = (text: string): Uint8Array => encoder.encode(text)
 
-/** The text that bytes say in UTF-8, without a leading byte order mark; none when they are not UTF-8. */
+/** Decodes UTF-8 without a leading byte order mark; `None` for invalid UTF-8. */
 export const decodeUtf8: (bytes: Uint8Array) => Option.Option<string> = Option.liftThrowable(
   (bytes: Uint8Array) => strictDecoder.decode(bytes)
 )
 
-/** Like {@link decodeUtf8}, for logs and people: U+FFFD stands for whatever is not UTF-8. */
+/** Like {@link decodeUtf8}, for logs and people: invalid bytes become U+FFFD. */
 export const decodeUtf8Lossy = (bytes: Uint8Array): string => lossyDecoder.decode(bytes)

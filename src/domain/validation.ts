@@ -1,6 +1,6 @@
 import { Result, Schema, SchemaIssue } from "effect"
 
-/** One fault of an input: where it is and what is wrong there. Never the rejected value: it may be a secret. */
+/** One error of an input with its path. Never contains the rejected value: it may be a secret. */
 export interface ValidationIssue {
   readonly path: ReadonlyArray<PropertyKey>
   readonly issue: string
@@ -8,7 +8,7 @@ export interface ValidationIssue {
 
 const formatStandardIssues = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** Every fault a schema found. */
+/** All errors that a schema found. */
 export const toValidationIssues = (error: Schema.SchemaError): ReadonlyArray<ValidationIssue> =>
   formatStandardIssues(error.issue).issues.map(({ message, path }) => ({
     path: (path ?? []).map((segment) => (typeof segment === "object" ? segment.key : segment)),
@@ -22,29 +22,29 @@ export const formatPath = (path: ReadonlyArray<PropertyKey>): string =>
     )
     .join("")
 
-/** Faults in one line: `server_parameters.timeout: Expected …; name: Missing key`. */
+/** Formats errors in one line: `server_parameters.timeout: Expected …; name: Missing key`. */
 export const formatIssues = (issues: ReadonlyArray<ValidationIssue>): string =>
   issues.map(({ issue, path }) => (path.length === 0 ? issue : `${formatPath(path)}: ${issue}`)).join("; ")
 
-/** What a schema found, in one line. */
+/** Formats all errors of a schema in one line. */
 export const formatSchemaError = (error: Schema.SchemaError): string =>
   formatIssues(toValidationIssues(error))
 
-/** A decoder that never throws and explains every fault of its input in one line. */
+/** Makes a decoder that never throws and fails with all errors in one line. */
 export const makeDecoder = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
   const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
   return (input: unknown): Result.Result<S["Type"], string> =>
     Result.mapError(decode(input), formatSchemaError)
 }
 
-/** Both directions of one message, built once. */
+/** The decoder and encoder of a message. */
 export interface Codec<A> {
-  /** Reads what a peer sent, or says in one line what is wrong with it. */
+  /** Decodes a message of a peer; fails with all errors in one line. */
   readonly decode: (wire: unknown) => Result.Result<A, string>
   readonly encode: (value: A) => unknown
 }
 
-/** The {@link Codec} of a schema. */
+/** Makes the {@link Codec} of a schema. */
 export const makeCodec = <A, I>(schema: Schema.Codec<A, I>): Codec<A> => ({
   decode: makeDecoder(schema),
   encode: Schema.encodeSync(schema)

@@ -12,7 +12,7 @@ const folder = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "a2c-credentials-"))),
   (path) => Effect.promise(() => rm(path, { recursive: true }))
 )
-/** A path in a folder that is not there yet. */
+/** A path in a folder that does not exist. */
 const somewhere = Effect.map(folder, (path) => join(path, "config", "a2c", "credentials.json"))
 
 const read = (server: string) =>
@@ -21,14 +21,14 @@ const write = (server: string, text: string) =>
   CredentialStore.use((store) => store.write(server, Redacted.make(text)))
 const remove = (server: string) => CredentialStore.use((store) => store.remove(server))
 
-/** The promises of every {@link CredentialStore}. */
+/** The contract of every {@link CredentialStore}. */
 const contract = (name: string, store: Layer.Layer<CredentialStore>) => {
   const promise = (title: string, body: Effect.Effect<void, unknown, CredentialStore>) =>
     it.live(title, () => Effect.provide(body, Layer.fresh(store)))
 
   describe(name, () => {
     promise(
-      "knows nothing at first, and removing nothing is no failure",
+      "starts empty and accepts a removal without credentials",
       Effect.gen(function* () {
         yield* remove("github")
         assert.deepStrictEqual(yield* read("github"), Option.none())
@@ -36,7 +36,7 @@ const contract = (name: string, store: Layer.Layer<CredentialStore>) => {
     )
 
     promise(
-      "gives what was written last",
+      "returns the latest credentials",
       Effect.gen(function* () {
         yield* write("github", "first")
         yield* write("github", '{"tökens":"\\u0000"}')
@@ -45,7 +45,7 @@ const contract = (name: string, store: Layer.Layer<CredentialStore>) => {
     )
 
     promise(
-      "keeps servers apart",
+      "separates the credentials of servers",
       Effect.gen(function* () {
         yield* write("a", "of a")
         yield* write("b", "of b")
@@ -55,7 +55,7 @@ const contract = (name: string, store: Layer.Layer<CredentialStore>) => {
     )
 
     promise(
-      "takes any name for a plain name",
+      "accepts any text as the name of a server",
       Effect.gen(function* () {
         const names = ["__proto__", "constructor", "toString", "", "a/../b", "ü"]
         assert.isTrue((yield* Effect.forEach(names, read)).every(Option.isNone))
@@ -68,7 +68,7 @@ const contract = (name: string, store: Layer.Layer<CredentialStore>) => {
     )
 
     promise(
-      "loses nothing when many write at once",
+      "keeps all concurrent writes",
       Effect.gen(function* () {
         const names = Array.from({ length: 20 }, (_, index) => `server${index}`)
         yield* Effect.forEach(names, (server) => write(server, server), { concurrency: "unbounded" })
@@ -80,7 +80,7 @@ const contract = (name: string, store: Layer.Layer<CredentialStore>) => {
     )
 
     promise(
-      "shows no credentials when it is printed",
+      "prints no credentials",
       Effect.gen(function* () {
         yield* write("github", "s3cret")
         const found = yield* CredentialStore.use((one) => one.read("github"))
@@ -105,7 +105,7 @@ describe("the credentials file", () => {
     chmodSync(path, mode)
   }
 
-  promise("is for its owner alone, and so is its folder", (path) =>
+  promise("is readable by its owner only, as its folder", (path) =>
     Effect.gen(function* () {
       yield* write("github", "s3cret").pipe(at(path))
       const modes = [path, join(path, "..")].map((one) => (statSync(one).mode & 0o777).toString(8))
@@ -120,7 +120,7 @@ describe("the credentials file", () => {
     })
   )
 
-  promise("loses nothing when several stores write at once", (path) =>
+  promise("keeps all concurrent writes of several stores", (path) =>
     Effect.gen(function* () {
       const names = Array.from({ length: 20 }, (_, index) => `server${index}`)
       yield* Effect.forEach(names, (server) => write(server, server).pipe(at(path)), {
@@ -131,7 +131,7 @@ describe("the credentials file", () => {
     })
   )
 
-  promise("is replaced at once, and nothing else stays behind", (path) =>
+  promise("changes atomically and leaves no other file", (path) =>
     Effect.gen(function* () {
       yield* write("github", "first").pipe(at(path))
       const before = statSync(path).ino
@@ -141,7 +141,7 @@ describe("the credentials file", () => {
     })
   )
 
-  promise("cannot be kept where a file is in the way", (path) =>
+  promise("fails when a file is in place of its folder", (path) =>
     Effect.gen(function* () {
       put(join(path, ".."), "a file")
       const failure = yield* Effect.flip(write("github", "s3cret").pipe(at(path)))
@@ -170,11 +170,15 @@ describe("the credentials file", () => {
     ["no JSON", "s3cret", "not JSON"],
     ["half of it", '{"version":1,"servers":{"github":"s3cre', "not JSON"],
     ["nothing", "", "not JSON"],
-    ["a list", '["s3cret"]', "no credentials file"],
+    ["a list", '["s3cret"]', "not a credentials file"],
     ["no version", '{"servers":{"github":"s3cret"}}', "version is not 1"],
     ["a later version", '{"version":2,"servers":{"github":"s3cret"}}', "version is not 1"],
-    ["no servers", '{"version":1,"github":"s3cret"}', "no object"],
-    ["credentials that are no text", '{"version":1,"servers":{"github":{"token":"s3cret"}}}', "no text"],
+    ["no servers", '{"version":1,"github":"s3cret"}', "must be an object"],
+    [
+      "credentials that are no text",
+      '{"version":1,"servers":{"github":{"token":"s3cret"}}}',
+      "must be a string"
+    ],
     ["too much", `{"version":1,"servers":{"github":"s3cret${"x".repeat(1024 * 1024)}"}}`, "larger than"]
   ] as const)("with %s is refused and left alone", ([, text, why]) =>
     Effect.gen(function* () {
@@ -189,7 +193,7 @@ describe("the credentials file", () => {
     }).pipe(Effect.scoped)
   )
 
-  promise("does not grow beyond what can be read again", (path) =>
+  promise("does not grow beyond the size limit of reads", (path) =>
     Effect.gen(function* () {
       yield* write("github", "kept").pipe(at(path))
       yield* Effect.flip(write("other", "x".repeat(1024 * 1024)).pipe(at(path)))
@@ -197,7 +201,7 @@ describe("the credentials file", () => {
     })
   )
 
-  it("is in the user's configuration folder unless told otherwise", () => {
+  it("stands in the user's configuration folder by default", () => {
     const { defaultPath } = FileCredentialStore
     assert.strictEqual(defaultPath({}, "linux", "/home/u"), "/home/u/.config/a2c/credentials.json")
     assert.strictEqual(

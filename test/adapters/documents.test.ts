@@ -13,7 +13,7 @@ import { DocumentReader } from "../../src/application/ports/DocumentReader.ts"
 const read = (reader: Layer.Layer<DocumentReader>, uri: string, maxBytes = 1000) =>
   DocumentReader.use((documents) => documents.read(uri, maxBytes)).pipe(Effect.provide(Layer.fresh(reader)))
 
-/** A web server: `/whole` is seven bytes, `/endless` never ends, all else is not there. */
+/** A web server: `/whole` has seven bytes, `/endless` never ends, other paths answer 404. */
 const web: Effect.Effect<string, never, Scope.Scope> = Effect.map(
   Effect.acquireRelease(
     Effect.callback<ReturnType<typeof createServer>>((resume) => {
@@ -51,22 +51,22 @@ const folder = Effect.acquireRelease(
 )
 const fileUri = (...path: ReadonlyArray<string>) => pathToFileURL(join(...path)).href
 
-describe("documents over HTTP", () => {
-  it.live("come with their type", () =>
+describe("a document over HTTP", () => {
+  it.live("has a media type", () =>
     Effect.gen(function* () {
       const { bytes, mimeType } = yield* read(HttpDocuments.layer, `${yield* web}/whole`)
       assert.deepStrictEqual([new TextDecoder().decode(bytes), mimeType], ["content", "text/x"])
     })
   )
 
-  it.live("are given up when they are larger than allowed", () =>
+  it.live("fails above the size limit", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(read(HttpDocuments.layer, `${yield* web}/endless`))
-      assert.include(error.message, "more than the 1000 bytes allowed")
+      assert.include(error.message, "exceeds the 1000 bytes allowed")
     })
   )
 
-  it.live("that are not there are told without their signature", () =>
+  it.live("fails with a message without its signature when it is missing", () =>
     Effect.gen(function* () {
       const url = yield* web
       const error = yield* Effect.flip(read(HttpDocuments.layer, `${url}/none?signature=s3cret`))
@@ -74,7 +74,7 @@ describe("documents over HTTP", () => {
     })
   )
 
-  it.live("of nobody who listens are told with the reason", () =>
+  it.live("fails with the reason when its server is unreachable", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(read(HttpDocuments.layer, "http://127.0.0.1:1/d?signature=s3cret"))
       assert.include(error.message, "Cannot fetch from http://127.0.0.1:1")
@@ -82,16 +82,16 @@ describe("documents over HTTP", () => {
     })
   )
 
-  it.live("are all that a browser reads", () =>
+  it.live("is the only kind that browsers read", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(read(HttpDocuments.layer, "file:///etc/hostname"))
-      assert.strictEqual(error.message, "Documents at file: URIs cannot be read here")
+      assert.strictEqual(error.message, "This reader does not support file: URIs")
     })
   )
 })
 
-describe("documents in files", () => {
-  it.live("are read in the folders that are allowed", () =>
+describe("a document in a file", () => {
+  it.live("is readable in an allowed folder", () =>
     Effect.gen(function* () {
       const root = yield* folder
       const { bytes } = yield* read(
@@ -102,10 +102,10 @@ describe("documents in files", () => {
     })
   )
 
-  it.live("are not read anywhere else, nor through a link that leads there", () =>
+  it.live("is not readable outside, nor through a symbolic link", () =>
     Effect.gen(function* () {
       const root = yield* folder
-      const outside = "The document is a file outside the folders that this Agent may read"
+      const outside = "The document is a file outside the allowed folders of this Agent"
       for (const uri of [fileUri(root, "secret.txt"), fileUri(root, "open", "way out")]) {
         const error = yield* Effect.flip(read(FileDocuments.layer([join(root, "open")]), uri))
         assert.strictEqual(error.message, outside)
@@ -115,7 +115,7 @@ describe("documents in files", () => {
     })
   )
 
-  it.live("are not read when they are larger than allowed", () =>
+  it.live("is not readable above the size limit", () =>
     Effect.gen(function* () {
       const root = yield* folder
       const error = yield* Effect.flip(read(FileDocuments.layer([root]), fileUri(root, "secret.txt"), 3))
@@ -123,7 +123,7 @@ describe("documents in files", () => {
     })
   )
 
-  it.live("are read over HTTP as well", () =>
+  it.live("has an alternative over HTTP", () =>
     Effect.gen(function* () {
       const { bytes } = yield* read(FileDocuments.layer([]), `${yield* web}/whole`)
       assert.lengthOf(bytes, 7)

@@ -17,29 +17,29 @@ import { badRequest, forbidden } from "../../src/domain/model/ProtocolError.ts"
 
 export type LinkOf = NodeLink["Service"]
 
-/** Makes nodes of one cluster; each lives as long as its scope. */
+/** Makes nodes of one cluster; each ends with its scope. */
 export interface NodeCluster {
   readonly node: (name: string) => Effect.Effect<LinkOf, never, Scope.Scope>
 }
 
 const minute = Duration.minutes(1)
 
-/** A member of some office. */
+/** A member of an office. */
 export const memberOf = (sid = "sid"): RequestTarget => ({ sid, office: "Büro 1" })
 
 export const valueOf = (body: Body): unknown =>
   Result.match(body.value(), { onFailure: ({ code }) => `fault ${code}`, onSuccess: (value) => value })
 
-/** How a request ended, in one word and what matters. */
+/** The result of a request as short text. */
 export const outcomeOf = (exit: NodeReplyExit): unknown => {
   if (Exit.isSuccess(exit)) return exit.value.map(valueOf)
   const [reason] = exit.cause.reasons
   if (reason?._tag !== "Fail") return "defect"
   const { error } = reason
-  return error._tag === "NotSent" ? `NotSent ${error.error.code}` : error._tag
+  return error._tag === "SendFailed" ? `SendFailed ${error.error.code}` : error._tag
 }
 
-/** Asks, and waits for the end. */
+/** Sends a request and waits for its result. */
 export const request = (
   link: LinkOf,
   node: string,
@@ -55,7 +55,7 @@ export const request = (
     return Effect.sync(cancel)
   })
 
-/** Lets everything happen that needs no time but the network's, until something is so. */
+/** Waits until a condition holds, without virtual time. */
 export const until = (what: () => boolean): Effect.Effect<void> =>
   Effect.suspend(() =>
     what()
@@ -66,7 +66,7 @@ export const until = (what: () => boolean): Effect.Effect<void> =>
         )
   )
 
-/** Answers by the name of the event, or not at all. */
+/** A handler that replies by event name, or not at all. */
 const answering = (
   handle: (event: string, body: Body) => ReplyExit | undefined,
   more: {
@@ -90,20 +90,20 @@ const answering = (
 export const makeEcho = () =>
   answering((event, body) => (event === "never" ? undefined : Exit.succeed([body])))
 
-/** Nothing is under way any more. */
+/** Asserts that a node holds no requests. */
 export const idle = (link: LinkOf) => {
   const { outboundRequests, incompleteBodies, inboundRequests, queuedBytes } = link.load()
   return outboundRequests + incompleteBodies + inboundRequests + queuedBytes === 0
 }
 
-/** The promises of every link between nodes. */
+/** The contract of every node link. */
 export const contract = (name: string, start: Effect.Effect<NodeCluster, never, Scope.Scope>) => {
   const promise = (
     title: string,
     body: (cluster: NodeCluster) => Effect.Effect<void, unknown, Scope.Scope>
   ) => it.live(title, () => Effect.scoped(Effect.flatMap(start, body)))
 
-  /** Two nodes, of which the second does something with what it hears. */
+  /** Two nodes, the second with a handler. */
   const pair = Effect.fnUntraced(function* (cluster: NodeCluster, handler: NodeMessageHandler = makeEcho()) {
     const one = yield* cluster.node("one")
     const two = yield* cluster.node("two")
@@ -113,7 +113,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
 
   describe(name, () => {
     promise(
-      "the values of an answer arrive in order, whole and as they were",
+      "delivers the values of a reply in order and unchanged",
       Effect.fnUntraced(function* (cluster) {
         const { one, two } = yield* pair(
           cluster,
@@ -133,7 +133,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
     )
 
     promise(
-      "both nodes ask each other at the same time, and each request knows its own answer",
+      "matches replies to requests when both nodes send requests at once",
       Effect.fnUntraced(function* (cluster) {
         const { one, two } = yield* pair(cluster)
         yield* one.serve(makeEcho())
@@ -154,7 +154,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
     )
 
     promise(
-      "what the other node says about why there is no answer arrives",
+      "reports the failure of the other node",
       Effect.fnUntraced(function* (cluster) {
         const ends: { readonly [event: string]: ReplyExit } = {
           closed: Exit.fail(new LinkClosed({ reason: "gone" })),
@@ -167,14 +167,14 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
           answering((event) => ends[event])
         )
         assert.strictEqual(yield* request(one, "two", "closed", {}), "LinkClosed")
-        assert.strictEqual(yield* request(one, "two", "silent", {}), "NoAnswer")
-        assert.strictEqual(yield* request(one, "two", "refused", {}), "NotSent 403")
+        assert.strictEqual(yield* request(one, "two", "silent", {}), "RequestTimeout")
+        assert.strictEqual(yield* request(one, "two", "refused", {}), "SendFailed 403")
         assert.deepStrictEqual(yield* request(one, "two", "faulty", {}), ["fault 400"])
       })
     )
 
     promise(
-      "the other node gets the session, its office, the event and the deadline",
+      "passes session, office, event and timeout to the other node",
       Effect.fnUntraced(function* (cluster) {
         const heard: Array<unknown> = []
         const { one } = yield* pair(cluster, {
@@ -191,7 +191,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
     )
 
     promise(
-      "requests and tells for a member arrive in order, however long they are",
+      "delivers requests and notifications for a member in order at any size",
       Effect.fnUntraced(function* (cluster) {
         const heard: Array<unknown> = []
         const { one } = yield* pair(
@@ -214,7 +214,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
     )
 
     promise(
-      "a tell names all its members at once",
+      "delivers one notification for many members",
       Effect.fnUntraced(function* (cluster) {
         const told = yield* Deferred.make<unknown>()
         const { one } = yield* pair(
@@ -231,7 +231,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
     )
 
     promise(
-      "who forgets an answer gets none, and the other node forgets it, too",
+      "cancels a request at both nodes",
       Effect.fnUntraced(function* (cluster) {
         const forgotten = yield* Deferred.make<void>()
         const never = answering(() => undefined, {
@@ -252,7 +252,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
     )
 
     promise(
-      "no request ends before it has returned, and none that was forgotten at once ends",
+      "reports no result before the request returns, and none after an immediate cancel",
       Effect.fnUntraced(function* (cluster) {
         const { one } = yield* pair(cluster)
         const ends: Array<string> = []
@@ -269,10 +269,10 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
     )
 
     promise(
-      "a node that is not there is away at once",
+      "fails at once for an unknown node",
       Effect.fnUntraced(function* (cluster) {
         const { one } = yield* pair(cluster)
-        assert.strictEqual(yield* request(one, "nobody", "echo", 1), "NodeAway")
+        assert.strictEqual(yield* request(one, "nobody", "echo", 1), "NodeUnreachable")
         one.notify("nobody", ["sid"], "tell", jsonBody(1))
         assert.deepStrictEqual(yield* request(one, "two", "echo", 1), [1])
         assert.isTrue(idle(one))
@@ -280,7 +280,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
     )
 
     promise(
-      "a body that cannot be written is not sent",
+      "rejects a body that is not serializable",
       Effect.fnUntraced(function* (cluster) {
         const { one } = yield* pair(cluster)
         const outcome = yield* Effect.callback<unknown>((resume) => {
@@ -288,12 +288,12 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
             resume(Effect.succeed(outcomeOf(exit)))
           )
         })
-        assert.strictEqual(outcome, "NotSent 400")
+        assert.strictEqual(outcome, "SendFailed 400")
       })
     )
 
     promise(
-      "a node that serves nobody, or no longer, answers that",
+      "fails requests to a node that does not serve",
       Effect.fnUntraced(function* (cluster) {
         const one = yield* cluster.node("one")
         const two = yield* cluster.node("two")
@@ -309,7 +309,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
     )
 
     promise(
-      "when a node ends, what it was asked ends at once, and what it asked is forgotten",
+      "fails requests to a node that ends, and cancels its own",
       Effect.fnUntraced(function* (cluster) {
         let forgotten = 0
         const one = yield* cluster.node("one")
@@ -326,15 +326,15 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
         const pending = yield* Effect.forkChild(request(one, "two", "never", 1), { startImmediately: true })
         yield* until(() => never.reached() + handler.reached() === 2)
         yield* Scope.close(home, Exit.void)
-        assert.match(String(yield* Fiber.join(pending)), /^NodeAway|LinkClosed$/)
+        assert.match(String(yield* Fiber.join(pending)), /^NodeUnreachable|LinkClosed$/)
         yield* until(() => forgotten === 1)
-        assert.deepStrictEqual(ends, ["NodeAway"])
+        assert.deepStrictEqual(ends, ["NodeUnreachable"])
         assert.isTrue(idle(one) && idle(two))
       })
     )
 
     promise(
-      "a node that the cluster has lost is given up at both ends, though it may live",
+      "ends all requests of a node that the cluster has lost",
       Effect.fnUntraced(function* (cluster) {
         let forgotten = 0
         const never = answering(() => undefined, { onCancel: () => void forgotten++ })
@@ -344,15 +344,15 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
         const back = yield* Effect.forkChild(request(two, "one", "never", 1), { startImmediately: true })
         yield* until(() => never.reached() === 2)
         one.onNodeLost("two")
-        assert.strictEqual(yield* Fiber.join(pending), "NodeAway")
-        assert.strictEqual(yield* Fiber.join(back), "NodeAway")
+        assert.strictEqual(yield* Fiber.join(pending), "NodeUnreachable")
+        assert.strictEqual(yield* Fiber.join(back), "NodeUnreachable")
         yield* until(() => forgotten === 2)
         assert.isTrue(idle(one) && idle(two))
       })
     )
 
     promise(
-      "a node that keeps no deadline is not waited for: a few seconds later there is no answer",
+      "fails a request a few seconds after its timeout when the other node does not reply",
       Effect.fnUntraced(function* (cluster) {
         let forgotten = 0
         const { one, two } = yield* pair(
@@ -360,14 +360,14 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
           answering(() => undefined, { onCancel: () => void forgotten++ })
         )
         const options = { timeout: Duration.millis(1) }
-        assert.strictEqual(yield* request(one, "two", "never", 1, options), "NoAnswer")
+        assert.strictEqual(yield* request(one, "two", "never", 1, options), "RequestTimeout")
         yield* until(() => forgotten === 1)
         assert.isTrue(idle(one) && idle(two))
       })
     )
 
     promise(
-      "several bodies of 8 MB go both ways at once",
+      "transfers several bodies of 8 MB in both directions at once",
       Effect.fnUntraced(function* (cluster) {
         const { one, two } = yield* pair(cluster)
         const text = `${"lorem ipsum 你好 😀 ".repeat(270_000)}.`
@@ -389,7 +389,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
     )
 
     promise(
-      "a long request that is forgotten on its way leaves nothing behind",
+      "leaves no data of a long request that is cancelled in flight",
       Effect.fnUntraced(function* (cluster) {
         const { one, two } = yield* pair(cluster)
         const body = jsonBody("x".repeat(8_000_000))

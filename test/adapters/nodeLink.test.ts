@@ -21,6 +21,6 @@ contract(
 contract(
   "over Redis",
   Effect.map(startRedis(), ({ url }) => ({
-    node: (node) => built(RedisNodeLink.layer({ url: Redacted.make(url), node }))
+    node: (node) => built(RedisNodeLink.layer({ url: Redacted.make(url), prefix: "{a2c}", node }))
   }))
 )

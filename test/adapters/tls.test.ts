@@ -5,15 +5,17 @@ import { Context, Effect, Exit, Layer, Logger, Queue, Schedule, Scope, Stream } 
 import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as SocketIoClient from "../../src/adapters/socketio/client/SocketIoClient.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
-import type { TlsIdentity } from "../../src/adapters/socketio/httpServer.ts"
+import type { TlsIdentity } from "../../src/adapters/http/tlsServer.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { TransportClient } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { PROTOCOL_VERSION } from "../../src/domain/wire/version.ts"
+import { Authenticator } from "../../src/application/ports/Authenticator.ts"
+import { Observability } from "../../src/application/server/observability/Observability.ts"
 
 const pem = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
 
-/** A certificate for this machine, signed by nobody but itself. */
+/** A self-signed certificate for this machine. */
 const identity = (name: "first" | "second"): TlsIdentity => ({
   cert: pem(`${name}.cert`),
   key: pem(`${name}.key`)
@@ -27,6 +29,7 @@ const serve = Effect.fnUntraced(function* (options: SocketIoServer.SocketIoServe
     Layer.provide(SocketIoServer.layer(options)),
     Layer.provide(MemoryCluster.layer),
     Layer.provide(Logger.layer([logger])),
+    Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
     Layer.fresh,
     Layer.build
   )
@@ -40,7 +43,7 @@ const connect = (url: string, options: Partial<SocketIoClient.SocketIoClientOpti
 
 describe("a Server with a certificate", () => {
   for (const transport of ["polling", "websocket"] as const) {
-    it.live(`is reached over TLS by ${transport}, by those who trust it`, () =>
+    it.live(`accepts clients over ${transport} that trust its certificate`, () =>
       Effect.gen(function* () {
         const { url } = yield* serve({ tls: first })
         assert.match(url, /^https:\/\/127\.0\.0\.1:\d+$/)
@@ -54,7 +57,7 @@ describe("a Server with a certificate", () => {
     )
   }
 
-  it.live("is not reached without TLS", () =>
+  it.live("rejects clients without TLS", () =>
     Effect.gen(function* () {
       const { url } = yield* serve({ tls: first })
       const failure = yield* Effect.flip(connect(url.replace("https", "http"), {}))
@@ -62,7 +65,7 @@ describe("a Server with a certificate", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("shows a new one as soon as it has it, and keeps the old one when the new cannot be used", () =>
+  it.live("uses a new certificate at once, and keeps the old one when the new one is invalid", () =>
     Effect.gen(function* () {
       const renewed = yield* Queue.unbounded<TlsIdentity>()
       const { logs, url } = yield* serve({ tls: { ...first, updates: Stream.fromQueue(renewed) } })
@@ -73,25 +76,25 @@ describe("a Server with a certificate", () => {
           { until: (yes) => yes, schedule: Schedule.spaced("5 millis") }
         )
       yield* Queue.offer(renewed, { cert: second.cert, key: first.key })
-      yield* said("the key is not that of the certificate")
+      yield* said("the key does not match the certificate")
       yield* connect(url, { ca: first.cert })
       yield* Queue.offer(renewed, second)
-      yield* said("certificate renewed")
+      yield* said("certificate reloaded")
       yield* connect(url, { ca: second.cert })
       yield* old.notify("server:update_desktop", jsonBody({ computer: "desk" }))
     }).pipe(Effect.scoped)
   )
 
-  it.live("does not start with what is none", () =>
+  it.live("fails to start with an invalid certificate", () =>
     Effect.gen(function* () {
       const none = yield* Effect.flip(serve({ tls: { cert: "none", key: "none" } }))
-      assert.match(none.message, /it is no PEM/)
+      assert.match(none.message, /not a PEM file/)
       const other = yield* Effect.flip(serve({ tls: { cert: first.cert, key: second.key } }))
-      assert.match(other.message, /not that of the certificate/)
+      assert.match(other.message, /does not match the certificate/)
     }).pipe(Effect.scoped)
   )
 
-  it.live("waits for nobody who has not said a word when it closes", () =>
+  it.live("closes without waiting for a silent connection", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const { url } = yield* Scope.provide(serve({ tls: first }), scope)

@@ -12,21 +12,22 @@ import {
   TransportServer
 } from "../../src/application/ports/Transport.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
+import { ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
 
 const limit = 100_000
 const minute = Duration.minutes(1)
 const valueOf = ({ head }: Body) => Result.getOrElse(head, ({ code }) => `fault ${code}`)
 
-/** A server that hands out its ends of links, and a way to connect to it. */
+/** A server that exposes its ends of links, and a function that connects to it. */
 interface Site {
   readonly connect: (
     onMessage?: MessageHandler,
     auth?: JsonObject
   ) => Effect.Effect<Link, { readonly _tag: string }, Scope.Scope>
-  /** The server's end of the next link, what happened there, and its scope's end. */
+  /** The server's end of the next link, its messages, and the end of its scope. */
   readonly accepted: Effect.Effect<{ readonly link: Link; readonly closed: Deferred.Deferred<void> }>
   readonly stop: Effect.Effect<void>
-  /** Those who are being looked at, and for whom that takes for ever. */
+  /** Pending admissions that never end. */
   readonly judged: () => number
 }
 
@@ -84,7 +85,7 @@ const overSocketIo =
   (transports: ReadonlyArray<"polling" | "websocket">): Open =>
   (onMessage) =>
     open(
-      SocketIoServer.layer({ maxMessageBytes: limit }),
+      Layer.provide(SocketIoServer.layer({ maxMessageBytes: limit }), ServerMetrics.layerNone),
       (url) => SocketIoClient.layer({ url, transports }),
       onMessage
     )
@@ -94,14 +95,14 @@ const request = (link: Link, event: string, value: unknown = {}, timeout = minut
 const failureOf = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.flip(effect), ({ _tag }) => _tag)
 
-/** The promises of every transport. */
+/** The contract of every transport. */
 const contract = (name: string, start: Open) => {
   const promise = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
     it.live(title, () => Effect.scoped(body))
 
   describe(name, () => {
     promise(
-      "both ends ask, and the values of an answer arrive in order",
+      "sends requests in both directions and delivers reply values in order",
       Effect.gen(function* () {
         const site = yield* start()
         const member = yield* site.connect()
@@ -116,7 +117,7 @@ const contract = (name: string, start: Open) => {
     )
 
     promise(
-      "whoever goes while it is looked at is looked at no longer",
+      "interrupts the admission of a member that leaves",
       Effect.gen(function* () {
         const site = yield* start()
         const until = (count: number) =>
@@ -131,7 +132,7 @@ const contract = (name: string, start: Open) => {
     )
 
     promise(
-      "what one end sends arrives in order",
+      "delivers messages in order",
       Effect.gen(function* () {
         const heard: Array<unknown> = []
         const site = yield* start((_, body) => Effect.sync(() => [jsonBody(heard.push(valueOf(body)))]))
@@ -146,7 +147,7 @@ const contract = (name: string, start: Open) => {
     )
 
     promise(
-      "an ask that nobody answers ends at its deadline, the link lives",
+      "fails a request without a reply at its timeout and keeps the link",
       Effect.gen(function* () {
         const site = yield* start((event, body) =>
           event === "never" ? Effect.never : Effect.succeed([body])
@@ -154,14 +155,14 @@ const contract = (name: string, start: Open) => {
         const member = yield* site.connect()
         assert.strictEqual(
           yield* failureOf(member.request("never", jsonBody({}), Duration.millis(50))),
-          "NoAnswer"
+          "RequestTimeout"
         )
         assert.deepStrictEqual(yield* request(member, "one", 1), [1])
       })
     )
 
     promise(
-      "when a member closes, everything that waits ends at once at the other end",
+      "ends pending requests at the other end when a member closes",
       Effect.gen(function* () {
         const stopped = yield* Deferred.make<void>()
         const reached = yield* Deferred.make<void>()
@@ -191,7 +192,7 @@ const contract = (name: string, start: Open) => {
     )
 
     promise(
-      "when the server stops, members learn it and nobody gets in",
+      "closes links and accepts no members when the server stops",
       Effect.gen(function* () {
         const site = yield* start(() => Effect.never)
         const member = yield* site.connect()
@@ -206,29 +207,32 @@ const contract = (name: string, start: Open) => {
     )
 
     promise(
-      "who is not admitted is told why",
+      "reports the reason of a rejected admission",
       Effect.gen(function* () {
         const site = yield* start()
         const refused = yield* Effect.flip(site.connect(echo, { bad: true }))
-        assert.deepInclude<object>(refused, { _tag: "AdmissionRefused", code: 401, message: "not you" })
+        assert.deepInclude<object>(refused, { _tag: "AdmissionRejected", code: 401, message: "not you" })
       })
     )
 
     promise(
-      "what cannot be sent is refused before it is sent",
+      "rejects bodies that it cannot send",
       Effect.gen(function* () {
         const site = yield* start()
         const member = yield* site.connect()
         assert.isFalse(member.fits(jsonBody("x".repeat(limit + 1))))
-        assert.strictEqual(yield* failureOf(member.notify("x", jsonBody("x".repeat(limit + 1)))), "NotSent")
-        assert.strictEqual(yield* failureOf(request(member, "x", 10n)), "NotSent")
+        assert.strictEqual(
+          yield* failureOf(member.notify("x", jsonBody("x".repeat(limit + 1)))),
+          "SendFailed"
+        )
+        assert.strictEqual(yield* failureOf(request(member, "x", 10n)), "SendFailed")
         const large = "ü".repeat(40_000)
         assert.deepStrictEqual(yield* request(member, "one", large), [large])
       })
     )
 
     promise(
-      "hostile values arrive as faults, in requests and in answers",
+      "turns hostile values into invalid bodies, in requests and in replies",
       Effect.gen(function* () {
         const hostile = JSON.parse('{"__proto__":{}}') as unknown
         const site = yield* start((_, body) => Effect.succeed([jsonBody(valueOf(body))]))
@@ -240,7 +244,7 @@ const contract = (name: string, start: Open) => {
     )
 
     promise(
-      "an ask that is given up does not disturb the next one",
+      "ignores the late reply of a cancelled request",
       Effect.gen(function* () {
         const gate = yield* Deferred.make<void>()
         const reached = yield* Deferred.make<void>()
@@ -262,7 +266,7 @@ const contract = (name: string, start: Open) => {
     )
 
     promise(
-      "a handler that fails answers with nothing, and the link lives",
+      "sends an empty reply when a handler fails, and keeps the link",
       Effect.gen(function* () {
         const site = yield* start((event, body) =>
           event === "bug" ? Effect.die("a bug") : Effect.succeed([body])
@@ -280,7 +284,7 @@ describe("Transport", () => {
   contract("over Socket.IO", overSocketIo(["polling", "websocket"]))
   contract("over Socket.IO, polling only", overSocketIo(["polling"]))
 
-  it.live("a member that has closed over polling may end its process: the Server knows", () =>
+  it.live("delivers the disconnect of a polling member before its process ends", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const site = yield* overSocketIo(["polling"])()

@@ -2,7 +2,7 @@ import type { Effect, Scope } from "effect"
 import type { Site } from "./Site.ts"
 import type { SlowHeads } from "./SlowHeads.ts"
 
-/** One row of the table: what is done to a Server, and what it answers. `run` fails when it answers anything else. */
+/** An attack on a Server, and the expected reaction. `run` fails on any other reaction. */
 export interface Attack {
   readonly attack: string
   readonly answer: string

@@ -4,27 +4,27 @@ import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { Context, Effect, Layer, type Scope } from "effect"
 import { parsePrometheus } from "../prometheus.ts"
-import { type Holdings, type Order, order, type Testimony } from "./children/orders.ts"
+import { type ServerState, type Order, order, type Measurements } from "./children/orders.ts"
 import { goodKey } from "./credentials.ts"
 import { leash } from "../leash.ts"
 
-/** A Server in a process of its own, and an office of witnesses in another. */
+/** A Server in one process, and an office of witnesses in another. */
 export class Site extends Context.Service<
   Site,
   {
     readonly url: string
-    /** Signs tokens that the Server takes. */
+    /** Signs tokens that the Server accepts. */
     readonly signer: KeyObject
-    /** The public half, which everybody may know. */
+    /** The public key of {@link signer}. */
     readonly publicKey: string
-    readonly holdings: (collect: boolean) => Effect.Effect<Holdings>
-    /** Connections that have not asked to be let in. */
-    readonly strangers: Effect.Effect<number>
-    /** Takes the doomed key back. */
+    readonly state: (collect: boolean) => Effect.Effect<ServerState>
+    /** Connections that have not authenticated. */
+    readonly unauthenticated: Effect.Effect<number>
+    /** Revokes the doomed key. */
     readonly revoke: Effect.Effect<void>
-    /** Has the witnesses talk for as long as something takes, and gives what they saw. */
-    readonly witnessed: <E, R>(attack: Effect.Effect<unknown, E, R>) => Effect.Effect<Testimony, E, R>
-    /** What the Server has logged. */
+    /** Lets the witnesses make calls during an attack, and returns their measurements. */
+    readonly measureDuring: <E, R>(attack: Effect.Effect<unknown, E, R>) => Effect.Effect<Measurements, E, R>
+    /** The log of the Server. */
     readonly log: () => string
   }
 >()("test/attacks/Site") {
@@ -36,23 +36,23 @@ export class Site extends Context.Service<
       const server = yield* startChild("children/server.ts", pem)
       const url = String(server.ready)
       const witness = yield* startChild("children/witness.ts", url)
-      const holdings = (collect: boolean) =>
-        server.order({ _tag: "Holdings", collect }) as Effect.Effect<Holdings>
+      const state = (collect: boolean) =>
+        server.order({ _tag: "ServerState", collect }) as Effect.Effect<ServerState>
       return Site.of({
         url,
         signer: privateKey,
         publicKey: pem,
-        holdings,
-        strangers: Effect.promise(async () => {
+        state,
+        unauthenticated: Effect.promise(async () => {
           const page = await fetch(`${url}/metrics`, { headers: { "x-api-key": goodKey } })
-          return parsePrometheus(await page.text()).get("a2c_strangers") ?? Number.NaN
+          return parsePrometheus(await page.text()).get("a2c_unauthenticated_connections") ?? Number.NaN
         }),
         revoke: Effect.asVoid(server.order({ _tag: "Revoke" })),
-        witnessed: (attack) =>
+        measureDuring: (attack) =>
           Effect.gen(function* () {
             yield* witness.order({ _tag: "Begin" })
             const exit = yield* Effect.exit(attack)
-            const seen = (yield* witness.order({ _tag: "End" })) as Testimony
+            const seen = (yield* witness.order({ _tag: "End" })) as Measurements
             yield* exit
             return seen
           }),
@@ -62,17 +62,17 @@ export class Site extends Context.Service<
   )
 }
 
-/** A process that obeys orders. */
+/** A child process that follows orders. */
 export interface Child {
-  /** What it said first. */
+  /** Its first message. */
   readonly ready: unknown
   readonly order: (what: Order) => Effect.Effect<unknown>
   readonly log: () => string
-  /** Ends it; closing the scope does so, too. */
+  /** Kills it, as closing the scope does. */
   readonly end: () => void
 }
 
-/** Starts one of the programs in `children`, which lives as long as the scope, and waits until it is ready. */
+/** Starts a program of `children`, waits until it is ready, and kills it with the scope. */
 export const startChild = (file: string, argument: string): Effect.Effect<Child, never, Scope.Scope> =>
   Effect.gen(function* () {
     const path = fileURLToPath(new URL(file, import.meta.url))

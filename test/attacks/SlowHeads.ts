@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { type Bare, bare } from "./raw.ts"
 
-/** Requests whose head never ends, and connections without any. They are there all the time: that takes long to notice. */
+/** Requests with endless headers, and connections without a request. They run all the time: their timeouts are long. */
 export class SlowHeads extends Context.Service<SlowHeads, ReadonlyArray<Bare>>()("test/attacks/SlowHeads") {
   static readonly layer = Layer.effect(
     SlowHeads,

@@ -1,19 +1,19 @@
 import { hashApiKey, type ApiKeyEntry } from "../../src/adapters/auth/apiKeyEntries.ts"
 import { allGrants } from "../../src/domain/model/Identity.ts"
 
-/** What everybody shows who is to be let in. */
+/** The key of all admitted members. */
 export const goodKey = "a good key of thirty-two characters."
 
-/** A key that is taken back in the middle. */
-export const doomedKey = "a doomed key of thirty-two character"
+/** A key that one attack revokes. */
+export const revocableKey = "a doomed key of thirty-two character"
 
-/** A key whose time is over. */
+/** An expired key. */
 export const staleKey = "a stale key of thirty-two characters"
 
-/** A key that may only be used for a Computer in one office. */
+/** A key for a Computer in one office. */
 export const narrowKey = "a narrow key of thirty-two character"
 
-/** What a wrong key looks like. */
+/** An invalid key. */
 export const wrongKey = "a wrong key of thirty-two characters"
 
 const entry = (subject: string, key: string, more: Partial<ApiKeyEntry> = {}): ApiKeyEntry => ({
@@ -24,10 +24,10 @@ const entry = (subject: string, key: string, more: Partial<ApiKeyEntry> = {}): A
   ...more
 })
 
-/** The keys that a Server under attack knows, without and with the doomed one. */
+/** The keys of the Server, without and with the doomed one. */
 export const lastingKeys: ReadonlyArray<ApiKeyEntry> = [
   entry("good", goodKey),
   entry("stale", staleKey, { expiresAt: 1000 }),
   entry("narrow", narrowKey, { grants: { rights: ["computer"], offices: ["narrow"], names: ["*"] } })
 ]
-export const allKeys: ReadonlyArray<ApiKeyEntry> = [...lastingKeys, entry("doomed", doomedKey)]
+export const allKeys: ReadonlyArray<ApiKeyEntry> = [...lastingKeys, entry("doomed", revocableKey)]

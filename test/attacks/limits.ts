@@ -1,7 +1,7 @@
 import { Duration } from "effect"
 import type { Limits } from "../../src/application/server/connections/Limits.ts"
 
-/** The limits of a Server under attack: small enough to be exceeded in a moment, the rest as usual. */
+/** The limits of the Server: small enough to exceed quickly, defaults for the rest. */
 export const limits = {
   messagesPerSecond: 1000,
   messageBurst: 2000,
@@ -19,8 +19,8 @@ export const limits = {
   backlogBytes: 64 * 1024 * 1024
 } satisfies Limits
 
-/** Bytes of a message. */
+/** The message size limit in bytes. */
 export const maxMessageBytes = 4 * 1024 * 1024
 
-/** How soon the Server misses a sign of life, in milliseconds: after both together. */
+/** Keepalive interval and timeout in milliseconds; a connection is stale after both together. */
 export const pings = { pingInterval: 700, pingTimeout: 1800 }

@@ -5,23 +5,23 @@ import { goodKey } from "./credentials.ts"
 import { Site } from "./Site.ts"
 import { connectText, eventText, openSocket } from "./wire.ts"
 
-/** A client that sends whatever it likes. */
+/** A client that sends raw frames. */
 export interface Raw {
   readonly socket: WebSocket
   readonly send: (...frames: ReadonlyArray<string | Buffer>) => void
   /** The next message, without the digit of Engine.IO. */
   readonly next: Effect.Effect<string>
-  /** The next message that begins like this; others are left out. */
-  readonly hear: (start: string) => Effect.Effect<string>
-  /** Everything heard and not taken yet. */
+  /** The next message with this prefix; others are dropped. */
+  readonly waitFor: (start: string) => Effect.Effect<string>
+  /** All received messages that were not taken. */
   readonly rest: Effect.Effect<ReadonlyArray<string>>
   readonly closed: Effect.Effect<void>
-  /** Sends an event and gives the values of its answer. */
+  /** Sends an event and returns the values of its acknowledgement. */
   readonly ask: (event: string, body: unknown) => Effect.Effect<ReadonlyArray<unknown>>
 }
 
-/** Opens a WebSocket, and asks for nothing. */
-export const stranger: Effect.Effect<Raw, never, Scope.Scope | Site> = Effect.gen(function* () {
+/** Opens a WebSocket without a connect packet. */
+export const unauthenticated: Effect.Effect<Raw, never, Scope.Scope | Site> = Effect.gen(function* () {
   const { url } = yield* Site
   const heard = yield* Queue.unbounded<string>()
   const closed = yield* Deferred.make<void>()
@@ -37,7 +37,7 @@ export const stranger: Effect.Effect<Raw, never, Scope.Scope | Site> = Effect.ge
   socket.on("error", () => socket.terminate())
   socket.on("close", () => Deferred.doneUnsafe(closed, Exit.void))
   const next = Queue.take(heard)
-  const hear = (start: string): Effect.Effect<string> =>
+  const waitFor = (start: string): Effect.Effect<string> =>
     Effect.repeat(next, { until: (text) => text.startsWith(start) })
   let asked = 0
   const send: Raw["send"] = (...frames) => {
@@ -47,7 +47,7 @@ export const stranger: Effect.Effect<Raw, never, Scope.Scope | Site> = Effect.ge
     socket,
     send,
     next,
-    hear,
+    waitFor,
     rest: Queue.clear(heard),
     closed: Deferred.await(closed),
     ask: (event, body) =>
@@ -55,38 +55,41 @@ export const stranger: Effect.Effect<Raw, never, Scope.Scope | Site> = Effect.ge
         asked += 1
         const start = `3/smcp,${asked}`
         send(eventText(asked, event, body))
-        return Effect.map(hear(`${start}[`), (text) => JSON.parse(text.slice(start.length)) as Array<unknown>)
+        return Effect.map(
+          waitFor(`${start}[`),
+          (text) => JSON.parse(text.slice(start.length)) as Array<unknown>
+        )
       })
   }
 })
 
-/** Asks to be let in, and gives what the Server says. */
-export const asking = (client: Raw, auth: unknown): Effect.Effect<string> =>
+/** Sends a connect packet and returns the reply. */
+export const sendConnect = (client: Raw, auth: unknown): Effect.Effect<string> =>
   Effect.suspend(() => {
     client.send(connectText(auth))
     return client.next
   })
 
-/** Somebody who has been let in. */
-export const guest = Effect.fnUntraced(function* (role: string, more: object = {}) {
-  const client = yield* stranger
-  const said = yield* asking(client, { role, token: goodKey, ...more })
-  if (!said.startsWith("0/smcp,")) return yield* Effect.die(new Error(`not let in: ${said}`))
+/** An admitted client outside any office. */
+export const admitted = Effect.fnUntraced(function* (role: string, more: object = {}) {
+  const client = yield* unauthenticated
+  const said = yield* sendConnect(client, { role, token: goodKey, ...more })
+  if (!said.startsWith("0/smcp,")) return yield* Effect.die(new Error(`not admitted: ${said}`))
   return client
 })
 
-/** Joins an office; what the Server answers. */
+/** Joins an office and returns the reply. */
 export const joining = (client: Raw, role: string, name: string, office: string) =>
   client.ask("server:join_office", { role, name, office_id: office })
 
-/** Somebody who sits in an office. */
+/** A member of an office. */
 export const member = Effect.fnUntraced(function* (
   role: "agent" | "computer",
   name: string,
   office: string,
   more: object = {}
 ) {
-  const client = yield* guest(role, more)
+  const client = yield* admitted(role, more)
   const [joined, why] = yield* joining(client, role, name, office)
   if (joined !== true) return yield* Effect.die(new Error(`not joined: ${String(why)}`))
   return client
@@ -103,15 +106,15 @@ export const request = (computer: string, more: object = {}) => ({
 /** A session of polling. */
 export interface Polling {
   readonly sid: string
-  /** Where its requests go. */
+  /** The URL of its requests. */
   readonly path: string
-  /** Sends a payload; the status of the answer, 0 when the connection was closed instead. */
+  /** Sends a payload; returns the status of the response, or 0 without a response. */
   readonly post: (payload: string) => Effect.Effect<number>
-  /** Takes what waits; its status and text. */
+  /** Polls once; returns status and text. */
   readonly get: Effect.Effect<{ readonly status: number; readonly text: string }>
 }
 
-/** Opens a session of polling, and asks for nothing. */
+/** Opens a session of polling without a connect packet. */
 export const polling: Effect.Effect<Polling, never, Site> = Effect.gen(function* () {
   const { url } = yield* Site
   const start = "/smcp/?EIO=4&transport=polling&a2c_version=0.2.0"
@@ -138,25 +141,25 @@ export const polling: Effect.Effect<Polling, never, Site> = Effect.gen(function*
   }
 })
 
-/** Takes what waits for a session of polling until there is something that holds a text, or the session is gone. */
+/** Polls until a payload contains a text, or the session ends. */
 export const until = ({ get }: Polling, text: string) =>
   Effect.repeat(get, { until: (got) => got.status !== 200 || got.text.includes(text) })
 
-/** Somebody who has been let in by polling. */
-export const pollingGuest = Effect.fnUntraced(function* (role: string) {
+/** An admitted client over polling. */
+export const admittedPolling = Effect.fnUntraced(function* (role: string) {
   const session = yield* polling
   yield* session.post(connectText({ role, token: goodKey }))
   yield* until(session, "40/smcp,")
   return session
 })
 
-/** A bare connection. */
+/** A TCP connection. */
 export interface Bare {
   readonly socket: Socket
   readonly closed: Effect.Effect<string>
 }
 
-/** Connects, writes some text, and gives all that was read when the far end closes. */
+/** Connects, writes a text, and returns all received text when the peer closes. */
 export const bare = Effect.fnUntraced(function* (
   text: string
 ): Effect.fn.Return<Bare, never, Scope.Scope | Site> {

@@ -1,13 +1,13 @@
 import { WebSocket } from "ws"
 
-/** The path by which everybody connects. */
+/** The path and query of a connection. */
 const handshake = "/smcp/?EIO=4&transport=websocket&a2c_version=0.2.0"
 
-/** What an event looks like on the wire, with a number when it wants an answer. */
+/** The text of an event, with an acknowledgement id if given. */
 export const eventText = (id: number | undefined, event: string, body: unknown): string =>
   `42/smcp,${id ?? ""}${JSON.stringify([event, body])}`
 
-/** What asks to be let in looks like on the wire. */
+/** The text of a connect packet. */
 export const connectText = (auth: unknown): string => `40/smcp,${JSON.stringify(auth)}`
 
 /** Opens a WebSocket. */

@@ -13,7 +13,7 @@ const roundsOf = (readings: ReadonlyArray<readonly [Reading<"rate" | "cpu">, Rea
       ])
   )
 
-it("a ratio is the median of the rounds' ratios, not the ratio of medians", () => {
+it("takes the median of the rounds' ratios, not the ratio of medians", () => {
   const rounds = roundsOf([
     [
       { rate: 100, cpu: 10 },
@@ -33,7 +33,7 @@ it("a ratio is the median of the rounds' ratios, not the ratio of medians", () =
   assert.strictEqual(summarise(rounds, "sio", "rate", "rate").ratios["a2c"], 0.9)
 })
 
-it("rounds in which the reference was unusually slow do not count", () => {
+it("excludes rounds in which the reference was unusually slow", () => {
   const usual = [
     { rate: 100, cpu: 10 },
     { rate: 50, cpu: 20 }
@@ -46,7 +46,7 @@ it("rounds in which the reference was unusually slow do not count", () => {
   assert.deepStrictEqual({ counted, ratio: ratios["a2c"], rounds }, { counted: 2, ratio: 2, rounds: 3 })
 })
 
-it("a slow subject does not cost a round", () => {
+it("keeps a round in which the subject was slow", () => {
   const usual = [
     { rate: 100, cpu: 10 },
     { rate: 50, cpu: 20 }
@@ -58,7 +58,7 @@ it("a slow subject does not cost a round", () => {
   assert.strictEqual(summarise(roundsOf([usual, slow, usual]), "sio", "cpu", "rate").counted, 3)
 })
 
-it("a target is met at its bound and not beyond", () => {
+it("meets a target at its bound and not beyond", () => {
   const row = (ratio: number) => ({
     case: "1k",
     measure: "CPU per call",
@@ -69,12 +69,12 @@ it("a target is met at its bound and not beyond", () => {
   assert.deepStrictEqual([isMet(row(1), "a2c"), isMet(row(1.01), "a2c")], [true, false])
 })
 
-it("a target of which nothing was measured is not met", () => {
+it("misses a target without a measurement", () => {
   const summary = { values: {}, ratios: {}, counted: 0, rounds: 1 }
   assert.isFalse(isMet({ case: "1k", measure: "rate", unit: "", summary, target: ratioAtMost(1) }, "a2c"))
 })
 
-it("every server has a reading in every round", async () => {
+it("reads every server in every round", async () => {
   const servers = [{ name: "sio" }, { name: "a2c" }]
   const rounds = await interleave(
     servers,
@@ -91,7 +91,7 @@ it("every server has a reading in every round", async () => {
   )
 })
 
-it("a closed loop has no more calls under way than it may, and waits for all of them", async () => {
+it("limits the calls in flight of a closed loop, and waits for all of them", async () => {
   let underWay = 0
   let most = 0
   const call = (done: () => void) => {
@@ -106,7 +106,7 @@ it("a closed loop has no more calls under way than it may, and waits for all of 
   assert.deepStrictEqual({ calls, most, underWay }, { calls: 50, most: 6, underWay: 0 })
 })
 
-it("an open loop makes its calls although none has been answered", async () => {
+it("starts the calls of an open loop although no reply has arrived", async () => {
   const waiting: Array<() => void> = []
   const call = (done: () => void) => {
     waiting.push(done)

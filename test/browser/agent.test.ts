@@ -11,10 +11,10 @@ import { runComputer, runServer } from "../../src/main/entrypoints/promise.ts"
 
 const program = process.env["CHROMIUM"] ?? "/usr/bin/chromium"
 
-/** How long Chromium may take to start on a machine that is busy, in milliseconds. */
-const patience = 60_000
+/** How long Chromium may take to start on a busy machine, in milliseconds. */
+const startTimeout = 60_000
 
-/** Everything that a browser does by itself, beside showing pages, is switched off. */
+/** Disables everything that a browser does in the background. */
 const args = [
   "--headless",
   "--no-sandbox",
@@ -33,7 +33,7 @@ const board = {
   default_tool_meta: { auto_apply: true }
 }
 
-/** Serves a page with a bundle of our Agent. */
+/** Serves a page with a bundle of the Agent. */
 const servePage = async (): Promise<Server> => {
   const { outputFiles } = await build({
     entryPoints: ["test/fixtures/browser/page.ts"],
@@ -56,15 +56,15 @@ const servePage = async (): Promise<Server> => {
   return http
 }
 
-describe("an Agent in a browser", () => {
+describe("browser Agent", () => {
   const closing = new AsyncDisposableStack()
-  afterAll(() => closing.disposeAsync(), patience)
+  afterAll(() => closing.disposeAsync(), startTimeout)
 
   const launch = async () => {
     if (!existsSync(program)) {
       throw new Error(
-        `This test needs Chromium, and there is none at ${program}: run "apt-get install chromium", ` +
-          "or say in the environment variable CHROMIUM where it is"
+        `This test needs Chromium, which is missing at ${program}: run "apt-get install chromium", ` +
+          "or set the environment variable CHROMIUM to its path"
       )
     }
     const http = closing.adopt(await servePage(), (server) => {
@@ -74,17 +74,17 @@ describe("an Agent in a browser", () => {
     const folder = closing.adopt(await mkdtemp(join(tmpdir(), "chromium-")), (path) =>
       rm(path, { recursive: true, force: true })
     )
-    const options = { executablePath: program, args, timeout: patience }
+    const options = { executablePath: program, args, timeout: startTimeout }
     const browser = closing.adopt(await chromium.launchPersistentContext(folder, options), (context) =>
       context.close()
     )
     return { browser, origin: `http://127.0.0.1:${(http.address() as AddressInfo).port}` }
   }
   let launched: ReturnType<typeof launch> | undefined
-  /** The one browser of these tests, and the origin of its pages. */
+  /** The shared browser and the origin of its pages. */
   const running = () => (launched ??= launch())
 
-  /** Runs one of the page's functions in a new page, with what went wrong there. */
+  /** Runs a function of the page in a new page and returns the result and the page errors. */
   const inPage = async (call: string): Promise<{ readonly result: unknown; readonly faults: unknown }> => {
     const { browser, origin } = await running()
     const page = await browser.newPage()
@@ -99,7 +99,7 @@ describe("an Agent in a browser", () => {
   for (const transports of [["polling", "websocket"], ["polling"], ["websocket"]]) {
     const how = JSON.stringify(transports)
 
-    it(`calls tools and sees desktops change over ${how}`, { timeout: patience }, async () => {
+    it(`calls tools and sees desktops change over ${how}`, { timeout: startTimeout }, async () => {
       const { origin } = await running()
       await using server = await runServer({ allowedOrigins: [origin], log: quiet })
       await using _desk = await runComputer({
@@ -117,7 +117,7 @@ describe("an Agent in a browser", () => {
       })
     })
 
-    it(`is not let in over ${how} when its page is not listed`, { timeout: patience }, async () => {
+    it(`is rejected over ${how} when its origin is not allowed`, { timeout: startTimeout }, async () => {
       await using server = await runServer({ allowedOrigins: ["http://127.0.0.1:1"], log: quiet })
       const { result } = await inPage(`refusal("${server.url}", ${how})`)
       assert.strictEqual(result, "unreachable")

@@ -3,7 +3,7 @@ import { watchAcknowledgements } from "./Acknowledgements.ts"
 
 const head = Buffer.from("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n")
 
-/** A frame of text as servers send it. */
+/** A text frame of a server. */
 const frame = (text: string): Buffer => {
   const content = Buffer.from(text)
   const { length } = content
@@ -15,7 +15,7 @@ const frame = (text: string): Buffer => {
   return Buffer.concat([long, content])
 }
 
-/** What is found in a stream that comes in pieces of this size. */
+/** Watches a stream that arrives in chunks of this size. */
 const found = (stream: Buffer, size: number): ReadonlyArray<string> => {
   const twice: Array<string> = []
   const look = watchAcknowledgements((request) => void twice.push(request))
@@ -26,16 +26,16 @@ const found = (stream: Buffer, size: number): ReadonlyArray<string> => {
 const answers = ["1", "23", "4"].map((id) => frame(`43/smcp,${id}["${"x".repeat(id.length * 40_000)}"]`))
 const others = [frame("2"), frame('42/smcp,["notify:enter_office",{}]'), frame('42/smcp,7["client:x",{}]')]
 
-describe("acknowledgements that are watched", () => {
+describe("Acknowledgements", () => {
   for (const size of [1, 7, 1000, 1_000_000]) {
-    it(`are found when one comes twice, in pieces of ${size} bytes`, () => {
+    it(`reports a repeated acknowledgement, in chunks of ${size} bytes`, () => {
       const once = Buffer.concat([head, ...answers, ...others, ...others])
       assert.deepStrictEqual(found(once, size), [])
       assert.deepStrictEqual(found(Buffer.concat([once, ...answers.slice(1, 2), ...others]), size), ["23"])
     })
   }
 
-  it("are not looked for in anything but WebSocket", () => {
+  it("ignores connections other than WebSocket", () => {
     const page = Buffer.from("HTTP/1.1 200 OK\r\n\r\n")
     assert.deepStrictEqual(found(Buffer.concat([page, ...answers, ...answers]), 1000), [])
   })

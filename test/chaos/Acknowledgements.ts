@@ -1,12 +1,12 @@
-/** Opcode of a frame of text. */
+/** Opcode of a text frame. */
 const textFrame = 1
 
-/** Bytes of a message that are looked at: `43/smcp,`, the number of a request, and `[`. */
+/** Inspected bytes of a message: `43/smcp,`, the id of a request, and `[`. */
 const lookedAt = 32
 
 const acknowledgement = /^43\/smcp,(\d+)\[/
 
-/** Length of the head of a frame that is not masked, and of its content; nothing while too little of it is there. */
+/** Lengths of the head and the content of an unmasked frame; undefined while the head is incomplete. */
 const lengthsOf = (bytes: Buffer): { readonly head: number; readonly content: number } | undefined => {
   if (bytes.length < 2) return undefined
   const short = (bytes[1] ?? 0) & 0x7f
@@ -17,13 +17,13 @@ const lengthsOf = (bytes: Buffer): { readonly head: number; readonly content: nu
 }
 
 /**
- * Watches what a Server sends to an Agent on one connection, and hears of every request that is acknowledged twice:
- * clients do not notice. Only WebSocket is read, where nearly everything is; our Servers do not compress it.
+ * Watches the bytes of a Server to one Agent and reports each request that is acknowledged twice, which clients do
+ * not notice. Only WebSocket is parsed, which carries nearly everything; the Servers do not compress it.
  */
 export const watchAcknowledgements = (twice: (request: string) => void): ((chunk: Buffer) => void) => {
   const seen = new Set<string>()
   let unread: Buffer = Buffer.alloc(0)
-  /** Bytes of a frame that nobody needs. */
+  /** Bytes of a frame that are skipped. */
   let skipped = 0
   let state: "head" | "frames" | "other" = "head"
 
@@ -34,7 +34,7 @@ export const watchAcknowledgements = (twice: (request: string) => void): ((chunk
     seen.add(request)
   }
 
-  /** Reads one frame; false when too little of it is there. */
+  /** Parses one frame; false when it is incomplete. */
   const readFrame = (): boolean => {
     const lengths = lengthsOf(unread)
     if (lengths === undefined) return false

@@ -8,14 +8,13 @@ import { type Execution, Ledger, type Pair } from "./Ledger.ts"
 import {
   type AgentPart,
   type ComputerPart,
-  makeStillness,
+  makePauseClock,
   type ServerPart,
   startAgent,
   startComputer,
   startServer
 } from "./parts.ts"
 
-/** Everything that runs. */
 export interface Fleet {
   readonly redis: TestRedis
   readonly servers: ReadonlyArray<ServerPart>
@@ -23,11 +22,11 @@ export interface Fleet {
   readonly computers: ReadonlyArray<ComputerPart>
   readonly pairs: ReadonlyArray<Pair>
   readonly ledger: Ledger
-  /** Every execution that the Computers have noted. */
+  /** All executions in the journals of the Computers. */
   readonly executions: () => ReadonlyArray<Execution>
 }
 
-/** Starts everything; it ends with the scope. Members come as soon as they can. */
+/** Starts all parts until the scope closes. Members join as soon as they can. */
 export const startFleet = Effect.fnUntraced(function* (
   cast: Cast,
   load: Load
@@ -38,16 +37,16 @@ export const startFleet = Effect.fnUntraced(function* (
   const servers = yield* Effect.forEach(Array.from({ length: cast.servers }), (_, index) =>
     startServer(redis.port, `server ${index + 1}`)
   )
-  const stillness = new Map(cast.offices.map(({ agent }) => [agent.name, makeStillness()]))
-  const stillnessOf = (agent: string) => stillness.get(agent) ?? makeStillness()
-  const ledger = new Ledger(load.timeout * 1000 + load.grace, (agent) => stillnessOf(agent).total())
+  const pauseClock = new Map(cast.offices.map(({ agent }) => [agent.name, makePauseClock()]))
+  const pauseClockOf = (agent: string) => pauseClock.get(agent) ?? makePauseClock()
+  const ledger = new Ledger(load.timeout * 1000 + load.grace, (agent) => pauseClockOf(agent).total())
   const offices = cast.offices.map((office, index) => ({ office, id: `office-${index + 1}` }))
   const computers = yield* Effect.forEach(
     offices.flatMap(({ id, office }) => office.computers.map((home) => ({ home, id }))),
     ({ home, id }) => startComputer(home, id, servers, folder)
   )
   const agents = yield* Effect.forEach(offices, ({ id, office }) =>
-    startAgent(office, id, servers, load, ledger, stillnessOf(office.agent.name))
+    startAgent(office, id, servers, load, ledger, pauseClockOf(office.agent.name))
   )
   return {
     redis,

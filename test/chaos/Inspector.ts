@@ -1,26 +1,25 @@
 import { Effect, type Scope } from "effect"
 
-/** What a process holds. */
+/** Resources of a process. */
 export interface Holdings {
-  /** Bytes of objects and buffers that are still needed, without compiled code. */
+  /** Bytes of live objects and buffers, without compiled code. */
   readonly live: number
-  /** Bytes of compiled code: it grows for many minutes, each time that something has become worth it. */
+  /** Bytes of compiled code, which grows for many minutes as functions become hot. */
   readonly code: number
-  /** Bytes. */
   readonly rss: number
-  /** Sockets, timers and what else keeps a process from ending. */
+  /** Sockets, timers and other handles that keep a process alive. */
   readonly handles: number
 }
 
-/** How long a process has been busy and idle, in milliseconds since it began. */
+/** Busy and idle time of the event loop since the start, in milliseconds. */
 interface Busyness {
   readonly active: number
   readonly idle: number
 }
 
-/** Looks into another process. */
+/** Inspects another process. */
 export interface Inspector {
-  /** What it holds after everything that can be collected has been. */
+  /** The resources after a full collection. */
   readonly holdings: Effect.Effect<Holdings>
   readonly busyness: Effect.Effect<Busyness>
 }
@@ -30,10 +29,10 @@ interface Answer {
   readonly result?: { readonly result?: { readonly value?: string } }
 }
 
-/** Where V8 keeps compiled code: machine code, and bytecode with what belongs to it. */
+/** V8 heap spaces of machine code, and of bytecode with its metadata. */
 const codeSpaces = ["code_space", "code_large_object_space", "trusted_space", "trusted_large_object_space"]
 
-/** What a process is asked: the answer is an {@link Found}. */
+/** Expression for the process; its value is a {@link Found}. */
 const question = `{
   ...process.memoryUsage(),
   handles: process.getActiveResourcesInfo().length,
@@ -51,10 +50,10 @@ interface Found {
   readonly code: number
 }
 
-/** What the first collection finalises is only free after the second. */
+/** The second collection frees what the first one finalises. */
 const collections = 2
 
-/** Looks into a process by its inspector; the URL is what `node --inspect` says on stderr. */
+/** Connects to the inspector of a process; `node --inspect` prints the URL to stderr. */
 export const openInspector = Effect.fnUntraced(function* (
   url: string
 ): Effect.fn.Return<Inspector, never, Scope.Scope> {
@@ -81,7 +80,7 @@ export const openInspector = Effect.fnUntraced(function* (
     })
   const evaluate = (expression: string) =>
     Effect.map(
-      // With these it can require modules.
+      // Makes `require` available.
       ask("Runtime.evaluate", { expression: `JSON.stringify(${expression})`, includeCommandLineAPI: true }),
       ({ result }): unknown => JSON.parse(result?.result?.value ?? "{}")
     )

@@ -6,17 +6,17 @@ const callTimeout = 60_000
 const ever = () => 0
 const answered = (text: string) => ({ _tag: "Answered", text }) as const
 
-/** What a tally has found wrong. */
-const wrongs = ({ broken, executedTwice, lost, stray, twice, wrong }: Tally) => ({
+/** The errors of a tally. */
+const wrongs = ({ broken, executedTwice, lost, misplaced, twice, wrong }: Tally) => ({
   ...(lost.length > 0 && { lost }),
   ...(broken.length > 0 && { broken }),
   ...(wrong.length > 0 && { wrong }),
   ...(twice.length > 0 && { twice }),
   ...(executedTwice.length > 0 && { executedTwice }),
-  ...(stray.length > 0 && { stray })
+  ...(misplaced.length > 0 && { misplaced })
 })
 
-/** A ledger with one call that was answered as it should be. */
+/** A ledger with one successful call. */
 const withGood = (time = callTimeout) => {
   const ledger = new Ledger(time, ever)
   ledger.started("ada-1-1", pair, "ada-1")
@@ -25,14 +25,14 @@ const withGood = (time = callTimeout) => {
 }
 const good = { id: "ada-1-1", computer: "desk" }
 
-describe("the ledger of calls", () => {
-  it("finds nothing wrong with calls that are answered, fail, or lose their Agent", () => {
+describe("Ledger", () => {
+  it("accepts calls that succeed, fail, or lose their Agent", () => {
     const ledger = withGood()
     ledger.started("ada-1-2", pair, "ada-1")
     ledger.ended("ada-1-2", { _tag: "Failed", error: "refusal 404" })
     ledger.started("ada-1-3", pair, "ada-1")
     ledger.died("ada-1")
-    // Its Agent died before it could report that it began this one.
+    // The Agent died before it could report the start of this call.
     const last = { id: "ada-1-4", computer: "desk" }
     const tally = ledger.tally([good, last])
     assert.deepStrictEqual(wrongs(tally), {})
@@ -54,7 +54,7 @@ describe("the ledger of calls", () => {
     ],
     ["ended too late", () => wrongs(withGood(-1).tally([good])), { lost: ["ada-1-1"] }],
     [
-      "got the answer of another one",
+      "has the result of another call",
       () => {
         const ledger = withGood()
         ledger.started("ada-1-2", pair, "ada-1")
@@ -63,7 +63,7 @@ describe("the ledger of calls", () => {
       },
       { wrong: ["ada-1-2"] }
     ],
-    ["was answered though nobody executed it", () => wrongs(withGood().tally([])), { wrong: ["ada-1-1"] }],
+    ["has a result without an execution", () => wrongs(withGood().tally([])), { wrong: ["ada-1-1"] }],
     [
       "ended twice",
       () => {
@@ -75,12 +75,12 @@ describe("the ledger of calls", () => {
     ],
     ["was executed twice", () => wrongs(withGood().tally([good, good])), { executedTwice: ["ada-1-1"] }],
     [
-      "was executed somewhere else",
+      "was executed by another Computer",
       () => wrongs(withGood().tally([good, { id: "bob-1-1", computer: "desk" }])),
-      { stray: ["bob-1-1 at desk"] }
+      { misplaced: ["bob-1-1 at desk"] }
     ],
     [
-      "broke down",
+      "failed without a protocol error",
       () => {
         const ledger = withGood()
         ledger.started("ada-1-2", pair, "ada-1")
@@ -91,19 +91,19 @@ describe("the ledger of calls", () => {
     ]
   ]
   for (const [what, run, found] of rows) {
-    it(`finds a call that ${what}`, () => assert.deepStrictEqual(run(), found))
+    it(`reports a call that ${what}`, () => assert.deepStrictEqual(run(), found))
   }
 
-  it("gives a call the time for which its Agent stood still", () => {
-    let still = 0
-    const ledger = new Ledger(-1, () => still)
+  it("extends the timeout of a call by the stall of its Agent", () => {
+    let paused = 0
+    const ledger = new Ledger(-1, () => paused)
     ledger.started("ada-1-1", pair, "ada-1")
-    still = callTimeout
+    paused = callTimeout
     ledger.ended("ada-1-1", answered("ada-1-1"))
     assert.deepStrictEqual(wrongs(ledger.tally([good])), {})
   })
 
-  it("knows since when a pair works again: from a call that began afterwards", () => {
+  it("returns when a pair works again: at the first call that starts afterwards", () => {
     const ledger = new Ledger(callTimeout, ever)
     ledger.started("ada-1-1", pair, "ada-1")
     const since = performance.now()
@@ -115,7 +115,7 @@ describe("the ledger of calls", () => {
     assert.isUndefined(ledger.answeredSince({ ...pair, computer: "shelf" }, since))
   })
 
-  it("knows what became of the calls of a pair since a moment", () => {
+  it("counts the outcomes of the calls of a pair since a moment", () => {
     const ledger = withGood()
     const since = performance.now()
     const fail = (id: string, error: string) => {

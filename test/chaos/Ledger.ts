@@ -1,59 +1,59 @@
 import type { Outcome } from "./orders.ts"
 
-/** An Agent and a Computer that it calls. */
+/** An Agent and the Computer that it calls. */
 export interface Pair {
   readonly agent: string
   readonly computer: string
 }
 
-/** One call, at times in milliseconds since the process began. */
+/** One call. Times are in milliseconds since the start of the process. */
 interface Call {
   readonly id: string
   readonly pair: Pair
-  /** Which process of the Agent makes it. */
+  /** The process of the Agent. */
   readonly life: string
   readonly startedAt: number
-  /** For how long its Agent had stood still by then. */
-  readonly stillBefore: number
+  /** Time for which its Agent had been stalled until then. */
+  readonly pausedBefore: number
   endedAt?: number
   outcome?: Outcome
-  /** Its Agent has died before it ended. */
+  /** The Agent died before the call ended. */
   abandoned?: boolean
-  /** It took longer than it may. */
+  /** The call exceeded its timeout. */
   late?: boolean
 }
 
-/** An execution of a call at a Computer. */
+/** An execution of a call by a Computer. */
 export interface Execution {
   readonly id: string
   readonly computer: string
 }
 
-/** What became of all calls. */
+/** Outcomes of all calls. */
 export interface Tally {
   readonly started: number
   readonly answered: number
-  /** Those that ended with an error, by the error. */
+  /** Number of failed calls by error. */
   readonly failed: { readonly [error: string]: number }
-  /** Those whose Agent was killed before they ended. */
+  /** Calls whose Agent was killed before they ended. */
   readonly abandoned: number
-  /** Those that never ended, or not within their time. */
+  /** Calls that did not end within their timeout. */
   readonly lost: ReadonlyArray<string>
-  /** Those that ended with something else than an answer or an error of the protocol. */
+  /** Calls that ended with neither a result nor a protocol error. */
   readonly broken: ReadonlyArray<string>
-  /** Those that got an answer that is not theirs, or that no execution can have given. */
+  /** Calls with the result of another call, or without an execution. */
   readonly wrong: ReadonlyArray<string>
-  /** Those that ended, or were acknowledged, more than once. */
+  /** Calls that ended or were acknowledged more than once. */
   readonly twice: ReadonlyArray<string>
   readonly executed: number
   readonly executedTwice: ReadonlyArray<string>
-  /** Executions at another Computer than was asked, or of calls that nobody made. */
-  readonly stray: ReadonlyArray<string>
+  /** Executions at the wrong Computer, or of unknown calls. */
+  readonly misplaced: ReadonlyArray<string>
 }
 
 const isPair = (one: Pair, { agent, computer }: Pair) => one.agent === agent && one.computer === computer
 
-/** How a call has ended, in a word or two. */
+/** The outcome of a call in one or two words. */
 const endOf = ({ abandoned, outcome }: Call): string => {
   if (outcome === undefined) return abandoned === true ? "abandoned" : "under way"
   switch (outcome._tag) {
@@ -66,24 +66,24 @@ const endOf = ({ abandoned, outcome }: Call): string => {
   }
 }
 
-/** Every call there was. `patience` is how long a call may take until it counts as lost, in milliseconds. */
+/** Records all calls. A call is lost after `callTimeout` milliseconds. */
 export class Ledger {
   readonly #calls = new Map<string, Call>()
   readonly #twice: Array<string> = []
-  /** Lives of Agents that ended while calls were under way: the last ones may not have been reported. */
+  /** Agent processes that ended during calls: their last calls may not have been reported. */
   readonly #dead = new Set<string>()
   readonly #callTimeout: number
-  /** For how long an Agent has stood still so far: its clock runs on, but it cannot look at it. */
-  readonly #still: (agent: string) => number
+  /** Total stall of an Agent: its clock runs on meanwhile. */
+  readonly #pausedMillis: (agent: string) => number
 
-  constructor(callTimeout: number, still: (agent: string) => number) {
+  constructor(callTimeout: number, pausedMillis: (agent: string) => number) {
     this.#callTimeout = callTimeout
-    this.#still = still
+    this.#pausedMillis = pausedMillis
   }
 
   started(id: string, pair: Pair, life: string): void {
-    const stillBefore = this.#still(pair.agent)
-    this.#calls.set(id, { id, pair, life, startedAt: performance.now(), stillBefore })
+    const pausedBefore = this.#pausedMillis(pair.agent)
+    this.#calls.set(id, { id, pair, life, startedAt: performance.now(), pausedBefore })
   }
 
   ended(id: string, outcome: Outcome): void {
@@ -94,12 +94,11 @@ export class Ledger {
     call.outcome = outcome
   }
 
-  /** A request that was acknowledged more than once. */
   acknowledgedTwice(request: string): void {
     this.#twice.push(request)
   }
 
-  /** An Agent's process has ended: nobody waits for its calls. */
+  /** Abandons the calls of an Agent process that has ended. */
   died(life: string): void {
     this.#dead.add(life)
     for (const call of this.#calls.values()) {
@@ -107,12 +106,12 @@ export class Ledger {
     }
   }
 
-  /** Is any call under way that may still end in time? */
+  /** True while a call may still end in time. */
   isWaiting(): boolean {
     return this.#open().some((call) => !this.#isOverdue(call))
   }
 
-  /** When the first call of a pair that began after this moment was answered rightly; nothing if none was. */
+  /** Time of the first successful call of a pair that started after this moment. */
   answeredSince(pair: Pair, since: number): number | undefined {
     let first: number | undefined
     for (const { endedAt, outcome, pair: own, startedAt } of this.#calls.values()) {
@@ -122,7 +121,7 @@ export class Ledger {
     return first
   }
 
-  /** What became of the calls of a pair that began after this moment: how many ended how, or are under way. */
+  /** Number of calls of a pair by outcome, for calls that started after this moment. */
   since(pair: Pair, moment: number): { readonly [end: string]: number } {
     const those = [...this.#calls.values()].filter(
       (call) => call.startedAt >= moment && isPair(call.pair, pair)
@@ -156,7 +155,9 @@ export class Ledger {
       twice: this.#twice,
       executed: executions.length,
       executedTwice: [...times].filter(([, all]) => all.length > 1).map(([id]) => id),
-      stray: executions.filter((one) => this.#isStray(one)).map(({ computer, id }) => `${id} at ${computer}`)
+      misplaced: executions
+        .filter((one) => this.#isMisplaced(one))
+        .map(({ computer, id }) => `${id} at ${computer}`)
     }
   }
 
@@ -164,12 +165,12 @@ export class Ledger {
     return [...this.#calls.values()].filter((call) => call.endedAt === undefined && call.abandoned !== true)
   }
 
-  #isOverdue({ pair, startedAt, stillBefore }: Call): boolean {
-    const still = this.#still(pair.agent) - stillBefore
-    return performance.now() - startedAt > this.#callTimeout + still
+  #isOverdue({ pair, startedAt, pausedBefore }: Call): boolean {
+    const paused = this.#pausedMillis(pair.agent) - pausedBefore
+    return performance.now() - startedAt > this.#callTimeout + paused
   }
 
-  #isStray({ computer, id }: Execution): boolean {
+  #isMisplaced({ computer, id }: Execution): boolean {
     const call = this.#calls.get(id)
     if (call !== undefined) return call.pair.computer !== computer
     return !this.#dead.has(id.slice(0, id.lastIndexOf("-")))

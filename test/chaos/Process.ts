@@ -3,37 +3,37 @@ import { createInterface } from "node:readline"
 import { Deferred, Effect, Exit, Latch, type Scope } from "effect"
 import { leash } from "../leash.ts"
 
-/** A process of ours. */
+/** A child process. */
 export interface Process {
   readonly pid: number
   readonly signal: (signal: NodeJS.Signals) => Effect.Effect<void>
-  /** Sends it a message, if it was started to take some. */
+  /** Sends an IPC message. */
   readonly send: (message: object) => Effect.Effect<void>
-  /** What it ended with: a code, or the name of a signal. */
+  /** The exit code or the signal. */
   readonly ended: Effect.Effect<number | string>
-  /** The last lines on its stderr. */
+  /** The last lines of stderr. */
   readonly lastWords: () => string
 }
 
 interface ProcessOptions {
   readonly variables?: { readonly [name: string]: string }
-  /** Hears every line of its stdout. */
+  /** Receives each line of stdout. */
   readonly onLine?: (line: string) => void
-  /** Hears every line of its stderr. */
+  /** Receives each line of stderr. */
   readonly onError?: (line: string) => void
-  /** Hears what it sends us. */
+  /** Receives each IPC message. */
   readonly onMessage?: (message: unknown) => void
 }
 
-/** How many lines of stderr are kept. */
+/** Kept lines of stderr. */
 const keptLines = 20
 
-/** What processes find in their environment: nothing of ours that would change what they do. */
+/** The environment without variables that change the behaviour of the programs. */
 const environment = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !name.startsWith("A2C_"))
 )
 
-/** Runs Node with these arguments; the process is killed with the scope if it still runs, and with us. */
+/** Runs Node with these arguments. The process is killed when the scope closes, and when this process ends. */
 export const startNode = Effect.fnUntraced(function* (
   args: ReadonlyArray<string>,
   { onError, onLine = () => undefined, onMessage, variables = {} }: ProcessOptions = {}
@@ -64,29 +64,29 @@ export const startNode = Effect.fnUntraced(function* (
   return {
     pid: child.pid ?? 0,
     signal: (signal) => Effect.sync(() => void child.kill(signal)),
-    // Whoever has just ended takes no messages.
+    // An ended process accepts no messages.
     send: (message) => Effect.sync(() => void child.send?.(message, () => undefined)),
     ended: Deferred.await(ended),
     lastWords: () => words.join("\n")
   }
 })
 
-/** A process that is started again whenever it has ended, as operators have it done. */
+/** A process that is restarted when it ends, as by a process supervisor. */
 export interface Kept {
   readonly current: () => Process | undefined
-  /** Ends it at once; it stays away until `revive`. */
+  /** Kills the process; it stays stopped until `revive`. */
   readonly kill: Effect.Effect<void>
   readonly revive: Effect.Effect<void>
   readonly pause: Effect.Effect<void>
   readonly resume: Effect.Effect<void>
-  /** How it ended by itself, each time. */
+  /** Exit codes and signals of unexpected ends. */
   readonly deaths: ReadonlyArray<string>
 }
 
-/** How long it takes until somebody notices that a process has ended. */
+/** Delay before a restart, as of a process supervisor. */
 const restartPause = "1 second"
 
-/** Keeps a process running for as long as the scope. */
+/** Keeps a process running until the scope closes. */
 export const keepRunning = Effect.fnUntraced(function* (
   start: Effect.Effect<Process, never, Scope.Scope>,
   onEnd: () => void = () => undefined

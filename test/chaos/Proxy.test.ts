@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { openProxy, type Proxy } from "./Proxy.ts"
 
-/** Somebody at the far end of a proxy who says everything back, and connections to there. */
+/** An echo server behind a proxy, and connections to it. */
 const openEcho = Effect.gen(function* () {
   const far = new Set<Socket>()
   const server = yield* Effect.acquireRelease(
@@ -46,12 +46,12 @@ const openEcho = Effect.gen(function* () {
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body))
 
-/** Time in which something would come, if it came at all. */
+/** Time in which data would arrive, if there were any. */
 const moment = Effect.sleep("50 millis")
 
-describe("a way that can be disturbed", () => {
+describe("Proxy", () => {
   live(
-    "carries what is sent in order, and ends when either end does",
+    "relays data in order, and closes when either end closes",
     Effect.gen(function* () {
       const { dial } = yield* openEcho
       const { closed, receives, socket } = yield* dial
@@ -64,7 +64,7 @@ describe("a way that can be disturbed", () => {
   )
 
   live(
-    "resets what is connected when it is cut, and takes nobody until it is healed",
+    "resets connections when it is cut, and refuses new ones until it is healed",
     Effect.gen(function* () {
       const { dial, proxy } = yield* openEcho
       const first = yield* dial
@@ -81,7 +81,7 @@ describe("a way that can be disturbed", () => {
   )
 
   live(
-    "holds everything back, new connections included, and loses nothing of it",
+    "holds back data and new connections, and loses nothing",
     Effect.gen(function* () {
       const { dial, proxy } = yield* openEcho
       const first = yield* dial
@@ -100,7 +100,7 @@ describe("a way that can be disturbed", () => {
   )
 
   live(
-    "lets everything come later, in order",
+    "delays data, in order",
     Effect.gen(function* () {
       const { dial, proxy } = yield* openEcho
       const { receives, socket } = yield* dial
@@ -117,7 +117,7 @@ describe("a way that can be disturbed", () => {
   )
 
   live(
-    "lets no more pass than it is wide, in order",
+    "limits the bandwidth, in order",
     Effect.gen(function* () {
       const { dial, proxy } = yield* openEcho
       const { receives, socket } = yield* dial
@@ -133,15 +133,15 @@ describe("a way that can be disturbed", () => {
     })
   )
 
-  const still: ReadonlyArray<
+  const silenced: ReadonlyArray<
     readonly [string, (proxy: Proxy) => Effect.Effect<void>, near: "open" | "closed"]
   > = [
-    ["half-open is closed at one end only", ({ halfOpen }) => halfOpen, "closed"],
-    ["silent is closed at neither end", ({ silence }) => silence, "open"]
+    ["half-open, closes one end only", ({ halfOpen }) => halfOpen, "closed"],
+    ["silent, closes neither end", ({ silence }) => silence, "open"]
   ]
-  for (const [title, disturb, near] of still) {
+  for (const [title, disturb, near] of silenced) {
     live(
-      `that is ${title}, carries nothing any more, and takes new connections`,
+      `relays nothing when ${title}, and accepts new connections`,
       Effect.gen(function* () {
         const { dial, farEnds, proxy } = yield* openEcho
         const first = yield* dial

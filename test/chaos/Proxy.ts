@@ -1,42 +1,42 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { Effect, type Scope } from "effect"
 
-/** A way over TCP that can be disturbed. What stands at its other end may change; connections do not move along. */
+/** A TCP proxy with faults. Its target may change; open connections keep theirs. */
 export interface Proxy {
   readonly port: number
-  /** How many connections there are that carry something, and how many that carry nothing any more. */
+  /** Number of relaying connections and of silent ones. */
   readonly connections: () => { readonly carrying: number; readonly silent: number }
-  /** Resets every connection and refuses new ones, until `heal`. */
+  /** Resets all connections and refuses new ones until `heal`. */
   readonly cut: Effect.Effect<void>
-  /** Lets everything come so many milliseconds later, until `heal`. */
+  /** Delays data by this many milliseconds until `heal`. */
   readonly slow: (millis: number) => Effect.Effect<void>
-  /** Lets no more than so many bytes pass in a second, each way of each connection, until `heal`. */
+  /** Limits the bytes per second of each direction of each connection until `heal`. */
   readonly narrow: (bytesPerSecond: number) => Effect.Effect<void>
-  /** Carries nothing, new connections included, until `heal`; then everything comes that has been sent meanwhile. */
+  /** Holds back data and new connections until `heal`, then delivers all of it. */
   readonly hold: Effect.Effect<void>
-  /** Ends the disturbances above. */
+  /** Ends the faults above. */
   readonly heal: Effect.Effect<void>
-  /** Resets the connections at the near end only: the far end hears nothing any more, not even that. */
+  /** Resets connections at the near end only: the far end receives nothing more, not even the reset. */
   readonly halfOpen: Effect.Effect<void>
-  /** Whatever is connected carries nothing any more, in neither direction, and nobody is told. New connections work. */
+  /** Silences all open connections in both directions without a notice to either end. New connections work. */
   readonly silence: Effect.Effect<void>
 }
 
-/** Sees what comes from the far end of one connection. */
+/** Receives the bytes from the far end of one connection. */
 type Look = (chunk: Buffer) => void
 
-/** What a proxy is made of. */
+/** Options of a proxy. */
 interface ProxyOptions {
-  /** The port on this machine to which new connections go; nothing while there is nobody. */
+  /** The local port for new connections; undefined without a target. */
   readonly target: () => number | undefined
-  /** Called for every connection. */
+  /** Called for each connection. */
   readonly watch?: () => Look
 }
 
-/** What holds on the way at the moment. */
+/** The active faults. */
 interface Conditions {
   delay: number
-  /** Bytes in a second. */
+  /** In bytes per second. */
   rate: number
   held: boolean
   isCut: boolean
@@ -44,10 +44,10 @@ interface Conditions {
 
 const undisturbed: Conditions = { delay: 0, rate: Number.POSITIVE_INFINITY, held: false, isCut: false }
 
-/** How long what passes at once on a narrow way may take, in seconds. */
+/** Maximum seconds that one chunk takes on a slow connection. */
 const pieceTime = 0.02
 
-/** Cuts what has come into what passes at once. */
+/** Splits data into chunks. */
 const cut = (chunk: Buffer, rate: number): ReadonlyArray<Buffer> => {
   const size = Math.max(1, Math.min(chunk.length, Math.floor(rate * pieceTime)))
   return Array.from({ length: Math.ceil(chunk.length / size) }, (_, index) =>
@@ -55,11 +55,11 @@ const cut = (chunk: Buffer, rate: number): ReadonlyArray<Buffer> => {
   )
 }
 
-/** Both ends of what is one connection to whoever uses it. */
+/** Both sockets of one connection. */
 interface Pair {
   readonly near: Socket
   readonly far: Socket
-  /** True from when nothing is carried any more and neither end is told anything. */
+  /** True once the connection relays nothing and notifies neither end. */
   silent: boolean
 }
 
@@ -68,7 +68,7 @@ interface Waiting {
   readonly go: () => void
 }
 
-/** Does things in the order they came, each not before it is due. */
+/** Runs callbacks in order, each not before its time. */
 const makeLine = () => {
   const waiting: Array<Waiting> = []
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -97,7 +97,7 @@ const makeLine = () => {
   }
 }
 
-/** Carries what one end sends to the other. */
+/** Relays the bytes of one end to the other. */
 const carry = (from: Socket, to: Socket, pair: Pair, conditions: Conditions, look: Look | undefined) => {
   const line = makeLine()
   const later = (go: () => void, passing = 0) =>
@@ -105,7 +105,7 @@ const carry = (from: Socket, to: Socket, pair: Pair, conditions: Conditions, loo
   const goOn = () => {
     if (!conditions.held && !pair.silent) from.resume()
   }
-  /** When what has come before will have passed. */
+  /** The time at which earlier bytes have passed. */
   let free = 0
   from.on("data", (chunk: Buffer) => {
     if (pair.silent) return
@@ -130,7 +130,7 @@ const carry = (from: Socket, to: Socket, pair: Pair, conditions: Conditions, loo
     }
   })
   from.on("end", () => later(() => to.end()))
-  // A reset at one end is one at the other; an end in order has been carried already.
+  // Forwards a reset. An orderly close has been relayed already.
   from.on("close", (failed) => {
     if (pair.silent) return line.clear()
     if (failed) later(() => void to.resetAndDestroy())
@@ -142,7 +142,7 @@ const listening = (server: ReturnType<typeof createServer>) =>
     server.listen(0, "127.0.0.1", () => resume(Effect.succeed((server.address() as AddressInfo).port)))
   })
 
-/** Opens a way on a free port of this machine; it closes with the scope, and all connections with it. */
+/** Opens a proxy on a free local port until the scope closes. */
 export const openProxy = Effect.fnUntraced(function* ({
   target,
   watch
@@ -153,7 +153,7 @@ export const openProxy = Effect.fnUntraced(function* ({
 
   const own = (socket: Socket, pair: () => Pair | undefined) => {
     sockets.add(socket)
-    // What went wrong is told to the other end when it closes.
+    // The close event forwards the error to the other end.
     socket.on("error", () => undefined)
     socket.on("close", () => {
       sockets.delete(socket)
@@ -193,7 +193,7 @@ export const openProxy = Effect.fnUntraced(function* ({
   const sounding = () => [...pairs].filter(({ silent }) => !silent)
   const hush = (pair: Pair) => {
     pair.silent = true
-    // Read no more: what is sent piles up where it came from, as on a way that is gone.
+    // Stops reading: data piles up at the sender, as with a lost network.
     pair.near.pause()
     pair.far.pause()
   }

@@ -1,34 +1,34 @@
-/** Who sits at which Server, by its number, as long as it runs; else at the next one. */
+/** Index of the Server of a member. While that Server is down, the next one is used. */
 export interface Home {
   readonly name: string
   readonly home: number
 }
 
-/** An office: an Agent, and the Computers that it calls. */
+/** An office: an Agent and the Computers that it calls. */
 export interface Office {
   readonly agent: Home
   readonly computers: ReadonlyArray<Home>
 }
 
-/** What is there. Names are unique. */
+/** All parts. Names are unique. */
 export interface Cast {
   readonly servers: number
   readonly offices: ReadonlyArray<Office>
 }
 
-/** How much is called, and how long anything may take. */
+/** Load and timeouts. */
 export interface Load {
   /** Milliseconds between two calls of a pair. */
   readonly every: number
-  /** Milliseconds that the tool takes. */
+  /** Duration of the tool in milliseconds. */
   readonly work: number
-  /** Seconds that a call may take. */
+  /** Timeout of a call in seconds. */
   readonly timeout: number
-  /** Milliseconds after that until it counts as lost. */
+  /** Milliseconds after the timeout until a call is lost. */
   readonly grace: number
 }
 
-/** Three Servers, and pairs within one of them and across. */
+/** Three Servers, with pairs on one Server and across Servers. */
 export const largeCast: Cast = {
   servers: 3,
   offices: [
@@ -49,7 +49,7 @@ export const largeCast: Cast = {
   ]
 }
 
-/** The least that has it all: two Servers, a pair at one of them and one across. */
+/** The smallest complete set: two Servers, one pair on one of them and one across. */
 export const smallCast: Cast = {
   servers: 2,
   offices: [

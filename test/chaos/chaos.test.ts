@@ -4,12 +4,12 @@ import { runChaos } from "./chaos.ts"
 import { smallCast } from "./cast.ts"
 import { problemsOf, formatTable } from "./report.ts"
 
-/** Some seconds of trouble, for every change; `npm run chaos` has more of it. */
+/** A few seconds of faults for each change; `npm run chaos` runs longer. */
 const seconds = 10
 const seed = 3
 
 it.live(
-  "no call is lost, answered wrongly or executed twice while things go wrong, and everything works again",
+  "loses, mixes up and repeats no call during faults, and recovers afterwards",
   () =>
     Effect.scoped(
       Effect.gen(function* () {

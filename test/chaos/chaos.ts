@@ -6,63 +6,63 @@ import { type Fleet, startFleet } from "./Fleet.ts"
 import type { Pair, Tally } from "./Ledger.ts"
 import { type Planned, planOf } from "./plan.ts"
 
-/** What a run is made of. */
+/** Options of a run. */
 export interface ChaosOptions {
   readonly cast: Cast
-  /** How long things go wrong. */
+  /** Duration of the faults. */
   readonly seconds: number
   readonly seed: number
-  /** Leaves out what takes longer to heal than a short run lasts. */
+  /** Omits faults that take longer to heal than a short run. */
   readonly quick: boolean
   readonly note: (line: string) => void
 }
 
-/** What is known of a fault afterwards. Times in milliseconds. */
+/** Result of a fault. Times are in milliseconds. */
 export interface Recovery {
   readonly kind: string
   readonly pair: string
-  /** From when it could begin until a call was answered; missing when none was. */
+  /** Time from the first possible recovery to the first successful call; undefined without one. */
   readonly millis: number | undefined
-  /** Did something else go wrong for the same pair meanwhile? */
+  /** True when another fault affected the same pair meanwhile. */
   readonly disturbed: boolean
 }
 
-/** What a run has found. */
+/** Results of a run. */
 export interface ChaosReport {
   readonly seed: number
   readonly seconds: number
   readonly tally: Tally
-  /** How often each kind of fault happened. */
+  /** Number of faults of each kind. */
   readonly faults: { readonly [kind: string]: number }
   readonly recoveries: ReadonlyArray<Recovery>
-  /** Pairs that did not work again after all faults. */
+  /** Pairs that did not recover after all faults. */
   readonly dead: ReadonlyArray<string>
-  /** Processes that ended without being killed, and their last words. */
+  /** Processes that ended unexpectedly, with their last lines. */
   readonly deaths: ReadonlyArray<string>
-  /** What can be known of why those pairs do not. */
+  /** Diagnosis of these pairs. */
   readonly diagnosis: ReadonlyArray<string>
 }
 
-/** A call every 50 ms for each pair, that has five seconds and takes 20 ms. */
+/** Each pair makes a call of 20 ms every 50 ms, with a timeout of 5 seconds. */
 const load: Load = { every: 50, work: 20, timeout: 5, grace: 5000 }
 
-/** Seconds that it may take until every pair works, at first and after all faults. */
+/** Maximum seconds until every pair works, at the start and after all faults. */
 const startTime = 60
 const recoveryTime = 60
 
-/** Seconds that the last calls may take to end. */
+/** Maximum seconds for the last calls to end. */
 const drainTime = load.timeout + load.grace / 1000 + 1
 
-/** Seconds for all that needs no time of its own: beginning and ending faults, asking what is wrong, ending processes. */
+/** Seconds for all other steps: faults, diagnosis and the end of processes. */
 const spareTime = 30
 
-/** How many seconds a run takes at most in which things go wrong for so many. */
+/** Maximum seconds of a run with this duration of faults. */
 export const maxSecondsOf = (seconds: number): number =>
   startTime + seconds + recoveryTime + drainTime + spareTime
 
 const formatPair = ({ agent, computer }: Pair) => `${agent} → ${computer}`
 
-/** A fault that has happened, at times in milliseconds since the process began. */
+/** A fault. Times are in milliseconds since the start of the process. */
 interface Struck {
   readonly fault: Fault
   readonly pairs: ReadonlyArray<Pair>
@@ -80,7 +80,7 @@ const strike = Effect.fnUntraced(function* ({ fault, lasting }: Planned, note: C
   return { fault, pairs, began, ended: performance.now() }
 })
 
-/** Lets happen what is planned, and ends when all of it is over. */
+/** Runs the planned faults and waits for all of them. */
 const strikeAll = Effect.fnUntraced(function* (plan: ReadonlyArray<Planned>, note: ChaosOptions["note"]) {
   const begun = performance.now()
   const fibers = yield* Effect.forEach(plan, (planned) => {
@@ -91,7 +91,7 @@ const strikeAll = Effect.fnUntraced(function* (plan: ReadonlyArray<Planned>, not
   return yield* Effect.forEach(fibers, Fiber.join)
 })
 
-/** The pairs of which no call has been answered since this moment, when all have or the time is up. */
+/** The pairs without a successful call since this moment, once all have one or the time is up. */
 const deadSince = ({ ledger, pairs }: Fleet, since: number, seconds: number) => {
   const dead = Effect.sync(() => pairs.filter((pair) => ledger.answeredSince(pair, since) === undefined))
   return Effect.repeat(dead, {
@@ -124,10 +124,10 @@ const recoveriesOf = (struck: ReadonlyArray<Struck>, { ledger }: Fleet): Readonl
 
 const deathsOf = ({ agents, computers, servers }: Fleet): ReadonlyArray<string> =>
   [...servers, ...agents, ...computers].flatMap(({ kept, name }) =>
-    kept.deaths.map((words) => `${name} ended by itself: ${words}`)
+    kept.deaths.map((words) => `${name} ended unexpectedly: ${words}`)
   )
 
-/** Waits until every call has ended, or is late. */
+/** Waits until every call has ended or is overdue. */
 const drained = ({ ledger }: Fleet) =>
   Effect.repeat(
     Effect.sync(() => ledger.isWaiting()),
@@ -137,7 +137,7 @@ const drained = ({ ledger }: Fleet) =>
     }
   )
 
-/** Lets calls run while things go wrong, and counts. It dies when not even the start works. */
+/** Runs calls during faults and counts the outcomes. Dies when the pairs do not work at the start. */
 export const runChaos = Effect.fnUntraced(function* ({
   cast,
   note,
@@ -151,14 +151,14 @@ export const runChaos = Effect.fnUntraced(function* ({
     const reason = yield* diagnose(fleet, never, 0)
     const pairs = never.map(formatPair).join(", ")
     return yield* Effect.die(
-      new Error([`not even at first: ${pairs}`, ...reason, ...deathsOf(fleet)].join("\n"))
+      new Error([`not working at the start: ${pairs}`, ...reason, ...deathsOf(fleet)].join("\n"))
     )
   }
-  note("everything works; now things go wrong")
+  note("all pairs work; starting faults")
   const faults = faultsOf(fleet).filter(({ kind }) => !(quick && slowKinds.has(kind)))
   const plan = yield* planOf(faults, seconds, seed)
   const struck = yield* strikeAll(plan, note)
-  note("all is over; waiting until everything works again")
+  note("faults are over; waiting until all pairs work")
   const over = performance.now()
   const dead = yield* deadSince(fleet, over, recoveryTime)
   const diagnosis = dead.length === 0 ? [] : yield* diagnose(fleet, dead, over)

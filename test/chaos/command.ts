@@ -1,18 +1,18 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Effect } from "effect"
 
-/** What commands end with; 130 where a signal has ended them. */
+/** Exit codes; 130 after a signal. */
 export const exitCodes = {
   fine: 0,
-  /** Something that is promised does not hold. */
+  /** A guarantee was violated. */
   wrong: 1,
-  /** The command was not understood. */
+  /** The command line is invalid. */
   usage: 2,
-  /** Nothing can be said: it could not run, took too long, or has seen too little. */
+  /** No result: the command could not run, took too long, or has too few samples. */
   notJudged: 3
 } as const
 
-/** Reads options; ends the process with the reason when they are wrong. */
+/** Parses options; exits with the reason when they are invalid. */
 export const usageOr = <Options>(read: () => Options): Effect.Effect<Options> =>
   Effect.sync(() => {
     try {
@@ -23,7 +23,7 @@ export const usageOr = <Options>(read: () => Options): Effect.Effect<Options> =>
     }
   })
 
-/** Writes progress to stderr, each line with the seconds since the beginning. */
+/** Writes progress to stderr with the seconds since the start. */
 export const reporter = (): ((line: string) => void) => {
   const begun = performance.now()
   return (line) => {
@@ -32,18 +32,18 @@ export const reporter = (): ((line: string) => void) => {
   }
 }
 
-/** Why something failed, without where. */
+/** The message of an error, without the stack. */
 export const messageOf = (cause: Cause.Cause<unknown>): string =>
   Cause.prettyErrors(cause)
     .map(({ message }) => message)
     .join("\n")
 
-/** Seconds that are given to the end of something before the process ends with it. */
+/** Seconds for an orderly end before the process exits. */
 const grace = 30
 
-/** Dies when something takes longer than so many seconds; when it does not even stop then, the process ends. */
+/** Dies at a timeout; exits when the effect cannot be interrupted. */
 export const within = <A, E, R>(seconds: number, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
-  const reason = `it did not come to an end within ${seconds} s`
+  const reason = `timed out after ${seconds} s`
   const giveUp = () => {
     process.stderr.write(`${reason}, and cannot be stopped\n`)
     process.exit(exitCodes.notJudged)
@@ -56,7 +56,7 @@ export const within = <A, E, R>(seconds: number, effect: Effect.Effect<A, E, R>)
   )
 }
 
-/** Runs a command to its end. A terminal that goes away stops it like the other signals, with all that it has begun. */
+/** Runs a command. A signal, or a hung-up terminal, stops it with everything that it started. */
 export const runCommand = (program: Effect.Effect<void>): void => {
   process.once("SIGHUP", () => process.kill(process.pid, "SIGTERM"))
   NodeRuntime.runMain(program)

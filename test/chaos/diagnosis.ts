@@ -7,12 +7,12 @@ import { type ServerStatus, statusOf } from "./serverStatus.ts"
 
 const indent = (text: string) => text.replaceAll("\n", "\n      ")
 
-/** The process of a part, and what it said last. */
+/** The process of a part and its last lines. */
 const processLines = ({ current }: Kept): ReadonlyArray<string> => {
   const process = current()
-  if (process === undefined) return ["    it does not run"]
+  if (process === undefined) return ["    not running"]
   const words = process.lastWords()
-  return [`    process ${process.pid}, which said last:`, `      ${indent(words || "nothing")}`]
+  return [`    process ${process.pid}, last lines:`, `      ${indent(words || "nothing")}`]
 }
 
 const count = (number: number, what: string) => `${number} ${what}${number === 1 ? "" : "s"}`
@@ -21,7 +21,7 @@ const wayLine = ({ server, way }: MemberPart): string => {
   const { carrying, silent } = way.connections()
   const last = server()
   const to = last === undefined ? "no Server so far" : `server ${last + 1}`
-  return `    its way went to ${to} last: ${count(carrying, "connection")}, and ${silent} that carry nothing`
+  return `    last proxy target ${to}: ${count(carrying, "connection")}, and ${silent} silent ones`
 }
 
 const counts = (numbers: { readonly [name: string]: number }) =>
@@ -29,17 +29,19 @@ const counts = (numbers: { readonly [name: string]: number }) =>
     .map(([name, number]) => `${name} ${number}`)
     .join(", ")
 
-const formatStatus = ({ gauges, members, officeList, parts, state, totals }: ServerStatus) => {
+const formatStatus = ({ components, gauges, members, officeList, state, totals }: ServerStatus) => {
   const offices = officeList.map(
     ({ agents, computers, office }) =>
       `${office} with ${count(agents, "Agent")} and ${count(computers, "Computer")}`
   )
-  const failing = Object.entries(parts).flatMap(([part, { fault, ok }]) => (ok ? [] : [`${part}: ${fault}`]))
+  const failing = Object.entries(components).flatMap(([component, { error, ok }]) =>
+    ok ? [] : [`${component}: ${error}`]
+  )
   return [
     `${state}; ${count(members.agents, "Agent")}, ${count(members.computers, "Computer")}: ${offices.join(", ")}`,
-    ...(failing.length === 0 ? [] : [`does not work: ${failing.join(", ")}`]),
-    `calls ended: ${counts(totals.outcomes)}; refused by limits: ${counts(totals.refused) || "none"}; ` +
-      `turned away: ${counts(totals.turnedAway) || "nobody"}`,
+    ...(failing.length === 0 ? [] : [`failing components: ${failing.join(", ")}`]),
+    `calls ended: ${counts(totals.outcomes)}; rejected by limits: ${counts(totals.limitRejections) || "none"}; ` +
+      `connections rejected: ${counts(totals.rejectedConnections) || "none"}`,
     `gauges: ${counts(gauges)}`
   ].map((line) => `    ${line}`)
 }
@@ -47,19 +49,19 @@ const formatStatus = ({ gauges, members, officeList, parts, state, totals }: Ser
 const serverLines = (server: ServerPart) =>
   Effect.gen(function* () {
     const port = server.port()
-    const told =
+    const details =
       port === undefined
-        ? ["    it does not listen"]
+        ? ["    not listening"]
         : yield* Effect.match(statusOf(port), {
             onFailure: (reason) => [`    ${reason}`],
             onSuccess: formatStatus
           })
-    return [`  ${server.name}:`, ...told, ...processLines(server.kept)]
+    return [`  ${server.name}:`, ...details, ...processLines(server.kept)]
   })
 
 /**
- * All that can be known of why these pairs do not work, in lines: what became of their calls since this moment, where
- * their members stand, and how every Server is.
+ * Diagnoses pairs, as lines: the outcomes of their calls since this moment, the state of their members, and the
+ * status of all Servers.
  */
 export const diagnose = (
   { agents, computers, ledger, servers }: Fleet,
@@ -70,13 +72,13 @@ export const diagnose = (
     const isConcerned = ({ name }: MemberPart) =>
       pairs.some(({ agent, computer }) => name === agent || name === computer)
     const calls = pairs.map(({ agent, computer }) => {
-      const ends = counts(ledger.since({ agent, computer }, since)) || "none has begun"
-      return `  calls of ${agent} to ${computer} since all faults were over: ${ends}`
+      const ends = counts(ledger.since({ agent, computer }, since)) || "no call started"
+      return `  calls of ${agent} to ${computer} since the last fault: ${ends}`
     })
     const ofAgents = agents
       .filter(isConcerned)
       .flatMap((agent) => [
-        `  ${agent.name}, an Agent:`,
+        `  Agent ${agent.name}:`,
         `    ${agent.standing()}`,
         wayLine(agent),
         ...processLines(agent.kept)
@@ -84,7 +86,7 @@ export const diagnose = (
     const ofComputers = computers
       .filter(isConcerned)
       .flatMap((computer) => [
-        `  ${computer.name}, a Computer:`,
+        `  Computer ${computer.name}:`,
         wayLine(computer),
         ...processLines(computer.kept)
       ])

@@ -3,34 +3,34 @@ import type { Fleet } from "./Fleet.ts"
 import type { Pair } from "./Ledger.ts"
 import type { MemberPart, ServerPart } from "./parts.ts"
 
-/** Seconds that something lasts at least and at most. */
+/** Minimum and maximum duration of a fault in seconds. */
 type Lasting = readonly [least: number, most: number]
 
-/** What can go wrong with some kind of part. */
+/** A fault of one kind of part. */
 interface FaultCondition {
   readonly kind: string
   readonly lasting: Lasting
-  /** Does it heal by itself? Then the time to recover is counted from when it began, else from when it ended. */
+  /** True when the fault heals by itself: then the recovery time starts with the fault, else with its end. */
   readonly heals: boolean
   readonly begin: Effect.Effect<void>
   readonly end: Effect.Effect<void>
 }
 
-/** Something that can go wrong, with one part of the fleet. */
+/** A possible fault of one part. */
 export interface Fault extends FaultCondition {
-  /** The part that it happens to; never two at once to the same. */
+  /** The affected part; it never has two faults at once. */
   readonly part: string
-  /** The pairs that cannot work, as things stand when it begins. */
+  /** The pairs that cannot work during the fault, as of its start. */
   readonly affected: () => ReadonlyArray<Pair>
 }
 
-/** How much later everything comes on a slow way, in milliseconds. */
+/** Delay of a slow connection in milliseconds. */
 const slowness = 250
 
-/** Kinds that take as long as a missed sign of life: too long for a short run. */
-export const slowKinds: ReadonlySet<string> = new Set(["a member's way is silent for ever"])
+/** Kinds that take as long as a keepalive timeout: too long for a short run. */
+export const slowKinds: ReadonlySet<string> = new Set(["the connection of a member is silenced"])
 
-/** Trouble that is over when it is ended. */
+/** A fault with a duration. */
 const passing = (
   kind: string,
   lasting: Lasting,
@@ -38,7 +38,7 @@ const passing = (
   end: Effect.Effect<void>
 ): FaultCondition => ({ kind, lasting, heals: false, begin, end })
 
-/** Trouble that comes in a moment and is never ended: the others have to find a way around it. */
+/** A fault without an end: the other parts must work around it. */
 const sudden = (kind: string, begin: Effect.Effect<void>): FaultCondition => ({
   kind,
   lasting: [0, 0],
@@ -47,38 +47,38 @@ const sudden = (kind: string, begin: Effect.Effect<void>): FaultCondition => ({
   end: Effect.void
 })
 
-/** What can be stopped, and go on. */
+/** A part that can be stopped and continued. */
 interface Stoppable {
   readonly pause: Effect.Effect<void>
   readonly resume: Effect.Effect<void>
 }
 
 const stopped = (who: string, { pause, resume }: Stoppable, lasting: Lasting) =>
-  passing(`${who} stands still`, lasting, pause, resume)
+  passing(`${who} is stopped`, lasting, pause, resume)
 
 const serverConditions = ({ kept }: ServerPart): ReadonlyArray<FaultCondition> => [
-  // Its members go to another one.
-  { ...passing("a Server is killed and comes back", [1, 3], kept.kill, kept.revive), heals: true },
+  // Its members use another Server.
+  { ...passing("a Server is killed and restarted", [1, 3], kept.kill, kept.revive), heals: true },
   stopped("a Server", kept, [1, 6])
 ]
 
 const redisPathConditions = ({ wayToRedis: way }: ServerPart): ReadonlyArray<FaultCondition> => {
-  const wayIs = (what: string) => `a Server's way to Redis ${what}`
+  const wayIs = (what: string) => `the Redis connection of a Server ${what}`
   return [
     passing(wayIs("is cut"), [1, 5], way.cut, way.heal),
-    passing(wayIs("stands still"), [1, 5], way.hold, way.heal),
-    sudden(wayIs("is silent for ever"), way.silence)
+    passing(wayIs("stalls"), [1, 5], way.hold, way.heal),
+    sudden(wayIs("is silenced"), way.silence)
   ]
 }
 
 const memberPathConditions = ({ way }: MemberPart): ReadonlyArray<FaultCondition> => {
-  const wayIs = (what: string) => `a member's way ${what}`
+  const wayIs = (what: string) => `the connection of a member ${what}`
   return [
     passing(wayIs("is cut"), [0.5, 3], way.cut, way.heal),
     passing(wayIs("is slow"), [2, 5], way.slow(slowness), way.heal),
-    passing(wayIs("stands still"), [1, 6], way.hold, way.heal),
+    passing(wayIs("stalls"), [1, 6], way.hold, way.heal),
     sudden(wayIs("is half-open: the Server hears nothing"), way.halfOpen),
-    sudden(wayIs("is silent for ever"), way.silence)
+    sudden(wayIs("is silenced"), way.silence)
   ]
 }
 
@@ -87,11 +87,11 @@ const memberConditions = (
   { kept }: MemberPart,
   stops: Stoppable
 ): ReadonlyArray<FaultCondition> => [
-  passing(`${who} is killed and comes back`, [0.2, 2], kept.kill, kept.revive),
+  passing(`${who} is killed and restarted`, [0.2, 2], kept.kill, kept.revive),
   stopped(who, stops, [1, 6])
 ]
 
-/** Everything that can go wrong with a fleet. */
+/** All faults of a fleet. */
 export const faultsOf = ({ agents, computers, pairs, redis, servers }: Fleet): ReadonlyArray<Fault> => {
   const members = new Map([...agents, ...computers].map((member) => [member.name, member]))
   const serverOf = (name: string) => members.get(name)?.server()
@@ -122,7 +122,7 @@ export const faultsOf = ({ agents, computers, pairs, redis, servers }: Fleet): R
       "redis",
       [
         stopped("Redis", redis, [1, 5]),
-        passing("Redis is killed and comes back empty", [0.5, 3], redis.kill, redis.restart)
+        passing("Redis is killed and restarts empty", [0.5, 3], redis.kill, redis.restart)
       ],
       () => pairs.filter(isAcross)
     )

@@ -1,7 +1,7 @@
 import type { Sample } from "./sampling.ts"
 import { certainty, type Slope, type Verdict, slopeOf, verdictOf } from "./slope.ts"
 
-/** How something that is sampled goes on after the warm-up. The slope is per hour. */
+/** Trend of a resource after the warm-up. The slope is per hour. */
 export interface Growth extends Slope {
   readonly what: string
   /** Means of the first and of the last quarter. */
@@ -12,7 +12,7 @@ export interface Growth extends Slope {
 const hour = 60 * 60 * 1000
 const kibibyte = 1024
 
-/** What is looked at, in the units of the report. */
+/** The resources, in the units of the report. */
 const measures: ReadonlyArray<readonly [what: string, of: (sample: Sample) => number | undefined]> = [
   ["live memory, KB", ({ live }) => live / kibibyte],
   ["compiled code, KB", ({ code }) => code / kibibyte],
@@ -22,13 +22,13 @@ const measures: ReadonlyArray<readonly [what: string, of: (sample: Sample) => nu
   ["event loop busy, %", ({ busy }) => busy]
 ]
 
-/** The part of the samples that is not counted: most of the code is compiled then, and the heap finds its size. */
+/** Share of the samples that belongs to the warm-up, when most code is compiled and the heap grows to its size. */
 export const warmUp = 0.25
 
-/** The least that is not counted, in milliseconds. */
+/** Minimum warm-up in milliseconds. */
 const leastWarmUp = 2 * 60 * 1000
 
-/** The samples that count: those after the warm-up for which everything was at rest. */
+/** The valid samples: those after the warm-up with the Server at rest. */
 const countedOf = (samples: ReadonlyArray<Sample>): ReadonlyArray<Sample> => {
   const from = Math.max((samples.at(-1)?.at ?? 0) * warmUp, leastWarmUp)
   return samples.filter(({ at, rested }) => rested && at >= from)
@@ -36,7 +36,7 @@ const countedOf = (samples: ReadonlyArray<Sample>): ReadonlyArray<Sample> => {
 
 const mean = (numbers: ReadonlyArray<number>) => numbers.reduce((sum, one) => sum + one, 0) / numbers.length
 
-/** How everything goes on that is looked at. */
+/** The trends of all resources. */
 export const growthOf = (samples: ReadonlyArray<Sample>): ReadonlyArray<Growth> => {
   const counted = countedOf(samples)
   const quarter = Math.max(Math.floor(counted.length / 4), 1)
@@ -58,27 +58,23 @@ export const growthOf = (samples: ReadonlyArray<Sample>): ReadonlyArray<Growth> 
   })
 }
 
-/** What is said of a run. */
+/** The verdict on a run. */
 export interface Judgement {
   readonly verdict: Verdict["_tag"]
-  /** In words. */
   readonly words: string
 }
 
-/**
- * KB that V8 may add to live memory while the time since the start grows by a factor of e: what it learns of a program,
- * which is ever less. Some 110 have been seen.
- */
+/** KB that V8 adds to live memory while the time since the start grows by a factor of e. Measured: about 110. */
 const settlingPerFold = 256
 
-/** How steep that alone may be in these samples, in KB per hour. */
+/** Slope that V8 alone may cause in these samples, in KB per hour. */
 const settlingOf = (samples: ReadonlyArray<Sample>): number =>
   settlingPerFold * slopeOf(samples.map(({ at }) => [at / hour, Math.log(at)])).slope
 
-/** How long a run is that nothing is known of yet, in minutes. */
+/** Suggested duration without samples, in minutes. */
 const defaultMinutes = 30
 
-/** Does live memory grow by more than so many KB in an hour? Says for how long to look where that cannot be told yet. */
+/** Compares the slope of live memory with a bound in KB per hour. Returns the required duration while undecided. */
 export const judge = (samples: ReadonlyArray<Sample>, bound: number, minutes: number): Judgement => {
   const counted = countedOf(samples)
   const live = slopeOf(counted.map((one) => [one.at / hour, one.live / kibibyte]))
@@ -104,8 +100,8 @@ export const judge = (samples: ReadonlyArray<Sample>, bound: number, minutes: nu
       return {
         verdict: verdict._tag,
         words:
-          `too short to judge: ${kilobytes(live.slope)} ± ${kilobytes(live.error)} KB an hour, of which up to ` +
-          `${kilobytes(settling)} may pass; run at least ${needed} minutes`
+          `too short to judge: ${kilobytes(live.slope)} ± ${kilobytes(live.error)} KB an hour, of which ` +
+          `${kilobytes(settling)} may settle; run at least ${needed} minutes`
       }
     }
   }

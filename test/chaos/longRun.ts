@@ -1,5 +1,5 @@
 /**
- * Does the memory of a Server stay flat under mixed load?
+ * Tests whether the memory of a Server stays flat under mixed load.
  * Usage: node test/chaos/longRun.ts [--help]
  */
 import { parseArgs } from "node:util"
@@ -13,27 +13,27 @@ import { certainty } from "./slope.ts"
 
 const defaults = { minutes: 30, bound: 1024 }
 
-const helpText = `Does the memory of a Server stay flat under mixed load?
+const helpText = `Tests whether the memory of a Server stays flat under mixed load.
 
 npm run long-run -- [OPTIONS]
 
-One Server as a process of its own; Agents and Computers make calls small and large, give calls up, change tools, come
-and go, and lose their connections. Every few seconds all of it rests, and what the Server still needs after a
-collection is sampled. The first ${100 * warmUp} % of the samples, and at least two minutes, are not counted, since code is compiled
-and the heap finds its size then. The last line is the answer.
+A Server runs as a separate process. Agents and Computers make small and large calls, cancel calls, change tools, join
+and leave, and lose their connections. Every few seconds the load rests, and the live memory of the Server is sampled
+after a collection. The first ${100 * warmUp} % of the samples, and at least two minutes, are warm-up and do not count. The last line
+is the result.
 
-  --minutes N   how long (${defaults.minutes})
-  --bound KB    growth of live memory in an hour that is allowed, in KB (${defaults.bound})
-  --json        the report for programs
-  --help        this text
+  --minutes N   duration (default ${defaults.minutes})
+  --bound KB    allowed growth of live memory in KB per hour (default ${defaults.bound})
+  --json        print the report as JSON
+  --help        print this text
 
-Ends with
-  ${exitCodes.fine}    when live memory certainly grows by less than that, certainly being ${certainty} standard errors
-  ${exitCodes.wrong}    when it certainly grows by more, when an answer was wrong, when files, handles, members or calls stay, or
-       when the Server ended by itself
-  ${exitCodes.usage}    when the command was not understood
-  ${exitCodes.notJudged}    when the run was too short for either, or could not be made
-  130  when a signal ended it
+Exit codes
+  ${exitCodes.fine}    live memory grows by less than the bound, by a margin of ${certainty} standard errors
+  ${exitCodes.wrong}    live memory grows by more, a result was wrong, files, handles, members or calls remain, or the Server
+       ended unexpectedly
+  ${exitCodes.usage}    the command line is invalid
+  ${exitCodes.notJudged}    the run was too short for a verdict, or could not run
+  130  ended by a signal
 `
 
 const readOptions = (args: ReadonlyArray<string>) => {
@@ -54,10 +54,10 @@ const readOptions = (args: ReadonlyArray<string>) => {
   }
 }
 
-/** Seconds beside those for which the load works: the start, the last rest, the end. */
+/** Seconds beside the load: the start, the last rest, the end. */
 const spareTime = 180
 
-/** How many open files or handles more than at first there may be at the end: some come and go with connections. */
+/** Maximum increase of open files or handles, since some belong to changing connections. */
 const spare = 8
 
 const table = (growth: ReadonlyArray<Growth>): ReadonlyArray<string> => {
@@ -95,7 +95,7 @@ const program = Effect.gen(function* () {
     ...samples.left,
     ...growth.flatMap(({ first, last, what }) =>
       ["open files", "handles and timers"].includes(what) && last - first > spare
-        ? [`${(last - first).toFixed(1)} more ${what} at the end than at first`]
+        ? [`${(last - first).toFixed(1)} more ${what} at the end than at the start`]
         : []
     )
   ]

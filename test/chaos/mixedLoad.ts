@@ -11,37 +11,37 @@ import { computerLayer } from "../../src/main/layers/computerLayer.ts"
 import { type Outcome, outcomeOf } from "./orders.ts"
 import { openProxy } from "./Proxy.ts"
 
-/** What the members of some offices have done so far. */
+/** Counters of the members of some offices. */
 interface Done {
-  /** How often each thing has ended how. */
+  /** Number of actions by outcome. */
   readonly counts: { readonly [what: string]: number }
-  /** Answers that are not those of their calls, and calls that ended with no error of the protocol. */
+  /** Results of other calls, and calls that ended without a protocol error. */
   readonly wrong: ReadonlyArray<string>
 }
 
-/** What runs at a Server, and can be made to wait. */
+/** A load on a Server that can be paused. */
 export interface MixedLoad {
   readonly done: () => Done
-  /** Begins with it, or goes on after a rest. */
+  /** Starts or resumes the load. */
   readonly work: Effect.Effect<void>
-  /** Begins nothing more, and waits until all that has begun is over. Whoever lost its connection may still be away. */
+  /** Pauses the load and waits for pending actions. Members that lost their connection may still be reconnecting. */
   readonly rest: Effect.Effect<void>
 }
 
 const offices = ["one", "two", "three"]
 const computers = ["desk", "shelf"]
 
-/** Small calls of an office at once, and the milliseconds between two of them. */
+/** Concurrent small calls of an office, and the milliseconds between two of them. */
 const callers = 2
 const pause = 15
 
-/** Characters of a large call and of its answer. */
+/** Characters of a large call and of its result. */
 const largeSize = 300_000
 
-/** How often an office has each of the rest, in milliseconds. */
+/** Intervals of the other actions of an office, in milliseconds. */
 const every = { large: 500, cancel: 200, change: 1000, visit: 1500, reconnect: 7000 }
 
-/** How long a call runs that is given up, in milliseconds, and how many seconds any may take. */
+/** Milliseconds until a call is cancelled, and the timeout of all calls in seconds. */
 const givenUpAfter = 30
 const timeout = 20
 
@@ -50,7 +50,7 @@ const tool = (name: string, description: string, run: MemoryTool["run"]): Memory
   run
 })
 
-/** The tools of a Computer; their descriptions differ every time. */
+/** The tools of a Computer; their descriptions always differ. */
 const toolsOf = (version: number): ReadonlyArray<MemoryTool> => [
   tool("echo", `Version ${version}`, ({ text }) => Effect.succeed({ content: [{ type: "text", text }] })),
   tool("wait", "Never ends", () => Effect.never)
@@ -83,7 +83,7 @@ const startComputer = Effect.fnUntraced(function* (
   return server
 })
 
-/** Seats offices at the Server of this port until the scope closes. They do nothing until they are told to. */
+/** Opens offices on the Server of this port until the scope closes. The load starts paused. */
 export const startMixedLoad = Effect.fnUntraced(function* (
   port: number
 ): Effect.fn.Return<MixedLoad, never, Scope.Scope> {
@@ -112,10 +112,10 @@ export const startMixedLoad = Effect.fnUntraced(function* (
     const call = yield* Effect.forkChild(agent.callTool({ computer, tool: "wait", timeout }))
     yield* Effect.sleep(givenUpAfter)
     yield* Fiber.interrupt(call)
-    count("given up")
+    count("cancelled")
   })
 
-  /** Does something for ever but while there is a rest, the first time after a random part of the time between two. */
+  /** Repeats an action while the load is not paused. The first one starts after a random part of the interval. */
   const again = (millis: number, one: Effect.Effect<unknown>) => {
     const once = Effect.acquireUseRelease(
       Effect.sync(() => underWay++),
@@ -158,7 +158,7 @@ export const startMixedLoad = Effect.fnUntraced(function* (
       every.change,
       Effect.suspend(() => {
         const server = servers[turn % servers.length]
-        count("change of tools")
+        count("tool change")
         return server?.setTools(toolsOf(++turn)) ?? Effect.void
       })
     )
@@ -166,9 +166,9 @@ export const startMixedLoad = Effect.fnUntraced(function* (
     const visit = Effect.gen(function* () {
       const name = `visitor-${++visits}`
       yield* startComputer(place, name)
-      yield* echo(agent, "call of a visitor", name)
+      yield* echo(agent, "call of a temporary Agent", name)
     })
-    // A visit may fall into a break.
+    // A temporary Agent may lose its connection.
     yield* again(every.visit, Effect.ignoreCause(Effect.scoped(visit)))
     yield* again(
       every.reconnect,

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readOptions } from "./options.ts"
 
-describe("the options of chaos", () => {
+describe("chaos options", () => {
   const rows: ReadonlyArray<readonly [string, ReadonlyArray<number>]> = [
     ["", [1]],
     ["--seed 7", [7]],
@@ -10,11 +10,11 @@ describe("the options of chaos", () => {
     ["--seeds 2 --seed 40", [40, 41]]
   ]
   for (const [line, seeds] of rows) {
-    it(`"${line}" runs the seeds ${seeds.join(", ")}`, () =>
+    it(`accepts "${line}" as seeds ${seeds.join(", ")}`, () =>
       assert.deepStrictEqual(readOptions(line.split(" ").filter(Boolean)).seeds, seeds))
   }
 
   for (const line of ["--seeds 2 --seed 1 --seed 2", "--seeds 0", "--seed x", "--seeds 1001", "--else"]) {
-    it(`"${line}" is refused`, () => assert.throws(() => readOptions(line.split(" "))))
+    it(`rejects "${line}"`, () => assert.throws(() => readOptions(line.split(" "))))
   }
 })

@@ -2,23 +2,23 @@ import { parseArgs } from "node:util"
 import { wholeNumber } from "../commandLine.ts"
 import { exitCodes } from "./command.ts"
 
-/** What is asked of a run of chaos. */
+/** Options of a chaos run. */
 interface Options {
   readonly seconds: number
-  /** One run for each, one after the other. */
+  /** One run for each seed, one after the other. */
   readonly seeds: ReadonlyArray<number>
   readonly quick: boolean
   readonly json: boolean
   readonly help: boolean
 }
 
-/** Seconds for which things go wrong, usually and with `--quick`. */
+/** Seconds of faults, by default and with `--quick`. */
 const defaultSeconds = { full: 120, quick: 12 }
 const maxSeconds = 24 * 60 * 60
 const maxSeeds = 1000
 const defaultSeed = 1
 
-/** Reads the command line. Throws an error whose message says what is wrong with it. */
+/** Parses the command line. Throws an error that names the invalid option. */
 export const readOptions = (args: ReadonlyArray<string>): Options => {
   const { values } = parseArgs({
     args: [...args],
@@ -50,28 +50,27 @@ export const readOptions = (args: ReadonlyArray<string>): Options => {
   }
 }
 
-/** What `--help` says. */
-export const helpText = `Do calls get lost, mixed up or executed twice while things go wrong?
+export const helpText = `Tests whether calls are lost, mixed up or executed twice during faults.
 
 npm run chaos -- [OPTIONS]
 
-Servers on one Redis, Computers with MCP servers and Agents that call them run as processes of their own. Processes
-are killed and stopped, ways are cut, slowed and made half-open; every call is followed. The last line is the answer.
+Servers on one Redis, Computers with MCP servers, and Agents that call them run as separate processes. Processes are
+killed and stopped. Connections are cut, slowed and made half-open. Every call is recorded. The last line is the result.
 
-  --seconds N   how long things go wrong (${defaultSeconds.full}, with --quick ${defaultSeconds.quick})
-  --seed S      another order of events (${defaultSeed}); several of them run one after the other
-  --seeds N     so many orders of events, from that of --seed on
-  --quick       two Servers, one office, and nothing that takes long to heal
-  --json        the report for programs
-  --help        this text
+  --seconds N   duration of the faults (default ${defaultSeconds.full}, with --quick ${defaultSeconds.quick})
+  --seed S      seed of the fault plan (default ${defaultSeed}); several seeds run one after the other
+  --seeds N     number of consecutive seeds, starting with --seed
+  --quick       two Servers, one office, and only faults that heal quickly
+  --json        print the report as JSON
+  --help        print this text
 
-Ends with
-  ${exitCodes.fine}    when all is fine
-  ${exitCodes.wrong}    when a call was lost, answered wrongly or twice, or executed twice, or when not every Agent can call every
-       Computer of its office again within a minute
-  ${exitCodes.usage}    when the command was not understood
-  ${exitCodes.notJudged}    when a run could not begin, as without Redis, or did not come to an end in time
-  130  when a signal ended it
+Exit codes
+  ${exitCodes.fine}    all checks passed
+  ${exitCodes.wrong}    a call was lost, had a wrong result, ended or was executed twice, or an Agent could not call a Computer of
+       its office within a minute after the faults
+  ${exitCodes.usage}    the command line is invalid
+  ${exitCodes.notJudged}    a run could not start, for example without Redis, or did not finish in time
+  130  ended by a signal
 
 Needs redis-server, or its path in REDIS_SERVER.
 `

@@ -2,40 +2,40 @@ import { Cause, Effect } from "effect"
 import type { Agent, ToolCall } from "../../src/application/agent/Agent.ts"
 import { errorCodeOf } from "../../src/domain/tools/errorResults.ts"
 
-/** What an Agent in a process of its own is told when it starts. */
+/** Arguments of an Agent process. */
 export interface AgentOrders {
   readonly url: string
   readonly office: string
   readonly name: string
-  /** Stands in the ids of its calls, and is never used by another process. */
+  /** Prefix of its call ids, unique for each process. */
   readonly life: string
   readonly computers: ReadonlyArray<string>
-  /** Milliseconds between two calls of the same Computer. */
+  /** Milliseconds between two calls to the same Computer. */
   readonly every: number
-  /** Calls of the same Computer that may wait for their end at once. */
+  /** Maximum of concurrent calls to the same Computer. */
   readonly atOnce: number
-  /** Seconds that a call may take. */
+  /** Timeout of a call in seconds. */
   readonly timeout: number
-  /** Milliseconds that the tool takes. */
+  /** Duration of the tool in milliseconds. */
   readonly work: number
 }
 
-/** How a call ended: with a text, with an error that a program can tell from others, or in a way that nobody foresaw. */
+/** Outcome of a call: a text, a protocol error, or an unexpected failure. */
 export type Outcome =
   | { readonly _tag: "Answered"; readonly text: string }
   | { readonly _tag: "Failed"; readonly error: string }
   | { readonly _tag: "Broken"; readonly cause: string }
 
-/** What an Agent reports. Whatever else it is sent means: begin no more calls. */
+/** Reports of an Agent. Any message to the Agent stops new calls. */
 export type AgentReport =
-  /** Where it stands with its Server, whenever that changes: in words that end a sentence. */
+  /** Its connection status at each change, as the end of a sentence. */
   | { readonly _tag: "Stands"; readonly where: string }
-  /** The Computers that it sees, whenever they change. */
+  /** The Computers in its office, at each change. */
   | { readonly _tag: "Sees"; readonly computers: ReadonlyArray<string> }
   | { readonly _tag: "Started"; readonly id: string; readonly computer: string }
   | { readonly _tag: "Ended"; readonly id: string; readonly outcome: Outcome }
 
-/** Calls a tool, and says how that ended. */
+/** Calls a tool and returns the outcome. */
 export const outcomeOf = (agent: Agent["Service"], call: ToolCall): Effect.Effect<Outcome> =>
   agent.callTool(call).pipe(
     Effect.map((result): Outcome => {
@@ -51,7 +51,7 @@ export const outcomeOf = (agent: Agent["Service"], call: ToolCall): Effect.Effec
       return { _tag: "Failed", error }
     }),
     Effect.catch((error) => {
-      const name = error._tag === "Refusal" ? `refusal ${error.code}` : error._tag
+      const name = error._tag === "ProtocolError" ? `refusal ${error.code}` : error._tag
       return Effect.succeed<Outcome>({ _tag: "Failed", error: name })
     }),
     Effect.catchCause((cause) => Effect.succeed<Outcome>({ _tag: "Broken", cause: Cause.pretty(cause) }))

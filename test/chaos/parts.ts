@@ -11,7 +11,7 @@ import type { AgentOrders, AgentReport } from "./orders.ts"
 import { type Kept, keepRunning, startNode } from "./Process.ts"
 import { openProxy, type Proxy } from "./Proxy.ts"
 
-/** A part that can be disturbed. */
+/** A part that can have faults. */
 interface Part {
   readonly name: string
   readonly kept: Kept
@@ -19,45 +19,45 @@ interface Part {
 
 /** A Server. */
 export interface ServerPart extends Part {
-  /** Its way to Redis. */
+  /** Its proxy to Redis. */
   readonly wayToRedis: Proxy
-  /** Where it listens, past all ways that can be disturbed; nothing while it does not. */
+  /** The port on which it listens, without a proxy; undefined while it does not listen. */
   readonly port: () => number | undefined
 }
 
 /** A member. */
 export interface MemberPart extends Part {
-  /** Its way to the Servers. */
+  /** Its proxy to the Servers. */
   readonly way: Proxy
-  /** The number of the Server that took its last connection. */
+  /** Index of the Server of its last connection. */
   readonly server: () => number | undefined
 }
 
 /** An Agent. */
 export interface AgentPart extends MemberPart {
-  /** Makes it stand still, and counts for how long. */
+  /** Stops the process and measures the time. */
   readonly pause: Effect.Effect<void>
   readonly resume: Effect.Effect<void>
-  /** Makes it begin no more calls. */
+  /** Stops new calls. */
   readonly rest: Effect.Effect<void>
-  /** Where it says that it stands with its Server, and whom it sees. */
+  /** The reported status and the Computers in its office. */
   readonly standing: () => string
 }
 
 /** A Computer. */
 export interface ComputerPart extends MemberPart {
-  /** Kills its MCP server, as a crash would. */
+  /** Kills its MCP server. */
   readonly killTool: Effect.Effect<void>
-  /** Every execution that it has noted. */
+  /** Executions in its journal. */
   readonly executions: () => ReadonlyArray<Execution>
 }
 
 const child = (name: string) => fileURLToPath(new URL(`children/${name}.ts`, import.meta.url))
 
-/** How many calls of a pair may wait for their end at once; far below what a Server allows. */
+/** Maximum of concurrent calls of a pair; far below the limits of a Server. */
 const atOnce = 60
 
-/** Starts a Server that finds its Redis at this port. */
+/** Starts a Server with the Redis on this port. */
 export const startServer = Effect.fnUntraced(function* (
   redisPort: number,
   name: string
@@ -77,7 +77,7 @@ export const startServer = Effect.fnUntraced(function* (
   return { name, kept, wayToRedis, port: () => port }
 })
 
-/** A way to the Server that is somebody's home, or to the next one that listens. */
+/** A proxy to the home Server, or to the next one that listens. */
 const openWay = Effect.fnUntraced(function* (
   servers: ReadonlyArray<ServerPart>,
   home: number,
@@ -93,7 +93,7 @@ const openWay = Effect.fnUntraced(function* (
   return { way, server: () => last }
 })
 
-/** Starts a Computer of an office; its configuration and its journal are written to this folder. */
+/** Starts a Computer of an office. Its configuration and its journal are in this folder. */
 export const startComputer = Effect.fnUntraced(function* (
   { home, name }: Home,
   office: string,
@@ -125,7 +125,7 @@ export const startComputer = Effect.fnUntraced(function* (
     kept,
     way,
     server,
-    // It may have ended a moment ago.
+    // The process may have ended meanwhile.
     killTool: Effect.ignore(
       Effect.try(() => {
         const root = kept.current()?.pid
@@ -137,15 +137,14 @@ export const startComputer = Effect.fnUntraced(function* (
   }
 })
 
-/** Counts for how long something has stood still, in milliseconds. */
-export interface Stillness {
+/** Measures the time for which a process is stopped, in milliseconds. */
+export interface PauseClock {
   readonly begin: () => void
   readonly end: () => void
   readonly total: () => number
 }
 
-/** A count that begins with nothing. */
-export const makeStillness = (): Stillness => {
+export const makePauseClock = (): PauseClock => {
   let total = 0
   let since: number | undefined
   return {
@@ -160,7 +159,7 @@ export const makeStillness = (): Stillness => {
   }
 }
 
-/** What an Agent says of itself, and when it said so last. */
+/** The last report of an Agent and its time. */
 const makeStanding = () => {
   let where = ""
   let sees = ""
@@ -171,28 +170,28 @@ const makeStanding = () => {
   }
   return {
     begin: () => {
-      set("not in the office yet")
-      sees = "nobody"
+      set("has not joined yet")
+      sees = "none"
     },
     onReport: (report: AgentReport) => {
       if (report._tag === "Stands") set(report.where)
-      if (report._tag === "Sees") sees = report.computers.join(", ") || "nobody"
+      if (report._tag === "Sees") sees = report.computers.join(", ") || "none"
     },
     format: () => {
       const seconds = ((performance.now() - since) / 1000).toFixed(1)
-      return `for ${seconds} s ${where}; it sees ${sees}`
+      return `${where} for ${seconds} s; Computers in its office: ${sees}`
     }
   }
 }
 
-/** Starts the Agent of an office, which calls its Computers all the time and reports to the ledger. */
+/** Starts the Agent of an office. It calls its Computers continuously and reports to the ledger. */
 export const startAgent = Effect.fnUntraced(function* (
   { agent: { home, name }, computers }: Office,
   office: string,
   servers: ReadonlyArray<ServerPart>,
   { every, timeout, work }: Load,
   ledger: Ledger,
-  stillness: Stillness
+  pauseClock: PauseClock
 ): Effect.fn.Return<AgentPart, never, Scope.Scope> {
   let connections = 0
   const { server, way } = yield* openWay(servers, home, () => {
@@ -229,7 +228,7 @@ export const startAgent = Effect.fnUntraced(function* (
     })
   })
   const kept = yield* keepRunning(start, () => {
-    stillness.end()
+    pauseClock.end()
     ledger.died(life)
   })
   return {
@@ -237,8 +236,8 @@ export const startAgent = Effect.fnUntraced(function* (
     kept,
     way,
     server,
-    pause: Effect.andThen(kept.pause, Effect.sync(stillness.begin)),
-    resume: Effect.andThen(Effect.sync(stillness.end), kept.resume),
+    pause: Effect.andThen(kept.pause, Effect.sync(pauseClock.begin)),
+    resume: Effect.andThen(Effect.sync(pauseClock.end), kept.resume),
     rest: Effect.suspend(() => {
       resting = true
       return kept.current()?.send({}) ?? Effect.void

@@ -21,15 +21,15 @@ const plan = (seed: number) =>
     those.map(({ at, fault: { kind, part }, lasting }) => ({ at, kind, part, end: at + lasting }))
   )
 
-describe("the plan of what goes wrong", () => {
-  it.effect("is the same for the same seed, and another one for another", () =>
+describe("fault plan", () => {
+  it.effect("depends on the seed only", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* plan(1), yield* plan(1))
       assert.notDeepEqual(yield* plan(1), yield* plan(2))
     })
   )
 
-  it.effect("has every kind, is over in time, and leaves no part two faults at once", () =>
+  it.effect("contains every kind, ends in time, and never has two faults of one part at once", () =>
     Effect.gen(function* () {
       const planned = yield* plan(3)
       assert.deepStrictEqual(new Set(planned.slice(0, kinds.length).map(({ kind }) => kind)), new Set(kinds))

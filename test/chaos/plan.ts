@@ -1,22 +1,22 @@
 import { Effect, Random } from "effect"
 import type { Fault } from "./faults.ts"
 
-/** A fault at its time, both in seconds from the beginning. */
+/** A fault with its times, in seconds from the start. */
 export interface Planned {
   readonly fault: Fault
   readonly at: number
   readonly lasting: number
 }
 
-/** Seconds between the beginnings of two faults, at least and at most. */
+/** Minimum and maximum seconds between the starts of two faults. */
 const gap = [1.5, 4.5] as const
 
-/** Seconds for which a part is left alone after a fault. */
+/** Seconds without another fault for a part after a fault. */
 const rest = 2
 
 /**
- * Says what goes wrong when, the same for the same seed: every kind comes once before one comes again, and no part has
- * two faults at once. All are over within so many seconds.
+ * Plans faults from a seed. Each kind happens once before one repeats, no part has two faults at once, and all end
+ * within the given seconds.
  */
 export const planOf = (
   faults: ReadonlyArray<Fault>,

@@ -1,41 +1,41 @@
 import type { ChaosReport, Recovery } from "./chaos.ts"
 import type { Tally } from "./Ledger.ts"
 
-/** What one run has found, or several together. */
+/** Findings of one run, or of several runs. */
 export type Findings = Pick<ChaosReport, "tally" | "faults" | "recoveries" | "dead">
 
-/** What must never happen, in short, and the calls to which it did. */
+/** Violations, with the affected calls. */
 const faultless = [
-  ["lost", "lost: no end in time", ({ lost }: Tally) => lost],
-  ["wrong", "ended with no error of the protocol", ({ broken }: Tally) => broken],
-  ["wrong", "answered wrongly", ({ wrong }: Tally) => wrong],
+  ["lost", "lost: not ended in time", ({ lost }: Tally) => lost],
+  ["wrong", "ended without a protocol error", ({ broken }: Tally) => broken],
+  ["wrong", "wrong result", ({ wrong }: Tally) => wrong],
   ["double", "ended or acknowledged twice", ({ twice }: Tally) => twice],
   ["double", "executed twice", ({ executedTwice }: Tally) => executedTwice],
-  ["wrong", "executed where nobody asked", ({ stray }: Tally) => stray]
+  ["wrong", "executed by another Computer", ({ misplaced }: Tally) => misplaced]
 ] as const
 
-/** How many examples of what must not happen are named. */
+/** Maximum examples of each violation. */
 const maxExamples = 5
 
-/** Everything that is wrong with a run; nothing when it is fine. */
+/** All errors of a run; empty when it is fine. */
 export const problemsOf = ({ dead, tally }: Findings): ReadonlyArray<string> => [
   ...faultless.flatMap(([, what, of]) => {
     const those = of(tally)
     return those.length === 0 ? [] : [`${those.length} ${what}: ${those.slice(0, maxExamples).join(", ")}`]
   }),
-  ...dead.map((pair) => `${pair} does not work again after all faults`)
+  ...dead.map((pair) => `${pair} did not recover after all faults`)
 ]
 
 const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((total, one) => total + one, 0)
 
-/** How often each name comes, all in all. */
+/** Counts names. */
 const sumByName = (counts: ReadonlyArray<{ readonly [name: string]: number }>) => {
   const total = new Map<string, number>()
   for (const [name, count] of counts.flatMap(Object.entries)) total.set(name, (total.get(name) ?? 0) + count)
   return Object.fromEntries([...total].toSorted(([, one], [, other]) => other - one))
 }
 
-/** The findings of several runs together. */
+/** Merges the findings of several runs. */
 export const togetherOf = (those: ReadonlyArray<Findings>): Findings => {
   const tallies = those.map(({ tally }) => tally)
   return {
@@ -50,7 +50,7 @@ export const togetherOf = (those: ReadonlyArray<Findings>): Findings => {
       twice: tallies.flatMap(({ twice }) => twice),
       executed: sum(tallies.map(({ executed }) => executed)),
       executedTwice: tallies.flatMap(({ executedTwice }) => executedTwice),
-      stray: tallies.flatMap(({ stray }) => stray)
+      misplaced: tallies.flatMap(({ misplaced }) => misplaced)
     },
     faults: sumByName(those.map(({ faults }) => faults)),
     recoveries: those.flatMap(({ recoveries }) => recoveries),
@@ -58,26 +58,26 @@ export const togetherOf = (those: ReadonlyArray<Findings>): Findings => {
   }
 }
 
-/** The numbers by which runs are compared. */
+/** Numbers for the comparison of runs. */
 export interface Figures {
   readonly calls: number
   readonly answered: number
-  /** Those that ended with an error that a program can tell from others. */
+  /** Calls that ended with a protocol error. */
   readonly errors: number
   readonly abandoned: number
   readonly lost: number
   readonly double: number
   readonly wrong: number
-  /** Pairs that did not work again. */
+  /** Pairs that did not recover. */
   readonly dead: number
-  /** Seconds that the slowest pair took to work again; missing where nothing had gone wrong. */
+  /** Seconds of the slowest recovery; undefined without faults. */
   readonly worst: number | undefined
 }
 
 const secondsOf = (recoveries: ReadonlyArray<Recovery>) =>
   recoveries.flatMap(({ millis }) => (millis === undefined ? [] : [millis / 1000]))
 
-/** What a run comes down to. */
+/** Summarizes a run. */
 export const figuresOf = ({ dead, recoveries, tally }: Findings): Figures => {
   const faults = (column: (typeof faultless)[number][0]) =>
     sum(faultless.flatMap(([own, , of]) => (own === column ? [of(tally).length] : [])))
@@ -94,13 +94,13 @@ export const figuresOf = ({ dead, recoveries, tally }: Findings): Figures => {
   }
 }
 
-/** Median and worst of some times; nothing where there are none. */
+/** Median and maximum; undefined without times. */
 const summaryOf = (times: ReadonlyArray<number>) => {
   const sorted = times.toSorted((one, other) => one - other)
   return { median: sorted[sorted.length >> 1], worst: sorted.at(-1) }
 }
 
-/** The times to recover from each kind of fault, in seconds. */
+/** Recovery times by kind of fault, in seconds. */
 export const recoveryOf = ({ faults, recoveries }: Findings) => {
   const byKind = Map.groupBy(recoveries, ({ kind }) => kind)
   return Object.entries(faults)
@@ -121,7 +121,7 @@ export const recoveryOf = ({ faults, recoveries }: Findings) => {
 
 const number = (value: number | undefined) => (value === undefined ? "–" : value.toFixed(2)).padStart(9)
 
-/** Calls by what became of them, and recoveries by kinds of faults, in lines. */
+/** Calls by outcome and recoveries by kind of fault, as lines. */
 export const tableOf = (findings: Findings): ReadonlyArray<string> => {
   const { tally } = findings
   const count = (what: string, value: number) => `${String(value).padStart(8)}  ${what}`
@@ -144,7 +144,7 @@ export const tableOf = (findings: Findings): ReadonlyArray<string> => {
   ]
 }
 
-/** All that a person wants to know of one run when something is wrong with it. */
+/** The details of a run with violations. */
 export const formatTable = (report: ChaosReport): string => {
   const { deaths, diagnosis, seconds, seed } = report
   return [

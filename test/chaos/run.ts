@@ -1,5 +1,5 @@
 /**
- * Do calls get lost, mixed up or executed twice while things go wrong?
+ * Tests whether calls are lost, mixed up or executed twice during faults.
  * Usage: node test/chaos/run.ts [--help]
  */
 import { Effect, Exit, Result } from "effect"

@@ -6,13 +6,13 @@ import type { MixedLoad } from "./mixedLoad.ts"
 import { startNode } from "./Process.ts"
 import { statusOf } from "./serverStatus.ts"
 
-/** The Server has ended though nobody wanted it to. */
+/** The Server ended unexpectedly. */
 export class ServerEnded extends Data.TaggedError("ServerEnded")<{ readonly message: string }> {}
 
-/** A Server that can be looked into. */
+/** A Server with an inspector. */
 export interface InspectedServer extends Inspector {
   readonly port: number
-  /** How many files and sockets it has open; nothing where the system does not say. */
+  /** Number of open files and sockets; undefined where the system does not report it. */
   readonly files: () => number | undefined
   /** Fails when the Server ends. */
   readonly died: Effect.Effect<never, ServerEnded>
@@ -26,7 +26,7 @@ const filesOf = (pid: number) => () => {
   }
 }
 
-/** Starts a Server that ends with the scope. */
+/** Starts a Server until the scope closes. */
 export const startServer = Effect.gen(function* (): Effect.fn.Return<
   InspectedServer,
   ServerEnded,
@@ -45,7 +45,7 @@ export const startServer = Effect.gen(function* (): Effect.fn.Return<
     }
   })
   const died = Effect.flatMap(server.ended, (how) =>
-    Effect.fail(new ServerEnded({ message: `the Server ended by itself: ${how}\n${server.lastWords()}` }))
+    Effect.fail(new ServerEnded({ message: `the Server ended unexpectedly: ${how}\n${server.lastWords()}` }))
   )
   const urls = Effect.all([Deferred.await(listening), Deferred.await(inspected)])
   const [url, inspector] = yield* Effect.raceFirst(urls, died)
@@ -57,26 +57,26 @@ export const startServer = Effect.gen(function* (): Effect.fn.Return<
   }
 })
 
-/** How a Server was at one moment, at rest. */
+/** The Server at one moment, at rest. */
 export interface Sample extends Holdings {
-  /** Milliseconds since the load began. */
+  /** Milliseconds since the start of the load. */
   readonly at: number
   readonly files: number | undefined
-  /** Percent of the time in which its event loop was busy since the sample before, without rests. */
+  /** Busy time of the event loop since the last sample, in percent, without rests. */
   readonly busy: number
-  /** Was everything as at first? Otherwise somebody was still missing, or not known to be gone. */
+  /** True when all gauges are as at the start. Otherwise members are missing, or disconnected ones still count. */
   readonly rested: boolean
 }
 
-/** Who is there and what is under way, by the Server's own gauges: the same when the load rests. */
+/** Gauges of the Server that are the same at each rest. */
 const restingGauges = [
   "connections",
   "members{role=agent}",
   "members{role=computer}",
   "offices",
-  "calls_pending",
+  "calls_in_flight",
   "backlog_bytes",
-  "strangers"
+  "unauthenticated_connections"
 ] as const
 
 type RestingGauges = { readonly [name in (typeof restingGauges)[number]]?: number | undefined }
@@ -86,34 +86,34 @@ const gaugesOf = (port: number): Effect.Effect<RestingGauges, string> =>
     Object.fromEntries(restingGauges.map((name) => [name, gauges[name]]))
   )
 
-/** What is not as it was, in words; nothing when all is. */
+/** The gauges that differ. */
 const differences = (before: RestingGauges, now: RestingGauges): ReadonlyArray<string> =>
   restingGauges.flatMap((name) =>
     before[name] === now[name] ? [] : [`${name} is ${now[name]} and was ${before[name]}`]
   )
 
-/** Seconds that the load works between two samples. */
+/** Seconds of load between two samples. */
 const workTime = 5
 
 /**
- * How long a sample waits for those who have lost their connection and come back. Whoever lost it before it was a
- * WebSocket is noticed to be gone only when it misses a sign of life: such samples are marked.
+ * How long a sample waits for reconnecting members. A connection lost before its WebSocket upgrade counts until its
+ * keepalive timeout: such samples are marked.
  */
 const restTimeout = "3 seconds"
 
-/** How long everything may take to be as it was when all is over: longer than a sign of life may be missed. */
+/** Maximum time until all gauges are as at the start: longer than a keepalive timeout. */
 const lastRestTimeout = "90 seconds"
 
-/** What was seen of a Server under a load. */
+/** Samples of a Server under load. */
 export interface Samples {
   readonly taken: ReadonlyArray<Sample>
-  /** What the gauges of the Server did not go back to in the end. */
+  /** Gauges that differ at the end. */
   readonly left: ReadonlyArray<string>
 }
 
 /**
- * Lets a load work at a Server for so many minutes, and takes samples. For each the load rests: nothing is under way,
- * and everybody is there. So samples differ by what is kept, and not by what happens to go on.
+ * Runs a load on a Server for some minutes and takes samples. The load rests for each sample: no call is pending and
+ * all members are connected. Samples differ by retained memory only.
  */
 export const sample = Effect.fnUntraced(function* (
   { busyness, files, holdings, port }: InspectedServer,
@@ -127,7 +127,7 @@ export const sample = Effect.fnUntraced(function* (
     onFailure: (reason) => [reason],
     onSuccess: (now) => differences(atFirst, now)
   })
-  /** Waits until everything is as it was; gives what is not when the time is up. */
+  /** Waits until all gauges are as at the start. Returns the differences when the time is up. */
   const rested = (time: typeof restTimeout | typeof lastRestTimeout) =>
     Effect.repeat(look, {
       until: (left) => left.length === 0,
@@ -160,6 +160,6 @@ export const sample = Effect.fnUntraced(function* (
     note(noted.join(", "))
     before = yield* busyness
   }
-  note("all is over; waiting until the Server is as it was")
+  note("load has ended; waiting for the gauges of the Server")
   return { taken, left: yield* rested(lastRestTimeout) }
 })

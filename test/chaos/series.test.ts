@@ -18,10 +18,10 @@ const report = (seed: number, more: Partial<ChaosReport> = {}): ChaosReport => (
     twice: [],
     executed: 8,
     executedTwice: [],
-    stray: []
+    misplaced: []
   },
-  faults: { "Redis stands still": 1 },
-  recoveries: [{ kind: "Redis stands still", pair: "ada → desk", millis: 1500, disturbed: false }],
+  faults: { "Redis is stopped": 1 },
+  recoveries: [{ kind: "Redis is stopped", pair: "ada → desk", millis: 1500, disturbed: false }],
   dead: [],
   deaths: [],
   diagnosis: [],
@@ -32,10 +32,10 @@ const run = (seed: number, more: Partial<ChaosReport> = {}): Run => ({
   found: Result.succeed(report(seed, more))
 })
 const failed: Run = { seed: 9, found: Result.fail("No /usr/bin/redis-server\nat all") }
-const slow = { kind: "Redis stands still", pair: "ada → desk", millis: 4200, disturbed: false }
+const slow = { kind: "Redis is stopped", pair: "ada → desk", millis: 4200, disturbed: false }
 
-describe("several runs of chaos", () => {
-  it("are fine together when each is", () => {
+describe("series of chaos runs", () => {
+  it("succeeds when each run does", () => {
     const runs = [run(1), run(2, { recoveries: [slow] })]
     assert.strictEqual(exitCodeOf(runs), exitCodes.fine)
     assert.strictEqual(
@@ -45,36 +45,36 @@ describe("several runs of chaos", () => {
     )
   })
 
-  it("are wrong when one is, and the answer says which", () => {
+  it("fails when one run fails, and names its seed", () => {
     const { tally } = report(1)
     const runs = [
       run(1),
-      run(2, { tally: { ...tally, lost: ["a"], twice: ["b"], executedTwice: ["c"], stray: ["d"] } }),
-      run(3, { dead: ["ada → desk"], diagnosis: ["ada stands still"] })
+      run(2, { tally: { ...tally, lost: ["a"], twice: ["b"], executedTwice: ["c"], misplaced: ["d"] } }),
+      run(3, { dead: ["ada → desk"], diagnosis: ["ada is stopped"] })
     ]
     assert.strictEqual(exitCodeOf(runs), exitCodes.wrong)
     const answer = answerOf(runs)
     assert.include(answer, "1 lost, 2 double, 1 wrong")
     assert.include(answer, "1 did not")
     assert.include(answer, "wrong with seed 2, 3")
-    assert.include(formatRuns(runs), "ada stands still")
+    assert.include(formatRuns(runs), "ada is stopped")
   })
 
-  it("are not judged when one could not be made, unless another is wrong", () => {
+  it("has no result when a run is missing, unless another one fails", () => {
     assert.strictEqual(exitCodeOf([run(1), failed]), exitCodes.notJudged)
-    assert.include(answerOf([run(1), failed]), "1 did not come to an end")
+    assert.include(answerOf([run(1), failed]), "1 did not finish")
     assert.include(formatRuns([run(1), failed]), "9  No /usr/bin/redis-server")
     assert.strictEqual(exitCodeOf([failed, run(2, { dead: ["ada → desk"] })]), exitCodes.wrong)
   })
 
-  it("are summed up in a table with a row for each, the answer last", () => {
+  it("prints a table with a row for each run, the result last", () => {
     const lines = formatRuns([run(1), run(2)])
       .trimEnd()
       .split("\n")
     assert.match(lines[1] ?? "", /^ +1 +10 +6 +3 +1 +0 +0 +0 +0 +1\.50$/)
     assert.match(lines[3] ?? "", /^ +all +20 +12 +6 +2 +0 +0 +0 +0 +1\.50$/)
     assert.isTrue(lines.some((line) => /^ +4 +failed: refusal 404$/.test(line)))
-    assert.isTrue(lines.some((line) => /^Redis stands still +2 +2 +1\.50/.test(line)))
+    assert.isTrue(lines.some((line) => /^Redis is stopped +2 +2 +1\.50/.test(line)))
     assert.match(lines.at(-1) ?? "", /^fine: /)
   })
 })

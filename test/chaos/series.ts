@@ -3,7 +3,7 @@ import type { ChaosReport } from "./chaos.ts"
 import { exitCodes } from "./command.ts"
 import { type Figures, figuresOf, problemsOf, recoveryOf, tableOf, togetherOf } from "./report.ts"
 
-/** What became of a seed: a report, or why there is none. */
+/** A report of a seed, or the reason for its absence. */
 export interface Run {
   readonly seed: number
   readonly found: Result.Result<ChaosReport, string>
@@ -15,7 +15,7 @@ const reportsOf = (runs: ReadonlyArray<Run>) =>
 const wrongOnes = (runs: ReadonlyArray<Run>) =>
   reportsOf(runs).filter((report) => problemsOf(report).length > 0)
 
-/** What the command ends with. */
+/** The exit code. */
 export const exitCodeOf = (runs: ReadonlyArray<Run>): number => {
   if (wrongOnes(runs).length > 0) return exitCodes.wrong
   return reportsOf(runs).length < runs.length ? exitCodes.notJudged : exitCodes.fine
@@ -37,13 +37,13 @@ const verdicts = new Map<number, string>([
   [exitCodes.notJudged, "NOT JUDGED"]
 ])
 
-/** The answer in one line, for those who want nothing else. */
+/** The result in one line. */
 export const answerOf = (runs: ReadonlyArray<Run>): string => {
   const seeds = runs.length === 1 ? `seed ${runs[0]?.seed}` : `${runs.length} seeds`
   const failed = runs.length - reportsOf(runs).length
   return [
     `${verdicts.get(exitCodeOf(runs))}: ${seeds}, ${figuresLine(figuresOf(togetherOf(reportsOf(runs))))}`,
-    ...(failed > 0 ? [`${failed} did not come to an end`] : []),
+    ...(failed > 0 ? [`${failed} did not finish`] : []),
     ...(wrongOnes(runs).length > 0
       ? [
           `wrong with seed ${wrongOnes(runs)
@@ -74,7 +74,7 @@ const seedTable = (runs: ReadonlyArray<Run>): ReadonlyArray<string> => [
   figuresRow("all", figuresOf(togetherOf(reportsOf(runs))))
 ]
 
-/** What is to be said of one seed beside its numbers. */
+/** Details of one seed. */
 const remarksOn = ({ found, seed }: Run): ReadonlyArray<string> => {
   const remarks = Result.match(found, {
     onFailure: (reason) => [reason],
@@ -83,7 +83,7 @@ const remarksOn = ({ found, seed }: Run): ReadonlyArray<string> => {
   return remarks.length === 0 ? [] : [`seed ${seed}:`, ...remarks.map((line) => `  ${line}`), ""]
 }
 
-/** A report for people, of one seed or of several; its last line is the answer. */
+/** Formats a text report of one or several seeds; its last line is the result. */
 export const formatRuns = (runs: ReadonlyArray<Run>): string =>
   [
     ...(runs.length > 1 ? [...seedTable(runs), ""] : []),
@@ -94,7 +94,7 @@ export const formatRuns = (runs: ReadonlyArray<Run>): string =>
     ""
   ].join("\n")
 
-/** A report for programs. */
+/** Formats a JSON report. */
 export const formatRunsJson = (runs: ReadonlyArray<Run>): string => {
   const all = togetherOf(reportsOf(runs))
   return `${JSON.stringify({

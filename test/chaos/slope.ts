@@ -1,15 +1,15 @@
-/** A straight line through some points: how steep it is, and the standard error of that. */
+/** Slope of a line through some points, and its standard error. */
 export interface Slope {
   readonly slope: number
   readonly error: number
 }
 
-/** Neighbours may depend on each other that much at most: beyond it no number of points says anything. */
+/** Maximum correlation of neighbours: beyond it no number of points suffices. */
 const maxLikeness = 0.95
 
 const mean = (numbers: ReadonlyArray<number>) => numbers.reduce((sum, one) => sum + one, 0) / numbers.length
 
-/** A line by least squares, and what of the ys it leaves. */
+/** A least-squares line and its residuals. */
 const fit = (xs: ReadonlyArray<number>, ys: ReadonlyArray<number>) => {
   const [meanX, meanY] = [mean(xs), mean(ys)]
   const spread = xs.reduce((sum, x) => sum + (x - meanX) ** 2, 0)
@@ -20,8 +20,7 @@ const fit = (xs: ReadonlyArray<number>, ys: ReadonlyArray<number>) => {
 const squares = (numbers: ReadonlyArray<number>) => numbers.reduce((sum, one) => sum + one * one, 0)
 
 /**
- * Fits a line by least squares. Where neighbouring points lie to the same side of it, the error is larger, since they
- * say less than as many points that know nothing of each other. It is infinite for fewer than three points.
+ * Fits a line by least squares. Correlated neighbours increase the error. It is infinite for fewer than three points.
  */
 export const slopeOf = (points: ReadonlyArray<readonly [x: number, y: number]>): Slope => {
   const { rests, slope, spread } = fit(
@@ -36,28 +35,28 @@ export const slopeOf = (points: ReadonlyArray<readonly [x: number, y: number]>):
   return { slope, error: error * Math.sqrt((1 + likeness) / (1 - likeness)) }
 }
 
-/** How many standard errors a slope must be from a bound to be called steeper or less steep: less is noise. */
+/** Standard errors between a slope and a bound for a verdict. */
 export const certainty = 3
 
-/** What can be said of a slope and a bound. */
+/** Verdict on a slope and a bound. */
 export type Verdict =
   | { readonly _tag: "Below" }
   | { readonly _tag: "Above" }
-  /** Nothing yet: it needs points over so many times the length. */
+  /** Undecided: needs points over this many times the length. */
   | { readonly _tag: "TooShort"; readonly times: number }
 
-/** The error of a slope shrinks with the length of what it is taken from to this power. */
+/** The error of a slope falls with this power of the length. */
 const shrinking = 1.5
 
 /**
- * Is a slope above this bound, or not, with certainty; or how much longer must be looked? So much of the slope may be
- * owed to something that settles: that ever less of it is added the longer one looks.
+ * Compares a slope with a bound, or returns the factor by which the length must grow. A part of the slope,
+ * `settling`, may fade with time.
  */
 export const verdictOf = ({ error, slope }: Slope, bound: number, settling = 0): Verdict => {
   const margin = certainty * error
   if (slope - margin - settling > bound) return { _tag: "Above" }
   if (slope + margin <= bound) return { _tag: "Below" }
-  // Half of the bound is for noise, half for what settles, of which nobody knows better than that it may be all.
+  // Half of the bound is for noise, half for the settling part, which may be all of it.
   const half = bound / 2
   return { _tag: "TooShort", times: Math.max((margin / half) ** (1 / shrinking), slope / half, 1) }
 }

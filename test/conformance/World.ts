@@ -28,16 +28,17 @@ import { TransportClient, type TransportServer } from "../../src/application/por
 import { Limits } from "../../src/application/server/connections/Limits.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { ServerSettings } from "../../src/application/server/lifecycle/ServerSettings.ts"
-import { ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
+import { noMetrics, ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
 import { PROTOCOL_VERSION } from "../../src/domain/wire/version.ts"
+import { Readiness } from "../../src/application/server/lifecycle/Readiness.ts"
 
-/** A message a peer got, as it stood on the wire. */
+/** A received message as on the wire. */
 interface Heard {
   readonly event: string
   readonly body: unknown
 }
 
-/** One line of the log. */
+/** A log entry. */
 interface LogLine {
   readonly level: string
   readonly text: string
@@ -45,24 +46,24 @@ interface LogLine {
 
 type Answering = (event: string, body: unknown) => Effect.Effect<ReadonlyArray<unknown>>
 
-/** The namespace connect was refused with these data. */
+/** The namespace connect was rejected with these data. */
 export class Refused extends Data.TaggedError("Refused")<{
   readonly code: unknown
   readonly message: string
 }> {}
 
-/** A member that knows nothing but the wire. */
+/** A raw peer that speaks the wire protocol only. */
 export interface Peer {
   readonly sid: () => string
-  /** Sends with an acknowledgement callback and gives the acknowledgement's values. */
+  /** Sends with an acknowledgement callback; gives the values of the acknowledgement. */
   readonly ask: (event: string, ...payload: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<unknown>>
-  /** Sends without asking for an acknowledgement. */
+  /** Sends without an acknowledgement callback. */
   readonly tell: (event: string, ...payload: ReadonlyArray<unknown>) => Effect.Effect<void>
-  /** The next message of this name that was not taken yet. */
+  /** Takes the next message of this event. */
   readonly hear: (event: string) => Effect.Effect<unknown>
-  /** Everything that has come so far. */
+  /** All messages received so far. */
   readonly heard: () => ReadonlyArray<Heard>
-  /** From now on requests are answered like this; until then with nothing. */
+  /** Sets the handler of requests; until then the peer never replies. */
   readonly answers: (answering: Answering) => Effect.Effect<void>
   readonly close: Effect.Effect<void>
   readonly closed: Effect.Effect<string>
@@ -73,25 +74,22 @@ interface ConnectOptions {
   readonly version?: string
 }
 
-/**
- * How the members and the Server of a world meet. Over polling the Server reads of bodies no more than it must, as
- * it does with large ones.
- */
+/** The transport of a world. Over polling the Server defers the parsing of bodies, as with large ones. */
 type Way = "memory" | "socket.io" | "polling"
 
-/** A Server on some transport, and the means to meet it. */
+/** A Server on a transport, with constructors for its members. */
 export interface World {
   readonly transport: Way
   readonly url: string
   readonly server: Server["Service"]
-  /** Everything that was logged. */
+  /** All log entries. */
   readonly logs: ReadonlyArray<LogLine>
-  /** Sends what our own clients log to {@link World.logs}. */
+  /** Sends the log entries of our clients to {@link World.logs}. */
   readonly logging: Layer.Layer<never>
-  /** Gives our own clients their transport. */
+  /** Provides the transport of our clients. */
   readonly client: Layer.Layer<TransportClient>
   readonly connect: (options?: ConnectOptions) => Effect.Effect<Peer, Refused, Scope.Scope>
-  /** Lets time pass: virtual time where there is one; elsewhere the test waits for what it expects. */
+  /** Advances virtual time; a world with real time ignores it. */
   readonly elapse: (duration: Duration.Input) => Effect.Effect<void>
 }
 
@@ -151,7 +149,7 @@ const memoryPeer = Effect.fnUntraced(function* (options: ConnectOptions) {
     .pipe(
       Scope.provide(own),
       Effect.mapError((error) =>
-        error._tag === "AdmissionRefused"
+        error._tag === "AdmissionRejected"
           ? new Refused(error)
           : new Refused({ code: 0, message: error.message })
       )
@@ -161,7 +159,7 @@ const memoryPeer = Effect.fnUntraced(function* (options: ConnectOptions) {
     ask: (event, ...payload) =>
       link.request(event, jsonBody(payload[0]), hour).pipe(
         Effect.map((reply) => reply.map(({ head }) => valueOf(head))),
-        Effect.catchTag("NotSent", ({ error }) =>
+        Effect.catchTag("SendFailed", ({ error }) =>
           Effect.succeed([{ code: error.code, message: error.message }])
         ),
         Effect.orDie
@@ -231,23 +229,23 @@ const socketPeer = Effect.fnUntraced(function* (way: Way, url: string, options: 
   return peer
 })
 
-/** What a case may change about the Server it meets. */
+/** Options of the Server of a case. */
 export interface Conditions extends Partial<ServerSettings> {
   readonly maxMessageBytes?: number
-  /** Over polling nothing is read in full unless a case asks for it. */
+  /** Over polling bodies are not fully parsed unless a case requests it. */
   readonly validateBytes?: number
   readonly version?: string
   readonly allowedOrigins?: ReadonlyArray<string>
   readonly limits?: Partial<Limits>
-  readonly tally?: ServerMetrics
-  /** How members read, by their session id; in memory only. */
+  readonly tally?: ServerMetrics["Service"]
+  /** The read behaviour of members by session id; in memory only. */
   readonly reading?: (sid: string) => Effect.Effect<void>
-  readonly authenticator?: Authenticator
-  /** Where offices are kept, and the way to other Servers: its own memory unless given. */
+  readonly authenticator?: Authenticator["Service"]
+  /** The office registry and the links to other nodes; in memory by default. */
   readonly cluster?: Layer.Layer<OfficeRegistry | NodeLink>
 }
 
-/** A Server that lives as long as the scope. */
+/** Starts a Server for the lifetime of the scope. */
 export const buildWorld = Effect.fnUntraced(function* (
   transport: World["transport"],
   {
@@ -257,7 +255,7 @@ export const buildWorld = Effect.fnUntraced(function* (
     limits,
     maxMessageBytes,
     reading,
-    tally = ServerMetrics.defaultValue(),
+    tally = noMetrics,
     validateBytes = transport === "polling" ? 0 : undefined,
     version,
     ...settings
@@ -274,7 +272,7 @@ export const buildWorld = Effect.fnUntraced(function* (
     logs.push({ level: logLevel, text: [inspect(message, { depth: 9 }), Cause.pretty(cause)].join(" ") })
   })
   const logging = Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All"))
-  const transports: Layer.Layer<TransportServer | TransportClient> =
+  const transports: Layer.Layer<TransportServer | TransportClient, never, ServerMetrics> =
     transport === "memory"
       ? Memory.layer({
           ...options,
@@ -288,7 +286,7 @@ export const buildWorld = Effect.fnUntraced(function* (
     Layer.provide(cluster),
     Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
     Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), ...limits })),
-    Layer.provide(Layer.succeed(ServerMetrics, tally)),
+    Layer.provide([Layer.succeed(ServerMetrics, tally), Readiness.layer]),
     Layer.provide(Layer.succeed(Authenticator, authenticator)),
     Layer.provideMerge(logging),
     Layer.fresh,
@@ -316,7 +314,7 @@ export const buildWorld = Effect.fnUntraced(function* (
   }
 })
 
-/** One conformance case, run on every transport. The title starts with the numbers of the cases it shows. */
+/** Runs a conformance test on every transport. The title starts with the numbers of its cases. */
 export const conform = (
   title: string,
   body: (world: World) => Effect.Effect<void, unknown, Scope.Scope>,

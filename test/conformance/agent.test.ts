@@ -7,7 +7,7 @@ import { computerIn, settled } from "./cast.ts"
 import { agentUnderTest, computerUnderTest, resource, textResult, tool } from "./members.ts"
 import { conform, type Peer } from "./World.ts"
 
-/** A Computer that answers what an Agent of ours asks by itself, and `answers` to the rest. */
+/** A raw Computer that replies to the automatic requests of our Agent, and with `answers` to others. */
 const scripted = (peer: Peer, answers: (event: string, body: Record<string, unknown>) => unknown) =>
   peer.answers((event, given) => {
     const body = given as Record<string, unknown>
@@ -17,8 +17,8 @@ const scripted = (peer: Peer, answers: (event: string, body: Record<string, unkn
   })
 const forEver = Duration.hours(1)
 
-describe("an Agent of ours", () => {
-  conform("cases 189, 190, 191, 276: the view follows what happens", (world) =>
+describe("Agent", () => {
+  conform("cases 189, 190, 191, 276: updates the view on notifications", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryMcpServer({
         tools: [tool("a")],
@@ -53,7 +53,7 @@ describe("an Agent of ours", () => {
     })
   )
 
-  conform("case 190: a Computer that leaves takes its tools along", (world) =>
+  conform("case 190: removes the tools of a Computer that leaves", (world) =>
     Effect.gen(function* () {
       const c1 = yield* computerIn(world, "O1")
       yield* scripted(c1, () => undefined)
@@ -69,7 +69,7 @@ describe("an Agent of ours", () => {
     })
   )
 
-  conform("case 334: documents are fetched when they change", (world) =>
+  conform("case 334: fetches documents when they change", (world) =>
     Effect.gen(function* () {
       const c1 = yield* computerIn(world, "O1")
       yield* scripted(c1, (event, { req_id }) =>
@@ -82,7 +82,7 @@ describe("an Agent of ours", () => {
     })
   )
 
-  conform("case 192: an answer to another request is rejected", (world) =>
+  conform("case 192: rejects a reply to another request", (world) =>
     Effect.gen(function* () {
       const c1 = yield* computerIn(world, "O1")
       yield* scripted(c1, () => ({ tools: [], req_id: "other" }))
@@ -91,7 +91,7 @@ describe("an Agent of ours", () => {
     })
   )
 
-  conform("case 164: a call that is not answered is cancelled and times out", (world) =>
+  conform("case 164: cancels a call that times out", (world) =>
     Effect.gen(function* () {
       const c1 = yield* computerIn(world, "O1")
       const agent = yield* agentUnderTest(world)
@@ -110,7 +110,7 @@ describe("an Agent of ours", () => {
     })
   )
 
-  conform("interrupting a call cancels it where it runs", (world) =>
+  conform("cancels an interrupted call at the Computer", (world) =>
     Effect.gen(function* () {
       const started = yield* Deferred.make<void>()
       const stopped = yield* Deferred.make<void>()
@@ -133,7 +133,7 @@ describe("an Agent of ours", () => {
     })
   )
 
-  conform("cases 347, 350, 351: refusals and failed tools are told apart, nothing is tried again", (world) =>
+  conform("cases 347, 350, 351: distinguishes error replies from failed tools, without retries", (world) =>
     Effect.gen(function* () {
       const c1 = yield* computerIn(world, "O1")
       yield* scripted(c1, (event) => {
@@ -150,18 +150,20 @@ describe("an Agent of ours", () => {
       })
       const agent = yield* agentUnderTest(world)
       const ghost = yield* Effect.flip(agent.callTool({ computer: "ghost", tool: "t" }))
-      assert.isTrue(ghost._tag === "Refusal" && ghost.code === 404)
+      assert.isTrue(ghost._tag === "ProtocolError" && ghost.code === 404)
       const unauthorized = yield* agent.callTool({ computer: "pc-1", tool: "t" })
       assert.isTrue(unauthorized.isError)
       assert.deepStrictEqual(unauthorized.meta?.["auth_hint"], { message: "log in" })
       const dpe = yield* Effect.flip(agent.getDpe("pc-1", "dpe://h/d"))
-      assert.isTrue(dpe._tag === "Refusal" && dpe.code === 4013 && dpe.extra?.["category"] === "brand_new")
+      assert.isTrue(
+        dpe._tag === "ProtocolError" && dpe.code === 4013 && dpe.extra?.["category"] === "brand_new"
+      )
       yield* settled([c1])
       assert.strictEqual(c1.heard().filter(({ event }) => event === "client:tool_call").length, 1)
     })
   )
 
-  conform("cases 337, 348, 349: older and newer spellings are read", (world) =>
+  conform("cases 337, 348, 349: accepts older and newer encodings", (world) =>
     Effect.gen(function* () {
       const c1 = yield* computerIn(world, "O1")
       yield* scripted(c1, (event, { req_id }) => {
@@ -172,32 +174,32 @@ describe("an Agent of ours", () => {
       const agent = yield* agentUnderTest(world)
       assert.deepStrictEqual((yield* agent.callTool({ computer: "pc-1", tool: "t" })).meta, { k: 1 })
       const error = yield* Effect.flip(agent.getConfig("pc-1"))
-      assert.isTrue(error._tag === "Refusal" && error.code === 404)
+      assert.isTrue(error._tag === "ProtocolError" && error.code === 404)
       assert.deepStrictEqual(yield* agent.getTools("pc-1"), [])
     })
   )
 
-  conform("case 284: a document URI with a query is refused before it is sent", (world) =>
+  conform("case 284: rejects a document URI with a query before sending it", (world) =>
     Effect.gen(function* () {
       const c1 = yield* computerIn(world, "O1")
       yield* scripted(c1, () => undefined)
       const agent = yield* agentUnderTest(world)
       const error = yield* Effect.flip(agent.getDpe("pc-1", "dpe://h/d?x=1"))
-      assert.isTrue(error._tag === "Refusal" && error.code === 4012)
+      assert.isTrue(error._tag === "ProtocolError" && error.code === 4012)
       yield* settled([c1])
       assert.isFalse(c1.heard().some(({ event }) => event === "client:get_dpe"))
     })
   )
 
-  conform("a value the protocol does not allow is refused before it is sent", (world) =>
+  conform("rejects an invalid value before sending it", (world) =>
     Effect.gen(function* () {
       const agent = yield* agentUnderTest(world)
       const error = yield* Effect.flip(agent.callTool({ computer: "pc-1", tool: "t", timeout: 0 }))
-      assert.isTrue(error._tag === "Refusal" && error.code === 400 && error.message.includes("timeout"))
+      assert.isTrue(error._tag === "ProtocolError" && error.code === 400 && error.message.includes("timeout"))
     })
   )
 
-  conform("cases 345, 346: nobody sends what only others may send", (world) =>
+  conform("cases 345, 346: rejects events of another role", (world) =>
     Effect.gen(function* () {
       const agent = yield* agentUnderTest(world)
       const computer = yield* computerUnderTest(world)
@@ -213,7 +215,7 @@ describe("an Agent of ours", () => {
     })
   )
 
-  conform("a second Agent is told why it cannot join", (world) =>
+  conform("reports why a second Agent cannot join", (world) =>
     Effect.gen(function* () {
       yield* agentUnderTest(world)
       const layer = Agent.layer({ name: "agent-2", office: "O1" }).pipe(
@@ -221,11 +223,11 @@ describe("an Agent of ours", () => {
         Layer.provide(world.logging)
       )
       const error = yield* Effect.flip(Layer.build(Layer.fresh(layer)))
-      assert.isTrue(error._tag === "JoinRefused" && error.message === "Room already has an agent")
+      assert.isTrue(error._tag === "JoinRejected" && error.message === "Room already has an agent")
     })
   )
 
-  conform("everything an Agent can ask of a Computer of ours", (world) =>
+  conform("sends every request to our Computer", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryMcpServer({
         tools: [tool("t", (args) => Effect.succeed(textResult(JSON.stringify(args))))],

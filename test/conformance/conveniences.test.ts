@@ -10,8 +10,8 @@ import { conform, type World } from "./World.ts"
 
 const report = resource("dpe://com.ex.docs/rpt")
 
-describe("a call that names no Computer", () => {
-  conform("goes to the one that has the tool, once", (world) =>
+describe("call without a Computer", () => {
+  conform("runs once at the Computer that has the tool", (world) =>
     Effect.gen(function* () {
       let calls = 0
       const counted = tool("count", () => Effect.sync(() => textResult(String(++calls))))
@@ -25,18 +25,18 @@ describe("a call that names no Computer", () => {
     })
   )
 
-  conform("names the owners when there are several", (world) =>
+  conform("fails with the owners when several Computers have the tool", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("t")] })
       yield* computerUnderTest(world, { servers: { alpha } })
       yield* computerUnderTest(world, { name: "pc-2", servers: { alpha } })
       const agent = yield* agentUnderTest(world)
       const error = yield* Effect.flip(agent.callTool({ tool: "t" }))
-      assert.deepInclude(error, { _tag: "OwnerUnclear", tool: "t", owners: ["pc-1", "pc-2"] })
+      assert.deepInclude(error, { _tag: "AmbiguousTool", tool: "t", owners: ["pc-1", "pc-2"] })
     })
   )
 
-  conform("asks once more before it says that nobody has the tool", (world) =>
+  conform("refreshes the tools once before it fails without an owner", (world) =>
     Effect.gen(function* () {
       const c1 = yield* computerIn(world, "O1")
       let listings = 0
@@ -53,7 +53,7 @@ describe("a call that names no Computer", () => {
     })
   )
 
-  conform("finds a tool that came without being announced", (world) =>
+  conform("finds a tool that was added without a notification", (world) =>
     Effect.gen(function* () {
       const c1 = yield* computerIn(world, "O1")
       let listings = 0
@@ -70,8 +70,8 @@ describe("a call that names no Computer", () => {
   )
 })
 
-describe("the view of one Computer", () => {
-  conform("changes with that Computer only, and goes with it", (world) =>
+describe("view of one Computer", () => {
+  conform("changes with that Computer only, and ends with it", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("a")] })
       const c2 = yield* computerIn(world, "O1", "pc-2")
@@ -103,8 +103,8 @@ describe("the view of one Computer", () => {
   )
 })
 
-describe("all resources", () => {
-  conform("are fetched page by page", (world) =>
+describe("allResources", () => {
+  conform("fetches page by page", (world) =>
     Effect.gen(function* () {
       const uris = Array.from({ length: 250 }, (_, index) => `test://${index}`)
       const alpha = yield* MemoryMcp.makeMemoryMcpServer({
@@ -121,7 +121,7 @@ describe("all resources", () => {
     })
   )
 
-  conform("of a peer that never ends are a bad reply", (world) =>
+  conform("fails with a bad reply when a cursor repeats", (world) =>
     Effect.gen(function* () {
       const c1 = yield* computerIn(world, "O1")
       yield* c1.answers((_event, given) => {
@@ -131,12 +131,12 @@ describe("all resources", () => {
       const agent = yield* agentUnderTest(world)
       const error = yield* Effect.flip(agent.allResources("pc-1", "alpha"))
       assert.strictEqual(error._tag, "BadReply")
-      assert.include(error.message, "a cursor came back")
+      assert.include(error.message, "a cursor was repeated")
     })
   )
 })
 
-describe("fetching a document", () => {
+describe("document fetch", () => {
   const reading = Effect.fnUntraced(function* (
     world: World,
     read: DocumentReader["Service"]["read"] | undefined,
@@ -158,7 +158,7 @@ describe("fetching a document", () => {
   })
   const bytes = new Uint8Array([1, 2, 3])
 
-  conform("asks the Computer where it is, and reads it there", (world) =>
+  conform("requests the location from the Computer, and reads it there", (world) =>
     Effect.gen(function* () {
       const asked: Array<unknown> = []
       const agent = yield* reading(world, (uri, maxBytes) => {
@@ -174,7 +174,7 @@ describe("fetching a document", () => {
     })
   )
 
-  conform("does not begin with one that is too large", (world) =>
+  conform("never starts for a document that is too large", (world) =>
     Effect.gen(function* () {
       const agent = yield* reading(world, () => Effect.die("it was read"))
       const error = yield* Effect.flip(agent.fetchDocument("pc-1", report.definition.uri, { maxBytes: 2 }))
@@ -182,7 +182,7 @@ describe("fetching a document", () => {
     })
   )
 
-  conform("ends when the transfer takes too long", (world) =>
+  conform("stops when the transfer times out", (world) =>
     Effect.gen(function* () {
       const begun = yield* Deferred.make<void>()
       const agent = yield* reading(world, () =>
@@ -199,11 +199,11 @@ describe("fetching a document", () => {
     })
   )
 
-  conform("says so when the host brought nothing to read with", (world) =>
+  conform("fails without a reader of the host", (world) =>
     Effect.gen(function* () {
       const agent = yield* reading(world, undefined)
       const error = yield* Effect.flip(agent.fetchDocument("pc-1", report.definition.uri))
-      assert.strictEqual(error.message, "This Agent was given nothing to read documents with")
+      assert.strictEqual(error.message, "No DocumentReader is provided")
     })
   )
 })

@@ -2,24 +2,24 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 
-/** How many cases the suite has. */
+/** The number of cases of the suite. */
 const total = 361
 
-/** The numbers in `012`, `012, 014 and 016` or `012 to 016`. */
+/** Parses the numbers in `012`, `012, 014 and 016` or `012 to 016`. */
 const numbersIn = (text: string): ReadonlyArray<number> =>
   [...text.matchAll(/(\d{3})(?:\s+to\s+(\d{3}))?/g)].flatMap(([, from, to = from]) => {
     const first = Number(from)
     return Array.from({ length: Number(to) - first + 1 }, (_, index) => first + index)
   })
 
-/** The titles of all tests, which name the cases they show. */
+/** The titles of all tests, which name their cases. */
 const titles = readdirSync("test", { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".test.ts") && !name.endsWith("coverage.test.ts"))
   .flatMap((name) => [...readFileSync(join("test", name), "utf8").matchAll(/cases? (\d{3}[^:`"]*):/g)])
   .map(([, numbers = ""]) => numbers)
 
 describe("conformance suite", () => {
-  it("every case is shown by a test", () => {
+  it("covers every case by a test", () => {
     const shown = new Set(titles.flatMap(numbersIn))
     const all = Array.from({ length: total }, (_, index) => index + 1)
     assert.deepStrictEqual(

@@ -1,7 +1,7 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
-import { agentIn, assertRefused, bodiesOf, settled } from "./cast.ts"
+import { agentIn, assertRejected, bodiesOf, settled } from "./cast.ts"
 import { computerUnderTest, resource, tool, unreadable } from "./members.ts"
 import { conform, type Peer, type World } from "./World.ts"
 
@@ -20,7 +20,7 @@ const uris = (peer: Peer, more: object = {}) =>
 const window = (path: string, ...rest: [ReadonlyArray<string>?, object?]) =>
   resource(`window://${path}`, rest[0], { ...rest[1] })
 
-/** A Computer with these servers, and an Agent beside it. */
+/** Starts a Computer with these servers and an Agent in one office. */
 const office = Effect.fnUntraced(function* (
   world: World,
   servers: { readonly [name: string]: MemoryMcp.MemoryMcpServerOptions }
@@ -37,7 +37,7 @@ const office = Effect.fnUntraced(function* (
 })
 
 describe("client:get_desktop", () => {
-  conform("cases 230, 231, 232, 236, 237: windows are read and rendered, bad ones left out", (world) =>
+  conform("cases 230, 231, 232, 236, 237: renders windows, and omits invalid ones", (world) =>
     Effect.gen(function* () {
       const { a1 } = yield* office(world, {
         alpha: {
@@ -60,7 +60,7 @@ describe("client:get_desktop", () => {
   )
 
   conform(
-    "a window that is more than a message may hold hides itself alone, and is refused when it is wanted",
+    "omits only a window over the message limit, and rejects a request for it",
     (world) =>
       Effect.gen(function* () {
         const { a1 } = yield* office(world, {
@@ -68,12 +68,12 @@ describe("client:get_desktop", () => {
           beta: { resources: [window("h/other")] }
         })
         assert.sameMembers([...(yield* desktop(a1))], ["window://h/small\n\nT", "window://h/other\n\nT"])
-        assertRefused(yield* a1.ask("client:get_desktop", { ...base, window: "window://h/huge" }), 413)
+        assertRejected(yield* a1.ask("client:get_desktop", { ...base, window: "window://h/huge" }), 413)
       }),
     { maxMessageBytes: 100_000 }
   )
 
-  conform("cases 238, 259, 264: only servers that can be watched, all pages of them", (world) =>
+  conform("cases 238, 259, 264: reads all pages of servers with subscriptions only", (world) =>
     Effect.gen(function* () {
       const { a1 } = yield* office(world, {
         alpha: { resources: [window("h/1"), window("h/2"), window("h/3")], pageSize: 2 },
@@ -84,7 +84,7 @@ describe("client:get_desktop", () => {
     })
   )
 
-  conform("cases 241, 245: the server used last comes first, even when its tool failed", (world) =>
+  conform("cases 241, 245: puts the last used server first, even when its tool failed", (world) =>
     Effect.gen(function* () {
       const failing = (name: string) => tool(name, () => Effect.succeed({ content: [], isError: true }))
       const { a1 } = yield* office(world, {
@@ -103,7 +103,7 @@ describe("client:get_desktop", () => {
     })
   )
 
-  conform("cases 250, 251, 252: the size", (world) =>
+  conform("cases 250, 251, 252: limits the desktop to the size", (world) =>
     Effect.gen(function* () {
       const two = [window("h/1"), window("h/2")]
       const { a1 } = yield* office(world, { alpha: { resources: two }, beta: { resources: two } })
@@ -115,16 +115,16 @@ describe("client:get_desktop", () => {
     })
   )
 
-  conform("case 254: size and window have their types", (world) =>
+  conform("case 254: rejects other types of size and window", (world) =>
     Effect.gen(function* () {
       const { a1 } = yield* office(world, {})
       for (const bad of [{ desktop_size: "2" }, { desktop_size: 1.5 }, { window: 5 }]) {
-        assertRefused(yield* a1.ask("client:get_desktop", { ...base, ...bad }), 400)
+        assertRejected(yield* a1.ask("client:get_desktop", { ...base, ...bad }), 400)
       }
     })
   )
 
-  conform("cases 255, 256, 257, 258: one window by its exact URI", (world) =>
+  conform("cases 255, 256, 257, 258: finds one window by its exact URI", (world) =>
     Effect.gen(function* () {
       const { a1 } = yield* office(world, {
         alpha: { resources: [window("h/full?fullscreen=1"), window("h/small?priority=1")] }
@@ -139,7 +139,7 @@ describe("client:get_desktop", () => {
     })
   )
 
-  conform("case 260: what the listing says of a window counts where its URI is silent", (world) =>
+  conform("case 260: uses the annotations of a window unless its URI has the parameter", (world) =>
     Effect.gen(function* () {
       const { a1 } = yield* office(world, {
         alpha: {
@@ -151,10 +151,10 @@ describe("client:get_desktop", () => {
   )
 })
 
-describe("desktop updates", () => {
+describe("desktop update", () => {
   const updates = (peer: Peer) => bodiesOf(peer, "notify:update_desktop").length
 
-  conform("cases 265, 266, 271, 273: windows come, go and change their URI", (world) =>
+  conform("cases 265, 266, 271, 273: follows added, removed and renamed windows", (world) =>
     Effect.gen(function* () {
       const { a1, server } = yield* office(world, {
         alpha: { resources: [window("h/1")] },
@@ -173,7 +173,7 @@ describe("desktop updates", () => {
     })
   )
 
-  conform("cases 267, 268, 272, 270: what leaves the windows as they are is not told", (world) =>
+  conform("cases 267, 268, 272, 270: sends no notification without a changed window", (world) =>
     Effect.gen(function* () {
       const { a1, server } = yield* office(world, { alpha: { resources: [window("h/1")] } })
       yield* server("alpha").notify({ _tag: "ResourcesChanged" })
@@ -186,7 +186,7 @@ describe("desktop updates", () => {
     })
   )
 
-  conform("case 269: new contents of a window are told at once, also of a window that came later", (world) =>
+  conform("case 269: notifies of new contents at once, also of a later window", (world) =>
     Effect.gen(function* () {
       const { a1, server } = yield* office(world, { alpha: { resources: [window("h/1")] } })
       yield* server("alpha").notify({ _tag: "ResourceUpdated", uri: "window://h/1" })
@@ -204,7 +204,7 @@ describe("desktop updates", () => {
     })
   )
 
-  conform("what a server that cannot be watched does is not told", (world) =>
+  conform("ignores a server without subscriptions", (world) =>
     Effect.gen(function* () {
       const { a1, server } = yield* office(world, {
         deaf: { capabilities: { subscribe: false } },
@@ -218,7 +218,7 @@ describe("desktop updates", () => {
     })
   )
 
-  conform("a server that dies takes its windows along", (world) =>
+  conform("removes the windows of a failed server", (world) =>
     Effect.gen(function* () {
       const { a1, server } = yield* office(world, { alpha: { resources: [window("h/1")] } })
       assert.strictEqual((yield* uris(a1)).length, 1)
@@ -228,7 +228,7 @@ describe("desktop updates", () => {
     })
   )
 
-  conform("cases 330, 331, 332, 333: documents and windows are told apart", (world) =>
+  conform("cases 330, 331, 332, 333: separates documents from windows", (world) =>
     Effect.gen(function* () {
       const doc = (path: string) => resource(`dpe://h/${path}`, ["{}"], { _meta: { page_count: 1 } })
       const { a1, server } = yield* office(world, { alpha: { resources: [doc("1")] } })

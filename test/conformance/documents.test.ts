@@ -2,7 +2,7 @@ import { assert, describe } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import type { ComputerSettings, DpeRequest } from "../../src/application/computer/ComputerSettings.ts"
-import { agentIn, assertRefused } from "./cast.ts"
+import { agentIn, assertRejected } from "./cast.ts"
 import { computerUnderTest, resource, tool, unreadable } from "./members.ts"
 import { conform, type World } from "./World.ts"
 
@@ -30,7 +30,7 @@ const report = resource("dpe://com.ex.docs/rpt", ['{"page_count":1}'], { mimeTyp
 describe("client:get_dpe", () => {
   const dpe = (uri: unknown) => ({ uri })
 
-  conform("cases 277, 281, 282, 291: a document becomes a URI", (world) =>
+  conform("cases 277, 281, 282, 291: resolves a document to a URI", (world) =>
     Effect.gen(function* () {
       const seen: Array<DpeRequest> = []
       const long = resource("dpe://com.ex.docs/reports/2026/annual")
@@ -67,22 +67,22 @@ describe("client:get_dpe", () => {
     })
   )
 
-  conform("cases 278, 280: without a resolver nothing is read, but the URI is checked", (world) =>
+  conform("cases 278, 280: checks the URI without a resolver, and reads nothing", (world) =>
     Effect.gen(function* () {
       let reads = 0
       const counted = { ...report, read: Effect.sync(() => void reads++ as never) }
       const { ask } = yield* office(world, { alpha: { resources: [counted] } })
       const error = yield* ask("client:get_dpe", dpe(report.definition.uri))
-      assertRefused([error], 4011)
+      assertRejected([error], 4011)
       assert.strictEqual(error["uri"], report.definition.uri)
-      assertRefused([yield* ask("client:get_dpe", dpe("junk"))], 4012)
+      assertRejected([yield* ask("client:get_dpe", dpe("junk"))], 4012)
       assert.strictEqual(reads, 0)
     })
   )
 
   const resolveDpe = () => Effect.succeed({ uri: "https://x/1" })
 
-  conform("case 279: what names no document is refused", (world) =>
+  conform("case 279: rejects a URI without a document", (world) =>
     Effect.gen(function* () {
       const { ask } = yield* office(world, {}, { resolveDpe })
       for (const uri of [
@@ -95,23 +95,25 @@ describe("client:get_dpe", () => {
         "junk"
       ]) {
         const error = yield* ask("client:get_dpe", dpe(uri))
-        assertRefused([error], 4012)
+        assertRejected([error], 4012)
         assert.strictEqual(error["uri"], uri)
         assert.isString(error["reason"])
       }
     })
   )
 
-  conform("case 283: a query is dropped", (world) =>
+  conform("case 283: drops a query", (world) =>
     Effect.gen(function* () {
       const { ask } = yield* office(world, { alpha: { resources: [report] } }, { resolveDpe })
       const found = yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt?format=md#x"))
       assert.strictEqual(found["uri"], "https://x/1")
-      assert.isTrue(world.logs.some(({ level, text }) => level === "Warn" && text.includes("dropped")))
+      assert.isTrue(
+        world.logs.some(({ level, text }) => level === "Warn" && text.includes("query and fragment ignored"))
+      )
     })
   )
 
-  conform("cases 285, 286, 287: the host finds the server, the first one where there are two", (world) =>
+  conform("cases 285, 286, 287: finds the server by its host, the first one of two", (world) =>
     Effect.gen(function* () {
       const names: Array<string> = []
       const { ask, computer, server } = yield* office(
@@ -124,14 +126,14 @@ describe("client:get_dpe", () => {
           }
         }
       )
-      const warning = world.logs.find(({ text }) => text.includes("several servers have the same host"))
+      const warning = world.logs.find(({ text }) => text.includes("document host conflict"))
       assert.strictEqual(warning?.level, "Warn")
       for (const word of ["com.ex.docs", "'alpha'", "'beta'"]) assert.include(warning?.text, word)
       assert.deepStrictEqual(
         [...(yield* computer.servers).values()].map(({ _tag }) => _tag),
         ["Ready", "Ready"]
       )
-      assertRefused([yield* ask("client:get_dpe", dpe("dpe://nobody/x"))], 4013)
+      assertRejected([yield* ask("client:get_dpe", dpe("dpe://nobody/x"))], 4013)
       yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
       yield* server("alpha").crash("gone")
       yield* Effect.repeat(computer.servers, {
@@ -140,12 +142,12 @@ describe("client:get_dpe", () => {
       yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
       assert.deepStrictEqual(names, ["alpha", "beta"])
       assert.isTrue(
-        world.logs.some(({ level, text }) => level === "Warn" && text.includes("the first one is asked"))
+        world.logs.some(({ level, text }) => level === "Warn" && text.includes("document host ambiguous"))
       )
     })
   )
 
-  conform("cases 288, 289, 290, 292, 295: what can go wrong is told without internals", (world) =>
+  conform("cases 288, 289, 290, 292, 295: reports failures without internals", (world) =>
     Effect.gen(function* () {
       const results = [
         Effect.fail("s3cret at /home"),
@@ -161,12 +163,12 @@ describe("client:get_dpe", () => {
         { resolveDpe: () => results[turn++] ?? Effect.succeed({ uri: "https://x" }) }
       )
       const unread = yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/gone"))
-      assertRefused([unread], 4013)
+      assertRejected([unread], 4013)
       assert.strictEqual(unread["category"], "upstream_unavailable")
       const categories = []
       for (let count = 0; count < 4; count++) {
         const failed = yield* ask("client:get_dpe", dpe(report.definition.uri))
-        assertRefused([failed], 4013)
+        assertRejected([failed], 4013)
         assert.notInclude(JSON.stringify(failed), "s3cret")
         categories.push(failed["category"])
       }
@@ -180,7 +182,7 @@ describe("client:get_dpe", () => {
     })
   )
 
-  conform("case 293: a resolver that is slower than the request allows", (world) =>
+  conform("case 293: fails when the resolver exceeds the timeout", (world) =>
     Effect.gen(function* () {
       const asked = yield* Deferred.make<void>()
       const { ask } = yield* office(
@@ -193,11 +195,11 @@ describe("client:get_dpe", () => {
       )
       yield* Deferred.await(asked)
       yield* world.elapse("1 second")
-      assertRefused([yield* Fiber.join(asking)], 4013)
+      assertRejected([yield* Fiber.join(asking)], 4013)
     })
   )
 
-  conform("case 294: the fields have their types", (world) =>
+  conform("case 294: rejects other types of the fields", (world) =>
     Effect.gen(function* () {
       const { ask } = yield* office(world, {}, { resolveDpe })
       for (const bad of [
@@ -206,7 +208,7 @@ describe("client:get_dpe", () => {
         { uri: "dpe://h/d", timeout: "x" },
         { uri: "dpe://h/d", timeout: 0 }
       ]) {
-        assertRefused([yield* ask("client:get_dpe", bad)], 400)
+        assertRejected([yield* ask("client:get_dpe", bad)], 400)
       }
     })
   )
@@ -218,7 +220,7 @@ describe("client:get_resources", () => {
     resource(uri, [], { mimeType: "text/x", annotations: { a: 1 }, _meta: { m: [1] }, icons: [] })
   )
 
-  conform("cases 296, 298, 303, 304: resources as their server listed them", (world) =>
+  conform("cases 296, 298, 303, 304: returns resources as listed", (world) =>
     Effect.gen(function* () {
       const { ask } = yield* office(world, {
         alpha: { resources: five, capabilities: { subscribe: false } }
@@ -229,7 +231,7 @@ describe("client:get_resources", () => {
     })
   )
 
-  conform("case 297: page by page, each asked for once", (world) =>
+  conform("case 297: fetches page by page, each once", (world) =>
     Effect.gen(function* () {
       const listed: Array<string | undefined> = []
       const memory = yield* MemoryMcp.makeMemoryMcpServer({ resources: five, pageSize: 2 })
@@ -262,7 +264,7 @@ describe("client:get_resources", () => {
     })
   )
 
-  conform("cases 299, 300, 301, 302: who cannot answer", (world) =>
+  conform("cases 299, 300, 301, 302: rejects unavailable servers", (world) =>
     Effect.gen(function* () {
       const { ask } = yield* office(
         world,
@@ -275,23 +277,23 @@ describe("client:get_resources", () => {
         { off: { disabled: true } }
       )
       const unknown = yield* ask("client:get_resources", { mcp_server: "nope" })
-      assertRefused([unknown], 404)
+      assertRejected([unknown], 404)
       assert.include(unknown["message"], "nope")
       const incapable = yield* ask("client:get_resources", { mcp_server: "toolsOnly" })
-      assertRefused([incapable], 4015)
+      assertRejected([incapable], 4015)
       assert.deepInclude(incapable, { mcp_server_name: "toolsOnly", capability: "resources" })
-      assertRefused([yield* ask("client:get_resources", { mcp_server: "off" })], 404)
+      assertRejected([yield* ask("client:get_resources", { mcp_server: "off" })], 404)
       const rejected = yield* ask("client:get_resources", listing({ cursor: "no such" }))
-      assertRefused([rejected], 500)
+      assertRejected([rejected], 500)
       assert.deepStrictEqual(rejected["details"], { mcp_error: "Invalid cursor" })
     })
   )
 
-  conform("cases 305, 306: the server's name is its key in the configuration", (world) =>
+  conform("cases 305, 306: finds the server by its key in the configuration", (world) =>
     Effect.gen(function* () {
       const { ask } = yield* office(world, { alpha: {}, beta: {} })
       for (const bad of [{}, { mcp_server: 7 }, listing({ cursor: 5 })]) {
-        assertRefused([yield* ask("client:get_resources", bad)], 400)
+        assertRejected([yield* ask("client:get_resources", bad)], 400)
       }
       const { servers } = (yield* ask("client:get_config", {})) as { readonly servers?: object }
       for (const mcp_server of Object.keys(servers ?? {})) {
@@ -305,7 +307,7 @@ describe("client:get_finder", () => {
   const doc = (path: string, meta: object = { page_count: 1 }, more: object = {}) =>
     resource(`dpe://h/${path}`, ["{}"], { name: path, _meta: meta, ...more })
 
-  conform("cases 307, 309, 310, 312, 328, 329: the catalogue", (world) =>
+  conform("cases 307, 309, 310, 312, 328, 329: lists the catalogue", (world) =>
     Effect.gen(function* () {
       let reads = 0
       const readable = resource("dpe://h/read", ['{"page_count": 4, "title": "Read"}'])
@@ -339,7 +341,7 @@ describe("client:get_finder", () => {
     })
   )
 
-  conform("cases 319, 320, 322, 335: pages, under both names of the event", (world) =>
+  conform("cases 319, 320, 322, 335: returns pages under both names of the event", (world) =>
     Effect.gen(function* () {
       const many = Array.from({ length: 150 }, (_, index) => doc(`d${index}`))
       const { ask } = yield* office(world, { alpha: { resources: many } })
@@ -355,7 +357,7 @@ describe("client:get_finder", () => {
     })
   )
 
-  conform("case 323: the fields have their types and bounds", (world) =>
+  conform("case 323: rejects other types and values of the fields", (world) =>
     Effect.gen(function* () {
       const { ask } = yield* office(world, {})
       const bad = [
@@ -364,7 +366,7 @@ describe("client:get_finder", () => {
         ...["x", [1]].map((keywords) => ({ keywords })),
         { file_type: 3 }
       ]
-      for (const fields of bad) assertRefused([yield* ask("client:get_finder", fields)], 400)
+      for (const fields of bad) assertRejected([yield* ask("client:get_finder", fields)], 400)
     })
   )
 })

@@ -10,6 +10,7 @@ import { AdmissionRejected, TransportClient } from "../../src/application/ports/
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { computerUnderTest, agentUnderTest } from "./members.ts"
 import { conform, type World } from "./World.ts"
+import { Observability } from "../../src/application/server/observability/Observability.ts"
 
 interface HttpAnswer {
   readonly status: number
@@ -19,12 +20,12 @@ interface HttpAnswer {
 
 const serve = (
   options: SocketIoServer.SocketIoServerOptions = {},
-  authenticator: Authenticator = allowAll
+  authenticator: Authenticator["Service"] = allowAll
 ): Effect.Effect<string, never, Scope.Scope> =>
   Server.layer.pipe(
     Layer.provide(SocketIoServer.layer(options)),
     Layer.provide(MemoryCluster.layer),
-    Layer.provide(Layer.succeed(Authenticator, authenticator)),
+    Layer.provide([Layer.succeed(Authenticator, authenticator), Observability.layerNone]),
     Layer.fresh,
     Layer.build,
     Effect.map((context) => Context.get(context, Server).url),
@@ -54,10 +55,10 @@ const upgradeHeaders = {
   "Sec-WebSocket-Key": Buffer.from("0123456789abcdef").toString("base64")
 }
 
-/** A raw WebSocket handshake, as far as its HTTP answer. */
+/** Sends a raw WebSocket handshake; gives the HTTP response. */
 const upgrade = (url: string) => ask(url, { headers: upgradeHeaders })
 
-/** A request of any kind, and its answer. */
+/** Sends an HTTP request; gives its response. */
 const ask = (url: string, options: { readonly method?: string; readonly headers: Record<string, string> }) =>
   Effect.callback<HttpAnswer>((resume) => {
     const request = httpRequest(url, options)
@@ -93,7 +94,7 @@ const bodyOf = ({ body }: HttpAnswer) =>
   JSON.parse(body) as { readonly code: number; readonly message: string }
 
 describe("version gate over HTTP", () => {
-  it.live("cases 001, 002: a missing or empty version", () =>
+  it.live("cases 001, 002: rejects a missing or empty version", () =>
     Effect.gen(function* () {
       const url = yield* serve()
       for (const query of ["", "&a2c_version="]) {
@@ -104,7 +105,7 @@ describe("version gate over HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("whoever names no session opens one, and needs a version", () =>
+  it.live("requires a version without a session id", () =>
     Effect.gen(function* () {
       const url = yield* serve()
       for (const query of ["&sid=", "&sid=x&sid="]) {
@@ -115,7 +116,7 @@ describe("version gate over HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("cases 003 to 007: what is no version", () =>
+  it.live("cases 003 to 007: rejects an invalid version", () =>
     Effect.gen(function* () {
       const url = yield* serve()
       const texts = ["abc", "0.2", "0.2.0.1", "0.2.x", "v0.2.0", "0.2.0-dev", "-0.2.0", "0.2.%200"]
@@ -128,7 +129,7 @@ describe("version gate over HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("cases 008, 009, 010, 011: another line is refused, another patch is not", () =>
+  it.live("cases 008, 009, 010, 011: rejects another line, and accepts another patch", () =>
     Effect.gen(function* () {
       const url = yield* serve()
       for (const version of ["0.3.0", "0.1.5", "1.0.0"]) {
@@ -144,7 +145,7 @@ describe("version gate over HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("cases 012 to 016: from 1.0 on older clients are welcome", () =>
+  it.live("cases 012 to 016: accepts older clients from 1.0 on", () =>
     Effect.gen(function* () {
       const rows = [
         ["1.2.0", "1.0.0", 200],
@@ -160,7 +161,7 @@ describe("version gate over HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("cases 017, 018, 019: a WebSocket is gated like any request", () =>
+  it.live("cases 017, 018, 019: checks WebSocket handshakes like other requests", () =>
     Effect.gen(function* () {
       const url = yield* serve()
       const path = `${url}/smcp/?EIO=4&transport=websocket`
@@ -175,18 +176,18 @@ describe("version gate over HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("cases 020, 021: a failing connect handler neither weakens the gate nor ends the process", () =>
+  it.live("cases 020, 021: stays in force after a failing connect handler, without ending the process", () =>
     Effect.gen(function* () {
       const url = yield* serve({}, { ...allowAll, authenticate: () => Effect.die("broken") })
       assert.deepStrictEqual(bodyOf(yield* polling(url, "&a2c_version=0.3.0")), mismatch("0.3.0"))
       assert.strictEqual((yield* polling(url, "&a2c_version=0.2.0")).status, 200)
       const error = yield* Effect.flip(connectWith(url, {}))
-      assert.isTrue(error._tag === "AdmissionRefused" && error.code === 500)
+      assert.isTrue(error._tag === "AdmissionRejected" && error.code === 500)
       assert.strictEqual((yield* polling(url, "&a2c_version=0.2.0")).status, 200)
     }).pipe(Effect.scoped)
   )
 
-  it.live("cases 022, 023: only the path of Socket.IO is gated, with and without its slash", () =>
+  it.live("cases 022, 023: checks only the path of Socket.IO, with and without its slash", () =>
     Effect.gen(function* () {
       const url = yield* serve()
       for (const path of ["/other", "/smcpx/?EIO=4", "/"])
@@ -196,7 +197,7 @@ describe("version gate over HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("case 024: an open session need not repeat its version, but may not change it", () =>
+  it.live("case 024: accepts an open session without a version, and rejects another version", () =>
     Effect.gen(function* () {
       const url = yield* serve()
       const opened = yield* polling(url, "&a2c_version=0.2.0")
@@ -210,7 +211,7 @@ describe("version gate over HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("case 026: a page of an allowed origin can read every answer, others get none", () =>
+  it.live("case 026: allows pages of listed origins to read responses, and no others", () =>
     Effect.gen(function* () {
       const origin = "https://app.example"
       const url = yield* serve({ allowedOrigins: [origin] })
@@ -231,7 +232,7 @@ describe("version gate over HTTP", () => {
   )
 })
 
-describe("pages and the names of Servers", () => {
+describe("Origin check", () => {
   const polling = "/smcp/?EIO=4&transport=polling&a2c_version=0.2.0"
   const webSocket = "/smcp/?EIO=4&transport=websocket&a2c_version=0.2.0"
   const ofPage = (origin: string) => ({ Host: new URL(origin).host, Origin: origin })
@@ -242,14 +243,14 @@ describe("pages and the names of Servers", () => {
       return [one.status, two.status]
     })
 
-  it.live("a page that made its own name point to the Server is one of another origin", () =>
+  it.live("rejects a page under a name that only resolves to the Server", () =>
     Effect.gen(function* () {
       const url = yield* serve()
       assert.deepStrictEqual(yield* statuses(url, "http://evil.example:7070"), [403, 403])
     }).pipe(Effect.scoped)
   )
 
-  it.live("a page of the Server's own address, and one of a listed name, may connect", () =>
+  it.live("accepts pages of the Server's address and of a listed name", () =>
     Effect.gen(function* () {
       const url = yield* serve({ allowedOrigins: ["https://a2c.example"] })
       for (const origin of [url, "http://localhost:7070", "http://[::1]:7070", "https://a2c.example"]) {
@@ -268,8 +269,8 @@ const connectWith = (url: string, options: Partial<SocketIoClient.SocketIoClient
     Effect.provide(SocketIoClient.layer({ url, ...options }), { local: true })
   )
 
-/** A server that refuses every handshake with this answer, and what it was asked. */
-const refusing = (status: number, body: string) =>
+/** A server that rejects every handshake with this response, and its requests. */
+const rejectingServer = (status: number, body: string) =>
   Effect.gen(function* () {
     const urls: Array<string> = []
     const { createServer } = yield* Effect.promise(() => import("node:http"))
@@ -294,49 +295,49 @@ const refusing = (status: number, body: string) =>
     return { url: `http://127.0.0.1:${port}`, urls }
   })
 
-describe("clients at a gate that refuses them", () => {
-  it.live("case 338: another line is told with both versions, after one attempt", () =>
+describe("client at a rejecting gate", () => {
+  it.live("case 338: reports both versions of a mismatch after one attempt", () =>
     Effect.gen(function* () {
-      const { url, urls } = yield* refusing(
+      const { url, urls } = yield* rejectingServer(
         400,
         JSON.stringify({ ...mismatch("0.2.0"), server_version: "0.3.0" })
       )
       const error = yield* Effect.flip(connectWith(url, {}))
-      assert.isTrue(error._tag === "VersionRefused")
+      assert.isTrue(error._tag === "VersionRejected")
       assert.include(error.message, "0.3.0")
       assert.include(error.message, "0.2.0")
       assert.strictEqual(urls.length, 1)
     }).pipe(Effect.scoped)
   )
 
-  it.live("case 339: a WebSocket client asks once over HTTP why", () =>
+  it.live("case 339: requests the reason over HTTP once for WebSocket", () =>
     Effect.gen(function* () {
       const url = yield* serve({ version: "0.3.0" })
       const error = yield* Effect.flip(connectWith(url, { transports: ["websocket"] }))
-      assert.isTrue(error._tag === "VersionRefused" && error.mismatch?.server_version === "0.3.0")
+      assert.isTrue(error._tag === "VersionRejected" && error.mismatch?.server_version === "0.3.0")
     }).pipe(Effect.scoped)
   )
 
-  it.live("cases 340, 341: any other refusal is an ordinary one", () =>
+  it.live("cases 340, 341: treats other rejections as connection errors", () =>
     Effect.gen(function* () {
-      const junk = yield* refusing(400, "not json")
-      assert.strictEqual((yield* Effect.flip(connectWith(junk.url, {})))._tag, "AdmissionRefused")
-      const stripped = yield* refusing(400, JSON.stringify(missing))
+      const junk = yield* rejectingServer(400, "not json")
+      assert.strictEqual((yield* Effect.flip(connectWith(junk.url, {})))._tag, "AdmissionRejected")
+      const stripped = yield* rejectingServer(400, JSON.stringify(missing))
       const error = yield* Effect.flip(connectWith(stripped.url, {}))
-      assert.isTrue(error._tag === "AdmissionRefused" && error.message.includes("a2c_version"))
+      assert.isTrue(error._tag === "AdmissionRejected" && error.message.includes("a2c_version"))
     }).pipe(Effect.scoped)
   )
 
-  it.live("a connection that the Server has forgotten is none that it refuses: another may be made", () =>
+  it.live("reconnects after the Server lost its session", () =>
     Effect.gen(function* () {
-      const { url } = yield* refusing(400, JSON.stringify({ code: 1, message: "Session ID unknown" }))
+      const { url } = yield* rejectingServer(400, JSON.stringify({ code: 1, message: "Session ID unknown" }))
       assert.strictEqual((yield* Effect.flip(connectWith(url, {})))._tag, "Unreachable")
     }).pipe(Effect.scoped)
   )
 
-  it.live("case 342: the version is in the first request, which is polling", () =>
+  it.live("case 342: sends the version in the first request, over polling", () =>
     Effect.gen(function* () {
-      const { url, urls } = yield* refusing(400, "{}")
+      const { url, urls } = yield* rejectingServer(400, "{}")
       yield* Effect.flip(connectWith(url, {}))
       const query = new URL(urls[0] ?? "", url).searchParams
       assert.strictEqual(query.get("a2c_version"), "0.2.0")
@@ -344,7 +345,7 @@ describe("clients at a gate that refuses them", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("nobody at the address, and an address that is none", () =>
+  it.live("fails for an unreachable and for an invalid address", () =>
     Effect.gen(function* () {
       const nobody = yield* Effect.flip(connectWith("http://127.0.0.1:9", {}))
       assert.isTrue(nobody._tag === "Unreachable" && nobody.message.includes("http://127.0.0.1:9"))
@@ -353,7 +354,7 @@ describe("clients at a gate that refuses them", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("case 116: a Computer that answers twice is heard once", () =>
+  it.live("case 116: ignores the second reply of a Computer", () =>
     Effect.gen(function* () {
       const url = yield* serve()
       const member = (role: string) =>
@@ -384,7 +385,7 @@ describe("clients at a gate that refuses them", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("cases 033, 034: only the protocol's namespace exists", () =>
+  it.live("cases 033, 034: accepts only the protocol's namespace", () =>
     Effect.gen(function* () {
       const url = yield* serve()
       const manager = new Manager(url, {
@@ -402,7 +403,7 @@ describe("clients at a gate that refuses them", () => {
         nowhere.once("connect_error", ({ message }) => resume(Effect.succeed(message)))
       })
       assert.strictEqual(message, "Invalid namespace")
-      // Both namespaces share one connection, which keeps order: what went to "/" has been handled long ago.
+      // Both namespaces share one ordered connection: the message to "/" has been handled before.
       const [common, smcp] = [yield* socket("/"), yield* socket("/smcp")]
       common.emit("server:join_office", { role: "computer", name: "ghost", office_id: "O1" })
       const ask = (event: string, body: object) =>
@@ -414,9 +415,9 @@ describe("clients at a gate that refuses them", () => {
   )
 })
 
-describe("authentication by the host", () => {
+describe("host authentication", () => {
   const wrongToken = { code: 401, message: "Wrong token" }
-  const authenticator: Authenticator = {
+  const authenticator: Authenticator["Service"] = {
     ...allowAll,
     authenticate: (handshake) =>
       (handshake.auth as { readonly token?: unknown }).token === "good"
@@ -425,7 +426,7 @@ describe("authentication by the host", () => {
   }
 
   conform(
-    "cases 031, 032, 360: a wrong token is refused and logged, the right one is not",
+    "cases 031, 032, 360: rejects and logs a wrong token, and accepts the right one",
     (world) =>
       Effect.gen(function* () {
         const error = yield* Effect.flip(world.connect({ auth: { role: "agent", token: "bad-s3cret" } }))
@@ -438,17 +439,17 @@ describe("authentication by the host", () => {
   )
 })
 
-describe("members of ours at a gate of another line", () => {
-  const refusedBy = (world: World, attempt: (w: World) => Effect.Effect<unknown, unknown, Scope.Scope>) =>
+describe("member at a gate of another line", () => {
+  const rejectionOf = (world: World, attempt: (w: World) => Effect.Effect<unknown, unknown, Scope.Scope>) =>
     Effect.map(Effect.exit(Effect.scoped(attempt(world))), (exit) => JSON.stringify(exit))
 
   conform(
-    "case 338: Agent and Computer end with the version error",
+    "case 338: fails with the version error as Agent and as Computer",
     (world) =>
       Effect.gen(function* () {
         for (const attempt of [agentUnderTest, computerUnderTest]) {
-          const said = yield* refusedBy(world, attempt)
-          assert.include(said, "VersionRefused")
+          const said = yield* rejectionOf(world, attempt)
+          assert.include(said, "VersionRejected")
           assert.include(said, "0.3.0")
         }
       }),

@@ -4,7 +4,7 @@ import {
   agent,
   agentIn,
   assertDenied,
-  assertRefused,
+  assertRejected,
   bodiesOf,
   computer,
   computerIn,
@@ -27,7 +27,7 @@ describe("namespace and auth", () => {
     })
   )
 
-  conform("cases 029, 035: without a role one connects, and the join fixes it", (world) =>
+  conform("cases 029, 035: connects without a role, which the join fixes", (world) =>
     Effect.gen(function* () {
       const peer = yield* world.connect({})
       assert.deepStrictEqual(yield* join(peer, "agent", "a", "O1"), [true, null])
@@ -37,7 +37,7 @@ describe("namespace and auth", () => {
   )
 
   conform(
-    "case 029: a Server may require the role",
+    "case 029: requires a role where the Server does",
     (world) =>
       Effect.gen(function* () {
         assert.strictEqual((yield* Effect.flip(world.connect({}))).code, 400)
@@ -46,7 +46,7 @@ describe("namespace and auth", () => {
     { requireRole: true }
   )
 
-  conform("case 030: a role that is none is refused", (world) =>
+  conform("case 030: rejects an unknown role", (world) =>
     Effect.gen(function* () {
       for (const auth of [{ role: "server" }, { role: 1 }, { role: null }, "agent"]) {
         assert.strictEqual((yield* Effect.flip(world.connect({ auth }))).code, 400)
@@ -55,14 +55,14 @@ describe("namespace and auth", () => {
   )
 })
 
-describe("joining", () => {
-  conform("case 036: an Agent joins and gets exactly two values", (world) =>
+describe("join", () => {
+  conform("case 036: acknowledges an Agent with exactly two values", (world) =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* join(yield* agent(world), "agent", "agent-1", "O1"), [true, null])
     })
   )
 
-  conform("cases 037, 038, 039: the others hear of it, the newcomer does not", (world) =>
+  conform("cases 037, 038, 039: notifies the others, not the new member", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -75,7 +75,7 @@ describe("joining", () => {
     })
   )
 
-  conform("cases 040, 041: one Agent per office", (world) =>
+  conform("cases 040, 041: rejects a second Agent in the same office", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const a2 = yield* agent(world)
@@ -87,7 +87,7 @@ describe("joining", () => {
     })
   )
 
-  conform("cases 042, 047: joining again is silent", (world) =>
+  conform("cases 042, 047: accepts a repeated join without notifications", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -100,7 +100,7 @@ describe("joining", () => {
     })
   )
 
-  conform("cases 043, 044: an Agent leaves before it joins elsewhere", (world) =>
+  conform("cases 043, 044: requires an Agent to leave before it joins another office", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -113,7 +113,7 @@ describe("joining", () => {
     })
   )
 
-  conform("cases 045, 046, 097: a Computer that joins elsewhere leaves first", (world) =>
+  conform("cases 045, 046, 097: moves a Computer that joins another office", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const a3 = yield* agentIn(world, "O2", "agent-3")
@@ -121,7 +121,7 @@ describe("joining", () => {
       assert.deepStrictEqual(yield* join(c1, "computer", "pc-1", "O2"), [true, null])
       assert.deepStrictEqual(yield* a1.hear("notify:leave_office"), { office_id: "O1", computer: "pc-1" })
       assert.deepStrictEqual(yield* a3.hear("notify:enter_office"), { office_id: "O2", computer: "pc-1" })
-      assertRefused(
+      assertRejected(
         yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
         4104,
         404
@@ -133,7 +133,7 @@ describe("joining", () => {
     })
   )
 
-  conform("cases 048, 049: a Computer's name is unique in its office only", (world) =>
+  conform("cases 048, 049: requires unique names of Computers within an office", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -150,7 +150,7 @@ describe("joining", () => {
     })
   )
 
-  conform("case 050: a Computer that is refused elsewhere stays where it is", (world) =>
+  conform("case 050: keeps a Computer in its office after a rejected join", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -162,7 +162,7 @@ describe("joining", () => {
     })
   )
 
-  conform("case 051: a name is fixed while in an office", (world) =>
+  conform("case 051: rejects another name in the same office", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -171,7 +171,7 @@ describe("joining", () => {
     })
   )
 
-  conform("cases 052, 053: a role does not change", (world) =>
+  conform("cases 052, 053: rejects a change of the role", (world) =>
     Effect.gen(function* () {
       assert.match(assertDenied(yield* join(yield* agent(world), "computer", "x", "O1")), /role/i)
       const a1 = yield* agentIn(world, "O1")
@@ -180,7 +180,7 @@ describe("joining", () => {
     })
   )
 
-  conform("case 054: an Agent and a Computer may share a name", (world) =>
+  conform("case 054: allows the same name for an Agent and a Computer", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1", "x")
       yield* computerIn(world, "O1", "x")
@@ -188,7 +188,7 @@ describe("joining", () => {
     })
   )
 
-  conform("case 055: of two racing Agents exactly one gets in", (world) =>
+  conform("case 055: accepts exactly one of two racing Agents", (world) =>
     Effect.gen(function* () {
       for (let round = 0; round < 10; round++) {
         const agents = [yield* agent(world), yield* agent(world)]
@@ -206,7 +206,7 @@ describe("joining", () => {
     })
   )
 
-  conform("cases 056, 057, 058: what is no join is refused with words", (world) =>
+  conform("cases 056, 057, 058: rejects an invalid join with a reason", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computer(world)
@@ -227,7 +227,7 @@ describe("joining", () => {
     })
   )
 
-  conform("cases 059, 060: extra fields are ignored, an acknowledgement is optional", (world) =>
+  conform("cases 059, 060: ignores extra fields, and works without an acknowledgement", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computer(world)
@@ -245,7 +245,7 @@ describe("joining", () => {
     })
   )
 
-  conform("case 061: an office id is no address", (world) =>
+  conform("case 061: separates office ids from session ids", (world) =>
     Effect.gen(function* () {
       const bystander = yield* computer(world)
       const a1 = yield* agentIn(world, bystander.sid())
@@ -255,7 +255,7 @@ describe("joining", () => {
     })
   )
 
-  conform("case 356: names are texts, whatever they mean to a program", (world) =>
+  conform("case 356: treats names with special meanings as plain texts", (world) =>
     Effect.gen(function* () {
       for (const name of ["__proto__", "constructor", "toString"]) {
         const a1 = yield* agentIn(world, name, name)
@@ -265,7 +265,7 @@ describe("joining", () => {
           yield* a1.ask("client:get_tools", { agent: name, req_id: "r", computer: name }),
           [{ tools: [], req_id: "r" }]
         )
-        assertRefused(
+        assertRejected(
           yield* a1.ask("client:get_tools", { agent: name, req_id: "r", computer: "valueOf" }),
           404
         )
@@ -274,7 +274,7 @@ describe("joining", () => {
     })
   )
 
-  conform("case 357: names have a length limit", (world) =>
+  conform("case 357: limits the length of names", (world) =>
     Effect.gen(function* () {
       const c1 = yield* computer(world)
       const long = "x".repeat(10_000)
@@ -283,7 +283,7 @@ describe("joining", () => {
     })
   )
 
-  conform("case 358: names may be in any script", (world) =>
+  conform("case 358: accepts names in any script", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "办公室", "🤖")
       const c1 = yield* computerIn(world, "办公室", "电脑-1")
@@ -296,7 +296,7 @@ describe("joining", () => {
     })
   )
 
-  conform("when everybody has gone nothing is left", (world) =>
+  conform("keeps no state after all members left", (world) =>
     Effect.gen(function* () {
       const peers = [yield* agentIn(world, "O1"), yield* computerIn(world, "O1"), yield* computer(world)]
       assert.deepInclude(world.server.load(), { connections: 3, sessions: 3, offices: 1 })

@@ -4,7 +4,7 @@ import {
   agent,
   agentIn,
   assertDenied,
-  assertRefused,
+  assertRejected,
   bodiesOf,
   computer,
   computerIn,
@@ -16,8 +16,8 @@ import { conform } from "./World.ts"
 
 const left = (computerName: string) => ({ office_id: "O1", computer: computerName })
 
-describe("leaving and disconnecting", () => {
-  conform("cases 062, 064: a Computer leaves, the others hear it", (world) =>
+describe("leave and disconnect", () => {
+  conform("cases 062, 064: notifies the others when a Computer leaves", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -28,7 +28,7 @@ describe("leaving and disconnecting", () => {
     })
   )
 
-  conform("cases 063, 065: an Agent leaves and its place is free", (world) =>
+  conform("cases 063, 065: frees the membership of an Agent that leaves", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -38,20 +38,20 @@ describe("leaving and disconnecting", () => {
     })
   )
 
-  conform("cases 066, 067: nobody leaves where nobody is", (world) =>
+  conform("cases 066, 067: rejects a leave without a membership", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const a3 = yield* agentIn(world, "O2", "agent-3")
       const c1 = yield* computerIn(world, "O1")
-      const stranger = yield* computer(world)
+      const outsider = yield* computer(world)
       assertDenied(yield* c1.ask("server:leave_office", { office_id: "O2" }))
-      assertDenied(yield* stranger.ask("server:leave_office", { office_id: "O1" }))
-      yield* settled([c1, stranger], [a1, a3])
+      assertDenied(yield* outsider.ask("server:leave_office", { office_id: "O1" }))
+      yield* settled([c1, outsider], [a1, a3])
       assert.deepStrictEqual([bodiesOf(a1, "notify:leave_office"), a3.heard()], [[], []])
     })
   )
 
-  conform("cases 068, 072: a closed connection is one leave, in its office only", (world) =>
+  conform("cases 068, 072: notifies once of a closed connection, in its office only", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const a3 = yield* agentIn(world, "O2", "agent-3")
@@ -64,7 +64,7 @@ describe("leaving and disconnecting", () => {
     })
   )
 
-  conform("case 069: a lost Agent leaves, another may come", (world) =>
+  conform("case 069: frees the membership of a lost Agent", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -74,7 +74,7 @@ describe("leaving and disconnecting", () => {
     })
   )
 
-  conform("case 070: a name is free once its Computer has gone", (world) =>
+  conform("case 070: frees the name of a Computer that left", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -86,7 +86,7 @@ describe("leaving and disconnecting", () => {
     })
   )
 
-  conform("case 071: who left and then disconnects has left once", (world) =>
+  conform("case 071: notifies once of a leave before a disconnect", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -99,7 +99,7 @@ describe("leaving and disconnecting", () => {
     })
   )
 
-  conform("cases 073, 074: what is no leave is refused with words", (world) =>
+  conform("cases 073, 074: rejects an invalid leave with a reason", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -111,7 +111,7 @@ describe("leaving and disconnecting", () => {
     })
   )
 
-  conform("case 075: an office ends with its last member and begins with the next", (world) =>
+  conform("case 075: ends an office with its last member, and starts it with the next", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       yield* a1.ask("server:leave_office", { office_id: "O1" })
@@ -133,7 +133,7 @@ const listing = (answer: ReadonlyArray<unknown>) =>
 const list = (office: string) => ({ agent: "agent-1", req_id: "r1", office_id: office })
 
 describe("list_room", () => {
-  conform("cases 076, 078: everybody in the office, and nobody else", (world) =>
+  conform("cases 076, 078: lists the members of the office and no others", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -159,7 +159,7 @@ describe("list_room", () => {
     })
   )
 
-  conform("case 077: alone in the office", (world) =>
+  conform("case 077: lists an Agent alone in its office", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const { sessions } = listing(yield* a1.ask("server:list_room", list("O1")))
@@ -170,25 +170,25 @@ describe("list_room", () => {
     })
   )
 
-  conform("cases 079, 080: another office is not shown, whether it exists or not", (world) =>
+  conform("cases 079, 080: rejects another office, existing or not", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       yield* agentIn(world, "O2", "agent-3")
       const existing = yield* a1.ask("server:list_room", list("O2"))
       const missing = yield* a1.ask("server:list_room", list("O3"))
-      assertRefused(existing, 4104)
+      assertRejected(existing, 4104)
       assert.deepStrictEqual(JSON.stringify(existing).replaceAll("O2", "O3"), JSON.stringify(missing))
     })
   )
 
-  conform("cases 081, 082: only an Agent in an office may list", (world) =>
+  conform("cases 081, 082: requires an Agent in an office", (world) =>
     Effect.gen(function* () {
-      assertRefused(yield* (yield* agent(world)).ask("server:list_room", list("O1")), 4103)
-      assertRefused(yield* (yield* computerIn(world, "O1")).ask("server:list_room", list("O1")), 403)
+      assertRejected(yield* (yield* agent(world)).ask("server:list_room", list("O1")), 4103)
+      assertRejected(yield* (yield* computerIn(world, "O1")).ask("server:list_room", list("O1")), 403)
     })
   )
 
-  conform("case 083: who has gone is not listed", (world) =>
+  conform("case 083: omits members that left", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c2 = yield* computerIn(world, "O1", "pc-2")
@@ -205,7 +205,7 @@ describe("list_room", () => {
     })
   )
 
-  conform("cases 084, 085: what is no list request is refused", (world) =>
+  conform("cases 084, 085: rejects an invalid request", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const good = list("O1")
@@ -216,11 +216,11 @@ describe("list_room", () => {
         ]),
         [{ ...good, office_id: 7 }]
       ]
-      for (const payload of bad) assertRefused(yield* a1.ask("server:list_room", ...payload), 400)
+      for (const payload of bad) assertRejected(yield* a1.ask("server:list_room", ...payload), 400)
     })
   )
 
-  conform("case 025: the version a member came with is shown", (world) =>
+  conform("case 025: shows the version of a member", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agent(world, "0.2.5")
       yield* join(a1, "agent", "agent-1", "O1")

@@ -11,10 +11,10 @@ import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
 import type { World } from "./World.ts"
 
-/** What our own members need of a world. */
+/** The services of a world that our members need. */
 type Place = Pick<World, "client" | "logging">
 
-/** A tool that gives a fixed text, or whatever `run` does. */
+/** A tool that gives a fixed text or the result of `run`. */
 export const tool = (
   name: string,
   run: MemoryMcp.MemoryTool["run"] = () => Effect.succeed(textResult(name)),
@@ -29,7 +29,7 @@ export const textResult = (text: string, more: JsonObject = {}): JsonObject => (
   ...more
 })
 
-/** A resource that reads as these texts. */
+/** A resource with these texts as contents. */
 export const resource = (
   uri: string,
   texts: ReadonlyArray<string> = ["T"],
@@ -45,21 +45,21 @@ export const unreadable = (uri: string): MemoryMcp.MemoryResource => ({
   read: Effect.fail(new McpSessionError({ reason: "protocol", message: "cannot be read" }))
 })
 
-/** What a Computer under test is made of. */
+/** The options of a Computer under test. */
 export interface Cut {
   readonly name?: string
   readonly office?: string
   /** MCP servers by name, in configuration order. */
   readonly servers?: { readonly [name: string]: MemoryMcp.MemoryMcpServer }
-  /** Settings of single servers beside their parameters; tools need no confirmation unless set here. */
+  /** Settings of servers beside their parameters. Tools need no confirmation by default. */
   readonly configure?: { readonly [name: string]: object }
-  /** Parts of the configuration beside the servers. */
+  /** Other parts of the configuration. */
   readonly config?: object
   readonly settings?: Partial<ComputerSettings>
   readonly environment?: { readonly [name: string]: string }
 }
 
-/** A Computer of ours in an office of the world. */
+/** Starts our Computer in an office of the world. */
 export const computerUnderTest = Effect.fnUntraced(function* (
   world: Place,
   {
@@ -112,7 +112,7 @@ export const computerUnderTest = Effect.fnUntraced(function* (
   return Context.get(context, Computer)
 })
 
-/** An Agent of ours in an office of the world. */
+/** Starts our Agent in an office of the world. */
 export const agentUnderTest = Effect.fnUntraced(function* (
   world: Place,
   { name = "agent-1", office = "O1" }: { readonly name?: string; readonly office?: string } = {}

@@ -11,13 +11,16 @@ import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { freePort } from "../freePort.ts"
 import { agentUnderTest, computerUnderTest, resource, tool } from "./members.ts"
 import type { World } from "./World.ts"
+import { Authenticator } from "../../src/application/ports/Authenticator.ts"
+import { Observability } from "../../src/application/server/observability/Observability.ts"
+import { ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
 
-/** A Server that can be stopped and started again where its members expect it. */
+/** A Server that can be restarted at the same address. */
 interface Restartable {
   readonly world: Pick<World, "client" | "logging">
   readonly start: Effect.Effect<void>
   readonly stop: Effect.Effect<void>
-  /** Lets virtual time pass, where there is one. */
+  /** Advances virtual time where the world has it. */
   readonly elapse: (duration: Duration.Input) => Effect.Effect<void>
 }
 
@@ -42,6 +45,7 @@ const restartable = Effect.fnUntraced(function* (
           Server.layer.pipe(
             Layer.provide(transport),
             Layer.provide(MemoryCluster.layer),
+            Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
             Layer.provide(world.logging)
           )
         ),
@@ -64,7 +68,7 @@ const onMemory = Effect.gen(function* () {
 const onSocketIo = Effect.gen(function* () {
   const port = yield* freePort
   return yield* restartable(
-    SocketIoServer.layer({ port }),
+    Layer.provide(SocketIoServer.layer({ port }), ServerMetrics.layerNone),
     SocketIoClient.layer({ url: `http://127.0.0.1:${port}` }),
     () => Effect.void
   )
@@ -76,10 +80,10 @@ const scenario = Effect.fnUntraced(function* ({ elapse, start, stop, world }: Re
   const computer = yield* computerUnderTest(world, { servers: { alpha } })
   const agent = yield* agentUnderTest(world)
   assert.isFalse((yield* agent.callTool({ computer: "pc-1", tool: "t" })).isError)
-  const standing = (member: typeof agent, tag: "Lost" | "Joined") =>
+  const standing = (member: typeof agent, tag: "Disconnected" | "Joined") =>
     Effect.asVoid(Stream.runHead(Stream.filter(member.status, ({ _tag }) => _tag === tag)))
   yield* stop
-  yield* standing(agent, "Lost")
+  yield* standing(agent, "Disconnected")
   const lost = yield* Effect.flip(agent.callTool({ computer: "pc-1", tool: "t" }))
   assert.strictEqual(lost._tag, "Disconnected")
   yield* alpha.setResources([resource("window://h/new")])
@@ -97,11 +101,11 @@ const scenario = Effect.fnUntraced(function* ({ elapse, start, stop, world }: Re
   assert.isFalse((yield* agent.callTool({ computer: "pc-1", tool: "t" })).isError)
 })
 
-describe("a lost connection", () => {
-  it.effect("cases 274, 275, 352, 361: members come back when the Server does [memory]", () =>
+describe("lost connection", () => {
+  it.effect("cases 274, 275, 352, 361: reconnects members after a restart of the Server [memory]", () =>
     Effect.flatMap(onMemory, scenario)
   )
-  it.live("cases 274, 275, 352, 361: members come back when the Server does [socket.io]", () =>
+  it.live("cases 274, 275, 352, 361: reconnects members after a restart of the Server [socket.io]", () =>
     Effect.scoped(Effect.flatMap(onSocketIo, scenario))
   )
 })

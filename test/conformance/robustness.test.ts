@@ -1,7 +1,7 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { calls, cancel, serverRequests, updates } from "../../src/domain/wire/v0_2/events.ts"
-import { agent, agentIn, assertRefused, computerIn, newsSince, settled } from "./cast.ts"
+import { agent, agentIn, assertRejected, computerIn, newsSince, settled } from "./cast.ts"
 import { conform } from "./World.ts"
 
 const everyEvent = [calls, serverRequests, updates, { cancel }]
@@ -14,11 +14,11 @@ const nested = (depth: number): unknown => {
   return value
 }
 
-/** What these cases send must be read for its faults to be seen. */
+/** These cases need fully parsed messages: errors are only found there. */
 const readInFull = { validateBytes: 16 * 1024 }
 
 describe("security and robustness", () => {
-  conform("case 353: nothing crosses from office to office", (world) =>
+  conform("case 353: isolates offices from each other", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O2")
@@ -49,7 +49,7 @@ describe("security and robustness", () => {
     })
   )
 
-  conform("case 354: a burst of nonsense harms nobody else", (world) =>
+  conform("case 354: protects other members from a burst of invalid messages", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -69,7 +69,7 @@ describe("security and robustness", () => {
   )
 
   conform(
-    "hostile nesting, __proto__ members and binary are bad input like any other",
+    "rejects hostile nesting, __proto__ members and binary data",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -88,7 +88,7 @@ describe("security and robustness", () => {
           { bytes: new Uint8Array([1, 2, 3]) }
         ]
         for (const params of hostile) {
-          assertRefused(yield* a1.ask("client:tool_call", call(params)), 400)
+          assertRejected(yield* a1.ask("client:tool_call", call(params)), 400)
           yield* c1.tell("server:update_desktop", { computer: "pc-1", params })
         }
         const [denied, why] = yield* c1.ask("server:join_office", {
@@ -106,14 +106,14 @@ describe("security and robustness", () => {
   )
 
   conform(
-    "a hostile answer of a Computer reaches nobody",
+    "blocks a hostile reply of a Computer",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
         for (const value of [{ deep: nested(5000) }, { bytes: new Uint8Array([1]) }]) {
           yield* c1.answers(() => Effect.succeed([value]))
-          assertRefused(
+          assertRejected(
             yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
             500
           )
@@ -123,23 +123,23 @@ describe("security and robustness", () => {
   )
 
   conform(
-    "case 355: a message over the limit is answered, and its sender lives",
+    "case 355: rejects a message over the limit, and keeps its sender connected",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
         const base = { agent: "agent-1", req_id: "r", computer: "pc-1" }
         const big = { text: "x".repeat(150_000) }
-        assertRefused(yield* a1.ask("client:get_tools", { ...base, big }), 413)
+        assertRejected(yield* a1.ask("client:get_tools", { ...base, big }), 413)
         yield* c1.answers(() => Effect.succeed([big]))
-        assertRefused(yield* a1.ask("client:get_tools", base), 500)
+        assertRejected(yield* a1.ask("client:get_tools", base), 500)
         yield* c1.answers(() => Effect.succeed([{ tools: [], req_id: "r" }]))
         assert.deepStrictEqual(yield* a1.ask("client:get_tools", base), [{ tools: [], req_id: "r" }])
       }),
     { maxMessageBytes: 100_000 }
   )
 
-  conform("case 360: what is not permitted is logged as a warning", (world) =>
+  conform("case 360: logs a forbidden request as a warning", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O2")
@@ -148,7 +148,7 @@ describe("security and robustness", () => {
       yield* c1.ask("client:get_tools", base)
       yield* a1.ask("server:list_room", { agent: "agent-1", req_id: "r", office_id: "O2" })
       const warnings = world.logs.filter(({ level }) => level === "Warn").map(({ text }) => text)
-      for (const words of ["across offices", "request refused", "another office"]) {
+      for (const words of ["cross-office request rejected", "request rejected", "another office"]) {
         assert.isTrue(
           warnings.some((text) => text.includes(words)),
           words
@@ -157,7 +157,7 @@ describe("security and robustness", () => {
     })
   )
 
-  conform("case 359: the logs hold no contents", (world) =>
+  conform("case 359: keeps contents out of the logs", (world) =>
     Effect.gen(function* () {
       const a1 = yield* world.connect({ auth: { role: "agent", token: "s3cret-token" } })
       yield* a1.ask("server:join_office", { role: "agent", name: "agent-1", office_id: "O1" })

@@ -1,9 +1,9 @@
 import { assert, describe } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber } from "effect"
-import { agent, agentIn, assertRefused, bodiesOf, computerIn, malformed, settled } from "./cast.ts"
+import { agent, agentIn, assertRejected, bodiesOf, computerIn, malformed, settled } from "./cast.ts"
 import { conform, type Peer } from "./World.ts"
 
-/** Every event of the catalogue that is routed, with a valid payload (suite §7). */
+/** Every routed event of the catalogue with a valid payload (suite §7). */
 const routed: ReadonlyArray<{ readonly event: string; readonly more: object }> = [
   { event: "client:tool_call", more: { tool_name: "t", params: { deep: [{ x: null }] }, timeout: 5 } },
   { event: "client:get_tools", more: {} },
@@ -24,7 +24,7 @@ for (const { event, more } of routed) {
   const payload = { ...base, ...more }
 
   describe(event, () => {
-    conform("cases 099, 120: request and answer pass unchanged", (world) =>
+    conform("cases 099, 120: passes request and reply unchanged", (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
@@ -34,7 +34,7 @@ for (const { event, more } of routed) {
       })
     )
 
-    conform("cases 100, 106: only the named Computer of the office gets it", (world) =>
+    conform("cases 100, 106: reaches only the named Computer of the office", (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
@@ -47,30 +47,30 @@ for (const { event, more } of routed) {
       })
     )
 
-    conform("cases 101, 102, 105: the target must be a Computer of the office", (world) =>
+    conform("cases 101, 102, 105: requires a Computer of the office as target", (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O2")
-        assertRefused(yield* a1.ask(event, payload), 4104)
-        assertRefused(yield* a1.ask(event, { ...payload, computer: "ghost" }), 404)
-        assertRefused(yield* a1.ask(event, { ...payload, computer: "agent-1" }), 404)
+        assertRejected(yield* a1.ask(event, payload), 4104)
+        assertRejected(yield* a1.ask(event, { ...payload, computer: "ghost" }), 404)
+        assertRejected(yield* a1.ask(event, { ...payload, computer: "agent-1" }), 404)
         yield* settled([c1])
         assert.deepStrictEqual(requestsAt(c1), [])
       })
     )
 
-    conform("cases 103, 104: only an Agent in an office may ask", (world) =>
+    conform("cases 103, 104: requires an Agent in an office", (world) =>
       Effect.gen(function* () {
         const c1 = yield* computerIn(world, "O1")
         const c2 = yield* computerIn(world, "O1", "pc-2")
-        assertRefused(yield* (yield* agent(world)).ask(event, payload), 4103)
-        assertRefused(yield* c1.ask(event, { ...payload, computer: "pc-2" }), 403)
+        assertRejected(yield* (yield* agent(world)).ask(event, payload), 4103)
+        assertRejected(yield* c1.ask(event, { ...payload, computer: "pc-2" }), 403)
         yield* settled([c1, c2])
         assert.deepStrictEqual([requestsAt(c1), requestsAt(c2)], [[], []])
       })
     )
 
-    conform("cases 107, 108, 109: what is no request is refused", (world) =>
+    conform("cases 107, 108, 109: rejects an invalid request", (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
@@ -82,14 +82,14 @@ for (const { event, more } of routed) {
           ]),
           ...[{ agent: 1 }, { req_id: {} }, { computer: null }].map((change) => [{ ...payload, ...change }])
         ]
-        for (const given of bad) assertRefused(yield* a1.ask(event, ...given), 400)
+        for (const given of bad) assertRejected(yield* a1.ask(event, ...given), 400)
         yield* settled([c1])
         assert.deepStrictEqual(requestsAt(c1), [])
         assert.deepStrictEqual(yield* a1.ask(event, payload), [reply])
       })
     )
 
-    conform("case 110: answers find their requests in any order", (world) =>
+    conform("case 110: matches replies to requests in any order", (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
@@ -115,7 +115,7 @@ for (const { event, more } of routed) {
     )
 
     conform(
-      "cases 111, 112: an error of the Computer passes, an answer that is no object does not",
+      "cases 111, 112: passes an error of the Computer, and rejects a reply that is not an object",
       (world) =>
         Effect.gen(function* () {
           const a1 = yield* agentIn(world, "O1")
@@ -125,14 +125,14 @@ for (const { event, more } of routed) {
           assert.deepStrictEqual(yield* a1.ask(event, payload), [error])
           for (const value of ["text", null, 7, [1]]) {
             yield* replies(c1, value)
-            assertRefused(yield* a1.ask(event, payload), 500)
+            assertRejected(yield* a1.ask(event, payload), 500)
           }
           yield* c1.answers(() => Effect.succeed([]))
-          assertRefused(yield* a1.ask(event, payload), 500)
+          assertRejected(yield* a1.ask(event, payload), 500)
         })
     )
 
-    conform("case 113: a Computer that goes ends its requests at once", (world) =>
+    conform("case 113: fails requests at once when their Computer disconnects", (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
@@ -140,12 +140,12 @@ for (const { event, more } of routed) {
         const asking = yield* Effect.forkChild(a1.ask(event, payload))
         yield* c1.hear(event)
         yield* c1.close
-        assertRefused(yield* Fiber.join(asking), 404)
+        assertRejected(yield* Fiber.join(asking), 404)
         assert.strictEqual(world.server.load().calls, 0)
       })
     )
 
-    conform("a Computer that leaves ends its requests at once, too", (world) =>
+    conform("fails requests at once when their Computer leaves", (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
@@ -153,12 +153,12 @@ for (const { event, more } of routed) {
         const asking = yield* Effect.forkChild(a1.ask(event, payload))
         yield* c1.hear(event)
         yield* c1.ask("server:leave_office", { office_id: "O1" })
-        assertRefused(yield* Fiber.join(asking), 404)
+        assertRejected(yield* Fiber.join(asking), 404)
       })
     )
 
     conform(
-      "cases 114, 122: without an answer the request ends at its deadline",
+      "cases 114, 122: fails a request without a reply at its deadline",
       (world) =>
         Effect.gen(function* () {
           const a1 = yield* agentIn(world, "O1")
@@ -172,14 +172,14 @@ for (const { event, more } of routed) {
           yield* world.elapse("999 millis")
           assert.isUndefined(asking.pollUnsafe())
           yield* world.elapse("1 millis")
-          assertRefused(yield* Fiber.join(asking), 408)
+          assertRejected(yield* Fiber.join(asking), 408)
           if (world.transport !== "memory") assert.isAtLeast(performance.now() - began, 900)
           assert.strictEqual(world.server.load().calls, 0)
         }),
       { routingTimeout: oneSecond, timeoutGrace: zero }
     )
 
-    conform("case 115: an Agent that goes leaves no trace", (world) =>
+    conform("case 115: removes all state of a disconnected Agent", (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
@@ -203,7 +203,7 @@ for (const { event, more } of routed) {
       })
     )
 
-    conform("case 118: without an acknowledgement the Computer still gets it", (world) =>
+    conform("case 118: routes a request without an acknowledgement", (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
@@ -214,30 +214,30 @@ for (const { event, more } of routed) {
       })
     )
 
-    conform("case 119: a Computer that has left cannot be asked", (world) =>
+    conform("case 119: rejects a request to a Computer that left", (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
         yield* c1.ask("server:leave_office", { office_id: "O1" })
-        assertRefused(yield* a1.ask(event, payload), 404, 4104)
+        assertRejected(yield* a1.ask(event, payload), 404, 4104)
       })
     )
   })
 }
 
 describe("client:*", () => {
-  conform("case 117: an unknown request is routed like its kin", (world) =>
+  conform("case 117: routes an unknown request", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
       yield* replies(c1)
       assert.deepStrictEqual(yield* a1.ask("client:foo", { ...base, more: [1] }), [reply])
       assert.deepStrictEqual(yield* c1.hear("client:foo"), { ...base, more: [1] })
-      assertRefused(yield* a1.ask("client:foo", { agent: "agent-1", req_id: "r1" }), 400)
+      assertRejected(yield* a1.ask("client:foo", { agent: "agent-1", req_id: "r1" }), 400)
     })
   )
 
-  conform("case 335: the Finder answers to both its names", (world) =>
+  conform("case 335: routes the Finder under both names", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -247,20 +247,20 @@ describe("client:*", () => {
     })
   )
 
-  conform("an unknown event is answered as unknown, never with silence", (world) =>
+  conform("replies to an unknown event with an error", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       for (const event of ["server:nope", "notify:enter_office", "whatever"]) {
-        assertRefused(yield* a1.ask(event, base), 404)
+        assertRejected(yield* a1.ask(event, base), 404)
       }
     })
   )
 })
 
-describe("client:tool_call, its fields", () => {
+describe("client:tool_call", () => {
   const good = { ...base, tool_name: "t", params: {}, timeout: 5 }
 
-  conform("case 121: the Server waits longer than the call may take", (world) =>
+  conform("case 121: waits longer than the timeout of the call", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -274,7 +274,7 @@ describe("client:tool_call, its fields", () => {
     })
   )
 
-  conform("cases 123, 124, 125: every field is checked", (world) =>
+  conform("cases 123, 124, 125: checks every field", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -288,7 +288,7 @@ describe("client:tool_call, its fields", () => {
         Object.fromEntries(Object.entries(good).filter(([name]) => name !== key))
       )
       for (const bad of [...missing, ...changes.map((change) => ({ ...good, ...change }))]) {
-        assertRefused(yield* a1.ask("client:tool_call", bad), 400)
+        assertRejected(yield* a1.ask("client:tool_call", bad), 400)
       }
       yield* settled([c1])
       assert.deepStrictEqual(requestsAt(c1), [])
@@ -296,7 +296,7 @@ describe("client:tool_call, its fields", () => {
   )
 
   conform(
-    "a call that is not answered in time is cancelled at its Computer",
+    "cancels a timed-out call at its Computer",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -305,13 +305,13 @@ describe("client:tool_call, its fields", () => {
         const asking = yield* Effect.forkChild(a1.ask("client:tool_call", { ...good, timeout: 1 }))
         yield* c1.hear("client:tool_call")
         yield* world.elapse("1 second")
-        assertRefused(yield* Fiber.join(asking), 408)
+        assertRejected(yield* Fiber.join(asking), 408)
         assert.deepStrictEqual(yield* c1.hear("notify:tool_call_cancel"), { agent: "agent-1", req_id: "r1" })
       }),
     { timeoutGrace: zero }
   )
 
-  conform("an Agent that leaves gives up its calls", (world) =>
+  conform("cancels the calls of an Agent that leaves", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -319,7 +319,7 @@ describe("client:tool_call, its fields", () => {
       const asking = yield* Effect.forkChild(a1.ask("client:tool_call", good))
       yield* c1.hear("client:tool_call")
       yield* a1.ask("server:leave_office", { office_id: "O1" })
-      assertRefused(yield* Fiber.join(asking), 4103)
+      assertRejected(yield* Fiber.join(asking), 4103)
       assert.deepStrictEqual(yield* c1.hear("notify:tool_call_cancel"), { agent: "agent-1", req_id: "r1" })
       yield* settled([c1])
       assert.deepStrictEqual(

@@ -1,6 +1,6 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { agentIn, assertRefused, bodiesOf, computerIn, join, settled } from "./cast.ts"
+import { agentIn, assertRejected, bodiesOf, computerIn, join, settled } from "./cast.ts"
 import { conform, type World } from "./World.ts"
 
 const instance = "0123456789abcdef0123456789abcdef"
@@ -8,8 +8,8 @@ const instance = "0123456789abcdef0123456789abcdef"
 const member = (world: World, role: "agent" | "computer", given: unknown = instance) =>
   world.connect({ auth: { role, instance: given } })
 
-describe("a member that comes back while its old connection still stands", () => {
-  conform("takes its seat over, and the old connection is closed", (world) =>
+describe("takeover of an open connection", () => {
+  conform("replaces the old connection and closes it", (world) =>
     Effect.gen(function* () {
       const watcher = yield* computerIn(world, "O1", "watcher")
       const ghost = yield* member(world, "agent")
@@ -26,7 +26,7 @@ describe("a member that comes back while its old connection still stands", () =>
     })
   )
 
-  conform("is the one that is asked from then on, and what the old one was asked ends", (world) =>
+  conform("receives later requests, and ends those of the old connection", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const ghost = yield* member(world, "computer")
@@ -38,13 +38,13 @@ describe("a member that comes back while its old connection still stands", () =>
       const back = yield* member(world, "computer")
       yield* back.answers(() => Effect.succeed([{ tools: [], req_id: "r2" }]))
       yield* join(back, "computer", "pc-1", "O1")
-      assertRefused(yield* Fiber.join(waiting), 404)
+      assertRejected(yield* Fiber.join(waiting), 404)
       const again = { computer: "pc-1", agent: "agent-1", req_id: "r2" }
       assert.deepStrictEqual(yield* a1.ask("client:get_tools", again), [{ tools: [], req_id: "r2" }])
     })
   )
 
-  conform("cannot be played by somebody who does not know its secret", (world) =>
+  conform("requires the secret of the member", (world) =>
     Effect.gen(function* () {
       const first = yield* member(world, "computer")
       yield* join(first, "computer", "pc-1", "O1")
@@ -56,7 +56,7 @@ describe("a member that comes back while its old connection still stands", () =>
     })
   )
 
-  conform("never has its secret told or logged", (world) =>
+  conform("never reveals or logs the secret", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const ghost = yield* member(world, "computer")

@@ -3,7 +3,7 @@ import { Deferred, Effect, Fiber, Ref } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import { McpSessionError } from "../../src/application/ports/McpSession.ts"
 import type { ConfirmRequest } from "../../src/application/computer/ComputerSettings.ts"
-import { agentIn, assertRefused, settled } from "./cast.ts"
+import { agentIn, assertRejected, settled } from "./cast.ts"
 import { type Cut, computerUnderTest, textResult, tool } from "./members.ts"
 import { conform, type Peer, type World } from "./World.ts"
 
@@ -29,7 +29,7 @@ const assertFailed = (result: WireResult, ...codes: ReadonlyArray<number>) => {
   assert.include(codes, result.meta?.["error_code"] as number)
 }
 
-/** A tool that says when it starts, waits for a sign, and counts its runs and interruptions. */
+/** A tool that reports its start, waits for a release, and counts runs and interruptions. */
 const slowTool = (name: string) => {
   const started = Deferred.makeUnsafe<void>()
   const go = Deferred.makeUnsafe<void>()
@@ -46,7 +46,7 @@ const slowTool = (name: string) => {
   return { tool: it, started, go, runs, interrupted }
 }
 
-/** A Computer with one server `alpha` of these tools, and the Agent that calls them. */
+/** Starts a Computer with one server `alpha` of these tools, and an Agent. */
 const office = Effect.fnUntraced(function* (
   world: World,
   tools: ReadonlyArray<MemoryMcp.MemoryTool>,
@@ -60,8 +60,8 @@ const office = Effect.fnUntraced(function* (
 
 const unconfirmed = { configure: { alpha: { default_tool_meta: null } } }
 
-describe("calling tools of a Computer", () => {
-  conform("cases 126, 130, 143: a result arrives as the tool gave it", (world) =>
+describe("tool call at a Computer", () => {
+  conform("cases 126, 130, 143: returns the result of the tool unchanged", (world) =>
     Effect.gen(function* () {
       const { a1 } = yield* office(world, [
         tool("echo", (args) =>
@@ -82,7 +82,7 @@ describe("calling tools of a Computer", () => {
     })
   )
 
-  conform("cases 127, 128: an unknown and a forbidden tool", (world) =>
+  conform("cases 127, 128: rejects an unknown and a forbidden tool", (world) =>
     Effect.gen(function* () {
       const rm = slowTool("rm")
       const { a1 } = yield* office(world, [rm.tool], {
@@ -94,7 +94,7 @@ describe("calling tools of a Computer", () => {
     })
   )
 
-  conform("case 129: a disabled server is not started", (world) =>
+  conform("case 129: never starts a disabled server", (world) =>
     Effect.gen(function* () {
       const { a1, computer } = yield* office(world, [tool("t")], { configure: { alpha: { disabled: true } } })
       assert.deepStrictEqual((yield* computer.servers).get("alpha"), {
@@ -105,7 +105,7 @@ describe("calling tools of a Computer", () => {
     })
   )
 
-  conform("cases 131, 132: a server that fails or dies under the call", (world) =>
+  conform("cases 131, 132: fails when the server fails or exits during the call", (world) =>
     Effect.gen(function* () {
       const hang = slowTool("hang")
       const { a1, alpha, computer } = yield* office(world, [
@@ -127,7 +127,7 @@ describe("calling tools of a Computer", () => {
     })
   )
 
-  conform("case 133: a call that takes too long is stopped", (world) =>
+  conform("case 133: stops a call at its timeout", (world) =>
     Effect.gen(function* () {
       const slow = slowTool("slow")
       const { a1 } = yield* office(world, [slow.tool])
@@ -142,7 +142,7 @@ describe("calling tools of a Computer", () => {
     })
   )
 
-  conform("cases 134, 137: without auto_apply and nobody to ask a call does not run", (world) =>
+  conform("cases 134, 137: rejects a call without auto_apply and without a prompt", (world) =>
     Effect.gen(function* () {
       const t = slowTool("t")
       const { a1 } = yield* office(world, [t.tool, tool("free")], {
@@ -154,7 +154,7 @@ describe("calling tools of a Computer", () => {
     })
   )
 
-  conform("cases 135, 138: who is asked learns what is to run, and it runs", (world) =>
+  conform("cases 135, 138: shows the call in the prompt, and runs it after approval", (world) =>
     Effect.gen(function* () {
       const asked: Array<ConfirmRequest> = []
       const { a1 } = yield* office(world, [tool("t")], {
@@ -175,7 +175,7 @@ describe("calling tools of a Computer", () => {
     })
   )
 
-  conform("case 136: a no, a fault and silence all mean no", (world) =>
+  conform("case 136: treats a denial, an error and a timeout of the prompt as denial", (world) =>
     Effect.gen(function* () {
       const t = slowTool("t")
       const asked = yield* Deferred.make<void>()
@@ -195,7 +195,7 @@ describe("calling tools of a Computer", () => {
     })
   )
 
-  conform("a tool that is forbidden while somebody thinks about a call does not run", (world) =>
+  conform("rejects a call whose tool is forbidden during the prompt", (world) =>
     Effect.gen(function* () {
       const t = slowTool("t")
       const asked = yield* Deferred.make<void>()
@@ -218,7 +218,7 @@ describe("calling tools of a Computer", () => {
     })
   )
 
-  conform("cases 140, 141, 142: a repeated request is one call", (world) =>
+  conform("cases 140, 141, 142: runs a repeated request once", (world) =>
     Effect.gen(function* () {
       const slow = slowTool("slow")
       const { a1 } = yield* office(world, [slow.tool])
@@ -230,12 +230,12 @@ describe("calling tools of a Computer", () => {
       assert.deepStrictEqual(results[0], results[1])
       assert.deepStrictEqual(yield* ask(a1, "slow"), results[0])
       assert.strictEqual(yield* Ref.get(slow.runs), 1)
-      assertRefused([yield* ask(a1, "other")], 400)
-      assertRefused([yield* ask(a1, "slow", { params: { x: 1 } })], 400)
+      assertRejected([yield* ask(a1, "other")], 400)
+      assertRejected([yield* ask(a1, "slow", { params: { x: 1 } })], 400)
     })
   )
 
-  conform("a repeat after five minutes runs anew", (world) =>
+  conform("runs a request again after five minutes", (world) =>
     Effect.gen(function* () {
       if (world.transport !== "memory") return
       let runs = 0
@@ -254,7 +254,7 @@ describe("calling tools of a Computer", () => {
     })
   )
 
-  conform("results are remembered only as long as they are few and small", (world) =>
+  conform("limits the number and size of remembered results", (world) =>
     Effect.gen(function* () {
       let runs = 0
       const big = { content: [{ type: "text", text: "x".repeat(5_000_000) }] }
@@ -274,14 +274,14 @@ describe("calling tools of a Computer", () => {
     })
   )
 
-  conform("cases 147, 149, 150, 151: an upstream that refuses us", (world) =>
+  conform("cases 147, 149, 150, 151: reports upstream authorization errors", (world) =>
     Effect.gen(function* () {
-      const refusing = (reason: "unauthorized" | "forbidden" | "unavailable") =>
+      const failingServer = (reason: "unauthorized" | "forbidden" | "unavailable") =>
         tool(reason, () => Effect.fail(new McpSessionError({ reason, message: "HTTP" })))
       const { a1 } = yield* office(world, [
-        refusing("unauthorized"),
-        refusing("forbidden"),
-        refusing("unavailable")
+        failingServer("unauthorized"),
+        failingServer("forbidden"),
+        failingServer("unavailable")
       ])
       for (const [index, [name, code]] of [
         ["unauthorized", 4006],
@@ -298,7 +298,7 @@ describe("calling tools of a Computer", () => {
   )
 
   conform(
-    "case 152: a result over the limit costs nobody the connection",
+    "case 152: keeps all connections open after a result over the limit",
     (world) =>
       Effect.gen(function* () {
         const { a1 } = yield* office(world, [
@@ -307,14 +307,14 @@ describe("calling tools of a Computer", () => {
         ])
         const result = yield* ask(a1, "big")
         assertFailed(result, 4003)
-        assert.include(result.content[0]?.text ?? "", "larger")
+        assert.include(result.content[0]?.text ?? "", "exceeds")
         assert.isFalse((yield* ask(a1, "small", { req_id: "r2" })).isError)
       }),
     { maxMessageBytes: 100_000 }
   )
 })
 
-describe("cancelling calls of a Computer", () => {
+describe("cancellation at a Computer", () => {
   const cancel = (a1: Peer, req_id: string) =>
     a1.tell("server:tool_call_cancel", { agent: "agent-1", req_id })
   const assertCancelled = (result: WireResult) => {
@@ -322,7 +322,7 @@ describe("cancelling calls of a Computer", () => {
     assert.deepInclude(result.meta, { a2c_cancelled: true, a2c_cancel_reason: "agent_requested" })
   }
 
-  conform("cases 159, 161: the cancelled call stops, the other goes on", (world) =>
+  conform("cases 159, 161: stops the cancelled call, and continues the other", (world) =>
     Effect.gen(function* () {
       const one = slowTool("one")
       const two = slowTool("two")
@@ -338,7 +338,7 @@ describe("cancelling calls of a Computer", () => {
     })
   )
 
-  conform("case 160: cancelling what is done changes nothing", (world) =>
+  conform("case 160: ignores the cancellation of a finished call", (world) =>
     Effect.gen(function* () {
       const { a1 } = yield* office(world, [tool("t")])
       const before = yield* ask(a1, "t")
@@ -348,7 +348,7 @@ describe("cancelling calls of a Computer", () => {
     })
   )
 
-  conform("case 162: only the Computer that runs the call stops", (world) =>
+  conform("case 162: stops only at the Computer that runs the call", (world) =>
     Effect.gen(function* () {
       const here = slowTool("here")
       const { a1 } = yield* office(world, [here.tool])
@@ -365,7 +365,7 @@ describe("cancelling calls of a Computer", () => {
     })
   )
 
-  conform("case 163: a call that waits for confirmation can be cancelled", (world) =>
+  conform("case 163: cancels a call that waits for confirmation", (world) =>
     Effect.gen(function* () {
       const t = slowTool("t")
       const asked = yield* Deferred.make<void>()
@@ -381,7 +381,7 @@ describe("cancelling calls of a Computer", () => {
     })
   )
 
-  conform("an Agent that goes stops its calls at the Computer", (world) =>
+  conform("stops the calls of a disconnected Agent", (world) =>
     Effect.gen(function* () {
       const slow = slowTool("slow")
       const { a1 } = yield* office(world, [slow.tool])

@@ -1,7 +1,7 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
-import { agentIn, assertRefused, computerIn, malformed, settled } from "./cast.ts"
+import { agentIn, assertRejected, computerIn, malformed, settled } from "./cast.ts"
 import { computerUnderTest, textResult, tool } from "./members.ts"
 import { conform, type Peer } from "./World.ts"
 
@@ -32,7 +32,7 @@ const call = (peer: Peer, tool_name: string, req_id: string) =>
 const named = (name: string) => tool("read", () => Effect.succeed(textResult(name)))
 
 describe("client:get_tools", () => {
-  conform("cases 165, 178, 179, 174: a tool without anything beside its name", (world) =>
+  conform("cases 165, 178, 179, 174: lists a tool with only a name", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryMcpServer({
         tools: [tool("one"), { definition: { name: "two" }, run: () => Effect.succeed({}) }]
@@ -55,7 +55,7 @@ describe("client:get_tools", () => {
   )
 
   conform(
-    "a server that lists more than a message may hold hides itself alone",
+    "hides only a server whose tools exceed the message limit",
     (world) =>
       Effect.gen(function* () {
         const description = "x".repeat(10_000)
@@ -73,16 +73,14 @@ describe("client:get_tools", () => {
         )
         const warnings = world.logs.filter(({ level }) => level === "Warn").map(({ text }) => text)
         assert.isTrue(
-          warnings.some(
-            (text) => text.includes("larger than a message may be") && text.includes("[ 'large' ]")
-          )
+          warnings.some((text) => text.includes("reply truncated") && text.includes("[ 'large' ]"))
         )
       }),
     { maxMessageBytes: 100_000 }
   )
 
   conform(
-    "a list that no message holds is refused",
+    "rejects a request whose reply exceeds the message limit",
     (world) =>
       Effect.gen(function* () {
         const huge = yield* MemoryMcp.makeMemoryMcpServer({
@@ -90,12 +88,12 @@ describe("client:get_tools", () => {
         })
         yield* computerUnderTest(world, { servers: { huge } })
         const a1 = yield* agentIn(world, "O1")
-        assertRefused(yield* a1.ask("client:get_tools", base), 413)
+        assertRejected(yield* a1.ask("client:get_tools", base), 413)
       }),
     { maxMessageBytes: 100_000 }
   )
 
-  conform("cases 166, 167, 171, 173, 175, 176: meta is serialized as the seed says", (world) =>
+  conform("cases 166, 167, 171, 173, 175, 176: encodes meta like the seed", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryMcpServer({
         tools: [
@@ -122,7 +120,7 @@ describe("client:get_tools", () => {
     })
   )
 
-  conform("case 176: a server that forges the key gains nothing", (world) =>
+  conform("case 176: ignores a forged key of a server", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryMcpServer({
         tools: [tool("t", undefined, { _meta: { a2c_tool_meta: '{"auto_apply":true}' } })]
@@ -138,7 +136,7 @@ describe("client:get_tools", () => {
     })
   )
 
-  conform("cases 180, 181: aliases lead to the right server under the original name", (world) =>
+  conform("cases 180, 181: calls an alias at its server under the original name", (world) =>
     Effect.gen(function* () {
       const search = (where: string) => tool("search", () => Effect.succeed(textResult(where)))
       const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [search("web")] })
@@ -162,7 +160,7 @@ describe("client:get_tools", () => {
     })
   )
 
-  conform("case 182: two tools of one name, always the first", (world) =>
+  conform("case 182: offers the first of two tools with one name", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [named("alpha")] })
       const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [named("beta")] })
@@ -179,7 +177,7 @@ describe("client:get_tools", () => {
     })
   )
 
-  conform("cases 183, 185, 186, 188: forbidden and disabled ones are absent, all pages are read", (world) =>
+  conform("cases 183, 185, 186, 188: omits forbidden and disabled tools, and reads all pages", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryMcpServer({
         tools: ["a", "b", "c", "d", "e"].map((name) => tool(name)),
@@ -202,7 +200,7 @@ describe("client:get_tools", () => {
     })
   )
 
-  conform("case 187: a new tool is announced and listed", (world) =>
+  conform("case 187: notifies of a new tool, and lists it", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("a")] })
       yield* computerUnderTest(world, { servers: { alpha } })
@@ -216,17 +214,17 @@ describe("client:get_tools", () => {
     })
   )
 
-  conform("case 139: a request for another Computer is not run", (world) =>
+  conform("case 139: rejects a request for another Computer", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("t")] })
       const computer = yield* computerUnderTest(world, { servers: { alpha } })
       assert.strictEqual((yield* computer.catalogue).entries.size, 1)
       const a1 = yield* agentIn(world, "O1")
-      assertRefused(yield* a1.ask("client:get_tools", { ...base, computer: "pc-2" }), 404)
+      assertRejected(yield* a1.ask("client:get_tools", { ...base, computer: "pc-2" }), 404)
     })
   )
 
-  conform("one server that cannot start stops no other", (world) =>
+  conform("lists the tools of other servers when one cannot start", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("t")] })
       const broken = { ...alpha, connect: Effect.die("cannot start") }
@@ -241,7 +239,7 @@ describe("client:get_tools", () => {
 describe("client:get_config", () => {
   const config = (peer: Peer) => Effect.map(peer.ask("client:get_config", base), ([answer]) => answer)
 
-  conform("cases 193, 194, 201, 204, 215: the whole configuration, and no secret in it", (world) =>
+  conform("cases 193, 194, 201, 204, 215: returns the whole configuration without secrets", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("t")] })
       const inputs = [
@@ -320,7 +318,7 @@ describe("client:get_config", () => {
     })
   )
 
-  conform("cases 210, 211, 214: an input without a value stops its server only", (world) =>
+  conform("cases 210, 211, 214: stops only the server of an input without a value", (world) =>
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryMcpServer()
       const uses = (id: string) => ({ type: "stdio", server_parameters: { command: `\${input:${id}}` } })
@@ -358,23 +356,23 @@ describe("client:get_config", () => {
     })
   )
 
-  conform("case 218: what is no request is refused by the Computer itself, too", (world) =>
+  conform("case 218: rejects an invalid request at the Computer itself", (world) =>
     Effect.gen(function* () {
       const { member } = yield* computerUnderTest(world, {})
       assert.isDefined(member)
       const a1 = yield* agentIn(world, "O1")
-      for (const payload of malformed) assertRefused(yield* a1.ask("client:get_config", ...payload), 400)
+      for (const payload of malformed) assertRejected(yield* a1.ask("client:get_config", ...payload), 400)
     })
   )
 
-  conform("an unknown request of a newer peer is answered as unknown", (world) =>
+  conform("rejects an unknown request of a newer peer", (world) =>
     Effect.gen(function* () {
       yield* computerUnderTest(world, {})
-      assertRefused(yield* (yield* agentIn(world, "O1")).ask("client:get_skills", base), 404)
+      assertRejected(yield* (yield* agentIn(world, "O1")).ask("client:get_skills", base), 404)
     })
   )
 
-  conform("case 343: a Computer that is refused says why and reports nothing", (world) =>
+  conform("case 343: reports the rejection of a Computer, which sends no updates", (world) =>
     Effect.gen(function* () {
       yield* computerIn(world, "O1")
       const exit = yield* Effect.exit(computerUnderTest(world, {}))

@@ -5,17 +5,17 @@ import { agent, agentIn, bodiesOf, computer, computerIn, malformed, newsSince, s
 import { conform, type World } from "./World.ts"
 
 const updateEvents = [
-  { definition: updates.config, title: "case 086: a new configuration is told to the office, once" },
-  { definition: updates.toolList, title: "case 087: a new tool list is told to the office, once" },
-  { definition: updates.desktop, title: "case 088: a new desktop is told to the office, once" },
-  { definition: updates.finder, title: "case 089: new documents are told to the office, once" }
+  { definition: updates.config, title: "case 086: notifies the office once of a new configuration" },
+  { definition: updates.toolList, title: "case 087: notifies the office once of a new tool list" },
+  { definition: updates.desktop, title: "case 088: notifies the office once of a new desktop" },
+  { definition: updates.finder, title: "case 089: notifies the office once of new documents" }
 ].map(({ definition: { event }, title }) => ({
   event,
   title,
   notification: event.replace("server:", "notify:")
 }))
 
-/** `A1@O1, C1@O1, C2@O1, A3@O2`, and how much each has heard so far. */
+/** `A1@O1, C1@O1, C2@O1, A3@O2`, with the number of messages that each received so far. */
 const office = Effect.fnUntraced(function* (world: World) {
   const a1 = yield* agentIn(world, "O1")
   const c1 = yield* computerIn(world, "O1")
@@ -41,20 +41,20 @@ describe("update_* → notify:update_*", () => {
     )
   }
 
-  conform("cases 090, 091: only a Computer in an office reports", (world) =>
+  conform("cases 090, 091: requires a Computer in an office", (world) =>
     Effect.gen(function* () {
       const { a1, news } = yield* office(world)
-      const stranger = yield* computer(world)
+      const outsider = yield* computer(world)
       for (const { event } of updateEvents) {
         yield* a1.tell(event, { computer: "pc-1" })
-        yield* stranger.tell(event, { computer: "pc-1" })
+        yield* outsider.tell(event, { computer: "pc-1" })
       }
-      yield* settled([a1, stranger])
+      yield* settled([a1, outsider])
       assert.deepStrictEqual(yield* news, [[], [], [], []])
     })
   )
 
-  conform("cases 092, 093, 094: a report must be about its sender and well-formed", (world) =>
+  conform("cases 092, 093, 094: requires a valid update about its sender", (world) =>
     Effect.gen(function* () {
       const { c1, news } = yield* office(world)
       const bad = [
@@ -78,7 +78,7 @@ describe("update_* → notify:update_*", () => {
     })
   )
 
-  conform("cases 095, 154: who asks for an acknowledgement gets an empty one", (world) =>
+  conform("cases 095, 154: sends an empty acknowledgement on request", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -88,7 +88,7 @@ describe("update_* → notify:update_*", () => {
     })
   )
 
-  conform("case 096: fifty reports in a row arrive, the last one too", (world) =>
+  conform("case 096: delivers fifty updates in a row", (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -99,7 +99,7 @@ describe("update_* → notify:update_*", () => {
     })
   )
 
-  conform("case 098: nobody but the Server notifies", (world) =>
+  conform("case 098: rejects notifications of members", (world) =>
     Effect.gen(function* () {
       const { a1, c1, news } = yield* office(world)
       for (const peer of [a1, c1]) {
@@ -113,10 +113,10 @@ describe("update_* → notify:update_*", () => {
   )
 })
 
-describe("cancelling", () => {
+describe("cancellation", () => {
   const cancel = { agent: "agent-1", req_id: "r9" }
 
-  conform("case 153: a cancel is told to the office", (world) =>
+  conform("case 153: notifies the office of a cancellation", (world) =>
     Effect.gen(function* () {
       const { a1, news } = yield* office(world)
       yield* a1.tell("server:tool_call_cancel", cancel)
@@ -126,12 +126,12 @@ describe("cancelling", () => {
     })
   )
 
-  conform("cases 155, 156, 157, 158: only the Agent cancels, and only in its own name", (world) =>
+  conform("cases 155, 156, 157, 158: requires the Agent's own name", (world) =>
     Effect.gen(function* () {
       const { a1, c1, news } = yield* office(world)
-      const stranger = yield* agent(world)
+      const outsider = yield* agent(world)
       yield* c1.tell("server:tool_call_cancel", cancel)
-      yield* stranger.tell("server:tool_call_cancel", cancel)
+      yield* outsider.tell("server:tool_call_cancel", cancel)
       const bad = [
         ...malformed,
         [{ agent: "other", req_id: "r9" }],
@@ -141,7 +141,7 @@ describe("cancelling", () => {
         [{ agent: 1, req_id: "r9" }]
       ]
       for (const payload of bad) yield* a1.tell("server:tool_call_cancel", ...payload)
-      yield* settled([a1, c1, stranger])
+      yield* settled([a1, c1, outsider])
       assert.deepStrictEqual(yield* news, [[], [], [], []])
     })
   )

@@ -7,7 +7,7 @@ const Rates = Schema.Struct({ perSecond: between(1, 100_000), burst: between(1, 
 const Pauses = Schema.Array(between(0, 3000))
 const wide = { arbitrary: { runs: 300, size: 300 } }
 
-/** How many of some attempts succeed, with these pauses before each, and how long it all took. */
+/** The number of successful attempts with these pauses before each, and the total time. */
 const attempt = (rate: RateLimit, pauses: ReadonlyArray<number>) => {
   const bucket = makeTokenBucket(rate, 0)
   let now = 0
@@ -19,9 +19,9 @@ const attempt = (rate: RateLimit, pauses: ReadonlyArray<number>) => {
   return { taken, now, bucket }
 }
 
-describe("a token bucket", () => {
+describe("token bucket", () => {
   it.prop(
-    "never gives more than the burst and what time has brought",
+    "never gives more tokens than the burst plus the refill",
     [Rates, Pauses],
     ([rate, pauses]) => {
       const { now, taken } = attempt(rate, pauses)
@@ -31,7 +31,7 @@ describe("a token bucket", () => {
   )
 
   it.prop(
-    "gives exactly the burst at once, however long nobody has asked",
+    "gives exactly the burst after any idle time",
     [Rates, between(0, 1_000_000)],
     ([rate, pause]) => {
       const bucket = makeTokenBucket(rate, 0)
@@ -41,7 +41,7 @@ describe("a token bucket", () => {
     wide
   )
 
-  it("loses nothing to fractions when it is asked in vain", () => {
+  it("loses no fractions of tokens on rejections", () => {
     const rate: RateLimit = { perSecond: 10, burst: 1 }
     const bucket = makeTokenBucket(rate, 0)
     takeToken(bucket, rate, 0)
@@ -50,7 +50,7 @@ describe("a token bucket", () => {
   })
 
   it.prop(
-    "refuses nobody who stays below the rate",
+    "accepts all requests below the rate",
     [Rates, Pauses],
     ([rate, pauses]) => {
       const shortest = Math.ceil(1000 / rate.perSecond)
@@ -64,7 +64,7 @@ describe("a token bucket", () => {
   )
 
   it.prop(
-    "has one after the time it said, and not a millisecond earlier",
+    "refills one token exactly after the reported time",
     [Rates, Pauses],
     ([rate, pauses]) => {
       const { bucket, now } = attempt(rate, pauses)
@@ -77,7 +77,7 @@ describe("a token bucket", () => {
   )
 
   it.prop(
-    "a clock that goes back brings nothing",
+    "ignores a clock that goes back",
     [Rates, between(1, 10_000)],
     ([rate, back]) => {
       const bucket = makeTokenBucket(rate, back)
@@ -87,22 +87,22 @@ describe("a token bucket", () => {
     wide
   )
 
-  it("without a rate always gives", () => {
+  it("always accepts with an infinite rate", () => {
     const { taken } = attempt({ perSecond: Number.POSITIVE_INFINITY, burst: 1 }, [0, 0, 0, 1, 0])
     assert.strictEqual(taken, 5)
   })
 })
 
-describe("who goes on asking", () => {
+describe("recordRejection", () => {
   const rate: RateLimit = { perSecond: 10, burst: 5 }
 
-  it("is a flood after more than the burst within a refill", () => {
+  it("reports a flood after more rejections than the burst within a refill", () => {
     const bucket = makeTokenBucket(rate, 0)
     const notes = Array.from({ length: 6 }, (_, index) => recordRejection(bucket, rate, 1000 + index))
     assert.deepStrictEqual(notes, ["first", "again", "again", "again", "again", "flood"])
   })
 
-  it("is none while the refusals are further apart", () => {
+  it("reports no flood for rejections that are further apart", () => {
     const bucket = makeTokenBucket(rate, 0)
     const notes = Array.from({ length: 20 }, (_, index) => recordRejection(bucket, rate, index * 100))
     assert.notInclude(notes, "flood")

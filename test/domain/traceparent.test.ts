@@ -4,8 +4,8 @@ import { formatTraceparent, parseTraceparent } from "../../src/domain/traceparen
 const traceId = "4bf92f3577b34da6a3ce929d0e0e4736"
 const spanId = "00f067aa0ba902b7"
 
-describe("a traceparent", () => {
-  it("is read with the flag that says whether it is recorded", () => {
+describe("traceparent", () => {
+  it("parses with the sampled flag", () => {
     assert.deepStrictEqual(parseTraceparent(`00-${traceId}-${spanId}-01`), { traceId, spanId, sampled: true })
     assert.deepStrictEqual(parseTraceparent(`00-${traceId}-${spanId}-02`), {
       traceId,
@@ -14,7 +14,7 @@ describe("a traceparent", () => {
     })
   })
 
-  it("is written as it is read", () => {
+  it("formats as it was parsed", () => {
     for (const sampled of [true, false]) {
       const text = formatTraceparent({ traceId, spanId, sampled }) ?? ""
       assert.deepStrictEqual(parseTraceparent(text), { traceId, spanId, sampled })
@@ -34,7 +34,7 @@ describe("a traceparent", () => {
     it(`is not what has ${what}`, () => assert.isUndefined(parseTraceparent(text)))
   }
 
-  it("cannot be written for a span that has no real id", () => {
+  it("rejects a span without valid ids", () => {
     assert.isUndefined(formatTraceparent({ traceId: "noop", spanId: "noop", sampled: false }))
   })
 })

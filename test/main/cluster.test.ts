@@ -33,7 +33,7 @@ const tool = (name: string, run: MemoryTool["run"]): MemoryTool => ({
 
 const text = (words: string) => ({ content: [{ type: "text", text: words }] })
 
-/** A Computer of ours whose only server is one in memory, with these tools. */
+/** A Computer with one in-memory server that has these tools. */
 const computer = Effect.fnUntraced(function* ({ url }: Node, name: string, tools: ReadonlyArray<MemoryTool>) {
   const server = yield* makeMemoryMcpServer({ tools })
   const config = configOf({
@@ -51,12 +51,12 @@ const agentOf = ({ url }: Node) =>
     (context) => Context.get(context, Agent)
   )
 
-/** Every gauge of what a Server holds for its members and for the other Servers. */
+/** Gauges of the resources that a Server holds for its members and for the other Servers. */
 const holds = (at: Node) =>
   metrics(
     at,
     "connections",
-    "calls_pending",
+    "calls_in_flight",
     "members",
     "offices",
     "registry_sessions",
@@ -64,13 +64,13 @@ const holds = (at: Node) =>
     "backlog_bytes",
     "node_requests",
     "node_waiting",
-    "node_incomplete"
+    "node_incomplete_bodies"
   )
 
 const isEmpty = (gauges: { readonly [name: string]: number }) =>
   Object.keys(gauges).length >= 10 && Object.values(gauges).every((value) => value === 0)
 
-/** Makes the user of the documentation, which may do no more than Servers need, and lets nobody else in. */
+/** Creates the Redis user of the documentation with the minimum permissions, and disables the default user. */
 const allowOnlyWhatIsNeeded = (url: string) =>
   Effect.promise(async () => {
     const words = /^ACL SETUSER .*$/m.exec(readFileSync("docs/cluster.md", "utf8"))?.[0].split(" ") ?? []
@@ -80,7 +80,7 @@ const allowOnlyWhatIsNeeded = (url: string) =>
     client.destroy()
   })
 
-describe("three Servers on one Redis", () => {
+describe("cluster of three Servers on one Redis", () => {
   const scope = Scope.makeUnsafe()
   let redis = ""
   let nodes: readonly [Node, Node, Node]
@@ -96,7 +96,7 @@ describe("three Servers on one Redis", () => {
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
   live(
-    "an Agent of one sees, calls and cancels what Computers of the others have",
+    "routes listings, calls and cancels of an Agent to Computers on other Servers",
     Effect.gen(function* () {
       const [a, b, c] = nodes
       const begun = yield* Deferred.make<void>()
@@ -131,16 +131,16 @@ describe("three Servers on one Redis", () => {
   )
 
   live(
-    "what happens in an office is told to its members on all of them once, and to nobody else",
+    "notifies the members of an office once, on all Servers, and no other members",
     Effect.gen(function* () {
       const [a, b, c] = nodes
-      const agent = yield* joinOffice(a, "agent", "thinker", "told")
-      const desk = yield* joinOffice(b, "computer", "desk", "told")
-      const shelf = yield* joinOffice(c, "computer", "shelf", "told")
+      const agent = yield* joinOffice(a, "agent", "thinker", "team")
+      const desk = yield* joinOffice(b, "computer", "desk", "team")
+      const shelf = yield* joinOffice(c, "computer", "shelf", "team")
       const other = yield* joinOffice(b, "computer", "desk", "elsewhere")
       const parts = ["config", "tool_list", "desktop"]
       for (const part of parts) yield* desk.notify(`server:update_${part}`, { computer: "desk" })
-      yield* desk.request("server:leave_office", { office_id: "told" })
+      yield* desk.request("server:leave_office", { office_id: "team" })
       yield* agent.notify("server:tool_call_cancel", { agent: "thinker", req_id: "42" })
       yield* until(
         Effect.sync(() => [agent.received.length, shelf.received.length]),
@@ -148,25 +148,25 @@ describe("three Servers on one Redis", () => {
       )
       const names = (peer: Peer, what: string) =>
         peer.received.filter(({ event }) => event.includes(what)).map(({ body, event }) => [event, body])
-      const desks = { office_id: "told", computer: "desk" }
+      const desks = { office_id: "team", computer: "desk" }
       const updates = parts.map((part) => [`notify:update_${part}`, { computer: "desk" }])
       const cancelled = [["notify:tool_call_cancel", { agent: "thinker", req_id: "42" }]]
       const left = [["notify:leave_office", desks]]
       const entered = [
         ["notify:enter_office", desks],
-        ["notify:enter_office", { office_id: "told", computer: "shelf" }]
+        ["notify:enter_office", { office_id: "team", computer: "shelf" }]
       ]
-      // Who comes and goes is told another way than the rest.
+      // Joins and leaves take another path than other notifications.
       const kinds = (peer: Peer) => ["enter", "update", "leave", "cancel"].map((what) => names(peer, what))
       assert.deepStrictEqual(kinds(agent), [entered, updates, left, []])
       assert.deepStrictEqual(kinds(shelf), [[], updates, left, cancelled])
       assert.deepStrictEqual(other.received, [])
-      assert.deepStrictEqual(yield* room(agent, "thinker", "told"), ["agent thinker", "computer shelf"])
+      assert.deepStrictEqual(yield* room(agent, "thinker", "team"), ["agent thinker", "computer shelf"])
     })
   )
 
   live(
-    "the deadline of a call goes along, and the Computer is told that it is over",
+    "forwards the timeout of a call, and cancels it at the Computer",
     Effect.gen(function* () {
       const [a, b] = nodes
       const agent = yield* joinOffice(a, "agent", "thinker", "late")
@@ -174,7 +174,7 @@ describe("three Servers on one Redis", () => {
       yield* meets(agent, "desk")
       const { end, millis } = yield* call(agent, "thinker", "desk", "never", 1)
       assert.strictEqual(end, "408")
-      // A second of the request, and five of grace for the Computer to say so itself.
+      // One second of the request, and five of grace for the reply of the Computer.
       assert.isBelow(Math.abs(millis - 6000), 1500)
       yield* until(
         Effect.sync(() => bodies(desk, "notify:tool_call_cancel").length),
@@ -188,7 +188,7 @@ describe("three Servers on one Redis", () => {
     [40, "computer", "a name"]
   ] as const) {
     live(
-      `of ${many} that race for ${what} on all of them exactly one gets in, and the others hear why`,
+      `admits one of ${many} concurrent joins to ${what}, and rejects the others`,
       Effect.gen(function* () {
         const racers = yield* Effect.forEach(
           Array.from({ length: many }, (_, index) => index),
@@ -209,7 +209,7 @@ describe("three Servers on one Redis", () => {
   }
 
   live(
-    "a member that comes back elsewhere takes over its seat from its own stale connection",
+    "replaces the stale connection of a member that reconnects to another Server",
     Effect.gen(function* () {
       const [a, b, c] = nodes
       const agent = yield* joinOffice(a, "agent", "thinker", "stale")
@@ -239,11 +239,11 @@ describe("three Servers on one Redis", () => {
   )
 
   for (const [what, go] of [
-    ["is gone", ({ close }: Peer) => close],
+    ["disconnects", ({ close }: Peer) => close],
     ["leaves", ({ request }: Peer) => request("server:leave_office", { office_id: "is left" })]
   ] as const) {
     live(
-      `calls to a Computer of another one end as soon as it ${what}`,
+      `ends calls to a Computer on another Server as soon as it ${what}`,
       Effect.gen(function* () {
         const [a, b] = nodes
         const agent = yield* joinOffice(a, "agent", "thinker", "is left")
@@ -265,7 +265,7 @@ describe("three Servers on one Redis", () => {
   }
 
   live(
-    "what a Computer of another one answers before it leaves arrives, though the news is faster",
+    "delivers the results of a Computer before the notice that it left",
     Effect.gen(function* () {
       const [a, b] = nodes
       const agent = yield* joinOffice(a, "agent", "thinker", "in a hurry")
@@ -296,7 +296,7 @@ describe("three Servers on one Redis", () => {
   )
 
   live(
-    "all three hold nothing when everybody has gone, and count nobody",
+    "releases all resources after the last member has left",
     Effect.gen(function* () {
       const [a, b, c] = nodes
       yield* Effect.scoped(
@@ -316,14 +316,14 @@ describe("three Servers on one Redis", () => {
       )
       for (const at of nodes) {
         yield* until(holds(at), isEmpty)
-        // Each way between the nodes carries what is meant for it, and nothing that its other end does not know.
+        // Each direction relays only known messages.
         assert.notMatch(at.process.stderr(), /cannot be read|none of a node/)
       }
     })
   )
 
   live(
-    "one that is told to stop goes in order, and its members move on",
+    "drains a stopped Server and moves its members",
     Effect.gen(function* () {
       const [a] = nodes
       const going = yield* startNode(redis, "--grace", "5")
@@ -340,7 +340,7 @@ describe("three Servers on one Redis", () => {
         (count) => count === 1
       )
       yield* going.process.signal("SIGTERM")
-      yield* going.process.says("going down", "stderr")
+      yield* going.process.says("graceful shutdown started", "stderr")
       assert.strictEqual((yield* call(agent, "thinker", "shelf")).end, "503")
       for (const answer of answers) answer()
       assert.strictEqual((yield* Fiber.join(waiting)).end, "ok")
@@ -352,10 +352,10 @@ describe("three Servers on one Redis", () => {
         Effect.sync(() => bodies(agent, "notify:leave_office").length),
         (count) => count === 2
       )
-      const told = agent.received.map(
+      const notifications = agent.received.map(
         ({ body, event }) => `${event} ${String((body as { computer?: string }).computer)}`
       )
-      assert.deepStrictEqual(tally(told), {
+      assert.deepStrictEqual(tally(notifications), {
         "notify:enter_office desk": 2,
         "notify:enter_office shelf": 1,
         "notify:leave_office desk": 1,

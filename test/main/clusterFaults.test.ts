@@ -21,7 +21,7 @@ import {
 } from "./nodes.ts"
 import { a2c, temporaryFile } from "./processes.ts"
 
-/** Codes with which a call may end whose Computer, or the way to it, is lost. */
+/** Codes of calls whose Computer, or its node, is lost. */
 const lost: ReadonlySet<string> = new Set(["404", "408", "503"])
 
 const endsOf = (outcomes: ReadonlyArray<Outcome>) => tally(outcomes.map(({ end }) => end))
@@ -33,16 +33,16 @@ const assertEnds = (outcomes: ReadonlyArray<Outcome>, allowed: ReadonlySet<strin
 
 const slowest = (outcomes: ReadonlyArray<Outcome>) => Math.max(...outcomes.map(({ millis }) => millis))
 
-/** Asks to join until it is let in, or told something else than to try again. */
+/** Retries a join until it succeeds, or fails without "try again". */
 const joinSoon = (peer: Peer, name: string, office: string) =>
   until(peer.join(name, office), (reason) => reason === undefined || !reason.includes("try again"))
 
 const timed = <A, E>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.timed(effect), ([duration, result]) => ({ millis: Duration.toMillis(duration), result }))
 
-describe("a Server of several that is killed", () => {
+describe("killed Server of a cluster", () => {
   live(
-    "costs nobody more than the calls of its members, and those end",
+    "ends the calls of its members and affects no others",
     Effect.gen(function* () {
       const redis = yield* startRedis()
       const [a, b, c] = yield* startNodes(redis.url)
@@ -60,7 +60,7 @@ describe("a Server of several that is killed", () => {
         ),
         { startImmediately: true }
       )
-      // From here nothing else goes to the Server that is killed: only its silence can be noticed.
+      // The killed Server receives nothing from here on, so only its missing heartbeats reveal its end.
       const lone = yield* joinOffice(c, "agent", "lone", "p")
       yield* joinOffice(b, "computer", "remote", "p")
       yield* meets(lone, "remote")
@@ -76,9 +76,9 @@ describe("a Server of several that is killed", () => {
       const killed = performance.now()
       yield* b.process.signal("SIGKILL")
 
-      // Our own Computers do the same: they come back with the secret that proves who they are.
+      // Computers of this project do the same: they reconnect with the secret of their session.
       yield* joinOffice(c, "computer", "shelf", "o", { instance: "secret" })
-      // That the old one has left comes before that the new one is there.
+      // The leave of the old session is published before the join of the new one.
       yield* until(call(agent, "thinker", "shelf"), ({ end }) => end === "ok")
       assert.isBelow(performance.now() - killed, 2000)
 
@@ -111,23 +111,23 @@ describe("a Server of several that is killed", () => {
         "computer shelf",
         "computer store"
       ])
-      // One for each request, and none twice.
+      // Each request has one reply, and none has two.
       assert.isAbove(agent.requestCount(), ended.length + outcomes.length)
       assert.strictEqual(agent.acknowledgements(), agent.requestCount())
       assert.deepStrictEqual(bodies(back, "notify:leave_office"), [])
-      // It is known with the next sign of life.
+      // The keepalive detects it.
       yield* until(metrics(a, "nodes"), ({ a2c_nodes }) => a2c_nodes === 2)
     })
   )
 })
 
-describe("a Redis that fails several Servers", () => {
+describe("failing Redis of a cluster", () => {
   for (const [what, away] of [
-    ["stands still", "pause"],
-    ["is killed and comes back empty", "kill"]
+    ["is stalled", "pause"],
+    ["restarts empty", "kill"]
   ] as const) {
     live(
-      `and ${what} costs calls between them, and nothing else`,
+      `affects only calls between Servers while it ${what}`,
       Effect.gen(function* () {
         const redis = yield* startRedis()
         const [a, b] = yield* startNodes(redis.url)
@@ -152,10 +152,13 @@ describe("a Redis that fails several Servers", () => {
         const join = yield* timed(newcomer.join("new", "o"))
         assert.deepStrictEqual(join.result, "The office registry is unavailable, try again")
         assert.isBelow(join.millis, 1500)
-        yield* until(metrics(a, "registry_up", "parts_failing"), (seen) => seen["a2c_registry_up"] === 0)
+        yield* until(
+          metrics(a, "registry_up", "components_unhealthy"),
+          (seen) => seen["a2c_registry_up"] === 0
+        )
         assert.deepStrictEqual(yield* page(a, "/readyz"), {
           status: 200,
-          text: "ready, but not working: registry\n"
+          text: "ready, unhealthy components: registry\n"
         })
         assert.strictEqual((yield* call(agent, "thinker", "far")).end, "503")
         yield* until(Effect.sync(during.near), (those) => those.length > 200)
@@ -164,7 +167,7 @@ describe("a Redis that fails several Servers", () => {
         yield* away === "pause" ? redis.resume : redis.restart
         yield* flows(far.since())
         assert.strictEqual(yield* joinSoon(newcomer, "new", "o"), undefined)
-        // It has heard that it sits there, and the Agent may hear it a moment later.
+        // The Computer has joined; the Agent may be notified a moment later.
         yield* until(call(agent, "thinker", "new"), ({ end }) => end === "ok")
         assert.isBelow(performance.now() - returning, 6000)
         const rival = yield* connect(b, "agent")
@@ -175,11 +178,11 @@ describe("a Redis that fails several Servers", () => {
         assertEnds(during.near(), new Set(["ok"]))
         assertEnds(during.far(), new Set(["ok", "503"]))
         assert.isBelow(slowest(during.far()), 2500)
-        const told = agent.received.map(
+        const notifications = agent.received.map(
           ({ body, event }) => `${event} ${String((body as { computer?: string }).computer)}`
         )
-        // What the newcomer was refused may still have been done by a Redis that goes on: then it is taken back.
-        const visits = told.filter((one) => one.endsWith(" new"))
+        // A stalled Redis may run the rejected join later: then it is reverted.
+        const visits = notifications.filter((one) => one.endsWith(" new"))
         const passing = Math.floor(visits.length / 2)
         const [enter, leave] = ["notify:enter_office new", "notify:leave_office new"]
         assert.deepStrictEqual(visits, [
@@ -187,7 +190,7 @@ describe("a Redis that fails several Servers", () => {
           enter
         ])
         assert.deepStrictEqual(
-          told.filter((one) => !one.endsWith(" new")),
+          notifications.filter((one) => !one.endsWith(" new")),
           ["notify:enter_office near", "notify:enter_office far"]
         )
         assert.deepStrictEqual(yield* page(a, "/readyz"), { status: 200, text: "ready\n" })
@@ -196,39 +199,39 @@ describe("a Redis that fails several Servers", () => {
   }
 
   live(
-    "is waited for by those that start without it, and whoever joins is told so",
+    "delays joins until it starts, and rejects them with a reason",
     Effect.gen(function* () {
       const redis = yield* startRedis()
       yield* redis.kill
       const alone = yield* startNode(redis.url)
-      yield* alone.process.says("Redis cannot be reached yet", "stderr")
+      yield* alone.process.says("Redis unreachable: joins fail until it connects", "stderr")
       assert.deepStrictEqual(yield* page(alone, "/readyz"), {
         status: 200,
-        text: "ready, but not working: registry\n"
+        text: "ready, unhealthy components: registry\n"
       })
       const agent = yield* connect(alone, "agent")
       assert.strictEqual(yield* agent.join("thinker", "o"), "The office registry is unavailable, try again")
       const place = ["--server", alone.url, "--office", "o", "--name"]
       const config = yield* temporaryFile("mcp.json", JSON.stringify({ servers: {} }))
       const desk = yield* a2c("computer", ...place, "desk", "--config", config)
-      yield* desk.says("cannot join yet", "stderr")
+      yield* desk.says("join failed, retrying", "stderr")
       const hasty = yield* a2c("agent", ...place, "hasty", "members")
       assert.strictEqual(yield* hasty.ended, 1)
       assert.strictEqual(hasty.stderr(), "a2c: The office registry is unavailable, try again\n")
       yield* redis.restart
       yield* desk.says("joined office o as desk")
       assert.strictEqual(yield* joinSoon(agent, "thinker", "o"), undefined)
-      yield* alone.process.says("connected to Redis again", "stderr")
+      yield* alone.process.says("Redis reconnected", "stderr")
     })
   )
 
   live(
-    "keeps a Server from starting when its address is none, without a word of the address",
+    "keeps a Server with an invalid URL from starting, without quoting the URL",
     Effect.gen(function* () {
       for (const address of ["nonsense", "http://user:sesame@localhost:6379", "redis://user:sesame@:x"]) {
         const wrong = yield* a2c("server", "--port", "0", "--redis", address)
         assert.strictEqual(yield* wrong.ended, 1)
-        assert.match(wrong.stderr(), /^a2c: The URL of Redis cannot be read: it looks like redis:/)
+        assert.match(wrong.stderr(), /^a2c: Invalid Redis URL: expected redis:/)
         assert.notInclude(wrong.stderr(), "sesame")
       }
     })

@@ -13,12 +13,12 @@ const workspace = (name: string) => fileURLToPath(new URL(`../fixtures/workspace
 const node = (...args: ReadonlyArray<string>) => ({ command: process.execPath, args })
 const mcp = (mcpServers: object) => JSON.stringify({ mcpServers })
 
-/** A minute: the processes of a test start slowly on a machine that is busy with others. */
+/** A minute: processes start slowly on a busy machine. */
 const testTimeout = 60_000
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body), testTimeout)
 
-/** Runs `a2c computer` to its end. */
+/** Runs `a2c computer` until it ends. */
 const computer = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
   const process = yield* a2c("computer", ...args)
   return { code: yield* process.ended, stdout: process.stdout(), stderr: process.stderr() }
@@ -26,7 +26,7 @@ const computer = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
 
 describe("a2c computer", () => {
   live(
-    "an editor's mcp.json starts its servers as it is, and the value of its input stays secret",
+    "starts the servers of an mcp.json of an editor, and hides the value of its input",
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* computer(
         "--config",
@@ -47,7 +47,7 @@ describe("a2c computer", () => {
       assert.match(status ?? "", /everything +ready +13 tools/)
       assert.match(status ?? "", /greeting +password +everything +set \(given\)/)
       assert.notInclude(`${status}${stderr}`, "hello-there")
-      // What a tool says of its own environment is its own affair.
+      // The tool prints its own environment.
       assert.include(shown, '"GREETING": "hello-there"')
       assert.include(shown, '"WHERE": "workspace"')
       assert.include(shown, '"FROM_FILE": "a value of a file"')
@@ -55,7 +55,7 @@ describe("a2c computer", () => {
   )
 
   live(
-    "a Claude configuration starts its servers as it is",
+    "starts the servers of a Claude configuration",
     Effect.gen(function* () {
       const { code, stdout } = yield* computer(
         "--config",
@@ -70,7 +70,7 @@ describe("a2c computer", () => {
   )
 
   live(
-    "an input without a value keeps its server from starting, says what to do, and nobody else cares",
+    "reports an input without a value, and starts the other servers",
     Effect.gen(function* () {
       const { stdout } = yield* computer(
         "--config",
@@ -86,7 +86,7 @@ describe("a2c computer", () => {
   )
 
   live(
-    "an edit that adds a server leaves the others' processes alone, a faulty one changes nothing, SIGHUP works",
+    "applies an edit without a restart of unchanged servers, keeps them on errors, and reloads on SIGHUP",
     Effect.gen(function* () {
       const file = yield* temporaryFile("mcp.json", mcp({ everything: node(everything) }))
       const shell = yield* a2c("server", "--port", "0")
@@ -99,21 +99,21 @@ describe("a2c computer", () => {
       const both = yield* familyOf(desk.pid, before.length + 1)
       assert.includeMembers([...both], [...before])
       writeFileSync(file, "{ nonsense")
-      yield* desk.says("configuration not changed: it has errors", "stderr")
+      yield* desk.says("configuration not reloaded", "stderr")
       assert.includeMembers([...descendants(desk.pid)], [...both])
       writeFileSync(file, mcp({ everything: node(everything) }))
       yield* desk.says('removed=["memory"]', "stderr")
       yield* gone(both.filter((pid) => !before.includes(pid)))
       assert.includeMembers([...descendants(desk.pid)], [...before])
       yield* desk.signal("SIGHUP")
-      yield* desk.says("added=[] removed=[] restarted=[] changed=[]", "stderr")
+      yield* desk.says("added=[] removed=[] restarted=[] reconfigured=[]", "stderr")
       yield* desk.signal("SIGTERM")
       yield* gone(before)
     })
   )
 
   live(
-    "check explains a configuration",
+    "explains a configuration with check",
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* computer("check", workspace(".vscode/mcp.json"))
       assert.deepStrictEqual([code, stderr], [0, ""])
@@ -126,7 +126,7 @@ describe("a2c computer", () => {
   )
 
   live(
-    "check says everything that is wrong, for machines too, and exits with 1",
+    "reports all errors with check, also as JSON, and exits with 1",
     Effect.gen(function* () {
       const file = yield* temporaryFile(
         "mcp.json",
@@ -146,7 +146,7 @@ describe("a2c computer", () => {
   )
 
   live(
-    "check finds an address no MCP server can have, and a value for an input that is not there",
+    "rejects an invalid URL and an unknown input with check",
     Effect.gen(function* () {
       const file = yield* temporaryFile("mcp.json", '{"mcpServers": {"s": {"url": "localhost:3000/mcp"}}}')
       const { code, stdout } = yield* computer("check", file, "--input", "token=secret")
@@ -157,7 +157,7 @@ describe("a2c computer", () => {
           [
             "  server s: streamable, localhost:3000/mcp",
             "mcp.json:1:23: error: mcpServers.s.url: must be an http or https URL",
-            "command line: warning: --input token: no input of this id is configured",
+            "command line: warning: --input token: unknown input",
             ""
           ]
         ]
@@ -166,7 +166,7 @@ describe("a2c computer", () => {
   )
 
   live(
-    "a way to give documents that does not exist is refused with those that do",
+    "rejects an unknown document host and lists the known ones",
     Effect.gen(function* () {
       const help = yield* computer(
         "--dpe",

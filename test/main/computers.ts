@@ -23,22 +23,24 @@ import { Computer } from "../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../src/application/computer/ComputerSettings.ts"
 import * as InProcess from "../../src/application/computer/servers/InProcessConnector.ts"
 import { Inputs } from "../../src/application/computer/inputs/Inputs.ts"
-import type { ServerState } from "../../src/application/computer/servers/ServersSnapshot.ts"
+import type { ServerState } from "../../src/application/computer/servers/ServerState.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { TransportClient } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import { PROTOCOL_VERSION } from "../../src/domain/wire/version.ts"
+import { Authenticator } from "../../src/application/ports/Authenticator.ts"
+import { Observability } from "../../src/application/server/observability/Observability.ts"
 
-/** A Server in this process, and what was logged by everybody who is there. */
+/** A Server in this process, and the log of all parts. */
 export interface Place {
   readonly client: Layer.Layer<TransportClient>
   readonly logging: Layer.Layer<never>
-  /** Warnings and worse, as text. */
+  /** Warnings and errors, as text. */
   readonly warnings: () => ReadonlyArray<string>
 }
 
-/** A Server without any network. */
+/** A Server without a network. */
 export const makePlace: Effect.Effect<Place, never, Scope.Scope> = Effect.gen(function* () {
   const warnings: Array<string> = []
   const logger = Logger.make(({ cause, logLevel, message }) => {
@@ -51,6 +53,7 @@ export const makePlace: Effect.Effect<Place, never, Scope.Scope> = Effect.gen(fu
     Layer.provideMerge(Memory.layer()),
     Layer.provide(MemoryCluster.layer),
     Layer.provide(logging),
+    Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
     Layer.fresh,
     Layer.build,
     Effect.orDie
@@ -62,17 +65,16 @@ export const makePlace: Effect.Effect<Place, never, Scope.Scope> = Effect.gen(fu
   }
 })
 
-/** The configuration of a server that runs as a Node process with these arguments; no tool needs confirmation. */
+/** A server configuration that runs Node with these arguments; no tool needs consent. */
 export const nodeServer = (...args: ReadonlyArray<string>) => ({
   type: "stdio",
   server_parameters: { command: process.execPath, args },
   default_tool_meta: { auto_apply: true }
 })
 
-/** A configuration with these servers. */
 export const configOf = (servers: object) => Result.getOrThrow(parseComputerConfig({ servers }))
 
-/** A Computer that drives real MCP servers. Without an office it stays away from all of them. */
+/** A Computer with real MCP servers. Without an office it starts none of them. */
 export const makeComputer = Effect.fnUntraced(function* (
   place: Place,
   servers: object,
@@ -106,19 +108,19 @@ export const makeComputer = Effect.fnUntraced(function* (
   return Context.get(context, Computer)
 })
 
-/** How long anything of these tests may take; all of it is over much sooner unless it never happens. */
+/** Timeout of all waits in these tests. */
 export const testTimeout = Duration.seconds(15)
 
-/** Waits until this holds. */
+/** Waits until the condition holds. */
 export const becomes = (what: string, holds: () => boolean) =>
   Effect.retry(
-    Effect.suspend(() => (holds() ? Effect.void : Effect.fail(`${what} has not happened`))),
+    Effect.suspend(() => (holds() ? Effect.void : Effect.fail(`${what} did not happen`))),
     Schedule.spaced("10 millis").pipe(Schedule.upTo({ duration: testTimeout }))
   )
 
 type Tagged<T extends ServerState["_tag"]> = Extract<ServerState, { readonly _tag: T }>
 
-/** Waits until a server stands like this, and this holds for it. */
+/** Waits until the server has this state and the condition holds. */
 export const until = <T extends ServerState["_tag"]>(
   { changes }: Computer["Service"],
   server: string,
@@ -134,29 +136,29 @@ export const until = <T extends ServerState["_tag"]>(
     Effect.map(Option.flatten),
     Effect.flatMap(
       Option.match({
-        onNone: () => Effect.fail(`${server} never was ${tag}`),
+        onNone: () => Effect.fail(`${server} never became ${tag}`),
         onSome: (state) => Effect.succeed(state)
       })
     )
   )
 
-/** An Agent that only listens: the events that its office was told, in order. */
+/** An Agent that only records the events of its office, in order. */
 export const listen = Effect.fnUntraced(function* (place: Place, office: string) {
-  const heard: Array<string> = []
+  const events: Array<string> = []
   const { connect } = yield* Effect.provide(TransportClient, place.client)
   const link = yield* connect({
     version: PROTOCOL_VERSION,
     auth: { role: "agent" },
-    onMessage: (event) => Effect.sync(() => (heard.push(event), []))
+    onMessage: (event) => Effect.sync(() => (events.push(event), []))
   })
   yield* link.request(
     "server:join_office",
     jsonBody({ role: "agent", name: "agent-1", office_id: office }),
     testTimeout
   )
-  return (event: string) => heard.filter((one) => one === event).length
+  return (event: string) => events.filter((one) => one === event).length
 })
 
-/** The lines a fixture has written. */
+/** The lines in the journal of a fixture. */
 export const linesOf = (file: string): ReadonlyArray<string> =>
   readFileSync(file, "utf8").split("\n").slice(0, -1)

@@ -10,8 +10,10 @@ import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import { runCommands } from "../../src/main/repl/runRepl.ts"
 import { resource, textResult, tool } from "../conformance/members.ts"
+import { Authenticator } from "../../src/application/ports/Authenticator.ts"
+import { Observability } from "../../src/application/server/observability/Observability.ts"
 
-/** A Computer in memory named pc-1 beside a Server, with servers `files` and `notes` that take so long to start. */
+/** A Computer named pc-1 in memory with a Server. Its servers `files` and `notes` need this time to start. */
 export const desk = (
   options: { readonly config?: object; readonly office?: string; readonly startsIn?: Duration.Duration } = {}
 ) =>
@@ -62,7 +64,10 @@ export const desk = (
           })
         ),
         Layer.provide(
-          Server.layer.pipe(Layer.provide(MemoryCluster.layer), Layer.provideMerge(MemoryTransport.layer()))
+          Server.layer.pipe(
+            Layer.provide([MemoryCluster.layer, Authenticator.layerAllowAll, Observability.layerNone]),
+            Layer.provideMerge(MemoryTransport.layer())
+          )
         ),
         Layer.provideMerge(ConfigProvider.layer(ConfigProvider.fromEnv({ env: { A2C_SMCP_SIZE: "M" } }))),
         Layer.provide(Logger.layer([]))
@@ -70,14 +75,14 @@ export const desk = (
     })
   ).pipe(Layer.fresh)
 
-/** What commands say on stdout and on stderr, and whether they end with a failure. */
+/** Output of commands on stdout and stderr, and whether they fail. */
 export const say = Effect.fnUntraced(function* (...lines: ReadonlyArray<string>) {
   const said = { stdout: "", stderr: "" }
-  const heard = {
+  const output = {
     ...globalThis.console,
     log: (text: string) => void (said.stdout += `${text}\n`),
     error: (text: string) => void (said.stderr += `${text}\n`)
   }
-  const outcome = yield* Effect.result(Effect.provideService(runCommands(lines), Console.Console, heard))
+  const outcome = yield* Effect.result(Effect.provideService(runCommands(lines), Console.Console, output))
   return { ...said, failure: Result.isFailure(outcome) ? outcome.failure.message : undefined }
 })

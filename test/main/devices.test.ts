@@ -13,19 +13,19 @@ const cli = fromHere("../../src/main/cli/a2c.ts")
 const growing = { command: process.execPath, args: [fromHere("../fixtures/contractServer.ts"), "stdio"] }
 const mcp = (mcpServers: object) => temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
 
-/** Two minutes: some of these tests start many processes on a machine that is busy with others. */
+/** Two minutes: many processes start on a busy machine. */
 const testTimeout = 120_000
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body), testTimeout)
 
-/** A Server, and what an Agent at the command line says to be in the office of the tests. */
+/** A Server, and the flags of Agents for the office of these tests. */
 const office = Effect.gen(function* () {
   const server = yield* a2c("server", "--port", "0")
   const url = (yield* server.says("listening on ")).replace("listening on ", "")
   return { url, place: ["--server", url, "--office", "team"] }
 })
 
-/** A Computer called desk in the office, once it has joined and its MCP server is there. */
+/** A Computer named desk in the office, once it has joined and its MCP server is ready. */
 const computer = Effect.fnUntraced(function* (place: ReadonlyArray<string>, mcpServers: object) {
   const config = yield* mcp(mcpServers)
   const desk = yield* a2c("computer", ...place, "--name", "desk", "--config", config, "--approve", "*")
@@ -34,17 +34,17 @@ const computer = Effect.fnUntraced(function* (place: ReadonlyArray<string>, mcpS
   return desk
 })
 
-/** Runs a command to its end. */
+/** Runs a command until it ends. */
 const outcome = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
   const command = yield* a2c(...args)
   return { code: yield* command.ended, stdout: command.stdout(), stderr: command.stderr() }
 })
 
-/** The tools of a view, by name. */
+/** The tool names of a view. */
 const toolsIn = (view: Effect.Success<Agent["Service"]["view"]>) =>
   [...view.computers.values()].flatMap(({ tools }) => tools ?? []).map(({ name }) => name)
 
-/** Waits until the Agent of this place knows of these tools, in any order. */
+/** Waits until the Agent sees exactly these tools. */
 const tools = (...names: ReadonlyArray<string>) =>
   Effect.flatMap(Agent, ({ changes }) =>
     changes.pipe(
@@ -54,11 +54,11 @@ const tools = (...names: ReadonlyArray<string>) =>
     )
   )
 
-/** Does something as the Agent of the office, which has room for one: it leaves afterwards. */
+/** Runs an effect as the only Agent of the office, then leaves. */
 const asAgent = <A, E>(url: string, act: Effect.Effect<A, E, Agent | Scope.Scope>) =>
   Effect.scoped(Effect.provide(act, agentLayer({ url, office: "team", name: "watcher" })))
 
-/** Ends a process by a signal, and gives what it ended with. */
+/** Ends a process by a signal and returns its outcome. */
 const endedBy = (process: Cli, signal: NodeJS.Signals) =>
   Effect.andThen(process.signal(signal), process.ended).pipe(Effect.timeoutOption("10 seconds"))
 
@@ -68,16 +68,16 @@ const gateway = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
   return { ...process, port: portOf(yield* process.says("listening for devices on ")) }
 })
 
-/** A device with the tools of a server that can grow. */
+/** A device whose server can get more tools. */
 const device = Effect.fnUntraced(function* (port: number, name: string, ...args: ReadonlyArray<string>) {
   const config = yield* mcp({ growing })
   const to = ["--to", `127.0.0.1:${port}`, "--name", name]
   return yield* a2c("devices", "connect", ...to, "--config", config, "--approve", "*", ...args)
 })
 
-describe("a device that knows only the document", () => {
+describe("device by the protocol document", () => {
   live(
-    "is called by an Agent through Server, Computer and gateway, and leaves the office when it hangs up",
+    "serves calls of an Agent through Server, Computer and gateway, and leaves when it disconnects",
     Effect.gen(function* () {
       const { place, url } = yield* office
       const port = yield* freePort
@@ -137,7 +137,7 @@ describe("a device that knows only the document", () => {
 
 describe("a2c devices connect", () => {
   live(
-    "tools that a device gets later reach the Agent, and the device comes back to a gateway that was killed",
+    "publishes later tools, and reconnects to a restarted gateway",
     Effect.gen(function* () {
       const { place, url } = yield* office
       const ports = ["--tcp", String(yield* freePort), "--http", String(yield* freePort)]
@@ -177,16 +177,16 @@ describe("a2c devices connect", () => {
   )
 })
 
-describe("who may come in", () => {
+describe("device admission", () => {
   live(
-    "a device with the wrong token ends with the gateway's words, one with the right token goes by its own name",
+    "rejects a wrong token with a reason, and accepts the right one with its name",
     Effect.gen(function* () {
       const { port, says } = yield* gateway("--tcp", "0", "--token", "s3cret")
-      const stranger = yield* device(port, "desk", "--token", "guess")
-      assert.strictEqual(yield* stranger.ended, 1)
+      const rejectedDevice = yield* device(port, "desk", "--token", "guess")
+      assert.strictEqual(yield* rejectedDevice.ended, 1)
       assert.include(
-        stranger.stderr(),
-        "\na2c: the device server does not let us in: the token is not valid\n"
+        rejectedDevice.stderr(),
+        "\na2c: the device server rejected the device: the token is not valid\n"
       )
       const friend = yield* device(port, "desk", "--token", "s3cret")
       yield* friend.says("registered 10 services")
@@ -195,20 +195,20 @@ describe("who may come in", () => {
   )
 
   live(
-    "a device that takes over a name ends the one that had it, for good",
+    "stops a device for good whose name another one takes over",
     Effect.gen(function* () {
       const { port } = yield* gateway("--tcp", "0")
       const earlier = yield* device(port, "desk")
       yield* earlier.says("registered 10 services")
       const later = yield* device(port, "desk")
       assert.strictEqual(yield* earlier.ended, 1)
-      assert.include(earlier.stderr(), "\na2c: another device goes by the name 'desk'\n")
+      assert.include(earlier.stderr(), "\na2c: another device uses the name 'desk'\n")
       yield* later.says("registered 10 services")
     })
   )
 
   live(
-    "with a file of tokens, the file says how a device is called",
+    "takes the name of a device from the token file",
     Effect.gen(function* () {
       const tokens = yield* temporaryFile("tokens.json", '{"lamp": "s3cret", "door": "other"}')
       const { port, says } = yield* gateway("--tcp", "0", "--tokens", tokens)
@@ -219,13 +219,13 @@ describe("who may come in", () => {
   )
 })
 
-/** What a gateway says when it does not start. */
+/** The error of a gateway that does not start. */
 const rejection = (...args: ReadonlyArray<string>) => outcome("devices", "gateway", ...args)
 const rejected = (message: string) => ({ code: 1, stdout: "", stderr: `a2c: ${message}\n` })
 
-describe("a gateway that cannot start says why", () => {
+describe("gateway that cannot start", () => {
   live(
-    "everybody could reach it, and no token is asked for",
+    "reports a public address without a token",
     Effect.gen(function* () {
       assert.deepStrictEqual(
         yield* rejection("--tcp", "0", "--host", "0.0.0.0"),
@@ -239,7 +239,7 @@ describe("a gateway that cannot start says why", () => {
   )
 
   live(
-    "the token is one that no device could show",
+    "reports an invalid token",
     Effect.gen(function* () {
       assert.deepStrictEqual(
         yield* rejection("--tcp", "0", "--host", "0.0.0.0", "--token", ""),
@@ -249,7 +249,7 @@ describe("a gateway that cannot start says why", () => {
   )
 
   live(
-    "the tokens of a file do not tell who a device is",
+    "reports a token file with ambiguous tokens",
     Effect.gen(function* () {
       const same = yield* temporaryFile("tokens.json", '{"lamp": "s3cret", "door": "s3cret"}')
       assert.deepStrictEqual(
@@ -260,7 +260,7 @@ describe("a gateway that cannot start says why", () => {
   )
 
   live(
-    "the port is taken",
+    "reports a port in use",
     Effect.gen(function* () {
       const { port } = yield* gateway("--tcp", "0")
       assert.deepStrictEqual(
@@ -271,7 +271,7 @@ describe("a gateway that cannot start says why", () => {
   )
 
   live(
-    "stdout would have two uses",
+    "reports two uses of stdout",
     Effect.gen(function* () {
       assert.deepStrictEqual(
         yield* rejection("--tcp", "0", "--stdio", "--http", "0"),
@@ -281,7 +281,7 @@ describe("a gateway that cannot start says why", () => {
   )
 
   live(
-    "the file of tokens is no JSON, and nothing of it is shown",
+    "reports an invalid token file without quoting it",
     Effect.gen(function* () {
       const tokens = yield* temporaryFile("tokens.json", "lamp: s3cret")
       assert.deepStrictEqual(
@@ -292,10 +292,10 @@ describe("a gateway that cannot start says why", () => {
   )
 })
 
-describe("the end", () => {
+describe("shutdown", () => {
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     live(
-      `${signal} ends a device with its MCP servers, and a gateway with its connections, within seconds`,
+      `ends a device with its MCP servers, and a gateway with its connections, on ${signal}`,
       Effect.gen(function* () {
         const here = yield* gateway("--tcp", "0", "--http", "0")
         const [one, other] = [yield* device(here.port, "one"), yield* device(here.port, "other")]
@@ -305,7 +305,7 @@ describe("the end", () => {
         assert.deepStrictEqual(yield* endedBy(one, signal), Option.some(130))
         yield* gone(servers)
         assert.deepStrictEqual(yield* endedBy(here, signal), Option.some(130))
-        yield* other.says("no connection with the device server, trying again", "stderr")
+        yield* other.says("device disconnected, reconnecting", "stderr")
         assert.deepStrictEqual(yield* endedBy(other, signal), Option.some(130))
       })
     )

@@ -24,12 +24,12 @@ const script = fileURLToPath(new URL("../fixtures/faults/server.ts", import.meta
 interface Case {
   readonly place: Place
   readonly computer: Computer["Service"]
-  /** Everything the server has noted. */
+  /** All lines in the journal of the server. */
   readonly journal: () => ReadonlyArray<string>
-  /** How often the server has noted this. */
+  /** Number of these lines in the journal. */
   readonly noted: (line: string) => number
   readonly call: (tool: string) => Effect.Effect<ToolResult>
-  /** Every process there has been: the servers, what guards them, and what they have started. */
+  /** All processes: the servers, their guards and their children. */
   readonly pids: () => ReadonlyArray<number>
 }
 
@@ -41,7 +41,7 @@ interface Circumstances {
 
 const office = "o"
 
-/** A Computer with one server `s` of this mode; when it has closed, nothing that the server started is left. */
+/** A Computer with one server `s` in this mode. When it has closed, no process of the server is left. */
 const faulty = (
   title: string,
   mode: string,
@@ -74,19 +74,19 @@ const faulty = (
 
 const firstText = ({ content }: ToolResult): string => String(content[0]?.["text"])
 
-describe("faults of an MCP server at its start", () => {
+describe("fault of an MCP server at its start", () => {
   faulty(
-    "one that never answers is given up after the connect timeout, and tried again later",
+    "ends the start at the connect timeout, and retries later",
     "silent",
     ({ computer }) =>
       Effect.gen(function* () {
         const { reason } = yield* until(computer, "s", "BackingOff")
-        assert.strictEqual(reason, "it did not answer within 0.5 seconds")
+        assert.strictEqual(reason, "no response within 0.5 seconds")
       }),
     { settings: { connectTimeout: Duration.millis(500) } }
   )
 
-  faulty("one that ends at once is tried again after growing waits", "exits", ({ computer, noted }) =>
+  faulty("retries a server that exits at once, with backoff", "exits", ({ computer, noted }) =>
     Effect.gen(function* () {
       const waits = yield* computer.changes.pipe(
         Stream.map((states) => states.get("s")),
@@ -100,9 +100,9 @@ describe("faults of an MCP server at its start", () => {
       )
       assert.deepStrictEqual(
         waits.map(({ reason }) => reason),
-        Array.from({ length: 3 }, () => "the process ended with code 9: no licence found")
+        Array.from({ length: 3 }, () => "the process exited with code 9: no licence found")
       )
-      // Half a second, doubled twice, each with a fifth of spread, and less what it took to hear of it.
+      // Half a second, doubled twice, each with a fifth of jitter, less the time to detect the exit.
       const [first = 0, second = 0, third = 0] = waits.map(({ wait }) => wait)
       assert.isTrue(first <= 600 && second > 600 && second <= 1200, `${first}, ${second}`)
       assert.isTrue(third > 1200 && third <= 2400, `${third}`)
@@ -111,42 +111,36 @@ describe("faults of an MCP server at its start", () => {
   )
 
   for (const [mode, reason] of [
-    ["repeating", "the listing never ends: a cursor came back"],
+    ["repeating", "the listing never ends: a cursor was repeated"],
     ["endless", "the listing never ends: it has more than 1000 pages"]
   ] as const) {
-    faulty(
-      `one whose list of tools never ends is given up with that reason (${mode})`,
-      mode,
-      ({ computer }) =>
-        Effect.gen(function* () {
-          assert.strictEqual((yield* until(computer, "s", "BackingOff")).reason, reason)
-          assert.strictEqual((yield* computer.catalogue).entries.size, 0)
-        })
+    faulty(`rejects a tool listing that never ends (${mode})`, mode, ({ computer }) =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* until(computer, "s", "BackingOff")).reason, reason)
+        assert.strictEqual((yield* computer.catalogue).entries.size, 0)
+      })
     )
   }
 
-  faulty(
-    "noise between the messages costs one warning, and the server works",
-    "noisy",
-    ({ call, computer, place }) =>
-      Effect.gen(function* () {
-        yield* until(computer, "s", "Ready")
-        assert.strictEqual(firstText(yield* call("t")), "ok")
-        assert.strictEqual(place.warnings().length, 1)
-        assert.include(place.warnings()[0], "output ignored")
-      })
+  faulty("logs noise between messages once, and keeps the server", "noisy", ({ call, computer, place }) =>
+    Effect.gen(function* () {
+      yield* until(computer, "s", "Ready")
+      assert.strictEqual(firstText(yield* call("t")), "ok")
+      assert.strictEqual(place.warnings().length, 1)
+      assert.include(place.warnings()[0], "stdout line ignored")
+    })
   )
 
-  faulty("a server without any tool runs", "empty", ({ computer }) =>
+  faulty("accepts a server without tools", "empty", ({ computer }) =>
     Effect.gen(function* () {
       assert.deepStrictEqual((yield* until(computer, "s", "Ready")).tools, [])
     })
   )
 })
 
-describe("faults of an MCP server in a call", () => {
+describe("fault of an MCP server in a call", () => {
   faulty(
-    "one that ends in a call ends the call with 4003, is not asked again, and comes back by itself",
+    "ends a call with 4003 when the server exits, without a retry, and restarts the server",
     "plain",
     ({ call, computer, noted }) =>
       Effect.gen(function* () {
@@ -164,7 +158,7 @@ describe("faults of an MCP server in a call", () => {
 
   const mebibyte = 1024 * 1024
   faulty(
-    "a result of 11 MB arrives whole",
+    "relays a result of 11 MB completely",
     "large",
     ({ call, computer }) =>
       Effect.gen(function* () {
@@ -175,14 +169,14 @@ describe("faults of an MCP server in a call", () => {
   )
 
   faulty(
-    "a result over the limit ends the call with 4003, and the session lives",
+    "ends a call with 4003 when its result exceeds the limit, and keeps the session",
     "large",
     ({ call, computer, noted }) =>
       Effect.gen(function* () {
         yield* until(computer, "s", "Ready")
         const result = yield* call("t")
         assert.strictEqual(errorCodeOf(result), 4003)
-        assert.strictEqual(firstText(result), `The answer is larger than ${64 * mebibyte} bytes`)
+        assert.strictEqual(firstText(result), `The response exceeds ${64 * mebibyte} bytes`)
         assert.strictEqual((yield* computer.servers).get("s")?._tag, "Ready")
         assert.strictEqual(noted("start"), 1)
       }),
@@ -190,7 +184,7 @@ describe("faults of an MCP server in a call", () => {
   )
 
   faulty(
-    "a process left behind by a server that died ends with the session, and the call does not wait for it",
+    "kills a process left behind by a server, and ends the call without it",
     "grandchild",
     ({ call, computer, pids }) =>
       Effect.gen(function* () {
@@ -202,20 +196,17 @@ describe("faults of an MCP server in a call", () => {
       })
   )
 
-  faulty(
-    "a tool whose schema nobody understands is callable, with one warning",
-    "badSchema",
-    ({ call, computer, place }) =>
-      Effect.gen(function* () {
-        yield* until(computer, "s", "Ready")
-        assert.strictEqual(firstText(yield* call("t")), "ok")
-        assert.strictEqual(firstText(yield* call("t")), "ok")
-        assert.strictEqual(place.warnings().length, 1)
-        assert.include(place.warnings()[0], "the schema is unusable")
-      })
+  faulty("calls a tool with an invalid schema, with one warning", "badSchema", ({ call, computer, place }) =>
+    Effect.gen(function* () {
+      yield* until(computer, "s", "Ready")
+      assert.strictEqual(firstText(yield* call("t")), "ok")
+      assert.strictEqual(firstText(yield* call("t")), "ok")
+      assert.strictEqual(place.warnings().length, 1)
+      assert.include(place.warnings()[0], "the schema is unusable")
+    })
   )
 
-  faulty("a content block of a kind nobody knows goes through untouched", "hologram", ({ call, computer }) =>
+  faulty("relays a content block of an unknown kind unchanged", "hologram", ({ call, computer }) =>
     Effect.gen(function* () {
       yield* until(computer, "s", "Ready")
       assert.deepStrictEqual((yield* call("t")).content, [{ type: "hologram", beams: [1, { two: null }] }])
@@ -223,18 +214,18 @@ describe("faults of an MCP server in a call", () => {
   )
 })
 
-describe("faults of an MCP server between the calls", () => {
+describe("fault of an MCP server between calls", () => {
   faulty(
-    "a flood of list_changed costs few listings and few notices, and its last state is known",
+    "coalesces a flood of list_changed into few listings and notifications, and applies the last one",
     "flood",
     ({ call, computer, journal, noted, place }) =>
       Effect.gen(function* () {
         const notice = "notify:update_tool_list"
-        const told = yield* listen(place, office)
+        const notices = yield* listen(place, office)
         yield* until(computer, "s", "Ready")
         const before = noted("list")
         assert.strictEqual(firstText(yield* call("t")), "flooded")
-        // What the server lists differs every time: all is done when the office can see what was listed last.
+        // Each listing differs: the test ends when the office has the last one.
         yield* becomes("a listing after the flood", () => {
           const last = journal().lastIndexOf("list")
           return last > journal().indexOf("flooded")
@@ -242,11 +233,11 @@ describe("faults of an MCP server between the calls", () => {
         yield* until(computer, "s", "Ready", ({ tools }) =>
           tools.some(({ name }) => name === `listing${noted("list")}`)
         )
-        yield* becomes("a notice", () => told(notice) > 0)
+        yield* becomes("a notice", () => notices(notice) > 0)
         const listings = noted("list") - before
-        // A thousand notifications; how many listings fit between them is a matter of how busy the machine is.
+        // A thousand notifications. The number of listings depends on the load of the machine.
         assert.isAtMost(listings, 20)
-        assert.isAtMost(told(notice), listings)
+        assert.isAtMost(notices(notice), listings)
       }),
     { args: ["1000"], office }
   )

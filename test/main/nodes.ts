@@ -4,7 +4,7 @@ import { io } from "socket.io-client"
 import { parsePrometheus } from "../prometheus.ts"
 import { type Cli, cli, node } from "./processes.ts"
 
-/** A test of Servers in processes of their own, on the real clock. */
+/** A test of Servers in child processes, on the real clock. */
 export const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body), 60_000)
 
@@ -14,7 +14,7 @@ export interface Node {
   readonly url: string
 }
 
-/** Starts a Server that shares its offices by this Redis; limits are off, since tests have many calls at once. */
+/** Starts a Server of the cluster on this Redis. Rate limits are off, since tests make many concurrent calls. */
 export const startNode = Effect.fnUntraced(function* (redis: string, ...more: ReadonlyArray<string>) {
   const limits = ["agent", "computer"].flatMap((role) => [`--max-calls-per-${role}`, "0"])
   const process = yield* node(
@@ -25,26 +25,26 @@ export const startNode = Effect.fnUntraced(function* (redis: string, ...more: Re
   return { process, url }
 })
 
-/** Starts three Servers that share their offices. */
+/** Starts a cluster of three Servers. */
 export const startNodes = (redis: string, ...more: ReadonlyArray<string>) =>
   Effect.all([startNode(redis, ...more), startNode(redis, ...more), startNode(redis, ...more)], {
     concurrency: 3
   })
 
-/** Waits until it holds; fails after `duration`, with what there was instead. */
+/** Waits until the condition holds. Fails after `duration` with the last value. */
 export const until = <A>(look: Effect.Effect<A>, holds: (found: A) => boolean, duration = 10_000) =>
   Effect.filterOrFail(look, holds, (found) => `still ${JSON.stringify(found)}`).pipe(
     Effect.retry(Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration })))
   )
 
-/** What a page of a Server says. */
+/** Status and text of a page. */
 export const page = ({ url }: Node, path: string) =>
   Effect.promise(async () => {
     const response = await fetch(`${url}${path}`)
     return { status: response.status, text: await response.text() }
   })
 
-/** The metrics of a Server that begin with this, by their names and labels. */
+/** Metrics whose names start with this, by name and labels. */
 export const metrics = (at: Node, ...names: ReadonlyArray<string>) =>
   Effect.map(page(at, "/metrics"), ({ text }) =>
     Object.fromEntries(
@@ -52,43 +52,43 @@ export const metrics = (at: Node, ...names: ReadonlyArray<string>) =>
     )
   )
 
-/** A notification, and when it came, in milliseconds since the process began. */
+/** A notification with its arrival time, in milliseconds since the start of the process. */
 interface ReceivedNotification {
   readonly event: string
   readonly body: unknown
   readonly at: number
 }
 
-/** A member that knows nothing but the wire. */
+/** A member that uses only the wire protocol. */
 export interface Peer {
-  /** Sends a request; what it is answered with. It dies when the connection is lost before. */
+  /** Sends a request and returns the reply. Dies when the connection is lost before. */
   readonly request: (event: string, body: object) => Effect.Effect<ReadonlyArray<unknown>>
-  /** Asks to sit in an office: nothing, or why not. */
+  /** Joins an office. Returns undefined, or the reason of a rejection. */
   readonly join: (name: string, office: string) => Effect.Effect<string | undefined>
   readonly notify: (event: string, body: object) => Effect.Effect<void>
   /** Notifications so far. */
   readonly received: ReadonlyArray<ReceivedNotification>
-  /** How many requests it has sent. */
+  /** Number of sent requests. */
   readonly requestCount: () => number
-  /** How many acknowledgements have come, those that nobody waited for included. */
+  /** Number of received acknowledgements, unexpected ones included. */
   readonly acknowledgements: () => number
-  /** Waits until it is closed by the other side. */
+  /** Waits until the other side closes the connection. */
   readonly closed: Effect.Effect<string>
   readonly close: Effect.Effect<void>
 }
 
-/** Answers a request, now or later or never. */
+/** Handles a request; it may reply at once, later or never. */
 export type Answers = (
   request: { readonly req_id: string; readonly tool_name?: string },
   answer: (body: object) => void
 ) => void
 
-/** Answers every call with its request id, but never those of the tool `never`. */
+/** Replies to each call with its request id, but never to the tool `never`. */
 export const echo: Answers = ({ req_id, tool_name }, answer) => {
   if (tool_name !== "never") answer({ content: [{ type: "text", text: req_id }], isError: false })
 }
 
-/** Connects a member for as long as the scope. */
+/** Connects a member until the scope closes. */
 export const connect = Effect.fnUntraced(function* (
   { url }: Pick<Node, "url">,
   role: "agent" | "computer",
@@ -112,7 +112,7 @@ export const connect = Effect.fnUntraced(function* (
     ),
     (one) => Effect.sync(() => one.disconnect())
   )
-  // Heard before the socket does, which has no function any more for an acknowledgement (3) that comes twice.
+  // Counts at the manager, since the socket drops a repeated acknowledgement (3).
   socket.io.on("packet", ({ type }) => {
     if (type === 3) acknowledgements++
   })
@@ -128,7 +128,8 @@ export const connect = Effect.fnUntraced(function* (
   })
   const request = (event: string, body: object) =>
     Effect.callback<ReadonlyArray<unknown>>((resume) => {
-      const lost = (reason: string) => resume(Effect.die(new Error(`${event} was not answered: ${reason}`)))
+      const lost = (reason: string) =>
+        resume(Effect.die(new Error(`${event} was not acknowledged: ${reason}`)))
       requestCount++
       socket.once("disconnect", lost)
       socket.emit(event, body, (...values: ReadonlyArray<unknown>) => {
@@ -151,7 +152,7 @@ export const connect = Effect.fnUntraced(function* (
   }
 })
 
-/** Connects a member and lets it sit in an office; dies when it may not. */
+/** Connects a member and joins an office. Dies on a rejection. */
 export const joinOffice = Effect.fnUntraced(function* (
   at: Pick<Node, "url">,
   role: "agent" | "computer",
@@ -161,10 +162,10 @@ export const joinOffice = Effect.fnUntraced(function* (
 ) {
   const peer = yield* connect(at, role, options)
   const reason = yield* peer.join(name, office)
-  return reason === undefined ? peer : yield* Effect.die(new Error(`${name} may not join: ${reason}`))
+  return reason === undefined ? peer : yield* Effect.die(new Error(`${name} cannot join: ${reason}`))
 })
 
-/** How a call ended: `ok`, or the code of a refusal; and after how many milliseconds. */
+/** Outcome of a call: `ok` or an error code, and its duration in milliseconds. */
 export interface Outcome {
   readonly end: string
   readonly millis: number
@@ -172,7 +173,7 @@ export interface Outcome {
 
 let ids = 0
 
-/** Calls a tool of a Computer as the Agent of this name. */
+/** Calls a tool of a Computer as this Agent. */
 export const call = (agent: Peer, name: string, computer: string, tool = "echo", timeout = 60) =>
   Effect.suspend(() => {
     const req_id = `r${++ids}`
@@ -180,22 +181,22 @@ export const call = (agent: Peer, name: string, computer: string, tool = "echo",
     const request = { agent: name, req_id, computer, tool_name: tool, params: {}, timeout }
     return Effect.map(agent.request("client:tool_call", request), ([body]): Outcome => {
       const { code, content } = body as { code?: number; content?: ReadonlyArray<{ text?: string }> }
-      // The answer of another call would be none.
+      // The result belongs to another call.
       const end = code === undefined ? (content?.[0]?.text === req_id ? "ok" : "mixed up") : String(code)
       return { end, millis: performance.now() - began }
     })
   })
 
-/** Calls under way without a break, and how those that ended have ended. */
+/** Continuous calls and the outcomes of those that ended. */
 export interface Load {
   readonly outcomes: ReadonlyArray<Outcome>
-  /** Those that ended from now on. */
+  /** Outcomes of calls that end from now on. */
   readonly since: () => () => ReadonlyArray<Outcome>
-  /** Begins no more, and waits for the last one. */
+  /** Starts no more calls and waits for pending ones. */
   readonly stop: Effect.Effect<ReadonlyArray<Outcome>>
 }
 
-/** Makes calls of an Agent to a Computer, so many at once. A refusal that comes at once is followed by a breath. */
+/** Makes concurrent calls of an Agent to a Computer. Pauses briefly after an immediate rejection. */
 export const load = Effect.fnUntraced(function* (
   agent: Peer,
   name: string,
@@ -228,17 +229,17 @@ export const load = Effect.fnUntraced(function* (
   }
 })
 
-/** How often each thing is there. */
+/** Counts equal values. */
 export const tally = (things: ReadonlyArray<string>): { readonly [thing: string]: number } =>
   Object.fromEntries(
     [...Map.groupBy(things, (thing) => thing)].map(([thing, those]) => [thing, those.length])
   )
 
-/** What was heard of one event, in order. */
+/** The bodies of one event, in order. */
 export const bodies = ({ received }: Peer, event: string) =>
   received.filter((one) => one.event === event).map(({ body }) => body)
 
-/** Waits until a member has heard that a Computer is there: at another Server that is a moment after it came. */
+/** Waits until a member is notified of a Computer. Across Servers the notice may come after the join. */
 export const meets = (member: Peer, name: string) =>
   until(
     Effect.sync(() =>
@@ -249,7 +250,7 @@ export const meets = (member: Peer, name: string) =>
     (last) => last?.event === "notify:enter_office"
   )
 
-/** Who sits in an office, as its Agent sees it: names, in order. */
+/** The members of an office as its Agent sees them: names in order. */
 export const room = (agent: Peer, name: string, office: string) =>
   Effect.map(
     agent.request("server:list_room", { agent: name, req_id: `r${++ids}`, office_id: office }),

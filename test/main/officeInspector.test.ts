@@ -12,19 +12,19 @@ const inspector = installed(".bin/mcp-inspector")
 const mcpdo = installed(".bin/mcpdo")
 const daemon = installed("@modelcontextprotocol/inspector/clients/mcpdo/build/mcpdod.js")
 
-/** A folder for what the inspector remembers, and the variables that keep it there. */
+/** A folder for the state of the inspector, and the environment variables for it. */
 const memory = Effect.map(temporaryFolder, (folder) => ({
   folder,
   variables: { HOME: folder, MCP_INSPECTOR_DAEMON_DIR: folder, MCP_INSPECTOR_SECRET_STORE: "file" }
 }))
 
-/** What a program has said on stdout once it has ended well. */
+/** The stdout of a program that exits with 0. */
 const answerOf = Effect.fnUntraced(function* (program: Cli) {
   assert.strictEqual(yield* program.ended, 0, program.stderr())
   return program.stdout()
 })
 
-/** Lists, calls and stops a call by `mcp-inspector --cli`, whose every process has a session of its own. */
+/** Lists, calls and cancels with `mcp-inspector --cli`. Each process has a separate session. */
 const inspectOffice = Effect.fnUntraced(function* (there: Office, ...target: ReadonlyArray<string>) {
   const { variables } = yield* memory
   const inspect = (...method: ReadonlyArray<string>) =>
@@ -36,15 +36,15 @@ const inspectOffice = Effect.fnUntraced(function* (there: Office, ...target: Rea
 
   const slow = yield* inspect("tools/call", "--tool-name", "desk__wait")
   yield* waits(there, { started: 1, cancelled: 0 })
-  // It ends without a word to the office, which has to see for itself that nobody waits for the answer any more.
+  // The process exits without a notice, so the office must detect that the call is abandoned.
   yield* slow.signal("SIGINT")
   yield* waits(there, { started: 1, cancelled: 1 })
 })
 
-/** Subscribes by `mcpdo`, the inspector's program for sessions that last: `--cli` can only ask and answer. */
+/** Subscribes with `mcpdo`, the inspector program for long sessions; `--cli` only sends requests. */
 const followOffice = Effect.fnUntraced(function* ({ lab }: Office, ...target: ReadonlyArray<string>) {
   const { folder, variables } = yield* memory
-  // It would start its daemon itself, and nobody would own that.
+  // Otherwise `mcpdo` would start a daemon that outlives the test.
   yield* node([daemon], variables)
   yield* becomes("the start of the daemon", () => existsSync(join(folder, "mcpdod.sock")))
   const inspect = (...args: ReadonlyArray<string>) =>
@@ -67,7 +67,7 @@ const followOffice = Effect.fnUntraced(function* ({ lab }: Office, ...target: Re
   assert.include(yield* answerOf(yield* inspect("resources/read", board)), "plants")
 })
 
-/** What publishes an office over stdio, as the inspector's programs are told. */
+/** The command that publishes an office over stdio, for the inspector programs. */
 const overStdio = ({ environment }: Office): ReadonlyArray<string> => [
   ...Object.entries(environment).flatMap(([name, value]) => ["-e", `${name}=${value}`]),
   process.execPath,
@@ -76,9 +76,9 @@ const overStdio = ({ environment }: Office): ReadonlyArray<string> => [
   "mcp"
 ]
 
-describe("the inspector's command line", () => {
+describe("MCP inspector", () => {
   live(
-    "--cli lists and calls over stdio, and Ctrl-C stops the tool",
+    "lists and calls with --cli over stdio, and stops the tool on Ctrl-C",
     Effect.gen(function* () {
       const there = yield* office
       yield* inspectOffice(there, ...overStdio(there))
@@ -86,7 +86,7 @@ describe("the inspector's command line", () => {
   )
 
   live(
-    "--cli lists and calls over HTTP, and Ctrl-C stops the tool",
+    "lists and calls with --cli over HTTP, and stops the tool on Ctrl-C",
     Effect.gen(function* () {
       const there = yield* office
       const { url } = yield* published(there)
@@ -95,7 +95,7 @@ describe("the inspector's command line", () => {
   )
 
   live(
-    "mcpdo subscribes over stdio",
+    "subscribes with mcpdo over stdio",
     Effect.gen(function* () {
       const there = yield* office
       yield* followOffice(there, ...overStdio(there))
@@ -103,7 +103,7 @@ describe("the inspector's command line", () => {
   )
 
   live(
-    "mcpdo subscribes over HTTP",
+    "subscribes with mcpdo over HTTP",
     Effect.gen(function* () {
       const there = yield* office
       const { url } = yield* published(there)

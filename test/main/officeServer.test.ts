@@ -12,7 +12,7 @@ import { Deferred, Effect, Exit, Fiber } from "effect"
 import { board, computer, live, type Office, office, published, server, waits } from "./offices.ts"
 import { a2c, cli } from "./processes.ts"
 
-/** What the tests do with a client of either SDK. */
+/** Operations of a client of either SDK. */
 interface Host {
   readonly tools: () => Promise<ReadonlyArray<{ readonly name: string }>>
   readonly call: (name: string, args: object, signal?: AbortSignal) => Promise<string>
@@ -65,7 +65,7 @@ const newer = async (transport: ModernStdio | ModernHttp): Promise<Host> => {
 const opened = (open: () => Promise<Host>) =>
   Effect.acquireRelease(Effect.promise(open), ({ close }) => Effect.promise(close))
 
-/** Lists, calls, cancels and subscribes, as the client of an office that comes first, second, …. */
+/** Lists, calls, cancels and subscribes as the n-th client of an office. */
 const useOffice = (there: Office, nth: number, open: () => Promise<Host>) =>
   Effect.gen(function* () {
     const host = yield* opened(open)
@@ -97,9 +97,9 @@ const command = ({ environment }: Office, ...options: ReadonlyArray<string>) => 
   stderr: "ignore" as const
 })
 
-describe("an office as an MCP server", () => {
+describe("office as an MCP server", () => {
   live(
-    "clients of both SDKs list, call, cancel and subscribe over stdio",
+    "serves list, call, cancel and subscribe to clients of both SDKs over stdio",
     Effect.gen(function* () {
       const there = yield* office
       yield* useOffice(there, 1, () => older(new StdioClientTransport(command(there))))
@@ -108,7 +108,7 @@ describe("an office as an MCP server", () => {
   )
 
   live(
-    "clients of both SDKs list, call, cancel and subscribe over HTTP",
+    "serves list, call, cancel and subscribe to clients of both SDKs over HTTP",
     Effect.gen(function* () {
       const there = yield* office
       const { bridge, url } = yield* published(there)
@@ -121,7 +121,7 @@ describe("an office as an MCP server", () => {
   )
 
   live(
-    "with --tools search a client sees what finds tools and what is pinned, and calls both",
+    "shows search tools and pinned tools with --tools search, and calls both",
     Effect.gen(function* () {
       const pins = ["--pin", "desk/ech*", "--pin", "clear_*"]
       const searched = command(yield* office, "--tools", "search", ...pins)
@@ -147,7 +147,7 @@ describe("an office as an MCP server", () => {
   )
 
   live(
-    "a Computer takes another office as one of its servers, and its tools work through both",
+    "serves another Computer as an MCP server, tools included",
     Effect.gen(function* () {
       const { environment } = yield* office
       const url = yield* server
@@ -171,7 +171,7 @@ describe("an office as an MCP server", () => {
   )
 
   live(
-    "what a host's configuration needs is printed",
+    "prints the configuration of a host",
     Effect.gen(function* () {
       const place = ["--server", "http://127.0.0.1:7070", "--office", "team", "--name", "bridge"]
       const claude = yield* a2c("agent", ...place, "mcp", "config", "claude")

@@ -10,26 +10,26 @@ const fromHere = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const notes = fromHere("../../src/main/demo/notesServer.ts")
 const contract = fromHere("../fixtures/contractServer.ts")
 
-/** A window of Computer `lab`, among those of the office. */
+/** A window of Computer `lab`. */
 export const board = "window://lab.a2c.demo.notes/board?priority=80"
 
-/** Two minutes: some of these tests start ten processes on a machine that is busy with others. */
+/** Two minutes: up to ten processes start on a busy machine. */
 const testTimeout = 120_000
 
-/** How long a Computer may take to say what it is expected to; it says so much sooner, or never. */
+/** Timeout of the expected output of a Computer. */
 const saying = "20 seconds"
 
 /** A test of processes, on the real clock. */
 export const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body), testTimeout)
 
-/** Starts a Server and gives its URL. */
+/** Starts a Server and returns its URL. */
 export const server = Effect.gen(function* () {
   const process = yield* a2c("server", "--port", "0")
   return (yield* process.says("listening on ")).replace("listening on ", "")
 })
 
-/** Starts a Computer that sits in an office and takes commands of its shell on its standard input. */
+/** Starts a Computer that has joined an office, with its shell on stdin. */
 export const computer = Effect.fnUntraced(function* (
   url: string,
   office: string,
@@ -46,7 +46,7 @@ export const computer = Effect.fnUntraced(function* (
 
 /** An office of two Computers with real MCP servers. */
 export interface Office {
-  /** The variables by which others find it. */
+  /** Environment variables for its members. */
   readonly environment: {
     readonly A2C_SERVER: string
     readonly A2C_OFFICE: string
@@ -58,7 +58,7 @@ export interface Office {
   readonly lab: Cli
 }
 
-/** Starts an office, its Server included. */
+/** Starts an office and its Server. */
 export const office: Effect.Effect<Office, never, Scope.Scope> = Effect.gen(function* () {
   const url = yield* server
   const desk = yield* computer(url, "team", "desk", {
@@ -79,8 +79,8 @@ export const published = Effect.fnUntraced(function* ({ environment }: Office) {
 })
 
 /**
- * Waits until the MCP server at the desk counts so many calls of its tool `wait`: begun, and ended before their time
- * because it was told to. It is asked at the Computer itself, whoever is its office's Agent.
+ * Waits until the MCP server of desk counts these calls of its tool `wait`: started, and cancelled. The shell of the
+ * Computer calls it, since another Agent may be in the office.
  */
 export const waits = (
   { desk }: Office,
@@ -91,8 +91,6 @@ export const waits = (
   return Effect.timeoutOrElse(Effect.raceFirst(desk.says(counts), asking), {
     duration: saying,
     orElse: () =>
-      Effect.die(
-        new Error(`the desk never counted ${counts} but at last ${desk.stdout().split("\n").at(-2)}`)
-      )
+      Effect.die(new Error(`desk never counted ${counts}, last ${desk.stdout().split("\n").at(-2)}`))
   })
 }

@@ -6,31 +6,31 @@ import { fileURLToPath } from "node:url"
 import { Deferred, Effect, Exit, type Scope } from "effect"
 import { leash } from "../leash.ts"
 
-/** The file that is `a2c`. */
+/** The file of the `a2c` command. */
 export const cli = fileURLToPath(new URL("../../src/main/cli/a2c.ts", import.meta.url))
 
-/** A process that was started by a test, and what it has said so far. */
+/** A child process of a test and its output. */
 export interface Cli {
   readonly pid: number
-  /** Writes a line to its standard input. */
+  /** Writes a line to stdin. */
   readonly types: (line: string) => Effect.Effect<void>
   readonly stdout: () => string
   readonly stderr: () => string
-  /** Waits for a line that holds this text, or for so many of them, and gives the last one. */
+  /** Waits for a line with this text, or for several, and returns the last one. */
   readonly says: (text: string, where?: "stdout" | "stderr", times?: number) => Effect.Effect<string>
-  /** Reads no more of what it says, as `head` does that has seen enough. */
+  /** Stops reading its output, as `head` does. */
   readonly readNoMore: (where: "stdout" | "stderr") => Effect.Effect<void>
   readonly signal: (signal: NodeJS.Signals) => Effect.Effect<void>
-  /** What it ended with: a code, or the name of a signal. */
+  /** The exit code or the signal. */
   readonly ended: Effect.Effect<number | string>
 }
 
-/** Environment of the commands: nothing of ours that would change what they do. */
+/** The environment of the commands without variables that change their behaviour. */
 const environment = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !name.startsWith("A2C_"))
 )
 
-/** Runs Node with these arguments and variables; the process is killed with the scope if it still runs. */
+/** Runs Node with these arguments and variables. The process is killed when the scope closes. */
 export const node = (
   args: ReadonlyArray<string>,
   variables: { readonly [name: string]: string } = {},
@@ -54,7 +54,7 @@ export const node = (
         for (const look of waiting) look()
       })
     }
-    // A line for a process that has ended is lost; whoever waits for its answer hears of the end.
+    // A line to an ended process is lost; its end is reported separately.
     child.stdin?.on("error", () => undefined)
     child.on("close", (code, signal) => {
       Deferred.doneUnsafe(ended, Exit.succeed(code ?? signal ?? "?"))
@@ -72,7 +72,9 @@ export const node = (
             if (line !== undefined) resume(Effect.succeed(line))
             else if (Deferred.isDoneUnsafe(ended)) {
               resume(
-                Effect.die(new Error(`it ended without saying "${text}":\n${out.stdout}\n${out.stderr}`))
+                Effect.die(
+                  new Error(`the process ended without printing "${text}":\n${out.stdout}\n${out.stderr}`)
+                )
               )
             }
           }
@@ -86,17 +88,17 @@ export const node = (
     }
   })
 
-/** Starts `a2c` with these arguments; it is killed with the scope if it still runs. */
+/** Starts `a2c` with these arguments. The process is killed when the scope closes. */
 export const a2c = (...args: ReadonlyArray<string>): Effect.Effect<Cli, never, Scope.Scope> =>
   node([cli, ...args])
 
-/** A folder that goes with the scope. */
+/** A folder until the scope closes. */
 export const temporaryFolder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "a2c-test-"))),
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
 )
 
-/** A file in a folder of its own that goes with the scope. */
+/** A file in a separate folder until the scope closes. */
 export const temporaryFile = (name: string, contents: string) =>
   Effect.map(temporaryFolder, (folder) => {
     const file = join(folder, name)

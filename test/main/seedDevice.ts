@@ -2,11 +2,11 @@ import { connect } from "node:net"
 import { Deferred, Effect, Exit, type Scope } from "effect"
 
 /**
- * A device as whoever has only the document of the protocol writes it (seed 002 §7.1): nothing of ours is used, brackets
- * stand where the document shows them, JSON is printed over many lines.
+ * A device written from the protocol document alone (seed 002 §7.1): no code of this project, brackets where the
+ * document shows them, JSON over several lines.
  */
 
-/** What the client sends first, letter by letter. */
+/** The first message of the client, literally. */
 const registration = `##START\u0006mcp00001[0000]{
     "type": "register",
     "data": {
@@ -27,10 +27,10 @@ const registration = `##START\u0006mcp00001[0000]{
     }
 }##END`
 
-/** What its user asks then: a text, and the end of the turn. */
+/** The next message: a text of its user, and the end of the turn. */
 const question = "##START\u0004task12340000现在几点了?##END" + "##START\u0003task12340001##END"
 
-/** What it answers to a call. */
+/** The result of a call. */
 const answerTo = (callId: string) => `##START\u0006mcp00001[0000]{
     "type": "result",
     "data": {
@@ -42,7 +42,7 @@ const answerTo = (callId: string) => `##START\u0006mcp00001[0000]{
     }
 }##END`
 
-/** What it answers to a call that it cannot serve (seed 002 §6.3). */
+/** The result of an unsupported call (seed 002 §6.3). */
 const rejectionOf = (callId: string) => `##START\u0006mcp00001[0000]{
     "type": "result",
     "data": {
@@ -54,13 +54,13 @@ const rejectionOf = (callId: string) => `##START\u0006mcp00001[0000]{
     }
 }##END`
 
-/** What a frame of MCP begins with, but for its sequence. */
+/** The start of an MCP frame without its sequence number. */
 const mcpStart = "##START\u0006mcp00001"
 
-/** A frame of MCP, with the brackets of the document or without them. */
+/** An MCP frame, with the brackets of the document or without them. */
 const mcpFrame = new RegExp(String.raw`${mcpStart}(?:\[0000\]|0000)(\{.*?\})##END`, "s")
 
-/** The call that a frame carries, as it stands there. */
+/** The call in a frame, as text. */
 interface Call {
   readonly type: string
   readonly data: {
@@ -70,19 +70,19 @@ interface Call {
   }
 }
 
-/** A device that has registered and asked what its user wants to know. */
+/** A device that has registered and sent a text of its user. */
 export interface SeedDevice {
-  /** The calls that came, oldest first. */
+  /** Received calls, oldest first. */
   readonly calls: ReadonlyArray<Call>
   readonly hangUp: Effect.Effect<void>
 }
 
-/** Connects such a device, which serves calls until it hangs up, or with the scope. Its bytes leave one by one. */
+/** Connects the device. It serves calls until it disconnects or the scope closes. It sends its bytes one by one. */
 export const connectSeedDevice = (port: number): Effect.Effect<SeedDevice, never, Scope.Scope> =>
   Effect.gen(function* () {
     const closed = yield* Deferred.make<void>()
     const calls: Array<Call> = []
-    let heard = ""
+    let buffer = ""
     const socket = yield* Effect.acquireRelease(
       Effect.callback<ReturnType<typeof connect>>((resume) => {
         const made = connect({ host: "127.0.0.1", port, noDelay: true })
@@ -96,9 +96,9 @@ export const connectSeedDevice = (port: number): Effect.Effect<SeedDevice, never
       for (const byte of Buffer.from(text)) socket.write(Uint8Array.of(byte))
     }
     socket.setEncoding("utf8").on("data", (chunk: string) => {
-      heard += chunk
-      for (let found = mcpFrame.exec(heard); found !== null; found = mcpFrame.exec(heard)) {
-        heard = heard.slice(found.index + found[0].length)
+      buffer += chunk
+      for (let found = mcpFrame.exec(buffer); found !== null; found = mcpFrame.exec(buffer)) {
+        buffer = buffer.slice(found.index + found[0].length)
         const call: Call = JSON.parse(found[1] ?? "")
         calls.push(call)
         const { call_id, params } = call.data

@@ -7,7 +7,7 @@ import { Effect, type Scope } from "effect"
 import { SignJWT } from "jose"
 import { cli, node, temporaryFolder } from "./processes.ts"
 
-/** Two minutes: some of these tests start ten processes on a machine that is busy with others. */
+/** Two minutes: up to ten processes start on a busy machine. */
 const testTimeout = 120_000
 
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
@@ -17,7 +17,7 @@ type Variables = { readonly [name: string]: string }
 
 const start = (variables: Variables, ...args: ReadonlyArray<string>) => node([cli, ...args], variables)
 
-/** Runs a command to its end. */
+/** Runs a command until it ends. */
 const run = Effect.fnUntraced(function* (variables: Variables, ...args: ReadonlyArray<string>) {
   const process = yield* start(variables, ...args)
   return { code: yield* process.ended, stdout: process.stdout(), stderr: process.stderr() }
@@ -38,7 +38,7 @@ interface KeyLine {
   readonly entry: object
 }
 
-/** Makes a key by the command for it. */
+/** Makes an API key with the command. */
 const makeKey = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
   const { code, stderr, stdout } = yield* run({}, "server", "key", ...args)
   assert.strictEqual(code, 0)
@@ -46,15 +46,15 @@ const makeKey = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
   return made
 })
 
-/** A certificate or a key, as a file. */
+/** A certificate or a private key, as a file. */
 const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url))
 
 const writeKeys = (file: string, ...keys: ReadonlyArray<object>) =>
-  writeFileSync(file, `// Who may enter.\n${JSON.stringify({ keys }, null, 2)}`)
+  writeFileSync(file, `// API keys.\n${JSON.stringify({ keys }, null, 2)}`)
 
 describe("a2c server key", () => {
   live(
-    "says what is wrong with a key in the words of its flags",
+    "reports an invalid key in terms of its flags",
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* run({}, "server", "key", "--expires", "soon")
       const said = "a2c: expires: Expected a moment like 2030-01-31 or 2030-01-31T12:00:00Z\n"
@@ -65,7 +65,7 @@ describe("a2c server key", () => {
 
 describe("a2c server", () => {
   live(
-    "does not listen where others reach it without asking who they are, unless told to",
+    "requires authentication or a flag on public addresses",
     Effect.gen(function* () {
       const rejected = yield* run({}, "server", "--host", "0.0.0.0", "--port", "0")
       assert.strictEqual(rejected.code, 1)
@@ -74,14 +74,14 @@ describe("a2c server", () => {
         /^a2c: 0\.0\.0\.0 is reachable from other machines, and the Server has no authentication: .*--insecure/
       )
       assert.strictEqual(rejected.stdout, "")
-      // Another spelling of loopback, which the Server cannot know for what it is.
+      // Another spelling of loopback, which the Server does not recognise.
       const { process } = yield* serve({ A2C_INSECURE: "true" }, "--host", "127.1")
-      yield* process.says("everybody who reaches this Server may enter every office", "stderr")
+      yield* process.says("no authentication: every client has all rights", "stderr")
     })
   )
 
   live(
-    "takes several origins from one variable, and flags instead of it",
+    "accepts several origins in one variable, which flags override",
     Effect.gen(function* () {
       const variables = { A2C_ALLOW_ORIGIN: "https://one.example, http://two.example:8080" }
       const statusOf = (url: string, origin: string) =>
@@ -105,7 +105,7 @@ describe("a2c server", () => {
   )
 
   live(
-    "lets in who has a key, while it stands in the file",
+    "admits members with an API key while the file contains it",
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const keys = join(folder, "keys.json")
@@ -125,7 +125,7 @@ describe("a2c server", () => {
       const { process, url } = yield* serve({}, "--api-keys", keys)
 
       for (const [variables, said] of [
-        [{}, /lets nobody in without credentials: .*; give --token-file FILE, or set A2C_TOKEN\n$/],
+        [{}, /requires credentials: .*; give --token-file FILE, or set A2C_TOKEN\n$/],
         [{ A2C_TOKEN: "wrong-s3cret" }, /API key is not valid/],
         [{ A2C_TOKEN: old.key }, /API key has expired/],
         [{ A2C_TOKEN: desk.key }, /'pc' may not be an Agent/]
@@ -147,11 +147,11 @@ describe("a2c server", () => {
       assert.match(listed.stdout, /computer +desk/)
 
       writeFileSync(keys, '{"keys": [')
-      yield* process.says("API keys not changed: their file has errors", "stderr")
+      yield* process.says("API keys not reloaded", "stderr")
       assert.match((yield* members(url, { A2C_TOKEN: agent.key })).stdout, /computer +desk/)
 
       writeKeys(keys, agent.entry)
-      yield* process.says("credentials revoked", "stderr")
+      yield* process.says("credentials_revoked", "stderr")
       assert.strictEqual(yield* computer.ended, 1)
       assert.match(computer.stderr(), /The API key is not valid/)
       assert.notMatch((yield* members(url, { A2C_TOKEN: agent.key })).stdout, /desk/)
@@ -163,7 +163,7 @@ describe("a2c server", () => {
   )
 
   live(
-    "says where a file of keys is wrong, and does not start",
+    "reports an invalid key file and does not start",
     Effect.gen(function* () {
       const file = join(yield* temporaryFolder, "keys.json")
       writeKeys(file, { subject: "a", hash: "k", rights: [], offices: [], names: [] })
@@ -174,7 +174,7 @@ describe("a2c server", () => {
   )
 
   live(
-    "takes keys of the environment",
+    "accepts keys from the environment",
     Effect.gen(function* () {
       const key = "0123456789abcdef0123456789abcdef"
       const { url } = yield* serve({ A2C_API_KEYS: `me=${key}` })
@@ -187,7 +187,7 @@ describe("a2c server", () => {
   )
 
   live(
-    "takes tokens; a member whose token has expired waits for a new one in its file",
+    "accepts tokens, and a member with an expired token waits for a new one in its file",
     Effect.gen(function* () {
       const secret = "a secret of thirty-two characters or more"
       const sign = (seconds: number) =>
@@ -212,7 +212,7 @@ describe("a2c server", () => {
   )
 
   live(
-    "speaks TLS with the certificate of its files, the new one when they change",
+    "serves TLS with the certificate of its files, and reloads them",
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")]
@@ -230,22 +230,22 @@ describe("a2c server", () => {
         /^a2c: Cannot reach https:\/\/[^ ]+: self-signed certificate/
       )
       put("second")
-      yield* process.says("certificate renewed", "stderr")
+      yield* process.says("certificate reloaded", "stderr")
       assert.strictEqual((yield* members(url, trusting("second"))).code, 0)
     })
   )
 
   live(
-    "says what is wrong with its certificate, and does not start",
+    "reports an invalid certificate and does not start",
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const file = join(folder, "cert.pem")
       writeFileSync(file, "none")
       for (const [args, said] of [
         [["--tls-cert", file], /--tls-cert and --tls-key together/],
-        [["--tls-cert", file, "--tls-key", join(folder, "none")], /none: there is no such file/],
-        [["--tls-cert", file, "--tls-key", file], /The certificate cannot be used: it is no PEM/],
-        [["--tls-cert", fixture("first.cert"), "--tls-key", file], /cannot be used: the key is no PEM/]
+        [["--tls-cert", file, "--tls-key", join(folder, "none")], /none: file not found/],
+        [["--tls-cert", file, "--tls-key", file], /Invalid certificate: not a PEM file/],
+        [["--tls-cert", fixture("first.cert"), "--tls-key", file], /Invalid certificate: the key is not PEM/]
       ] as const) {
         const rejected = yield* run({}, "server", "--port", "0", ...args)
         assert.strictEqual(rejected.code, 1)
@@ -255,9 +255,9 @@ describe("a2c server", () => {
   )
 })
 
-describe("a member", () => {
+describe("a2c member", () => {
   live(
-    "says which file has no token",
+    "names the file without a token",
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const empty = join(folder, "empty")
@@ -277,7 +277,7 @@ describe("a member", () => {
   )
 
   live(
-    "that a host starts is told where its token is",
+    "takes the token file from the command line of a host",
     Effect.gen(function* () {
       const place = ["--office", "team", "--token-file", "me.key"]
       const { stdout } = yield* run({}, "agent", ...place, "mcp", "config", "claude")

@@ -16,11 +16,11 @@ const server = Effect.fnUntraced(function* (...more: ReadonlyArray<string>) {
 interface Member {
   readonly request: (event: string, body: object) => Effect.Effect<ReadonlyArray<unknown>>
   readonly closed: Effect.Effect<string>
-  /** Gives the acknowledgement function of the first request that comes. */
+  /** Returns the acknowledgement function of the first request. */
   readonly requestCount: Effect.Effect<(answer: object) => void>
 }
 
-/** A member that knows nothing but the wire. */
+/** A member that uses only the wire protocol. */
 const member = Effect.fnUntraced(function* (
   url: string,
   role: string,
@@ -54,7 +54,7 @@ const member = Effect.fnUntraced(function* (
 
 const request = { agent: "a", req_id: "1", computer: "pc" }
 
-/** An office with a call under way. */
+/** An office with a pending call. */
 const underWay = Effect.fnUntraced(function* (url: string) {
   const pc = yield* member(url, "computer", "pc")
   const agent = yield* member(url, "agent", "a")
@@ -62,21 +62,26 @@ const underWay = Effect.fnUntraced(function* (url: string) {
   return { agent, pc, call, answer: yield* pc.requestCount }
 })
 
-/** What a process said on stderr about its end, in order. */
+/** Lines about the shutdown of a process on stderr, in order. */
 const steps = (process: Cli) =>
-  ["shutdown requested", "refused", "no call", "cut off", "closing connections", "server stopped"].filter(
-    (words) => process.stderr().includes(words)
-  )
+  [
+    "shutdown requested",
+    "graceful shutdown started",
+    "no calls in flight",
+    "drain timeout exceeded",
+    "closing connections",
+    "server stopped"
+  ].filter((words) => process.stderr().includes(words))
 
-describe("a2c server that is told to stop", () => {
+describe("a2c server shutdown", () => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
     live(
-      `by ${signal} lets calls end, closes in order and exits with 0`,
+      `waits for pending calls on ${signal}, closes in order and exits with 0`,
       Effect.gen(function* () {
         const { process, url } = yield* server("--grace", "30")
         const { agent, answer, pc } = yield* underWay(url)
         yield* process.signal(signal)
-        yield* process.says("going down", "stderr")
+        yield* process.says("graceful shutdown started", "stderr")
         const [rejected] = yield* agent.request("client:get_tools", { ...request, req_id: "2" })
         assert.deepInclude(rejected, { code: 503 })
         const [joined, reason] = yield* agent.request("server:join_office", {
@@ -84,15 +89,15 @@ describe("a2c server that is told to stop", () => {
           name: "a",
           office_id: "p"
         })
-        assert.deepStrictEqual([joined, reason], [false, "The Server is going down, try again"])
+        assert.deepStrictEqual([joined, reason], [false, "The Server is shutting down, try again"])
         answer({ tools: [], req_id: "1" })
         yield* agent.closed
         yield* pc.closed
         assert.strictEqual(yield* process.ended, 0)
         assert.deepStrictEqual(steps(process), [
           "shutdown requested",
-          "refused",
-          "no call",
+          "graceful shutdown started",
+          "no calls in flight",
           "closing connections",
           "server stopped"
         ])
@@ -101,12 +106,12 @@ describe("a2c server that is told to stop", () => {
   }
 
   live(
-    "gives the answer that came last to whoever waits for it",
+    "delivers a result that arrives during the shutdown",
     Effect.gen(function* () {
       const { process, url } = yield* server()
       const { answer, call } = yield* underWay(url)
       yield* process.signal("SIGTERM")
-      yield* process.says("going down", "stderr")
+      yield* process.says("graceful shutdown started", "stderr")
       const big = { tools: [], req_id: "1", text: "x".repeat(8_000_000) }
       answer(big)
       assert.deepStrictEqual(yield* Fiber.join(call), [big])
@@ -115,13 +120,13 @@ describe("a2c server that is told to stop", () => {
   )
 
   live(
-    "cuts calls off after the time they were given, by flag or by variable",
+    "aborts calls after the drain timeout of a flag or a variable",
     Effect.gen(function* () {
       const { process, url } = yield* server("--grace", "1")
       yield* underWay(url)
       yield* process.signal("SIGTERM")
       assert.strictEqual(yield* process.ended, 0)
-      assert.include(steps(process), "cut off")
+      assert.include(steps(process), "drain timeout exceeded")
 
       const other = yield* node([cli, "server", "--port", "0"], { A2C_GRACE: "0" })
       const { agent } = yield* underWay((yield* other.says("listening on ")).replace("listening on ", ""))
@@ -136,12 +141,12 @@ describe("a2c server that is told to stop", () => {
     ["SIGINT", 130]
   ] as const) {
     live(
-      `ends at once by a second signal, with ${code} for ${signal}`,
+      `exits at once on a second signal, with ${code} for ${signal}`,
       Effect.gen(function* () {
         const { process, url } = yield* server("--grace", "600")
         const { agent } = yield* underWay(url)
         yield* process.signal("SIGTERM")
-        yield* process.says("going down", "stderr")
+        yield* process.says("graceful shutdown started", "stderr")
         yield* process.signal(signal)
         assert.strictEqual(yield* process.ended, code)
         yield* agent.closed

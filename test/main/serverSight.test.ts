@@ -18,14 +18,14 @@ const everything = createRequire(import.meta.url).resolve(
 
 type Variables = { readonly [name: string]: string }
 
-/** Starts a Server and gives its process and its URL. */
+/** Starts a Server and returns its process and its URL. */
 const serve = Effect.fnUntraced(function* (args: ReadonlyArray<string> = [], variables: Variables = {}) {
   const process = yield* node([cli, "server", "--port", "0", ...args], variables)
   const url = (yield* process.says("listening on ")).replace("listening on ", "")
   return { process, url }
 })
 
-/** Starts a Computer that has a real MCP server with an `echo`. */
+/** Starts a Computer with a real MCP server that has the tool `echo`. */
 const compute = Effect.fnUntraced(function* (url: string, variables: Variables = {}) {
   const mcpServers = { everything: { command: process.execPath, args: [everything] } }
   const config = yield* temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
@@ -35,7 +35,7 @@ const compute = Effect.fnUntraced(function* (url: string, variables: Variables =
   return started
 })
 
-/** Runs an Agent's command to its end. */
+/** Runs a command of an Agent until it ends. */
 const act = Effect.fnUntraced(function* (
   url: string,
   args: ReadonlyArray<string>,
@@ -49,7 +49,7 @@ const echo = (message: string) => ["call", "echo", "--args", JSON.stringify({ me
 
 const textOf = (url: string) => Effect.promise(async () => (await fetch(url)).text())
 
-/** Waits until it holds; fails after ten seconds. */
+/** Waits until the condition holds. Fails after ten seconds. */
 const until = <A>(look: Effect.Effect<A>, holds: (found: A) => boolean) =>
   Effect.filterOrFail(look, holds, () => "not yet").pipe(
     Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "10 seconds" })))
@@ -83,7 +83,7 @@ interface Traces {
   }>
 }
 
-/** A collector of OpenTelemetry: keeps the spans it is sent, and the names of metrics by service. */
+/** An OpenTelemetry collector. It keeps spans, and the names of metrics by service. */
 const collector: Effect.Effect<
   { readonly url: string; readonly spans: ReadonlyArray<Span>; readonly paths: ReadonlySet<string> },
   never,
@@ -115,9 +115,9 @@ const collector: Effect.Effect<
   return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, spans, paths }
 })
 
-describe("a2c server, seen from outside", () => {
+describe("a2c server observability", () => {
   live(
-    "metrics and status tell what happens while it works",
+    "shows its load in metrics and status",
     Effect.gen(function* () {
       const { process: serving, url } = yield* serve()
       yield* compute(url)
@@ -135,7 +135,7 @@ describe("a2c server, seen from outside", () => {
       assert.strictEqual(samples.get('a2c_call_duration_seconds_count{event="client:tool_call"}'), 4)
       assert.strictEqual(samples.get('a2c_joins_total{role="agent"}'), 4)
       assert.strictEqual(samples.get('a2c_members{role="computer"}'), 1)
-      assert.strictEqual(samples.get("a2c_calls_pending"), 0)
+      assert.strictEqual(samples.get("a2c_calls_in_flight"), 0)
 
       const status = yield* node([cli, "server", "status", url, "--offices"])
       assert.strictEqual(yield* status.ended, 0)
@@ -155,7 +155,7 @@ describe("a2c server, seen from outside", () => {
   )
 
   live(
-    "metrics read under load are whole, and only grow",
+    "serves complete and increasing metrics under load",
     Effect.gen(function* () {
       const { url } = yield* serve()
       yield* compute(url)
@@ -172,7 +172,7 @@ describe("a2c server, seen from outside", () => {
         const of = (name: string) => samples.get(name) ?? 0
         const calls = of('a2c_calls_total{event="client:tool_call",outcome="ok"}')
         const latencies = of('a2c_call_duration_seconds_count{event="client:tool_call"}')
-        return { calls, latencies, pending: of("a2c_calls_pending") }
+        return { calls, latencies, pending: of("a2c_calls_in_flight") }
       })
       let last = yield* until(read, ({ calls }) => calls > 0)
       for (let round = 0; round < 5; round++) {
@@ -187,7 +187,7 @@ describe("a2c server, seen from outside", () => {
   )
 
   live(
-    "status says what is wrong, and exits with 1",
+    "reports problems in status, and exits with 1",
     Effect.gen(function* () {
       const http = createServer((_, response) => response.end("hello"))
       yield* Effect.acquireRelease(
@@ -226,7 +226,7 @@ describe("a2c server, seen from outside", () => {
   )
 
   live(
-    "the log is JSON where the environment wants it, for every command that runs long",
+    "logs JSON when the environment requests it, for all long-running commands",
     Effect.gen(function* () {
       const variables = { A2C_LOG_FORMAT: "json", A2C_LOG_LEVEL: "debug" }
       const { process: serving, url } = yield* serve([], variables)
@@ -249,7 +249,7 @@ describe("a2c server, seen from outside", () => {
   )
 
   live(
-    "flags of the log win over the environment, and a wrong level is refused",
+    "prefers log flags to the environment, and rejects an unknown level",
     Effect.gen(function* () {
       const variables = { A2C_LOG_FORMAT: "json", A2C_LOG_LEVEL: "debug" }
       const { process: serving, url } = yield* serve(
@@ -267,7 +267,7 @@ describe("a2c server, seen from outside", () => {
   )
 
   live(
-    "the audit says who did what, without the arguments, and is complete when the Server has ended",
+    "writes a complete audit without arguments until the Server has ended",
     Effect.gen(function* () {
       const file = join(yield* temporaryFolder, "audit.jsonl")
       const { process: serving, url } = yield* serve(["--audit", file])
@@ -302,7 +302,7 @@ describe("a2c server, seen from outside", () => {
   )
 
   live(
-    "an audit that cannot be written keeps the Server from starting",
+    "does not start when the audit cannot be written",
     Effect.gen(function* () {
       const rejected = yield* node([cli, "server", "--port", "0", "--audit", "/nowhere/audit.jsonl"])
       assert.strictEqual(yield* rejected.ended, 1)
@@ -313,7 +313,7 @@ describe("a2c server, seen from outside", () => {
 
 describe("OpenTelemetry", () => {
   live(
-    "shows a call of three processes as one trace with every hop",
+    "exports a call through three processes as one trace",
     Effect.gen(function* () {
       const { paths, spans, url: otlp } = yield* collector
       const variables = { OTEL_EXPORTER_OTLP_PROTOCOL: "http/json", OTEL_BSP_SCHEDULE_DELAY: "200" }
@@ -340,7 +340,7 @@ describe("OpenTelemetry", () => {
   )
 
   live(
-    "without a collector costs a line on the log and nothing else",
+    "logs one warning when there is no collector",
     Effect.gen(function* () {
       const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9", OTEL_BSP_SCHEDULE_DELAY: "100" }
       const { process: serving, url } = yield* serve([], variables)

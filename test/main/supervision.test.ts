@@ -31,7 +31,7 @@ const office = "O1"
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body), Duration.toMillis(testTimeout) * 3)
 
-/** The one Node process that was started with this argument. */
+/** The only Node process with this argument. */
 const pidOf = (argument: string): number => {
   const rows = execFileSync("ps", ["-A", "-o", "pid=,args="], { encoding: "utf8" }).trim().split("\n")
   const own = rows
@@ -41,21 +41,21 @@ const pidOf = (argument: string): number => {
   return Number(own[0]?.[0])
 }
 
-describe("an MCP server that is killed", () => {
+describe("killed MCP server", () => {
   live(
-    "its tools vanish, it comes back by itself, the same call works again, and the office hears of it exactly twice",
+    "loses its tools, restarts, serves the same call again, and causes exactly two notifications",
     Effect.gen(function* () {
       const place = yield* makePlace
       const marker = `marker-${process.hrtime.bigint()}`
-      // Its list of tools is the same from the first moment on; others add to theirs once they know the client.
+      // Its tool list never changes; other servers add tools once they know the client.
       const servers = { memory: nodeServer(memory, marker) }
       const settings = { startupTimeout: testTimeout }
       const computer = yield* makeComputer(place, servers, { office, settings })
       const agent = yield* agentUnderTest(place, { office })
-      let told = 0
+      let notices = 0
       yield* agent.events.pipe(
         Stream.filter((event) => event._tag === "Updated" && event.part === "toolList"),
-        Stream.runForEach(() => Effect.sync(() => told++)),
+        Stream.runForEach(() => Effect.sync(() => notices++)),
         Effect.forkScoped({ startImmediately: true })
       )
       const echo = agent.callTool({ computer: "pc-1", tool: "read_graph" })
@@ -68,22 +68,22 @@ describe("an MCP server that is killed", () => {
       yield* until(computer, "memory", "BackingOff")
       assert.deepStrictEqual(yield* agent.getTools("pc-1"), [])
       yield* until(computer, "memory", "Ready")
-      yield* becomes("the second notice", () => told === 2)
+      yield* becomes("the second notice", () => notices === 2)
       assert.deepStrictEqual(yield* agent.getTools("pc-1"), before)
       assert.deepStrictEqual(yield* echo, answer)
 
       const second = pidOf(marker)
       assert.notStrictEqual(second, first)
-      // Notices come in order: had there been one more, it would come before the one of the stop.
+      // Notifications are ordered: another one would arrive before that of the stop.
       yield* computer.stop("memory")
-      yield* becomes("the notice of the stop", () => told >= 3)
-      assert.strictEqual(told, 3)
+      yield* becomes("the notice of the stop", () => notices >= 3)
+      assert.strictEqual(notices, 3)
       yield* gone([first, second])
     })
   )
 })
 
-/** An MCP server on Streamable HTTP and where it is; killed with the scope if it still runs. */
+/** An MCP server on Streamable HTTP and its URL. It is killed when the scope closes. */
 const httpServer = Effect.fnUntraced(function* (port: number) {
   const child = yield* Effect.acquireRelease(
     Effect.sync(() =>
@@ -99,14 +99,14 @@ const httpServer = Effect.fnUntraced(function* (port: number) {
   return { child, url }
 })
 
-describe("an MCP server on HTTP that is restarted on its port", () => {
+describe("restarted MCP server on HTTP", () => {
   live(
-    "its tools vanish, it is found again, the same call works, and the office hears of it exactly twice",
+    "loses its tools, reconnects, serves the same call again, and causes exactly two notifications",
     Effect.gen(function* () {
       const port = yield* freePort
       const { child, url } = yield* httpServer(port)
       const place = yield* makePlace
-      const told = yield* listen(place, office)
+      const notices = yield* listen(place, office)
       const servers = { web: { type: "streamable", server_parameters: { url } } }
       const computer = yield* makeComputer(place, servers, {
         office,
@@ -121,20 +121,20 @@ describe("an MCP server on HTTP that is restarted on its port", () => {
       yield* httpServer(port)
       yield* until(computer, "web", "Ready")
       assert.deepStrictEqual(yield* echo, answer)
-      yield* becomes("the second notice", () => told("notify:update_tool_list") === 2)
-      // Notices come in order: had there been one more, it would come before the one of the stop.
+      yield* becomes("the second notice", () => notices("notify:update_tool_list") === 2)
+      // Notifications are ordered: another one would arrive before that of the stop.
       yield* computer.stop("web")
-      yield* becomes("the notice of the stop", () => told("notify:update_tool_list") >= 3)
-      assert.strictEqual(told("notify:update_tool_list"), 3)
+      yield* becomes("the notice of the stop", () => notices("notify:update_tool_list") >= 3)
+      assert.strictEqual(notices("notify:update_tool_list"), 3)
     })
   )
 })
 
-/** A server that notes its processes. */
+/** A server that records its processes. */
 const noting = Effect.map(temporaryFile("journal", ""), (journal) => ({
   config: nodeServer(plain, journal, "plain"),
   changed: nodeServer(plain, journal, "plain", "changed"),
-  /** The processes it has been, the last one last. */
+  /** Its processes, the latest one last. */
   pids: () =>
     linesOf(journal)
       .filter((line) => line.startsWith("start"))
@@ -144,24 +144,24 @@ const noting = Effect.map(temporaryFile("journal", ""), (journal) => ({
 const reconfigure = (computer: Computer["Service"], servers: object) =>
   computer.reconfigure({ config: configOf(servers), variables: {} })
 
-describe("a Computer that gets another configuration", () => {
+describe("Computer with a new configuration", () => {
   live(
-    "keeps the process of every server that did not change, and tells the office of its configuration once",
+    "keeps the processes of unchanged servers, and sends one configuration notification",
     Effect.gen(function* () {
       const [a, b, c, d] = yield* Effect.all([noting, noting, noting, noting])
       const place = yield* makePlace
-      const told = yield* listen(place, office)
+      const notices = yield* listen(place, office)
       const first = { a: a.config, b: b.config, c: c.config }
       const computer = yield* makeComputer(place, first, { office })
       yield* Effect.forEach(["a", "b", "c"], (name) => until(computer, name, "Ready"))
       const [oldA, oldB, oldC] = [a.pids(), b.pids(), c.pids()]
-      assert.strictEqual(told("notify:update_config"), 0)
+      assert.strictEqual(notices("notify:update_config"), 0)
 
       yield* reconfigure(computer, { ...first, d: d.config })
       yield* until(computer, "d", "Ready")
       assert.deepStrictEqual([a.pids(), b.pids(), c.pids()], [oldA, oldB, oldC])
       assert.isTrue([...oldA, ...oldB, ...oldC].every(alive))
-      yield* becomes("the notice", () => told("notify:update_config") === 1)
+      yield* becomes("the notice", () => notices("notify:update_config") === 1)
 
       const oldD = d.pids()
       const last = { b: b.changed, c: c.config, d: d.config }
@@ -171,18 +171,18 @@ describe("a Computer that gets another configuration", () => {
       assert.deepStrictEqual([a.pids(), c.pids(), d.pids()], [oldA, oldC, oldD])
       assert.isTrue([...oldC, ...oldD].every(alive))
       assert.strictEqual(b.pids().length, 2)
-      yield* becomes("the notice", () => told("notify:update_config") === 2)
+      yield* becomes("the notice", () => notices("notify:update_config") === 2)
 
       yield* reconfigure(computer, last)
       yield* computer.stop("b")
       assert.deepStrictEqual([...(yield* computer.servers).keys()], ["b", "c", "d"])
-      assert.strictEqual(told("notify:update_config"), 2)
+      assert.strictEqual(notices("notify:update_config"), 2)
     })
   )
 })
 
-describe("a desktop of many windows", () => {
-  it.effect("is there in time without the windows of a server that hangs", () =>
+describe("desktop of many windows", () => {
+  it.effect("leaves out the windows of a hanging server at its timeout", () =>
     Effect.gen(function* () {
       const readTimeout = Duration.seconds(10)
       const names = Array.from({ length: 10 }, (_, index) => `s${index}`)

@@ -10,14 +10,14 @@ import { a2c, type Cli, cli, node, temporaryFolder } from "./processes.ts"
 const examples = fileURLToPath(new URL("../../examples/packs", import.meta.url))
 const inspector = fileURLToPath(new URL("../../node_modules/.bin/mcp-inspector", import.meta.url))
 
-/** Serves packs and gives where. */
+/** Serves packs and returns the URL. */
 const serve = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
   const process = yield* a2c("tools", "serve", ...args, "--port", "0")
   const said = yield* process.says("packs at ")
   return { process, said, url: said.replace(/^.* at /, "") }
 })
 
-/** A folder of packs of this test alone, with one in it: its name, and its code. */
+/** A folder with one pack: its name and its code. */
 const folderWith = (packs: { readonly [file: string]: string }) =>
   Effect.tap(temporaryFolder, (folder) =>
     Effect.sync(() => {
@@ -30,7 +30,7 @@ const put = (folder: string, file: string, code: string) => {
   writeFileSync(join(folder, file), code)
 }
 
-/** A pack of one tool, as plain JavaScript. */
+/** A pack with one tool, in JavaScript. */
 const toolSaying = (name: string, body: string) => `export default {
   getRouteConfig: () => ({ endpoint: "/tools/${name}", params: { type: "object" } }),
   listTools: () => [{ name: "${name}", description: "a tool" }],
@@ -52,7 +52,7 @@ const post = (url: string, args: object, headers = {}) =>
 
 const said = (text: string) => ({ status: 200, body: { content: [{ type: "text", text }] } })
 
-/** Asks again until the answer is this one. */
+/** Repeats a request until it has this result. */
 const becomes = (question: Effect.Effect<unknown>, answer: unknown) =>
   question.pipe(
     Effect.flatMap((given) =>
@@ -65,9 +65,9 @@ const ended = Effect.fnUntraced(function* (process: Cli) {
   return [yield* process.ended, process.stdout(), process.stderr()] as const
 })
 
-describe("packs from the examples", () => {
+describe("example pack", () => {
   live(
-    "work by HTTP exactly as the document calls them",
+    "serves HTTP exactly as documented",
     Effect.gen(function* () {
       const { said: line, url } = yield* serve(examples)
       assert.match(line, /^serving 2 of 2 packs at http:\/\/127\.0\.0\.1:\d+$/)
@@ -95,7 +95,7 @@ describe("packs from the examples", () => {
   )
 
   live(
-    "are described by a document that a real validator takes",
+    "provides an OpenAPI document that a real validator accepts",
     Effect.gen(function* () {
       const { url } = yield* serve(examples)
       const { body } = yield* ask(`${url}/openapi.json`)
@@ -111,7 +111,7 @@ describe("packs from the examples", () => {
   )
 
   live(
-    "are called by the inspector over both ways of MCP",
+    "serves the inspector over both MCP transports",
     Effect.gen(function* () {
       const calls = [
         [["--tool-name", "text_counter", "--tool-arg", "text=a b"], "字符数: 3, 单词数: 2"],
@@ -133,7 +133,7 @@ describe("packs from the examples", () => {
   )
 
   live(
-    "are called by an Agent, through an office and a Computer",
+    "serves an Agent through an office and a Computer",
     Effect.gen(function* () {
       const url = yield* server
       yield* computer(url, "team", "desk", {
@@ -160,9 +160,9 @@ describe("packs from the examples", () => {
   )
 })
 
-describe("a folder of packs", () => {
+describe("folder of packs", () => {
   live(
-    "is followed: what is added, edited, broken, mended and removed",
+    "reloads new, edited, broken, fixed and removed packs",
     Effect.gen(function* () {
       const folder = yield* folderWith({})
       const { url } = yield* serve(folder)
@@ -191,12 +191,12 @@ describe("a folder of packs", () => {
   )
 
   live(
-    "is said to be ready once for each version, whatever becomes of others",
+    "logs each version of a pack as ready once",
     Effect.gen(function* () {
       const folder = yield* folderWith({ "one/one_tool.mjs": toolSaying("one", 'return "one"') })
       const { process } = yield* serve(folder)
       put(folder, "bad/bad_tool.mjs", "export default {")
-      yield* process.says("pack cannot be used pack=bad", "stderr")
+      yield* process.says("pack failed pack=bad", "stderr")
       put(folder, "two/two_tool.mjs", toolSaying("two", 'return "two"'))
       yield* process.says("pack ready pack=two", "stderr")
       put(folder, "one/one_tool.mjs", toolSaying("one", 'return "new"'))
@@ -209,7 +209,7 @@ describe("a folder of packs", () => {
   )
 
   live(
-    "holds packs that are broken in every way, each listed with its reason, and harms no other",
+    "lists broken packs with their reasons, and keeps the others",
     Effect.gen(function* () {
       const folder = yield* folderWith({
         "good/good_tool.mjs": toolSaying("good", 'return "fine"'),
@@ -242,7 +242,7 @@ describe("a folder of packs", () => {
   )
 
   live(
-    "under --isolate a pack that never ends is killed alone, and comes back",
+    "kills and restarts only a pack that hangs, with --isolate",
     Effect.gen(function* () {
       const folder = yield* folderWith({
         "loop/loop_tool.mjs": toolSaying("loop", "if (args.calm) return process.pid; for (;;);"),
@@ -261,7 +261,7 @@ describe("a folder of packs", () => {
   )
 
   live(
-    "installs what a pack asks for, once, and refuses to where it may not",
+    "installs dependencies once, and refuses without permission",
     Effect.gen(function* () {
       const folder = yield* folderWith({
         "odd/odd_tool.mjs": `import isOdd from "is-odd"\n${toolSaying("odd", "return String(isOdd(args.n))")}`,
@@ -283,7 +283,7 @@ describe("a folder of packs", () => {
 
 describe("a2c tools", () => {
   live(
-    "looks where the document says, with what a file .env sets",
+    "searches the documented folders, with variables of a .env file",
     Effect.gen(function* () {
       const pack = (className: string, name: string) => `export class ${className} {
         get_route_config() { return [{ endpoint: "/tools/${name}", params_class: { type: "object" } }] }
@@ -305,7 +305,7 @@ describe("a2c tools", () => {
   )
 
   live(
-    "writes a pack that works, with a test that passes",
+    "creates a working pack with a passing test",
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const made = yield* a2c("tools", "new", "word_count", "--dir", folder)
@@ -322,7 +322,7 @@ describe("a2c tools", () => {
   )
 
   live(
-    "asks for a key, from the environment or a file beside it, and refuses strangers without one",
+    "requires a key from the environment or a .env file, and rejects requests without it",
     Effect.gen(function* () {
       const open = yield* a2c("tools", "serve", examples, "--host", "0.0.0.0", "--port", "0")
       const [code, , stderr] = yield* ended(open)
@@ -355,7 +355,7 @@ describe("a2c tools", () => {
   )
 
   live(
-    "calls a tool without a server, and ends with 2 when it fails",
+    "calls a tool without a server, and exits with 2 when it fails",
     Effect.gen(function* () {
       const folder = yield* folderWith({
         "sad/sad_tool.mjs": toolSaying("sad", 'throw new Error("out of oil")')

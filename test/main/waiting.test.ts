@@ -3,10 +3,10 @@ import { Effect } from "effect"
 import { openProxy } from "../chaos/Proxy.ts"
 import { a2c, temporaryFile } from "./processes.ts"
 
-/** Two minutes: ten processes start on a machine that may be busy with others. */
+/** Two minutes: ten processes start on a busy machine. */
 const testTimeout = 120_000
 
-/** The address of a Server that is not there before it is started. */
+/** The URL of a Server that starts later. */
 const later = Effect.gen(function* () {
   let port: number | undefined
   const proxy = yield* openProxy({ target: () => port })
@@ -26,9 +26,9 @@ const place = (server: string, office: string, name: string) => [
   name
 ]
 
-describe("without a Server", () => {
+describe("command without a Server", () => {
   it.live(
-    "nobody waits for an address that is none",
+    "rejects an invalid URL at once",
     () =>
       Effect.gen(function* () {
         const config = yield* temporaryFile("mcp.json", JSON.stringify({ servers: {} }))
@@ -40,7 +40,7 @@ describe("without a Server", () => {
           assert.strictEqual(yield* process.ended, 1)
           assert.strictEqual(
             process.stderr(),
-            "a2c: Cannot reach desk.local:7070: that is no http or https URL\n"
+            "a2c: Cannot reach desk.local:7070: not an http or https URL\n"
           )
         }
       }).pipe(Effect.scoped),
@@ -48,7 +48,7 @@ describe("without a Server", () => {
   )
 
   it.live(
-    "commands that run until they are stopped wait for it, those that somebody waits for end at once",
+    "waits for the Server when it is long-running, and fails at once otherwise",
     () =>
       Effect.gen(function* () {
         const { start, url } = yield* later
@@ -56,7 +56,7 @@ describe("without a Server", () => {
         const desk = yield* a2c("computer", ...place(url, "o", "desk"), "--config", config)
         const bridge = yield* a2c("agent", ...place(url, "o", "bridge"), "mcp", "--http", "0")
         const watcher = yield* a2c("agent", ...place(url, "p", "watcher"), "watch", "--log-level", "debug")
-        for (const process of [desk, bridge, watcher]) yield* process.says("cannot join yet", "stderr")
+        for (const process of [desk, bridge, watcher]) yield* process.says("join failed, retrying", "stderr")
 
         for (const hasty of [["members"], ["call", "echo"], ["mcp"]]) {
           const process = yield* a2c("agent", ...place(url, "o", "hasty"), ...hasty)

@@ -6,12 +6,13 @@ import { describe, it } from "@effect/vitest"
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { expect } from "vitest"
+import { metricDefinitions, metricPrefix } from "../../src/application/server/observability/metricNames.ts"
 import { errorCodes } from "../../src/domain/model/ProtocolError.ts"
 import { rootCommand } from "../../src/main/cli/root.ts"
 
 /**
- * Pins what users of this package rely on: every change to it shows in the diff of a file in this folder. After an
- * intended change run `npx vitest run --update test/surface`.
+ * Compares the public surface with the files of this folder. After an intended change run `npx vitest run
+ * test/surface --update`.
  */
 const pin = (file: string, lines: Iterable<string>): Promise<void> =>
   expect(`${[...lines].join("\n")}\n`).toMatchFileSnapshot(file)
@@ -22,11 +23,11 @@ const sourceFiles = readdirSync("src", { recursive: true, encoding: "utf8" })
 
 const unique = (words: Iterable<string>): ReadonlyArray<string> => [...new Set(words)].sort()
 
-/** Every first group of the pattern in the sources. */
+/** All first groups of the pattern in the sources. */
 const found = (pattern: RegExp): ReadonlyArray<string> =>
   unique(sourceFiles.flatMap((text) => [...text.matchAll(pattern)].map(([, word = ""]) => word)))
 
-/** The names that an entry point exports, types marked as such. Entry points only list names. */
+/** The names that an entry point exports, with types marked. Entry points only list names. */
 const exportsOf = (file: string): ReadonlyArray<string> => {
   const text = readFileSync(file, "utf8")
   const listed = [...text.matchAll(/^export (type )?\{([^}]*)\}/gm)].flatMap(([, allTypes, names = ""]) =>
@@ -54,7 +55,7 @@ const entryPoints = Object.entries(
   ).exports
 ).flatMap(([path, target]) => (typeof target === "string" ? [] : [{ path, source: target["a2c-source"] }]))
 
-/** The commands below a command, itself first. */
+/** The paths of a command and its subcommands. */
 const pathsOf = (
   command: Command.Command.Any,
   path: ReadonlyArray<string> = []
@@ -78,7 +79,7 @@ const helpOf = Effect.fnUntraced(function* (path: ReadonlyArray<string>) {
 const flagsOf = (help: string): ReadonlyArray<string> =>
   unique([...help.matchAll(/^ {2}(?:-\w, )?(--[\w-]+(?: \S+)?)/gm)].map(([, flag = ""]) => flag))
 
-describe("the public surface", () => {
+describe("public surface", () => {
   it("exports the listed names", () =>
     pin(
       "exports.txt",
@@ -88,7 +89,7 @@ describe("the public surface", () => {
       ])
     ))
 
-  it("has the listed error tags and codes", () =>
+  it("defines the listed error tags and codes", () =>
     pin("errors.txt", [
       "tags",
       ...found(/TaggedError(?:<\w+>\(\))?\(\s*"(\w+)"/g).map((tag) => `  ${tag}`),
@@ -96,8 +97,16 @@ describe("the public surface", () => {
       ...Object.entries(errorCodes).map(([name, code]) => `  ${code} ${name}`)
     ]))
 
+  it("has the listed metrics", () =>
+    pin(
+      "metrics.txt",
+      Object.entries(metricDefinitions).map(
+        ([name, { kind, labels }]) => `${metricPrefix}${name}{${labels.join(",")}} ${kind}`
+      )
+    ))
+
   it.effect(
-    "has the listed commands, flags and environment variables",
+    "defines the listed commands, flags and environment variables",
     Effect.fnUntraced(function* () {
       const pages = yield* Effect.forEach(pathsOf(rootCommand), (path) =>
         Effect.map(helpOf(path), (help) => ({ path, help }))

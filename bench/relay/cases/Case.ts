@@ -2,29 +2,29 @@ import type { ServerKind } from "../kinds.ts"
 import type { Summary } from "../rounds.ts"
 import type { Client } from "../Site.ts"
 
-/** How a case is run. */
+/** Settings of a case. */
 export interface Setting {
-  /** What all ratios are divided by. */
+  /** The divisor of all ratios. */
   readonly reference: ServerKind
-  /** The server that is judged. */
+  /** The server under test. */
   readonly subject: ServerKind
-  /** Measured beside them, for comparison. */
+  /** Further servers for comparison. */
   readonly others: ReadonlyArray<ServerKind>
   readonly client: Client
   readonly rounds: number
-  /** Shorter windows and warm-ups: enough to see that everything works, too little to judge. */
+  /** Shortens windows and warm-ups: a smoke test, not a measurement. */
   readonly quick: boolean
   readonly note: (progress: string) => void
 }
 
-/** What the subject is meant to reach. */
+/** The target of a result. */
 export interface Target {
   readonly of: "ratio" | "value"
   readonly is: "at most" | "at least"
   readonly bound: number
 }
 
-/** One thing that a case has measured. */
+/** One result of a case. */
 export interface Row {
   readonly case: string
   readonly measure: string
@@ -33,31 +33,31 @@ export interface Row {
   readonly target?: Target
 }
 
-/** Something to measure about relays. */
+/** A measurement of relays. */
 export interface Case {
   readonly name: string
   readonly about: string
-  /** Left out unless it is asked for by name, when there is little time. */
+  /** Skipped with `--quick` unless requested by name. */
   readonly long?: boolean
   readonly run: (setting: Setting) => Promise<ReadonlyArray<Row>>
-  /** Writes down where the subject's CPU time goes, in a file of this name without its ending. */
+  /** Writes a CPU profile of the subject to a file of this name without extension. */
   readonly profile?: (setting: Setting, file: string) => Promise<void>
 }
 
-/** The subject's median divided by the reference's shall be at most this. */
+/** Upper bound of the subject's median divided by the reference's. */
 export const ratioAtMost = (bound: number): Target => ({ of: "ratio", is: "at most", bound })
 
-/** The subject's median divided by the reference's shall be at least this. */
+/** Lower bound of the subject's median divided by the reference's. */
 export const ratioAtLeast = (bound: number): Target => ({ of: "ratio", is: "at least", bound })
 
-/** Whether a target is met; `undefined` where there is none. */
+/** True when a target is met; `undefined` without a target. */
 export const isMet = ({ summary, target }: Row, subject: string): boolean | undefined => {
   if (target === undefined) return undefined
   const reached = (target.of === "ratio" ? summary.ratios : summary.values)[subject] ?? Number.NaN
   return target.is === "at most" ? reached <= target.bound : reached >= target.bound
 }
 
-/** All kinds of a setting, the reference first. */
+/** All kinds of servers, the reference first. */
 export const kindsOf = ({ others, reference, subject }: Setting): ReadonlyArray<ServerKind> => [
   reference,
   subject,

@@ -7,7 +7,7 @@ import { heapCase, idleCase } from "./memory.ts"
 const kilobyte = 1024
 const megabyte = 1024 * kilobyte
 
-/** Everything that can be measured, in the order in which it is. */
+/** All cases in their order. */
 export const cases: ReadonlyArray<Case> = [
   closedCase({
     name: "1k",

@@ -6,54 +6,54 @@ import { interleave, summarise } from "../rounds.ts"
 import { connectPairs, type Site, withSites } from "../Site.ts"
 import { type Case, kindsOf, type Setting, type Target } from "./Case.ts"
 
-/** As many calls as a server can do. */
+/** Settings of a closed loop. */
 export interface ClosedLoad {
   readonly name: string
   readonly about: string
-  /** Made when it is needed: some are large. */
+  /** Made on demand: some payloads are large. */
   readonly payload: () => Payload
   readonly pairs: number
-  /** Calls that each pair keeps under way: enough to keep the server busy, not more. */
+  /** Calls in flight per pair: enough to keep the server busy. */
   readonly inFlight: number
-  /** Calls before anything is measured: what V8 needs to have optimised the way of a call. */
+  /** Calls of the warm-up: V8 optimises the code path of a call. */
   readonly warmUp: number
   /** Length of a window. */
   readonly millis: number
   readonly targets: { readonly cpu?: Target; readonly rate?: Target }
 }
 
-/** Longest window when there is little time, in milliseconds, and by what warm-ups are divided then. */
+/** Maximum window with `--quick` in milliseconds, and the divisor of warm-ups. */
 const quick = { millis: 150, warmUp: 20 }
 
-/** How long a profile is taken, in milliseconds. */
+/** Duration of a profile in milliseconds. */
 const profiled = 5000
 
-interface Crew {
+interface Group {
   readonly name: string
   readonly loop: (extent: Extent) => ReturnType<typeof closedLoop>["ended"]
   readonly site: Site
 }
 
-const withCrews = <A>(
+const withGroups = <A>(
   load: ClosedLoad,
   kinds: ReadonlyArray<ServerKind>,
   { client, note, quick: isQuick }: Setting,
-  use: (crews: ReadonlyArray<Crew>) => Promise<A>
+  use: (groups: ReadonlyArray<Group>) => Promise<A>
 ): Promise<A> =>
   withSites(kinds, client, async (sites) => {
     const payload = load.payload()
-    const crews: Array<Crew> = []
+    const groups: Array<Group> = []
     for (const site of sites) {
       note(`warming up ${site.name}`)
       const pairs: ReadonlyArray<Pair> = await connectPairs(site, load.pairs, payload)
       const loop = (extent: Extent) => closedLoop(pairs, load.inFlight, extent).ended
       await loop({ calls: isQuick ? load.warmUp / quick.warmUp : load.warmUp })
-      crews.push({ name: site.name, loop, site })
+      groups.push({ name: site.name, loop, site })
     }
-    return use(crews)
+    return use(groups)
   })
 
-const window = async ({ loop, site: { running } }: Crew, wanted: number) => {
+const window = async ({ loop, site: { running } }: Group, wanted: number) => {
   const before = await cpuOf(running)
   const own = process.cpuUsage()
   const { calls, millis } = await loop({ millis: wanted })
@@ -67,9 +67,9 @@ export const closedCase = (load: ClosedLoad): Case => ({
   name: load.name,
   about: load.about,
   run: (setting) =>
-    withCrews(load, kindsOf(setting), setting, async (crews) => {
+    withGroups(load, kindsOf(setting), setting, async (groups) => {
       const millis = setting.quick ? Math.min(quick.millis, load.millis) : load.millis
-      const rounds = await interleave(crews, setting.rounds, (crew) => window(crew, millis), setting.note)
+      const rounds = await interleave(groups, setting.rounds, (group) => window(group, millis), setting.note)
       const summary = (measure: "cpu" | "rate" | "load") =>
         summarise(rounds, setting.reference.name, measure, "rate")
       const { cpu, rate } = load.targets
@@ -92,8 +92,8 @@ export const closedCase = (load: ClosedLoad): Case => ({
       ]
     }),
   profile: (setting, file) =>
-    withCrews(load, [setting.subject], setting, async (crews) => {
-      for (const { loop, site } of crews) {
+    withGroups(load, [setting.subject], setting, async (groups) => {
+      for (const { loop, site } of groups) {
         const { children } = site.running
         await Promise.all(children.map((child) => child.startProfile()))
         setting.note("taking the profile")

@@ -8,43 +8,43 @@ import { connectPairs, type Site, untilQuiet, withSites } from "../Site.ts"
 import { quantile } from "../statistics.ts"
 import { type Case, kindsOf, ratioAtMost, type Row, type Setting } from "./Case.ts"
 
-/** Who makes the small calls whose latency counts. */
+/** Pairs that make the small calls. */
 const pairs = 16
 
-/** Bytes of a small result, and of one that is large enough to be in the way. */
+/** Bytes of a small result and of a large one. */
 const small = 1024
 const large = 8 * 1024 * 1024
 
-/** Calls to each server before anything is measured. */
+/** Calls of the warm-up. */
 const warmUps = { usual: 100_000, quick: 5000 }
 
-interface Crew {
+interface Group {
   readonly name: string
   readonly site: Site
   readonly callers: ReadonlyArray<Pair>
 }
 
-const withCrews = <A>(setting: Setting, use: (crews: ReadonlyArray<Crew>) => Promise<A>): Promise<A> =>
+const withGroups = <A>(setting: Setting, use: (groups: ReadonlyArray<Group>) => Promise<A>): Promise<A> =>
   withSites(kindsOf(setting), setting.client, async (sites) => {
     const payload = text(small)
-    const crews: Array<Crew> = []
+    const groups: Array<Group> = []
     for (const site of sites) {
       setting.note(`warming up ${site.name}`)
       const callers = await connectPairs(site, pairs, payload)
       const calls = setting.quick ? warmUps.quick : warmUps.usual
       await closedLoop(callers, 4, { calls }).ended
-      crews.push({ name: site.name, site, callers })
+      groups.push({ name: site.name, site, callers })
     }
-    return use(crews)
+    return use(groups)
   })
 
-/** A fixed rate of small calls: how late their answers are. */
+/** Latency of small calls at a fixed rate. */
 export const rateCase: Case = {
   name: "rate",
-  about: "3000 calls a second with results of 1 KB: latency",
+  about: "latency of 3000 calls per second with results of 1 KB",
   run: (setting) =>
-    withCrews(setting, async (crews) => {
-      const window = async ({ callers, site: { running } }: Crew) => {
+    withGroups(setting, async (groups) => {
+      const window = async ({ callers, site: { running } }: Group) => {
         const before = await cpuOf(running)
         const latencies = await openLoop(callers, 3000, setting.quick ? 250 : 1000)
         const micros = (await cpuOf(running)) - before
@@ -54,7 +54,7 @@ export const rateCase: Case = {
           cpu: micros / latencies.length
         }
       }
-      const rounds = await interleave(crews, setting.rounds, window, setting.note)
+      const rounds = await interleave(groups, setting.rounds, window, setting.note)
       const summary = (measure: "p50" | "p99" | "cpu") =>
         summarise(rounds, setting.reference.name, measure, "p50")
       return [
@@ -65,24 +65,24 @@ export const rateCase: Case = {
     })
 }
 
-/** Small calls a second beside something that is in their way. */
+/** Small calls per second during other traffic. */
 const beside = 500
 
-/** Small calls while another pair moves large results: how long they wait behind them. */
+/** Latency of small calls while another pair moves large results. */
 export const besideCase: Case = {
   name: "beside",
-  about: "500 small calls a second beside a pair that moves 8 MB results: latency of the small ones",
+  about: "latency of 500 small calls per second beside a pair that moves 8 MB results",
   run: (setting) =>
-    withCrews(setting, async (crews) => {
+    withGroups(setting, async (groups) => {
       const payload = text(large)
       const movers = new Map<string, ReadonlyArray<Pair>>()
-      for (const { name, site } of crews) {
+      for (const { name, site } of groups) {
         const [mover] = await connectPairs(site, 1, payload, pairs + 1)
         if (mover === undefined) continue
         await closedLoop([mover], 1, { calls: setting.quick ? 3 : 10 }).ended
         movers.set(name, [mover])
       }
-      const window = async ({ callers, name, site }: Crew) => {
+      const window = async ({ callers, name, site }: Group) => {
         await untilQuiet(site)
         const moving = closedLoop(movers.get(name) ?? [], 1, { calls: Number.POSITIVE_INFINITY })
         const latencies = await openLoop(callers, beside, setting.quick ? 400 : 2000)
@@ -94,7 +94,7 @@ export const besideCase: Case = {
           moved: (calls * 1000) / millis
         }
       }
-      const rounds = await interleave(crews, setting.rounds, window, setting.note)
+      const rounds = await interleave(groups, setting.rounds, window, setting.note)
       const summary = (measure: "p50" | "p99" | "moved") =>
         summarise(rounds, setting.reference.name, measure, "moved")
       return [
@@ -105,15 +105,15 @@ export const besideCase: Case = {
     })
 }
 
-/** Small calls while one connection sends as fast as it can: how much of the server it takes from the others. */
+/** Latency of small calls while one connection floods the server. */
 export const floodCase: Case = {
   name: "flood",
-  about: "500 small calls a second while one connection floods: latency of the others, without and with it",
+  about: "latency of 500 small calls per second, without and with a flood on one connection",
   run: (setting) =>
-    withCrews(setting, async (crews) => {
+    withGroups(setting, async (groups) => {
       const millis = setting.quick ? 250 : 1000
       const defended = new Set<string>()
-      const window = async ({ callers, name, site }: Crew) => {
+      const window = async ({ callers, name, site }: Group) => {
         await untilQuiet(site)
         const calm = await openLoop(callers, beside, millis)
         const flood = await startFlood(site.running.agents, site.peers.flood)
@@ -124,8 +124,8 @@ export const floodCase: Case = {
         const withIt = quantile(flooded, 0.99)
         return { p50: quantile(calm, 0.5), without, with: withIt, times: withIt / without }
       }
-      const rounds = await interleave(crews, setting.rounds, window, setting.note)
-      for (const name of defended) setting.note(`${name} has cut the flood off`)
+      const rounds = await interleave(groups, setting.rounds, window, setting.note)
+      for (const name of defended) setting.note(`${name} closed the flooding connection`)
       const summary = (measure: "without" | "with" | "times") =>
         summarise(rounds, setting.reference.name, measure, "p50")
       return [

@@ -5,10 +5,10 @@ import { interleave, summarise } from "../rounds.ts"
 import { connectPairs, type Site, withSites } from "../Site.ts"
 import { type Case, kindsOf, ratioAtMost, type Setting } from "./Case.ts"
 
-/** Computers that connect at the same time: a crowd, not a stampede. */
+/** Computers that connect at the same time. */
 const atOnce = 50
 
-/** Rounds of idle Computers: each starts its servers anew, and memory differs less between rounds than time does. */
+/** Rounds of idle Computers, each with new servers. Memory differs less between rounds than time does. */
 const maxRounds = 5
 
 const connectIdle = async ({ fail, peers, running }: Site, first: number, count: number) => {
@@ -21,13 +21,13 @@ const connectIdle = async ({ fail, peers, running }: Site, first: number, count:
   }
 }
 
-/** Computers that have joined and do nothing: what each of them takes. */
+/** Memory per idle Computer. */
 export const idleCase: Case = {
   name: "idle",
-  about: "2000 Computers that have joined and say nothing: memory of each",
+  about: "memory per Computer of 2000 idle ones",
   run: async (setting) => {
     const counted = setting.quick ? 500 : 2000
-    // The first Computers pay for code that is compiled and for a heap that grows: they are not counted.
+    // Excludes the first Computers: code is compiled and the heap grows.
     const first = counted / 2
     const window = (kind: ServerKind) =>
       withSites([kind], setting.client, async ([site]) => {
@@ -53,13 +53,13 @@ export const idleCase: Case = {
   }
 }
 
-/** Calls whose traces are looked for in the heap, and the calls before them that warm up. */
+/** Measured calls, and the calls of the warm-up. */
 const soaked = { usual: { calls: 500_000, warmUp: 100_000 }, quick: { calls: 50_000, warmUp: 20_000 } }
 
-/** Very many calls: does the subject keep anything of them? */
+/** Memory growth per call. */
 export const heapCase: Case = {
   name: "heap",
-  about: "live heap of our Server before and after 500 000 calls with results of 1 KB",
+  about: "live heap of the Server before and after 500 000 calls with results of 1 KB",
   long: true,
   run: ({ client, note, quick, subject }: Setting) =>
     withSites([subject], client, async ([site]) => {

@@ -1,6 +1,6 @@
 import type { Fail } from "./Peers.ts"
 
-/** The calls of an Agent that wait for their answers. */
+/** The pending calls of an Agent. */
 export class Calls {
   readonly #waiting = new Map<number, () => void>()
   readonly #fail: Fail
@@ -10,14 +10,14 @@ export class Calls {
     this.#fail = fail
   }
 
-  /** Notes a call, and gives the number under which its answer will come. */
+  /** Adds a call and returns its number. */
   add(done: () => void): number {
     this.#last += 1
     this.#waiting.set(this.#last, done)
     return this.#last
   }
 
-  /** An answer has come. */
+  /** Completes a call. */
   end(id: number, right: boolean, wrong: () => string): void {
     const done = this.#waiting.get(id)
     this.#waiting.delete(id)

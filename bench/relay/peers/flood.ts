@@ -3,17 +3,17 @@ import { get, type IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import type { FloodScript } from "./Peers.ts"
 
-/** A flood that is under way. */
+/** A running flood. */
 export interface Flood {
-  /** Did the server end it by itself? */
+  /** True when the server ended it. */
   readonly isCutOff: () => boolean
   readonly stop: () => void
 }
 
-/** Messages in one write: making the flood must cost the load next to nothing. */
+/** Messages per write, to keep the cost of the load generator low. */
 const batchSize = 400
 
-/** A text frame of WebSocket as clients send it (RFC 6455 §5.2), its mask zero; for texts below 64 KiB. */
+/** A client's WebSocket text frame with a zero mask (RFC 6455 §5.2), for texts below 64 KiB. */
 const frame = (text: string): Buffer => {
   const payload = Buffer.from(text)
   const { length } = payload
@@ -48,7 +48,7 @@ const heard = (socket: Socket, text: string): Promise<void> =>
     socket.once("close", () => reject(new Error(`the flood was not let in: ${all}`)))
   })
 
-/** Lets one connection send as fast as the server reads, until it is stopped. */
+/** Sends on one connection as fast as the server reads, until it is stopped. */
 export const startFlood = async (address: string, script: FloodScript): Promise<Flood> => {
   const socket = await upgrade(address, script.path)
   for (const { say, until } of script.greeting) {
@@ -58,7 +58,7 @@ export const startFlood = async (address: string, script: FloodScript): Promise<
   }
   let stopped = false
   let cutOff = false
-  // A server may well defend itself: that is no failure, and others then have peace.
+  // A server may close the connection: that is legal and ends the flood.
   socket.on("error", () => undefined)
   socket.on("close", () => {
     cutOff = !stopped
@@ -76,7 +76,7 @@ export const startFlood = async (address: string, script: FloodScript): Promise<
     isCutOff: () => cutOff,
     stop: () => {
       stopped = true
-      // Nothing that still waits to be sent shall reach the server.
+      // Drops messages that wait to be sent.
       socket.resetAndDestroy()
     }
   }

@@ -11,13 +11,13 @@ const types = { connect: "0", event: "2", ack: "3", error: "4" } as const
 const start = (type: keyof typeof types) => `4${types[type]}${path},`
 const bodyAt = start("event").length
 
-/** Number of the acknowledgement that joining is given; calls follow. */
+/** The acknowledgement id of the join; calls use the next ones. */
 const joining = 0
 
 interface Packet {
   readonly type: string
   readonly id: number | undefined
-  /** Where the arguments begin. */
+  /** The index of the arguments. */
   readonly at: number
   readonly bytes: Buffer
 }
@@ -34,35 +34,35 @@ const read = (bytes: Buffer): Packet => {
 
 const excerpt = ({ bytes }: Packet) => bytes.toString("utf8", 0, 200)
 
-interface Seat {
+interface Session {
   readonly role: "agent" | "computer"
   readonly name: string
   readonly office: string
 }
 
-const connectText = (role: Seat["role"]) => `${start("connect")}${JSON.stringify({ role })}`
-const joinText = ({ name, office, role }: Seat) =>
+const connectText = (role: Session["role"]) => `${start("connect")}${JSON.stringify({ role })}`
+const joinText = ({ name, office, role }: Session) =>
   `${start("event")}${joining}${JSON.stringify(["server:join_office", { role, name, office_id: office }])}`
 const joinedText = `${start("ack")}${joining}[true`
 
-/** Connects and joins; whatever comes later goes to `hear`. */
+/** Connects and joins. Later messages go to `hear`. */
 const join = async (
   address: string,
-  seat: Seat,
+  session: Session,
   hear: (packet: Packet) => void,
   fail: Fail
 ): Promise<TextSocket> => {
   const joined = Promise.withResolvers<void>()
-  const give = (reason: string) => {
-    joined.reject(new Error(`${seat.role} ${seat.name}: ${reason}`))
-    fail(`${seat.role} ${seat.name}: ${reason}`)
+  const onLost = (reason: string) => {
+    joined.reject(new Error(`${session.role} ${session.name}: ${reason}`))
+    fail(`${session.role} ${session.name}: ${reason}`)
   }
   const greet = (message: Buffer, socket: TextSocket) => {
     const text = message.toString()
-    if (text.startsWith("0")) socket.send(connectText(seat.role))
-    else if (text.startsWith(start("connect"))) socket.send(joinText(seat))
+    if (text.startsWith("0")) socket.send(connectText(session.role))
+    else if (text.startsWith(start("connect"))) socket.send(joinText(session))
     else if (text.startsWith(joinedText)) joined.resolve()
-    else if (!text.startsWith(start("event"))) give(`refused: ${text}`)
+    else if (!text.startsWith(start("event"))) onLost(`refused: ${text}`)
   }
   let open = false
   const socket = await openSocket(
@@ -72,14 +72,14 @@ const join = async (
       else if (open) hear(read(message))
       else greet(message, from)
     },
-    give
+    onLost
   )
   await joined.promise
   open = true
   return socket
 }
 
-const seatOf = (role: Seat["role"], number: number): Seat => ({
+const sessionOf = (role: Session["role"], number: number): Session => ({
   role,
   name: `${role}-${number}`,
   office: `office-${number}`
@@ -88,14 +88,14 @@ const seatOf = (role: Seat["role"], number: number): Seat => ({
 /** Request ids are as long as those of real Agents. */
 const requestId = (call: number) => String(call).padStart(32, "0")
 
-/** Peers that speak Socket.IO by hand, with prepared bodies: they cost about as much as those of the bare relay. */
+/** Peers with a handwritten Socket.IO and prepared bodies. They cost about as much as those of the bare relay. */
 export const lightPeers: Peers = {
   pair: async (place, number, { params, result }, fail): Promise<Pair> => {
     const expected = Buffer.from(`[${result(number)}]`)
     const answer = prepare(expected.toString())
     const rest = {
-      agent: seatOf("agent", number).name,
-      computer: seatOf("computer", number).name,
+      agent: sessionOf("agent", number).name,
+      computer: sessionOf("computer", number).name,
       tool_name: "bench__tool",
       timeout: callSeconds
     }
@@ -103,7 +103,7 @@ export const lightPeers: Peers = {
     const calls = new Calls(fail)
     const computer = await join(
       place.computers,
-      seatOf("computer", number),
+      sessionOf("computer", number),
       (packet) => {
         if (packet.type !== types.event) fail(`a Computer got ${excerpt(packet)}`)
         else if (packet.id !== undefined) computer.send(answer(`${start("ack")}${packet.id}`))
@@ -112,7 +112,7 @@ export const lightPeers: Peers = {
     )
     const agent = await join(
       place.agents,
-      seatOf("agent", number),
+      sessionOf("agent", number),
       (packet) => {
         if (packet.type === types.event) return
         if (packet.type !== types.ack || packet.id === undefined) fail(`an Agent got ${excerpt(packet)}`)
@@ -128,7 +128,7 @@ export const lightPeers: Peers = {
     }
   },
   idle: async (place, number, fail) => {
-    await join(place.computers, seatOf("computer", number), () => undefined, fail)
+    await join(place.computers, sessionOf("computer", number), () => undefined, fail)
   },
   flood: {
     path: handshake,

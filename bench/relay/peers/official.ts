@@ -4,7 +4,7 @@ import { Calls } from "./Calls.ts"
 import { lightPeers } from "./light.ts"
 import type { Fail, Pair, Peers } from "./Peers.ts"
 
-/** As much of a result as is checked: with this client, every body is parsed anyway. */
+/** The checked part of a result: this client parses every body. */
 interface CallToolResult {
   readonly content: ReadonlyArray<{ readonly text: string }>
 }
@@ -25,15 +25,15 @@ const join = async (address: string, role: Role, number: number, fail: Fail) => 
   await new Promise<void>((resolve) => socket.once("connect", resolve))
   socket.on("disconnect", lost)
   await new Promise<void>((resolve, reject) => {
-    const seat = { role, name: `${role}-${number}`, office_id: `office-${number}` }
-    socket.emit("server:join_office", seat, (ok: boolean, why: string | null) =>
+    const session = { role, name: `${role}-${number}`, office_id: `office-${number}` }
+    socket.emit("server:join_office", session, (ok: boolean, why: string | null) =>
       ok ? resolve() : reject(new Error(`${role}-${number} may not join: ${why}`))
     )
   })
   return socket
 }
 
-/** Pairs on `socket.io-client`: then the load does the work of real peers, and is the limit sooner. */
+/** Pairs on `socket.io-client`. They do the work of real peers, so the load generator limits the rate sooner. */
 export const officialPeers: Peers = {
   ...lightPeers,
   pair: async (place, number, payload, fail): Promise<Pair> => {

@@ -5,7 +5,7 @@ import { endsWith, openSocket, prepare, readDigits } from "./socket.ts"
 
 const excerpt = (message: Buffer) => message.toString("utf8", 0, 200)
 
-/** Peers of the bare relay. A message is the name of its receiver, the number of the call, and a body. */
+/** Peers of the bare relay. A message has the name of its receiver, the call number, and a body. */
 export const prefixPeers: Peers = {
   pair: async (place, number, { params, result }, fail): Promise<Pair> => {
     const agent = agentOf(number)

@@ -4,16 +4,16 @@ import { countRelayedBytes } from "../../../src/adapters/process/gcTuning.ts"
 import { maxMessageBytes } from "../limits.ts"
 import type { Fail } from "./Peers.ts"
 
-/** A connection to a measured server that carries text as bytes. */
+/** A connection to a measured server for text as bytes. */
 export interface TextSocket {
-  /** The bytes may be used again as soon as this returns. */
+  /** Copies the bytes: the caller may reuse them. */
   readonly send: (text: Buffer | string) => void
 }
 
-/** Any mask but zero will do: making random ones is work of the load, unmasking them is the same for every server. */
+/** A fixed non-zero mask. Random masks would cost the load generator time; unmasking costs servers the same. */
 const mask = (key: Buffer) => void key.writeUInt32BE(0x5ac3_691e)
 
-/** Opens a WebSocket; whatever it hears goes to `hear`, together with the socket, and its unexpected end to `fail`. */
+/** Opens a WebSocket. Messages go to `hear` with the socket, an unexpected close to `fail`. */
 export const openSocket = async (
   url: string,
   hear: (message: Buffer, socket: TextSocket) => void,
@@ -26,10 +26,10 @@ export const openSocket = async (
     skipUTF8Validation: true
   })
   const opened: TextSocket = {
-    // As a client, `ws` masks a copy of what it is given, and has made it when `send` returns.
+    // The client of `ws` masks a copy, which exists when `send` returns.
     send: (text) => socket.send(text, { binary: false })
   }
-  // Before it is open: the first message may come together with the end of the handshake.
+  // Added before the open event: the first message may arrive with the end of the handshake.
   socket.on("message", (message: Buffer) => {
     hear(message, opened)
     countRelayedBytes(message.length)
@@ -44,10 +44,10 @@ export const openSocket = async (
   return opened
 }
 
-/** Most bytes of a header. */
+/** Maximum bytes of a header. */
 const headerRoom = 128
 
-/** A message whose long body is prepared once, and whose header is written before it each time. */
+/** A message with a body prepared once; each send writes the header before it. */
 export const prepare = (body: string): ((header: string) => Buffer) => {
   const bytes = Buffer.alloc(headerRoom + Buffer.byteLength(body))
   bytes.write(body, headerRoom)
@@ -58,10 +58,10 @@ export const prepare = (body: string): ((header: string) => Buffer) => {
   }
 }
 
-/** How much of a body is compared at either end; a body of wrong length is wrong anyway. */
+/** Bytes that are compared at each end of a body, beside its length. */
 const compared = 512
 
-/** Is the rest of a message, from `start` on, this body? Large ones are compared at both ends only. */
+/** True when the message from `start` on equals a body. Large bodies are compared at both ends only. */
 export const endsWith = (message: Buffer, start: number, body: Buffer): boolean => {
   if (message.length - start !== body.length) return false
   const head = Math.min(compared, body.length)
@@ -72,7 +72,7 @@ export const endsWith = (message: Buffer, start: number, body: Buffer): boolean 
   )
 }
 
-/** Reads the digits from `start` on; gives their number, and where they end. */
+/** Parses the digits from `start` on; returns the number and the index after it. */
 export const readDigits = (
   message: Buffer,
   start: number

@@ -1,4 +1,4 @@
-/** Our own Server, on its real transport, with the settings of V8 that the command line makes. */
+/** The Server on its real transport, with the V8 settings of the command line. */
 import { Context, Effect, Layer, Redacted, References } from "effect"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { tuneGcForRelay } from "../../../src/adapters/process/gcTuning.ts"
@@ -6,7 +6,7 @@ import { serverLayer } from "../../../src/main/layers/serverLayer.ts"
 import { obeyOrders } from "../host.ts"
 import { maxMessageBytes, path } from "../limits.ts"
 
-/** Everything about the measured Server that is not as a host program gets it by itself. */
+/** The settings of the Server that differ from the defaults. */
 const redis = process.env["A2C_BENCH_REDIS"]
 const options: Parameters<typeof serverLayer>[0] = {
   port: 0,

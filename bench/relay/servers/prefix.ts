@@ -1,6 +1,6 @@
 /**
- * The floor: a relay on bare `ws`. The first bytes of a message name whoever shall have it, and it goes there as it
- * came; nothing else is looked at.
+ * The floor: a relay on bare `ws`. The first bytes of a message name the receiver; the relay forwards the message
+ * unchanged.
  */
 import { createServer } from "node:http"
 import { WebSocketServer, type WebSocket } from "ws"

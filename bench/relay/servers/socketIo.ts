@@ -1,6 +1,6 @@
 /**
- * The reference of all ratios: what a good engineer writes by hand on Socket.IO, with its stock parser and as little
- * of the protocol as a tool call needs.
+ * The reference of all ratios: a handwritten relay on Socket.IO with its stock parser. It implements only the part of the
+ * protocol that a tool call needs.
  */
 import { createServer } from "node:http"
 import { Server, type Socket } from "socket.io"
@@ -36,7 +36,7 @@ interface Sent {
   readonly "client:tool_call": (call: ToolCall, ack: (result: unknown) => void) => void
 }
 
-/** Seconds on top of what a call may take: the way there and back. */
+/** Seconds beyond the timeout of a call, for the network. */
 const grace = 5
 
 const http = createServer()
@@ -46,7 +46,7 @@ type Member = Socket<Received, Sent>
 
 const computers = new Map<string, Map<string, Member>>()
 
-const seat = (socket: Member, { name, office_id: office, role }: Joining) => {
+const session = (socket: Member, { name, office_id: office, role }: Joining) => {
   void socket.join(office)
   socket.to(office).emit("notify:enter_office", { office_id: office, [role]: name })
   const others = computers.get(office) ?? new Map<string, Member>()
@@ -66,7 +66,7 @@ offices.on("connection", (socket) => {
       return
     }
     office = joining.office_id
-    seat(socket, joining)
+    session(socket, joining)
     ack?.(true, null)
   })
   socket.on("client:tool_call", (call, ack) => {

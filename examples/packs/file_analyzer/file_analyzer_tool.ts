@@ -1,7 +1,7 @@
 import { defineTool, FileField } from "a2c-smcp/tools"
 import { Effect, Schema } from "effect"
 
-/** Tells what a file that was sent along is called and how large it is. */
+/** Returns the name and the size of an uploaded file. */
 export default defineTool({
   name: "file_analyzer",
   description: "分析上传文件的内容",

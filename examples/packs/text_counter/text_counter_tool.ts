@@ -5,11 +5,11 @@ const params = Schema.Struct({
   text: Schema.String.annotate({ description: "要统计的文本" })
 })
 
-/** White space as Python splits at it: what Unicode calls so, and the separators of ASCII. */
+/** White space of Python's `split`: Unicode white space and the ASCII separators. */
 // oxlint-disable-next-line no-control-regex -- they are meant
 const space = /[\s\u001c-\u001f\u0085]+/u
 
-/** Counts the characters and the words of a text. */
+/** Counts the characters and words of a text. */
 export class TextCounterTool extends BaseMcpTool {
   getRouteConfig() {
     return { endpoint: "/tools/text_counter", params }
@@ -21,7 +21,7 @@ export class TextCounterTool extends BaseMcpTool {
 
   callTool(_name: string, { text }: typeof params.Type) {
     const words = text.split(space).filter((word) => word !== "")
-    // Characters, not the units of UTF-16: 😀 is one.
+    // Code points, not UTF-16 code units: 😀 is one character.
     return `字符数: ${[...text].length}, 单词数: ${words.length}`
   }
 }

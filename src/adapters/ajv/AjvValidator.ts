@@ -4,14 +4,13 @@ import { InvalidSchema, SchemaValidator } from "../../application/ports/SchemaVa
 import { SchemaTimeout } from "./schemaWorker.ts"
 import { type Check, makeCompiler, toInvalidSchema } from "./schemaCompiler.ts"
 
-/** So many faults are told at most; a model mends the first ones and tries again. */
 const maxReportedErrors = 10
 
-const formatError = ({ instancePath, keyword, message = "does not fit", params }: ErrorObject): string => {
+const formatError = ({ instancePath, keyword, message = "is invalid", params }: ErrorObject): string => {
   const where = instancePath === "" ? "the arguments" : instancePath
   switch (keyword) {
     case "additionalProperties":
-      return `${where}: there is no argument "${String(params["additionalProperty"])}"`
+      return `${where}: unknown argument "${String(params["additionalProperty"])}"`
     case "enum":
       return `${where}: ${message}: ${JSON.stringify(params["allowedValues"])}`
     default:
@@ -19,7 +18,7 @@ const formatError = ({ instancePath, keyword, message = "does not fit", params }
   }
 }
 
-/** A validator that compiles each schema once, for as long as the schema is in use; one that takes too long is not. */
+/** A validator that compiles each schema once. After a timeout a schema is not used again. */
 export const layer: Layer.Layer<SchemaValidator> = Layer.sync(SchemaValidator, () => {
   const compile = makeCompiler()
   const timedOut = new WeakMap<Check, InvalidSchema>()

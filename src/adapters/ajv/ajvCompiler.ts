@@ -3,25 +3,25 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import formats from "ajv-formats"
 import type { JsonObject } from "../../domain/json.ts"
 
-/** Schemas are written by others: what a validator does not know in one is no reason to refuse it. */
+/** Third parties write the schemas, so unknown keywords are ignored. */
 const options: Options = { allErrors: true, strict: false, validateFormats: true, logger: false }
 
-/** Drafts 4 to 7 mean the same to this validator; everything else is read as the newest draft. */
+/** Ajv handles drafts 4 to 7 alike. Other schemas are read as draft 2020-12. */
 const isOldDraft = ({ $schema }: JsonObject): boolean =>
   typeof $schema === "string" && /^https?:\/\/json-schema\.org\/draft-0[4-7]\//.test($schema)
 
-/** What one pair of validators compiles: they remember all of it for as long as they live themselves. */
+/** Limits for one Ajv pair, which never frees a compiled schema. */
 const cacheLimits = { maxSchemas: 256, maxCharacters: 4 * 1024 * 1024 }
 
-/** Compiles schemas of all drafts, each by itself. */
+/** Makes a function that compiles schemas of all drafts independently. */
 export const makeAjvCompiler = (): ((schema: JsonObject) => ValidateFunction) => {
   const old = new Ajv(options)
   const recent = new Ajv2020(options)
   formats.default(old)
   formats.default(recent)
-  /** The drafts themselves, and what else a validator knows by name. */
+  /** The built-in meta schemas and references. */
   const own = new Map([old, recent].map((ajv) => [ajv, [{ ...ajv.schemas }, { ...ajv.refs }]] as const))
-  /** Forgets every name but the validator's own: what is compiled stays usable without. */
+  /** Removes all names but the built-in ones. Compiled schemas stay usable. */
   const forgetNames = (ajv: Ajv): void => {
     const [schemas = {}, refs = {}] = own.get(ajv) ?? []
     for (const [names, kept] of [
@@ -35,13 +35,13 @@ export const makeAjvCompiler = (): ((schema: JsonObject) => ValidateFunction) =>
 
   return (schema) => {
     const ajv = isOldDraft(schema) ? old : recent
-    // The draft is chosen here: a name that the validator does not know must not keep it from its work. What calls
-    // itself asynchronous would be answered by a promise, which counts as yes and rejects unheard.
+    // The draft is chosen above: an unknown `$schema` must not prevent compilation. A schema with `$async`
+    // would return a promise, which is truthy and may reject unhandled.
     const { $async: _never, $schema: _draft, ...rules } = schema
     try {
       return ajv.compile(rules)
     } finally {
-      // Kept by name it would clash with the next schema of that name, or take away one of the validator's own.
+      // A registered name would conflict with the next schema of that name or replace a built-in one.
       try {
         ajv.removeSchema(rules)
       } finally {
@@ -51,10 +51,10 @@ export const makeAjvCompiler = (): ((schema: JsonObject) => ValidateFunction) =>
   }
 }
 
-/** So many faults are enough for everybody; a value may have as many as it has parts. */
+/** A value can have as many errors as parts. */
 const maxErrors = 100
 
-/** What of a value does not fit a compiled schema, or the first of it. Throws where a schema refers to itself without end. */
+/** Validates a value and returns the first errors. Throws for a schema with endless recursion. */
 export const validationErrors = (validate: ValidateFunction, value: unknown): ReadonlyArray<ErrorObject> => {
   if (validate(value)) return []
   const errors = (validate.errors ?? []).slice(0, maxErrors)
@@ -62,7 +62,7 @@ export const validationErrors = (validate: ValidateFunction, value: unknown): Re
   return errors
 }
 
-/** What was made of schemas. Of too many, or too large ones, it begins anew, so that what is not used can go. */
+/** Caches what was made of schemas. At a limit the whole cache is reset, which frees unused entries. */
 export const makeSchemaCache = <A>(onReset: () => void) => {
   const known = new Map<string, A>()
   let characters = 0
@@ -71,7 +71,7 @@ export const makeSchemaCache = <A>(onReset: () => void) => {
     set: (key: string, made: A): void => {
       known.set(key, made)
     },
-    /** Makes room for what will be made of so many characters. */
+    /** Reserves room for a schema of this many characters. */
     reserve: (size: number): void => {
       characters += size
       if (known.size < cacheLimits.maxSchemas && characters <= cacheLimits.maxCharacters) return

@@ -1,21 +1,21 @@
 import type { ErrorObject } from "ajv"
 import { InvalidSchema } from "../../application/ports/SchemaValidator.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { makeWorkerSchema, WorkerUnavailable } from "./schemaWorker.ts"
 import { makeIsCheap } from "./validationCost.ts"
 import { validationErrors, makeAjvCompiler, makeSchemaCache } from "./ajvCompiler.ts"
 
-/** Says why a schema cannot be used. */
 export const toInvalidSchema = (error: unknown): InvalidSchema =>
-  new InvalidSchema({ message: error instanceof Error ? error.message : String(error) })
+  new InvalidSchema({ message: errorMessage(error) })
 
-/** What of a value does not fit. Throws when nobody can tell: where a schema refers to itself without end, or too late. */
+/** Validates a value. Throws for a schema with endless recursion and after a timeout. */
 export type Check = (value: unknown) => ReadonlyArray<ErrorObject>
 
-/** A schema ready to check values, or why it is none. */
+/** A check, or why the schema is invalid. */
 export type CompiledSchema = Check | InvalidSchema
 
-/** Compiles schemas that say the same only once. Whoever wrote one decides what it costs: what may be much is broken off. */
+/** Compiles equal schemas once. Expensive work runs in a worker with a timeout. */
 const makeSharedCompiler = () => {
   let compileWithAjv = makeAjvCompiler()
   const known = makeSchemaCache<CompiledSchema>(() => {
@@ -32,7 +32,7 @@ const makeSharedCompiler = () => {
       }
       workerSchema.compile()
     } catch (error) {
-      // What cannot be looked at now may be later on, when it is needed.
+      // The worker may be available later.
       if (!(error instanceof WorkerUnavailable)) return toInvalidSchema(error)
     }
     return workerSchema.check
@@ -54,7 +54,7 @@ const makeSharedCompiler = () => {
   }
 }
 
-/** A function that compiles each schema once, for as long as the schema is in use. */
+/** Makes a function that compiles each schema once, while the schema is in use. */
 export const makeCompiler = (): ((schema: JsonObject) => CompiledSchema) => {
   const compile = makeSharedCompiler()
   const compiled = new WeakMap<JsonObject, CompiledSchema>()

@@ -4,25 +4,24 @@ import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "
 import type { ErrorObject } from "ajv"
 import type { WorkerResponse, WorkerRequest, WorkerData } from "./worker.ts"
 
-/** Work was broken off, wherever it was. */
+/** The worker was terminated during its work. */
 export class SchemaTimeout extends Error {}
 
-/** There is no thread to ask: the system gives none right now. */
+/** The system cannot start a worker now. */
 export class WorkerUnavailable extends Error {}
 
-/** How long the use of a schema may take, in milliseconds: nothing else is done by then. */
+/** Milliseconds per request. The main thread is blocked meanwhile. */
 const timeouts = { compiling: 2000, checking: 500 }
 
-/** How long a thread may take until it is ready, in milliseconds: a hundred times what it takes on an idle machine. */
+/** Milliseconds, a hundred times the start on an idle machine. */
 const startTimeout = 10_000
 
-/** How long after one that did not start no other one is tried, in milliseconds: meanwhile nothing is waited for. */
+/** Milliseconds without a new attempt after a failed start, so the main thread is not blocked again. */
 const restartDelay = 60_000
 
-/** Heap of the thread, in megabytes. */
 const maxHeapMegabytes = 256
 
-/** More descriptors than a thread takes to start. */
+/** More file descriptors than the start of a worker takes. */
 const requiredDescriptors = 16
 
 interface WorkerThread {
@@ -31,10 +30,10 @@ interface WorkerThread {
   readonly signal: Int32Array
 }
 
-/** What runs in the thread, of the sources or of what they were compiled to. */
+/** The worker's source file, or its compiled one. */
 const workerUrl = new URL(`./worker${import.meta.url.slice(-3)}`, import.meta.url)
 
-/** The one thread of this process; until when none is started, and why; and how many schemas have had a name. */
+/** Deliberately global: one worker per process. `schemaCount` numbers the schemas. */
 const state: {
   thread: WorkerThread | undefined
   unavailable: { readonly until: number; readonly cause: WorkerUnavailable } | undefined
@@ -45,7 +44,7 @@ const clearThread = (thread: WorkerThread): void => {
   if (state.thread === thread) state.thread = undefined
 }
 
-/** Waits for the thread's signal, with everything else of ours; false when it does not come. */
+/** Blocks the main thread until the worker signals. False after a timeout. */
 const waitForSignal = ({ signal }: Pick<WorkerThread, "signal">, millis: number): boolean =>
   Atomics.wait(signal, 0, 0, millis) !== "timed-out"
 
@@ -55,7 +54,7 @@ const terminate = (thread: WorkerThread): void => {
   void thread.worker.terminate()
 }
 
-/** Fails when the system has not as many descriptors left as a thread takes: it would not start, without a word. */
+/** Throws when the process lacks file descriptors: the worker would fail to start without an error. */
 const requireFreeDescriptors = (): void => {
   const path = fileURLToPath(workerUrl)
   const opened: Array<number> = []
@@ -74,7 +73,7 @@ const startThread = (): WorkerThread => {
   const worker = new Worker(workerUrl, {
     workerData,
     transferList: [port2],
-    execArgv: [], // some flags of the host program, like --input-type, would keep a thread from starting
+    execArgv: [], // host flags such as --input-type would prevent the start
     resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes }
   })
   const thread: WorkerThread = { worker, port, signal }
@@ -84,7 +83,7 @@ const startThread = (): WorkerThread => {
   port.unref()
   if (waitForSignal(thread, startTimeout)) return thread
   terminate(thread)
-  throw new WorkerUnavailable(`no thread was ready within ${startTimeout} ms`)
+  throw new WorkerUnavailable(`schema worker did not start within ${startTimeout} ms`)
 }
 
 const currentThread = (): WorkerThread => {
@@ -97,16 +96,17 @@ const currentThread = (): WorkerThread => {
   } catch (error) {
     const code = error instanceof Error && "code" in error ? `: ${String(error.code)}` : ""
     const cause =
-      error instanceof WorkerUnavailable ? error : new WorkerUnavailable(`a thread cannot be started${code}`)
+      error instanceof WorkerUnavailable
+        ? error
+        : new WorkerUnavailable(`schema worker failed to start${code}`)
     state.unavailable = { until: performance.now() + restartDelay, cause }
     throw cause
   }
 }
 
 /**
- * Asks the thread, and waits for its answer without doing anything else: only so it can be broken off, be it in the
- * midst of a regular expression. The time limits of `node:vm` start a thread for every use, and end the whole process
- * when the system has none to give.
+ * Blocks until the response: only terminating its thread interrupts a regular expression. A timeout of
+ * `node:vm` would start a thread per use and abort the process when the system has none.
  */
 const request = (workerRequest: WorkerRequest, millis: number): WorkerResponse => {
   const thread = currentThread()
@@ -114,22 +114,14 @@ const request = (workerRequest: WorkerRequest, millis: number): WorkerResponse =
   thread.port.postMessage(workerRequest)
   if (!waitForSignal(thread, millis)) {
     terminate(thread)
-    throw new SchemaTimeout(`takes longer than ${millis} ms`)
+    throw new SchemaTimeout(`schema timeout after ${millis} ms`)
   }
   const received = receiveMessageOnPort(thread.port) as { readonly message: WorkerResponse }
   return received.message
 }
 
-/** A schema that is known by a thread of its own, which is started when it is needed and may be another one any time. */
-export interface WorkerSchema {
-  /** Throws when the schema cannot be used. */
-  readonly compile: () => void
-  /** What of a value does not fit. Throws when nobody can tell. */
-  readonly check: (value: unknown) => ReadonlyArray<ErrorObject>
-}
-
-/** A schema, as JSON, in the thread: its use is broken off with {@link SchemaTimeout}, or not begun with {@link WorkerUnavailable}. */
-export const makeWorkerSchema = (schema: string): WorkerSchema => {
+/** Uses a schema, as JSON, in the worker. Throws {@link SchemaTimeout} and {@link WorkerUnavailable}. */
+export const makeWorkerSchema = (schema: string) => {
   const key = String(++state.schemaCount)
   const compile = (): void => {
     const response = request({ key, schema }, timeouts.compiling)
@@ -143,7 +135,7 @@ export const makeWorkerSchema = (schema: string): WorkerSchema => {
       case "failed":
         throw new Error(response.message)
       case "compiled":
-      case "unknown":
+      case "unknown_schema":
         compile()
         return check(value)
     }

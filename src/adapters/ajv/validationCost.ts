@@ -1,20 +1,20 @@
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 
-/** Steps that are not much work: some milliseconds, and never more than some tens of them. */
+/** Steps that take a few milliseconds, and at most some tens of them. */
 const maxSteps = 1_000_000
 
-/** The largest schema that is not much work to compile, in characters of JSON. */
+/** The largest schema that compiles quickly, in characters of JSON. */
 const maxSchemaCharacters = 16 * 1024
 
-/** Parts of a value after which it is large. */
+/** Parts beyond which a value counts as large. */
 const maxParts = 1000
 
-/** The formats that validators know take no more than the square of the text's length. */
+/** The built-in formats take at most the square of the text length. */
 const formatExponent = 2
 
 /**
- * The power of its text's length that the steps of a regular expression grow with at most. Every place that leaves a
- * choice adds one, and so does the place to begin at; choices that are made again and again have no bound.
+ * The exponent of the text length that bounds the steps of a regular expression. Each quantifier adds one,
+ * and so does the unanchored start. Nested quantifiers have no bound.
  */
 const patternExponentOf = (pattern: string): number => {
   const fixed = pattern.replaceAll(/\(\?(?:[:=!]|<[=!]|<\w+>)/g, "(").replaceAll(/(?<!\))\{\d+\}/g, "")
@@ -23,15 +23,8 @@ const patternExponentOf = (pattern: string): number => {
   return fixed.startsWith("^") && !fixed.includes("|") ? choices : choices + 1
 }
 
-/** What of a schema is more than a look at each part of a value. */
-interface SchemaCost {
-  references: number
-  uniqueItems: number
-  patterns: number
-  exponent: number
-}
-
-const schemaCostOf = (schema: JsonObject): SchemaCost => {
+/** The schema keywords that cost more than one step per part of a value. */
+const schemaCostOf = (schema: JsonObject) => {
   const cost = { references: 0, uniqueItems: 0, patterns: 0, exponent: 0 }
   const addPattern = (exponent: number) => {
     cost.patterns += 1
@@ -54,14 +47,8 @@ const schemaCostOf = (schema: JsonObject): SchemaCost => {
   return cost
 }
 
-interface ValueSize {
-  readonly parts: number
-  readonly characters: number
-  readonly depth: number
-}
-
-/** The size of a value, unless it has many parts. */
-const sizeOf = (value: unknown): ValueSize | undefined => {
+/** The size of a value; undefined for a large one. */
+const sizeOf = (value: unknown) => {
   let parts = 0
   let characters = 0
   let depth = 0
@@ -80,10 +67,7 @@ const sizeOf = (value: unknown): ValueSize | undefined => {
   return parts > maxParts ? undefined : { parts, characters, depth }
 }
 
-/**
- * Says of which values it is certain that checking them takes only a few milliseconds, whoever wrote the schema; nothing
- * when not even compiling it does. `text` is the schema as JSON.
- */
+/** Makes a predicate for values that certainly validate quickly. Undefined for a large schema. */
 export const makeIsCheap = (schema: JsonObject, text: string): ((value: unknown) => boolean) | undefined => {
   if (text.length > maxSchemaCharacters) return undefined
   const { exponent, patterns, references, uniqueItems } = schemaCostOf(schema)
@@ -91,7 +75,7 @@ export const makeIsCheap = (schema: JsonObject, text: string): ((value: unknown)
     const size = sizeOf(value)
     if (size === undefined) return false
     const { characters, depth, parts } = size
-    // Every level may be come to by every way through the references: most ways lead through groups of three of them.
+    // Each level can be reached over every path of references; groups of three give the most paths.
     const referencePaths = references > 1 ? 3 ** ((references * depth) / 3) : 1
     const matching = patterns === 0 ? 0 : patterns * (characters + parts) ** exponent
     return referencePaths * (text.length * parts + matching + uniqueItems * parts ** 2) <= maxSteps

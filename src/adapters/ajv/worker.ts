@@ -1,34 +1,31 @@
-/**
- * The thread in which schemas are compiled, and values checked, that may take for ever. It says when it is ready, and
- * answers one question after the other; who asks waits for that, and ends the thread when it takes too long.
- */
+/** Worker thread for schemas. The main thread waits for its signal and terminates it after a timeout. */
 import { type MessagePort, workerData } from "node:worker_threads"
 import type { ErrorObject, ValidateFunction } from "ajv"
+import { errorMessage } from "../../domain/errorMessage.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { validationErrors, makeAjvCompiler, makeSchemaCache } from "./ajvCompiler.ts"
 
-/** What the thread starts with. */
 export interface WorkerData {
   readonly port: MessagePort
-  /** Turns from 0 to 1 with every answer, and when the thread is ready. */
+  /** Set to 1 with every response and when the worker is ready. */
   readonly signal: Int32Array
 }
 
-/** A schema to compile, as JSON, or a value to check by one that was compiled before. */
+/** A schema to compile, as JSON, or a value to validate with a compiled schema. */
 export type WorkerRequest =
   | { readonly key: string; readonly schema: string }
   | { readonly key: string; readonly value: unknown }
 
 /**
- * What the thread says.
+ * The outcome of a request.
  *
- * - `compiled`: values can be checked
- * - `unknown`: of the schema of this key nothing is known, or not any more
- * - `checked`: what of the value does not fit
- * - `failed`: the schema cannot be used, or not for this value
+ * - `compiled`: values can be validated
+ * - `unknown_schema`: the schema is not compiled, or no longer cached
+ * - `checked`: the errors of the value
+ * - `failed`: the schema is invalid, or fails for this value
  */
 export type WorkerResponse =
-  | { readonly outcome: "compiled" | "unknown" }
+  | { readonly outcome: "compiled" | "unknown_schema" }
   | { readonly outcome: "checked"; readonly errors: ReadonlyArray<ErrorObject> }
   | { readonly outcome: "failed"; readonly message: string }
 
@@ -48,7 +45,7 @@ const handleRequest = (request: WorkerRequest): WorkerResponse => {
   }
   const validate = validators.get(request.key)
   return validate === undefined
-    ? { outcome: "unknown" }
+    ? { outcome: "unknown_schema" }
     : { outcome: "checked", errors: validationErrors(validate, request.value) }
 }
 
@@ -62,7 +59,7 @@ port.on("message", (request: WorkerRequest) => {
   try {
     response = handleRequest(request)
   } catch (error) {
-    response = { outcome: "failed", message: error instanceof Error ? error.message : String(error) }
+    response = { outcome: "failed", message: errorMessage(error) }
   }
   port.postMessage(response)
   signalReady()

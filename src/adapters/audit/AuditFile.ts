@@ -2,41 +2,47 @@ import { createHash } from "node:crypto"
 import { type FileHandle, open, rename } from "node:fs/promises"
 import { Clock, Data, Duration, Effect, Latch, Layer, Result } from "effect"
 import { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
-import { canonicalJson } from "../../domain/canonicalJson.ts"
-import { isJsonObject } from "../../domain/json.ts"
-import { type AuditRotation, defaultAuditRotation } from "./auditRotation.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
+import { canonicalJson, isJsonObject } from "../../domain/json.ts"
 
-/** The file of the audit cannot be opened. */
-export class AuditFileError extends Data.TaggedError("AuditFailed")<{ readonly message: string }> {}
+/** Size at which an audit file is rotated, and the number of rotated files. */
+export interface AuditRotation {
+  readonly maxBytes: number
+  readonly keep: number
+}
 
-/** Where the audit is written. Full files are renamed to `FILE.1`, `FILE.2` and so on, the youngest first. */
+/** About half a million calls per file, and a few million in all files. */
+export const defaultAuditRotation: AuditRotation = { maxBytes: 128 * 1024 * 1024, keep: 8 }
+
+/** The audit file cannot be opened. */
+export class AuditFileError extends Data.TaggedError("AuditFileError")<{ readonly message: string }> {}
+
+/** Options of the audit. Full files are renamed to `FILE.1`, `FILE.2` and so on, the newest first. */
 export interface AuditFileOptions extends Partial<AuditRotation> {
   readonly file: string
-  /** Facts that may wait to be written, for tests; more are lost. */
+  /** Capacity of the queue, for tests; further events are dropped. */
   readonly maxQueued?: number
 }
 
-/** Facts that may wait: some seconds of a busy Server. */
+/** Events of some seconds of a busy Server. */
 const defaultMaxQueued = 20_000
 
-/** Bytes of requests that may wait for their digests: they are kept alive as long. */
+/** Bytes of queued requests, which stay in memory until their digests are made. */
 const maxQueuedBytes = 64 * 1024 * 1024
 
-/** What one write takes: so much at a time that others come to run between. */
+/** Size of one write, small enough to keep the event loop responsive. */
 const batch = { events: 500, bytes: 4 * 1024 * 1024 }
 
-/** How long facts are gathered before they are written. */
+/** Time for which events are batched. */
 const flushDelay = "50 millis"
 
-/** How long to wait before a disk that has failed is tried again. */
+/** Delay before a failed write is retried. */
 const retryDelay = "1 second"
 
-/** How often it is said on the log that facts are lost; the file says it every time. */
+/** Interval of warnings on the log. The file records every loss. */
 const warningInterval = Duration.toMillis("10 seconds")
 
-const errorMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-
-/** The digest of the arguments of a request, where it has any: equal arguments have equal digests. */
+/** The digest of the arguments of a request: equal arguments have equal digests. */
 const digestOf = ({ request }: AuditEvent): string | undefined => {
   const value = request === undefined ? undefined : Result.getOrElse(request.value(), () => undefined)
   return isJsonObject(value) && value["params"] !== undefined
@@ -49,12 +55,12 @@ const formatLine = (event: AuditEvent): string => {
   return `${JSON.stringify({ time: new Date(time).toISOString(), ...fields, args_sha256: digestOf(event) })}\n`
 }
 
-/** What a fact holds on to while it waits. */
+/** Memory that a queued event retains, in bytes. */
 const queuedBytesOf = ({ request }: AuditEvent): number => request?.byteLength() ?? 0
 
 const newline = "\n".charCodeAt(0)
 
-/** Opens the file for its owner alone, and says how much it holds and whether its last line is whole. */
+/** Opens the file with permissions for its owner only, and finds its size and whether its last line is torn. */
 const openFile = async (file: string) => {
   const handle = await open(file, "a+", 0o600)
   try {
@@ -80,7 +86,7 @@ const renameIfExists = async (from: string, to: string): Promise<void> => {
   }
 }
 
-/** A file that is begun anew when it is full. Its methods are never called while another one runs. */
+/** A file that rotates when it is full. Its methods must not run concurrently. */
 const rotatingFile = async (file: string, { keep, maxBytes }: AuditRotation) => {
   let current: { handle: FileHandle; size: number; torn: boolean } | undefined = await openFile(file)
   const close = async () => {
@@ -95,10 +101,10 @@ const rotatingFile = async (file: string, { keep, maxBytes }: AuditRotation) => 
       await renameIfExists(file, `${file}.1`)
       return undefined
     } catch (error) {
-      return `it is full and cannot be renamed: ${errorMessage(error)}`
+      return `the full file cannot be renamed: ${errorMessage(error)}`
     }
   }
-  /** Writes whole lines; gives what is wrong although they were written. */
+  /** Writes complete lines. Gives the problem of a failed rotation, after which the lines are written all the same. */
   const append = async (text: string): Promise<string | undefined> => {
     const full =
       current !== undefined && current.size > 0 && current.size + Buffer.byteLength(text) > maxBytes
@@ -106,7 +112,7 @@ const rotatingFile = async (file: string, { keep, maxBytes }: AuditRotation) => 
     current ??= await openFile(file)
     const target = current
     const line = target.torn ? `\n${text}` : text
-    // Until it is certain that all of it was written, the end of the file may be half a line.
+    // Torn until the write succeeds: a failed write may leave half a line.
     target.torn = true
     await target.handle.appendFile(line)
     target.torn = false
@@ -161,9 +167,9 @@ const make = Effect.fnUntraced(function* ({
   const warnLoss = Effect.fnUntraced(function* (now: number, reason: string) {
     if (now < nextWarningAt) return
     nextWarningAt = now + warningInterval
-    yield* Effect.logWarning(lost > 0 ? "the audit is incomplete" : "the audit has trouble", {
+    yield* Effect.logWarning(lost > 0 ? "audit events dropped" : "audit write problem", {
       file,
-      lost,
+      dropped: lost,
       reason
     })
   })
@@ -186,7 +192,7 @@ const make = Effect.fnUntraced(function* ({
       return false
     }
     lostReported += missing
-    const problem = written.success ?? (missing > 0 ? "more comes than can be written" : undefined)
+    const problem = written.success ?? (missing > 0 ? "the queue was full" : undefined)
     if (problem !== undefined) yield* warnLoss(now, problem)
     return true
   }, Effect.uninterruptible)
@@ -201,7 +207,7 @@ const make = Effect.fnUntraced(function* ({
   const flushAndClose = Effect.fnUntraced(function* () {
     if (!(yield* writeAll())) {
       lost += queue.length
-      yield* Effect.logError("the audit ends incomplete", { file, lost })
+      yield* Effect.logError("audit closed with dropped events", { file, dropped: lost })
     }
     yield* Effect.ignore(Effect.tryPromise(() => target.close()))
   })
@@ -218,6 +224,6 @@ const make = Effect.fnUntraced(function* ({
   return AuditLog.of({ record, lostCount: () => lost })
 })
 
-/** An audit in a file that only its owner may read. It is written in batches, and completely when the layer closes. */
+/** Writes the audit in batches to a file that only its owner may read, and flushes it when the layer closes. */
 export const layer = (options: AuditFileOptions): Layer.Layer<AuditLog, AuditFileError> =>
   Layer.effect(AuditLog, make(options))

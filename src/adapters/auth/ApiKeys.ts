@@ -5,7 +5,7 @@ import type { Identity } from "../../domain/model/Identity.ts"
 import type { ApiKeyEntry } from "./apiKeyEntries.ts"
 import type { CredentialScheme } from "./CredentialScheme.ts"
 
-/** An entry, its hash in the form that is compared, and who shows its key: the same object as long as the entry stays. */
+/** An entry with its binary hash, and one identity object that lasts as long as the entry. */
 interface IndexedKey {
   readonly fingerprint: string
   readonly hash: Buffer
@@ -25,8 +25,8 @@ const invalid = admissionRejected("invalid_credentials", "The API key is not val
 const expired = admissionRejected("expired_credentials", "The API key has expired")
 
 /**
- * Lets in whoever shows one of these keys. `updates` are the entries from then on; whose entry is not among them any
- * more, or says something else, is not welcome any more.
+ * Authenticates by API key. Each element of `updates` replaces all entries, which revokes the identities of entries that
+ * were removed or changed.
  */
 export const make = Effect.fnUntraced(function* (
   entries: ReadonlyArray<ApiKeyEntry>,
@@ -35,7 +35,7 @@ export const make = Effect.fnUntraced(function* (
   let keys: ReadonlyArray<IndexedKey> = entries.map(indexEntry)
   let currentIdentities = new Set(keys.map(({ identity }) => identity))
   const issued = new WeakSet<Identity>()
-  // One change says as much as many: everybody is looked at anew.
+  // One pending change suffices: each one triggers a check of every identity.
   const changes = yield* PubSub.sliding<void>(1)
 
   const replaceKeys = (next: ReadonlyArray<ApiKeyEntry>) =>
@@ -47,7 +47,7 @@ export const make = Effect.fnUntraced(function* (
     })
   yield* Effect.forkScoped(Stream.runForEach(updates, replaceKeys), { startImmediately: true })
 
-  /** Compares with every entry, so that the time it takes does not tell whose key it was or how much of it fits. */
+  /** Compares with every entry: the duration must not reveal which entry matched. */
   const findIdentity = (key: string): Identity | undefined => {
     const hash = createHash("sha256").update(key).digest()
     let found: Identity | undefined

@@ -5,26 +5,29 @@ import type { Identity } from "../../domain/model/Identity.ts"
 import { extractCredential } from "./extractCredential.ts"
 
 /** One kind of credentials. */
-export interface CredentialScheme extends Pick<Authenticator, "changes"> {
-  /** Does a credential look like one of this kind? */
+export interface CredentialScheme extends Pick<Authenticator["Service"], "changes"> {
+  /** True for a credential in the format of this scheme. */
   readonly recognizes: (credential: string) => boolean
   readonly authenticate: (credential: string) => Effect.Effect<Identity, AdmissionRejected>
-  /** As {@link Authenticator.isStillValid}; what another scheme gave is welcome as far as this one knows. */
+  /** As `isStillValid` of {@link Authenticator}; true for identities of other schemes. */
   readonly isStillValid: (identity: Identity) => boolean
 }
 
 const missingCredentials = admissionRejected(
   "missing_credentials",
-  "This Server lets nobody in without credentials: send auth.token, x-api-key or authorization: Bearer"
+  "This Server requires credentials: send auth.token, x-api-key or authorization: Bearer"
 )
 
 const unknownCredentials = admissionRejected(
   "invalid_credentials",
-  "The credentials are of no kind that this Server takes"
+  "The format of the credentials is not supported"
 )
 
-/** Takes credentials of several kinds: the first scheme that recognises one decides about it alone. */
-export const makeSchemeAuthenticator = (schemes: ReadonlyArray<CredentialScheme>): Authenticator => ({
+/** Combines schemes: the first one that recognizes a credential decides. */
+export const makeSchemeAuthenticator = (
+  schemes: ReadonlyArray<CredentialScheme>
+): Authenticator["Service"] => ({
+  requiresCredentials: true,
   authenticate: (handshake) =>
     Effect.flatMap(
       Effect.fromResult(extractCredential(handshake)),

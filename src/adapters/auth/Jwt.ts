@@ -14,25 +14,25 @@ import {
 } from "./jwtKeys.ts"
 import type { CredentialScheme } from "./CredentialScheme.ts"
 
-/** Which tokens count, and what they are good for. */
+/** Which tokens are accepted, and their grants. */
 export interface JwtOptions {
   readonly source: JwtKeySource
-  /** What their `iss` must be; any unless given. */
+  /** Required `iss`; any by default. */
   readonly issuer?: string
-  /** What their `aud` must be, or hold; any unless given. */
+  /** Required `aud`; any by default. */
   readonly audience?: string
-  /** What a token without a claim `a2c` grants; nothing unless given. */
+  /** Grants of a token without the claim `a2c`; none by default. */
   readonly defaultGrants?: Grants
 }
 
-/** How far the clocks of those who issue tokens may be from ours. */
+/** Accepted clock skew of token issuers. */
 const clockTolerance = Duration.seconds(10)
 
 const noGrants: Grants = { rights: [], offices: [], names: [] }
 
 const Patterns = Schema.Array(Schema.String)
 
-/** What the claim does not name it does not grant. */
+/** Members that the claim omits grant nothing. */
 const Claim = Schema.Struct({
   rights: Schema.Array(Right),
   offices: Schema.optionalKey(Patterns),
@@ -44,7 +44,7 @@ const decodeClaims = makeDecoder(
     sub: Schema.String.check(
       Schema.isPattern(/^[^\p{Cc}]{1,256}$/u, { message: "Expected 1 to 256 characters, none of control" })
     ),
-    // A token cannot be taken back, so it has to end.
+    // Required: a token cannot be revoked.
     exp: Schema.Finite,
     a2c: Schema.optionalKey(Claim)
   })
@@ -56,19 +56,19 @@ const jwtPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/
 const toAdmissionRejected = (error: unknown): AdmissionRejected => {
   if (error instanceof errors.JWTExpired)
     return admissionRejected("expired_credentials", "The token has expired")
-  // Its message names a claim, and nothing of what the token holds.
+  // Its message names a claim, but no value of the token.
   if (error instanceof errors.JWTClaimValidationFailed) {
     return admissionRejected("invalid_credentials", `The token is not valid: ${error.message}`)
   }
   return error instanceof KeySetUnreachable
     ? admissionRejected(
         "unavailable",
-        "Tokens cannot be checked right now: the keys of their issuer are out of reach"
+        "Tokens cannot be checked right now: the key set of their issuer cannot be reached"
       )
     : admissionRejected("invalid_credentials", "The token is not valid")
 }
 
-/** The fetch of the platform says in its cause what was wrong. */
+/** `fetch` puts the network error into its cause. */
 const fetchErrorReason = ({ cause }: KeySetUnreachable): string =>
   formatNetworkError(cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause)
 
@@ -83,14 +83,14 @@ const verifyToken = (token: string, { algorithms, key }: JwtKey, options: JwtOpt
   return Effect.tryPromise(async () => (await jwtVerify(token, key, verifyOptions)).payload).pipe(
     Effect.tapError(({ cause }) =>
       cause instanceof KeySetUnreachable
-        ? Effect.logError("the keys of tokens cannot be fetched", { reason: fetchErrorReason(cause) })
+        ? Effect.logError("JWT key set fetch failed", { reason: fetchErrorReason(cause) })
         : Effect.void
     ),
     Effect.mapError(({ cause }) => toAdmissionRejected(cause))
   )
 }
 
-/** Takes signed tokens (JWT): `sub` is the subject, `exp` the end, and the claim `a2c` what is granted. */
+/** Authenticates by JWT: `sub` is the subject, `exp` the expiry, and the claim `a2c` the grants. */
 export const make = Effect.fnUntraced(function* (
   options: JwtOptions
 ): Effect.fn.Return<CredentialScheme, InvalidJwtKey> {
@@ -112,7 +112,6 @@ export const make = Effect.fnUntraced(function* (
   return {
     recognizes: (credential) => jwtPattern.test(credential),
     authenticate,
-    // What was signed counts until it ends.
     isStillValid: () => true,
     changes: Stream.never
   }

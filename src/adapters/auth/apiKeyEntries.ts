@@ -3,24 +3,24 @@ import { Effect, Result, Schema } from "effect"
 import { type ValidationIssue, toValidationIssues } from "../../domain/validation.ts"
 import { type Grants, Right } from "../../domain/model/Identity.ts"
 
-/** A key that members may show, as it is kept: by its hash alone. */
+/** An API key as it is stored: by its hash. */
 export interface ApiKeyEntry {
-  /** Who shows it, for logs. */
+  /** The name of its owner, for logs. */
   readonly subject: string
   /** SHA-256 of the key, in lower-case hexadecimal digits. */
   readonly hash: string
   readonly grants: Grants
-  /** Milliseconds of the epoch after which it counts no longer. */
+  /** Expiry in milliseconds of the epoch. */
   readonly expiresAt: number | undefined
 }
 
-/** Random bytes of a new key. Nobody guesses 256 bits, which is why one plain hash protects them and no slow one is needed. */
+/** Random bytes of a new key. 256 bits cannot be guessed, so a fast hash is enough. */
 const keyBytes = 32
 
-/** Shortest key that an operator may choose, in characters: that many random ones have 128 bits and more. */
+/** Shortest key that an operator may choose, in characters: random ones have 128 bits or more. */
 const minKeyLength = 32
 
-/** Longest subject, pattern or list, so that a slip in a file stays a slip. */
+/** Limits of a key file. */
 const maxTextLength = 256
 const maxPatterns = 1000
 const maxEntries = 100_000
@@ -34,13 +34,13 @@ const Patterns = Schema.Array(
   Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(maxTextLength))
 ).check(Schema.isMaxLength(maxPatterns))
 
-/** Is there such a day? `Date` takes the 31st of February for one in March. */
+/** True for an existing day. `Date` accepts February 31 and moves it into March. */
 const isCalendarDate = (date: string): boolean => {
   const time = Date.parse(date)
   return Number.isFinite(time) && new Date(time).toISOString().startsWith(date)
 }
 
-/** A date, or a moment that says its time zone: the file means the same on every machine. */
+/** True for a date, or a time with its zone: a file must mean the same on every machine. */
 const isTimestamp = (text: string): boolean =>
   /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(text) &&
   isCalendarDate(text.slice(0, "2030-01-31".length)) &&
@@ -66,7 +66,7 @@ const EncodedKeyEntry = Schema.Struct({
 })
 type EncodedKeyEntry = typeof EncodedKeyEntry.Type
 
-// A member that is misspelled would be a right too many: whatever is not known is a fault.
+// A misspelled member could grant too much, so unknown members are errors.
 const decodeFile = Schema.decodeUnknownResult(
   Schema.Struct({ keys: Schema.Array(EncodedKeyEntry).check(Schema.isMaxLength(maxEntries)) }),
   { errors: "all", onExcessProperty: "error" }
@@ -79,17 +79,17 @@ const entryOf = ({ expires, hash, names, offices, rights, subject }: EncodedKeyE
   expiresAt: expires === undefined ? undefined : Date.parse(expires)
 })
 
-/** Entries whose key stands there before: it would not be known which of them counts. */
+/** Entries that repeat the key of an earlier one. */
 const findDuplicates = (entries: ReadonlyArray<ApiKeyEntry>): ReadonlyArray<ValidationIssue> => {
   const seen = new Set<string>()
   return entries.flatMap(({ hash }, index) => {
     const known = seen.has(hash)
     seen.add(hash)
-    return known ? [{ path: ["keys", index, "hash"], issue: "this key stands here twice" }] : []
+    return known ? [{ path: ["keys", index, "hash"], issue: "duplicate key" }] : []
   })
 }
 
-/** Reads what a file of keys holds: `{"keys": [{subject, hash, rights, offices, names, expires?}]}`. */
+/** Decodes the JSON of a key file: `{"keys": [{subject, hash, rights, offices, names, expires?}]}`. */
 export const decodeApiKeyEntries = (
   value: unknown
 ): Result.Result<ReadonlyArray<ApiKeyEntry>, ReadonlyArray<ValidationIssue>> => {
@@ -100,10 +100,10 @@ export const decodeApiKeyEntries = (
   return repeated.length > 0 ? Result.fail(repeated) : Result.succeed(entries)
 }
 
-/** The hash by which a key is kept. */
+/** The hash by which a key is stored. */
 export const hashApiKey = (key: string): string => createHash("sha256").update(key).digest("hex")
 
-/** Members come and go with these; whoever looks after the Server shows a key from a file. */
+/** Grants of keys from flags: members only. An operator needs a key from a file. */
 const memberGrants: Grants = { rights: ["agent", "computer"], offices: ["*"], names: ["*"] }
 
 const isSubject = Schema.is(Subject)
@@ -112,8 +112,8 @@ const parseSimpleKey = (pair: string): Result.Result<ApiKeyEntry, string> => {
   const at = pair.indexOf("=")
   const subject = pair.slice(0, Math.max(at, 0)).trim()
   const key = pair.slice(at + 1).trim()
-  // What stands there may be a key: it is never said.
-  if (at < 0 || !isSubject(subject)) return Result.fail("Expected NAME=KEY, and more of them after commas")
+  // The message must not quote the text, which may be a key.
+  if (at < 0 || !isSubject(subject)) return Result.fail("Expected NAME=KEY, separated by commas")
   if (key.startsWith("sha256:") && !hashPattern.test(key)) {
     return Result.fail(`The hash of '${subject}' must be 'sha256:' and 64 hexadecimal digits in lower case`)
   }
@@ -140,7 +140,7 @@ export const parseSimpleKeys = (text: string): Result.Result<ReadonlyArray<ApiKe
   )
 }
 
-/** A new key, and what a file of keys holds for it. The key itself is nowhere else. */
+/** Makes a key and its entry for a key file. The key is not stored anywhere. */
 export const generateApiKey = (
   subject: string,
   { names, offices, rights }: Grants,

@@ -3,15 +3,15 @@ import { admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { AdmissionRejected, Handshake } from "../../application/ports/Transport.ts"
 import { isJsonObject } from "../../domain/json.ts"
 
-/** Longest credential that is looked at, in characters: tokens with many claims fit, and hashing it costs nothing. */
+/** Longest accepted credential, in characters: tokens with many claims fit, and hashing stays cheap. */
 const maxCredentialLength = 8192
 
-/** Some clients send what belongs into an `Authorization` header everywhere. */
+/** Some clients send the value of an `Authorization` header in other places. */
 const stripBearerPrefix = (text: string): string => text.replace(/^bearer +/i, "").trim()
 
 const bearerToken = (header: string): string => (/^bearer /i.test(header) ? stripBearerPrefix(header) : "")
 
-/** What stands in the first place that holds something; a place that holds no text is a fault. */
+/** The first value that is set. Any type: a value that is not a string is invalid. */
 const findCredential = ({ auth, headers }: Handshake): unknown => {
   const token = isJsonObject(auth) ? auth["token"] : undefined
   if (token !== undefined && token !== null && token !== "") return token
@@ -22,8 +22,8 @@ const findCredential = ({ auth, headers }: Handshake): unknown => {
 }
 
 /**
- * The credential that a connection shows: `auth.token` of Socket.IO, else the header `x-api-key`, else a bearer token
- * in `authorization`. None when it shows none; fails when what it shows cannot be one.
+ * The credential of a connection: `auth.token` of Socket.IO, else the header `x-api-key`, else a bearer token in
+ * `authorization`. Fails when the value cannot be a credential.
  */
 export const extractCredential = (
   handshake: Handshake
@@ -31,7 +31,7 @@ export const extractCredential = (
   const found = findCredential(handshake)
   if (found === undefined) return Result.succeed(Option.none())
   if (typeof found !== "string") {
-    return Result.fail(admissionRejected("invalid_credentials", "Credentials must be one text"))
+    return Result.fail(admissionRejected("invalid_credentials", "Credentials must be one string"))
   }
   const credential = stripBearerPrefix(found)
   if (credential.length > maxCredentialLength) {

@@ -1,25 +1,25 @@
 import { createPublicKey, type KeyObject } from "node:crypto"
 import { Data, Redacted, Result } from "effect"
 import { createRemoteJWKSet, errors, type JWTVerifyGetKey } from "jose"
-import { isJsonObject } from "../../domain/json.ts"
+import { isJsonObject, parseJson } from "../../domain/json.ts"
 import { isLoopbackHost } from "../http/hostAccess.ts"
 
-/** What tokens are signed with. */
+/** The source of the keys that verify tokens. */
 export type JwtKeySource =
-  /** A secret that whoever issues tokens shares with the Server. */
+  /** A secret shared by the token issuer and the Server. */
   | { readonly _tag: "Secret"; readonly secret: Redacted.Redacted }
   /** A public key: PEM, or a JWK as JSON. */
   | { readonly _tag: "PublicKey"; readonly text: string }
-  /** Where an identity provider publishes its keys. */
+  /** The URL of an identity provider's key set (JWKS). */
   | { readonly _tag: "KeySet"; readonly url: string }
 
-/** Signatures cannot be checked with what was given; the message says why and holds nothing of it. */
-export class InvalidJwtKey extends Data.TaggedError("JwtUnusable")<{ readonly message: string }> {}
+/** The configured key cannot verify signatures. The message does not quote the key. */
+export class InvalidJwtKey extends Data.TaggedError("InvalidJwtKey")<{ readonly message: string }> {}
 
-/** The keys of tokens are elsewhere and cannot be had, which is not the fault of any token. */
-export class KeySetUnreachable extends Data.TaggedError("KeysOutOfReach")<{ readonly cause: unknown }> {}
+/** The key set cannot be fetched, so no token can be verified. */
+export class KeySetUnreachable extends Data.TaggedError("KeySetUnreachable")<{ readonly cause: unknown }> {}
 
-/** What checks signatures, and the algorithms it may be used with: a token does not choose them. */
+/** A verification key and its algorithms, which a token must not choose. */
 export interface JwtKey {
   readonly key: Uint8Array | KeyObject | JWTVerifyGetKey
   readonly algorithms: ReadonlyArray<string>
@@ -39,18 +39,18 @@ const curveAlgorithms: { readonly [curve: string]: ReadonlyArray<string> } = {
   secp521r1: ["ES512"]
 }
 
-/** All of them are for pairs of keys: with a shared secret among them, a public key could pass for one. */
+/** Without HMAC: with it, a public key could be used as a shared secret. */
 const asymmetricAlgorithms = [
   ...rsaAlgorithms,
   ...Object.values(curveAlgorithms).flat(),
   ...edwardsAlgorithms
 ]
 
-/** How long keys may take to come, and how long those that came are used, in milliseconds. */
+/** Timeout of a key set fetch, and lifetime of a fetched key set, in milliseconds. */
 const fetchTimeout = 5000
 const keySetMaxAge = 10 * 60 * 1000
 
-/** Keys are fetched no more often than this because of tokens that name an unknown one, in milliseconds. */
+/** Minimum interval of fetches for unknown key ids, in milliseconds. */
 const keySetCooldown = 30_000
 
 type JwtKeyResult = Result.Result<JwtKey, InvalidJwtKey>
@@ -60,7 +60,7 @@ const invalidKey = (message: string): JwtKeyResult => Result.fail(new InvalidJwt
 const secretKey = (secret: string): JwtKeyResult => {
   const key = new TextEncoder().encode(secret)
   return key.length < minSecretBytes
-    ? invalidKey(`The secret of the tokens has fewer than ${minSecretBytes} bytes: it can be guessed`)
+    ? invalidKey(`The token secret must have at least ${minSecretBytes} bytes`)
     : Result.succeed({ key, algorithms: ["HS256"] })
 }
 
@@ -70,44 +70,34 @@ const algorithmsOf = ({ asymmetricKeyDetails: details = {}, asymmetricKeyType }:
   return asymmetricKeyType === "ed25519" ? edwardsAlgorithms : []
 }
 
-const parseJsonOrUndefined = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 const parsePublicKey = (text: string): KeyObject | undefined => {
-  const jwk = parseJsonOrUndefined(text)
+  const jwk = parseJson(text)
   try {
     return isJsonObject(jwk) ? createPublicKey({ key: jwk, format: "jwk" }) : createPublicKey(text)
   } catch {
-    // What OpenSSL says of a bad file helps nobody: "unsupported".
+    // OpenSSL reports only "unsupported".
     return undefined
   }
 }
 
 const isPrivate = (text: string): boolean => {
-  const jwk = parseJsonOrUndefined(text)
+  const jwk = parseJson(text)
   return isJsonObject(jwk) ? jwk["d"] !== undefined : /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)
 }
 
 const publicKey = (text: string): JwtKeyResult => {
   if (isPrivate(text)) {
-    return invalidKey(
-      "The key of the tokens is a private one: this Server needs the public one, and only that"
-    )
+    return invalidKey("The token key is a private key: give the public key instead")
   }
   const key = parsePublicKey(text)
-  if (key === undefined) return invalidKey("The key of the tokens is no public key, as PEM or as JWK")
+  if (key === undefined) return invalidKey("The token key must be a public key, as PEM or JWK")
   const algorithms = algorithmsOf(key)
   return algorithms.length === 0
-    ? invalidKey("The key of the tokens must be RSA of 2048 bits or more, P-256, P-384, P-521 or Ed25519")
+    ? invalidKey("The token key must be RSA with 2048 bits or more, P-256, P-384, P-521 or Ed25519")
     : Result.succeed({ key, algorithms })
 }
 
-/** The keys were there, and none, or more than one, is what the token means. */
+/** True when the fetched key set has no key, or several keys, for a token. */
 const isKeyNotMatched = (error: unknown): boolean =>
   error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys
 
@@ -117,9 +107,7 @@ const remoteKeySet = (text: string): JwtKeyResult => {
     url === null ||
     !(url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname)))
   ) {
-    return invalidKey(
-      "The keys of the tokens must be at an https URL: over http anybody on the way could give others"
-    )
+    return invalidKey("The key set URL must be https: over http the keys could be replaced in transit")
   }
   const fetched = createRemoteJWKSet(url, {
     timeoutDuration: fetchTimeout,
@@ -136,7 +124,7 @@ const remoteKeySet = (text: string): JwtKeyResult => {
   return Result.succeed({ key, algorithms: asymmetricAlgorithms })
 }
 
-/** What checks the signatures of tokens. Keys that are elsewhere are fetched when the first token comes. */
+/** Makes a verification key. A key set is fetched when the first token arrives. */
 export const makeJwtKey = (source: JwtKeySource): JwtKeyResult => {
   switch (source._tag) {
     case "Secret":

@@ -2,13 +2,11 @@ import { Result } from "effect"
 import type { Body } from "../../application/ports/Body.ts"
 import { checkJsonBody, isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { badRequest, type ProtocolError } from "../../domain/model/ProtocolError.ts"
-
-const openBrace = 0x7b
-const closeBrace = 0x7d
+import { closeBrace, openBrace } from "./jsonScanner.ts"
 
 /**
- * A body that a peer sent and that is passed on as the bytes it came in. `tail` is its JSON text and the bracket that
- * ends the packet after it.
+ * A body that is forwarded as its received bytes. `tail` is the JSON text and one more byte: the bracket that ends the
+ * packet.
  */
 export class RawBody implements Body {
   readonly tail: Buffer
@@ -26,21 +24,21 @@ export class RawBody implements Body {
     this.#value = value
     this.isObject = isObject
   }
-  /** A body that has been read and found good. */
+  /** A parsed and valid body. */
   static parsed(tail: Buffer, value: unknown): RawBody {
     const result = Result.succeed(value)
     return new RawBody(tail, result, result, isJsonObject(value))
   }
-  /** A body of which only the outermost members have been read. */
+  /** A body with parsed outermost members. */
   static scanned(tail: Buffer, head: JsonObject): RawBody {
     return new RawBody(tail, Result.succeed(head), undefined, true)
   }
-  /** A body that nobody has read: an object when it stands between braces. */
+  /** An unparsed body: an object when it is between braces. */
   static unparsed(tail: Buffer): RawBody {
     const isObject = tail[0] === openBrace && tail[tail.length - 2] === closeBrace
     return new RawBody(tail, undefined, undefined, isObject)
   }
-  /** Its JSON text as bytes: not to be written to. */
+  /** The bytes of the JSON text, read-only. */
   get json(): Buffer {
     return this.tail.subarray(0, this.tail.length - 1)
   }
@@ -66,7 +64,7 @@ export class RawBody implements Body {
 const parseBodyJson = (text: string): Result.Result<unknown, ProtocolError> => {
   const parsed = Result.try({
     try: (): unknown => JSON.parse(text),
-    catch: () => badRequest("Bad message: no JSON")
+    catch: () => badRequest("Bad message: not JSON")
   })
   return Result.flatMap(parsed, (value) => {
     const problem = checkJsonBody(value)

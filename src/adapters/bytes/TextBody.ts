@@ -3,7 +3,7 @@ import type { Body } from "../../application/ports/Body.ts"
 import { internalError, type ProtocolError } from "../../domain/model/ProtocolError.ts"
 import { encodeUtf8 } from "../../domain/utf8.ts"
 
-/** A body that came as text. It is parsed when somebody looks into it, which who only passes it on does not. */
+/** A body received as text. The first access to its value parses it; forwarding does not. */
 class TextBody implements Body {
   readonly isObject: boolean
   readonly #text: Result.Result<string, ProtocolError>
@@ -22,7 +22,7 @@ class TextBody implements Body {
     this.#value ??= Result.flatMap(this.#text, (text) =>
       Result.try({
         try: (): unknown => JSON.parse(text),
-        catch: () => internalError("The message is no JSON")
+        catch: () => internalError("The message is not JSON")
       })
     )
     return this.#value
@@ -35,5 +35,5 @@ class TextBody implements Body {
   }
 }
 
-/** The body that a text from another node stands for. */
+/** Makes a body of JSON text from another node. */
 export const textBody = (text: string): Body => new TextBody(text)

@@ -1,32 +1,31 @@
 import { type JsonObject, maxJsonDepth } from "../../domain/json.ts"
 
-/** The outermost members of a JSON object and the place after its closing brace. */
-export interface ScannedObject {
+/** The outermost members of a JSON object and the index after its closing brace. */
+interface ScannedObject {
   readonly head: JsonObject
   readonly end: number
 }
 
-const quote = 0x22
-const comma = 0x2c
+export const quote = 0x22
+export const comma = 0x2c
 const colon = 0x3a
-const openBracket = 0x5b
+export const openBracket = 0x5b
 const backslash = 0x5c
-const closeBracket = 0x5d
-const openBrace = 0x7b
-const closeBrace = 0x7d
+export const closeBracket = 0x5d
+export const openBrace = 0x7b
+export const closeBrace = 0x7d
 
-/** Is this white space of JSON? */
 export const isJsonWhitespace = (byte: number | undefined): boolean =>
   byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
-/** The first place from `at` on that holds no white space. */
+/** The first index from `at` on without white space. */
 export const skipWhitespace = (bytes: Buffer, at: number): number => {
   let place = at
   while (isJsonWhitespace(bytes[place])) place += 1
   return place
 }
 
-/** The place after a string that opens at `at`, or -1 where it does not close. */
+/** The index after a string that opens at `at`; -1 when it does not close. */
 export const findStringEnd = (bytes: Buffer, at: number): number => {
   for (let end = bytes.indexOf(quote, at + 1); end !== -1; end = bytes.indexOf(quote, end + 1)) {
     let escapes = end - 1
@@ -36,13 +35,13 @@ export const findStringEnd = (bytes: Buffer, at: number): number => {
   return -1
 }
 
-/** Members of one object that are read one by one: more than any message has, and few enough to take no time. */
+/** Members per object. Real messages have fewer, and so many take no noticeable time. */
 const maxMembers = 1000
 
-/** What closes the containers that are open: reused, since scanning never waits. */
+/** The closing brackets of open containers; shared by all scans, which are synchronous. */
 const expectedClosers = new Uint8Array(maxJsonDepth)
 
-/** The place after an object or array that opens at `at`, or -1 where it does not close well or is too deep. */
+/** The index after an object or array that opens at `at`; -1 when brackets do not match or are too deep. */
 const findContainerEnd = (bytes: Buffer, at: number): number => {
   let depth = 1
   for (let place = at; place < bytes.length; place += 1) {
@@ -70,7 +69,7 @@ const findContainerEnd = (bytes: Buffer, at: number): number => {
   return -1
 }
 
-/** The place after a number or a literal that begins at `at`. */
+/** The index after a number or a literal that begins at `at`. */
 const findScalarEnd = (bytes: Buffer, at: number): number => {
   let place = at
   for (let byte = bytes[place]; byte !== undefined; byte = bytes[place]) {
@@ -84,10 +83,9 @@ const parseScalar = (bytes: Buffer, from: number, to: number): unknown =>
   JSON.parse(bytes.toString("utf8", from, to))
 
 /**
- * Reads the outermost members of the JSON object that begins at `at`: scalars complete, objects and arrays as empty
- * stand-ins that are skipped with no more than their brackets and strings checked. Of equal names the last counts, as
- * for `JSON.parse`. `undefined` for what is no object, does not close, is nested too deep, has more than 1000 members or
- * a `__proto__`.
+ * Parses the outermost members of the JSON object that begins at `at`. Scalars are complete. Objects and arrays are
+ * empty stand-ins: only their brackets and strings are checked. The last of equal names counts, as for `JSON.parse`.
+ * `undefined` without a complete object, beyond the maximum depth or 1000 members, and with a member `__proto__`.
  */
 export const scanJsonObject = (bytes: Buffer, at: number): ScannedObject | undefined => {
   try {

@@ -4,37 +4,37 @@ import { homedir } from "node:os"
 import { dirname, posix, win32 } from "node:path"
 import { Effect, Layer, Option, Redacted, Result, Semaphore } from "effect"
 import { CredentialStore, CredentialsUnavailable } from "../../application/ports/CredentialStore.ts"
-import { isJsonObject } from "../../domain/json.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
+import { isJsonObject, parseJson } from "../../domain/json.ts"
 
-/** Where the credentials are kept; {@link defaultPath} unless given. */
+/** `path` is the credentials file, by default {@link defaultPath}. */
 export interface FileCredentialStoreOptions {
   readonly path?: string
 }
 
-/** Largest file that is read or written, in bytes: hundreds of servers fit, a mistake does not fill the memory. */
+/** Maximum file size in bytes: enough for hundreds of servers. */
 const maxFileBytes = 1024 * 1024
 
-/** The only form of the file so far. A program that finds another one leaves it alone. */
+/** Version of the file format. Files with another version are neither used nor changed. */
 const version = 1
 
-/** Rights for the owner alone. */
 const ownerOnlyModes = { folder: 0o700, file: 0o600 }
 
-/** The rights of everybody else. */
 const othersMask = 0o077
 
-/** Windows keeps a user's folders from other users by itself and knows no mode. */
+/** Windows has no file modes; it protects the folders of a user itself. */
 const hasFileModes = process.platform !== "win32"
 
 /**
- * One writer at a time, whichever layer it came by: a change reads the file and replaces it. Other processes are not
- * kept out; of two that write at the same moment the later one wins.
+ * Serializes writers of this process, since a change reads the file and replaces it. Between processes the last writer
+ * wins.
  */
 const writeLock = Semaphore.makeUnsafe(1)
 
 type Entries = ReadonlyMap<string, string>
+const noEntries: Entries = new Map()
 
-/** The credentials file of a user: in the configuration folder of the platform, as the environment names it. */
+/** The credentials file in the configuration folder of the user. */
 export const defaultPath = (
   env: { readonly [name: string]: string | undefined } = process.env,
   platform: NodeJS.Platform = process.platform,
@@ -45,7 +45,7 @@ export const defaultPath = (
     const folder = roaming === "" ? win32.join(home, "AppData", "Roaming") : roaming
     return win32.join(folder, "a2c", "credentials.json")
   }
-  // A relative path would depend on where the program was started; the XDG specification has it ignored.
+  // The XDG specification ignores relative paths.
   const configured = env["XDG_CONFIG_HOME"] ?? ""
   const folder = posix.isAbsolute(configured) ? configured : posix.join(home, ".config")
   return posix.join(folder, "a2c", "credentials.json")
@@ -54,25 +54,24 @@ export const defaultPath = (
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ENOENT"
 
-/** Reads what a file holds. The reasons name no part of it. */
+/** Parses the file. The reasons quote no part of it. */
 const parseEntries = (text: string): Result.Result<Entries, string> => {
-  const value = Result.try({ try: (): unknown => JSON.parse(text), catch: () => "it is not JSON" })
-  if (Result.isFailure(value)) return Result.fail(value.failure)
-  if (!isJsonObject(value.success)) return Result.fail("it is no credentials file")
-  if (value.success["version"] !== version) return Result.fail(`its version is not ${version}`)
-  const servers = value.success["servers"]
-  if (!isJsonObject(servers)) return Result.fail('its "servers" are no object')
+  const file = parseJson(text)
+  if (file === undefined) return Result.fail("it is not JSON")
+  if (!isJsonObject(file)) return Result.fail("it is not a credentials file")
+  if (file["version"] !== version) return Result.fail(`its version is not ${version}`)
+  const servers = file["servers"]
+  if (!isJsonObject(servers)) return Result.fail('"servers" must be an object')
   const entries = Object.entries(servers)
-  const texts = entries.filter((entry): entry is [string, string] => typeof entry[1] === "string")
-  return texts.length === entries.length
-    ? Result.succeed(new Map(texts))
-    : Result.fail("the credentials of a server are no text")
+  return entries.every((entry): entry is [string, string] => typeof entry[1] === "string")
+    ? Result.succeed(new Map(entries))
+    : Result.fail("the credentials of each server must be a string")
 }
 
 const formatEntries = (entries: Entries): string =>
   `${JSON.stringify({ version, servers: Object.fromEntries(entries) }, null, 2)}\n`
 
-/** The text of the file, `undefined` when there is none, or why it must not be used. */
+/** Reads the file; `undefined` when it does not exist. Fails when others have access to it. */
 const readOwnerOnlyFile = async (file: string): Promise<Result.Result<string | undefined, string>> => {
   const handle = await open(file, "r").catch((error: unknown) => {
     if (isMissing(error)) return undefined
@@ -83,7 +82,7 @@ const readOwnerOnlyFile = async (file: string): Promise<Result.Result<string | u
     const { mode, size } = await handle.stat()
     if (hasFileModes && (mode & othersMask) !== 0) {
       const rights = (mode & 0o777).toString(8).padStart(4, "0")
-      return Result.fail(`others may read or change it (mode ${rights}); allow only yourself: chmod 600`)
+      return Result.fail(`others have access to it (mode ${rights}): run chmod 600`)
     }
     if (size > maxFileBytes) return Result.fail(`it is larger than ${maxFileBytes} bytes`)
     return Result.succeed(await handle.readFile("utf8"))
@@ -92,7 +91,6 @@ const readOwnerOnlyFile = async (file: string): Promise<Result.Result<string | u
   }
 }
 
-/** Puts a new file in the place of the old one at once, so that nobody ever sees half of it. */
 const replaceFile = async (file: string, text: string): Promise<void> => {
   await mkdir(dirname(file), { recursive: true, mode: ownerOnlyModes.folder })
   const temporary = `${file}.${randomUUID()}.tmp`
@@ -114,26 +112,23 @@ const replaceFile = async (file: string, text: string): Promise<void> => {
 const make = (file: string): CredentialStore["Service"] => {
   const unavailable = (action: string, reason: string) =>
     new CredentialsUnavailable({ message: `Cannot ${action} the credentials in ${file}: ${reason}` })
-  const toUnavailable = (action: string) => (error: unknown) =>
-    unavailable(action, error instanceof Error ? error.message : String(error))
+  const toUnavailable = (action: string) => (error: unknown) => unavailable(action, errorMessage(error))
 
-  const load: Effect.Effect<Entries, CredentialsUnavailable> = Effect.tryPromise({
+  const load = Effect.tryPromise({
     try: () => readOwnerOnlyFile(file),
     catch: toUnavailable("read")
   }).pipe(
     Effect.map(
-      Result.flatMap((text) => (text === undefined ? Result.succeed<Entries>(new Map()) : parseEntries(text)))
+      Result.flatMap((text) => (text === undefined ? Result.succeed(noEntries) : parseEntries(text)))
     ),
-    Effect.flatMap((outcome) =>
-      Result.isSuccess(outcome)
-        ? Effect.succeed(outcome.success)
-        : Effect.fail(unavailable("read", outcome.failure))
+    Effect.flatMap((parsed) =>
+      Effect.fromResult(Result.mapError(parsed, (reason) => unavailable("read", reason)))
     )
   )
   const save = (entries: Entries): Effect.Effect<void, CredentialsUnavailable> => {
     const text = formatEntries(entries)
     return Buffer.byteLength(text) > maxFileBytes
-      ? Effect.fail(unavailable("write", `they would take more than ${maxFileBytes} bytes`))
+      ? Effect.fail(unavailable("write", `they exceed ${maxFileBytes} bytes`))
       : Effect.tryPromise({ try: () => replaceFile(file, text), catch: toUnavailable("write") })
   }
   const update = (edit: (entries: Map<string, string>) => boolean) =>
@@ -157,8 +152,8 @@ const make = (file: string): CredentialStore["Service"] => {
 }
 
 /**
- * Keeps credentials in one JSON file that only its owner may read, in a folder that is made for its owner alone. A
- * file that others may read or change, or that this program does not understand, is refused rather than overwritten.
+ * Stores credentials in one JSON file with access for its owner only. A file that others have access to, or that is
+ * invalid, is rejected and not overwritten.
  */
 export const layer = ({ path }: FileCredentialStoreOptions = {}): Layer.Layer<CredentialStore> =>
   Layer.sync(CredentialStore, () => CredentialStore.of(make(path ?? defaultPath())))

@@ -1,14 +1,13 @@
 import { open } from "node:fs/promises"
 import { Data, Effect } from "effect"
 
-/** The file has no token to give right now; the message says which file and why, and nothing that stands there. */
+/** The file gives no token. The message has the file and the reason, and nothing of its content. */
 export class TokenUnreadable extends Data.TaggedError("TokenUnreadable")<{ readonly message: string }> {}
 
-/** Longest token that is read, in bytes; a file that is longer is another file. */
 const maxTokenBytes = 64 * 1024
 
 const fileErrorReasons: { readonly [code: string]: string } = {
-  EACCES: "may not be read",
+  EACCES: "cannot be read: permission denied",
   EISDIR: "is a folder",
   ENOENT: "does not exist"
 }
@@ -28,7 +27,7 @@ const readPrefix = async (file: string): Promise<string> => {
   }
 }
 
-/** What stands in a file, without the spaces around it, read anew each time. */
+/** Reads a token file and trims its content. Reads the file on each call. */
 export const readTokenFile = (file: string): Effect.Effect<string, TokenUnreadable> => {
   const failWith = (reason: string) =>
     Effect.fail(new TokenUnreadable({ message: `the token file ${file} ${reason}` }))

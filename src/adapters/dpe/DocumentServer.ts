@@ -1,94 +1,83 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { Clock, Data, Duration, Effect, FiberSet, Result, Schedule, type Scope } from "effect"
 import type { ResolveDpe } from "../../application/computer/ComputerSettings.ts"
-import { isLoopbackAddress, listen } from "../http/hostAccess.ts"
+import { isLoopbackAddress } from "../http/hostAccess.ts"
+import { listen } from "../http/listen.ts"
+import { serverUrl, makeHttpServer } from "../http/httpServer.ts"
 import { type DpeDocument, expiryOf, makeResolver } from "./resolver.ts"
 import { makeDocumentStore } from "./DocumentStore.ts"
 import { makeUrlSigner } from "./UrlSigner.ts"
 
-/** What an operator may set about the server of documents. */
 export interface DocumentServerOptions {
-  /** The address to listen on; only this machine reaches `127.0.0.1`, which it is unless set. */
+  /** The address to listen on; `127.0.0.1` by default. */
   readonly host?: string
-  /** 0 picks a free port. */
+  /** 0, the default, picks a free port. */
   readonly port?: number
-  /**
-   * Where Agents find this server when it is not where it listens: behind a proxy, which takes this URL's path off
-   * and passes the rest on. `http` or `https`.
-   */
+  /** The base URL for Agents, when a proxy forwards to this server and strips the path. */
   readonly publicUrl?: string
-  /** How long a URL opens its document; 15 minutes unless set. */
+  /** How long a URL is valid; 15 minutes by default. */
   readonly lifetime?: Duration.Input
-  /** How large all documents together may be, in bytes; 256 MiB unless set. */
+  /** Total size of all documents in bytes; 256 MiB by default. */
   readonly maxBytes?: number
-  /** How many documents are kept; 1000 unless set. */
+  /** Maximum number of documents; 1000 by default. */
   readonly maxDocuments?: number
 }
 
-/** A server of documents that runs. */
 export interface DocumentServer {
-  /** Answers signed `http` URIs, which this server serves. */
+  /** Resolves documents to signed URLs of this server. */
   readonly resolve: ResolveDpe
-  /** Where Agents find the server, without a slash at the end. */
+  /** The base URL for Agents, without a trailing slash. */
   readonly url: string
-  /** What is in memory right now. */
   readonly usage: Effect.Effect<{ readonly documents: number; readonly bytes: number }>
 }
 
-/** The server cannot serve: its address or its public URL is no good. The message says which and why. */
-export class DocumentServerError extends Data.TaggedError("DocumentServerFailed")<{
+/** The address or the public URL of the server is unusable. */
+export class DocumentServerError extends Data.TaggedError("DocumentServerError")<{
   readonly message: string
 }> {}
 
-/** A document is larger than all of them may be together. */
-class DocumentTooLarge extends Data.TaggedError("DocumentTooLarge")<{ readonly message: string }> {}
-
-/** How many Agents may be connected at once: more than an office has, and what they read is held in memory. */
+/** More than the Agents of an office. Each connection holds a document in memory. */
 const maxConnections = 256
 
-/** How long a peer may take to send its request, in milliseconds: it is a few hundred bytes. */
+/** In milliseconds. */
 const requestTimeouts = { headersTimeout: 10_000, requestTimeout: 10_000 }
 
-/** A connection on which nothing moves for so long is cut, in milliseconds. */
+/** Milliseconds without traffic. */
 const connectionIdleTimeout = 60_000
 
-/** How long a connection may last. Who reads slower would keep a document in memory long after it was dropped. */
+/** A slow reader would keep a document in memory long after its removal. */
 const maxConnectionAge = Duration.minutes(15)
 
-/** How often expired documents are looked for; until then they only take room. */
 const sweepInterval = Duration.minutes(1)
 
-/** Signed URLs need little room; a stranger gets no more. */
+/** Signed URLs are short. */
 const maxHeaderSize = 8 * 1024
 
-/** The public URL without its last slash. Never repeats the URL: it might hold a password. */
+/** Parses the public URL. Errors do not quote it, because it may contain a password. */
 const parsePublicUrl = (text: string): Result.Result<string, DocumentServerError> => {
   const reject = (reason: string) =>
     Result.fail(new DocumentServerError({ message: `The public URL of the document server ${reason}` }))
   const url = URL.parse(text)
-  if (url === null) return reject("is no URL")
+  if (url === null) return reject("is not a URL")
   const { hash, origin, password, pathname, protocol, search, username } = url
-  if (protocol !== "http:" && protocol !== "https:") return reject("must begin with http:// or https://")
-  if (username !== "" || password !== "") return reject("must not hold a user or a password")
-  if (search !== "" || hash !== "") return reject("must not have a query or fragment")
+  if (protocol !== "http:" && protocol !== "https:") return reject("must start with http:// or https://")
+  if (username !== "" || password !== "") return reject("must not contain credentials")
+  if (search !== "" || hash !== "") return reject("must not contain a query or fragment")
   return Result.succeed(`${origin}${pathname.replace(/\/+$/, "")}`)
 }
 
-/** Where Agents find a server that listens there. */
-const serverUrlOf = Effect.fnUntraced(function* (
-  { address, family, port }: AddressInfo,
-  publicUrl: string | undefined
-) {
+const serverUrlOf = Effect.fnUntraced(function* (bound: AddressInfo, publicUrl: string | undefined) {
+  const { address } = bound
   if (publicUrl === undefined && (address === "0.0.0.0" || address === "::")) {
     return yield* new DocumentServerError({
-      message: `Documents served on every address (${address}) need a public URL that Agents can use`
+      message: `A document server on all addresses (${address}) requires a public URL that Agents can reach`
     })
   }
   if (!isLoopbackAddress(address) && publicUrl?.startsWith("https:") !== true) {
-    yield* Effect.logWarning("documents leave this machine without encryption", { address })
+    yield* Effect.logWarning("documents are served unencrypted to other machines", { address })
   }
-  return publicUrl ?? `http://${family === "IPv6" ? `[${address}]` : address}:${port}`
+  return publicUrl ?? serverUrl("http", bound)
 })
 
 const contentTypeOf = ({ isText, mimeType }: DpeDocument): string =>
@@ -101,18 +90,17 @@ const headersOf = (document: DpeDocument | undefined) => ({
   }),
   "Content-Length": document?.bytes.byteLength ?? 0,
   "Cache-Control": "private, no-store",
-  // one document, one connection: none is ever idle, and what else a peer sends is not read
+  // each connection serves one document: none is idle, and pipelined requests are not read
   Connection: "close",
   "X-Content-Type-Options": "nosniff"
 })
 
 const sendDocument = (response: ServerResponse, status: number, document?: DpeDocument): void => {
   response.writeHead(status, headersOf(document))
-  // Node leaves the body of an answer to HEAD out by itself
+  // Node omits the body for HEAD
   response.end(document?.bytes)
 }
 
-/** Cuts a connection whose time is up; waits until it is closed. */
 const limitConnectionAge = (socket: Socket) =>
   Effect.callback<void>((resume) => {
     if (socket.destroyed) resume(Effect.void)
@@ -125,10 +113,9 @@ const limitConnectionAge = (socket: Socket) =>
   )
 
 /**
- * Starts a small HTTP server in memory that serves documents at signed URLs until they expire, and gives the resolver
- * that answers these URLs. Whoever has a URL can fetch its document, nobody else anything: everything that is not
- * right is 404; a URL of ours whose time is up, or whose document made way for newer ones, is 410: its Agent asks
- * again. Everything ends with the scope, at once.
+ * Starts an HTTP server that serves documents from memory at signed URLs, and returns their resolver. The URL
+ * is the only credential. An invalid URL gives 404. An expired URL or an evicted document gives 410, and the
+ * Agent resolves it again. Closing the scope ends everything at once.
  */
 export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
   host = "127.0.0.1",
@@ -154,45 +141,36 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
     sendDocument(response, document === undefined ? 410 : 200, document)
   })
 
-  const http = createServer({ ...requestTimeouts, maxHeaderSize })
-  http.timeout = connectionIdleTimeout
-  http.maxConnections = maxConnections
+  const http = yield* makeHttpServer({
+    ...requestTimeouts,
+    maxHeaderSize,
+    maxConnections,
+    idleTimeout: connectionIdleTimeout
+  })
   http.on("connection", (socket) => run(limitConnectionAge(socket)))
   http.on("request", (request, response) =>
     run(
       Effect.catchCause(respond(request, response), (cause) =>
         Effect.andThen(
-          Effect.logError("a document could not be served", cause),
+          Effect.logError("document request failed", cause),
           Effect.sync(() => void response.destroy())
         )
       )
     )
   )
 
-  yield* Effect.addFinalizer(() =>
-    Effect.callback<void>((resume) => {
-      http.close(() => resume(Effect.void))
-      http.closeAllConnections()
-    })
-  )
   const address = yield* listen(
     http,
     { host, port },
     (reason) => new DocumentServerError({ message: `Cannot serve documents on ${host}:${port}: ${reason}` })
   )
   const url = yield* serverUrlOf(address, proxied)
-  http.on("error", (error) => run(Effect.logWarning("the document server cannot take a connection", error)))
+  http.on("error", (error) => run(Effect.logWarning("document server failed to accept a connection", error)))
 
   const removeExpired = Effect.map(Clock.currentTimeMillis, (now) => store.removeExpired(now))
   yield* Effect.forkScoped(Effect.repeat(removeExpired, Schedule.spaced(sweepInterval)))
 
   const storeDocument = Effect.fnUntraced(function* (document: DpeDocument) {
-    const size = document.bytes.byteLength
-    if (size > maxBytes) {
-      return yield* new DocumentTooLarge({
-        message: `The document has ${size} bytes, its server takes ${maxBytes}`
-      })
-    }
     yield* removeExpired
     const expiresAt = expiryOf(yield* Clock.currentTimeMillis, lifetime)
     const id = signer.documentIdOf(document)
@@ -201,7 +179,7 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
   })
 
   return {
-    resolve: makeResolver("DocumentServer.resolve", storeDocument),
+    resolve: makeResolver("DocumentServer.resolve", maxBytes, storeDocument),
     url,
     usage: Effect.sync(store.usage)
   }

@@ -1,18 +1,8 @@
 import type { DpeDocument } from "./resolver.ts"
 
-/** Documents in memory, up to bounds: who puts one more loses the least recently made. */
-export interface DocumentStore {
-  /** Keeps a document under its id; the one of that id, if any, makes way. It must fit the bounds by itself. */
-  readonly put: (id: string, document: DpeDocument, expiresAt: number) => void
-  readonly get: (id: string) => DpeDocument | undefined
-  /** Drops what has expired. Times are in milliseconds since 1970. */
-  readonly removeExpired: (now: number) => void
-  readonly usage: () => { readonly documents: number; readonly bytes: number }
-}
-
-/** A shelf for so many documents and bytes. */
-export const makeDocumentStore = (maxDocuments: number, maxBytes: number): DocumentStore => {
-  /** Least recently made first. */
+/** Bounded in-memory documents. The oldest are evicted first. Times are in milliseconds since 1970. */
+export const makeDocumentStore = (maxDocuments: number, maxBytes: number) => {
+  /** Oldest first. */
   const entries = new Map<string, { readonly document: DpeDocument; readonly expiresAt: number }>()
   let bytes = 0
 
@@ -22,7 +12,8 @@ export const makeDocumentStore = (maxDocuments: number, maxBytes: number): Docum
   }
 
   return {
-    put: (id, document, expiresAt) => {
+    /** Replaces a document with the same id. A single document must fit the limits. */
+    put: (id: string, document: DpeDocument, expiresAt: number): void => {
       remove(id)
       entries.set(id, { document, expiresAt })
       bytes += document.bytes.byteLength
@@ -31,8 +22,8 @@ export const makeDocumentStore = (maxDocuments: number, maxBytes: number): Docum
         remove(oldest)
       }
     },
-    get: (id) => entries.get(id)?.document,
-    removeExpired: (now) => {
+    get: (id: string): DpeDocument | undefined => entries.get(id)?.document,
+    removeExpired: (now: number): void => {
       for (const [id, { expiresAt }] of entries) if (expiresAt <= now) remove(id)
     },
     usage: () => ({ documents: entries.size, bytes })

@@ -4,77 +4,72 @@ import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { Clock, Data, Duration, Effect, Option, Semaphore } from "effect"
 import type { ResolveDpe } from "../../application/computer/ComputerSettings.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
 import { extensionOf } from "./fileExtensions.ts"
 import { type DpeDocument, expiryOf, makeResolver } from "./resolver.ts"
 
-/** What an operator may set about the cache. */
 export interface FileCacheOptions {
-  /**
-   * Made when it is not there. One that is there must belong to this user and be closed to all others (mode 0700).
-   * It belongs to one Computer: another one's files count only when the cache is opened.
-   */
+  /** Created if missing. Must belong to this user with mode 0700, and to one Computer only. */
   readonly folder: string
-  /** How large all documents together may be, in bytes; 1 GiB unless set. The oldest go first. */
+  /** Total size of all documents in bytes; 1 GiB by default. The oldest are evicted first. */
   readonly maxBytes?: number
-  /** How many documents there may be; 10 000 unless set. */
+  /** Maximum number of documents; 10 000 by default. */
   readonly maxFiles?: number
-  /** How long a document stays after it was last asked for; 7 days unless set. */
+  /** How long a document is kept after its last use; 7 days by default. */
   readonly maxAge?: Duration.Input
 }
 
-/** The cache cannot be used, or cannot take a document. The message says where and why. */
-export class FileCacheError extends Data.TaggedError("FileCacheFailed")<{ readonly message: string }> {}
+/** The folder is unusable, or a document cannot be stored. */
+export class FileCacheError extends Data.TaggedError("FileCacheError")<{ readonly message: string }> {}
 
-/** A file of the cache: its size in bytes, and when its document was last asked for. */
+/** Size in bytes and time of the last use. */
 interface CachedFile {
   readonly bytes: number
   readonly lastUsedAt: number
 }
 
-/** Only what we wrote is counted and removed: the folder may hold other things by mistake. */
+/** Only files of the cache are counted and removed: the folder may contain others by mistake. */
 const cachedFilePattern = /^[0-9a-f]{64}\.[0-9a-z]+$/
 const partialFilePattern = /^\.[0-9a-f-]{36}\.part$/
 
-/** A half-written file of this age belongs to nobody: no document takes so long to write. */
+/** Older partial files are abandoned. */
 const partialFileMaxAge = Duration.hours(1)
 
-/** How many files are looked at at once when the cache is opened. */
 const scanConcurrency = 16
 
 const fileOperation = <A>(failing: string, run: (signal: AbortSignal) => Promise<A>) =>
   Effect.tryPromise({
     try: run,
-    catch: (error) =>
-      new FileCacheError({
-        message: `${failing}: ${error instanceof Error ? error.message : String(error)}`
-      })
+    catch: (error) => new FileCacheError({ message: `${failing}: ${errorMessage(error)}` })
   })
 
-/** The real path of the folder, once it is certain that nobody else can read or change what is in it. */
+/** Returns the real path of the folder after checking that no other user can access it. */
 const openFolder = Effect.fnUntraced(function* (folder: string) {
   const failing = `Cannot use the folder ${folder} for documents`
   yield* fileOperation(failing, () => mkdir(folder, { recursive: true, mode: 0o700 }))
   const path = yield* fileOperation(failing, () => realpath(folder))
   const { mode, uid } = yield* fileOperation(failing, () => stat(path))
   const user = process.geteuid?.()
-  if (user === undefined) return path // Windows: a folder's access list says who may, not its mode
+  if (user === undefined) return path // Windows has access lists instead of modes
   if (uid !== user) return yield* new FileCacheError({ message: `${failing}: it belongs to another user` })
   if ((mode & 0o077) !== 0) {
     return yield* new FileCacheError({
-      message: `${failing}: others may use it too; close it to them (chmod 700) or name another`
+      message: `${failing}: other users can access it; run chmod 700 or choose another folder`
     })
   }
   return path
 })
 
-/** Removes a file and says whether it is gone. */
+/** Removes a file. False when that fails. */
 const removeFile = (path: string, name: string) =>
-  fileOperation(`Cannot remove ${name} from ${path}`, () => rm(join(path, name), { force: true })).pipe(
+  fileOperation("Cannot remove the file", () => rm(join(path, name), { force: true })).pipe(
     Effect.as(true),
-    Effect.catch(({ message }) => Effect.as(Effect.logWarning(message), false))
+    Effect.catch(({ message }) =>
+      Effect.as(Effect.logWarning("cached file removal failed", { path, name, reason: message }), false)
+    )
   )
 
-/** What is in the folder, oldest first; half-written files that nobody will finish are removed. */
+/** Lists the cached files, oldest first, and removes abandoned partial files. */
 const readFolder = Effect.fnUntraced(function* (path: string) {
   const now = yield* Clock.currentTimeMillis
   const failing = `Cannot read the folder ${path}`
@@ -82,7 +77,7 @@ const readFolder = Effect.fnUntraced(function* (path: string) {
   const files = yield* Effect.forEach(
     names.filter((name) => cachedFilePattern.test(name) || partialFilePattern.test(name)),
     Effect.fnUntraced(function* (name) {
-      // what vanishes meanwhile was removed by another Computer
+      // another Computer may have removed the file meanwhile
       const found = yield* Effect.option(fileOperation(failing, () => lstat(join(path, name))))
       if (Option.isNone(found) || !found.value.isFile()) return []
       const { mtimeMs, size } = found.value
@@ -95,16 +90,16 @@ const readFolder = Effect.fnUntraced(function* (path: string) {
   return files.flat().toSorted(([, one], [, other]) => one.lastUsedAt - other.lastUsedAt)
 })
 
-/** Nothing of the URI stands in the name; the same document always has the same one. */
+/** The name is a hash of URI and contents, so equal documents share a file. */
 const fileNameOf = ({ bytes, mimeType, uri }: DpeDocument): string => {
   const hash = createHash("sha256").update(JSON.stringify(uri)).update("\n").update(bytes).digest("hex")
   return `${hash}.${extensionOf(mimeType)}`
 }
 
 /**
- * Opens a folder in which documents are kept, and gives the resolver that answers their `file://` URIs: for Agents on
- * the same machine, run by the same user. Files are whole or not there. A document stays for `maxAge` after it was
- * last asked for, unless newer ones need its room: then its URI leads nowhere and the Agent asks again.
+ * Opens a folder of cached documents and returns a resolver to `file://` URIs, for Agents of the same user on
+ * the same machine. Writes are atomic. A document is kept for `maxAge` after its last use. It may be evicted
+ * earlier, and then the Agent resolves it again.
  */
 export const makeFileCache = Effect.fn("FileCache.make")(function* ({
   folder,
@@ -113,11 +108,11 @@ export const makeFileCache = Effect.fn("FileCache.make")(function* ({
   maxFiles = 10_000
 }: FileCacheOptions): Effect.fn.Return<ResolveDpe, FileCacheError> {
   const path = yield* openFolder(folder)
-  /** Oldest first: a file that is written again moves to the end. */
+  /** Oldest first: a rewritten file moves to the end. */
   const files = new Map<string, CachedFile>(yield* readFolder(path))
   const lock = yield* Semaphore.make(1)
 
-  /** Removes what is too old, then the oldest until the bounds hold with `coming` files of `size` bytes more. */
+  /** Removes expired files, then the oldest until the limits hold with the incoming file. */
   const evict = Effect.fnUntraced(function* (incoming: 0 | 1, name: string, size: number) {
     const now = yield* Clock.currentTimeMillis
     const others = [...files].filter(([other]) => other !== name)
@@ -154,19 +149,13 @@ export const makeFileCache = Effect.fn("FileCache.make")(function* ({
     )
 
   const store = Effect.fnUntraced(function* (document: DpeDocument) {
-    const size = document.bytes.byteLength
-    if (size > maxBytes) {
-      return yield* new FileCacheError({
-        message: `The document has ${size} bytes, the folder ${path} takes ${maxBytes}`
-      })
-    }
     const name = fileNameOf(document)
-    yield* evict(1, name, size)
+    yield* evict(1, name, document.bytes.byteLength)
     const now = yield* Clock.currentTimeMillis
     yield* write(name, document.bytes, now)
     return { uri: pathToFileURL(join(path, name)).href, expiresAt: expiryOf(now, maxAge) }
   })
 
   yield* evict(0, "", 0)
-  return makeResolver("FileCache.resolve", (document) => lock.withPermit(store(document)))
+  return makeResolver("FileCache.resolve", maxBytes, (document) => lock.withPermit(store(document)))
 })

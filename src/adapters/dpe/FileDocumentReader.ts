@@ -8,6 +8,7 @@ import {
   DocumentReader,
   DocumentUnreadable
 } from "../../application/ports/DocumentReader.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
 import { isHttpUrl, fetchHttpDocument, unsupportedScheme, parseDocumentUri } from "./HttpDocumentReader.ts"
 
 const unreadable = (message: string) => new DocumentUnreadable({ message })
@@ -19,7 +20,7 @@ const isInside = (folder: string, path: string): boolean => {
 
 const readContent = async (file: FileHandle, path: string, maxBytes: number): Promise<Uint8Array> => {
   const found = await file.stat()
-  if (!found.isFile()) throw unreadable(`${path} is no file`)
+  if (!found.isFile()) throw unreadable(`${path} is not a file`)
   if (found.size > maxBytes) {
     throw unreadable(`${path} has ${found.size} bytes, more than the ${maxBytes} allowed`)
   }
@@ -36,17 +37,14 @@ const readFile = async (
   const path = await realpath(fileURLToPath(url))
   const allowed = await Promise.all(folders.map((folder) => realpath(folder)))
   if (!allowed.some((folder) => isInside(folder, path))) {
-    throw unreadable("The document is a file outside the folders that this Agent may read")
+    throw unreadable("The document is a file outside the allowed folders of this Agent")
   }
-  // Whatever else has a name there, a pipe for one, must not hold the reader up.
+  // Opening a FIFO must not block the reader.
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   return { bytes: await readContent(file, path, maxBytes), mimeType: undefined }
 }
 
-/**
- * Reads documents over HTTP, and files in these folders and below. Computers name the files: without folders no file of
- * this machine is read, whoever asks for it.
- */
+/** Reads documents over HTTP, and files inside these folders only: Computers choose the URIs. */
 export const layer = (folders: ReadonlyArray<string>): Layer.Layer<DocumentReader> =>
   Layer.succeed(
     DocumentReader,
@@ -60,9 +58,7 @@ export const layer = (folders: ReadonlyArray<string>): Layer.Layer<DocumentReade
             catch: (error) =>
               error instanceof DocumentUnreadable
                 ? error
-                : unreadable(
-                    `Cannot read the file: ${error instanceof Error ? error.message : String(error)}`
-                  )
+                : unreadable(`Cannot read the file: ${errorMessage(error)}`)
           })
         })
     })

@@ -4,17 +4,18 @@ import {
   DocumentReader,
   DocumentUnreadable
 } from "../../application/ports/DocumentReader.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
 
 const tooLarge = (where: string, maxBytes: number) =>
-  new DocumentUnreadable({ message: `The document at ${where} has more than the ${maxBytes} bytes allowed` })
+  new DocumentUnreadable({ message: `The document at ${where} exceeds the ${maxBytes} bytes allowed` })
 
-/** Puts the chunks of a body together; gives up as soon as there are more bytes than allowed. */
+/** Reads a body; undefined when it exceeds the limit. */
 const readBody = async (
-  body: ReadableStream<Uint8Array>,
+  body: ReadableStream<Uint8Array<ArrayBuffer>>,
   maxBytes: number
 ): Promise<Uint8Array | undefined> => {
-  const reader = body.getReader() // not every browser iterates streams
-  const chunks: Array<Uint8Array> = []
+  const reader = body.getReader() // not every browser can iterate streams
+  const chunks: Array<Uint8Array<ArrayBuffer>> = []
   let size = 0
   while (true) {
     const { done, value } = await reader.read()
@@ -26,17 +27,11 @@ const readBody = async (
     }
     chunks.push(value)
   }
-  const bytes = new Uint8Array(size)
-  let end = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, end)
-    end += chunk.byteLength
-  }
-  return bytes
+  return new Uint8Array(await new Blob(chunks).arrayBuffer())
 }
 
 const download = async (url: URL, maxBytes: number, signal: AbortSignal): Promise<DocumentContent> => {
-  // The reader's cookies are none of the business of whoever keeps the documents.
+  // Cookies of the reader must not be sent to the document server.
   const response = await fetch(url, { signal, credentials: "omit" })
   if (!response.ok) {
     await response.body?.cancel()
@@ -47,13 +42,10 @@ const download = async (url: URL, maxBytes: number, signal: AbortSignal): Promis
   return { bytes, mimeType: response.headers.get("content-type") ?? undefined }
 }
 
-/** What went wrong below a fetch: its own message says nothing. */
-const fetchErrorReason = (error: unknown): string => {
-  const cause = error instanceof Error ? (error.cause ?? error) : error
-  return cause instanceof Error ? cause.message : String(cause)
-}
+/** The message of a fetch error is generic; its cause has the reason. */
+const fetchErrorReason = (error: unknown): string =>
+  errorMessage(error instanceof Error ? (error.cause ?? error) : error)
 
-/** Reads a document over HTTP. */
 export const fetchHttpDocument = (
   url: URL,
   maxBytes: number
@@ -66,21 +58,18 @@ export const fetchHttpDocument = (
         : new DocumentUnreadable({ message: `Cannot fetch from ${url.origin}: ${fetchErrorReason(error)}` })
   })
 
-/** Takes the URI of a document apart. */
 export const parseDocumentUri = (uri: string): Effect.Effect<URL, DocumentUnreadable> =>
   Effect.try({
     try: () => new URL(uri),
-    catch: () => new DocumentUnreadable({ message: "The Computer answered something that is no URI" })
+    catch: () => new DocumentUnreadable({ message: "The Computer returned an invalid document URI" })
   })
 
-/** The document is somewhere this reader cannot go. */
 export const unsupportedScheme = ({ protocol }: URL): Effect.Effect<never, DocumentUnreadable> =>
-  Effect.fail(new DocumentUnreadable({ message: `Documents at ${protocol} URIs cannot be read here` }))
+  Effect.fail(new DocumentUnreadable({ message: `This reader does not support ${protocol} URIs` }))
 
-/** Is this an address of the web? */
 export const isHttpUrl = ({ protocol }: URL): boolean => protocol === "http:" || protocol === "https:"
 
-/** Reads documents over HTTP, in browsers too, where the page must be allowed to by whoever keeps them. */
+/** Reads documents over HTTP, also in browsers, where the document server must allow the origin (CORS). */
 export const layer: Layer.Layer<DocumentReader> = Layer.succeed(
   DocumentReader,
   DocumentReader.of({

@@ -2,7 +2,7 @@ import { mimeEssence } from "../../domain/documents/DocumentContents.ts"
 
 const office = "application/vnd.openxmlformats-officedocument"
 
-/** Ours and not the host's registry, so that a document has the same name everywhere. */
+/** Fixed, so a document has the same name on every host. */
 const extensions: ReadonlyMap<string, string> = new Map([
   ["application/json", "json"],
   ["application/msword", "doc"],
@@ -30,7 +30,7 @@ const extensions: ReadonlyMap<string, string> = new Map([
   ["video/mp4", "mp4"]
 ])
 
-/** The extension of a file of this mime type, without the dot: lower-case letters and digits; `bin` when unknown. */
+/** The file extension of a MIME type, without the dot; `bin` when unknown. */
 export const extensionOf = (mimeType: string): string => {
   const essence = mimeEssence(mimeType)
   const known = extensions.get(essence)

@@ -1,56 +1,42 @@
 import type { IncomingHttpHeaders } from "node:http"
-import { isIP } from "node:net"
 import { Redacted } from "effect"
 import { isSameSecret } from "../auth/isSameSecret.ts"
+import { crossOriginOf, isRebindingSafe, requestedHostname } from "./hostAccess.ts"
 
-/** Who may come in. */
+/** The access policy of a local HTTP server. */
 export interface AccessPolicy {
-  /** Names under which the server may be addressed, beside `localhost` and plain addresses. */
+  /** Accepted host names, beside `localhost` and IP addresses. */
   readonly allowedHosts: ReadonlyArray<string>
-  /** Origins of other pages that may connect, such as `https://app.example.org`. */
+  /** Origins of foreign pages that may connect, such as `https://app.example.org`. */
   readonly allowedOrigins: ReadonlyArray<string>
-  /** What every client must show. */
+  /** The bearer token that every client must send. */
   readonly token: Redacted.Redacted<string> | undefined
-  /** A header that may show the token as well, in lower case; only `Authorization` may unless set. */
+  /** A second header that may hold the token, beside `Authorization`. */
   readonly tokenHeader?: "x-api-key"
 }
 
-/** Why a request is turned away. */
 export interface AccessDenied {
   readonly status: 401 | 403
   readonly message: string
 }
 
-const hostnameOf = (authority: string): string | undefined =>
-  URL.parse(`http://${authority}`)?.hostname.toLowerCase()
-
-const isIpAddress = (hostname: string) => isIP(hostname.replace(/^\[(.*)\]$/, "$1")) !== 0
-
-/** The origin of a page that is not the server's own, or undefined when there is none. */
-export const crossOriginOf = ({ host, origin }: IncomingHttpHeaders): string | undefined =>
-  origin === undefined || origin === `http://${host}` ? undefined : origin
-
 /**
- * Turns away requests that a page may have tricked a browser into. A page whose name was made to point here (DNS
- * rebinding) sends its own name as host, which is why names must be known, while plain addresses cannot be faked so;
- * a page of somewhere else sends its origin.
+ * Rejects requests that a foreign page made a browser send. DNS rebinding sends the attacker's host name; a cross-origin
+ * page sends its origin.
  */
 const checkHostAndOrigin = (
   { allowedHosts, allowedOrigins }: AccessPolicy,
   headers: IncomingHttpHeaders
 ): string | undefined => {
-  const hostname = hostnameOf(headers.host ?? "")
-  if (hostname === undefined) return "the request has no host"
-  if (hostname !== "localhost" && !isIpAddress(hostname) && !allowedHosts.includes(hostname)) {
-    return "this server is not known by that host name"
+  const hostname = requestedHostname(headers)
+  if (hostname === undefined) return "missing or invalid Host header"
+  if (!isRebindingSafe(hostname) && !allowedHosts.includes(hostname)) {
+    return "host name not allowed"
   }
   const origin = crossOriginOf(headers)
-  return origin === undefined || allowedOrigins.includes(origin)
-    ? undefined
-    : "pages of that origin may not connect"
+  return origin === undefined || allowedOrigins.includes(origin) ? undefined : "origin not allowed"
 }
 
-/** Everything that a client shows as token. */
 const presentedTokens = (
   { tokenHeader }: AccessPolicy,
   headers: IncomingHttpHeaders
@@ -60,21 +46,21 @@ const presentedTokens = (
   return typeof other === "string" ? [bearer, other] : [bearer]
 }
 
-/** Says why a request may not come in, or undefined when it may. */
+/** Checks host, origin and token of a request; `undefined` when it is allowed. */
 export const checkAccess = (policy: AccessPolicy, headers: IncomingHttpHeaders): AccessDenied | undefined => {
-  const tricked = checkHostAndOrigin(policy, headers)
-  if (tricked !== undefined) return { status: 403, message: tricked }
+  const reason = checkHostAndOrigin(policy, headers)
+  if (reason !== undefined) return { status: 403, message: reason }
   const { token } = policy
   if (token === undefined) return undefined
-  // Whoever shows nothing has no token, whatever the operator has set.
+  // An empty token is never valid, even when the configured one is empty.
   return presentedTokens(policy, headers).some(
     (presented) => presented !== "" && isSameSecret(presented, Redacted.value(token))
   )
     ? undefined
-    : { status: 401, message: "a valid bearer token is needed" }
+    : { status: 401, message: "missing or invalid bearer token" }
 }
 
-/** What a browser needs to hear before a page of another origin may read an answer. */
+/** The headers that let a page of an allowed origin read the response. */
 export const corsHeaders = (
   { allowedOrigins, tokenHeader }: AccessPolicy,
   headers: IncomingHttpHeaders

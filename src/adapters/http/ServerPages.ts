@@ -1,24 +1,23 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Duration, Effect, FiberSet, Result, type Scope } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
-import { allowAll, type Authenticator, resolveIdentity } from "../../application/ports/Authenticator.ts"
+import { type Authenticator, resolveIdentity } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
 import type { Observability } from "../../application/server/observability/Observability.ts"
 import { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
 import { parseVersion, PROTOCOL_VERSION } from "../../domain/wire/version.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
-import { hasRebindingSafeHost } from "./hostAccess.ts"
+import { isRebindingSafe, requestedHostname } from "./hostAccess.ts"
 
-/** What decides who sees the pages of a Server. */
 export interface ServerPagesOptions {
   readonly observability: Observability["Service"]
-  /** Asked for whoever wants to see numbers; {@link allowAll} asks nobody. */
-  readonly authenticator?: Authenticator
-  /** Does the Server listen on this machine only? Then a page may not reach it by a name of its own. */
+  /** Authenticates operators, unless it requires no credentials. */
+  readonly authenticator: Authenticator["Service"]
+  /** True when the Server listens on loopback only. Then a foreign Host header is rejected, against DNS rebinding. */
   readonly isLoopbackOnly?: boolean
 }
 
-/** Answers a request if it is for one of the pages; says whether it did, or will. */
+/** Responds to requests for the pages; false for other requests. */
 export type PageHandler = (request: IncomingMessage, response: ServerResponse) => boolean
 
 interface Page {
@@ -28,10 +27,10 @@ interface Page {
   readonly headers?: { readonly [name: string]: string }
 }
 
-/** How many offices `/status?offices=1` lists. */
+/** Limit of offices in `/status?offices=1`. */
 const maxListedOffices = 10_000
 
-/** How long the authenticator may take: it may have to fetch keys. */
+/** Time limit of the authenticator, which may have to fetch keys. */
 const authenticationTimeout = Duration.seconds(10)
 
 const textPage = (status: number, text: string, headers?: Page["headers"]): Page => ({
@@ -56,12 +55,12 @@ const readyPage = ({ components, state }: Observability["Service"]["readiness"])
   const now = state()
   if (now._tag === "Starting") return textPage(503, "starting")
   if (now._tag === "Draining") return textPage(503, `draining: ${now.reason}`)
-  // Their reasons may name machines, and everybody may read this.
+  // Without the errors, which may name hosts: this page needs no authentication.
   const failing = [...components()].flatMap(([component, error]) => (error === undefined ? [] : [component]))
-  return textPage(200, failing.length === 0 ? "ready" : `ready, but not working: ${failing.join(", ")}`)
+  return textPage(200, failing.length === 0 ? "ready" : `ready, unhealthy components: ${failing.join(", ")}`)
 }
 
-/** What an authenticator is told of somebody who asks for a page: what connections say of themselves in headers. */
+/** The handshake of a page request, for the authenticator. */
 const handshakeFromRequest = ({ headers, socket }: IncomingMessage): Handshake => ({
   version: Result.getOrThrow(parseVersion(PROTOCOL_VERSION)),
   auth: {},
@@ -69,12 +68,12 @@ const handshakeFromRequest = ({ headers, socket }: IncomingMessage): Handshake =
   remoteAddress: socket.remoteAddress ?? "unknown"
 })
 
-/** Makes the pages of a Server: `/healthz`, `/readyz`, `/metrics`, `/status`. What is being answered ends with the scope. */
+/** Makes the pages `/healthz`, `/readyz`, `/metrics` and `/status`. Responses in progress end with the scope. */
 export const makeServerPages = Effect.fnUntraced(function* ({
-  authenticator = allowAll,
+  authenticator,
   isLoopbackOnly = false,
   observability
-}: ServerPagesOptions): Effect.fn.Return<PageHandler, never, Scope.Scope> {
+}: ServerPagesOptions): Effect.fn.Return<PageHandler, never, Scope.Scope | ServerMetrics> {
   const context = yield* Effect.context<never>()
   const run = yield* FiberSet.makeRuntime<never>()
   const { connectionRejected } = yield* ServerMetrics
@@ -94,7 +93,7 @@ export const makeServerPages = Effect.fnUntraced(function* ({
     return { status: 200, type: "application/json", text: `${JSON.stringify(body)}\n` }
   }
 
-  /** Why somebody may not see numbers, or `undefined`. */
+  /** The rejection of a client that is not an operator, or `undefined`. */
   const checkOperator = Effect.fnUntraced(function* (request: IncomingMessage) {
     const handshake = handshakeFromRequest(request)
     const identity = yield* Effect.result(resolveIdentity(authenticator, handshake))
@@ -102,29 +101,29 @@ export const makeServerPages = Effect.fnUntraced(function* ({
     if (isOperator) return undefined
     const code = Result.isFailure(identity) ? identity.failure.code : errorCodes.forbidden
     connectionRejected(code)
-    yield* Effect.logWarning("page refused", {
+    yield* Effect.logWarning("page request rejected", {
       page: request.url?.replace(/\?.*/s, ""),
-      remote: handshake.remoteAddress,
+      remoteAddress: handshake.remoteAddress,
       ...(Result.isSuccess(identity)
-        ? { subject: identity.success.subject, reason: "no operator" }
+        ? { subject: identity.success.subject, reason: "not an operator" }
         : { code, reason: identity.failure.message })
     })
-    if (code === errorCodes.forbidden) return textPage(403, "this needs the right 'operator'")
+    if (code === errorCodes.forbidden) return textPage(403, "this page requires the right 'operator'")
     return code === errorCodes.internalError || code === errorCodes.unavailable
-      ? textPage(503, "nobody can be identified right now")
-      : textPage(401, "this needs a token of an operator", { "WWW-Authenticate": "Bearer" })
+      ? textPage(503, "authentication is unavailable")
+      : textPage(401, "this page requires an operator's token", { "WWW-Authenticate": "Bearer" })
   })
 
   const operatorPage = (request: IncomingMessage, page: () => Page): Effect.Effect<Page> =>
     checkOperator(request).pipe(
       Effect.timeoutOrElse({
         duration: authenticationTimeout,
-        orElse: () => Effect.succeed(textPage(503, "identifying you takes too long"))
+        orElse: () => Effect.succeed(textPage(503, "authentication timed out"))
       }),
       Effect.map((rejection) => rejection ?? page()),
       Effect.catchDefect((defect) =>
         Effect.as(
-          Effect.logError("page failed", { page: request.url }, defect),
+          Effect.logError("page request failed", { page: request.url }, defect),
           textPage(500, "internal error")
         )
       )
@@ -143,15 +142,15 @@ export const makeServerPages = Effect.fnUntraced(function* ({
     if (url === null || page === undefined) return false
     if (request.method !== "GET" && request.method !== "HEAD") {
       sendPage(request, response, textPage(405, "only GET and HEAD", { Allow: "GET, HEAD" }))
-    } else if (!page.isOpen && authenticator !== allowAll) {
+    } else if (!page.isOpen && authenticator.requiresCredentials) {
       run(
         Effect.map(
           operatorPage(request, () => page.make(url)),
           (found) => sendPage(request, response, found)
         )
       )
-    } else if (!page.isOpen && isLoopbackOnly && !hasRebindingSafeHost(request)) {
-      sendPage(request, response, textPage(403, "this Server is not known by that host name"))
+    } else if (!page.isOpen && isLoopbackOnly && !isRebindingSafe(requestedHostname(request.headers))) {
+      sendPage(request, response, textPage(403, "Host header must be an IP address or localhost"))
     } else sendPage(request, response, page.make(url))
     return true
   }

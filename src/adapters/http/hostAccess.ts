@@ -1,42 +1,35 @@
-import type { IncomingMessage } from "node:http"
-import { type AddressInfo, isIP, type Server } from "node:net"
-import { Effect } from "effect"
-import { formatNetworkError } from "../bytes/formatNetworkError.ts"
+import type { IncomingHttpHeaders } from "node:http"
+import { isIP } from "node:net"
 
-/** Only this machine reaches such an address. */
+/** True for addresses that only this machine reaches: 127.0.0.0/8 and ::1. */
 export const isLoopbackAddress = (address: string): boolean => /^(127\.|::1$|::ffff:127\.)/.test(address)
 
-/** Only this machine reaches this host, given as people and URLs write it. A name may lead anywhere, but for the one. */
+const withoutBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, "$1")
+
+/**
+ * True for hosts that only this machine reaches: loopback addresses, with or without brackets, and `localhost`. Other
+ * names may resolve to any address.
+ */
 export const isLoopbackHost = (host: string): boolean => {
-  const address = host.replace(/^\[(.*)\]$/, "$1")
+  const address = withoutBrackets(host)
   return host === "localhost" || (isIP(address) !== 0 && isLoopbackAddress(address))
 }
 
-/** Was a server addressed by what no page can make its own name: a plain address, or this machine itself? */
-export const hasRebindingSafeHost = ({ headers: { host = "" } }: IncomingMessage): boolean => {
-  const hostname = URL.parse(`http://${host}`)?.hostname.toLowerCase() ?? ""
-  return hostname === "localhost" || isIP(hostname.replace(/^\[(.*)\]$/, "$1")) !== 0
-}
+/** The host name that a request was sent to, in lower case; `undefined` without a valid `Host` header. */
+export const requestedHostname = ({ host }: IncomingHttpHeaders): string | undefined =>
+  URL.parse(`http://${host ?? ""}`)?.hostname.toLowerCase()
+
+/** True for IP addresses and `localhost`: DNS rebinding needs a name that the attacker controls. */
+export const isRebindingSafe = (hostname: string | undefined): boolean =>
+  hostname !== undefined && (hostname === "localhost" || isIP(withoutBrackets(hostname)) !== 0)
+
+type Scheme = "http" | "https"
 
 /**
- * Waits until a server listens, and gives where. Fails with what `refused` makes of the reason. The server stays the
- * caller's, who closes it in any case; interrupting this closes it should it come to listen all the same.
+ * The origin of the page that sent a request, or `undefined` when the server itself served the page or the client is no
+ * browser. `schemes` are those under which the server serves pages.
  */
-export const listen = <E>(
-  server: Server,
-  { host, port }: { readonly host: string; readonly port: number },
-  makeError: (reason: string) => E
-): Effect.Effect<AddressInfo, E> =>
-  Effect.callback((resume) => {
-    const onError = (error: unknown) => resume(Effect.fail(makeError(formatNetworkError(error))))
-    server.once("error", onError)
-    try {
-      server.listen(port, host, () => {
-        server.off("error", onError)
-        resume(Effect.succeed(server.address() as AddressInfo))
-      })
-    } catch (error) {
-      onError(error)
-    }
-    return Effect.sync(() => void server.once("listening", () => server.close()))
-  })
+export const crossOriginOf = (
+  { host, origin }: IncomingHttpHeaders,
+  schemes: ReadonlyArray<Scheme> = ["http"]
+): string | undefined => (schemes.some((scheme) => origin === `${scheme}://${host}`) ? undefined : origin)

@@ -1,30 +1,33 @@
 import type { McpSessionError } from "../../application/ports/McpSession.ts"
-
-/** The numbers that MCP clients give to what has none of its own. */
-const errorCodes = { closed: -32000, timeout: -32001, unsupported: -32601, internal: -32603 } as const
+import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
 
 const codeOf = ({ code, reason }: McpSessionError): number => {
   switch (reason) {
     case "protocol":
-      return code ?? errorCodes.internal
+      return code ?? jsonRpcCodes.internalError
     case "unauthorized":
       return 401
     case "forbidden":
       return 403
     case "unsupported":
-      return errorCodes.unsupported
+      return jsonRpcCodes.methodNotFound
     case "closed":
     case "unavailable":
-      return errorCodes.closed
+      return jsonRpcCodes.connectionClosed
   }
 }
 
-/** Why a request has no result, as programs without Effect expect it; a tool that failed is a result instead. */
+/** Why a request has no result, for programs without Effect. A failed tool is a result instead. */
 export class McpClientError extends Error {
   override readonly name = "McpClientError"
   /**
-   * The peer's own JSON-RPC number, or −32000: the session is over or not there, −32001: no time left or given up,
-   * −32601: the peer cannot do this, −32603: the answer is no MCP, 401 and 403: its door refused us.
+   * The JSON-RPC code of the peer, or one of these:
+   *
+   * - −32000: the session is closed or unavailable
+   * - −32001: timeout or abort
+   * - −32601: the peer does not support the request
+   * - −32603: the response is invalid
+   * - 401, 403: the peer denied access
    */
   readonly code: number
 
@@ -33,32 +36,27 @@ export class McpClientError extends Error {
     this.code = code
   }
 
-  /** What a session's failure is to a program without Effect. */
   static fromFailure(failure: McpSessionError): McpClientError {
     return new McpClientError(failure.message, codeOf(failure), { cause: failure })
   }
 
-  /** The session is over, or this client is closed. */
   static closed(message: string): McpClientError {
-    return new McpClientError(message, errorCodes.closed)
+    return new McpClientError(message, jsonRpcCodes.connectionClosed)
   }
 
-  /** No answer within this many milliseconds. */
   static timedOut(milliseconds: number): McpClientError {
-    return new McpClientError(
-      `no answer within ${milliseconds} ms; the request was given up`,
-      errorCodes.timeout
-    )
+    return new McpClientError(`request timeout after ${milliseconds} ms`, jsonRpcCodes.requestTimeout)
   }
 
-  /** The answer is not what MCP promises. */
   static invalidResponse(what: string): McpClientError {
-    return new McpClientError(what, errorCodes.internal)
+    return new McpClientError(what, jsonRpcCodes.internalError)
   }
 }
 
-/** What a request that was given up fails with: the signal's own reason, as `fetch` does, if that is an error. */
+/** The error of an aborted request: the signal's reason if it is an error, as with `fetch`. */
 export const abortReasonOf = ({ reason }: AbortSignal): Error =>
   reason instanceof Error
     ? reason
-    : new McpClientError(`the request was given up: ${String(reason)}`, errorCodes.timeout, { cause: reason })
+    : new McpClientError(`the request was aborted: ${String(reason)}`, jsonRpcCodes.requestTimeout, {
+        cause: reason
+      })

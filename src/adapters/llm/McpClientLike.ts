@@ -1,6 +1,7 @@
-import { Cause, type Context, Effect, Exit } from "effect"
-import { listAllPages } from "../../application/shared/mcpPaging.ts"
-import type { McpSessionError, McpPage, McpProgress, McpSession } from "../../application/ports/McpSession.ts"
+import { Cause, type Context, Effect, Exit, Predicate } from "effect"
+import { listAllPages } from "../../application/shared/paging.ts"
+import type { McpProgress, McpSession, McpSessionError } from "../../application/ports/McpSession.ts"
+import { definedOnly } from "../../domain/definedOnly.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { McpClientError, abortReasonOf } from "./McpClientError.ts"
 import {
@@ -14,46 +15,40 @@ import {
   decodeTool
 } from "./mcpTypes.ts"
 
-/** What one request may be told. */
 export interface RequestOptions {
-  /** Gives the request up: it fails with the signal's reason, and a running tool is stopped where it runs. */
+  /** Aborts the request with the signal's reason and cancels a running tool. */
   signal?: AbortSignal | undefined
-  /** Milliseconds until the request is given up; as long as its session allows unless given. */
+  /** Timeout in milliseconds; the session's timeout by default. */
   timeout?: number | undefined
 }
 
-/** What one call of a tool may be told. */
 export interface CallOptions extends RequestOptions {
-  /** Hears how far the tool is, if it says so. */
   onprogress?: ((progress: McpProgress) => void) | undefined
 }
 
-/** Where in a listing to go on. */
 export interface ListParams {
   cursor?: string | undefined
 }
 
-/** Which tool to call, and with what. */
 export interface CallParams {
   name: string
   arguments?: Record<string, unknown> | undefined
 }
 
 /**
- * An MCP client by its shape, as agent frameworks take one: promises, abort signals, and the objects of MCP as the
- * peer sent them. A request without a result rejects with a {@link McpClientError}, or with the reason of its signal.
+ * An MCP client in the shape that agent frameworks accept: promises, abort signals, and MCP objects as the
+ * peer sent them. Requests reject with {@link McpClientError} or with the reason of their signal.
  */
 export interface McpClientLike {
-  /** One page of the tools. What is listed but no tool is left out, with a line in the log. */
+  /** Lists one page. Invalid tools are omitted and logged. */
   listTools(
     params?: ListParams,
     options?: RequestOptions
   ): Promise<{ tools: Array<McpTool>; nextCursor?: string }>
-  /** The tools of all pages. */
   allTools(options?: RequestOptions): Promise<Array<McpTool>>
-  /** Calls a tool. The second argument is where MCP's own client takes a schema; results are not checked here. */
+  /** Calls a tool. The second argument, a result schema in MCP's client, is ignored. */
   callTool(params: CallParams, resultSchema?: unknown, options?: CallOptions): Promise<McpToolResult>
-  /** One page of the resources. */
+  /** Lists one page. Invalid resources are omitted and logged. */
   listResources(
     params?: ListParams,
     options?: RequestOptions
@@ -63,15 +58,13 @@ export interface McpClientLike {
   getServerCapabilities(): { tools?: Record<string, never>; resources?: { subscribe?: boolean } }
   getServerVersion(): { name: string; version: string }
   getInstructions(): string | undefined
-  /** Ends what runs and refuses what comes. The session stays with whoever opened it. */
+  /** Aborts running requests and rejects new ones. The session stays open. */
   close(): Promise<void>
 }
 
-const nextCursorOf = ({ nextCursor }: McpPage) => (nextCursor === undefined ? {} : { nextCursor })
-
-/** What can be read of what a peer gave; what cannot is no reason to lose the rest. */
+/** Decodes the valid items and logs the others. */
 const decodeItems = <A>(
-  what: string,
+  type: string,
   items: ReadonlyArray<JsonObject>,
   decodeItem: (item: JsonObject) => A | undefined
 ): Effect.Effect<Array<A>> =>
@@ -80,7 +73,12 @@ const decodeItems = <A>(
     for (const item of items) {
       const known = decodeItem(item)
       if (known !== undefined) found.push(known)
-      else yield* Effect.logWarning(`left out: no ${what} of MCP`, { name: item["name"], uri: item["uri"] })
+      else
+        yield* Effect.logWarning("invalid item omitted from listing", {
+          type,
+          name: item["name"],
+          uri: item["uri"]
+        })
     }
     return found
   })
@@ -93,15 +91,14 @@ const decodeTools = (items: ReadonlyArray<JsonObject>) => decodeItems("tool", it
 const decodeResources = (items: ReadonlyArray<JsonObject>) =>
   decodeItems("resource", items, (item) => (isResource(item) ? item : undefined))
 
-/** Progress for a listener outside of Effect, whose own mistakes are not the tool's. */
+/** Adapts a progress listener. Its exceptions do not fail the call. */
 const toProgressHandler =
   (onprogress: (progress: McpProgress) => void) =>
   (progress: McpProgress): Effect.Effect<void> =>
     Effect.sync(() => onprogress(progress)).pipe(
-      Effect.catchCause((cause) => Effect.logWarning("a listener of progress failed", cause))
+      Effect.catchCause((cause) => Effect.logWarning("progress listener failed", cause))
     )
 
-/** What a request without result is rejected with. */
 const rejectionOf = (cause: Cause.Cause<McpClientError>): unknown =>
   Cause.hasInterruptsOnly(cause) ? McpClientError.closed("the request was interrupted") : Cause.squash(cause)
 
@@ -134,35 +131,28 @@ const makeClient = (session: McpSession, context: Context.Context<never>): McpCl
   return {
     listTools: ({ cursor } = {}, options) =>
       run(
-        Effect.flatMap(session.listTools(cursor), (page) =>
-          Effect.map(decodeTools(page.items), (tools) => ({ tools, ...nextCursorOf(page) }))
+        Effect.flatMap(session.listTools(cursor), ({ items, nextCursor }) =>
+          Effect.map(decodeTools(items), (tools) => definedOnly({ tools, nextCursor }))
         ),
         options
       ),
     allTools: (options) => run(Effect.flatMap(listAllPages(session.listTools), decodeTools), options),
-    callTool: (params, _resultSchema, { onprogress, ...options } = {}) =>
+    callTool: ({ name: tool, arguments: args = {} }, _resultSchema, { onprogress, ...options } = {}) =>
       run(
-        Effect.flatMap(
-          session.callTool(
-            params.name,
-            params.arguments ?? {},
-            onprogress === undefined ? {} : { onProgress: toProgressHandler(onprogress) }
+        session
+          .callTool(tool, args, onprogress === undefined ? {} : { onProgress: toProgressHandler(onprogress) })
+          .pipe(
+            Effect.map(decodeToolResult),
+            Effect.filterOrFail(Predicate.isNotUndefined, () =>
+              McpClientError.invalidResponse(`tool '${tool}' returned an invalid MCP result`)
+            )
           ),
-          (raw) => {
-            const result = decodeToolResult(raw)
-            return result === undefined
-              ? Effect.fail(
-                  McpClientError.invalidResponse(`what tool '${params.name}' answered is no MCP result`)
-                )
-              : Effect.succeed(result)
-          }
-        ),
         options
       ),
     listResources: ({ cursor } = {}, options) =>
       run(
-        Effect.flatMap(session.listResources(cursor), (page) =>
-          Effect.map(decodeResources(page.items), (resources) => ({ resources, ...nextCursorOf(page) }))
+        Effect.flatMap(session.listResources(cursor), ({ items, nextCursor }) =>
+          Effect.map(decodeResources(items), (resources) => definedOnly({ resources, nextCursor }))
         ),
         options
       ),
@@ -184,16 +174,11 @@ const makeClient = (session: McpSession, context: Context.Context<never>): McpCl
   }
 }
 
-/**
- * A session as an MCP client for programs without Effect. Requests run in the context of this effect; the client works
- * as long as the session does.
- */
+/** Makes an MCP client from a session, for programs without Effect. It works until the session closes. */
 export const makeMcpClient = (session: McpSession): Effect.Effect<McpClientLike> =>
   Effect.map(Effect.context<never>(), (context) => makeClient(session, context))
 
-/**
- * The same client, all of whose requests end with the signal: for frameworks that call tools without passing one on.
- */
+/** Adds a signal to all requests of a client, for frameworks that call tools without one. */
 export const withSignal = (client: McpClientLike, signal: AbortSignal): McpClientLike => {
   const combineSignals = <O extends RequestOptions>(options: O | undefined) => ({
     ...options,

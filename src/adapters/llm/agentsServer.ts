@@ -1,43 +1,37 @@
+import { definedOnly } from "../../domain/definedOnly.ts"
 import { McpClientError } from "./McpClientError.ts"
 import { type McpClientLike, withSignal } from "./McpClientLike.ts"
 import type { McpContents, McpResource, McpTool, McpToolResult } from "./mcpTypes.ts"
 
-/**
- * A tool in the words of the OpenAI Agents SDK. Its type asks of a schema what MCP leaves open; its converter does not,
- * and fills in what is missing.
- */
+/** A tool of the OpenAI Agents SDK. Its type requires members that MCP leaves optional. */
 export type AgentsTool = McpTool & {
   inputSchema: { properties: Record<string, unknown>; required: Array<string>; additionalProperties: boolean }
 }
 
-/** The blocks of a result with what was said beside them, where the OpenAI Agents SDK looks for it. */
+/** Content blocks with the other members of the result as properties of the array. */
 export type AgentsContent = McpToolResult["content"] &
   Pick<McpToolResult, "_meta" | "structuredContent" | "isError">
 
-/** What may be told about a call. */
 export interface AgentsCallOptions {
   signal?: AbortSignal
 }
 
-/** The `MCPServerWithResources` of the OpenAI Agents SDK by its shape. */
+type AgentsCallParams = [
+  name: string,
+  args: Record<string, unknown> | null,
+  meta?: Record<string, unknown> | null,
+  options?: AgentsCallOptions
+]
+
+/** The `MCPServerWithResources` of the OpenAI Agents SDK. */
 export interface AgentsServer {
   readonly name: string
   cacheToolsList: boolean
   connect(): Promise<void>
   close(): Promise<void>
   listTools(): Promise<Array<AgentsTool>>
-  callTool(
-    name: string,
-    args: Record<string, unknown> | null,
-    meta?: Record<string, unknown> | null,
-    options?: AgentsCallOptions
-  ): Promise<AgentsContent>
-  callToolResult(
-    name: string,
-    args: Record<string, unknown> | null,
-    meta?: Record<string, unknown> | null,
-    options?: AgentsCallOptions
-  ): Promise<McpToolResult>
+  callTool(...request: AgentsCallParams): Promise<AgentsContent>
+  callToolResult(...request: AgentsCallParams): Promise<McpToolResult>
   invalidateToolsCache(): Promise<void>
   listResources(params?: { cursor?: string }): Promise<{ resources: Array<McpResource>; nextCursor?: string }>
   listResourceTemplates(): Promise<{ resourceTemplates: Array<never> }>
@@ -45,9 +39,9 @@ export interface AgentsServer {
 }
 
 /**
- * An MCP client as an MCP server of the OpenAI Agents SDK, for `new Agent({ mcpServers: [server] })`. Closing it stops
- * the calls made through it; the client goes on. To give the model structured results instead of text, take
- * `{ ...server, useStructuredContent: true }`. What a host says in `meta` is not passed on: offices have no place for it.
+ * Makes an MCP server of the OpenAI Agents SDK, for `new Agent({ mcpServers: [server] })`. Closing it aborts
+ * its calls; the client stays open. For structured results use `{ ...server, useStructuredContent: true }`.
+ * `meta` is ignored because the office protocol has no field for it.
  */
 export const makeAgentsServer = (client: McpClientLike): AgentsServer => {
   let closing = new AbortController()
@@ -65,11 +59,7 @@ export const makeAgentsServer = (client: McpClientLike): AgentsServer => {
     listTools: async () => (await clientUntilClosed().allTools()) as Array<AgentsTool>,
     callTool: async (...request) => {
       const { _meta, content, isError, structuredContent } = await callToolResult(...request)
-      return Object.assign([...content], {
-        ...(_meta !== undefined && { _meta }),
-        ...(structuredContent !== undefined && { structuredContent }),
-        ...(isError !== undefined && { isError })
-      })
+      return Object.assign([...content], definedOnly({ _meta, structuredContent, isError }))
     },
     callToolResult,
     invalidateToolsCache: async () => undefined,

@@ -1,8 +1,11 @@
-import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { definedOnly } from "../../domain/definedOnly.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
+import { asObject, asString, isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
 import { McpClientError } from "./McpClientError.ts"
 import { type McpClientLike, withSignal } from "./McpClientLike.ts"
 
-/** The `MCPTransport` of the AI SDK by its shape. */
+/** The `MCPTransport` of the AI SDK. */
 export interface AiSdkTransport {
   start(): Promise<void>
   send(message: JsonObject, options?: { signal?: AbortSignal }): Promise<void>
@@ -18,32 +21,28 @@ interface JsonRpcRequest {
   readonly params: JsonObject
 }
 
-/** The revision we speak with who names none. */
 const defaultRevision = "2025-11-25"
-
-const asString = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
 const decodeRequest = ({ id, method, params }: JsonObject): JsonRpcRequest | undefined =>
   (typeof id === "string" || typeof id === "number") && typeof method === "string"
-    ? { id, method, params: isJsonObject(params) ? params : {} }
+    ? { id, method, params: asObject(params) }
     : undefined
 
 const requireString = (params: JsonObject, member: string): string => {
   const value = asString(params[member])
-  if (value === undefined) throw new McpClientError(`params.${member}: expected a string`, -32602)
+  if (value === undefined)
+    throw new McpClientError(`params.${member}: expected a string`, jsonRpcCodes.invalidParams)
   return value
 }
 
-/** Every revision that begins with `initialize` has the shapes used here, so the one that is asked for is spoken. */
-const initializeResult = (client: McpClientLike, requested: string | undefined): JsonObject => {
-  const instructions = client.getInstructions()
-  return {
-    protocolVersion: requested ?? defaultRevision,
+/** The requested revision is accepted: all with `initialize` share these shapes. */
+const initializeResult = (client: McpClientLike, requested: string = defaultRevision): JsonObject =>
+  definedOnly({
+    protocolVersion: requested,
     capabilities: client.getServerCapabilities(),
     serverInfo: client.getServerVersion(),
-    ...(instructions !== undefined && { instructions })
-  }
-}
+    instructions: client.getInstructions()
+  })
 
 const handleRequest = async (
   client: McpClientLike,
@@ -69,19 +68,19 @@ const handleRequest = async (
     case "resources/read":
       return client.readResource({ uri: requireString(params, "uri") })
     default:
-      throw new McpClientError(`Method not found: ${method}`, -32601)
+      throw new McpClientError(`Method not found: ${method}`, jsonRpcCodes.methodNotFound)
   }
 }
 
 const toJsonRpcError = (error: unknown) => ({
-  code: error instanceof McpClientError ? error.code : -32603,
-  message: error instanceof Error ? error.message : String(error)
+  code: error instanceof McpClientError ? error.code : jsonRpcCodes.internalError,
+  message: errorMessage(error)
 })
 
 /**
- * An MCP client as a transport of the AI SDK, for `createMCPClient({ transport })`: its requests are answered in this
- * process. The AI SDK cancels by a signal beside the message, which stops the tool. It hears no notifications, so none
- * are sent. Closing the transport stops the calls made through it; the client goes on.
+ * Makes a transport of the AI SDK, for `createMCPClient({ transport })`. It handles requests in this process.
+ * The AI SDK cancels with a signal instead of a message, and does not receive notifications. Closing the
+ * transport aborts its calls; the client stays open.
  */
 export const makeAiSdkTransport = (client: McpClientLike): AiSdkTransport => {
   const closing = new AbortController()
@@ -106,7 +105,7 @@ export const makeAiSdkTransport = (client: McpClientLike): AiSdkTransport => {
       (result) => ({ result }),
       (error: unknown) => ({ error: toJsonRpcError(error) })
     )
-    // Nobody waits any more for the answer to a request that was given up.
+    // An aborted request expects no response.
     if (!stop.aborted) transport.onmessage?.({ jsonrpc: "2.0", id: request.id, ...outcome })
   }
   return transport

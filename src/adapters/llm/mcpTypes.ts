@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 
-/** A tool as an MCP server lists it; what else it says of itself stands beside these members. */
+/** A listed tool. Unknown members are kept. */
 export interface McpTool {
   name: string
   title?: string
@@ -17,7 +17,6 @@ export interface McpTool {
   [key: string]: unknown
 }
 
-/** A resource as an MCP server lists it. */
 export interface McpResource {
   uri: string
   name: string
@@ -25,12 +24,11 @@ export interface McpResource {
   [key: string]: unknown
 }
 
-/** The contents of a resource: text, or bytes in base64. */
 export type McpContents =
   | { uri: string; mimeType?: string; text: string; [key: string]: unknown }
   | { uri: string; mimeType?: string; blob: string; [key: string]: unknown }
 
-/** A block of a tool's result. Blocks of kinds that MCP gets later pass, too: whoever converts them decides. */
+/** A content block of a tool result. Unknown types pass unchanged. */
 export type McpContent =
   | { type: "text"; text: string; [key: string]: unknown }
   | { type: "image"; data: string; mimeType: string; [key: string]: unknown }
@@ -38,7 +36,7 @@ export type McpContent =
   | { type: "resource"; resource: McpContents; [key: string]: unknown }
   | { type: "resource_link"; uri: string; name: string; mimeType?: string; [key: string]: unknown }
 
-/** What a tool answered. A tool that failed says so in `isError`; that is a result like any other. */
+/** The result of a tool. A failed tool sets `isError`. */
 export interface McpToolResult {
   content: Array<McpContent>
   structuredContent?: Record<string, unknown>
@@ -53,7 +51,7 @@ const isContent = (value: unknown): value is McpContent =>
 const isResult = (value: JsonObject): value is JsonObject & McpToolResult =>
   Array.isArray(value["content"]) && value["content"].every(isContent)
 
-/** Reads a tool's result, or gives `undefined` for what is none. One without content gets an empty one. */
+/** Decodes a tool result; missing content becomes empty. Undefined when invalid. */
 export const decodeToolResult = (raw: JsonObject): McpToolResult | undefined => {
   const result = raw["content"] === undefined ? { ...raw, content: [] } : raw
   return isResult(result) ? result : undefined
@@ -64,10 +62,7 @@ const isTool = (value: JsonObject): value is JsonObject & McpTool =>
   isJsonObject(value["inputSchema"]) &&
   value["inputSchema"]["type"] === "object"
 
-/**
- * Reads a listed tool, or gives `undefined` for what is none. A schema of parameters that names no type gets the only
- * one that MCP allows.
- */
+/** Decodes a listed tool; a missing schema type becomes `object`. Undefined when invalid. */
 export const decodeTool = (raw: JsonObject): McpTool | undefined => {
   const { inputSchema } = raw
   const untyped = isJsonObject(inputSchema) && inputSchema["type"] === undefined
@@ -75,10 +70,8 @@ export const decodeTool = (raw: JsonObject): McpTool | undefined => {
   return isTool(tool) ? tool : undefined
 }
 
-/** Is this a listed resource? */
 export const isResource = (value: JsonObject): value is JsonObject & McpResource =>
   typeof value["uri"] === "string" && typeof value["name"] === "string"
 
-/** Are these contents of a resource? */
 export const isContents = (value: JsonObject): value is JsonObject & McpContents =>
   typeof value["uri"] === "string" && (typeof value["text"] === "string" || typeof value["blob"] === "string")

@@ -9,26 +9,26 @@ import {
   serveLink
 } from "../bytes/OwnedByteLink.ts"
 
-/** How many bytes one direction holds before its sender waits, and how large a piece is at most: as with TCP. */
+/** Bytes that one direction holds before the sender waits, and the largest chunk, as with TCP. */
 const maxBufferedBytes = 64 * 1024
 
-/** The first of the ports that are given to who asks for any. */
+/** The first port for listeners that request port 0. */
 const firstFreePort = 49_152
 
-/** Where everybody comes from. */
+/** The remote address of every client. */
 const loopback = "127.0.0.1"
 
-/** One direction of a link: what was sent and is not taken yet. */
+/** One direction of a link: bytes that were sent and not received. */
 const makePipe = () => {
   const chunks: Array<Uint8Array> = []
-  /** Open unless there is too much here. */
+  /** Open below the limit. */
   const writable = Latch.makeUnsafe(true)
-  /** Open when nothing is here. */
+  /** Open when the pipe is empty. */
   const drained = Latch.makeUnsafe(true)
-  /** Open when there may be something to take, or the end of it. */
+  /** Open when there may be bytes, or the end. */
   const readable = Latch.makeUnsafe(false)
   let heldBytes = 0
-  let state: "open" | "finished" | "discarded" = "open"
+  let state: "open" | "ended" | "discarded" = "open"
 
   const markDrained = (): void => {
     heldBytes = 0
@@ -51,7 +51,7 @@ const makePipe = () => {
   return {
     take,
     state: () => state,
-    /** Puts a copy of all bytes in at once. False when there is too much now: `room` says when that is over. */
+    /** Adds a copy of all bytes. False above the limit: the sender waits for `awaitWritable`. */
     write: (bytes: Uint8Array): boolean => {
       if (state === "discarded" || bytes.length === 0) return writable.isOpen()
       for (let at = 0; at < bytes.length; at += maxBufferedBytes)
@@ -63,35 +63,35 @@ const makePipe = () => {
       return writable.isOpen()
     },
     awaitWritable: writable.await,
-    /** Nothing more is put in: nobody waits to do so any more. */
-    finish: (): void => {
-      if (state === "open") state = "finished"
+    /** Ends the pipe and wakes waiting senders. */
+    end: (): void => {
+      if (state === "open") state = "ended"
       writable.openUnsafe()
       readable.openUnsafe()
     },
-    /** What is here is thrown away, and what still comes. */
+    /** Drops all bytes, later ones included. */
     discard: (): void => {
       state = "discarded"
       chunks.length = 0
       markDrained()
       readable.openUnsafe()
     },
-    /** Waits until all was taken, or thrown away. */
+    /** Waits until all bytes are received or dropped. */
     awaitDrained: drained.await
   }
 }
 
 type Pipe = ReturnType<typeof makePipe>
 
-/** The end of a link that takes from one way and puts into the other. */
+/** Makes one end of a link. */
 const makeByteLink = (remoteAddress: string, inbound: Pipe, outbound: Pipe): OwnedByteLink => {
   const closed = Deferred.makeUnsafe<string>()
   let closeReason: string | undefined
 
   const ensureOpen = Effect.suspend(() => {
-    // the far end is gone for good, which is found out as with TCP: by sending
+    // As with TCP, only sending detects that the peer is gone.
     if (closeReason === undefined && inbound.state() === "discarded") {
-      closeReason = "the connection was reset"
+      closeReason = "connection reset"
       Deferred.doneUnsafe(closed, Exit.succeed(closeReason))
     }
     return closeReason === undefined ? Effect.void : Effect.fail(new ByteLinkClosed({ reason: closeReason }))
@@ -101,7 +101,7 @@ const makeByteLink = (remoteAddress: string, inbound: Pipe, outbound: Pipe): Own
     const reason = closeReason ?? (inbound.state() === "open" ? closedLocally : closedByPeer)
     closeReason = reason
     inbound.discard()
-    outbound.finish()
+    outbound.end()
     return outbound.awaitDrained.pipe(
       Effect.timeoutOption(closeTimeout),
       Effect.andThen(
@@ -131,67 +131,67 @@ const makeByteLink = (remoteAddress: string, inbound: Pipe, outbound: Pipe): Own
 
 const formatAddress = (host: string, port: number): string => `${host}:${port}`
 
-/**
- * TCP within one process, for deterministic tests on virtual time: the same bounds, the same words, no Node. Hosts are
- * names that must be equal. A link closes when the far end has taken everything, or {@link closeTimeout} later.
- */
-export const layer: Layer.Layer<ByteListener | ByteConnector> = Layer.effectContext(
-  Effect.sync(() => {
-    /** Who takes connections, by address. */
-    const listeners = new Map<string, (end: OwnedByteLink) => void>()
+const make = () => {
+  /** Accept functions by address. */
+  const listeners = new Map<string, (link: OwnedByteLink) => void>()
 
-    const bind = (host: string, requestedPort: number, onConnection: (link: OwnedByteLink) => void) =>
-      Effect.suspend(() => {
-        let port = requestedPort === 0 ? firstFreePort : requestedPort
-        while (requestedPort === 0 && listeners.has(formatAddress(host, port))) port++
-        const address = formatAddress(host, port)
-        if (listeners.has(address)) {
-          return Effect.fail(
-            new ListenError({ message: `Cannot listen on ${address}: the address is in use` })
-          )
-        }
-        listeners.set(address, onConnection)
-        return Effect.succeed({ host, port })
-      })
-
-    const listen: ByteListener["Service"]["listen"] = Effect.fnUntraced(function* (options, serve) {
-      const { host, maxConnections, port } = options
-      // its end interrupts those who serve, and waits until their links are closed
-      const run = yield* FiberSet.makeRuntime<never>()
-      let linkCount = 0
-      const releaseSlot = Effect.sync(() => void linkCount--)
-      const onConnection = (link: OwnedByteLink): void => {
-        if (linkCount >= maxConnections) {
-          run(Effect.andThen(Effect.logDebug("one connection too many was closed"), link.close))
-          return
-        }
-        linkCount++
-        run(Effect.ensuring(serveLink(link, serve), releaseSlot))
+  const bind = (host: string, requestedPort: number, onConnection: (link: OwnedByteLink) => void) =>
+    Effect.suspend(() => {
+      let port = requestedPort === 0 ? firstFreePort : requestedPort
+      while (requestedPort === 0 && listeners.has(formatAddress(host, port))) port++
+      const address = formatAddress(host, port)
+      if (listeners.has(address)) {
+        return Effect.fail(new ListenError({ message: `Cannot listen on ${address}: the address is in use` }))
       }
-      return yield* Effect.acquireRelease(bind(host, port, onConnection), (place) =>
-        Effect.sync(() => listeners.delete(formatAddress(place.host, place.port)))
-      )
+      listeners.set(address, onConnection)
+      return Effect.succeed({ host, port })
     })
 
-    const connectTo = (host: string, port: number) =>
-      Effect.suspend(() => {
-        const onConnection = listeners.get(formatAddress(host, port))
-        if (onConnection === undefined) {
-          const message = `Cannot reach ${formatAddress(host, port)}: the connection was refused`
-          return Effect.fail(new Unreachable({ message }))
-        }
-        const [toServer, toClient] = [makePipe(), makePipe()]
-        onConnection(makeByteLink(loopback, toServer, toClient))
-        return Effect.succeed(makeByteLink(host, toClient, toServer))
-      })
-    const connect: ByteConnector["Service"]["connect"] = ({ host, port }) =>
-      Effect.map(
-        Effect.acquireRelease(connectTo(host, port), ({ close }) => close),
-        ({ link }) => link
-      )
-
-    return Context.make(ByteListener, ByteListener.of({ listen })).pipe(
-      Context.add(ByteConnector, ByteConnector.of({ connect }))
+  const listen: ByteListener["Service"]["listen"] = Effect.fnUntraced(function* (options, serve) {
+    const { host, maxConnections, port } = options
+    // Its finalizer interrupts the handlers and waits until their links are closed.
+    const run = yield* FiberSet.makeRuntime<never>()
+    let linkCount = 0
+    const releaseSlot = Effect.sync(() => void linkCount--)
+    const onConnection = (link: OwnedByteLink): void => {
+      if (linkCount >= maxConnections) {
+        const remoteAddress = loopback
+        const reason = "max_connections"
+        run(Effect.andThen(Effect.logDebug("connection rejected", { reason, remoteAddress }), link.close))
+        return
+      }
+      linkCount++
+      run(Effect.ensuring(serveLink(link, serve), releaseSlot))
+    }
+    return yield* Effect.acquireRelease(bind(host, port, onConnection), (bound) =>
+      Effect.sync(() => listeners.delete(formatAddress(bound.host, bound.port)))
     )
   })
-)
+
+  const open = (host: string, port: number) =>
+    Effect.suspend(() => {
+      const address = formatAddress(host, port)
+      const onConnection = listeners.get(address)
+      if (onConnection === undefined) {
+        return Effect.fail(new Unreachable({ message: `Cannot reach ${address}: connection refused` }))
+      }
+      const [toServer, toClient] = [makePipe(), makePipe()]
+      onConnection(makeByteLink(loopback, toServer, toClient))
+      return Effect.succeed(makeByteLink(host, toClient, toServer))
+    })
+  const connect: ByteConnector["Service"]["connect"] = ({ host, port }) =>
+    Effect.map(
+      Effect.acquireRelease(open(host, port), ({ close }) => close),
+      ({ link }) => link
+    )
+
+  return Context.make(ByteListener, ByteListener.of({ listen })).pipe(
+    Context.add(ByteConnector, ByteConnector.of({ connect }))
+  )
+}
+
+/**
+ * TCP in one process, for tests on virtual time: the same limits and messages without Node. Host names match by equality.
+ * A link closes when the peer has received all bytes, or after {@link closeTimeout}.
+ */
+export const layer: Layer.Layer<ByteListener | ByteConnector> = Layer.effectContext(Effect.sync(make))

@@ -4,26 +4,26 @@ import type { OfficeRegistry } from "../../application/ports/OfficeRegistry.ts"
 import * as MemoryNodeLink from "./MemoryNodeLink.ts"
 import * as MemoryOfficeRegistry from "./MemoryOfficeRegistry.ts"
 
-/** What Servers of one process share: their offices, and the way to each other. */
+/** The offices and the network that the Servers of one process share. */
 export interface MemoryCluster {
   readonly offices: MemoryOfficeRegistry.MemoryOffices
   readonly network: MemoryNodeLink.MemoryNetwork
 }
 
-/** A cluster without a node. */
+/** Makes a cluster without nodes. */
 export const makeCluster = (): MemoryCluster => ({
   offices: MemoryOfficeRegistry.makeOffices(),
   network: MemoryNodeLink.makeNetwork()
 })
 
-/** A node of a cluster in memory, under a name that no other one has. */
+/** A node of a cluster in memory. Node names must be unique. */
 export const layerNode = (
   { network, offices }: MemoryCluster,
   node: string
 ): Layer.Layer<OfficeRegistry | NodeLink> =>
   Layer.merge(MemoryOfficeRegistry.layer(offices, node), MemoryNodeLink.layer(network, node))
 
-/** For a Server that shares its offices with nobody: whoever provides it gets a cluster of its own. */
+/** A cluster of one node, for a single Server. Each use of the layer makes a new cluster. */
 export const layer: Layer.Layer<OfficeRegistry | NodeLink> = Layer.fresh(
   Layer.suspend(() => layerNode(makeCluster(), "memory"))
 )

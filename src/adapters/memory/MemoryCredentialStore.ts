@@ -1,7 +1,7 @@
 import { Effect, Layer, Option, Ref, type Redacted } from "effect"
 import { CredentialStore } from "../../application/ports/CredentialStore.ts"
 
-/** Keeps credentials for as long as the process lives: for tests, and for hosts that leave nothing behind. */
+/** Keeps credentials until the process ends, for tests and for hosts without persistent storage. */
 export const layer: Layer.Layer<CredentialStore> = Layer.effect(
   CredentialStore,
   Effect.gen(function* () {

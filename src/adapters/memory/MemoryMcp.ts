@@ -11,71 +11,75 @@ import {
 } from "../../application/ports/McpSession.ts"
 import type { JsonObject } from "../../domain/json.ts"
 
-/** What a running tool can do beside giving its result. */
+/** Services of a running tool. */
 export interface ToolContext {
   readonly progress: (progress: McpProgress) => Effect.Effect<void>
 }
 
 /** A tool of a server in memory. */
 export interface MemoryTool {
-  /** The tool as it is listed. */
+  /** The tool as `tools/list` returns it. */
   readonly definition: JsonObject & { readonly name: string }
   readonly run: (args: JsonObject, context: ToolContext) => Effect.Effect<JsonObject, McpSessionError>
 }
 
 /** A resource of a server in memory. */
 export interface MemoryResource {
-  /** The resource as it is listed. */
+  /** The resource as `resources/list` returns it. */
   readonly definition: JsonObject & { readonly uri: string }
   readonly read: Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
 }
 
-/** What a server in memory is made of. */
+/** Settings of a server in memory. */
 export interface MemoryMcpServerOptions {
   readonly name?: string
   readonly capabilities?: Partial<McpInfo["capabilities"]>
   readonly tools?: ReadonlyArray<MemoryTool>
   readonly resources?: ReadonlyArray<MemoryResource>
-  /** How many items one page of a listing holds; all of them unless given. */
+  /** Items per page of a listing; unlimited by default. */
   readonly pageSize?: number
 }
 
-/** An MCP server in this process, and the hands of who plays it. */
+/** An MCP server in this process, with functions to control it. */
 export interface MemoryMcpServer {
-  /** Opens a session that lives as long as the scope. */
+  /** Opens a session that ends with the scope. */
   readonly connect: Effect.Effect<McpSession, never, Scope.Scope>
-  /** Replaces the tools and tells everybody who watches. */
+  /** Replaces the tools and notifies watchers. */
   readonly setTools: (tools: ReadonlyArray<MemoryTool>) => Effect.Effect<void>
-  /** Replaces the resources and tells everybody who watches. */
+  /** Replaces the resources and notifies watchers. */
   readonly setResources: (resources: ReadonlyArray<MemoryResource>) => Effect.Effect<void>
-  /** Tells a change without making one. */
+  /** Notifies watchers of a change. */
   readonly notify: (change: McpChange) => Effect.Effect<void>
-  /** Ends all sessions, as a crash would. */
+  /** Ends all sessions, as a crash does. */
   readonly crash: (reason: string) => Effect.Effect<void>
-  /** The URIs somebody is subscribed to now. */
+  /** The URIs with a subscription. */
   readonly subscriptions: () => ReadonlyArray<string>
 }
 
-/** How many changes wait for a watcher that lags. */
+/** Changes that wait for a slow watcher. */
 const maxQueuedChanges = 1024
 
 const unknownResource = (uri: string) =>
   new McpSessionError({ reason: "protocol", code: -32002, message: `Resource ${uri} not found` })
 
-const paginate = (items: ReadonlyArray<JsonObject>, size: number, cursor: string | undefined) => {
+const paginate = (
+  items: ReadonlyArray<{ readonly definition: JsonObject }>,
+  size: number,
+  cursor: string | undefined
+) => {
   const start = cursor === undefined ? 0 : Number(cursor)
   if (!Number.isInteger(start) || start < 0 || start > items.length) {
     return Effect.fail(new McpSessionError({ reason: "protocol", code: -32602, message: "Invalid cursor" }))
   }
   const end = start + size
   const page: McpPage = {
-    items: items.slice(start, end),
+    items: items.slice(start, end).map(({ definition }) => definition),
     nextCursor: end < items.length ? String(end) : undefined
   }
   return Effect.succeed(page)
 }
 
-/** Makes a server in memory: a full peer of the ones that run as processes, for tests and for hosts. */
+/** Makes a server in memory, for tests and for hosts. Behaves like a server in a process. */
 export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
   capabilities,
   name = "memory",
@@ -118,29 +122,21 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
         new McpSessionError({ reason: "closed", message: "the session was closed" })
       )
     })
-    /** Runs a request as long as the session lives. */
+    /** Fails a request when the session ends. */
     const whileOpen = <A>(request: Effect.Effect<A, McpSessionError>): Effect.Effect<A, McpSessionError> =>
       Effect.raceFirst(Effect.flatMap(Deferred.await(ended), Effect.fail), request)
-    const list = (
-      items: Effect.Effect<ReadonlyArray<{ readonly definition: JsonObject }>>,
-      supported: boolean,
+    const list = <A extends { readonly definition: JsonObject }>(
+      items: Ref.Ref<ReadonlyArray<A>>,
+      isSupported: boolean,
       cursor: string | undefined
     ) =>
-      whileOpen(
-        supported
-          ? Effect.flatMap(items, (all) =>
-              paginate(
-                all.map(({ definition }) => definition),
-                pageSize,
-                cursor
-              )
-            )
-          : Effect.fail(new McpSessionError({ reason: "unsupported", message: "not supported" }))
-      )
+      isSupported
+        ? whileOpen(Effect.flatMap(Ref.get(items), (all) => paginate(all, pageSize, cursor)))
+        : whileOpen(Effect.fail(new McpSessionError({ reason: "unsupported", message: "not supported" })))
     const session: McpSession = {
       info,
-      listTools: (cursor) => list(Ref.get(tools), info.capabilities.tools, cursor),
-      listResources: (cursor) => list(Ref.get(resources), info.capabilities.resources, cursor),
+      listTools: (cursor) => list(tools, info.capabilities.tools, cursor),
+      listResources: (cursor) => list(resources, info.capabilities.resources, cursor),
       readResource: (uri) =>
         whileOpen(
           Effect.flatMap(Ref.get(resources), (all) => {
@@ -153,7 +149,10 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
       watch: Effect.fnUntraced(function* (wanted) {
         const { uris } = wanted
         if (uris.length > 0 && !info.capabilities.subscribe) {
-          return yield* new McpSessionError({ reason: "unsupported", message: "no subscriptions here" })
+          return yield* new McpSessionError({
+            reason: "unsupported",
+            message: "subscriptions are not supported"
+          })
         }
         const subscription = yield* PubSub.subscribe(hub)
         yield* Effect.acquireRelease(
@@ -194,7 +193,7 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
   }
 })
 
-/** Connects to servers in memory by the name under which they are configured. */
+/** Connects to servers in memory by their configured name. */
 export const layer = (
   servers: ReadonlyMap<string, Pick<MemoryMcpServer, "connect">>
 ): Layer.Layer<McpConnector> =>

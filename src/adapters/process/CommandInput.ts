@@ -2,24 +2,24 @@ import { Data, Duration, Effect, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
 
-/** How long a command may take: it asks a password store or a cloud, not a person. */
+/** Commands query a password store or a cloud, not a person. */
 const defaultTimeout = Duration.seconds(30)
 
-/** Largest output, in bytes: a token, a certificate chain, but no file that was printed by mistake. */
+/** Maximum output in bytes: enough for a certificate chain. */
 const maxOutputBytes = 64 * 1024
 
-/** How long a command that is told to end may clean up before it is killed. */
+/** Time between SIGTERM and SIGKILL. */
 const killDelay = "1 second"
 
-/** A command gave no value; `message` continues "the command …" and never quotes what it printed. */
+/** A command gave no value. `message` continues "the command …" and never quotes the output. */
 class CommandInputFailed extends Data.TaggedError("CommandInputFailed")<{ readonly message: string }> {}
 
 const commandFailed = (message: string) => new CommandInputFailed({ message })
 
-/** The command is a line of shell; the arguments are handed over beside it, so that no shell parses them. */
+/** The command is a line of shell. Arguments are passed separately, and no shell parses them. */
 const makeShellCommand = (command: string, args: { readonly [key: string]: string }) => {
   const values = Object.entries(args).flat()
-  // Nothing is appended for nothing: not every line of shell can go on with words.
+  // Without arguments nothing is appended, since not every line of shell accepts further words.
   const script = values.length === 0 ? command : `${command.trimEnd()} "$@"`
   return ChildProcess.make("/bin/sh", ["-c", script, "sh", ...values], {
     stdin: "ignore",
@@ -43,14 +43,14 @@ const readOutput = Effect.fnUntraced(function* (output: Stream.Stream<Uint8Array
   )
   return yield* Effect.try({
     try: () => new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)).trim(),
-    catch: () => commandFailed("printed what is no UTF-8 text")
+    catch: () => commandFailed("printed invalid UTF-8")
   })
 })
 
 /**
- * Runs the commands of `command` inputs: what one prints is the value, without the space around it (spec §8.5). It
- * fails when the command cannot start, ends with anything but 0, prints more than 64 KiB or is not done within
- * `timeout`. When it is over, well or not, everything the command has started in its process group is ended.
+ * Runs the commands of `command` inputs. The value is the trimmed output (spec §8.5). Fails when the command does not
+ * start, exits with a code other than 0, prints more than 64 KiB or exceeds `timeout`. At the end all processes of its
+ * process group are killed.
  */
 export const make = (
   timeout: Duration.Duration = defaultTimeout
@@ -59,7 +59,7 @@ export const make = (
     const value = Effect.gen(function* () {
       const child = yield* spawner.spawn(makeShellCommand(command, args)).pipe(
         Effect.mapError(() => commandFailed("could not be started: it needs /bin/sh")),
-        // Node throws what the system has against long arguments.
+        // Node throws when an argument is too long for the system.
         Effect.catchDefect(() =>
           Effect.fail(commandFailed("could not be started: is it, or an argument, too long?"))
         )
@@ -71,7 +71,7 @@ export const make = (
     return Effect.scoped(
       Effect.timeoutOrElse(value, {
         duration: timeout,
-        orElse: () => Effect.fail(commandFailed(`was not done within ${Duration.format(timeout)}`))
+        orElse: () => Effect.fail(commandFailed(`timed out after ${Duration.format(timeout)}`))
       })
     )
   })

@@ -2,17 +2,16 @@ import { monitorEventLoopDelay } from "node:perf_hooks"
 import { Effect, Layer } from "effect"
 import { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
 
-/** How often the event loop's delay is sampled, in milliseconds: fine enough to see what people feel. */
+/** Sampling interval of the event loop delay, in milliseconds. */
 const resolution = 20
 
-/** The delays shown are those of the last so long. */
 const samplingPeriod = "15 seconds"
 
 const nanosPerSecond = 1e9
 const microsPerSecond = 1e6
 
-/** Shows how this process is: memory, processor time, and how late its event loop runs. */
-export const layer: Layer.Layer<never> = Layer.effectDiscard(
+/** Registers metrics of this process: memory, CPU time and event loop lag. */
+export const layer: Layer.Layer<never, never, ServerMetrics> = Layer.effectDiscard(
   Effect.gen(function* () {
     const { gauge } = yield* ServerMetrics
     const delayHistogram = yield* Effect.acquireRelease(
@@ -34,31 +33,24 @@ export const layer: Layer.Layer<never> = Layer.effectDiscard(
     })
     yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(samplingPeriod), sample)))
 
-    const registerLagGauge = (quantile: keyof typeof lastSample) =>
-      gauge({
+    for (const quantile of ["p50", "p99", "max"] as const) {
+      yield* gauge({
         name: "event_loop_lag_seconds",
         labels: { quantile },
-        help: "How late the event loop ran in the last 15 seconds or so",
-        // What is sampled is the whole time between two looks.
+        // A sample is the whole time between two ticks of the histogram.
         read: () => Math.max(0, lastSample[quantile] / nanosPerSecond - resolution / 1000)
       })
-    yield* registerLagGauge("p50")
-    yield* registerLagGauge("p99")
-    yield* registerLagGauge("max")
+    }
     yield* gauge({
       name: "process_resident_memory_bytes",
-      help: "Memory of the process",
       read: () => process.memoryUsage.rss()
     })
     yield* gauge({
       name: "process_heap_used_bytes",
-      help: "Memory of JavaScript objects",
       read: () => process.memoryUsage().heapUsed
     })
     yield* gauge({
       name: "process_cpu_seconds_total",
-      help: "Processor time of the process",
-      monotonic: true,
       read: () => {
         const { system, user } = process.cpuUsage()
         return (system + user) / microsPerSecond

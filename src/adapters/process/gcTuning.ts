@@ -1,20 +1,18 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 
-/** Bytes of messages after which those that have gone are collected: more, and V8 begins by itself, and with all. */
+/** Relayed bytes between two collections. With more, V8 starts a full collection itself. */
 const collectEveryBytes = 16 * 1024 * 1024
 
-/** Collects the young generation alone, which takes less than a millisecond. */
 let collectYoungGeneration: (() => void) | undefined
 
 let bytesSinceCollection = 0
 
 /**
- * Tells V8 that this process passes bodies on, and keeps little. Messages are memory outside of its heap, of which it
- * sees little in need of collecting, until there is so much that it collects everything, again and again: more than
- * half of the time of a relay of large messages. With these rules they count together with the heap, which may grow to
- * four times what was left of it, the young generation stays small, and {@link countRelayedBytes} has messages collected with
- * it. For the process, as early as possible; where V8 has no such rules nothing happens.
+ * Tunes the garbage collector for a process that relays large messages. Messages are memory outside the V8 heap, which
+ * V8 ignores until it runs full collections repeatedly: more than half of the time of such a relay. With these flags
+ * messages count as heap, the heap may grow to four times its live size, and {@link countRelayedBytes} collects the young
+ * generation. Affects the whole process; call it as early as possible. Does nothing before Node 24.
  */
 export const tuneGcForRelay = (): void => {
   if (Number(process.versions.node.split(".")[0]) < 24) return
@@ -22,12 +20,12 @@ export const tuneGcForRelay = (): void => {
   setFlagsFromString("--heap-growing-percent=300")
   setFlagsFromString("--semi-space-growth-factor=1")
   setFlagsFromString("--expose-gc")
-  // Only contexts that are made from now on have it.
+  // Only new contexts have `gc`.
   const gc: unknown = runInNewContext("gc")
   if (typeof gc === "function") collectYoungGeneration = () => void gc({ type: "minor" })
 }
 
-/** Says that a message of so many bytes has been read, and passed on if it was to be. */
+/** Counts the bytes of a relayed message. */
 export const countRelayedBytes = (bytes: number): void => {
   bytesSinceCollection += bytes
   if (bytesSinceCollection < collectEveryBytes) return

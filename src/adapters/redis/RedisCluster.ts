@@ -1,35 +1,28 @@
 import { randomUUID } from "node:crypto"
-import { Effect, Layer, Redacted } from "effect"
+import { Effect, Layer } from "effect"
 import type { NodeLink } from "../../application/ports/NodeLink.ts"
 import type { OfficeRegistry } from "../../application/ports/OfficeRegistry.ts"
-import { isRedisUrl } from "./nodelink/PubSubConnection.ts"
 import * as RedisNodeLink from "./nodelink/RedisNodeLink.ts"
+import { parseRedisUrl, type RedisNodeOptions, type RedisUrlInvalid } from "./redisClient.ts"
 import * as RedisRegistry from "./registry/RedisRegistry.ts"
-import { RedisUrlInvalid } from "./registry/ScriptRunner.ts"
 
-/** The Redis by which Servers share their offices. */
-export interface RedisClusterOptions {
-  /** `redis://` or `rediss://`; it may hold a password. */
-  readonly url: Redacted.Redacted<string>
-  /** What all keys and channels begin with: clusters with different ones know nothing of each other. */
+/** The Redis that the Servers of a cluster share. The prefix is `{a2c}` unless given. */
+export interface RedisClusterOptions extends Pick<RedisNodeOptions, "url"> {
   readonly prefix?: string
 }
 
-/** A node of the cluster of all Servers with the same Redis and prefix. Redis need not be there when it starts. */
+/** Makes this process a node of the cluster of all Servers with the same Redis and prefix. Redis may be unreachable. */
 export const layer = ({
   prefix = "{a2c}",
   url
 }: RedisClusterOptions): Layer.Layer<OfficeRegistry | NodeLink, RedisUrlInvalid> =>
   Layer.unwrap(
-    Effect.suspend(() => {
-      if (!isRedisUrl(Redacted.value(url))) return Effect.fail(new RedisUrlInvalid())
+    Effect.map(parseRedisUrl(url), () => {
       const node = randomUUID()
-      return Effect.succeed(
-        Layer.merge(
-          RedisRegistry.layer({ node, prefix: `${prefix}:`, url }),
-          // Channels of its own: both ways call the one of a node `to:` and its name.
-          Layer.orDie(RedisNodeLink.layer({ node, prefix: `${prefix}:link`, url }))
-        )
+      return Layer.merge(
+        RedisRegistry.layer({ node, prefix: `${prefix}:`, url }),
+        // Registry and node link both use a channel `to:<node>`; the prefix keeps them apart.
+        RedisNodeLink.layer({ node, prefix: `${prefix}:link`, url })
       )
     })
   )

@@ -1,54 +1,52 @@
-import type { IncomingMessage, ServerResponse } from "node:http"
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http"
 import type { Duplex } from "node:stream"
 import { Result } from "effect"
-import { versionGate, type Version, versionQueryParameter } from "../../domain/wire/version.ts"
-import { hasRebindingSafeHost } from "../http/hostAccess.ts"
+import type { Socket as EngineSocket } from "engine.io"
+import type { Handshake } from "../../application/ports/Transport.ts"
+import { parseVersion, type Version, versionGate, versionQueryParameter } from "../../domain/wire/version.ts"
+import { crossOriginOf, isRebindingSafe, requestedHostname } from "../http/hostAccess.ts"
 
-/** An answer that turns a request away before Socket.IO sees it. */
+/** A response that rejects a request before Socket.IO sees it. */
 export interface Rejection {
   readonly status: number
   readonly headers: { readonly [name: string]: string }
   readonly body: unknown
 }
 
-/** The URL of a request; the host is of no account. */
-export const requestUrl = (request: IncomingMessage): URL | undefined => {
-  try {
-    return new URL(request.url ?? "/", "http://localhost")
-  } catch {
-    return undefined
-  }
-}
+const requestUrl = ({ url = "/" }: IncomingMessage): URL | null => URL.parse(url, "http://localhost")
 
-/** Is this request for Socket.IO? The path answers with and without its trailing slash (case 023). */
+/** True for requests to the path of Socket.IO, with or without a trailing slash (case 023). */
 export const isSocketIoRequest = (path: string, request: IncomingMessage): boolean => {
   const pathname = requestUrl(request)?.pathname
   return pathname === path || pathname === `${path}/`
 }
 
+const isAllowed = (origin: string, allowed: ReadonlyArray<string>) =>
+  allowed.includes(origin) || allowed.includes("*")
+
 /**
- * Pages of other origins may not connect unless they are on the list; programs that are no browser send no origin. That a
- * page has the name by which we are addressed says nothing: it may have made its own name point here (DNS rebinding).
+ * Accepts clients that are no browser, pages of allowed origins, and pages of this server. The Server's own origin counts
+ * only with a rebinding-safe host.
  */
-const checkOrigin = (request: IncomingMessage, allowed: ReadonlyArray<string>): Rejection | undefined => {
-  const { host, origin } = request.headers
-  if (origin === undefined || allowed.includes(origin) || allowed.includes("*")) return undefined
-  const isOwn = origin === `http://${host}` || origin === `https://${host}`
-  if (isOwn && hasRebindingSafeHost(request)) return undefined
+const checkOrigin = ({ headers }: IncomingMessage, allowed: ReadonlyArray<string>): Rejection | undefined => {
+  const { origin } = headers
+  if (origin === undefined || isAllowed(origin, allowed)) return undefined
+  const isOwn = crossOriginOf(headers, ["http", "https"]) === undefined
+  if (isOwn && isRebindingSafe(requestedHostname(headers))) return undefined
   return { status: 403, headers: {}, body: { code: 403, message: "Origin not allowed" } }
 }
 
-/** The headers that let a page read our answer. */
+/** The headers that let a page read the response. */
 const corsHeaders = (request: IncomingMessage, allowed: ReadonlyArray<string>) => {
   const { origin } = request.headers
-  return origin !== undefined && (allowed.includes(origin) || allowed.includes("*"))
+  return origin !== undefined && isAllowed(origin, allowed)
     ? { "Access-Control-Allow-Origin": origin, Vary: "Origin" }
     : {}
 }
 
 /**
- * Why a request must not reach Socket.IO, or `undefined` when it may: the version gate (spec §2.1) and the list of
- * origins. Requests of an open session that say nothing of the version pass: the session was gated when it opened.
+ * Checks origin and protocol version (spec §2.1) of a request; `undefined` when it may pass. Requests of an open session
+ * need no version: its first request passed the gate.
  */
 export const checkRequest = (
   request: IncomingMessage,
@@ -59,7 +57,7 @@ export const checkRequest = (
   if (rejection !== undefined || request.method === "OPTIONS") return rejection
   const query = requestUrl(request)?.searchParams
   const versions = query?.getAll(versionQueryParameter) ?? []
-  // Engine.IO goes by the last one, and opens a session when that is empty.
+  // Engine.IO uses the last one, and opens a session when it is empty.
   const session = query?.getAll("sid").at(-1) ?? ""
   if (versions.length === 0 && session !== "") return undefined
   return Result.match(versionGate(versions, server), {
@@ -84,27 +82,31 @@ const encodeRejection = ({ body, headers }: Rejection) => {
   }
 }
 
-/** Answers a plain request. */
 export const rejectRequest = (response: ServerResponse, rejection: Rejection): void => {
   const { headers, text } = encodeRejection(rejection)
   response.writeHead(rejection.status, headers).end(text)
 }
 
-const reasonPhrases: { readonly [status: number]: string } = {
-  400: "Bad Request",
-  403: "Forbidden",
-  404: "Not Found"
-}
-
-/** Answers a request to upgrade, for which Node gives no response object, and ends it. */
+/** Rejects an upgrade request, for which Node gives no response object, and ends its socket. */
 export const rejectUpgrade = (socket: Duplex, rejection: Rejection): void => {
   const { headers, text } = encodeRejection(rejection)
   const lines = [
-    `HTTP/1.1 ${rejection.status} ${reasonPhrases[rejection.status] ?? "Error"}`,
+    `HTTP/1.1 ${rejection.status} ${STATUS_CODES[rejection.status] ?? "Error"}`,
     ...Object.entries({ ...headers, Connection: "close" }).map(([name, value]) => `${name}: ${value}`)
   ]
   socket.on("error", () => socket.destroy())
-  // Its other half is open as long as the far end likes, and no timeout of HTTP holds for it any more.
+  // The peer may keep its half open, and no HTTP timeout applies after an upgrade.
   socket.once("finish", () => socket.destroy())
   socket.end(`${lines.join("\r\n")}\r\n\r\n${text}`)
+}
+
+/** The handshake of a connection whose first request passed the version gate. */
+export const makeHandshake = ({ remoteAddress, request }: EngineSocket, auth: unknown): Handshake => {
+  const version = requestUrl(request)?.searchParams.get(versionQueryParameter) ?? ""
+  return {
+    version: Result.getOrThrow(parseVersion(version)),
+    auth,
+    headers: request.headers,
+    remoteAddress
+  }
 }

@@ -1,32 +1,38 @@
-/** HTTP path of Socket.IO unless a deployment chooses another (spec §1). */
+/** HTTP path of Socket.IO by default (spec §1). */
 export const defaultPath = "/smcp"
 
 /** Namespace of all events (seed 003). */
 export const namespace = "/smcp"
 
-/** Largest message unless an operator chooses otherwise, in bytes: room for a few screenshots. */
+/** Largest message by default, in bytes: room for a few screenshots. */
 export const defaultMaxMessageBytes = 16 * 1024 * 1024
 
-/** Largest message that can be chosen, in bytes: beyond twice this, clients drop the connection by themselves. */
+/** Upper bound of the configured message size, in bytes. Clients close the connection beyond twice this size. */
 export const maxConfigurableMessageBytes = 48 * 1024 * 1024
 
-/** How often a member is asked for a sign of life unless an operator chooses otherwise, in milliseconds. */
+/** Keepalive interval by default, in milliseconds. */
 export const defaultPingInterval = 10_000
 
 /**
- * How long a member has to give it unless an operator chooses otherwise, in milliseconds. A program that works on
- * something else for some seconds has not gone, and clients of others hear nothing before all of a long message has come.
+ * Keepalive timeout by default, in milliseconds. A busy client may answer seconds late, and many clients answer no ping
+ * before the end of a long message.
  */
 export const defaultPingTimeout = 20_000
 
-/** Bytes a packet may have beyond its body: type, namespace, id and event name. */
+/** Bytes of a packet beside its body: type, namespace, id and event name. */
 export const maxEnvelopeBytes = 1024
 
-/** Bodies up to this many bytes are read in full before they are passed on, unless an operator chooses otherwise. */
+/** Bodies up to this many bytes are validated in full by default. */
 export const defaultValidateBytes = 16 * 1024
 
-/** Bytes that somebody may send at once before being let in: room for credentials, and little to hold for strangers. */
+/** Bytes that a connection may send before it is admitted: enough for credentials. */
 export const maxUnauthenticatedBytes = 64 * 1024
 
-/** Characters of a namespace that is not ours and that is answered all the same. */
+/** Characters of a foreign namespace that gets an error reply. */
 export const maxForeignNamespaceLength = 256
+
+/** Milliseconds that a peer has to agree to a close and to read the messages sent before. */
+export const closeTimeout = 1000
+
+/** The longest delay of a timer, in milliseconds. */
+export const maxTimerMillis = 2 ** 31 - 1

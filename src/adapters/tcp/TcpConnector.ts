@@ -5,7 +5,7 @@ import { Unreachable } from "../../application/ports/Transport.ts"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
 import { makeTcpLink, socketOptions, formatAddress } from "./TcpLink.ts"
 
-/** How long a host may take to answer; the system alone would try for minutes. */
+/** Timeout of a connection attempt; the operating system alone tries for minutes. */
 const connectTimeout = Duration.seconds(10)
 
 const openSocket = Effect.fnUntraced(function* (to: { readonly host: string; readonly port: number }) {
@@ -25,7 +25,7 @@ const openSocket = Effect.fnUntraced(function* (to: { readonly host: string; rea
     Effect.raceFirst(Effect.flatMap(link.closed, (reason) => Effect.fail(makeUnreachable(reason)))),
     Effect.timeoutOrElse({
       duration: connectTimeout,
-      orElse: () => Effect.fail(makeUnreachable("the far end does not answer"))
+      orElse: () => Effect.fail(makeUnreachable("connection timed out"))
     }),
     Effect.onError(() => Effect.sync(() => socket.destroy()))
   )
@@ -37,7 +37,7 @@ export const layer: Layer.Layer<ByteConnector> = Layer.succeed(
   ByteConnector,
   ByteConnector.of({
     connect: Effect.fn("TcpConnector.connect")(function* (to) {
-      // trying may be interrupted, which ends the socket at once
+      // Interruption destroys the socket at once.
       const opened = yield* Effect.acquireRelease(openSocket(to), ({ close }) => close, {
         interruptible: true
       })

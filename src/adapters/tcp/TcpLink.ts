@@ -4,34 +4,31 @@ import { ByteLinkClosed } from "../../application/ports/ByteLink.ts"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
 import { closedLocally, closedByPeer, closeTimeout, type OwnedByteLink } from "../bytes/OwnedByteLink.ts"
 
-/** What every socket of ours is opened with. */
+/** Options of every socket. */
 export const socketOptions = {
-  /** A far end that sends no more may still listen. */
+  /** A peer that ended its side may still receive. */
   allowHalfOpen: true,
-  /** Frames are small and wait for answers. */
+  /** Frames are small, and their senders wait for replies. */
   noDelay: true,
-  /** A far end that lost its power says nothing: it is asked after so many milliseconds of silence. */
+  /** Detects peers that lost power, after this many idle milliseconds. */
   keepAlive: true,
   keepAliveInitialDelay: 30_000
 } as const
 
-/** Spells an address one way, whether it came over a socket of IPv4 or of both. */
+/** Formats IPv4 addresses of dual-stack sockets as plain IPv4. */
 export const formatAddress = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, "")
 
-/**
- * Makes a link of a socket, which belongs to it from now on; to be called in the same turn in which the socket is
- * made, so that no error of it goes unheard.
- */
+/** Makes a link that owns a socket. Call it in the tick that creates the socket: later, an error has no listener. */
 export const makeTcpLink = (socket: Socket, remoteAddress: string): OwnedByteLink => {
   const closed = Deferred.makeUnsafe<string>()
-  /** Open as long as the system takes what is written. */
+  /** Open while the socket accepts writes. */
   const writable = Latch.makeUnsafe(true)
-  /** Open when there may be something to read, or the end of it. */
+  /** Open when there may be bytes, or the end. */
   const readable = Latch.makeUnsafe(false)
   let closeReason: string | undefined
   let isClosing = false
 
-  /** From now on nothing waits; the first reason counts. */
+  /** Wakes all waiting fibers; the first reason counts. */
   const markClosed = (reason: string): string => {
     closeReason ??= reason
     writable.openUnsafe()
@@ -39,7 +36,7 @@ export const makeTcpLink = (socket: Socket, remoteAddress: string): OwnedByteLin
     return closeReason
   }
   const onReadable = () => void readable.openUnsafe()
-  // with a listener for this event nothing flows: the socket reads ahead by one buffer, then the far end has to wait
+  // A listener for this event stops the flow: the socket reads ahead by one buffer, then the peer waits.
   socket.on("readable", onReadable)
   socket.on("end", onReadable)
   socket.on("drain", () => writable.openUnsafe())
@@ -47,7 +44,7 @@ export const makeTcpLink = (socket: Socket, remoteAddress: string): OwnedByteLin
   socket.on("close", () => Deferred.doneUnsafe(closed, Exit.succeed(markClosed(closedByPeer))))
 
   const pull: Effect.Effect<readonly [Uint8Array], Cause.Done> = Effect.suspend(() => {
-    // what had arrived when the link was lost is still there
+    // Bytes that arrived before the loss are still readable.
     const chunk: Buffer | null = isClosing ? null : socket.read()
     if (chunk !== null) {
       return Effect.succeed([new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength)])
@@ -60,7 +57,7 @@ export const makeTcpLink = (socket: Socket, remoteAddress: string): OwnedByteLin
   const ensureOpen = Effect.suspend(() =>
     closeReason === undefined ? Effect.void : Effect.fail(new ByteLinkClosed({ reason: closeReason }))
   )
-  /** Gives bytes to the socket, which keeps their order, and waits until it has handed on what it holds. */
+  /** Writes bytes and waits until the socket has passed on its buffer. */
   const write = (bytes: Uint8Array) =>
     Effect.suspend(() => {
       if (socket.write(bytes)) return Effect.void
@@ -71,8 +68,7 @@ export const makeTcpLink = (socket: Socket, remoteAddress: string): OwnedByteLin
   const close = Effect.suspend(() => {
     isClosing = true
     markClosed(socket.readableEnded ? closedByPeer : closedLocally)
-    // What still comes is thrown away: where bytes are left unread the system resets the connection, and with it what
-    // was sent last.
+    // Reads and drops the rest: unread bytes make the system reset the connection and lose the last sent bytes.
     socket.off("readable", onReadable).resume()
     socket.end()
     return Deferred.await(closed).pipe(

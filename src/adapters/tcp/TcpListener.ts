@@ -2,26 +2,31 @@ import { createServer } from "node:net"
 import { Effect, FiberSet, Layer } from "effect"
 import { ByteListener } from "../../application/ports/ByteLink.ts"
 import { ListenError } from "../../application/ports/Transport.ts"
-import { listen } from "../http/hostAccess.ts"
+import { listen } from "../http/listen.ts"
 import { serveLink } from "../bytes/OwnedByteLink.ts"
 import { makeTcpLink, socketOptions, formatAddress } from "./TcpLink.ts"
 
-/** Takes connections over TCP. */
+/** Accepts connections over TCP. */
 export const layer: Layer.Layer<ByteListener> = Layer.succeed(
   ByteListener,
   ByteListener.of({
     listen: Effect.fn("TcpListener.listen")(function* ({ host, maxConnections, port }, serve) {
-      // its end interrupts those who serve, and waits until their links are closed
+      // Its finalizer interrupts the handlers and waits until their links are closed.
       const run = yield* FiberSet.makeRuntime<never>()
       const server = createServer(socketOptions)
       server.maxConnections = maxConnections
       server.on("connection", (socket) => {
-        // who has no address any more is gone already
+        // A socket without an address is closed already.
         if (socket.remoteAddress === undefined) socket.destroy()
         else run(serveLink(makeTcpLink(socket, formatAddress(socket.remoteAddress)), serve))
       })
       server.on("drop", ({ remoteAddress = "" } = {}) =>
-        run(Effect.logDebug("one connection too many was closed", { peer: formatAddress(remoteAddress) }))
+        run(
+          Effect.logDebug("connection rejected", {
+            reason: "max_connections",
+            remoteAddress: formatAddress(remoteAddress)
+          })
+        )
       )
       yield* Effect.addFinalizer(() => Effect.sync(() => server.close()))
       const bound = yield* listen(
@@ -29,7 +34,7 @@ export const layer: Layer.Layer<ByteListener> = Layer.succeed(
         { host, port },
         (reason) => new ListenError({ message: `Cannot listen on ${host}:${port}: ${reason}` })
       )
-      server.on("error", (error) => run(Effect.logWarning("a connection could not be taken", error)))
+      server.on("error", (error) => run(Effect.logWarning("accept failed", error)))
       return { host: bound.address, port: bound.port }
     })
   })

@@ -4,76 +4,83 @@ import { isatty } from "node:tty"
 import { Effect, Option, Semaphore } from "effect"
 import type { LineReader } from "./LineReader.ts"
 
-/** A terminal that somebody sits at. */
 export interface Terminal {
   readonly input: Readable
   readonly output: Writable & { readonly columns?: number }
-  /** What Ctrl-C does. When it comes back, the question has no answer. */
+  /** Runs on Ctrl-C. When it returns, the question has no answer. */
   readonly onInterrupt: Effect.Effect<void>
 }
 
-/** How a line is read. */
 interface LineOptions {
-  /** What stands before the cursor, on one line. */
+  /** Text before the cursor, on one line. */
   readonly prompt: string
-  /** Show nothing of what is typed. */
   readonly hidden?: boolean
-  /** Leave out what was typed before the question stood: it cannot be meant for it. */
+  /** Discards input typed before the question was shown. */
   readonly discardTypeahead?: boolean
 }
 
-/** The means to talk with the person while nobody else does. */
 export interface Prompter {
-  /** How wide lines may be. */
   readonly columns: number
-  /** Writes lines. */
   readonly print: (...lines: ReadonlyArray<string>) => Effect.Effect<void>
-  /** The line the person enters; nothing when the terminal is closed. */
+  /** Reads a line; none when the terminal is closed. */
   readonly readLine: (options: LineOptions) => Effect.Effect<Option.Option<string>>
 }
 
-/** Talks with the person at a terminal, one matter at a time. */
+/** Asks the user questions on a terminal, one interaction at a time. */
 export interface Dialogue {
-  /** Has the terminal to itself; what is interrupted says that its question is withdrawn. */
+  /** Runs an interaction with exclusive access. An interrupted one prints the message. */
   readonly interact: <A, E, R>(
     interaction: (prompter: Prompter) => Effect.Effect<A, E, R>,
-    withdrawnMessage?: string
+    cancelledMessage?: string
   ) => Effect.Effect<A, E, R>
-  /** Writes whole lines to the terminal's errors; a question that stands comes again below them. */
+  /** Writes whole lines to stderr and redraws an open question below them. */
   readonly printAbove: (lines: string) => void
 }
 
-/** Columns of a terminal that does not say (some say 0), and the least and the most that read well. */
+/** `default` is for terminals that report no columns, or 0. */
 const columnLimits = { default: 80, min: 20, max: 120 } as const
 
 const clampColumns = (columns = 0): number =>
   columns === 0 ? columnLimits.default : Math.max(columnLimits.min, Math.min(columns, columnLimits.max))
 
-/** Back to the beginning of the line, and away with what stands there. */
 const clearLine = "\r\u001b[J"
 
-/** How long the keyboard must be without an entered line until what comes next counts as typed after the question. */
+/** Time without an entered line after which typeahead has ended. */
 const typeaheadSilence = "100 millis"
 
-type Entry = { readonly _tag: "Line"; readonly text: string } | { readonly _tag: "Closed" | "Quit" }
+type Entry = { readonly _tag: "Line"; readonly text: string } | { readonly _tag: "Closed" | "Interrupted" }
 
-/** A question that waits for its answer. */
 interface ActiveQuestion {
-  /** On how many rows above the cursor it goes on. */
+  /** Rows of the question above the cursor. */
   readonly rowsAbove: () => number
   readonly redraw: () => void
 }
 
-/** A dialogue on a terminal. Nothing is read, and the terminal is as it was, while no question stands. */
+/** Makes an `interact` that runs one interaction at a time. */
+const makeInteract = (
+  prompter: () => Prompter,
+  printCancelled: (text: string) => Effect.Effect<void>
+): Effect.Effect<Dialogue["interact"]> =>
+  Effect.map(
+    Semaphore.make(1),
+    (lock) =>
+      (interaction, cancelledMessage = "question cancelled") =>
+        Effect.suspend(() => interaction(prompter())).pipe(
+          Effect.onInterrupt(() => printCancelled(`(${cancelledMessage})`)),
+          (interacting) => lock.withPermit(interacting)
+        )
+  )
+
+/** Makes a dialogue on a terminal. The terminal is read, in raw mode, only while a question is open. */
 export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Dialogue> =>
-  Effect.map(Semaphore.make(1), (lock) => {
+  Effect.suspend(() => {
     let activeQuestion: ActiveQuestion | undefined
     const write = (text: string) => Effect.sync(() => void output.write(text))
 
-    /** Keys are read raw, so that nothing echoes but what `readline` writes, and Ctrl-C comes to us as a key. */
+    /** Reads in raw mode: only `readline` echoes, and Ctrl-C arrives as a key. */
     const readEntry = ({ hidden = false, prompt }: LineOptions) =>
       Effect.callback<Entry>((resume) => {
-        // A stream that has ended does not say so again.
+        // An ended stream emits no further event.
         if (input.readableEnded || input.destroyed) {
           resume(Effect.succeed({ _tag: "Closed" }))
           return
@@ -86,14 +93,14 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
           activeQuestion = undefined
           reader.close()
         }
-        // Whoever gets the entry may ask on at once: this reader must have let go of the terminal before.
+        // Closes the reader first, since the next question may open at once.
         const settle = (entry: Entry) => {
           if (isClosed) return
           close()
           resume(Effect.succeed(entry))
         }
         reader.once("line", (text) => settle({ _tag: "Line", text }))
-        reader.once("SIGINT", () => settle({ _tag: "Quit" }))
+        reader.once("SIGINT", () => settle({ _tag: "Interrupted" }))
         reader.once("close", () => settle({ _tag: "Closed" }))
         reader.on("error", () => settle({ _tag: "Closed" }))
         reader.setPrompt(prompt)
@@ -106,7 +113,7 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
         return Effect.sync(close)
       })
 
-    /** Waits until nothing more comes that was typed ahead; gives what else came instead. */
+    /** Discards lines typed ahead. Returns an entry that is not a line. */
     const discardTypedAhead = Effect.gen(function* () {
       while (true) {
         const entry = yield* Effect.timeoutOption(readEntry({ hidden: true, prompt: "" }), typeaheadSilence)
@@ -117,70 +124,62 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
     const readLine = Effect.fnUntraced(function* (options: LineOptions) {
       const early = options.discardTypeahead === true ? yield* discardTypedAhead : Option.none()
       const entry = Option.isSome(early) ? early.value : yield* readEntry(options)
-      // A line that was entered and shows has its line break already.
+      // The terminal has echoed the line break of a visible line.
       if (entry._tag !== "Line" || options.hidden === true) yield* write("\n")
-      if (entry._tag === "Quit") yield* onInterrupt
+      if (entry._tag === "Interrupted") yield* onInterrupt
       return entry._tag === "Line" ? Option.some(entry.text) : Option.none()
     })
 
-    return {
-      interact: (interaction, withdrawnMessage = "the question is withdrawn") =>
-        Effect.suspend(() =>
-          interaction({
-            columns: clampColumns(output.columns),
-            print: (...lines) => write(lines.map((text) => `${text}\n`).join("")),
-            readLine
-          })
-        ).pipe(
-          Effect.onInterrupt(() => write(`\n(${withdrawnMessage})\n`)),
-          (interacting) => lock.withPermit(interacting)
-        ),
-      printAbove: (lines) => {
-        if (activeQuestion === undefined) return void output.write(lines)
-        // Who draws again begins as many rows higher as the question has, and must find them free.
-        const rows = activeQuestion.rowsAbove()
-        output.write(rows === 0 ? clearLine : "\n")
-        output.write(lines)
-        output.write("\n".repeat(rows))
-        activeQuestion.redraw()
-      }
-    }
+    const prompter = (): Prompter => ({
+      columns: clampColumns(output.columns),
+      print: (...lines) => write(lines.map((text) => `${text}\n`).join("")),
+      readLine
+    })
+    return Effect.map(
+      makeInteract(prompter, (text) => write(`\n${text}\n`)),
+      (interact) => ({
+        interact,
+        printAbove: (lines) => {
+          if (activeQuestion === undefined) return void output.write(lines)
+          // Redrawing starts as many rows higher as the question has; these rows must be empty.
+          const rows = activeQuestion.rowsAbove()
+          output.write(rows === 0 ? clearLine : "\n")
+          output.write(lines)
+          output.write("\n".repeat(rows))
+          activeQuestion.redraw()
+        }
+      })
+    )
   })
 
-/**
- * A dialogue with the person who types the lines that somebody reads. A question waits until the line that is being
- * typed is entered: what stands there was not meant for it.
- */
+/** Makes a dialogue on a line reader. A question waits until the current line is entered. */
 export const fromLineReader = (
   { ask, printError, isReading, printLog }: LineReader,
   columns?: number
 ): Effect.Effect<Dialogue> =>
-  Effect.map(Semaphore.make(1), (lock) => ({
-    interact: (interaction, withdrawnMessage = "the question is withdrawn") =>
-      Effect.suspend(() =>
-        interaction({
-          columns: clampColumns(columns),
-          print: (...lines) => printError(lines.join("\n")),
-          readLine: ({ hidden = false, prompt }) =>
-            Effect.andThen(
-              Effect.suspend(() => (isReading() ? printError("(press Enter to answer)") : Effect.void)),
-              ask(prompt, { hidden })
-            )
-        })
-      ).pipe(
-        Effect.onInterrupt(() => printError(`(${withdrawnMessage})`)),
-        (interacting) => lock.withPermit(interacting)
-      ),
-    printAbove: printLog
-  }))
+  Effect.map(
+    makeInteract(
+      () => ({
+        columns: clampColumns(columns),
+        print: (...lines) => printError(lines.join("\n")),
+        readLine: ({ hidden = false, prompt }) =>
+          Effect.andThen(
+            Effect.suspend(() => (isReading() ? printError("(press Enter to answer)") : Effect.void)),
+            ask(prompt, { hidden })
+          )
+      }),
+      printError
+    ),
+    (interact) => ({ interact, printAbove: printLog })
+  )
 
-/** Raises the signal that Ctrl-C would have been, for whoever ends the program on it. */
+/** Raises the signal that Ctrl-C raises outside raw mode. */
 const raiseInterrupt = Effect.andThen(
   Effect.sync(() => void process.kill(process.pid, "SIGINT")),
   Effect.never
 )
 
-/** The terminal of this process: it reads stdin and writes to stderr, stdout belongs to results. */
+/** The terminal of this process: stdin and stderr. Results go to stdout. */
 export const processTerminal: Effect.Effect<Option.Option<Terminal>> = Effect.sync(() =>
   isatty(0) && isatty(2)
     ? Option.some({ input: process.stdin, output: process.stderr, onInterrupt: raiseInterrupt })

@@ -1,31 +1,29 @@
 import { clearScreenDown, createInterface, cursorTo, moveCursor } from "node:readline"
 import { Writable } from "node:stream"
-import { Effect, Option, type Scope, Semaphore } from "effect"
+import { Effect, FiberSet, Option, type Scope, Semaphore } from "effect"
 
-/** Streams as a process has them. */
 export interface LineStreams {
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean }
   readonly output: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number }
   readonly errors: NodeJS.WritableStream
-  /** Does a person type? Unless given: when input and output both are a terminal. */
+  /** By default: input and output are both terminals. */
   readonly isTerminal?: boolean
 }
 
-/** What came instead of, or as, a line. */
 export type Line =
   | { readonly _tag: "Line"; readonly text: string }
-  /** Ctrl-C; `isEmpty` when nothing had been typed. */
+  /** Ctrl-C; `isEmpty` when the line was empty. */
   | { readonly _tag: "Interrupted"; readonly isEmpty: boolean }
-  /** There is no more: Ctrl-D, or the end of a pipe. */
-  | { readonly _tag: "Ended" }
+  /** Ctrl-D, or the end of a pipe. */
+  | { readonly _tag: "Closed" }
 
-/** What the last word of a line may become, and how that word begins. */
+/** Completions of the last word of a line, and that word. */
 export interface Completions {
   readonly candidates: ReadonlyArray<string>
   readonly word: string
 }
 
-/** How a line is asked for. All of it is of no account where nobody types. */
+/** The prompt of a line. Ignored when the input is not a terminal. */
 export interface Prompt {
   readonly text: string
   readonly complete?: (line: string) => Effect.Effect<Completions>
@@ -33,43 +31,40 @@ export interface Prompt {
   readonly isPrivate?: (line: string) => boolean
 }
 
-/** Lines of a person at a terminal, or of a pipe, one after the other. */
 export interface LineReader {
   readonly isTerminal: boolean
-  /** The next line. Whoever reads while somebody else does waits for their turn. */
+  /** Reads the next line. Concurrent reads run one after the other. */
   readonly read: (prompt: Prompt) => Effect.Effect<Line>
-  /** A person's answer; none where there is no person, or when they give none. A hidden one is not shown. */
+  /** Asks a question on a terminal; none for an empty line, and without a terminal. */
   readonly ask: (
     question: string,
     options: { readonly hidden: boolean }
   ) => Effect.Effect<Option.Option<string>>
-  /** Does somebody wait for a line, so that the next question has to wait, too? */
+  /** True while a read is pending: the next question has to wait. */
   readonly isReading: () => boolean
-  /** While this runs, Ctrl-C is for whoever reads or waits for {@link awaitInterrupt}, and not for the process. */
+  /** While the effect runs, Ctrl-C goes to {@link read} or {@link awaitInterrupt} and not to the process. */
   readonly captureInterrupts: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** Ends at a Ctrl-C that comes after the last line was read; never where nobody types. */
+  /** Ends at a Ctrl-C after the last line was read; never without a terminal. */
   readonly awaitInterrupt: Effect.Effect<void>
-  /** Writes to the output, above the line that is being typed. */
+  /** Writes to stdout, above the current line. */
   readonly print: (text: string) => Effect.Effect<void>
-  /** Writes to the errors, above the line that is being typed. */
+  /** Writes to stderr, above the current line. */
   readonly printError: (text: string) => Effect.Effect<void>
-  /** The same for a logger, which is no effect. The text ends its own lines. */
+  /** As {@link printError}, for a logger. The text contains its line breaks. */
   readonly printLog: (text: string) => void
 }
 
-/** Somebody who waits for a line. */
 interface PendingRead extends Prompt {
   readonly hidden: boolean
   readonly onLine: (line: Line) => void
 }
 
-/** How many lines may wait before the input is told to. */
+/** Unread lines at which the input is paused. */
 const maxBacklogLines = 256
 
-/** How many lines of a person are remembered. */
 const maxHistoryLines = 500
 
-/** What a terminal shows of what readline writes: nothing while `isHidden`. */
+/** The output of readline; it writes nothing while `isHidden`. */
 const makeMaskedOutput = (output: LineStreams["output"], isHidden: () => boolean): Writable => {
   const masked = new Writable({
     decodeStrings: false,
@@ -81,7 +76,7 @@ const makeMaskedOutput = (output: LineStreams["output"], isHidden: () => boolean
   return Object.defineProperty(masked, "columns", { get: () => output.columns })
 }
 
-/** Reads lines for as long as the scope; a terminal is then as it was before. */
+/** Reads lines until the scope closes, and then restores the terminal. */
 export const makeLineReader = Effect.fnUntraced(function* ({
   errors,
   input,
@@ -89,7 +84,7 @@ export const makeLineReader = Effect.fnUntraced(function* ({
   isTerminal = input.isTTY === true && output.isTTY === true
 }: LineStreams): Effect.fn.Return<LineReader, never, Scope.Scope> {
   const lock = yield* Semaphore.make(1)
-  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const run = yield* FiberSet.makeRuntime<never>()
   const backlog: Array<string> = []
   const interruptListeners = new Set<() => void>()
   let pendingRead: PendingRead | undefined
@@ -97,7 +92,7 @@ export const makeLineReader = Effect.fnUntraced(function* ({
   let isClosed = false
   let isHidden = false
   let isCapturingInterrupts = false
-  /** Ctrl-C has come since the last line, and nobody has heard it yet. */
+  /** True after a Ctrl-C since the last line that no listener has received. */
   let hasPendingInterrupt = false
 
   const maskedOutput = makeMaskedOutput(output, () => isHidden)
@@ -137,7 +132,6 @@ export const makeLineReader = Effect.fnUntraced(function* ({
       })
   )
 
-  /** Takes the line away from whoever waits for one. */
   const completeRead = (line: Line) => {
     const waiting = pendingRead
     pendingRead = undefined
@@ -160,10 +154,10 @@ export const makeLineReader = Effect.fnUntraced(function* ({
   })
   const onClose = () => {
     isClosed = true
-    completeRead({ _tag: "Ended" })
+    completeRead({ _tag: "Closed" })
   }
   lines.on("close", onClose)
-  // A terminal that was hung up: nothing more comes from it.
+  // The terminal was hung up.
   lines.on("error", onClose)
   lines.on("SIGINT", () => {
     if (pendingRead !== undefined) {
@@ -173,7 +167,7 @@ export const makeLineReader = Effect.fnUntraced(function* ({
       if (!isHidden) output.write("^C\n")
       return completeRead({ _tag: "Interrupted", isEmpty })
     }
-    // A terminal in raw mode sends no signal: without somebody here to hear it, the process is told as usual.
+    // A terminal in raw mode raises no signal, so it is raised here unless interrupts are captured.
     if (!isCapturingInterrupts) return process.kill(process.pid, "SIGINT")
     hasPendingInterrupt = interruptListeners.size === 0
     for (const listener of interruptListeners) listener()
@@ -187,7 +181,7 @@ export const makeLineReader = Effect.fnUntraced(function* ({
     lines.prompt(true)
   }
 
-  /** Waits for a line; a question is not answered by what was typed before it was asked. */
+  /** Reads a line. Lines typed before a question do not answer it. */
   const nextLine = (prompt: Prompt, hidden: boolean, isQuestion: boolean) =>
     Effect.callback<Line>((resume) => {
       const waiting = isQuestion ? undefined : backlog.shift()
@@ -195,7 +189,7 @@ export const makeLineReader = Effect.fnUntraced(function* ({
         if (backlog.length === 0 && !isClosed) lines.resume()
         return resume(Effect.succeed({ _tag: "Line", text: waiting }))
       }
-      if (isClosed) return resume(Effect.succeed({ _tag: "Ended" }))
+      if (isClosed) return resume(Effect.succeed({ _tag: "Closed" }))
       hasPendingInterrupt = false
       const own: PendingRead = { ...prompt, hidden, onLine: (line) => resume(Effect.succeed(line)) }
       pendingRead = own
@@ -209,10 +203,10 @@ export const makeLineReader = Effect.fnUntraced(function* ({
       })
     })
 
-  /** Writes where the line that is being typed stands, and puts that line below it. */
+  /** Writes in place of the current line and redraws that line below. */
   const printAbove = (write: () => void) => {
     if (!isTerminal || isClosed || (pendingRead === undefined && lines.line === "")) return write()
-    // While an answer is hidden the cursor has not moved past the question.
+    // While an answer is hidden, the cursor is still in the first row.
     const rows = isHidden ? 0 : lines.getCursorPos().rows
     moveCursor(output, 0, -rows)
     cursorTo(output, 0)
@@ -220,7 +214,7 @@ export const makeLineReader = Effect.fnUntraced(function* ({
     write()
     if (pendingRead === undefined) return
     if (isHidden) return void output.write(pendingRead.text)
-    // Readline goes up as many rows as the line had before it draws the line anew.
+    // Readline moves up as many rows as the line had before it redraws the line.
     output.write("\n".repeat(rows))
     lines.prompt(true)
   }

@@ -2,15 +2,15 @@ import { Cause, Context, type Layer, Logger, References, Tracer } from "effect"
 import { isJsonObject } from "../../domain/json.ts"
 import { redact, redactText } from "./redact.ts"
 
-/** How a line of the log is written: for people, or as a JSON object for programs. */
+/** Format of a log line: text for people, or a JSON object for programs. */
 export type LogFormat = "human" | "json"
 
-/** The format of the log, looked at for every line. */
-export const LogFormat = Context.Reference<LogFormat>("a2c-smcp/adapters/node/LogFormat", {
+/** The log format, read for each line. */
+export const LogFormat = Context.Reference<LogFormat>("a2c-smcp/adapters/terminal/LogFormat", {
   defaultValue: () => "human"
 })
 
-/** JSON keeps some of them as they are; a terminal does what they say. */
+/** JSON leaves some control characters as they are, and a terminal would interpret them. */
 const escapeControls = (json: string): string =>
   json.replaceAll(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
@@ -38,7 +38,7 @@ const redactedParts = ({ message }: LogEntry): ReadonlyArray<unknown> =>
 const formatCause = ({ cause }: LogEntry): string | undefined =>
   cause.reasons.length === 0 ? undefined : redactText(Cause.pretty(cause))
 
-/** One fact, one line: time, level, words, and fields as `key=value`; a cause follows on lines of its own. */
+/** One line with time, level, message, and fields as `key=value`. A cause follows on separate lines. */
 const formatHuman = (line: LogEntry): string => {
   const { date, logLevel } = line
   const text = [
@@ -50,11 +50,10 @@ const formatHuman = (line: LogEntry): string => {
   return why === undefined ? text : `${text}\n${why}`
 }
 
-/** What JSON cannot hold, as text. */
 const replaceUnserializable = (_name: string, value: unknown): unknown =>
   typeof value === "bigint" ? String(value) : value
 
-/** The same as one JSON object: the words under `message`, the fields under `annotations`. */
+/** One JSON object: the text is `message`, the fields are `annotations`. */
 const formatJson = (line: LogEntry): string => {
   const { date, fiber, logLevel } = line
   const parts = redactedParts(line)
@@ -82,9 +81,9 @@ const makeLogger = (write: (lines: string) => void) =>
     write(`${line.fiber.getRef(LogFormat) === "json" ? formatJson(line) : formatHuman(line)}\n`)
   })
 
-/** Logs to wherever `write` puts it: whole lines, their ends included. */
+/** Logs with `write`, which receives whole lines with their line breaks. */
 export const layerTo = (write: (lines: string) => void): Layer.Layer<never> =>
   Logger.layer([makeLogger(write)])
 
-/** Logs to stderr: stdout belongs to results. */
+/** Logs to stderr. Results go to stdout. */
 export const layer: Layer.Layer<never> = layerTo((lines) => void process.stderr.write(lines))

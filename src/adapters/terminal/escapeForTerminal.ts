@@ -1,12 +1,12 @@
-/** What would move the cursor, change colours, reorder or hide text, or end a line. */
+/** Characters that move the cursor, change colours, reorder or hide text, or end a line. */
 const unsafeCharacters = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 
 const escapeCharacter = (character: string): string => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`
 
-/** The text on one line, with everything a terminal would obey, or a person not see, spelled out. */
+/** Escapes control characters and invisible characters. The result is one line. */
 export const escapeForTerminal = (text: string): string => text.replaceAll(unsafeCharacters, escapeCharacter)
 
-/** Two columns for whatever may be wide: a line that turns out short does no harm. */
+/** Assumes two columns for all characters outside ASCII: a short line does no harm. */
 const characterWidth = (character: string): number => (/^[ -~]$/.test(character) ? 1 : 2)
 
 const wrapLine = (line: string, columns: number): ReadonlyArray<string> => {
@@ -27,8 +27,8 @@ const wrapLine = (line: string, columns: number): ReadonlyArray<string> => {
 }
 
 /**
- * A JSON value as indented lines of at most so many columns. No text inside it can end a line or get outside; of more
- * lines than `most` the first are shown, and the last says how many are not.
+ * Formats a JSON value as indented lines of at most `columns`, with escaped texts. After `maxLines` lines, one more states
+ * how many are omitted.
  */
 export const formatJsonForTerminal = (
   value: unknown,

@@ -7,13 +7,12 @@ import type { Input } from "../../domain/config/computerConfig.ts"
 import type { Dialogue, Prompter } from "./Dialogue.ts"
 import { escapeForTerminal, formatJsonForTerminal } from "./escapeForTerminal.ts"
 
-/** How many lines of arguments are shown: more would push the question's beginning out of sight. */
+/** Maximum lines of arguments: more would scroll the start of the question off the screen. */
 const maxArgumentLines = 40
 
-/** Columns of the gutter that marks what the Agent wrote. */
 const gutter = "  | "
 
-/** How often a person may mistype a choice; a terminal that is fed by a program must not loop for ever. */
+/** Maximum attempts at a choice: a terminal that is fed by a program must not loop forever. */
 const maxAttempts = 3
 
 type StringInput = Extract<Input, { readonly type: "promptString" }>
@@ -22,7 +21,7 @@ type PickInput = Extract<Input, { readonly type: "pickString" }>
 const formatTitle = ({ description, id }: Input): string =>
   `Value of "${escapeForTerminal(id)}"${description === "" ? "" : ` (${escapeForTerminal(description)})`}`
 
-/** An empty line is no answer: the default counts then, or nothing. */
+/** An empty line selects the default, if there is one. */
 const nonEmpty = Option.filter((text: string) => text !== "")
 
 const promptForString = (input: StringInput, { readLine }: Prompter) => {
@@ -37,7 +36,7 @@ const promptForString = (input: StringInput, { readLine }: Prompter) => {
   return Effect.map(readLine({ prompt: `${formatTitle(input)}${hint}: `, hidden }), nonEmpty)
 }
 
-/** What was picked: an option as it is spelled, else the one of that number. */
+/** The option with this text, else the one with this number. */
 const parsePick = ({ options }: PickInput, entered: string): string | undefined => {
   const text = entered.trim()
   const option = options.find((candidate) => candidate.trim() === text)
@@ -57,12 +56,12 @@ const promptForPick = Effect.fnUntraced(function* (input: PickInput, { readLine,
     if (Option.isNone(entered)) return Option.none<string>()
     const option = parsePick(input, entered.value)
     if (option !== undefined) return Option.some(option)
-    yield* print(`That is none of the ${input.options.length} options.`)
+    yield* print(`Not one of the ${input.options.length} options.`)
   }
   return Option.none<string>()
 })
 
-/** Asks the person at a terminal for the values of inputs; an empty line and a closed terminal are no answer. */
+/** Asks for the values of inputs. An empty line and a closed terminal give no value. */
 export const makeInputPrompt =
   ({ interact }: Dialogue): NonNullable<InputSources["prompt"]> =>
   (input) =>
@@ -74,18 +73,18 @@ const parseVerdict = (answer: string): ConsentDecision => {
   switch (answer.trim().toLowerCase()) {
     case "y":
     case "yes":
-      return "yes"
+      return "allow"
     case "a":
     case "always":
-      return "always"
+      return "allow_always"
     default:
-      return "no"
+      return "deny"
   }
 }
 
 /**
- * Shows the person at a terminal who wants to call which tool with what, and asks; whatever is no clear yes is a no.
- * What the Agent wrote stands behind a gutter, and nothing in it can reach the terminal.
+ * Asks for consent to a tool call. Answers other than yes and always mean no. The arguments are shown escaped behind a
+ * gutter.
  */
 export const makeConsentPrompt =
   ({ interact }: Dialogue) =>
@@ -101,7 +100,7 @@ export const makeConsentPrompt =
           prompt: "Run it? y(es), N(o), a(lways this tool, until I stop): ",
           discardTypeahead: true
         })
-        return Option.match(answer, { onNone: (): ConsentDecision => "no", onSome: parseVerdict })
+        return Option.match(answer, { onNone: (): ConsentDecision => "deny", onSome: parseVerdict })
       }),
-      "the question is withdrawn: the call was cancelled or its time is up"
+      "question cancelled: the call was cancelled or timed out"
     )

@@ -1,17 +1,16 @@
 import { isJsonObject, maxJsonDepth } from "../../domain/json.ts"
 
-/** What stands where a secret was. */
 const placeholder = "<redacted>"
 
-/** Names of members whose values are secrets, however they are spelled: `apiKey`, `X-API-Key`, `mcp_token`. */
+/** Names of members with secret values, such as `apiKey`, `X-API-Key` and `mcp_token`. */
 const secretNamePattern =
   /(authorization|token|secret|passwd|password|api[-_]?key|cookie|credentials?|private[-_]?key)$/i
 
-/** Secrets that show by what is around them. */
+/** Secrets that their context reveals. */
 const secretPatterns: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> = [
-  // The password of a URL: redis://user:password@host. An @ in it should be escaped, and often is not.
+  // The password of a URL: redis://user:password@host. It may contain an unescaped @.
   [/([a-z][a-z0-9+.-]*:\/\/[^\s:/?#@]*):[^\s/?#]+@/gi, `$1:${placeholder}@`],
-  // A scheme without anything behind it is how to do it, not a secret.
+  // A scheme without a value is documentation, not a secret.
   [
     /\b(authorization["']?\s*[:=]\s*["']?)(?!(?:basic|bearer)["']?$)(?:[a-z]+\s+)?[^\s"',;]+/gi,
     `$1${placeholder}`
@@ -21,17 +20,17 @@ const secretPatterns: ReadonlyArray<readonly [pattern: RegExp, replacement: stri
     /([?&](?:access_token|token|api_?key|key|secret|password|sig|signature)=)[^&\s"'#]+/gi,
     `$1${placeholder}`
   ],
-  // A JSON Web Token, wherever it stands.
+  // A JSON Web Token.
   [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, placeholder]
 ]
 
-/** A text without the secrets that can be told by what is around them. */
+/** Replaces secrets that their context reveals. */
 export const redactText = (text: string): string =>
   secretPatterns.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), text)
 
 /**
- * A value for the log: members with names of secrets, and what looks like a secret in texts, are replaced; errors
- * become their words. It is the last line of defence; code should not log secrets in the first place.
+ * Redacts a value for the log: members with secret names, and secrets in texts, are replaced. Errors become text. This is
+ * the last line of defence; code must not log secrets.
  */
 export const redact = (value: unknown, depth = maxJsonDepth): unknown => {
   if (typeof value === "string") return redactText(value)
@@ -39,7 +38,7 @@ export const redact = (value: unknown, depth = maxJsonDepth): unknown => {
   if (depth === 0) return "…"
   if (Array.isArray(value)) return value.map((item: unknown) => redact(item, depth - 1))
   if (typeof value !== "object" || value === null) return value
-  // Whatever may hold anything, even itself, is named and not looked into.
+  // Class instances may be cyclic, so only their class is logged.
   if (!isJsonObject(value)) return "toJSON" in value ? value : `[${value.constructor.name}]`
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [

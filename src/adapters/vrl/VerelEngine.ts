@@ -4,27 +4,25 @@ import { VrlEngine, VrlError } from "../../application/ports/VrlEngine.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { WorkerResponse, WorkerRequest, WorkerData } from "./worker.ts"
 
-/** How scripts are run. */
 export interface VerelOptions {
-  /** How long one script may take, counted from its turn; two seconds unless given. */
+  /** Timeout of one script without its time in the queue; 2 seconds by default. */
   readonly timeout?: Duration.Input
-  /** @internal Another package than the real one. */
+  /** @internal Replaces the package. */
   readonly module?: string
 }
 
-/** Largest event, before and after its script, in bytes of JSON; one of mostly text takes a fifth of a second. */
+/** Largest event before and after a script, in bytes of JSON. Parsing it takes up to 0.2 s. */
 const maxEventBytes = 8 * 1024 * 1024
 
-/** How many scripts may wait for their turn or run; each holds a tool's result in memory. */
+/** Maximum number of queued and running scripts. Each holds a tool result in memory. */
 const maxPendingScripts = 128
 
-/** How long the engine may take to load: a hundred times what it takes on an idle machine. */
+/** A hundred times the load time on an idle machine. */
 const startTimeout: Duration.Input = "30 seconds"
 
-/** Heap of the thread, in megabytes: twice what the largest event needs in its worst shape, of empty arrays. */
+/** Twice what the largest event needs in its worst shape, nested empty arrays. */
 const maxHeapMegabytes = 512
 
-/** The thread in which scripts run, and what it says. */
 interface WorkerThread {
   readonly worker: Worker
   readonly responses: Queue.Queue<WorkerResponse, VrlError>
@@ -32,7 +30,7 @@ interface WorkerThread {
 
 const scriptFailure = (message: string) => new VrlError({ reason: "failed", message })
 
-/** The next thing a thread says. Fails when it takes too long, breaks down or ends. */
+/** Takes the next response. Fails after a timeout, when the engine crashes, and when the thread ends. */
 const nextResponse = (
   { responses }: Pick<WorkerThread, "responses">,
   what: string,
@@ -43,28 +41,27 @@ const nextResponse = (
       duration: limit,
       orElse: () => {
         const time = Duration.format(Duration.fromInputUnsafe(limit))
-        return Effect.fail(new VrlError({ reason: "too long", message: `${what} takes longer than ${time}` }))
+        return Effect.fail(new VrlError({ reason: "timeout", message: `${what} timed out after ${time}` }))
       }
     }),
     Effect.filterOrFail(
-      ({ outcome }) => outcome !== "broken",
-      ({ text }) => scriptFailure(`the VRL engine broke down: ${text}`)
+      ({ outcome }) => outcome !== "engine_failed",
+      ({ text }) => scriptFailure(`the VRL engine crashed: ${text}`)
     )
   )
 
-/** Starts a thread and loads the engine there. */
 const startThread = Effect.fnUntraced(function* (
   module: string
 ): Effect.fn.Return<WorkerThread, VrlError, Scope.Scope> {
-  const responses = yield* Queue.unbounded<WorkerResponse, VrlError>() // holds one at most: questions wait for answers
+  const responses = yield* Queue.unbounded<WorkerResponse, VrlError>() // holds at most one: requests are sequential
   const workerData: WorkerData = { module, maxEventBytes }
   const worker = yield* Effect.acquireRelease(
     Effect.sync(
       () =>
         new Worker(new URL(`./worker${import.meta.url.slice(-3)}`, import.meta.url), {
           workerData,
-          execArgv: [], // some flags of the host program, like --input-type, would keep a thread from starting
-          stdout: true, // what the engine prints is nobody's: it stays unread in the thread, and ends with it
+          execArgv: [], // host flags such as --input-type would prevent the start
+          stdout: true, // discards the output of the engine
           stderr: true,
           resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes }
         })
@@ -73,28 +70,28 @@ const startThread = Effect.fnUntraced(function* (
   )
   const end = (reason: string) => Queue.failCauseUnsafe(responses, Cause.fail(scriptFailure(reason)))
   worker.on("message", (response: WorkerResponse) => Queue.offerUnsafe(responses, response))
-  worker.on("error", (error) => end(`the VRL engine broke down: ${String(error)}`))
+  worker.on("error", (error) => end(`the VRL engine crashed: ${String(error)}`))
   worker.on("exit", () => end("the VRL engine was stopped"))
-  worker.unref() // last, since listening to a thread keeps the process alive
-  const { outcome } = yield* nextResponse({ responses }, "loading the VRL engine", startTimeout)
-  if (outcome !== "missing") return { worker, responses }
+  worker.unref() // last, because a listener keeps the process alive
+  const { outcome } = yield* nextResponse({ responses }, "the start of the VRL engine", startTimeout)
+  if (outcome !== "not_installed") return { worker, responses }
   return yield* new VrlError({
     reason: "missing",
     message: `VRL scripts need the package ${module}, which is not installed: npm install ${module}`
   })
 })
 
-/** An event as the engine takes it. It knows no bigints, and its numbers have the precision of ours. */
+/** Encodes an event as JSON. Bigints become numbers: the engine does not support them. */
 const encodeEvent = (event: JsonObject): Result.Result<string, VrlError> => {
   const text = Result.try({
     try: () =>
       JSON.stringify(event, (_, value: unknown) => (typeof value === "bigint" ? Number(value) : value)),
-    catch: (cause) => scriptFailure(`the event cannot be written as JSON: ${String(cause)}`)
+    catch: (cause) => scriptFailure(`the event cannot be encoded as JSON: ${String(cause)}`)
   })
   return Result.filterOrFail(
     text,
     (json) => Buffer.byteLength(json) <= maxEventBytes,
-    () => scriptFailure(`the event is larger than ${maxEventBytes} bytes`)
+    () => scriptFailure(`the event exceeds ${maxEventBytes} bytes`)
   )
 }
 
@@ -106,20 +103,20 @@ const makeEngine = Effect.fnUntraced(function* ({
   const lock = yield* Semaphore.make(1)
   const current = yield* RcRef.make({ acquire: startThread(module), idleTimeToLive: Duration.infinity })
 
-  /** Asks the thread, starting one when there is none. Whoever gets no answer leaves no thread behind. */
+  /** Sends a request to the thread, which starts on demand. A failure terminates the thread. */
   const runInThread = Effect.fnUntraced(function* (workerRequest: WorkerRequest) {
     const thread = yield* RcRef.get(current)
     thread.worker.postMessage(workerRequest)
     return yield* Effect.onError(nextResponse(thread, "the script", timeout), () => RcRef.invalidate(current))
   }, Effect.scoped)
 
-  /** Waits for a turn and asks. An event becomes text only then, so that those who wait hold it once. */
+  /** Queues a request. The event is encoded when its turn comes, which saves memory while it waits. */
   const request = Effect.fnUntraced(function* (workerRequest: Effect.Effect<WorkerRequest, VrlError>) {
     const response = yield* slots.withPermitsIfAvailable(1)(
       lock.withPermit(Effect.flatMap(workerRequest, runInThread))
     )
     if (Option.isNone(response))
-      return yield* scriptFailure(`${maxPendingScripts} scripts are waiting already`)
+      return yield* scriptFailure(`the script queue is full (${maxPendingScripts})`)
     const { outcome, text } = response.value
     return outcome === "done" ? text : yield* scriptFailure(text)
   })
@@ -140,12 +137,12 @@ const makeEngine = Effect.fnUntraced(function* ({
 })
 
 /**
- * Runs scripts with the package `@bpinternal/verel`, which is VRL 0.25 in WebAssembly: its time zone is UTC, it knows
- * no environment, files or network, and whole numbers beyond 2⁵³ lose digits.
+ * Runs scripts with `@bpinternal/verel`, VRL 0.25 in WebAssembly. Its time zone is UTC, it has no access to
+ * environment, files or network, and integers beyond 2⁵³ lose precision.
  *
- * The package is looked for when the first script comes, and takes about 100 MB from then on. Scripts run one after
- * the other in a thread of their own, which ends with the layer and keeps no process alive. A script that takes too
- * long, breaks the engine or is given up takes the thread with it; the next one gets a fresh one.
+ * The package is loaded with the first script and takes about 100 MB. Scripts run sequentially in one worker
+ * thread, which ends with the layer and does not keep the process alive. A timeout, a crash or an
+ * interruption terminates the thread; the next script starts another one.
  */
 export const layer = (options: VerelOptions = {}): Layer.Layer<VrlEngine> =>
   Layer.effect(VrlEngine, makeEngine(options))

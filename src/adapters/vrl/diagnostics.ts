@@ -1,15 +1,14 @@
 import type { CompilationDiagnostic } from "@bpinternal/verel"
 
-/** How many faults of a script are told; a person mends them one by one. */
 const maxReportedErrors = 5
 
-/** How much is told of one fault or failure, in characters; some quote what the script worked on. */
+/** Limit for one message in characters; some quote the event. */
 export const maxMessageCharacters = 500
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 
-/** Where a script's byte of this index stands; lines and columns count from one, columns in characters. */
+/** Converts a byte offset. Lines and columns start at 1; columns count characters. */
 const positionOf = (script: string, index: number): string => {
   const lines = decoder.decode(encoder.encode(script).subarray(0, index)).split("\n")
   return `line ${lines.length}, column ${[...(lines.at(-1) ?? "")].length + 1}`
@@ -24,7 +23,7 @@ const formatDiagnostic = (script: string, { labels, message, notes }: Compilatio
     .slice(0, maxMessageCharacters)
 }
 
-/** What is wrong with a script, one fault per line; an empty text when nothing is. */
+/** Formats the errors of a script, one per line; empty for a valid script. */
 export const formatDiagnostics = (
   script: string,
   diagnostics: ReadonlyArray<CompilationDiagnostic>
@@ -36,7 +35,7 @@ export const formatDiagnostics = (
   return [...lines, ...(rest > 0 ? [`and ${rest} more`] : [])].join("\n")
 }
 
-/** What a running script failed with; the engine gives the place in bytes, `at (12:20)`. */
+/** Formats a runtime error. The engine gives positions as byte offsets, `at (12:20)`. */
 export const formatRuntimeError = (script: string, message: string): string =>
   message
     .replace(

@@ -1,34 +1,31 @@
-/**
- * The thread in which scripts run. It loads the engine, says so, and answers one question after the other; who asks
- * ends the thread when an answer does not come, or when the engine broke down.
- */
+/** Worker thread that runs scripts. The main thread terminates it after a timeout or a crash. */
 import { parentPort, workerData } from "node:worker_threads"
 import type * as Verel from "@bpinternal/verel"
+import { errorMessage } from "../../domain/errorMessage.ts"
 import { formatRuntimeError, formatDiagnostics, maxMessageCharacters } from "./diagnostics.ts"
 
-/** What the thread starts with: the engine's package, and how many bytes of JSON it may hand back. */
 export interface WorkerData {
   readonly module: string
   readonly maxEventBytes: number
 }
 
-/** A script to check, or to run over an event given as JSON. */
+/** A script to check, or to run on an event given as JSON. */
 export interface WorkerRequest {
   readonly script: string
   readonly event?: string
 }
 
 /**
- * What the thread says; `text` is for people, but for `done`.
+ * A response; `text` is a message for people, except for `done`.
  *
- * - `ready`: questions may come
- * - `missing`: the package is not there
- * - `done`: the script's faults, if any, or the event as JSON
- * - `failed`: the script is to blame
- * - `broken`: the engine is, and nothing it says from now on can be trusted
+ * - `ready`: the engine is loaded
+ * - `not_installed`: the package is missing
+ * - `done`: the errors of a checked script, or the event as JSON
+ * - `failed`: the script failed
+ * - `engine_failed`: the engine crashed and is unusable
  */
 export interface WorkerResponse {
-  readonly outcome: "ready" | "missing" | "done" | "failed" | "broken"
+  readonly outcome: "ready" | "not_installed" | "done" | "failed" | "engine_failed"
   readonly text: string
 }
 
@@ -39,9 +36,7 @@ const { maxEventBytes, module }: WorkerData = workerData
 const post = (outcome: WorkerResponse["outcome"], text: string) =>
   parentPort?.postMessage({ outcome, text } satisfies WorkerResponse)
 
-const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
-
-/** What the engine printed last. When it breaks down this is the place in its code, and then the reason. */
+/** Returns the last output of the engine: after a crash the position in its code, then the reason. */
 const captureConsoleError = (): (() => string) => {
   let printed = ""
   Object.assign(console, { error: (text: unknown) => void (printed = String(text)) })
@@ -52,18 +47,18 @@ const handleRequest = (engine: Engine, { event, script }: WorkerRequest) => {
   if (event === undefined) return post("done", formatDiagnostics(script, engine.check(script).errors))
   const text = JSON.stringify(engine.execute(script, JSON.parse(event)).event)
   if (Buffer.byteLength(text) <= maxEventBytes) return post("done", text)
-  return post("failed", `the script makes the event larger than ${maxEventBytes} bytes`)
+  return post("failed", `the script grew the event beyond ${maxEventBytes} bytes`)
 }
 
-/** Tells a script's fault from a breakdown: only the two kinds named here leave the engine as it was. */
+/** Tells a failed script from a crash. Only the two kinds below leave the engine intact. */
 const handleError = (engine: Engine, { script }: WorkerRequest, cause: unknown, printed: string) => {
-  const message = messageOf(cause)
+  const message = errorMessage(cause)
   const [kind, ...rest] = message.split("\n")
   if (kind === "Termination;") return post("failed", formatRuntimeError(script, rest.join("\n")))
   if (kind === "Compilation Error;") {
     return post("failed", formatDiagnostics(script, engine.check(script).errors))
   }
-  return post("broken", (printed.split("\n")[1] ?? message).slice(0, maxMessageCharacters))
+  return post("engine_failed", (printed.split("\n")[1] ?? message).slice(0, maxMessageCharacters))
 }
 
 const serve = (engine: Engine) => {
@@ -82,5 +77,5 @@ try {
   serve(await import(module))
 } catch (cause) {
   const missing = cause instanceof Error && "code" in cause && cause.code === "ERR_MODULE_NOT_FOUND"
-  post(missing ? "missing" : "broken", messageOf(cause).slice(0, maxMessageCharacters))
+  post(missing ? "not_installed" : "engine_failed", errorMessage(cause).slice(0, maxMessageCharacters))
 }

@@ -15,47 +15,45 @@ import type { JsonObject } from "../../domain/json.ts"
 import type { ByteLink, ByteLinkClosed } from "../ports/ByteLink.ts"
 import type { DeviceLimits } from "./DeviceLimits.ts"
 
-/** What comes over a connection of frames. */
 export interface FrameHandlers {
   readonly onFrame: (frame: Frame) => Effect.Effect<void>
-  /** Bytes that are no frame, or not a good one. */
+  /** Receives garbage (with its size in bytes) and dropped frames (size 0). */
   readonly onInvalid: (reason: InvalidFrameReason | "garbage", bytes: number) => Effect.Effect<void>
 }
 
-/** One end of a connection of frames. */
+/** One end of a frame connection. */
 export interface FrameLink {
-  /** The address of the far end, without its port. */
+  /** Address of the remote end, without port. */
   readonly remoteAddress: string
   readonly send: (frame: Frame) => Effect.Effect<void, ByteLinkClosed | FrameEncodeError>
-  /** Sends a message of the MCP extension, on this task. */
   readonly sendMcp: (
     message: JsonObject,
     task?: string
   ) => Effect.Effect<void, ByteLinkClosed | FrameEncodeError>
-  /** Sends a status, or the answer to AUTH; one that cannot be sent is not missed. */
+  /** Sends a status or the reply to AUTH; gives up after a second and ignores failures. */
   readonly sendStatus: (type: "auth" | "status", kind: string, text?: string) => Effect.Effect<void>
-  /** When something came last, in milliseconds since 1970. */
+  /** Time of the last received bytes, in milliseconds since 1970. */
   readonly lastReceivedAt: () => number
-  /** Takes what comes, one after the other, until the far end sends no more, and says why. Runs once. */
+  /** Receives frames one after the other until the remote end closes, and resolves with the reason. Runs once. */
   readonly receive: (events: FrameHandlers) => Effect.Effect<string>
 }
 
-/** How long it is tried to say something to an end that may not read at all. */
+/** The remote end may not read at all. */
 const statusTimeout = "1 second"
 
-/** Frames over a connection of bytes. */
+/** Makes a frame connection from a byte connection. */
 export const makeFrameLink = Effect.fnUntraced(function* (
   link: ByteLink,
   limits: DeviceLimits
 ): Effect.fn.Return<FrameLink> {
   const { frameTimeout } = limits
   let state: DecoderState = initialDecoderState(limits)
-  /** Since when a frame is incomplete, in milliseconds since 1970. */
+  /** Start of the partial frame, in milliseconds since 1970. */
   let partialSince: number | undefined
   let lastReceivedAt = yield* Clock.currentTimeMillis
-  /** Something that came is being taken: whatever is incomplete waits for us. */
+  /** While a handler runs, a partial frame waits for it and does not time out. */
   let isHandling = false
-  /** How much garbage was told of that the decoder has not told yet: it waits for the next frame, which may never come. */
+  /** Bytes of pending garbage that `onInvalid` has counted: the next frame, which reports them, may never come. */
   let reportedGarbage = 0
 
   const send = (frame: Frame) => Effect.flatMap(Effect.fromResult(encodeFrame(frame, limits)), link.send)
@@ -75,7 +73,7 @@ export const makeFrameLink = Effect.fnUntraced(function* (
         case "Frame":
           yield* onFrame(event.frame)
           break
-        case "BadFrame":
+        case "InvalidFrame":
           yield* onInvalid(event.reason, 0)
           break
         case "Garbage":
@@ -102,7 +100,7 @@ export const makeFrameLink = Effect.fnUntraced(function* (
       ),
     lastReceivedAt: () => lastReceivedAt,
     receive: Effect.fnUntraced(function* (events) {
-      // A stalled frame holds no other one: the two do not meet.
+      // A dropped frame contains no complete frame, so the watchdog and the read loop never handle frames at once.
       const stallWatchdog = Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
         if (
@@ -120,11 +118,8 @@ export const makeFrameLink = Effect.fnUntraced(function* (
         })
       )
       yield* Effect.raceFirst(readLoop, stallWatchdog)
-      // Why a link is gone is known when its bytes have ended, unless it is only the far end that has closed.
-      return yield* Effect.raceFirst(
-        link.closed,
-        Effect.as(Effect.yieldNow, "the far end closed the connection")
-      )
+      // A lost link knows its reason by now; otherwise only the remote end has closed.
+      return yield* Effect.raceFirst(link.closed, Effect.as(Effect.yieldNow, "closed by peer"))
     })
   }
 })

@@ -1,28 +1,25 @@
 import { exposedName } from "../../domain/tools/exposedNames.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { isJsonObject, type JsonObject, stringOrEmpty } from "../../domain/json.ts"
 import { embedFileParams } from "../../domain/packs/params/embeddedFile.ts"
 import { isValidToolName } from "../../domain/packs/packNames.ts"
 import { findRouteConflicts } from "../../domain/packs/routes.ts"
 import type { RunningPack } from "./RunningPack.ts"
-import type { HostedRoute, PackView } from "./PackHost.ts"
+import type { HostedRoute, PackView } from "./PackView.ts"
 
-/** A pack and the version of it that is called now, if there is one. */
+/** A pack and its running version, if there is one. */
 export interface ActivePack {
   readonly view: PackView
   readonly running: RunningPack | undefined
 }
 
-/** A tool among those of all packs. */
-export interface HostedTool {
+interface HostedTool {
   readonly running: RunningPack
   /** Its name in the pack. */
   readonly originalName: string
-  /** As MCP lists it, under its name among all. */
+  /** As MCP lists it, with its name among all tools. */
   readonly definition: JsonObject
-  readonly view: PackView
 }
 
-/** What all packs offer together. */
 export interface PackTable {
   readonly views: ReadonlyArray<PackView>
   /** By endpoint. */
@@ -31,14 +28,12 @@ export interface PackTable {
   readonly tools: ReadonlyMap<string, HostedTool>
 }
 
-/** How long a tool's name may be: what every MCP host takes. */
+/** The longest tool name that every MCP host accepts. */
 const maxToolNameLength = 64
 
-const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "")
-
 /**
- * What packs offer together. Of two that want the same endpoint the first has it, and the other is told so; of two tools
- * of one name the second goes by `pack__tool`.
+ * Combines the routes and tools of packs, highest priority first. A duplicate endpoint stays with the first pack, and the
+ * other pack gets a warning. A tool whose name is taken or invalid is renamed to `pack__tool`.
  */
 export const makePackTable = (packs: ReadonlyArray<ActivePack>): PackTable => {
   const routes = new Map<string, HostedRoute & { readonly running: RunningPack }>()
@@ -58,7 +53,7 @@ export const makePackTable = (packs: ReadonlyArray<ActivePack>): PackTable => {
         : exposedName({ owner: view.name, tool: originalName }, maxToolNameLength)
       if (tools.has(name)) continue
       if (!isNameFree)
-        renamed.push(`tool '${originalName}' goes by '${name}': its own name is taken, or none`)
+        renamed.push(`tool '${originalName}' is renamed to '${name}': its name is taken or invalid`)
       const description = stringOrEmpty(tool["description"]) || view.description
       const { inputSchema } = tool
       const definition = {
@@ -67,7 +62,7 @@ export const makePackTable = (packs: ReadonlyArray<ActivePack>): PackTable => {
         description,
         ...(isJsonObject(inputSchema) && { inputSchema: embedFileParams(inputSchema) })
       }
-      tools.set(name, { running, originalName, view, definition })
+      tools.set(name, { running, originalName, definition })
     }
     const warnings = [...manifest.warnings, ...conflicts.values(), ...renamed]
     const updatedView: PackView =

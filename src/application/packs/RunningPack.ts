@@ -3,34 +3,34 @@ import type { JsonObject } from "../../domain/json.ts"
 import type { McpProgress } from "../ports/McpSession.ts"
 import type { LoadedPack, PackCall, PackError } from "../ports/packs/PackLoader.ts"
 
-/** A call took longer than it may. */
-export class PackTimeoutError extends Data.TaggedError("PackTimeout")<{ readonly message: string }> {}
+/** A call exceeded its timeout. */
+export class PackTimeoutError extends Data.TaggedError("PackTimeoutError")<{ readonly message: string }> {}
 
-/** Too many calls of a pack run and wait already. */
-export class PackBusyError extends Data.TaggedError("PackBusy")<{ readonly message: string }> {}
+/** The queue of a pack is full. */
+export class PackBusyError extends Data.TaggedError("PackBusyError")<{ readonly message: string }> {}
 
-/** Bounds of the calls of one pack. */
+/** Limits of the calls of one pack. */
 export interface PackCallLimits {
-  /** How long a call may take, waiting for its turn included. */
+  /** Timeout of a call, including its time in the queue. */
   readonly timeout: Duration.Duration
-  /** How many calls run at once. */
+  /** Concurrent calls. */
   readonly concurrency: number
-  /** How many more wait for their turn. */
+  /** Calls that can wait in the queue. */
   readonly maxQueued: number
 }
 
-/** One version of a pack that runs, until its last call has ended. */
+/** A running version of a pack. */
 export interface RunningPack {
   readonly loaded: LoadedPack
   readonly call: (
     call: PackCall,
     onProgress: (progress: McpProgress) => Effect.Effect<void>
   ) => Effect.Effect<JsonObject, PackError | PackTimeoutError | PackBusyError>
-  /** Waits until no call runs, then closes it. New calls are somebody else's business. */
+  /** Waits for all in-flight calls, then closes the pack. The owner sends no new calls. */
   readonly drain: Effect.Effect<void>
 }
 
-/** Runs the calls of a pack that was loaded in this scope. */
+/** Limits the calls of a loaded pack; `scope` is the scope of the pack. */
 export const makeRunningPack = (
   name: string,
   loaded: LoadedPack,
@@ -38,7 +38,7 @@ export const makeRunningPack = (
   { concurrency, maxQueued, timeout }: PackCallLimits
 ): RunningPack => {
   const permits = Semaphore.makeUnsafe(concurrency)
-  /** Open when no call runs or waits. */
+  /** Open while no call runs or waits. */
   const idle = Latch.makeUnsafe(true)
   let activeCalls = 0
 

@@ -4,42 +4,39 @@ import { isWatched, type McpChange, type McpSession } from "../ports/McpSession.
 import type { PackError } from "../ports/packs/PackLoader.ts"
 import { toolNotFound, toolsOnlySession } from "../shared/toolsOnlySession.ts"
 import type { PackBusyError, PackTimeoutError } from "./RunningPack.ts"
-import type { HostedTool, PackTable } from "./PackTable.ts"
+import type { PackTable } from "./PackTable.ts"
 
 const errorResult = (text: string): JsonObject => ({ content: [{ type: "text", text }], isError: true })
 
-/** What went wrong, in words a model can act on. */
+/** Describes an error for a model. */
 const formatFailure = (error: PackError | PackTimeoutError | PackBusyError): string => {
-  const problems = error._tag === "PackFailure" ? (error.problems ?? []) : []
+  const problems = error._tag === "PackError" ? (error.problems ?? []) : []
   if (problems.length === 0) return error.message
   const lines = problems.map(({ loc, msg }) => {
     const where = loc.filter((part) => part !== "body").join(".")
     return `\n- ${where === "" ? msg : `${where}: ${msg}`}`
   })
-  return `The tool was not called: its arguments do not fit.${lines.join("")}`
+  return `The tool was not called: invalid arguments.${lines.join("")}`
 }
 
-/** Do two tables list the same tools? */
 const hasSameTools = (one: PackTable, other: PackTable): boolean => {
   const list = ({ tools }: PackTable) =>
     JSON.stringify([...tools.values()].map(({ definition }) => definition))
   return list(one) === list(other)
 }
 
-/** All tools of all packs as one MCP peer. */
+/** Combines all tools of all packs into one MCP peer. */
 export const makePackSession = Effect.fnUntraced(function* (
   tableRef: SubscriptionRef.SubscriptionRef<PackTable>
 ): Effect.fn.Return<McpSession, never, Scope.Scope> {
   const hub = yield* Effect.acquireRelease(PubSub.sliding<McpChange>(1), PubSub.shutdown)
   yield* SubscriptionRef.changes(tableRef).pipe(
     Stream.changesWith(hasSameTools),
-    // The first one is how it looks now.
+    // The first element is the current table.
     Stream.drop(1),
     Stream.runForEach(() => PubSub.publish(hub, { _tag: "ToolsChanged" })),
     Effect.forkScoped({ startImmediately: true })
   )
-  const findTool = (name: string): HostedTool | undefined =>
-    SubscriptionRef.getUnsafe(tableRef).tools.get(name)
   return {
     ...toolsOnlySession("a2c-tools"),
     listTools: () =>
@@ -49,7 +46,7 @@ export const makePackSession = Effect.fnUntraced(function* (
       })),
     callTool: (name, args, { onProgress = () => Effect.void } = {}) =>
       Effect.suspend(() => {
-        const tool = findTool(name)
+        const tool = SubscriptionRef.getUnsafe(tableRef).tools.get(name)
         if (tool === undefined) return Effect.fail(toolNotFound(name))
         const call = { tool: tool.originalName, args, form: false, files: {} }
         return Effect.catch(tool.running.call(call, onProgress), (error) =>

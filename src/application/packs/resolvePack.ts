@@ -4,10 +4,10 @@ import { type PackConfig, decodePackConfig } from "../../domain/packs/packConfig
 import type { PackFiles } from "../../domain/packs/packNames.ts"
 import { parsePackages } from "../../domain/packs/npmPackages.ts"
 import type { PackFolderEntry } from "../ports/packs/PackFolders.ts"
+import type { PackSource } from "../ports/packs/PackLoader.ts"
 import type { PackCallLimits } from "./RunningPack.ts"
-import type { DesiredPack } from "./PackSupervision.ts"
 
-/** How packs run that do not say it themselves. */
+/** Settings of packs whose `config.yaml` names none. */
 export interface PackDefaults {
   readonly isolate: boolean
   /** In MiB. */
@@ -15,16 +15,17 @@ export interface PackDefaults {
   readonly limits: PackCallLimits
 }
 
-/** What was found, ready to be run. */
+/** A version of a pack that is ready to run. */
 export interface ResolvedPack {
   readonly config: PackConfig
-  readonly pack: DesiredPack
+  readonly source: PackSource
+  /** Its npm packages, as `name` or `name@range`. */
+  readonly packages: ReadonlyArray<string>
+  readonly limits: PackCallLimits
   readonly warnings: ReadonlyArray<string>
 }
 
-const joinPath = (folder: string, file: string) => `${folder}/${file}`
-
-/** What is to be run of what was found, as its `config.yaml` and the host want it, or why that is nothing. */
+/** Combines a folder entry, its `config.yaml` and the defaults of the host, or says why the pack cannot run. */
 export const resolvePack = (
   { config: given = Result.succeed(undefined), files, path, version }: PackFolderEntry,
   name: string,
@@ -32,10 +33,10 @@ export const resolvePack = (
   { isolate, limits, memory }: PackDefaults
 ): Result.Result<ResolvedPack, string> =>
   Result.gen(function* () {
-    const rawConfig = yield* Result.mapError(given, (reason) => `its config.yaml cannot be read: ${reason}`)
+    const rawConfig = yield* Result.mapError(given, (reason) => `config.yaml cannot be read: ${reason}`)
     const decoded = yield* Result.mapError(
       decodePackConfig(rawConfig),
-      (reason) => `its config.yaml is wrong: ${reason}`
+      (reason) => `config.yaml is invalid: ${reason}`
     )
     const { config } = decoded
     const packages = yield* Result.mapError(
@@ -43,28 +44,25 @@ export const resolvePack = (
       (reason) => `its packages cannot be installed: ${reason}`
     )
     const isFolder = files !== undefined
-    const { concurrency, timeout } = config
+    const { concurrency = limits.concurrency, timeout } = config
     return {
       config,
       warnings: [...warnings, ...decoded.warnings, ...packages.hints],
-      pack: {
-        config,
-        packages: packages.specs,
-        limits: {
-          ...limits,
-          ...(timeout !== undefined && { timeout: Duration.seconds(timeout) }),
-          ...(concurrency !== undefined && { concurrency })
-        },
-        source: {
-          name,
-          className,
-          version,
-          folder: isFolder ? path : path.slice(0, path.lastIndexOf("/")),
-          file: isFolder ? joinPath(path, file) : path,
-          config: isJsonObject(rawConfig) ? rawConfig : {},
-          isolated: isolate || config.isolation === "worker",
-          memory: config.memory ?? memory
-        }
+      packages: packages.specs,
+      limits: {
+        ...limits,
+        concurrency,
+        timeout: timeout === undefined ? limits.timeout : Duration.seconds(timeout)
+      },
+      source: {
+        name,
+        className,
+        version,
+        folder: isFolder ? path : path.slice(0, path.lastIndexOf("/")),
+        file: isFolder ? `${path}/${file}` : path,
+        config: isJsonObject(rawConfig) ? rawConfig : {},
+        isolated: isolate || config.isolation === "worker",
+        memory: config.memory ?? memory
       }
     }
   })

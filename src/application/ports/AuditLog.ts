@@ -2,23 +2,23 @@ import { Context } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import type { Body } from "./Body.ts"
 
-/** One fact for the audit: what stands on its line, and what only a digest of may stand there. */
+/** One line of the audit. */
 export interface AuditEvent {
   /** Milliseconds of the epoch. */
   readonly time: number
-  /** The members of the line. Never arguments, results or tokens. */
+  /** The fields of the line. Never arguments, results or tokens. */
   readonly fields: JsonObject
-  /** A request whose arguments the line identifies without telling them. */
+  /** A request of which the line holds only a digest of the arguments. */
   readonly request?: Body
 }
 
-/** A record of who did what that can only grow. Writing it never holds anybody up. */
+/** An append-only record of joins, leaves, calls and rejections. Writing never delays the Server. */
 export class AuditLog extends Context.Service<
   AuditLog,
   {
-    /** Takes a fact, or counts it as lost when too many wait to be written. It does not throw. */
+    /** Queues an event, or drops it when the queue is full. Must not throw. */
     readonly record: (event: AuditEvent) => void
-    /** How many facts were lost since the start. */
+    /** Events dropped since the start. */
     readonly lostCount: () => number
   }
->()("a2c-smcp/application/ports/Audit") {}
+>()("a2c-smcp/application/ports/AuditLog") {}

@@ -1,36 +1,39 @@
-import { Clock, Context, Effect, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Stream } from "effect"
 import { allGrants, type Identity } from "../../domain/model/Identity.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
 import { type AdmissionReason, AdmissionRejected, type Handshake } from "./Transport.ts"
 
-/** Finds out who connects. */
-export interface Authenticator {
-  /** Who this is and what it may do, or why it is not let in. */
-  readonly authenticate: (handshake: Handshake) => Effect.Effect<Identity, AdmissionRejected>
-  /**
-   * Is an identity still welcome, the very object that `authenticate` gave? Expiry needs no question: identities carry
-   * it.
-   */
-  readonly isStillValid: (identity: Identity) => boolean
-  /** Something that `welcome` depends on has changed: every identity should be asked for again. */
-  readonly changes: Stream.Stream<void>
+/** Authenticates the clients of a Server, and the operators who request its pages. */
+export class Authenticator extends Context.Service<
+  Authenticator,
+  {
+    /** False when every connection is admitted with all rights. */
+    readonly requiresCredentials: boolean
+    /** The identity of a connection and its grants. */
+    readonly authenticate: (handshake: Handshake) => Effect.Effect<Identity, AdmissionRejected>
+    /** False once an identity is revoked. It must be the object that `authenticate` returned. Expiry does not count. */
+    readonly isStillValid: (identity: Identity) => boolean
+    /** Emits when the result of `isStillValid` may have changed for any identity. */
+    readonly changes: Stream.Stream<void>
+  }
+>()("a2c-smcp/application/ports/Authenticator") {
+  /** Admits every connection with all rights: for Servers that only this machine reaches. */
+  static readonly layerAllowAll: Layer.Layer<Authenticator> = Layer.suspend(() =>
+    Layer.succeed(Authenticator, allowAll)
+  )
 }
 
-/** Everybody may come and do everything: right for one machine only. */
-export const allowAll: Authenticator = {
-  authenticate: () => Effect.succeed({ subject: "anybody", grants: allGrants, expiresAt: undefined }),
+/** The authenticator of {@link Authenticator.layerAllowAll}. */
+export const allowAll: Authenticator["Service"] = {
+  requiresCredentials: false,
+  authenticate: () => Effect.succeed({ subject: "anonymous", grants: allGrants, expiresAt: undefined }),
   isStillValid: () => true,
   changes: Stream.never
 }
 
-/** Who finds out for a Server who connects; {@link allowAll} may unless a host says otherwise. */
-export const Authenticator = Context.Reference<Authenticator>("a2c-smcp/application/ports/Authenticator", {
-  defaultValue: () => allowAll
-})
-
-/** Who somebody is right now: an identity that has expired is none. */
+/** Authenticates a connection; an identity that has expired is rejected. */
 export const resolveIdentity = (
-  authenticator: Authenticator,
+  authenticator: Authenticator["Service"],
   handshake: Handshake
 ): Effect.Effect<Identity, AdmissionRejected> =>
   Effect.flatMap(authenticator.authenticate(handshake), (identity) =>
@@ -49,6 +52,6 @@ const reasonCodes: { readonly [Reason in AdmissionReason]: number } = {
   unavailable: errorCodes.unavailable
 }
 
-/** The refusal for a reason, with its code. The message goes to whoever connects and to the log: no secrets in it. */
+/** The rejection for a reason, with its code. The message goes to the client and to the log: no secrets in it. */
 export const admissionRejected = (reason: AdmissionReason, message: string): AdmissionRejected =>
   new AdmissionRejected({ code: reasonCodes[reason], reason, message, retryable: reason === "unavailable" })

@@ -4,25 +4,24 @@ import { badRequest, internalError, type ProtocolError } from "../../domain/mode
 import { encodeUtf8 } from "../../domain/utf8.ts"
 
 /**
- * One JSON value on its way between two peers. Whoever only routes reads the `head` and passes the body on as it
- * came; whoever must understand it takes the `whole`. When the peer sent nothing that can be used, both fail with
- * what the peer is to be told.
+ * One JSON value in transit between two peers. Routing reads the `head` and forwards the body unchanged; handlers read
+ * the complete `value`. Both fail with the error for the sender when the sender's value is unusable.
  */
 export interface Body {
   /**
-   * The value as far as routing needs it: scalar members of the outermost object are complete; objects and arrays
-   * inside may be empty stand-ins of the same kind.
+   * The value as far as routing needs it. Scalar members of the outermost object are complete; nested objects and
+   * arrays may be empty placeholders of the same kind.
    */
   readonly head: Result.Result<unknown, ProtocolError>
-  /** Is the head at hand? Where it is not, looking at it costs a parse. */
+  /** False when reading the head costs a parse. */
   readonly isHeadParsed: boolean
-  /** Is it a JSON object, as far as can be seen without a parse? */
+  /** True for a JSON object. Costs no parse, so the text may still be malformed. */
   readonly isObject: boolean
   /** The complete value. May cost a parse. */
   readonly value: () => Result.Result<unknown, ProtocolError>
   /** The value as JSON text. May cost a serialization, once. */
   readonly text: () => Result.Result<string, ProtocolError>
-  /** Length of the JSON text in bytes; 0 where there is none. May cost a serialization. */
+  /** Length of the JSON text in bytes; 0 for an unusable body. May cost a serialization. */
   readonly byteLength: () => number
 }
 
@@ -55,10 +54,10 @@ class JsonBody implements Body {
   }
 }
 
-/** A body of a value we made ourselves. */
+/** A body of a value that this process made. */
 export const jsonBody = (value: unknown): Body => new JsonBody(value)
 
-/** A body that cannot be used, and what its sender is told. */
+/** An unusable body, with the error for its sender. */
 export const invalidBody = (error: ProtocolError): Body => {
   const failure = Result.fail(error)
   return {
@@ -71,20 +70,20 @@ export const invalidBody = (error: ProtocolError): Body => {
   }
 }
 
-/** A body of a value that a peer sent: binary, hostile nesting and the like make it a faulty one. */
+/** A body of a value that a peer sent. Binary data and excessive nesting make it unusable. */
 export const receivedBody = (value: unknown): Body => {
   const problem = checkJsonBody(value)
   return problem === undefined ? jsonBody(value) : invalidBody(badRequest(`Bad message: ${problem}`))
 }
 
-/** Reads the whole of a body with one of the protocol's decoders; every fault becomes what the sender is told. */
+/** Decodes a complete body with one of the protocol's decoders; the error is for the sender. */
 export const decodeBody = <A>(
   body: Body,
   decode: (wire: unknown) => Result.Result<A, string>
 ): Result.Result<A, ProtocolError> =>
   Result.flatMap(body.value(), (value) => Result.mapError(decode(value), badRequest))
 
-/** {@link decodeBody} for those who need no more than the head. */
+/** Decodes the head of a body as {@link decodeBody} decodes all of it. */
 export const decodeHead = <A>(
   body: Body,
   decode: (wire: unknown) => Result.Result<A, string>

@@ -1,48 +1,46 @@
 import { Context, Data, type Effect, type Scope, type Stream } from "effect"
 import type { ListenError, Unreachable } from "./Transport.ts"
 
-/** The link is gone: closed by either end, or lost. Nothing can be said whether all bytes arrived. */
+/** The link was closed by either end, or lost. Bytes may or may not have arrived. */
 export class ByteLinkClosed extends Data.TaggedError("ByteLinkClosed")<{ readonly reason: string }> {
   override get message(): string {
     return `Connection closed: ${this.reason}`
   }
 }
 
-/** One end of a connection that carries bytes, in order and without borders. */
+/** One end of a byte stream connection. */
 export interface ByteLink {
-  /** The address of the far end without its port: for the log, and for counting who comes how often. */
+  /** The address of the far end without its port, for the log and for rate limits. */
   readonly remoteAddress: string
   /**
-   * The bytes of the far end, in whatever pieces they come. They are taken as fast as they are pulled and no faster, so
-   * that whoever floods has to wait. Ends when the far end sends no more, or the link is gone. Runs once; pieces are
-   * never written to again.
+   * The received bytes in chunks of any size. The link reads only as fast as the stream is pulled, which gives
+   * backpressure. Ends when the far end has finished, or the link is closed. Can run once; chunks are never modified.
    */
   readonly bytes: Stream.Stream<Uint8Array>
   /**
-   * Hands bytes on, all of them or none. Succeeds when the far end takes them fast enough for more. Interrupting it
-   * stops the waiting, not the bytes. Bytes of one link leave in the order in which they were given.
+   * Queues bytes, all of them or none, and succeeds when the link is writable again. Interruption ends the wait, not the
+   * sending. Bytes leave in the order of the calls.
    */
   readonly send: (bytes: Uint8Array) => Effect.Effect<void, ByteLinkClosed>
-  /** Waits until the link is gone and says why. */
+  /** Resolves with the reason when the link closes. */
   readonly closed: Effect.Effect<string>
 }
 
-/** Where to listen, and how many may come. */
 export interface ByteListenOptions {
   readonly host: string
   /** 0 picks a free port. */
   readonly port: number
-  /** How many links there may be at once; more are closed as soon as they open. */
+  /** Links beyond this number are closed as soon as they open. */
   readonly maxConnections: number
 }
 
-/** Takes connections of others. */
+/** Accepts byte links. */
 export class ByteListener extends Context.Service<
   ByteListener,
   {
     /**
-     * Takes connections until the scope closes, which ends them all. Each is served in a fiber of its own; it is closed
-     * when `serve` ends, after what was sent has gone, and `serve` is interrupted by nothing but the end of the scope.
+     * Accepts links until the scope closes, which closes them all. Serves each link in its own fiber, which only the
+     * end of the scope interrupts. When `serve` ends, the link closes after its queued bytes are sent.
      */
     readonly listen: (
       options: ByteListenOptions,
@@ -51,11 +49,11 @@ export class ByteListener extends Context.Service<
   }
 >()("a2c-smcp/application/ports/ByteListener") {}
 
-/** Opens connections with others. */
+/** Opens byte links. */
 export class ByteConnector extends Context.Service<
   ByteConnector,
   {
-    /** Opens a link that lives as long as the scope; it is closed after what was sent has gone. */
+    /** Opens a link as long as the scope. It closes after its queued bytes are sent. */
     readonly connect: (to: {
       readonly host: string
       readonly port: number

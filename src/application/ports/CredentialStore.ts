@@ -1,13 +1,13 @@
 import { Context, Data, type Effect, type Option, type Redacted } from "effect"
 
-/** Credentials cannot be kept or read. The message names the place, never a credential. */
+/** Credentials cannot be stored or read. The message names the location, never a credential. */
 export class CredentialsUnavailable extends Data.TaggedError("CredentialsUnavailable")<{
   readonly message: string
 }> {}
 
 /**
- * Keeps what authorization has brought, by the name of the MCP server: one text per server, which only the Computer's
- * owner can read. Never part of a configuration.
+ * Stores the OAuth credentials of MCP servers: one text for each server name, which only the Computer's owner can read.
+ * Never part of a configuration.
  */
 export class CredentialStore extends Context.Service<
   CredentialStore,

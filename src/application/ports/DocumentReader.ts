@@ -1,22 +1,21 @@
 import { Context, Data, type Effect } from "effect"
 
-/** A document cannot be read where its Computer said it is. The message names no query: that may be a signature. */
+/** A document cannot be read at the URI of its Computer. The message omits the query, which may hold a signature. */
 export class DocumentUnreadable extends Data.TaggedError("DocumentUnreadable")<{
   readonly message: string
 }> {}
 
-/** What stands behind a URI. */
 export interface DocumentContent {
   readonly bytes: Uint8Array
-  /** What its source calls it, where it says so. */
+  /** The media type that the source declares. */
   readonly mimeType: string | undefined
 }
 
-/** Reads documents for an Agent, by the URIs that Computers answer. Interrupting stops the transfer. */
+/** Reads documents for an Agent by the URIs that Computers reply. Interruption stops the transfer. */
 export class DocumentReader extends Context.Service<
   DocumentReader,
   {
-    /** The whole document; one of more than `maxBytes` is given up as soon as that shows. */
+    /** Reads a complete document. Fails as soon as it exceeds `maxBytes`. */
     readonly read: (uri: string, maxBytes: number) => Effect.Effect<DocumentContent, DocumentUnreadable>
   }
 >()("a2c-smcp/application/ports/DocumentReader") {}

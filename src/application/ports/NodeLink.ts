@@ -2,8 +2,8 @@ import { Context, Data, type Duration, type Effect, type Exit, type Scope } from
 import type { Body } from "./Body.ts"
 import type { Reply, ReplyExit, LinkClosed, RequestTimeout, SendFailed } from "./Transport.ts"
 
-/** Another node cannot be reached, or went while it was asked: whether the message arrived is unknown. */
-export class NodeUnreachable extends Data.TaggedError("NodeAway")<{
+/** Another node cannot be reached, or was lost during a request. The message may or may not have arrived. */
+export class NodeUnreachable extends Data.TaggedError("NodeUnreachable")<{
   readonly node: string
   readonly reason: string
 }> {
@@ -12,20 +12,20 @@ export class NodeUnreachable extends Data.TaggedError("NodeAway")<{
   }
 }
 
-/** Whom a request is for: a session, and the office in which whoever asks knows it to sit. */
+/** The session that a request is for, and its office as far as the requesting node knows. */
 export interface RequestTarget {
   readonly sid: string
   readonly office: string
 }
 
-/** How a request to a member of another node ended. */
+/** The outcome of a request to a member of another node. */
 export type NodeReplyExit = Exit.Exit<Reply, LinkClosed | RequestTimeout | SendFailed | NodeUnreachable>
 
-/** What a node does with what others want of its members. */
+/** Handles the messages of other nodes to the members of this one. */
 export interface NodeMessageHandler {
   /**
-   * Asks a member; `end` is called exactly once unless the function that it returns is called first. A member that is
-   * not here, or in that office no more, ends with {@link LinkClosed}.
+   * Sends a request to a member and calls `onReply` exactly once, unless the returned function cancels it first. Fails
+   * with {@link LinkClosed} when the member is not connected here, or not in that office any more.
    */
   readonly startRequest: (
     to: RequestTarget,
@@ -34,48 +34,49 @@ export interface NodeMessageHandler {
     timeout: Duration.Duration,
     onReply: (exit: ReplyExit) => void
   ) => () => void
-  /** Passes a message on to some members; those that have gone miss it. */
+  /** Forwards a notification to the members that are still connected. */
   readonly notify: (sids: ReadonlyArray<string>, event: string, body: Body) => void
 }
 
-/** How much a node link holds and has left out. All but `ignored` and `unsent` are zero when nothing is under way. */
+/** The load of a node link. All but the counters `ignored` and `unsent` are zero when it is idle. */
 export interface NodeLoad {
-  /** Requests to other nodes, and of other nodes, without an answer yet. */
+  /** Requests in flight, to and from other nodes. */
   readonly outboundRequests: number
   readonly inboundRequests: number
-  /** Bytes of bodies that wait until they may be sent, and bodies of which a part has come. */
+  /** Bytes of bodies queued for sending, and bodies received in part. */
   readonly queuedBytes: number
   readonly incompleteBodies: number
-  /** Answers that nobody waited for, and messages that could not be read. */
+  /** Late replies, and messages that could not be decoded. */
   readonly ignored: number
-  /** Tells and answers that were left out, because too much waited for their node already. */
+  /** Notifications and replies dropped because the queue of their node was full. */
   readonly unsent: number
 }
 
 /**
- * The way between the Servers of one cluster, point to point: a message reaches the one node it is for, and nobody
- * waits for a node that has no part in it. Requests and tells from one node to the same member arrive in order or not
- * at all; short ones overtake long ones of other members, and answers overtake each other.
+ * Sends messages between the Servers of one cluster, point to point: a slow node delays only its own messages. Requests
+ * and notifications from one node to one member arrive in order or not at all. Short messages may overtake long ones of
+ * other members, and replies may overtake each other.
  *
- * A node that loses its way to the others gives up everything that is under way between it and them, at both ends: what
- * it has asked and what it was asked ends with {@link NodeUnreachable}, and it forgets what it was doing for them.
+ * A node that loses its connection to the others fails every request between it and them with {@link NodeUnreachable},
+ * at both ends, and cancels the requests that it serves for them.
  */
 export class NodeLink extends Context.Service<
   NodeLink,
   {
-    /** The name of this node, unique in the cluster and for every start of the program. */
+    /** The name of this node, unique in the cluster and for every run. */
     readonly node: string
     /**
-     * Takes what comes from other nodes until the scope closes; then what is being done for them is forgotten, and
-     * their requests end with {@link LinkClosed}.
+     * Handles messages of other nodes until the scope closes. Requests in flight are then cancelled and fail with
+     * {@link LinkClosed}.
      */
     readonly serve: (handler: NodeMessageHandler) => Effect.Effect<void, never, Scope.Scope>
     /**
-     * Asks a member of another node. `end` is called exactly once, never before this returns, unless the function
-     * that it returns is called first: that forgets the answer and tells the node to forget it, too. Ends with
-     * {@link NodeUnreachable} at once when the node or the way to it is known to be gone, with {@link SendFailed} when the body
-     * is too large to go or too much waits for the node already, and with {@link RequestTimeout} a few seconds after the
-     * deadline, which is the other node's to keep, at the latest.
+     * Sends a request to a member of another node. Calls `onReply` exactly once, and never before this returns. The
+     * returned function cancels the request at both nodes. Fails with:
+     *
+     * - {@link NodeUnreachable}, immediately when the node or the connection to it is known to be lost
+     * - {@link SendFailed}, when the body is too large or the queue of the node is full
+     * - {@link RequestTimeout}, at the latest a few seconds after the timeout, which the other node enforces
      */
     readonly startRequest: (
       node: string,
@@ -85,11 +86,11 @@ export class NodeLink extends Context.Service<
       timeout: Duration.Duration,
       onReply: (exit: NodeReplyExit) => void
     ) => () => void
-    /** Tells some members of another node, once for all of them; nobody hears whether it arrived. */
+    /** Notifies members of another node with one message, best effort. */
     readonly notify: (node: string, sids: ReadonlyArray<string>, event: string, body: Body) => void
-    /** The cluster has lost a node: what it was asked ends now, and what it wanted is forgotten. */
+    /** Ends all requests to and from a node that the cluster has lost. */
     readonly onNodeLost: (node: string) => void
-    /** Requests to other nodes under way. */
+    /** Requests to other nodes in flight. */
     readonly outboundCount: () => number
     readonly load: () => NodeLoad
   }

@@ -1,72 +1,86 @@
 import { Context, type Effect, type Option, type Scope } from "effect"
-import type { Capacity, MembershipCommand } from "../../domain/office/membership.ts"
+import type { MembershipCommand } from "../../domain/office/decide.ts"
+import type { Capacity } from "../../domain/office/MembershipState.ts"
 import type { Member, MembershipError, Membership, Session } from "../../domain/model/Membership.ts"
 
-/** What a node hears of the cluster, in the order in which it happened. */
+/** A change in the cluster. Listeners get changes in the order in which they happened. */
 export type RegistryChange =
   | {
       readonly _tag: "Entered" | "Left"
       readonly sid: string
       readonly membership: Membership
       /**
-       * The sessions of this node that sit in the office and are to hear it: never `sid` itself. A node hears of its own
-       * sessions even when nobody is, since it counts them.
+       * The members of the office at this node, without `sid` itself. A change of a session of this node is reported
+       * even without recipients, because the node counts its members.
        */
       readonly recipients: ReadonlyArray<string>
     }
-  /** A session of this node has lost its seat to another: its connection is to be closed with this reason. */
+  /** Another session took over the membership of a session of this node, whose connection must close with this reason. */
   | { readonly _tag: "Evicted"; readonly sid: string; readonly reason: string }
-  /** Another node has left the cluster or is lost; its members have gone. */
-  | { readonly _tag: "NodeGone"; readonly node: string }
+  /** Another node has left the cluster or is lost, and its members with it. */
+  | { readonly _tag: "NodeLost"; readonly node: string }
 
-/** How a registry is doing. */
+/** A session as it connects: its node is that of the registry. */
+export type NewSession = Pick<Session, "sid" | "version" | "role" | "reconnectKey">
+
+/** A join or leave. */
+export type OfficeCommand = Extract<MembershipCommand, { readonly _tag: "Join" | "Leave" }>
+
+/** A connected session's entry in the registry, which replaces `session` on every change. */
+export interface Registration {
+  readonly session: Session
+}
+
+/** The state of a registry. */
 export interface RegistryState {
-  /** False when nobody can join because what the nodes share cannot be reached. */
+  /** False while the shared store cannot be reached: joins fail. */
   readonly available: boolean
-  /** Nodes in the cluster, this one included, when last heard of. */
+  /** Nodes in the cluster, including this one, as last reported. */
   readonly nodes: number
   /** Connections of this node. */
   readonly sessions: number
-  /** Offices that this node knows. */
+  /** Offices that this node follows. */
   readonly offices: number
 }
 
 /**
- * Who sits in which office, the same for all Servers of one cluster: a node is one start of a Server. What is read
- * without waiting covers the offices in which this node has members.
+ * The members of all offices, shared by the Servers of one cluster. A node is one run of a Server. Synchronous reads
+ * cover the offices in which this node has members.
  */
 export class OfficeRegistry extends Context.Service<
   OfficeRegistry,
   {
-    /** The name of this node, unique in the cluster and for every start of the program. */
+    /** The name of this node, unique in the cluster and for every run. */
     readonly node: string
+    /** Registers a session of this node, outside of any office. */
+    readonly connect: (session: NewSession) => Effect.Effect<Registration>
+    /** Removes a session; it leaves its office first. */
+    readonly disconnect: (sid: string) => Effect.Effect<void>
     /**
-     * Applies a command of one of this node's sessions: of any number of racing ones on any node the rules see one
-     * after the other. Its changes have been heard when it returns. Connecting and disconnecting never fail; a join
-     * fails with `unavailable` when what the nodes share does not answer within a second or so.
+     * Applies a join or leave of a session of this node. Commands of all nodes are serialized. Listeners have heard the
+     * changes when it returns. A join fails with `unavailable` when the shared store does not reply within about a
+     * second.
      */
-    readonly apply: (command: MembershipCommand, capacity?: Capacity) => Effect.Effect<void, MembershipError>
-    /** Hears every change until the scope closes. The listener must neither throw nor call the registry. */
+    readonly apply: (command: OfficeCommand, capacity: Capacity) => Effect.Effect<void, MembershipError>
+    /** Reports every change until the scope closes. The listener must neither throw nor call the registry. */
     readonly subscribe: (
       listener: (change: RegistryChange) => void
     ) => Effect.Effect<void, never, Scope.Scope>
-    /** A session of this node. */
-    readonly session: (sid: string) => Option.Option<Session>
-    /** A Computer in an office. */
     readonly findComputer: (office: string, name: string) => Option.Option<Member>
-    /** Everybody in an office: the Agent first, then the Computers in the order of their arrival. */
+    /** The members of an office: the Agent first, then the Computers in the order of their joins. */
     readonly members: (office: string) => ReadonlyArray<Member>
     /**
-     * Does a Computer of this name sit in another office of the cluster than this one? Only as far as is known when it
-     * cannot be asked.
+     * True when a Computer of this name is in another office of the cluster. Uses local knowledge while the shared store
+     * cannot be reached.
      */
     readonly isComputerElsewhere: (office: string, name: string) => Effect.Effect<boolean>
     readonly state: () => RegistryState
   }
 >()("a2c-smcp/application/ports/OfficeRegistry") {}
 
-/** Why the connection of a member is closed whose seat its own newer connection has taken over. */
+/** Close reason of a connection whose membership a newer connection of the same member took over. */
 export const takeoverReason = "replaced by a new connection of the same member"
 
-/** Why the connection of a member is closed whose seat somebody got while this node was out of touch. */
-export const membershipLostReason = "the seat was taken while this Server was out of touch with the others"
+/** Close reason of a connection whose membership another member took while this node was disconnected. */
+export const membershipLostReason =
+  "another member took its place while this Server was disconnected from the cluster"

@@ -1,14 +1,14 @@
 import { Context, Data, type Effect } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 
-/** A JSON Schema that cannot be used to check anything. */
-export class InvalidSchema extends Data.TaggedError("SchemaUnusable")<{ readonly message: string }> {}
+/** A JSON Schema that cannot be compiled. */
+export class InvalidSchema extends Data.TaggedError("InvalidSchema")<{ readonly message: string }> {}
 
-/** Checks values against JSON Schemas, draft 2020-12 unless a schema names another one. */
+/** Validates values against JSON Schemas, draft 2020-12 unless a schema names another one. */
 export class SchemaValidator extends Context.Service<
   SchemaValidator,
   {
-    /** What does not fit, each with its JSON pointer, in words a model can act on; empty when all is well. */
+    /** The violations of a schema, each with its JSON pointer, in words that a model can act on. */
     readonly check: (
       schema: JsonObject,
       value: unknown

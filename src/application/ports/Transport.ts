@@ -4,35 +4,37 @@ import type { Version, VersionMismatch } from "../../domain/wire/version.ts"
 import type { ProtocolError } from "../../domain/model/ProtocolError.ts"
 import type { Body } from "./Body.ts"
 
-/** The values of an acknowledgement, in order. An empty one acknowledges and says nothing. */
+/** The values of an acknowledgement, in order; may be empty. */
 export type Reply = ReadonlyArray<Body>
 
-/** The link is gone: closed by either end, or lost. Nothing can be said whether a message arrived. */
+/** The link was closed by either end, or lost. A message may or may not have arrived. */
 export class LinkClosed extends Data.TaggedError("LinkClosed")<{ readonly reason: string }> {
   override get message(): string {
     return `Connection closed: ${this.reason}`
   }
 }
 
-/** The far end did not acknowledge within the deadline. */
-export class RequestTimeout extends Data.TaggedError("NoAnswer")<{ readonly timeout: Duration.Duration }> {}
+/** The far end did not acknowledge before the timeout. */
+export class RequestTimeout extends Data.TaggedError("RequestTimeout")<{
+  readonly timeout: Duration.Duration
+}> {}
 
-/** The message was not sent: it is too large or cannot be written. The link lives. */
-export class SendFailed extends Data.TaggedError("NotSent")<{ readonly error: ProtocolError }> {}
+/** The message was not sent: it is too large, or cannot be encoded. The link stays open. */
+export class SendFailed extends Data.TaggedError("SendFailed")<{ readonly error: ProtocolError }> {}
 
-/** How an ask ended. */
+/** The outcome of a request. */
 export type ReplyExit = Exit.Exit<Reply, LinkClosed | RequestTimeout | SendFailed>
 
 /**
- * One end of a connection between a member and the Server. Both ends can ask and tell; messages of one link arrive
- * in the order in which they were sent, and every ask ends exactly once.
+ * One end of a connection between a member and the Server. Both ends send requests and notifications. Messages arrive in
+ * the order in which they were sent.
  */
 export interface Link {
   /** Unique among the links of this transport. */
   readonly id: string
   /**
-   * Sends a message and waits for its acknowledgement. Ends with {@link LinkClosed} at once when the link closes.
-   * Interrupting it forgets the answer; the far end is not told.
+   * Sends a message and waits for its acknowledgement. Fails with {@link LinkClosed} as soon as the link closes.
+   * Interruption drops the reply and does not notify the far end.
    */
   readonly request: (
     event: string,
@@ -40,8 +42,8 @@ export interface Link {
     timeout: Duration.Duration
   ) => Effect.Effect<Reply, LinkClosed | RequestTimeout | SendFailed>
   /**
-   * The same for whoever relays many: `end` is called exactly once, never before this returns, unless the function
-   * that it returns is called first, which forgets the answer.
+   * Sends a request without a fiber, for relays. Calls `onReply` exactly once, and never before this returns. The
+   * returned function cancels: `onReply` is not called any more.
    */
   readonly startRequest: (
     event: string,
@@ -49,23 +51,23 @@ export interface Link {
     timeout: Duration.Duration,
     onReply: (exit: ReplyExit) => void
   ) => () => void
-  /** Sends a message that nobody acknowledges. Sent is not yet arrived. */
+  /** Sends a message without an acknowledgement. Success does not mean that it arrived. */
   readonly notify: (event: string, body: Body) => Effect.Effect<void, LinkClosed | SendFailed>
-  /** Largest body the far end takes, in bytes of its JSON text. */
+  /** Largest body that the far end accepts, in bytes of JSON text. */
   readonly maxBytes: () => number
-  /** True when the far end takes a message with this body. */
+  /** True when the far end accepts a message with this body. */
   readonly fits: (body: Body) => boolean
-  /** Bytes on their way to the far end that it has not taken yet, as far as this end can know. */
+  /** Send backlog: bytes that the far end has not read yet, as far as this end can know. */
   readonly backlog: () => number
-  /** Takes nothing from the far end for some milliseconds, where that can be: what holds back a flood. */
+  /** Stops reading for some milliseconds where the transport can, so that backpressure slows the far end. */
   readonly pauseReading: (millis: number) => void
-  /** Waits until the link is closed and says why. */
+  /** Resolves with the reason when the link closes. */
   readonly closed: Effect.Effect<string>
-  /** Closes the link; whatever waits at either end is over. */
+  /** Closes the link and ends all requests at both ends. */
   readonly close: (reason: string) => Effect.Effect<void>
 }
 
-/** {@link Link.request} by {@link Link.startRequest}. */
+/** Implements {@link Link.request} by {@link Link.startRequest}. */
 export const requestUsing =
   (startRequest: Link["startRequest"]): Link["request"] =>
   (event, body, timeout) =>
@@ -75,51 +77,51 @@ export const requestUsing =
     })
 
 /**
- * What an end does with a message: the effect gives the acknowledgement, and never fails. It is interrupted when the
- * link closes. When the sender asked for no acknowledgement the answer goes nowhere.
+ * Handles a message and gives its acknowledgement, which is dropped when the sender wants none. It never fails, and is
+ * interrupted when the link closes.
  */
 export type MessageHandler = (event: string, body: Body) => Effect.Effect<Reply>
 
-/** What a connecting member brought along, after the version gate. */
+/** What a connecting client sent, after the version check. */
 export interface Handshake {
   readonly version: Version
-  /** The `auth` value of the connection, not yet looked at. */
+  /** The `auth` value of the connection, not validated. */
   readonly auth: unknown
-  /** Headers of the request that opened the connection, names in lower case. */
+  /** Headers of the opening request; names in lower case. */
   readonly headers: { readonly [name: string]: string | ReadonlyArray<string> | undefined }
-  /** Where the connection comes from: an address without the port, or a word for what has none. */
+  /** The address of the client without the port, or a word for a transport without addresses. */
   readonly remoteAddress: string
 }
 
-/** The Server does not let this connection in; `code` is one of the protocol's. */
-export class AdmissionRejected extends Data.TaggedError("AdmissionRefused")<{
+/** The Server rejects a connection with one of the protocol's codes. */
+export class AdmissionRejected extends Data.TaggedError("AdmissionRejected")<{
   readonly code: number
   readonly message: string
-  /** Why, for programs, as far as it is known: the words are {@link AdmissionReason}'s, newer Servers may have more. */
+  /** Machine-readable, an {@link AdmissionReason} or a word of a newer Server. */
   readonly reason?: string
-  /** Trying again may help: what is in the way goes by itself, or every attempt brings something new. */
+  /** A retry may succeed: the cause is temporary, or every attempt sends new credentials. */
   readonly retryable?: boolean
 }> {}
 
-/** Why somebody is not let in, in words that programs can tell apart. */
+/** Machine-readable reasons of a rejected connection. */
 export type AdmissionReason =
   | "missing_credentials"
   | "invalid_credentials"
   | "expired_credentials"
   | "role_not_granted"
-  /** What is needed to judge the credentials cannot be reached right now. */
+  /** A service that checks the credentials cannot be reached. */
   | "unavailable"
 
-/** The address cannot be listened on. */
-export class ListenError extends Data.TaggedError("ListenFailed")<{ readonly message: string }> {}
+/** The Server cannot listen on its address. */
+export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
 
 /** The Server's end of a transport. */
 export class TransportServer extends Context.Service<
   TransportServer,
   {
     /**
-     * Accepts connections until the scope closes. For each one that passes the version gate `accept` decides in the
-     * scope of that connection, which closes right after the link has.
+     * Accepts connections until the scope closes. Calls `accept` for each one that passes the version check, in a scope
+     * that closes right after its link.
      */
     readonly serve: (
       accept: (
@@ -130,17 +132,17 @@ export class TransportServer extends Context.Service<
   }
 >()("a2c-smcp/application/ports/TransportServer") {}
 
-/** Client and Server speak different protocol lines. Only another version of one of them helps. */
-export class VersionRejected extends Data.TaggedError("VersionRefused")<{
+/** Client and Server speak incompatible protocol versions. A retry cannot succeed. */
+export class VersionRejected extends Data.TaggedError("VersionRejected")<{
   readonly message: string
-  /** What the Server said; missing where its answer could not be read. */
+  /** The Server's error; missing when it could not be decoded. */
   readonly mismatch: VersionMismatch | undefined
 }> {}
 
-/** The Server cannot be reached right now. */
+/** The Server cannot be reached. */
 export class Unreachable extends Data.TaggedError("Unreachable")<{
   readonly message: string
-  /** Trying again would not help: what was given as its address is none. */
+  /** A retry cannot succeed: the address is invalid. */
   readonly permanent?: boolean
 }> {}
 
@@ -150,7 +152,7 @@ export type ConnectError = VersionRejected | AdmissionRejected | Unreachable
 export class TransportClient extends Context.Service<
   TransportClient,
   {
-    /** Opens one connection, which lives as long as the scope. It never reconnects by itself. */
+    /** Opens a connection that lasts as long as the scope. It does not reconnect. */
     readonly connect: (options: {
       readonly version: string
       readonly auth: JsonObject

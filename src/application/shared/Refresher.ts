@@ -1,19 +1,19 @@
 import { Duration, Effect, FiberSet, type Scope } from "effect"
 
-/** Keeps things fresh: each key has at most one refresh under way and one waiting, however often it is asked for. */
+/** Runs refreshes by key: at most one in progress and one pending for each. */
 export interface Refresher {
-  /** Asks for a refresh. Asked again under way, it runs once more afterwards. */
+  /** Requests a refresh. A request during a refresh of the same key runs one more afterwards. */
   readonly refresh: (key: string, effect: Effect.Effect<void>) => Effect.Effect<void>
-  /** Waits until nothing is under way. */
+  /** Waits until no refresh is in progress. */
   readonly awaitIdle: Effect.Effect<void>
 }
 
-/** Refreshes of one key are at least `pause` apart, however fast the questions come. */
+/** Makes a refresher that keeps `minInterval` between the refreshes of one key. */
 export const makeRefresher = Effect.fnUntraced(function* (
   minInterval: Duration.Duration = Duration.zero
 ): Effect.fn.Return<Refresher, never, Scope.Scope> {
   const fibers = yield* FiberSet.make<void>()
-  const states = new Map<string, "running" | "again">()
+  const states = new Map<string, "running" | "pending">()
 
   const refreshLoop = Effect.fnUntraced(
     function* (key: string, effect: Effect.Effect<void>) {
@@ -21,7 +21,7 @@ export const makeRefresher = Effect.fnUntraced(function* (
         states.set(key, "running")
         yield* Effect.catchDefect(effect, (defect) => Effect.logError("refresh failed", { key }, defect))
         if (!Duration.isZero(minInterval)) yield* Effect.sleep(minInterval)
-        if (states.get(key) !== "again") return
+        if (states.get(key) !== "pending") return
       }
     },
     (loop, key) =>
@@ -35,7 +35,7 @@ export const makeRefresher = Effect.fnUntraced(function* (
     refresh: (key, effect) =>
       Effect.suspend(() => {
         if (states.has(key)) {
-          states.set(key, "again")
+          states.set(key, "pending")
           return Effect.void
         }
         states.set(key, "running")

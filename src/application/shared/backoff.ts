@@ -1,24 +1,21 @@
 import { Duration, Effect, Random, Schedule } from "effect"
 
-/** Waits before something is tried again: doubling from the first to the longest, never in step with others. */
+/** Exponential backoff with jitter: delays double from `initial` to `max`. */
 export interface Backoff {
   readonly initial: Duration.Duration
   readonly max: Duration.Duration
 }
 
-/**
- * Before whoever has lost a server, or cannot get in, asks again: what is away is back within seconds, and asking costs
- * next to nothing.
- */
+/** For reconnects: an attempt is cheap, and most outages last seconds. */
 export const reconnectBackoff: Backoff = { initial: Duration.millis(500), max: Duration.seconds(10) }
 
-/** Before what has ended is started again: that takes a process, which may be dear, and may end at once every time. */
+/** For restarts: each starts a process, which is expensive and may exit at once. */
 export const restartBackoff: Backoff = { initial: Duration.millis(500), max: Duration.minutes(1) }
 
-/** How far a wait may be from the usual one, as a share of it. */
+/** Largest deviation of a delay, as a fraction of it. */
 const jitter = 0.2
 
-/** How long to wait after so many attempts, the first being 1. */
+/** The delay after an attempt; the first is 1. */
 export const backoffDelay = (
   { initial, max }: Backoff,
   attempt: number
@@ -30,6 +27,6 @@ export const backoffDelay = (
   )
 }
 
-/** The same waits for whatever takes a schedule; it never ends by itself. */
+/** The delays of {@link backoffDelay} as an infinite schedule. */
 export const backoffSchedule = (backoff: Backoff): Schedule.Schedule<number> =>
   Schedule.modifyDelay(Schedule.forever, ({ attempt }) => backoffDelay(backoff, attempt))

@@ -1,18 +1,16 @@
 import { Effect } from "effect"
+import type { JsonObject } from "../../domain/json.ts"
+import { McpSessionError, type McpPage } from "../ports/McpSession.ts"
 
-/** One page of a listing. */
 export interface Page<A> {
   readonly items: ReadonlyArray<A>
   readonly nextCursor: string | undefined
 }
 
-/** Pages of one listing at most; a peer that has more never ends. */
+/** Limit of pages, against a peer whose list never ends. */
 const maxPages = 1000
 
-/**
- * Everything a listing holds, page by page. A peer that repeats a cursor or never ends is at fault: `fault` makes the
- * error of what is wrong with it.
- */
+/** Collects all pages of a list. Fails when the peer repeats a cursor or exceeds the limit of pages. */
 export const collectPages = Effect.fnUntraced(function* <A, E>(
   fetchPage: (cursor?: string) => Effect.Effect<Page<A>, E>,
   toError: (reason: string) => E
@@ -25,10 +23,16 @@ export const collectPages = Effect.fnUntraced(function* <A, E>(
     for (const item of more) items.push(item)
     cursor = nextCursor
     if (cursor !== undefined && (seen.has(cursor) || seen.size >= maxPages - 1)) {
-      const reason = seen.has(cursor) ? "a cursor came back" : `it has more than ${maxPages} pages`
+      const reason = seen.has(cursor) ? "a cursor was repeated" : `it has more than ${maxPages} pages`
       return yield* Effect.fail(toError(`the listing never ends: ${reason}`))
     }
     if (cursor !== undefined) seen.add(cursor)
   } while (cursor !== undefined)
   return items
 })
+
+/** Collects all pages of a list of an MCP server. */
+export const listAllPages = (
+  page: (cursor?: string) => Effect.Effect<McpPage, McpSessionError>
+): Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError> =>
+  collectPages(page, (message) => new McpSessionError({ reason: "protocol", message }))

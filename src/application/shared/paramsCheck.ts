@@ -2,10 +2,10 @@ import { Effect, Option } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import { SchemaValidator } from "../ports/SchemaValidator.ts"
 
-/** Says what keeps parameters from fitting a schema, in words a model can act on; nothing when they do. */
+/** The violations of a schema, in words that a model can act on; empty when the parameters are valid. */
 export type ParamsCheck = (schema: JsonObject, params: JsonObject) => Effect.Effect<ReadonlyArray<string>>
 
-/** A check by the validator that is there; nothing is found without one, and by a schema that nobody can use. */
+/** Checks parameters with the host's validator. Without one, or with an invalid schema, parameters pass unchecked. */
 export const makeParamsCheck: Effect.Effect<ParamsCheck> = Effect.map(
   Effect.serviceOption(SchemaValidator),
   (validator) => (schema, params) =>

@@ -2,7 +2,7 @@ import { Effect, Random } from "effect"
 
 const toHex = (bits: number, width: number): string => bits.toString(16).padStart(width, "0")
 
-/** A new request id: 128 random bits in the form of a UUID. Ids are never used twice (spec §6.2). */
+/** Makes a request id: 128 random bits in the form of a UUID. Ids must be unique (spec §6.2). */
 export const makeRequestId: Effect.Effect<string> = Effect.map(
   Effect.forEach([0, 1, 2, 3], () => Random.nextIntBetween(0, 2 ** 32 - 1)),
   (words) => {

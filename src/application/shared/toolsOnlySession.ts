@@ -3,10 +3,10 @@ import { packageVersion } from "../../domain/packageVersion.ts"
 import { McpSessionError, type McpInfo, type McpSession } from "../ports/McpSession.ts"
 
 const noResources = Effect.fail(
-  new McpSessionError({ reason: "unsupported", message: "there are no resources here" })
+  new McpSessionError({ reason: "unsupported", message: "this session has no resources" })
 )
 
-/** What peers of our own that have tools and nothing else have in common, under this name. */
+/** The common members of in-process sessions that have tools only. */
 export const toolsOnlySession = (
   name: string,
   instructions?: string
@@ -22,6 +22,6 @@ export const toolsOnlySession = (
   readResource: () => noResources
 })
 
-/** The failure of a call of a tool that is not there, or not any more. */
+/** The error of a call to a tool that does not exist, or was removed. */
 export const toolNotFound = (name: string): McpSessionError =>
-  new McpSessionError({ reason: "protocol", code: -32602, message: `There is no tool '${name}' (any more)` })
+  new McpSessionError({ reason: "protocol", code: -32602, message: `Tool '${name}' not found` })

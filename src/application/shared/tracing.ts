@@ -2,17 +2,16 @@ import { Context, Effect, Tracer } from "effect"
 import { formatTraceparent, parseTraceparent } from "../../domain/traceparent.ts"
 import { makeRequestId } from "./requestId.ts"
 
-/** What is known of a request when it begins; never its arguments. */
+/** The attributes of a span at its start; never arguments. */
 type Attributes = { readonly [name: string]: string | number | boolean }
 
-/** Does anybody record spans? Effect's own tracer records nothing. */
+/** True when a tracer records spans; Effect's native tracer does not. */
 const isTracing = (context: Context.Context<never>): boolean =>
   Context.get(context, Tracer.Tracer) !== Tracer.nativeTracer
 
 /**
- * Sends a request under an id of its own. When spans are recorded the request is one, and its id is the span's
- * `traceparent`, which says to everybody on the way which trace it belongs to; to peers that do not trace it is an id
- * like any other.
+ * Sends a request with a new request id, in a client span when spans are recorded. The id is then the `traceparent` of
+ * the span, by which other peers join the trace. Peers that do not trace need no change.
  */
 export const withClientSpan = <A, E, R>(
   name: string,
@@ -29,7 +28,7 @@ export const withClientSpan = <A, E, R>(
       : Effect.flatMap(makeRequestId, send)
   )
 
-/** Serves a request as part of the trace that its id names, or of none; where nobody records spans it just serves. */
+/** Serves a request in a server span, whose parent is the `traceparent` in the request id. */
 export const withServerSpan = <A, E, R>(
   name: string,
   attributes: Attributes,
@@ -48,8 +47,8 @@ export const withServerSpan = <A, E, R>(
   })
 
 /**
- * Asks a peer outside of the office as a step of the current trace. `ask` gets the `traceparent` to hand on, or
- * `undefined` where nothing is recorded.
+ * Sends a request to a peer outside of the office, in a client span. `send` gets the `traceparent` to forward, or
+ * `undefined` when no spans are recorded.
  */
 export const withPeerSpan = <A, E, R>(
   name: string,

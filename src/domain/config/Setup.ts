@@ -3,33 +3,33 @@ import { ComputerConfig, type ServerConfig } from "./computerConfig.ts"
 import { parsePlaceholder, findPlaceholders } from "./placeholders.ts"
 
 /**
- * What a host puts in place of `${name}` in the parameters of a server, by server and name: `userHome` and the like.
- * Redacted values are kept out of everything the Computer says.
+ * Values for `${name}` in the parameters of a server, such as `userHome`, by server and name. Redacted values never
+ * leave the Computer in replies or logs.
  */
 export interface Variables {
   readonly [server: string]: { readonly [name: string]: string | Redacted.Redacted<string> }
 }
 
-/** What a Computer is to run. */
+/** The configuration of a Computer with the host's variables. */
 export interface Setup {
   readonly config: ComputerConfig
   readonly variables: Variables
 }
 
-/** How one setup differs from another, by names of servers. */
+/** The difference of two setups, by server names. */
 export interface SetupDiff {
   readonly added: ReadonlyArray<string>
   readonly removed: ReadonlyArray<string>
-  /** Those that must start anew: how they are reached has changed. */
+  /** Servers whose connection depends on a changed value. */
   readonly restarted: ReadonlyArray<string>
-  /** Those that run on with other settings of their tools. */
+  /** Servers that keep running with changed tool settings. */
   readonly reconfigured: ReadonlyArray<string>
   readonly unchanged: ReadonlyArray<string>
-  /** Does `client:get_config` answer something else? */
+  /** True when the reply to `client:get_config` changes. */
   readonly isReportedConfigChanged: boolean
 }
 
-/** The value a host gave to a variable of a server. */
+/** The host's value of a variable of a server. */
 export const findVariable = (
   variables: Variables,
   server: string,
@@ -51,7 +51,7 @@ export const serversUsingInput = ({ servers }: ComputerConfig, id: string): Read
     .filter((server) => inputIdsOf(server).includes(id))
     .map(({ name }) => name)
 
-/** Everything a running session of a server depends on. */
+/** The values that a running session of a server depends on. */
 const sessionDependencies = (
   { disabled, name, parameters, type, vrl }: ServerConfig,
   { config, variables }: Setup
@@ -72,7 +72,7 @@ const sessionDependencies = (
 
 const encodeComputerConfig = Schema.encodeSync(ComputerConfig)
 
-/** What has to happen to get from one setup to another; whoever did not change is left alone. */
+/** Compares two setups. */
 export const diffSetups = (before: Setup, after: Setup): SetupDiff => {
   const previousServers = before.config.servers
   const names = Object.keys(after.config.servers)
@@ -89,7 +89,7 @@ export const diffSetups = (before: Setup, after: Setup): SetupDiff => {
     restarted: namesOf(kept.filter(({ restarts }) => restarts)),
     reconfigured: namesOf(kept.filter(({ differs, restarts }) => differs && !restarts)),
     unchanged: namesOf(kept.filter(({ differs, restarts }) => !differs && !restarts)),
-    // As text: the order of servers decides whose tool is offered under a name.
+    // As text: the order of servers decides which tool gets a name.
     isReportedConfigChanged:
       JSON.stringify(encodeComputerConfig(before.config)) !==
       JSON.stringify(encodeComputerConfig(after.config))
@@ -97,8 +97,8 @@ export const diffSetups = (before: Setup, after: Setup): SetupDiff => {
 }
 
 /**
- * What a configuration that has changed from `before` to `after` makes of the `current` setup: servers and inputs that
- * were added or removed at run time stay so.
+ * Applies a configuration change from `before` to `after` to the `current` setup. Servers and inputs that were added
+ * or removed at run time stay added or removed.
  */
 export const keepRuntimeChanges = (current: Setup, before: Setup, after: Setup): Setup => {
   const isMissing = (setup: Setup, name: string) => !Object.hasOwn(setup.config.servers, name)

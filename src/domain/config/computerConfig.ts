@@ -6,7 +6,7 @@ import { Identifier } from "../model/names.ts"
 import { withParameterDefaults, checkParameters, type ServerType } from "./endpointParameters.ts"
 import { ToolMeta } from "../tools/toolMeta.ts"
 
-/** Rust peers write `http` for what the protocol calls `streamable`; it is read, never written (spec §8.2). */
+/** Rust peers write `http` for what the protocol calls `streamable`; it is only decoded (spec §8.2). */
 const WireServerType = Schema.Literals(["stdio", "streamable", "sse", "http"]).pipe(
   Schema.decodeTo(Schema.Literals(["stdio", "streamable", "sse"]), {
     decode: SchemaGetter.transform((type: ServerType | "http") => (type === "http" ? "streamable" : type)),
@@ -26,6 +26,18 @@ const ServerConfigFields = Schema.Struct({
 })
 type ServerConfigFields = typeof ServerConfigFields.Type
 
+const wireKeys = {
+  forbiddenTools: "forbidden_tools",
+  toolMeta: "tool_meta",
+  defaultToolMeta: "default_tool_meta",
+  parameters: "server_parameters"
+} as const
+
+/** The fields of a server, as configuration files spell them. */
+export const serverFieldNames: ReadonlyArray<string> = Object.keys(
+  ServerConfigFields.pipe(Schema.encodeKeys(wireKeys)).from.fields
+)
+
 const serverConfigIssues = ({
   defaultToolMeta,
   parameters,
@@ -33,7 +45,7 @@ const serverConfigIssues = ({
 }: ServerConfigFields): ReadonlyArray<ValidationIssue> => [
   ...(defaultToolMeta?.alias === undefined
     ? []
-    : [{ path: ["default_tool_meta", "alias"], issue: "would give every tool the same name" }]),
+    : [{ path: ["default_tool_meta", "alias"], issue: "alias must not be set for all tools" }]),
   ...checkParameters(type, parameters).map(({ issue, path }) => ({
     path: ["server_parameters", ...path],
     issue
@@ -41,16 +53,11 @@ const serverConfigIssues = ({
 ]
 
 /**
- * One MCP server as its owner configured it (seed 000, `MCPServerConfig`). `parameters` keep their wire names and
- * their `${…}` placeholders; `readEndpoint` reads them once rendered.
+ * The configuration of one MCP server (seed 000, `MCPServerConfig`). `parameters` keep their wire names and their `${…}`
+ * placeholders; `decodeEndpoint` reads them after rendering.
  */
 export const ServerConfig = ServerConfigFields.pipe(
-  Schema.encodeKeys({
-    forbiddenTools: "forbidden_tools",
-    toolMeta: "tool_meta",
-    defaultToolMeta: "default_tool_meta",
-    parameters: "server_parameters"
-  }),
+  Schema.encodeKeys(wireKeys),
   Schema.decodeTo(Schema.toType(ServerConfigFields), {
     decode: SchemaGetter.transform((config: ServerConfigFields) => ({
       ...config,
@@ -64,7 +71,7 @@ export type ServerConfig = typeof ServerConfig.Type
 
 const inputFields = { id: Identifier, description: fieldWithDefault(Schema.String, () => "") }
 
-/** A value a configuration asks for by `${input:id}` (seed 000, `MCPServerInput`). */
+/** A value that a configuration requests by `${input:id}` (seed 000, `MCPServerInput`). */
 export const Input = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("promptString"),
@@ -90,18 +97,18 @@ export type Input = typeof Input.Type
 const uniqueInputIds = Schema.makeFilter((inputs: ReadonlyArray<Input>) =>
   inputs.flatMap(({ id }, index) =>
     inputs.findIndex((other) => other.id === id) < index
-      ? [{ path: [index, "id"], issue: `the input "${id}" is defined twice` }]
+      ? [{ path: [index, "id"], issue: `duplicate input "${id}"` }]
       : []
   )
 )
 
 const namesMatchKeys = Schema.makeFilter((servers: { readonly [name: string]: ServerConfig }) =>
   Object.entries(servers).flatMap(([key, { name }]) =>
-    key === name ? [] : [{ path: [key, "name"], issue: `must be "${key}", the key it stands under` }]
+    key === name ? [] : [{ path: [key, "name"], issue: `must be "${key}", like its key` }]
   )
 )
 
-/** What a Computer runs, and what `client:get_config` answers (seed 000, `GetComputerConfigRet`). */
+/** The configuration of a Computer, and the reply to `client:get_config` (seed 000, `GetComputerConfigRet`). */
 export const ComputerConfig = Schema.Struct({
   inputs: fieldWithDefault(Schema.Array(Input).check(uniqueInputIds), () => []),
   servers: Schema.Record(Schema.String, ServerConfig).check(namesMatchKeys)

@@ -1,97 +1,85 @@
+import { checkJsonBody, isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
+import { toolMetaKeys } from "../tools/toolMeta.ts"
 import type { ValidationIssue } from "../validation.ts"
-import { checkJsonBody, isJsonObject, type JsonObject } from "../json.ts"
+import { Input, serverFieldNames } from "./computerConfig.ts"
 import { parameterNames, type ServerType } from "./endpointParameters.ts"
 
-/** The ways in which people write down their MCP servers: ours, an editor's `mcp.json`, and that of other hosts. */
+/** Formats of configuration files: A2C's own, an editor's `mcp.json`, and `{mcpServers}` of other hosts. */
 export type Dialect = "A2C" | "VS Code" | "mcpServers"
 
-/** A configuration in A2C's own words, and what it takes to speak of it in the words it was written in. */
+/** A configuration translated to A2C's format. */
 export interface TranslatedConfig {
-  /** Missing when it is written in none of them. */
+  /** `undefined` when the format is unknown. */
   readonly dialect: Dialect | undefined
-  /** What A2C's schema is to read. */
+  /** The input for A2C's schema. */
   readonly value: unknown
   readonly errors: ReadonlyArray<ValidationIssue>
-  /** What was left out or means something else here. */
+  /** Ignored fields, and fields with another meaning here. */
   readonly warnings: ReadonlyArray<ValidationIssue>
-  /** The files from which servers take more variables, by name of the server. */
+  /** The environment files of servers, by server name. */
   readonly envFiles: ReadonlyMap<string, string>
-  /** Where in the original a place in `value` is. */
+  /** Maps a path in `value` to the path in the original. */
   readonly toOriginalPath: (path: ReadonlyArray<PropertyKey>) => ReadonlyArray<PropertyKey>
 }
 
+/** The key of the servers in a dialect. */
+export const serversKeyOf = (dialect: Dialect | undefined): "servers" | "mcpServers" =>
+  dialect === "mcpServers" ? dialect : "servers"
+
 type Path = ReadonlyArray<PropertyKey>
 
-/** Settings of a server that every dialect may hold beside its own. */
-const serverFields = [
-  "name",
-  "type",
-  "disabled",
-  "forbidden_tools",
-  "tool_meta",
-  "default_tool_meta",
-  "vrl"
-] as const
+/** Fields that a server may have in every dialect. */
+const serverFields = serverFieldNames.filter((name) => name !== "server_parameters")
 
-const toolMetaFields = ["auto_apply", "ret_object_mapper", "alias", "tags"]
+const inputFieldsByType: ReadonlyMap<unknown, ReadonlyArray<string>> = new Map(
+  Input.members.map(({ fields }) => [fields.type.literal, Object.keys(fields)])
+)
 
-const inputFieldsByType: { readonly [type: string]: ReadonlyArray<string> } = {
-  promptString: ["type", "id", "description", "default", "password"],
-  pickString: ["type", "id", "description", "default", "options"],
-  command: ["type", "id", "description", "command", "args"]
-}
-
-/** Variables that hosts define; in the `mcpServers` dialect every other `${NAME}` is one of the environment. */
+/** Variables that hosts define. In the `mcpServers` dialect every other `${NAME}` is an environment variable. */
 const hostVariables = ["userHome", "workspaceFolder", "workspaceFolderBasename", "pathSeparator", "/"]
 
-const unknownFieldMessage = "unknown field, left out"
-
-/** Warns of every member that is not among the known ones. */
 const unknownFieldWarnings = (
   value: unknown,
   path: Path,
   known: ReadonlyArray<string>,
-  issue = unknownFieldMessage
-) =>
+  issue = "unknown field, ignored"
+): ReadonlyArray<ValidationIssue> =>
   isJsonObject(value)
     ? Object.keys(value)
         .filter((key) => !known.includes(key))
         .map((key) => ({ path: [...path, key], issue }))
     : []
 
-const toolMetaFieldWarnings = (meta: unknown, path: Path) =>
-  unknownFieldWarnings(
-    meta,
-    path,
-    toolMetaFields,
-    "not a setting that means something here, passed on as it is"
+const toolMetaWarnings = (
+  { default_tool_meta: fallback, tool_meta: tools }: JsonObject,
+  path: Path
+): ReadonlyArray<ValidationIssue> =>
+  [
+    { meta: fallback, at: ["default_tool_meta"] },
+    ...(isJsonObject(tools)
+      ? Object.entries(tools).map(([tool, meta]) => ({ meta, at: ["tool_meta", tool] }))
+      : [])
+  ].flatMap(({ at, meta }) =>
+    unknownFieldWarnings(meta, [...path, ...at], toolMetaKeys, "unknown tool setting, passed on unchanged")
   )
 
-const serverToolMetaWarnings = (server: JsonObject, path: Path): ReadonlyArray<ValidationIssue> => {
-  const { default_tool_meta: fallback, tool_meta: tools } = server
-  return [
-    ...toolMetaFieldWarnings(fallback, [...path, "default_tool_meta"]),
-    ...(isJsonObject(tools)
-      ? Object.entries(tools).flatMap(([tool, meta]) =>
-          toolMetaFieldWarnings(meta, [...path, "tool_meta", tool])
-        )
-      : [])
-  ]
+const inputWarnings = (inputs: unknown, isVsCode: boolean): ReadonlyArray<ValidationIssue> => {
+  if (!Array.isArray(inputs)) return []
+  return inputs.flatMap((input: unknown, index) => {
+    if (!isJsonObject(input)) return []
+    const path = ["inputs", index]
+    const { type } = input
+    const fields = inputFieldsByType.get(type)
+    return [
+      ...(fields === undefined ? [] : unknownFieldWarnings(input, path, fields)),
+      ...(isVsCode && type === "command"
+        ? [{ path, issue: "VS Code commands cannot run here: provide the value" }]
+        : [])
+    ]
+  })
 }
 
-/** The fields of an input of this type. A file may hold any name there, those of JavaScript among them. */
-const inputFieldsOf = (type: unknown): ReadonlyArray<string> | undefined =>
-  typeof type === "string" && Object.hasOwn(inputFieldsByType, type) ? inputFieldsByType[type] : undefined
-
-const inputFieldWarnings = (inputs: unknown): ReadonlyArray<ValidationIssue> =>
-  Array.isArray(inputs)
-    ? inputs.flatMap((input: unknown, index) => {
-        const fields = isJsonObject(input) ? inputFieldsOf(input["type"]) : undefined
-        return fields === undefined ? [] : unknownFieldWarnings(input, ["inputs", index], fields)
-      })
-    : []
-
-/** Do the parameters of a server stand beside its settings? In `mcpServers` they do wherever they are missing, too. */
+/** Tells whether the parameters of a server are beside its settings, not below `server_parameters`. */
 const isFlatServer = (server: unknown, root: string): server is JsonObject =>
   isJsonObject(server) &&
   !("server_parameters" in server) &&
@@ -99,7 +87,7 @@ const isFlatServer = (server: unknown, root: string): server is JsonObject =>
 
 const streamableTypeNames = ["http", "streamable", "streamable-http", "streamableHttp"]
 
-/** The type of a flat entry, which need not state it; an address ending in `/sse` is one of the older servers. */
+/** Infers the type of a flat entry: a URL that ends in `/sse` means the older transport. */
 const inferServerType = ({ type, url }: JsonObject): unknown => {
   if (typeof type === "string") return streamableTypeNames.includes(type) ? "streamable" : type
   if (url === undefined) return "stdio"
@@ -109,7 +97,7 @@ const inferServerType = ({ type, url }: JsonObject): unknown => {
 const isServerType = (type: unknown): type is ServerType =>
   type === "stdio" || type === "streamable" || type === "sse"
 
-/** `${NAME}` and `${NAME:-fallback}` as shells write them, in A2C's words. */
+/** Converts `${NAME}` and `${NAME:-fallback}` of shells to A2C's placeholders. */
 const convertShellVariables = (value: unknown): unknown => {
   if (typeof value === "string") {
     return value.replaceAll(/\$\{([A-Za-z_]\w*)(:-[^}]*)?\}/g, (literal, name: string, fallback = "") =>
@@ -126,7 +114,7 @@ const convertShellVariables = (value: unknown): unknown => {
 const pickKeys = (value: JsonObject, keys: ReadonlyArray<string>): JsonObject =>
   Object.fromEntries(Object.entries(value).filter(([key]) => keys.includes(key)))
 
-/** A server whose parameters stand beside its settings. */
+/** Moves the parameters of a flat server below `server_parameters`. */
 const unflattenServer = (entry: JsonObject, path: Path, dialect: Dialect) => {
   const type = inferServerType(entry)
   const isNumeric = typeof entry["timeout"] === "number"
@@ -149,16 +137,13 @@ const unflattenServer = (entry: JsonObject, path: Path, dialect: Dialect) => {
   }
 }
 
-/** An editor's input: options may be labelled, and its commands are the editor's own, which nobody else can run. */
+/** Converts an input of VS Code: options may have labels, and commands exist only in the editor. */
 const fromVsCodeInput = (input: unknown): unknown => {
   if (!isJsonObject(input)) return input
   const { command, id, options, type } = input
   if (type === "command") {
-    return {
-      type: "promptString",
-      id,
-      description: `What the editor's command ${typeof command === "string" ? command : ""} would give`
-    }
+    const description = `The result of the editor's command ${stringOrEmpty(command)}`
+    return { type: "promptString", id, description }
   }
   if (!Array.isArray(options)) return input
   return {
@@ -166,15 +151,6 @@ const fromVsCodeInput = (input: unknown): unknown => {
     options: options.map((option: unknown) => (isJsonObject(option) ? option["value"] : option))
   }
 }
-
-const vsCodeInputWarnings = (inputs: unknown): ReadonlyArray<ValidationIssue> =>
-  Array.isArray(inputs)
-    ? inputs.flatMap((input: unknown, index) =>
-        isJsonObject(input) && input["type"] === "command"
-          ? [{ path: ["inputs", index], issue: "a command of the editor cannot run here: give its value" }]
-          : []
-      )
-    : []
 
 const failTranslation = (value: unknown, issue: string): TranslatedConfig => ({
   dialect: undefined,
@@ -187,41 +163,41 @@ const failTranslation = (value: unknown, issue: string): TranslatedConfig => ({
 
 const translateServer = (root: string, dialect: Dialect, name: string, server: unknown) => {
   const path = [root, name]
-  const named = isJsonObject(server) ? { name, ...server } : server
+  if (!isJsonObject(server)) return { value: server, warnings: [] }
+  const named: JsonObject = { name, ...server }
   if (isFlatServer(named, root)) {
     const { value, warnings } = unflattenServer(named, path, dialect)
-    return { value, warnings: [...warnings, ...serverToolMetaWarnings(named, path)] }
+    return { value, warnings: [...warnings, ...toolMetaWarnings(named, path)] }
   }
-  if (!isJsonObject(named)) return { value: named, warnings: [] }
   const { server_parameters: parameters, type } = named
   const wireType = type === "http" ? "streamable" : type
   return {
     value: named,
     warnings: [
-      ...unknownFieldWarnings(named, path, [...serverFields, "server_parameters", "envFile"]),
+      ...unknownFieldWarnings(named, path, [...serverFieldNames, "envFile"]),
       ...(isServerType(wireType)
         ? unknownFieldWarnings(parameters, [...path, "server_parameters"], parameterNames(wireType))
         : []),
-      ...serverToolMetaWarnings(named, path)
+      ...toolMetaWarnings(named, path)
     ]
   }
 }
 
 /**
- * Puts a configuration into A2C's words, whichever of the dialects it is written in: `{inputs, servers}` as A2C or as
- * VS Code has it, or `{mcpServers}` as Claude and Cursor do. Nothing is left out without a warning.
+ * Translates a configuration of any dialect to A2C's format: `{inputs, servers}` of A2C or VS Code, or `{mcpServers}` of
+ * Claude and Cursor. Every ignored field gives a warning.
  */
 export const translateConfig = (value: unknown): TranslatedConfig => {
   if (!isJsonObject(value)) return failTranslation(value, "expected an object")
-  // What no message may hold, no office could be told.
+  // `client:get_config` must be able to carry the configuration.
   const issue = checkJsonBody(value)
   if (issue !== undefined) return failTranslation(value, issue)
   const root = "mcpServers" in value ? "mcpServers" : "servers"
   if (root === "mcpServers" && "servers" in value) {
-    return failTranslation(value, "holds both servers and mcpServers: keep one of them")
+    return failTranslation(value, "servers and mcpServers are mutually exclusive")
   }
   const { inputs, [root]: servers } = value
-  if (servers === undefined) return failTranslation(value, "neither servers nor mcpServers are here")
+  if (servers === undefined) return failTranslation(value, "servers or mcpServers is required")
   if (!isJsonObject(servers)) return failTranslation(value, `${root}: expected an object`)
   const entries = Object.entries(servers)
   const flat = new Set(entries.filter(([, server]) => isFlatServer(server, root)).map(([name]) => name))
@@ -241,8 +217,7 @@ export const translateConfig = (value: unknown): TranslatedConfig => {
     errors: [],
     warnings: [
       ...unknownFieldWarnings(value, [], ["$schema", "inputs", root]),
-      ...inputFieldWarnings(inputs),
-      ...(isVsCode ? vsCodeInputWarnings(inputs) : []),
+      ...inputWarnings(inputs, isVsCode),
       ...translated.flatMap(([, server]) => server.warnings)
     ],
     envFiles: new Map(

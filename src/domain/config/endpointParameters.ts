@@ -2,10 +2,10 @@ import { Duration, Result, Schema, SchemaGetter } from "effect"
 import { formatSchemaError, type ValidationIssue, toValidationIssues } from "../validation.ts"
 import { isJsonObject, type JsonObject } from "../json.ts"
 
-/** The three ways to reach an MCP server; `streamable` is MCP's Streamable HTTP (spec §8.2). */
+/** The transports of MCP servers; `streamable` is Streamable HTTP (spec §8.2). */
 export type ServerType = "stdio" | "streamable" | "sse"
 
-/** A text into which a number or a flag may have been rendered. */
+/** A string; a placeholder may have rendered to a number or a boolean. */
 const RenderedText = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]).pipe(
   Schema.decodeTo(Schema.String, {
     decode: SchemaGetter.transform((value: string | number | boolean) => String(value)),
@@ -14,7 +14,7 @@ const RenderedText = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]
 )
 
 const nonNegative = Schema.makeFilter((duration: Duration.Duration) => !Duration.isNegative(duration), {
-  expected: "a duration that is not negative"
+  expected: "a non-negative duration"
 })
 
 const DurationFromSeconds = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0)).pipe(
@@ -26,7 +26,7 @@ const DurationFromSeconds = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0)
 
 const IsoDuration = Schema.DurationFromIsoString.check(nonNegative)
 
-/** How to start an MCP server that talks over its standard streams. */
+/** Parameters of an MCP server over stdio. */
 export const StdioParameters = Schema.Struct({
   command: RenderedText.check(Schema.isNonEmpty()),
   args: Schema.Array(RenderedText),
@@ -39,7 +39,7 @@ export type StdioParameters = typeof StdioParameters.Type
 
 const Headers = Schema.NullOr(Schema.Record(Schema.String, RenderedText))
 
-/** Where an MCP server answers over Streamable HTTP; durations are ISO 8601 texts on the wire. */
+/** Parameters of an MCP server over Streamable HTTP; durations are ISO 8601 strings on the wire. */
 export const StreamableParameters = Schema.Struct({
   url: RenderedText.check(Schema.isNonEmpty()),
   headers: Headers,
@@ -49,7 +49,7 @@ export const StreamableParameters = Schema.Struct({
 }).pipe(Schema.encodeKeys({ sseReadTimeout: "sse_read_timeout", terminateOnClose: "terminate_on_close" }))
 export type StreamableParameters = typeof StreamableParameters.Type
 
-/** Where an MCP server answers over the older HTTP with SSE; durations are seconds on the wire. */
+/** Parameters of an MCP server over HTTP with SSE; durations are seconds on the wire. */
 export const SseParameters = Schema.Struct({
   url: RenderedText.check(Schema.isNonEmpty()),
   headers: Headers,
@@ -58,7 +58,7 @@ export const SseParameters = Schema.Struct({
 }).pipe(Schema.encodeKeys({ sseReadTimeout: "sse_read_timeout" }))
 export type SseParameters = typeof SseParameters.Type
 
-/** Every known parameter in wire order, with its default; `undefined` has none (spec §8.3). */
+/** All parameters in wire order with their defaults; `undefined` marks a required one (spec §8.3). */
 const parameterDefaults: { readonly [T in ServerType]: { readonly [field: string]: unknown } } = {
   stdio: {
     command: undefined,
@@ -78,11 +78,11 @@ const parameterDefaults: { readonly [T in ServerType]: { readonly [field: string
   sse: { url: undefined, headers: null, timeout: 5, sse_read_timeout: 300 }
 }
 
-/** The names of all parameters of a type, as they are written. */
+/** The wire names of all parameters of a server type. */
 export const parameterNames = (type: ServerType): ReadonlyArray<string> =>
   Object.keys(parameterDefaults[type])
 
-/** The parameters as they go on the wire: known fields only, defaults filled in, placeholders as written. */
+/** Encodes parameters for the wire: known fields only, with defaults, placeholders unchanged. */
 export const withParameterDefaults = (type: ServerType, given: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(parameterDefaults[type]).flatMap(([field, fallback]) => {
@@ -99,7 +99,7 @@ const valueAt = (value: unknown, path: ReadonlyArray<PropertyKey>): unknown =>
 
 const hasPlaceholder = (value: unknown): boolean => typeof value === "string" && value.includes("${")
 
-/** An MCP server that can be reached: its parameters with every placeholder rendered. */
+/** The type and rendered parameters of an MCP server. */
 export type Endpoint =
   | ({ readonly type: "stdio" } & StdioParameters)
   | ({ readonly type: "streamable" } & StreamableParameters)
@@ -107,25 +107,24 @@ export type Endpoint =
 
 type Decode = (parameters: unknown) => Result.Result<Endpoint, Schema.SchemaError>
 
-const decodeOptions = { errors: "all" } as const
-const decodeStdio = Schema.decodeUnknownResult(StdioParameters, decodeOptions)
-const decodeStreamable = Schema.decodeUnknownResult(StreamableParameters, decodeOptions)
-const decodeSse = Schema.decodeUnknownResult(SseParameters, decodeOptions)
-
-const decoders: { readonly [T in ServerType]: Decode } = {
-  stdio: (parameters) => Result.map(decodeStdio(parameters), (fields) => ({ type: "stdio", ...fields })),
-  streamable: (parameters) =>
-    Result.map(decodeStreamable(parameters), (fields) => ({ type: "streamable", ...fields })),
-  sse: (parameters) => Result.map(decodeSse(parameters), (fields) => ({ type: "sse", ...fields }))
+const makeDecode = <A>(schema: Schema.Codec<A, unknown>, toEndpoint: (parameters: A) => Endpoint): Decode => {
+  const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
+  return (parameters) => Result.map(decode(parameters), toEndpoint)
 }
 
-/** Reads rendered parameters, or says in one line which of them is not what it must be. */
+const decoders: { readonly [T in ServerType]: Decode } = {
+  stdio: makeDecode(StdioParameters, (parameters) => ({ type: "stdio", ...parameters })),
+  streamable: makeDecode(StreamableParameters, (parameters) => ({ type: "streamable", ...parameters })),
+  sse: makeDecode(SseParameters, (parameters) => ({ type: "sse", ...parameters }))
+}
+
+/** Decodes rendered parameters; fails with the errors in one line. */
 export const decodeEndpoint = (type: ServerType, parameters: unknown): Result.Result<Endpoint, string> =>
   Result.mapError(decoders[type](parameters), formatSchemaError)
 
 /**
- * What is wrong with parameters that may still hold `${…}` placeholders: a fault that stands where a placeholder
- * stands is forgiven until the placeholder is rendered.
+ * Checks parameters that may contain `${…}` placeholders. Ignores errors at placeholders, which are checked after
+ * rendering.
  */
 export const checkParameters = (type: ServerType, parameters: JsonObject): ReadonlyArray<ValidationIssue> => {
   const outcome = decoders[type](parameters)

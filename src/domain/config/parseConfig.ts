@@ -3,22 +3,22 @@ import { formatIssues, type ValidationIssue, toValidationIssues } from "../valid
 import { ComputerConfig } from "./computerConfig.ts"
 import { type Dialect, translateConfig } from "./dialects.ts"
 
-/** What a configuration says. Paths are those of the original, whatever its dialect. */
+/** A parsed configuration. Paths refer to the original text. */
 export interface ParsedConfig {
-  /** Missing when it is written in none of them. */
+  /** `undefined` when the format is unknown. */
   readonly dialect: Dialect | undefined
-  /** Missing exactly when there are faults. */
+  /** `undefined` exactly when there are errors. */
   readonly config: ComputerConfig | undefined
   readonly errors: ReadonlyArray<ValidationIssue>
-  /** What was left out, or means something else here than where it came from. */
+  /** Ignored fields, and fields with another meaning here. */
   readonly warnings: ReadonlyArray<ValidationIssue>
-  /** The files from which servers take more variables, by name of the server. */
+  /** The environment files of servers, by server name. */
   readonly envFiles: ReadonlyMap<string, string>
 }
 
 const decodeComputerConfig = Schema.decodeUnknownResult(ComputerConfig, { errors: "all" })
 
-/** Reads a Computer's configuration in any of its dialects, and says everything that is wrong with it. */
+/** Parses a Computer's configuration in any dialect, and collects all errors. */
 export const parseConfig = (source: unknown): ParsedConfig => {
   const { dialect, envFiles, errors, toOriginalPath, value, warnings } = translateConfig(source)
   const common = { dialect, envFiles, warnings }
@@ -37,28 +37,28 @@ export const parseConfig = (source: unknown): ParsedConfig => {
 }
 
 /**
- * Reads a Computer's configuration, `{inputs, servers}` as A2C or VS Code writes it or `{mcpServers}`, or says in one
- * line what is wrong and where. A server may leave out its `name`: the key it stands under is its name.
+ * Parses a Computer's configuration in any dialect; fails with all errors in one line. The `name` of a server
+ * defaults to its key.
  */
 export const parseComputerConfig = (value: unknown): Result.Result<ComputerConfig, string> => {
   const { config, errors } = parseConfig(value)
   return config === undefined ? Result.fail(formatIssues(errors)) : Result.succeed(config)
 }
 
-/** A configuration and the file it stands in. */
+/** A configuration and its file. */
 export interface ConfigSource {
   readonly file: string
   readonly config: ComputerConfig
 }
 
-/** Something that two files define, where only one may. */
+/** A server or input that two files define. */
 export interface ConfigConflict {
   readonly kind: "server" | "input"
   readonly name: string
   readonly files: readonly [string, string]
 }
 
-/** Puts the configurations of several files together, in their order; what two of them define is a clash. */
+/** Merges the configurations of several files in their order, and reports duplicates as conflicts. */
 export const mergeConfigs = (
   sources: ReadonlyArray<ConfigSource>
 ): { readonly config: ComputerConfig; readonly conflicts: ReadonlyArray<ConfigConflict> } => {

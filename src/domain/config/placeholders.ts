@@ -1,22 +1,22 @@
 import { isJsonObject } from "../json.ts"
 
-/** How deep a configuration value may be nested below `server_parameters` (spec §8.5). */
+/** The maximum depth of rendered values below `server_parameters` (spec §8.5). */
 export const maxRenderDepth = 10
 
-/** What a placeholder, the text between `${` and `}`, refers to. */
+/** The meaning of a placeholder: the text between `${` and `}`. */
 export type PlaceholderReference =
-  /** `input:id`: a value the configuration asks for. */
+  /** `input:id`: an input of the configuration. */
   | { readonly _tag: "Input"; readonly id: string }
-  /** `env:NAME` or `env:NAME:-fallback`: a variable of the Computer's environment. */
+  /** `env:NAME` or `env:NAME:-fallback`: an environment variable of the Computer. */
   | { readonly _tag: "Environment"; readonly name: string; readonly fallback: string | undefined }
-  /** Anything else, such as `userHome`: a variable that the host defines. */
+  /** Any other text, such as `userHome`: a variable of the host. */
   | { readonly _tag: "Variable"; readonly name: string }
 
 const placeholderSource = String.raw`\$\{(input:[^}]+|[^{}]+)\}`
 const placeholderPattern = new RegExp(placeholderSource, "g")
 const wholePlaceholderPattern = new RegExp(`^${placeholderSource}$`)
 
-/** Reads what stands between `${` and `}`. */
+/** Parses the text between `${` and `}`. */
 export const parsePlaceholder = (text: string): PlaceholderReference => {
   const [, kind, rest = ""] = /^(input|env):(.+)$/s.exec(text) ?? []
   if (kind === "input") return { _tag: "Input", id: rest }
@@ -25,21 +25,21 @@ export const parsePlaceholder = (text: string): PlaceholderReference => {
   return { _tag: "Environment", name, fallback }
 }
 
-/** A configuration value with its placeholders replaced, and those nobody could replace. */
+/** A rendered value, and the placeholders that have no value. */
 export interface RenderedValue {
   readonly value: unknown
   readonly unresolved: ReadonlySet<string>
 }
 
-/** The placeholders in a value, without `${` and `}`, in order of first appearance. Only these need a value. */
+/** The placeholders in a value, without `${` and `}`, in order of first appearance. */
 export const findPlaceholders = (value: unknown): ReadonlyArray<string> => [
   ...renderPlaceholders(value, () => undefined).unresolved
 ]
 
 /**
- * Replaces every placeholder in the texts of a value. A text that is one placeholder becomes the value itself and
- * keeps its type, one inside a longer text is spliced in; keys are left alone and nothing is rendered twice. What
- * `lookup` does not know stays as it is written (spec §8.5, cases 205–209).
+ * Replaces the placeholders in the strings of a value (spec §8.5, cases 205–209). A string that is one placeholder
+ * becomes the value with its type; inside a longer string the value becomes text. Keys stay unchanged, and values are
+ * not rendered again. A placeholder without a value stays unchanged.
  */
 export const renderPlaceholders = (
   value: unknown,

@@ -1,7 +1,7 @@
 import { Data, Result } from "effect"
 import { formatUriPath, queryParameter, parseUri } from "../uri.ts"
 
-/** What a `window://` URI says (seed 001). `null` means the URI does not say. */
+/** The parts of a `window://` URI (seed 001); `null` where the URI has no such parameter. */
 export interface WindowUri {
   readonly host: string
   readonly path: ReadonlyArray<string>
@@ -10,7 +10,7 @@ export interface WindowUri {
   readonly fullscreen: boolean | null
 }
 
-/** A text that is no valid window URI, and why. Its window is left out of the desktop. */
+/** An invalid window URI with the reason. The desktop omits its window. */
 export class InvalidWindowUri extends Data.TaggedError("InvalidWindowUri")<{
   readonly uri: string
   readonly reason: string
@@ -39,7 +39,7 @@ const parseFullscreen = (text: string | undefined): Result.Result<boolean | null
   return Result.fail(`fullscreen must be one of ${[...truthy, ...falsy].join(", ")}`)
 }
 
-/** Reads `window://host[/segment…][?priority=P&fullscreen=F]` (spec §9.2, cases 219–228). */
+/** Parses `window://host[/segment…][?priority=P&fullscreen=F]` (spec §9.2, cases 219–228). */
 export const parseWindowUri = (uri: string): Result.Result<WindowUri, InvalidWindowUri> =>
   Result.gen(function* () {
     const { host, path, query = "", scheme } = yield* parseUri(uri)
@@ -52,7 +52,7 @@ export const parseWindowUri = (uri: string): Result.Result<WindowUri, InvalidWin
     }
   }).pipe(Result.mapError((reason) => new InvalidWindowUri({ uri, reason })))
 
-/** Writes a window URI; what is `null` is left out. The inverse of {@link parseWindowUri}. */
+/** Formats a window URI without the parameters that are `null`. The inverse of {@link parseWindowUri}. */
 export const buildWindowUri = ({
   fullscreen = null,
   host,
@@ -66,8 +66,8 @@ export const buildWindowUri = ({
   return `window://${host}${formatUriPath(path)}${query === "" ? "" : `?${query}`}`
 }
 
-/** True for a text whose scheme is `window`, valid or not. */
+/** True when the scheme is `window`, even if the URI is invalid. */
 export const hasWindowScheme = (uri: string): boolean => /^window:/i.test(uri)
 
-/** True for a valid window URI: only these belong to the set whose changes are announced (spec §9.6). */
+/** True for a valid window URI. Only changes of valid windows are announced (spec §9.6). */
 export const isWindowUri = (uri: string): boolean => Result.isSuccess(parseWindowUri(uri))

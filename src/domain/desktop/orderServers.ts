@@ -1,4 +1,4 @@
-/** Orders texts by Unicode code points: the same everywhere, whatever the locale. */
+/** Compares strings by Unicode code points, independent of the locale. */
 const compareCodePoints = (one: string, other: string): number => {
   const left = [...one]
   const right = [...other]
@@ -10,8 +10,8 @@ const compareCodePoints = (one: string, other: string): number => {
 }
 
 /**
- * Servers in the order in which an Agent should see what they offer: the most recently used first, then the
- * others by name (seed 001, step 2). `history` names the server of each call, oldest first.
+ * Orders servers for the Agent: the most recently used first, then the others by name (seed 001, step 2). `history`
+ * names the server of each call, oldest first.
  */
 export const orderServers = (
   servers: Iterable<string>,

@@ -1,25 +1,25 @@
-/** What a peer has done wrong lately. */
+/** Violations of one peer within the current window. */
 export interface ViolationBudget {
-  /** Since when it is counted, in milliseconds since 1970. */
+  /** Start of the window, in milliseconds since 1970. */
   readonly windowStart: number
   readonly points: number
 }
 
-/** How much may go wrong within a minute before a connection is worth nothing. */
+/** A connection that exceeds this number of points within the window is closed. */
 const maxViolations = { points: 100, windowMillis: 60_000 }
 
-/** So many bytes of garbage weigh as much as a fault: a line break after every frame is harmless. */
+/** A line break after every frame is harmless, so garbage costs little. */
 const garbageBytesPerPoint = 16 * 1024
 
-/** What a fault costs: the third frame that is too large within a minute is one too many. */
+/** The third frame above the size limit within a minute exhausts the budget. */
 const violationPoints = (violation: string, bytes: number): number => {
-  if (violation === "oversize") return 34
+  if (violation === "too_large") return 34
   return violation === "garbage" ? bytes / garbageBytesPerPoint : 1
 }
 
 export const newViolationBudget = (now: number): ViolationBudget => ({ windowStart: now, points: 0 })
 
-/** Counts a fault; `bytes` says how much garbage there was. */
+/** Adds a violation; `bytes` is the size of garbage. */
 export const recordViolation = (
   budget: ViolationBudget,
   now: number,
@@ -31,5 +31,4 @@ export const recordViolation = (
   return { windowStart, points: points + violationPoints(violation, bytes) }
 }
 
-/** True when a peer has done so much wrong that its connection is to be ended. */
 export const isExhausted = ({ points }: ViolationBudget): boolean => points > maxViolations.points

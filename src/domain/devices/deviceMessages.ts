@@ -4,18 +4,18 @@ import { checkJsonBody, JsonObject } from "../json.ts"
 import type { DeviceService } from "./serviceDefinitions.ts"
 import { decodeUtf8 } from "../utf8.ts"
 
-/** What a service gave: data, or why there is none (seed 002 §5.2). */
+/** Outcome of a service call (seed 002 §5.2). */
 export type ServiceOutcome =
   | { readonly success: true; readonly data: unknown }
   | { readonly success: false; readonly error: string }
 
-/** What goes over the wire in frames of type MCP (seed 002 §3, §4). */
+/** Message of an MCP frame (seed 002 §3, §4). */
 export type DeviceMessage =
   | {
       readonly _tag: "Register"
-      /** Not read yet: each definition by the name of its service. */
+      /** Raw definitions by the name of the service. */
       readonly definitions: JsonObject
-      /** Names that stand there more than once; the last definition counts (seed 002 §6.1). */
+      /** Names that occur more than once; the last definition counts (seed 002 §6.1). */
       readonly duplicates: ReadonlyArray<string>
     }
   | {
@@ -25,12 +25,12 @@ export type DeviceMessage =
       readonly params: JsonObject
     }
   | { readonly _tag: "Result"; readonly callId: string; readonly outcome: ServiceOutcome }
-  /** What became of a registration: not of the seed, sent only where somebody has switched it on. */
+  /** Result of a registration. Not part of the seed; sent only with `acknowledgeRegistration`. */
   | { readonly _tag: "Registered"; readonly services: number; readonly faults: ReadonlyArray<string> }
-  /** Of a type that nobody here knows. */
+  /** A message of an unknown type. */
   | { readonly _tag: "Unknown"; readonly type: string }
 
-/** Peers write numbers, too. */
+/** Some peers send numbers. */
 const CallIdSchema = Schema.Union([Schema.NonEmptyString, Schema.Finite])
 
 const decodeEnvelope = makeDecoder(
@@ -51,32 +51,30 @@ const decodeRegistered = makeDecoder(
 
 const isNil = (value: unknown): boolean => value === undefined || value === null
 
-/** An error in whatever form a peer gave it, as a text. */
 const formatServiceError = (error: unknown): string => {
-  if (isNil(error) || error === "") return "the service failed and did not say why"
+  if (isNil(error) || error === "") return "the service failed without a message"
   return typeof error === "string" ? error : JSON.stringify(error)
 }
 
-/** The result of a service; one that does not say whether it succeeded did so if it names no error. */
+/** Without `success`, the result is a success if it has no error. */
 const toOutcome = ({ data, error, success }: JsonObject): ServiceOutcome => {
   const isSuccess = typeof success === "boolean" ? success : isNil(error) || error === ""
   return isSuccess ? { success: true, data } : { success: false, error: formatServiceError(error) }
 }
 
 /**
- * What ends a string of a JSON text, or could be taken for it, and the marks of its structure. Strings are not matched as
- * a whole, since an expression that repeats an alternative runs out of stack on a long one.
+ * String delimiters, escapes and structural characters of JSON. A pattern that matches whole strings would repeat an
+ * alternative, which overflows the stack on a long string.
  */
 const jsonStructure = /\\.|["{}[\]:]/g
 
-/** The names that stand more than once in `data.services` of a registration, which must be good JSON. */
+/** Finds duplicate names in `data.services` of a registration; the text must be valid JSON. */
 const findDuplicateServices = (text: string): ReadonlyArray<string> => {
   const path: Array<string> = []
   const seen = new Set<string>()
   const duplicates = new Set<string>()
   let key = ""
   let lastString = ""
-  /** Where the string that has begun begins. */
   let stringStart: number | undefined
   for (const { 0: found, index } of text.matchAll(jsonStructure)) {
     if (found === '"') {
@@ -142,11 +140,11 @@ const parseMessage = (text: string): Result.Result<DeviceMessage, string> =>
     )
   )
 
-/** Reads what an MCP frame carries, or says in one line what is wrong with it. */
+/** Decodes the payload of an MCP frame, or says in one line why it is invalid. */
 export const decodeDeviceMessage = (payload: Uint8Array): Result.Result<DeviceMessage, string> =>
   Option.match(decodeUtf8(payload), { onNone: () => Result.fail("not UTF-8"), onSome: parseMessage })
 
-/** A message as it is written on the wire, in the order of the seed's examples. */
+/** Makes messages for the wire; members are in the order of the seed's examples. */
 export const makeDeviceMessage = {
   register: (services: ReadonlyMap<string, DeviceService>): JsonObject => ({
     type: "register",

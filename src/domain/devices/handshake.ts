@@ -1,16 +1,18 @@
-/** The frames that open, keep and end a connection: AUTH and STATUS of the parent protocol. */
+/** AUTH and STATUS frames of the parent protocol. */
 
-/** What a device shows when it connects. */
+/** Credentials of a device in its AUTH frame. */
 export interface DeviceCredentials {
   readonly token: string
-  /** What it wishes, by name, as `lang` or `voiceid`; `name` is the one it goes by. */
+  /** Options by name, such as `lang` or `voiceid`; `name` is the name of the device. */
   readonly options: ReadonlyMap<string, string>
 }
 
-/** What begins an option, a status, and nothing inside a token. */
+/** Starts an option or a status; a token must not contain it. */
 const separator = "##"
 
-/** Reads what an AUTH frame carries: a token, then `##name:value` for each option. The first of a name counts. */
+/**
+ * Parses the payload of an AUTH frame: a token, then `##name:value` per option. The first option of a name counts.
+ */
 export const parseCredentials = (text: string): DeviceCredentials => {
   const [token = "", ...rest] = text.split(separator)
   const options = new Map<string, string>()
@@ -22,24 +24,24 @@ export const parseCredentials = (text: string): DeviceCredentials => {
   return { token: token.trim(), options }
 }
 
-/** Writes what an AUTH frame carries; neither the token nor an option may hold `##`. */
+/** Formats the payload of an AUTH frame; neither the token nor an option may contain `##`. */
 export const formatCredentials = ({ options, token }: DeviceCredentials): string =>
   [token, ...[...options].map(([name, value]) => `${name}:${value}`)].join(separator)
 
-/** True for a token or a name that can be written into an AUTH frame. */
+/** True for a token or a name that AUTH can carry. */
 export const isValidAuthField = (text: string): boolean => !text.includes(separator)
 
-/** True for a token that a device can show: it is something, can be written, and is read as it was written. */
+/** True for a token that survives formatting and parsing unchanged, and is not empty. */
 export const isValidDeviceToken = (text: string): boolean =>
   text !== "" && text === text.trim() && isValidAuthField(text)
 
-/** What a STATUS frame or the answer to AUTH says: `##KIND:text`. Kinds are in capitals; unknown ones are kept. */
+/** A STATUS frame or the reply to AUTH: `##KIND:text`. Kinds are upper-case; unknown kinds are kept. */
 export interface StatusMessage {
   readonly kind: string
   readonly text: string
 }
 
-/** Reads a status; one that does not begin as it should is of the kind of what it says. */
+/** Parses a status; without the leading `##`, the kind starts at the first character. */
 export const parseStatus = (payload: string): StatusMessage => {
   const content = payload.startsWith(separator) ? payload.slice(separator.length) : payload
   const colon = content.indexOf(":")
@@ -48,9 +50,8 @@ export const parseStatus = (payload: string): StatusMessage => {
     : { kind: content.slice(0, colon).trim().toUpperCase(), text: content.slice(colon + 1).trim() }
 }
 
-/** Writes a status. */
 export const formatStatus = (kind: string, text = ""): string =>
   text === "" ? `${separator}${kind}` : `${separator}${kind}:${text}`
 
-/** The task that AUTH and STATUS belong to, and the one that MCP is recommended to use (seed 002 §2.3). */
+/** Task of AUTH and STATUS, and the recommended task of MCP frames (seed 002 §2.3). */
 export const tasks = { system: "00000000", mcp: "mcp00001" } as const

@@ -2,25 +2,25 @@ import { Result, Schema } from "effect"
 import { makeDecoder } from "../validation.ts"
 import { isJsonObject, type JsonObject } from "../json.ts"
 
-/** What a device can do, as it registers it (seed 002 §3.2). */
+/** A service as a device registers it (seed 002 §3.2). */
 export interface DeviceService {
   readonly description: string
-  /** A JSON Schema of an object: the parameters of a call. */
+  /** JSON Schema of the parameters, an object. */
   readonly parameters: JsonObject
 }
 
 /** Longest name of a service, in characters. */
 export const maxNameLength = 128
 
-/** How much is said about one bad definition, in characters: it may have thousands of faults, and long names. */
+/** Longest error about one definition, in characters: a definition can have thousands of errors and long names. */
 const maxErrorLength = 200
 
-/** The types of JSON Schema; the seed names all but `null` (seed 002 §5.1.1). */
+/** Types of JSON Schema; the seed names all except `null` (seed 002 §5.1.1). */
 const jsonSchemaTypes = ["string", "number", "integer", "boolean", "array", "object", "null"] as const
 
 const NonNegativeInt = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-/** The part of a parameter's definition that the seed describes (seed 002 §5.1); what else is there may be anything. */
+/** The part of a parameter definition that the seed describes (seed 002 §5.1); other keywords are not checked. */
 const ParameterDefinition = Schema.Struct({
   type: Schema.optionalKey(
     Schema.Union([Schema.Literals(jsonSchemaTypes), Schema.Array(Schema.Literals(jsonSchemaTypes))])
@@ -55,7 +55,7 @@ const nameError = (name: string): string | undefined => {
   return name.length > maxNameLength ? `its name is longer than ${maxNameLength} characters` : undefined
 }
 
-/** Reads the definition of one service, or says in one line what is wrong with it. Everything in it is kept. */
+/** Decodes the definition of one service and keeps all of its members, or says in one line why it is invalid. */
 export const decodeService = (name: string, definition: unknown): Result.Result<DeviceService, string> => {
   const error = nameError(name)
   if (error !== undefined) return Result.fail(error)
@@ -68,14 +68,13 @@ export const decodeService = (name: string, definition: unknown): Result.Result<
   })
 }
 
-/** The services of a registration: those that can be used, and what is wrong with the others. */
 export interface DecodedServices {
   readonly services: ReadonlyMap<string, DeviceService>
-  /** In words, each beginning with the name of its service, and short however bad it is. */
+  /** One line per invalid service, starting with its name, of bounded length. */
   readonly errors: ReadonlyArray<string>
 }
 
-/** Reads the services of a registration. A bad definition costs nobody but itself (seed 002 §6.1). */
+/** Decodes the services of a registration. An invalid definition affects no other service (seed 002 §6.1). */
 export const decodeServices = (definitions: JsonObject, maxServices: number): DecodedServices => {
   const services = new Map<string, DeviceService>()
   const errors: Array<string> = []
@@ -83,7 +82,7 @@ export const decodeServices = (definitions: JsonObject, maxServices: number): De
     const decoded =
       services.size < maxServices
         ? decodeService(name, definition)
-        : Result.fail(`the device has ${maxServices} services already`)
+        : Result.fail(`the device already has ${maxServices} services`)
     if (Result.isSuccess(decoded)) services.set(name, decoded.success)
     else
       errors.push(

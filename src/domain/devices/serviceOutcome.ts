@@ -1,12 +1,14 @@
 import { isJsonObject, type JsonObject } from "../json.ts"
 import type { ServiceOutcome } from "./deviceMessages.ts"
 
+export const failedOutcome = (error: string): ServiceOutcome => ({ success: false, error })
+
 const textBlock = (value: string): JsonObject => ({ type: "text", text: value })
 
-/** Blocks of MCP that hold binary data in base64, and their form inside the data of a result. */
+/** Types of content blocks with base64 data. */
 const binaryTypes = ["image", "audio"]
 
-/** A block of MCP in the data of a result: `{type, mimeType, base64}`. */
+/** Converts `{type, mimeType, base64}` from the data of an outcome to an MCP content block. */
 const toContentBlock = (value: unknown): JsonObject | undefined => {
   if (!isJsonObject(value)) return undefined
   const { base64, mimeType, text, type } = value
@@ -17,14 +19,16 @@ const toContentBlock = (value: unknown): JsonObject | undefined => {
     : undefined
 }
 
-/** Data that consists of nothing but blocks, one or many. */
+/** Converts data that consists of content blocks only. */
 const toContentBlocks = (data: unknown): ReadonlyArray<JsonObject> | undefined => {
   const parts: ReadonlyArray<unknown> = Array.isArray(data) ? data : [data]
   const blocks = parts.map(toContentBlock).filter((block) => block !== undefined)
   return parts.length > 0 && blocks.length === parts.length ? blocks : undefined
 }
 
-/** What a service gave, as MCP has it. Data that is no text is there for programs and, written out, for models. */
+/**
+ * Converts an outcome to an MCP tool result. Structured data becomes structured content and, for models, JSON text.
+ */
 export const outcomeToToolResult = (outcome: ServiceOutcome): JsonObject => {
   if (!outcome.success) return { content: [textBlock(outcome.error)], isError: true }
   const { data } = outcome
@@ -42,18 +46,20 @@ export const outcomeToToolResult = (outcome: ServiceOutcome): JsonObject => {
 const isTextBlock = (block: JsonObject): block is JsonObject & { readonly text: string } =>
   block["type"] === "text" && typeof block["text"] === "string"
 
-/** A block of MCP as it goes into data; what devices have no form for stays as it is. */
+/** Converts an MCP content block to data; a block without a device form stays as it is. */
 const blockToData = (block: JsonObject): unknown => {
   const { data, mimeType, type } = block
   return typeof type === "string" && binaryTypes.includes(type) ? { type, mimeType, base64: data } : block
 }
 
-/** What an MCP tool gave, as a device tells it: texts joined, or its structured content, or its blocks. */
+/**
+ * Converts an MCP tool result to an outcome: other blocks win over structured content, and that over joined texts.
+ */
 export const toolResultToOutcome = ({ content, isError, structuredContent }: JsonObject): ServiceOutcome => {
   const blocks = Array.isArray(content) ? content.filter(isJsonObject) : []
   const texts = blocks.filter(isTextBlock).map((block) => block.text)
   if (isError === true) {
-    return { success: false, error: texts.join("\n") || "the tool failed and did not say why" }
+    return { success: false, error: texts.join("\n") || "the tool failed without a message" }
   }
   if (texts.length < blocks.length) {
     return {

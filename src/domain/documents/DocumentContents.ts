@@ -3,15 +3,15 @@ import { makeDecoder } from "../validation.ts"
 import { isJsonObject, type JsonObject } from "../json.ts"
 import { optionalField, BoundedText } from "../model/fields.ts"
 
-/** The mime types by which an MCP server says how it hands out a document (spec §10.4). */
+/** The MIME types that tell how an MCP server provides a document (spec §10.4). */
 const documentMimeTypes = {
   /** The body is the document, as JSON. */
   inline: "application/vnd.a2c.dpe-inline+json",
-  /** The body says where the document is. */
+  /** The body is the location of the document, as JSON. */
   external: "application/vnd.a2c.dpe-uri+json"
 } as const
 
-/** The contents of a document resource, understood. `size` is in bytes. */
+/** The parsed contents of a document resource; `size` in bytes. */
 export type DocumentContents =
   | {
       readonly kind: "external"
@@ -22,24 +22,24 @@ export type DocumentContents =
   | { readonly kind: "text"; readonly mimeType: string; readonly text: string }
   | { readonly kind: "bytes"; readonly mimeType: string; readonly bytes: Uint8Array }
 
-/** Contents of which nothing can be made. The reason tells what is wrong with them and repeats nothing of them. */
-export class InvalidDocumentContents extends Data.TaggedError("UnusableContents")<{
+/** Unusable contents of a document resource. The reason never repeats the contents. */
+export class InvalidDocumentContents extends Data.TaggedError("InvalidDocumentContents")<{
   readonly reason: string
 }> {
   override get message(): string {
-    return `The document cannot be used: ${this.reason}`
+    return `Invalid document contents: ${this.reason}`
   }
 }
 
 const mimeToken = "[A-Za-z0-9!#$&^_.+-]{1,127}"
 
-/** What may stand in a header: two tokens, and parameters in printable ASCII. */
+/** A MIME type that is safe in a header: two tokens, and parameters in printable ASCII. */
 const mimeTypePattern = new RegExp(`^${mimeToken}/${mimeToken}(?: {0,8};[\\x20-\\x7e]{0,255})?$`)
 
-/** A mime type without parameters, in lower case: what two of them are compared by. */
+/** A MIME type without parameters, in lower case, for comparisons. */
 export const mimeEssence = (mimeType: string): string => mimeType.replace(/;.*$/s, "").trim().toLowerCase()
 
-/** Our texts are UTF-8 once they are bytes, whatever their source was. */
+/** Removes the charset: our texts are always encoded as UTF-8. */
 const stripCharset = (mimeType: string): string =>
   mimeType.replace(/\s*;\s*charset\s*=\s*(?:"[^"]*"|[^;]*)/gi, "")
 
@@ -53,15 +53,15 @@ const decodeText = Schema.decodeUnknownResult(Schema.StringFromBase64)
 
 const hasBody = ({ blob, text }: JsonObject): boolean => typeof text === "string" || typeof blob === "string"
 
-/** The body of a content as text; a server may send its JSON as a blob too. */
+/** The body of a content as text. A server may send JSON as a blob. */
 const bodyText = ({ blob, text }: JsonObject): Result.Result<string, string> => {
   if (typeof text === "string") return Result.succeed(text)
-  return Result.mapError(decodeText(blob), () => "its blob is not base64")
+  return Result.mapError(decodeText(blob), () => "the blob is not base64")
 }
 
 const bodyJson = (content: JsonObject): Result.Result<unknown, string> =>
   Result.flatMap(bodyText(content), (text) =>
-    Result.try({ try: (): unknown => JSON.parse(text), catch: () => "its body is not JSON" })
+    Result.try({ try: (): unknown => JSON.parse(text), catch: () => "the body is not JSON" })
   )
 
 const decodeLocation = makeDecoder(
@@ -72,26 +72,29 @@ const decodeLocation = makeDecoder(
   }).pipe(Schema.encodeKeys({ mimeType: "mime_type" }))
 )
 
-/** Schemes no Agent can fetch: one leads back here, the other carries the content through the office. */
+/**
+ * Schemes that Agents cannot fetch: `dpe` refers to this Computer, `data` would carry the contents through the
+ * office.
+ */
 const unfetchableSchemes: ReadonlySet<string> = new Set(["dpe", "data"])
 
 const parseExternal = (content: JsonObject): Result.Result<DocumentContents, string> =>
   Result.gen(function* () {
     const location = yield* Result.mapError(
       Result.flatMap(bodyJson(content), decodeLocation),
-      (error) => `it says that it is elsewhere, but not where: ${error}`
+      (error) => `invalid external location: ${error}`
     )
     const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):[^\s\p{Cc}]+$/u.exec(location.uri)?.[1]
-    if (scheme === undefined) return yield* Result.fail("it says that it is elsewhere, at what is no URI")
+    if (scheme === undefined) return yield* Result.fail("the external location is an invalid URI")
     if (unfetchableSchemes.has(scheme.toLowerCase())) {
-      return yield* Result.fail(`it says that it is elsewhere, at a ${scheme} URI, which no Agent can fetch`)
+      return yield* Result.fail(`Agents cannot fetch the scheme ${scheme}`)
     }
     return { kind: "external", ...location }
   })
 
 const parseInline = (content: JsonObject): Result.Result<DocumentContents, string> =>
   Result.gen(function* () {
-    if (!isJsonObject(yield* bodyJson(content))) return yield* Result.fail("its body is no JSON object")
+    if (!isJsonObject(yield* bodyJson(content))) return yield* Result.fail("the body is not a JSON object")
     return { kind: "text", mimeType: "application/json", text: yield* bodyText(content) }
   })
 
@@ -99,7 +102,7 @@ const parseSingle = (
   content: JsonObject,
   listed: string | undefined
 ): Result.Result<DocumentContents, string> => {
-  if (!hasBody(content)) return Result.fail("it has neither text nor blob")
+  if (!hasBody(content)) return Result.fail("text or blob is required")
   const mimeType = mimeTypeOf(content, listed)
   switch (mimeEssence(mimeType ?? "")) {
     case documentMimeTypes.external:
@@ -112,7 +115,7 @@ const parseSingle = (
     return Result.succeed({ kind: "text", mimeType: stripCharset(mimeType ?? "text/plain"), text })
   }
   return Result.mapBoth(decodeBytes(blob), {
-    onFailure: () => "its blob is not base64",
+    onFailure: () => "the blob is not base64",
     onSuccess: (bytes) => ({ kind: "bytes", mimeType: mimeType ?? "application/octet-stream", bytes })
   })
 }
@@ -120,27 +123,25 @@ const parseSingle = (
 const combineContents = (contents: ReadonlyArray<JsonObject>): Result.Result<DocumentContents, string> => {
   for (const [index, content] of contents.entries()) {
     const position = `content ${index + 1} of ${contents.length}`
-    if (!hasBody(content)) return Result.fail(`${position} has neither text nor blob`)
+    if (!hasBody(content)) return Result.fail(`${position}: text or blob is required`)
     if (mimeEssence(mimeTypeOf(content, undefined) ?? "") === documentMimeTypes.external) {
-      return Result.fail(
-        `${position} says that the document is elsewhere, and such a content must stand alone`
-      )
+      return Result.fail(`${position}: an external location must be the only content`)
     }
   }
   return Result.try({
     try: () => ({ kind: "text", mimeType: "application/json", text: JSON.stringify(contents) }) as const,
-    catch: () => "its contents cannot be written as JSON"
+    catch: () => "the contents cannot be encoded as JSON"
   })
 }
 
 /**
- * What the contents of a document resource are, or why they cannot be used.
+ * Parses the contents of a document resource.
  *
- * - one text or blob: that; without a usable mime type it has the listed one, else `text/plain` or
+ * - one text or blob: itself; the MIME type defaults to the listed one, else to `text/plain` or
  *   `application/octet-stream`
- * - one of {@link documentMimeTypes}`.inline`: its body as it is, now plain `application/json`
- * - one of {@link documentMimeTypes}`.external`: where the document is
- * - several: one JSON array of the contents as the MCP server gave them, blobs still in base64
+ * - one of {@link documentMimeTypes}`.inline`: its body as `application/json`
+ * - one of {@link documentMimeTypes}`.external`: the location of the document
+ * - several: a JSON array of the contents, with blobs in base64
  */
 export const parseDocumentContents = (
   contents: ReadonlyArray<JsonObject>,
@@ -149,7 +150,7 @@ export const parseDocumentContents = (
   const [first, ...others] = contents
   const parsed =
     first === undefined
-      ? Result.fail("it has no contents")
+      ? Result.fail("no contents")
       : others.length === 0
         ? parseSingle(first, listedMimeType)
         : combineContents(contents)

@@ -1,20 +1,20 @@
 import { Data, Result } from "effect"
 import { formatUriPath, parseUri } from "../uri.ts"
 
-/** What a `dpe://` URI names: one document of the MCP server that owns the host (spec §10.1). */
+/** A `dpe://` URI: one document of the MCP server that owns the host (spec §10.1). */
 export interface DpeUri {
   readonly host: string
-  /** The segments of the document reference, decoded. */
+  /** The decoded segments of the document reference. */
   readonly path: ReadonlyArray<string>
-  /** The decoded document reference: what its MCP server calls the document. */
+  /** The decoded document reference of the MCP server. */
   readonly docRef: string
-  /** The URI without query and fragment, otherwise as given: what the MCP server is asked for. */
+  /** The given URI without query and fragment, for requests to the MCP server. */
   readonly uri: string
-  /** True when there was a query or fragment: it means nothing and is dropped. */
+  /** True when a query or fragment was removed. */
   readonly isTrimmed: boolean
 }
 
-/** A text that names no document, and why (4012). */
+/** An invalid document URI with the reason (4012). */
 export class InvalidDpeUri extends Data.TaggedError("InvalidDpeUri")<{
   readonly uri: string
   readonly reason: string
@@ -24,7 +24,7 @@ export class InvalidDpeUri extends Data.TaggedError("InvalidDpeUri")<{
   }
 }
 
-/** Reads a document URI as a Computer does: a query or fragment is dropped, not refused (spec §10.1, cases 279–283). */
+/** Parses a document URI for a Computer: removes a query or fragment (spec §10.1, cases 279–283). */
 export const parseDpeUri = (uri: string): Result.Result<DpeUri, InvalidDpeUri> =>
   Result.gen(function* () {
     const { fragment, host, path, query, scheme } = yield* parseUri(uri)
@@ -39,23 +39,23 @@ export const parseDpeUri = (uri: string): Result.Result<DpeUri, InvalidDpeUri> =
     }
   }).pipe(Result.mapError((reason) => new InvalidDpeUri({ uri, reason })))
 
-/** Writes a document URI from its host and the segments of its reference. */
+/** Formats a document URI from its host and the segments of its reference. */
 export const buildDpeUri = (
   host: string,
   path: ReadonlyArray<string>
 ): Result.Result<string, InvalidDpeUri> => {
   const uri = `dpe://${host}${formatUriPath(path)}`
   if (!path.every((segment) => segment.isWellFormed())) {
-    return Result.fail(new InvalidDpeUri({ uri, reason: "half of a surrogate pair" }))
+    return Result.fail(new InvalidDpeUri({ uri, reason: "unpaired surrogate" }))
   }
   return Result.flatMap(parseDpeUri(uri), (parsed) =>
     parsed.isTrimmed
-      ? Result.fail(new InvalidDpeUri({ uri, reason: "the host holds a query or fragment" }))
+      ? Result.fail(new InvalidDpeUri({ uri, reason: "the host contains a query or fragment" }))
       : Result.succeed(uri)
   )
 }
 
-/** Checks a document URI as an Agent does before it asks: a query or fragment is a mistake (spec §10.1, case 284). */
+/** Parses a document URI for an Agent: rejects a query or fragment (spec §10.1, case 284). */
 export const parseStrictDpeUri = (uri: string): Result.Result<DpeUri, InvalidDpeUri> =>
   Result.flatMap(parseDpeUri(uri), (parsed) =>
     parsed.isTrimmed
@@ -63,5 +63,5 @@ export const parseStrictDpeUri = (uri: string): Result.Result<DpeUri, InvalidDpe
       : Result.succeed(parsed)
   )
 
-/** Hosts of `dpe://` URIs are compared without regard to case. */
+/** Normalizes a host of a `dpe://` URI: hosts are case-insensitive. */
 export const normalizeHost = (host: string): string => host.toLowerCase()

@@ -1,26 +1,23 @@
 import { Option, Order, Result } from "effect"
-import { isJsonObject, type JsonObject } from "../json.ts"
+import { definedOnly } from "../definedOnly.ts"
+import { asObject, asString, asStrings, type JsonObject, parseJsonObject } from "../json.ts"
 import { orderServers } from "../desktop/orderServers.ts"
 import { type DocumentSummary, finderPageSizes } from "../model/DocumentSummary.ts"
+import type { FinderRequest } from "../model/requests.ts"
 import { type DpeUri, parseDpeUri } from "./DpeUri.ts"
 
-/** What an Agent looks for; an empty list of keywords is no filter (spec §11.4). */
-export interface FinderQuery {
-  readonly keywords?: ReadonlyArray<string>
-  readonly fileType?: string
-  readonly offset: number
-  readonly limit: number
-}
+/** A query of an Agent; an empty list of keywords does not filter (spec §11.4). */
+export type FinderQuery = Pick<FinderRequest, "keywords" | "fileType" | "offset" | "limit">
 
-/** One page of the catalogue; `totalCount` counts what the filters left. */
+/** One page of the catalogue; `totalCount` counts all matches. */
 export interface FinderPage {
   readonly documents: ReadonlyArray<DocumentSummary>
   readonly totalCount: number
 }
 
 /**
- * The document a listed resource is, or `undefined` when it is none: another scheme, an invalid URI, or a page or an
- * element of a document (spec §11.5, case 312).
+ * Parses the URI of a listed document. Gives `undefined` for another scheme, an invalid URI, and a page or an element
+ * of a document (spec §11.5, case 312).
  */
 export const parseDocumentUri = (uri: string): DpeUri | undefined => {
   const parsed = Result.getOrUndefined(parseDpeUri(uri))
@@ -32,20 +29,16 @@ export const parseDocumentUri = (uri: string): DpeUri | undefined => {
   return isPart ? undefined : parsed
 }
 
-const asString = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
-const asStrings = (value: unknown): ReadonlyArray<string> | undefined =>
-  Array.isArray(value) && value.every((item): item is string => typeof item === "string") ? value : undefined
 const asPageCount = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isInteger(value) && value >= 1 ? value : undefined
-const objectOrEmpty = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
-/** The page count a listed resource states; without one its body has to be read (spec §11.3). */
+/** The page count of a listed resource; without one the body must be read (spec §11.3). */
 export const listedPageCount = (resource: JsonObject): number | undefined =>
-  asPageCount(objectOrEmpty(resource["_meta"])["page_count"])
+  asPageCount(asObject(resource["_meta"])["page_count"])
 
 /**
- * The summary of a document: from the listed resource, and from its body where the resource is silent. `undefined`
- * when neither states a page count (spec §11.3).
+ * Summarizes a document from the listed resource; the body supplies missing fields. Gives `undefined` without a page
+ * count (spec §11.3).
  */
 export const summarizeDocument = (
   server: string,
@@ -53,25 +46,22 @@ export const summarizeDocument = (
   resource: JsonObject,
   body: JsonObject = {}
 ): DocumentSummary | undefined => {
-  const meta = objectOrEmpty(resource["_meta"])
+  const meta = asObject(resource["_meta"])
   const pageCount = listedPageCount(resource) ?? asPageCount(body["page_count"])
   if (pageCount === undefined) return undefined
-  const keywords = asStrings(meta["keywords"]) ?? asStrings(body["keywords"])
-  const summary = asString(resource["description"]) ?? asString(body["summary"])
-  const lastModified =
-    asString(objectOrEmpty(resource["annotations"])["lastModified"]) ?? asString(body["last_modified"])
-  return {
+  return definedOnly({
     docRef,
     uri,
     fileUri: asString(meta["file_uri"]) ?? asString(body["file_uri"]) ?? "",
     fileType: asString(meta["file_type"]) ?? asString(body["file_type"]) ?? "",
     title: asString(resource["name"]) ?? asString(body["title"]) ?? docRef,
     pageCount,
-    ...(keywords !== undefined && { keywords }),
-    ...(summary !== undefined && { summary }),
+    keywords: asStrings(meta["keywords"]) ?? asStrings(body["keywords"]),
+    summary: asString(resource["description"]) ?? asString(body["summary"]),
     server,
-    ...(lastModified !== undefined && { lastModified })
-  }
+    lastModified:
+      asString(asObject(resource["annotations"])["lastModified"]) ?? asString(body["last_modified"])
+  })
 }
 
 const makeDocumentFilter = ({ fileType, keywords = [] }: FinderQuery) => {
@@ -94,8 +84,8 @@ const modifiedAt = ({ lastModified }: DocumentSummary): number => {
 const newestFirst = Order.flip(Order.mapInput(Order.Number, modifiedAt))
 
 /**
- * One page of the catalogue of all servers: filtered, servers in the desktop's order, within a server the newest
- * first and ties as listed (spec §11.4, cases 313–327). `history` holds server names, oldest first.
+ * Finds one page of the catalogue of all servers (spec §11.4, cases 313–327). Servers are in the desktop's order; the
+ * documents of a server are newest first, ties as listed. `history` holds server names, oldest first.
  */
 export const findDocuments = (
   documents: ReadonlyArray<DocumentSummary>,
@@ -111,13 +101,6 @@ export const findDocuments = (
   return { documents: ordered.slice(query.offset, query.offset + limit), totalCount: found.length }
 }
 
-/** The JSON object a document resource's text holds, if it holds one. */
+/** The JSON object in the text of a document resource, if there is one. */
 export const parseDocumentBody = (contents: ReadonlyArray<JsonObject>): Option.Option<JsonObject> =>
-  Option.firstSomeOf(
-    contents.map((content) => {
-      const parsed = Result.try((): unknown => JSON.parse(asString(content["text"]) ?? "null"))
-      return Result.isSuccess(parsed) && isJsonObject(parsed.success)
-        ? Option.some(parsed.success)
-        : Option.none()
-    })
-  )
+  Option.firstSomeOf(contents.map(({ text }) => Option.fromUndefinedOr(parseJsonObject(text))))

@@ -2,36 +2,30 @@ import { Result } from "effect"
 import { parseWindowUri } from "../desktop/WindowUri.ts"
 import { normalizeHost, parseDpeUri } from "./DpeUri.ts"
 
-/** A host under which several MCP servers list documents or windows: the first of them is asked (spec §10.3). */
+/** A host for which several MCP servers list documents or windows. Requests go to the first server (spec §10.3). */
 export interface HostConflict {
   readonly host: string
   /** Names of the servers, in configuration order. */
   readonly servers: ReadonlyArray<string>
 }
 
-const hostsInUri = (uri: string): ReadonlyArray<string> => {
-  const document = Result.map(parseDpeUri(uri), ({ host }) => host)
-  const window = Result.map(parseWindowUri(uri), ({ host }) => host)
-  return Result.match(
-    Result.orElse(document, () => window),
-    {
-      onFailure: () => [],
-      onSuccess: (host) => [normalizeHost(host)]
-    }
+const hostOf = (uri: string): string | undefined =>
+  Result.match(
+    Result.orElse(
+      Result.map(parseDpeUri(uri), ({ host }) => host),
+      () => Result.map(parseWindowUri(uri), ({ host }) => host)
+    ),
+    { onFailure: () => undefined, onSuccess: normalizeHost }
   )
-}
 
-/** The hosts that several servers have, of servers and the URIs of what they list. */
+/** Finds the hosts that several servers use in the URIs that they list. */
 export const findHostConflicts = (
   servers: ReadonlyArray<{ readonly name: string; readonly uris: ReadonlyArray<string> }>
 ): ReadonlyArray<HostConflict> => {
-  const owners = new Map<string, Array<string>>()
-  for (const { name, uris } of servers) {
-    for (const host of new Set(uris.flatMap(hostsInUri))) {
-      const names = owners.get(host)
-      if (names === undefined) owners.set(host, [name])
-      else names.push(name)
-    }
-  }
-  return [...owners].flatMap(([host, names]) => (names.length > 1 ? [{ host, servers: names }] : []))
+  const claims = servers.flatMap(({ name, uris }) =>
+    [...new Set(uris.map(hostOf))].flatMap((host) => (host === undefined ? [] : [{ host, name }]))
+  )
+  return [...Map.groupBy(claims, ({ host }) => host)].flatMap(([host, owners]) =>
+    owners.length > 1 ? [{ host, servers: owners.map(({ name }) => name) }] : []
+  )
 }

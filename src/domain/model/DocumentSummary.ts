@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { optionalField } from "./fields.ts"
 
-/** How many documents one answer holds unless asked otherwise, and at most (spec §11.4). */
+/** The default and maximum number of documents on a page (spec §11.4). */
 export const finderPageSizes = { default: 20, max: 100 }
 
 /** `DPEDocumentSummary`: one document of the catalogue. */

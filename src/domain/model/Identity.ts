@@ -1,25 +1,25 @@
 import { Schema } from "effect"
 import { Role } from "./Role.ts"
 
-/** What somebody may do at a Server: sit in offices as a role, or look at how the Server is. */
+/** A right at a Server: to join as a role, or to read the status of the Server. */
 export const Right = Schema.Literals([...Role.literals, "operator"])
 export type Right = typeof Right.Type
 
-/** What an identity may do. Patterns are names in which `*` stands for any characters. */
+/** The rights of an identity, and patterns for offices and names in which `*` stands for any run of characters. */
 export interface Grants {
   readonly rights: ReadonlyArray<Right>
   readonly offices: ReadonlyArray<string>
   readonly names: ReadonlyArray<string>
 }
 
-/** Who somebody is, by the word of an authenticator. */
+/** An authenticated identity. */
 export interface Identity {
-  /** The name for logs and the audit; never a secret. */
+  /** The name for logs and the audit, not a secret. */
   readonly subject: string
   readonly grants: Grants
-  /** Milliseconds of the epoch after which it counts no longer; `undefined` when it does not end. */
+  /** The expiry in epoch milliseconds; `undefined` without one. */
   readonly expiresAt: number | undefined
 }
 
-/** All rights everywhere under any name. */
+/** All rights in every office under any name. */
 export const allGrants: Grants = { rights: ["agent", "computer", "operator"], offices: ["*"], names: ["*"] }

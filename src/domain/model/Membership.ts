@@ -1,48 +1,48 @@
-import { Data, Option } from "effect"
+import { Data, type Option } from "effect"
 import type { Role } from "./Role.ts"
 import { retryableMessage } from "./ProtocolError.ts"
 
-/** A place in an office: who sits there, under which name. */
+/** The membership of a session in an office. */
 export interface Membership {
   readonly office: string
   readonly role: Role
   readonly name: string
 }
 
-/** One connection. Its role is fixed by the handshake or by its first join and never changes. */
+/** A connection. The handshake or the first join fixes its role. */
 export interface Session {
   readonly sid: string
-  /** The Server of a cluster that holds the connection. */
+  /** The node of the cluster that holds the connection. */
   readonly node: string
   readonly version: string
   readonly role: Option.Option<Role>
   readonly membership: Option.Option<Membership>
-  /** Proves that a newcomer is the same member come back; a secret. Empty proves nothing. */
+  /** A secret that identifies the member of an old connection for a takeover. Empty: no takeover. */
   readonly reconnectKey: string
 }
 
-/** Somebody who sits in an office, as all Servers of a cluster know it. */
+/** A member of an office, as all nodes of a cluster know it. */
 export interface Member {
   readonly sid: string
   readonly node: string
   readonly version: string
   readonly membership: Membership
-  /** The revision with which it entered: later ones are greater. */
+  /** The revision of the join. Later joins have greater ones. */
   readonly joinRevision: number
 }
 
-/** Why a join or a leave is refused; `message` is what the acknowledgement says (spec §3.2, §3.3). */
-export class MembershipError extends Data.TaggedError("OfficeRefusal")<{
+/** A rejected join or leave; the acknowledgement carries `message` (spec §3.2, §3.3). */
+export class MembershipError extends Data.TaggedError("MembershipError")<{
   readonly reason:
-    | "not connected"
-    | "role mismatch"
-    | "name mismatch"
-    | "has an agent"
-    | "agent is elsewhere"
-    | "name taken"
-    | "not in office"
-    | "office full"
-    | "too many offices"
+    | "not_connected"
+    | "role_mismatch"
+    | "name_mismatch"
+    | "agent_exists"
+    | "agent_in_other_office"
+    | "name_taken"
+    | "not_in_office"
+    | "office_full"
+    | "too_many_offices"
     | "malformed"
     | "unavailable"
   readonly message: string
@@ -51,22 +51,22 @@ export class MembershipError extends Data.TaggedError("OfficeRefusal")<{
 export const makeMembershipError = (reason: MembershipError["reason"], message: string) =>
   new MembershipError({ reason, message })
 
-/** The seat is another's: an office has one Agent, and one Computer of a name. */
+/** Another session holds the membership: an office has one Agent, and unique names of Computers. */
 export const membershipConflict = ({ name, office, role }: Membership): MembershipError =>
   role === "agent"
-    ? makeMembershipError("has an agent", "Room already has an agent")
-    : makeMembershipError("name taken", `Computer with name '${name}' already exists in room '${office}'`)
+    ? makeMembershipError("agent_exists", "Room already has an agent")
+    : makeMembershipError("name_taken", `Computer with name '${name}' already exists in room '${office}'`)
 
-/** What is needed to decide cannot be reached right now. */
+/** The office registry is temporarily unavailable. */
 export const registryUnavailable = (): MembershipError =>
   makeMembershipError("unavailable", retryableMessage("The office registry is unavailable"))
 
-/** The office has as many members as it may. */
+/** The office has the maximum number of members. */
 export const officeFull = (office: string): MembershipError =>
-  makeMembershipError("office full", `Room '${office}' is full`)
+  makeMembershipError("office_full", `Room '${office}' is full`)
 
-/** There are as many offices as there may be. */
+/** The Server has the maximum number of offices. */
 export const tooManyOffices = (): MembershipError =>
-  makeMembershipError("too many offices", retryableMessage("The Server has as many rooms as it may"))
+  makeMembershipError("too_many_offices", retryableMessage("The Server has as many rooms as it may"))
 
-export const notConnected = () => makeMembershipError("not connected", "Not connected")
+export const notConnected = () => makeMembershipError("not_connected", "Not connected")

@@ -1,10 +1,10 @@
 import type { Membership } from "./Membership.ts"
 
-/** The parts of a Computer that can change under way. */
+/** The parts of a Computer that can change while it runs. */
 export const computerParts = ["config", "toolList", "desktop", "finder"] as const
 export type ComputerPart = (typeof computerParts)[number]
 
-/** What an office is told. A notice about a member never goes to that member (spec §3.4). */
+/** A notification for the members of an office. One about a member is never sent to that member (spec §3.4). */
 export type Notification =
   | { readonly _tag: "Entered"; readonly membership: Membership }
   | { readonly _tag: "Left"; readonly membership: Membership }

@@ -11,8 +11,8 @@ export const retryableMessage = (message: string): string => `${message}${retryS
 export const isRetryableMessage = (message: string): boolean => message.endsWith(retrySuffix)
 
 /**
- * Every error code of the protocol, by what it means (spec §12). Three are ours: 413, a message over the limit, 429, more
- * than a limit allows, and 503, what is needed for the answer is not there right now.
+ * The error codes of the protocol (spec §12). Three are additions of this project: 413 for a message over the limit,
+ * 429 for an exceeded limit, and 503 for a temporarily unavailable part.
  */
 export const errorCodes = {
   badRequest: 400,
@@ -48,10 +48,10 @@ export const errorCodes = {
 } as const
 
 /**
- * A request that a Server or a Computer answered with an error of the protocol. `code` says what a program can do
- * about it, `message` is for people, `details` for logs only, `extra` holds the members particular to the code.
+ * An error reply of a Server or a Computer. `code` is for programs, `message` for people, `details` for logs only;
+ * `extra` holds the members that depend on the code.
  */
-export class ProtocolError extends Data.TaggedError("Refusal")<{
+export class ProtocolError extends Data.TaggedError("ProtocolError")<{
   readonly code: number
   readonly message: string
   readonly details?: JsonObject
@@ -61,67 +61,61 @@ export class ProtocolError extends Data.TaggedError("Refusal")<{
 const makeProtocolError = (code: number, message: string, extra?: JsonObject): ProtocolError =>
   new ProtocolError({ code, message, ...(extra !== undefined && { extra }) })
 
-/** The request is not what the event asks for. */
+/** The request is invalid for its event. */
 export const badRequest = (message: string) => makeProtocolError(errorCodes.badRequest, message)
 
-/** The sender's role may not do this. */
+/** The role of the sender does not allow the request. */
 export const forbidden = (message: string) => makeProtocolError(errorCodes.forbidden, message)
 
-/** Nothing answers to this event. */
+/** The event is unknown. */
 export const unknownEvent = (event: string) =>
   makeProtocolError(errorCodes.notFound, `Unknown event ${JSON.stringify(event)}`)
 
-/** No Computer of that name is in the sender's office, or it has just gone. */
+/** No Computer with this name is in the sender's office. */
 export const computerNotFound = (computer: string) =>
   makeProtocolError(errorCodes.notFound, `Computer '${computer}' not found in the office`)
 
-/** The sender has joined no office. */
+/** The sender is not in an office. */
 export const notInOffice = () => makeProtocolError(errorCodes.notInOffice, "Join an office first")
 
-/** What was asked for is in another office. */
+/** The target of the request is in another office. */
 export const otherOffice = (subject: string) =>
   makeProtocolError(errorCodes.otherOffice, `${subject} is not in your office`)
 
-/** The far end took the request and did not answer in time. */
+/** The peer received the request and did not reply in time. */
 export const timedOut = (seconds: number) =>
-  makeProtocolError(errorCodes.timeout, `No answer within ${seconds} seconds`)
+  makeProtocolError(errorCodes.timeout, `Timed out after ${seconds} seconds`)
 
-/** A message over the limit of the transport. */
+/** The message exceeds the limit of the transport. */
 export const payloadTooLarge = (limit: number) =>
   makeProtocolError(errorCodes.payloadTooLarge, `Message larger than ${limit} bytes`)
 
-/**
- * More than a limit allows. `limit` is its name on the wire and `most` its number; `retryAfter`, in milliseconds, says
- * from when on the same may go through.
- */
+/** An exceeded limit: its wire name, its maximum, and the time in milliseconds after which a retry may succeed. */
 export const tooManyRequests = (message: string, limit: string, max: number, retryAfter?: number) =>
   makeProtocolError(errorCodes.tooManyRequests, message, {
     limit,
-    most: max,
+    max,
     ...(retryAfter !== undefined && { retry_after: Math.ceil(retryAfter) / 1000 })
   })
 
-/** The Server ends; another one, or this one a little later, may take what it does not begin any more. */
+/** The Server accepts no new work during its shutdown. */
 export const shuttingDown = () =>
-  makeProtocolError(errorCodes.unavailable, retryableMessage("The Server is going down"))
+  makeProtocolError(errorCodes.unavailable, retryableMessage("The Server is shutting down"))
 
-/** Something is wrong on the answering side. */
+/** An internal error of the replying side. */
 export const internalError = (message: string) => makeProtocolError(errorCodes.internalError, message)
 
-/** What the request needs cannot be reached right now. */
+/** The request needs a part that is temporarily unavailable. */
 export const unavailable = (message: string) => makeProtocolError(errorCodes.unavailable, message)
 
-/** The Computer has no MCP server of that name, or it is not running (spec §10.5). */
+/** The Computer has no running MCP server with this name (spec §10.5). */
 export const mcpServerNotFound = (name: string) =>
   makeProtocolError(errorCodes.notFound, `MCP Server '${name}' not found`, { mcp_server_name: name })
 
-/** The MCP server lacks what the request needs (spec §10.5). */
+/** The MCP server lacks a capability that the request needs (spec §10.5). */
 export const capabilityNotSupported = (name: string, capability: string) =>
   makeProtocolError(
     errorCodes.capabilityNotSupported,
     `MCP Server does not support '${capability}' capability`,
-    {
-      mcp_server_name: name,
-      capability
-    }
+    { mcp_server_name: name, capability }
   )

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** The two sides of an office. */
+/** The role of a member. */
 export const Role = Schema.Literals(["agent", "computer"])
 
 export type Role = typeof Role.Type

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { optionalField } from "./fields.ts"
 import { Role } from "./Role.ts"
 
-/** `SessionInfo`: one member as the Server knows it; the version is for display only. */
+/** `SessionInfo`: a member in a list of an office. The version is for display only. */
 export const SessionInfo = Schema.Struct({
   sid: Schema.String,
   name: Schema.String,

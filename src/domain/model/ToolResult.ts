@@ -1,9 +1,9 @@
 import { Effect, Result, Schema, SchemaGetter, SchemaIssue } from "effect"
-import { isJsonObject, JsonObject } from "../json.ts"
+import { isJsonObject, type JsonObject } from "../json.ts"
 
 /**
- * An MCP `CallToolResult`. Everything a tool said is kept; `isError` is always there, and result-level metadata
- * stands under `meta`, wherever the peer put it (spec §6.4).
+ * An MCP `CallToolResult` with all its members. `isError` is always present, and `meta` holds the result's metadata,
+ * sent as `meta` or `_meta` (spec §6.4).
  */
 export interface ToolResult extends JsonObject {
   readonly content: ReadonlyArray<JsonObject>
@@ -12,13 +12,13 @@ export interface ToolResult extends JsonObject {
   readonly meta?: JsonObject
 }
 
-export const isContent = (value: unknown): value is ReadonlyArray<JsonObject> =>
+const isContent = (value: unknown): value is ReadonlyArray<JsonObject> =>
   Array.isArray(value) && value.every(isJsonObject)
 
-export const isToolResult = (value: unknown): value is ToolResult =>
+const isToolResult = (value: unknown): value is ToolResult =>
   isJsonObject(value) && isContent(value["content"]) && typeof value["isError"] === "boolean"
 
-/** Reads what a peer or an MCP server calls a tool result, or says why it is none. */
+/** Parses the tool result of a peer or an MCP server. */
 export const parseToolResult = (value: unknown): Result.Result<ToolResult, string> => {
   if (!isJsonObject(value)) return Result.fail("a tool result must be an object")
   const { _meta, content = [], isError, meta, ...rest } = value
@@ -35,7 +35,7 @@ export const parseToolResult = (value: unknown): Result.Result<ToolResult, strin
   })
 }
 
-/** {@link parseToolResult} as a schema; it is written as it stands. */
+/** {@link parseToolResult} as a schema; encoding leaves the result unchanged. */
 export const ToolResult = Schema.Unknown.pipe(
   Schema.decodeTo(Schema.declare<ToolResult>(isToolResult, { expected: "a tool result" }), {
     decode: SchemaGetter.transformEffect((value, options) =>

@@ -1,18 +1,18 @@
 import { Option, Schema, SchemaGetter } from "effect"
 
-/** Longest URI or cursor we accept, in UTF-16 units. */
+/** The maximum length of a URI or cursor, in UTF-16 units. */
 const maxTextLength = 8192
 
-/** A string that is not an identifier: a URI, a cursor, a filter. */
+/** A string that is not an identifier, such as a URI or a cursor. */
 export const BoundedText = Schema.String.check(Schema.isMaxLength(maxTextLength))
 
-/** Longest time that a tool call may be given, in seconds. */
+/** The maximum timeout of a tool call, in seconds. */
 export const maxTimeoutSeconds = 3600
 
-/** How long a tool call may take: whole seconds, at most an hour (spec §4.3). */
+/** The timeout of a tool call in whole seconds (spec §4.3). */
 export const TimeoutSeconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxTimeoutSeconds }))
 
-/** An optional wire field: absent and `null` mean the same, and only a present value is ever sent (spec §1). */
+/** An optional wire field: `null` means absent, and absent values are not sent (spec §1). */
 export const optionalField = <S extends Schema.Constraint>(schema: S) =>
   Schema.optionalKey(Schema.NullOr(schema)).pipe(
     Schema.decodeTo(Schema.optionalKey(Schema.toType(schema)), {
@@ -21,7 +21,7 @@ export const optionalField = <S extends Schema.Constraint>(schema: S) =>
     })
   )
 
-/** A field with a default: absent and `null` read as the default, and the field is always sent. */
+/** A field with a default for absent and `null`. It is always sent. */
 export const fieldWithDefault = <S extends Schema.Constraint>(schema: S, value: () => S["Type"]) =>
   Schema.optionalKey(Schema.NullOr(schema)).pipe(
     Schema.decodeTo(Schema.toType(schema), {

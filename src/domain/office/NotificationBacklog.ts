@@ -1,16 +1,15 @@
 import { type Notification, type ComputerPart, computerParts } from "../model/Notification.ts"
 
 /**
- * What a member has not been told, in as few notices as leave it with the same view: an update once, whoever came and
- * went again not at all. Changed in place.
+ * The notifications that a slow member has not received. Combines them without changing the member's final view:
+ * repeated updates count once, and a join followed by a leave cancels out. Mutable.
  */
 export interface NotificationBacklog {
   readonly entries: Map<string, ReadonlyArray<Notification>>
-  /** How many notices that are. */
+  /** The number of notifications. */
   size: number
 }
 
-/** Nothing was missed. */
 export const makeBacklog = (): NotificationBacklog => ({ entries: new Map(), size: 0 })
 
 const memberKey = (role: string, office: string, name: string) => JSON.stringify([role, office, name])
@@ -23,12 +22,12 @@ const setEntry = (
   notifications: ReadonlyArray<Notification>
 ): void => {
   backlog.size += notifications.length - (backlog.entries.get(key)?.length ?? 0)
-  // What has changed is told where it changed last: after whatever it may depend on.
+  // A changed entry moves to the end, after everything that it may depend on.
   backlog.entries.delete(key)
   if (notifications.length > 0) backlog.entries.set(key, notifications)
 }
 
-/** Adds a notice to what was missed. */
+/** Adds a notification to the backlog. */
 export const addToBacklog = (backlog: NotificationBacklog, notification: Notification): void => {
   switch (notification._tag) {
     case "Updated": {
@@ -56,6 +55,6 @@ export const addToBacklog = (backlog: NotificationBacklog, notification: Notific
   }
 }
 
-/** What is to be told to make up for what was missed, in order. */
+/** The notifications of the backlog in the order of delivery. */
 export const backlogNotifications = (backlog: NotificationBacklog): ReadonlyArray<Notification> =>
   [...backlog.entries.values()].flat()

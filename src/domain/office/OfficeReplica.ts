@@ -1,47 +1,42 @@
 import { HashMap, Option } from "effect"
-import { emptyOffice, type Office, memberAt, allMembers, addMember, removeMember } from "./membership.ts"
-import { type Member, type Membership } from "../model/Membership.ts"
+import type { Member, Membership } from "../model/Membership.ts"
+import type { MembershipEvent } from "./decide.ts"
+import { addMember, allMembers, emptyOffice, memberAt, type Office, removeMember } from "./MembershipState.ts"
 
-/** Somebody came or went. `replaced`: a new connection of the same member has put this one out. */
+/** A member that joined or left. */
 export type MembershipChange =
   | { readonly _tag: "Entered"; readonly member: Member }
-  | {
-      readonly _tag: "Left"
-      readonly sid: string
-      readonly membership: Membership
-      readonly replaced: boolean
-    }
+  | Extract<MembershipEvent, { readonly _tag: "Left" }>
 
-/** One change of an office: from the revision of its last change to its own. */
+/** One change of an office, with the revision of the change before it and its own. */
 export interface OfficeUpdate {
   readonly fromRevision: number
   readonly toRevision: number
   readonly change: MembershipChange
 }
 
-/** Everybody in an office at one moment. */
+/** The members of an office at one moment. */
 export interface OfficeSnapshot {
   /** The revision of the office's last change. */
   readonly revision: number
-  /** The revision of everything when it was taken: what is older is in it. */
+  /** The revision of the whole state at that moment: the snapshot contains all older changes. */
   readonly asOf: number
   readonly members: ReadonlyArray<Member>
 }
 
-/** What a Server of a cluster knows of an office. */
+/** A node's copy of an office. */
 export interface OfficeReplica {
   readonly office: Office
   readonly revision: number
   readonly asOf: number
 }
 
-/** What is known of an office before anything is. */
 export const emptyReplica: OfficeReplica = { office: emptyOffice, revision: 0, asOf: 0 }
 
 const hasMember = (office: Office, membership: Membership, sid: string): boolean =>
   Option.exists(memberAt(office, membership), (member) => member.sid === sid)
 
-/** An office after a move. One that has been made already changes nothing: the office is the same object. */
+/** Applies a change to an office. A change that was applied before gives the same object. */
 export const applyMembershipChange = (office: Office, change: MembershipChange): Office => {
   if (change._tag === "Entered") {
     const { member } = change
@@ -51,15 +46,15 @@ export const applyMembershipChange = (office: Office, change: MembershipChange):
 }
 
 /**
- * A view one step later. A step that the view holds already is `"known"`; after one that does not follow on the view
- * something has been `"missed"`, and only a snapshot helps.
+ * Applies an update to a replica. Gives `known` when the replica contains the update already, and `gap` when an update
+ * before it is missing: then only a snapshot helps.
  */
 export const advanceReplica = (
   replica: OfficeReplica,
   update: OfficeUpdate
-): OfficeReplica | "known" | "missed" => {
+): OfficeReplica | "known" | "gap" => {
   if (update.toRevision <= replica.asOf) return "known"
-  if (update.fromRevision !== replica.revision) return "missed"
+  if (update.fromRevision !== replica.revision) return "gap"
   return {
     office: applyMembershipChange(replica.office, update.change),
     revision: update.toRevision,
@@ -67,7 +62,7 @@ export const advanceReplica = (
   }
 }
 
-/** The view that a snapshot shows. */
+/** Makes a replica from a snapshot. */
 export const replicaFromSnapshot = ({ asOf, members, revision }: OfficeSnapshot): OfficeReplica => ({
   office: members.reduce(addMember, emptyOffice),
   revision,
@@ -76,7 +71,7 @@ export const replicaFromSnapshot = ({ asOf, members, revision }: OfficeSnapshot)
 
 const byJoinOrder = (one: Member, other: Member) => one.joinRevision - other.joinRevision
 
-/** The moves that lead from one office to another: first who has gone, then who has come, in the order of arrival. */
+/** The changes from one office to another: leaves first, then joins in join order. */
 export const diffOffices = (before: Office, after: Office): ReadonlyArray<MembershipChange> => {
   const left = allMembers(before).filter(({ membership, sid }) => !hasMember(after, membership, sid))
   const joined = allMembers(after).filter(({ membership, sid }) => !hasMember(before, membership, sid))
@@ -88,7 +83,7 @@ export const diffOffices = (before: Office, after: Office): ReadonlyArray<Member
   ]
 }
 
-/** Everybody in an office: the Agent first, then the Computers in the order of their arrival. */
+/** All members of an office: the Agent first, then the Computers in join order. */
 export const sortedMembers = ({ agent, computers }: Office): ReadonlyArray<Member> => [
   ...Option.toArray(agent),
   ...[...HashMap.values(computers)].sort(byJoinOrder)

@@ -1,56 +1,36 @@
-import type { Option } from "effect"
-import type { Role } from "../model/Role.ts"
+import { Option } from "effect"
 import type { Identity } from "../model/Identity.ts"
 import type { Membership } from "../model/Membership.ts"
-
-/**
- * Does a pattern cover a text? `*` stands for any characters, or none; everything else stands for itself. Takes no more
- * comparisons than the text is long times the pattern is long, whatever they hold.
- */
-export const matchesPattern = (pattern: string, text: string): boolean => {
-  const [head = "", ...others] = pattern.split("*")
-  const tail = others.pop()
-  if (tail === undefined) return text === head
-  if (text.length < head.length + tail.length || !text.startsWith(head) || !text.endsWith(tail)) return false
-  // The earliest place of each piece leaves the most room for the others, so no other one has to be tried.
-  const end = text.length - tail.length
-  let from = head.length
-  for (const piece of others) {
-    const found = text.indexOf(piece, from)
-    if (found < 0 || found + piece.length > end) return false
-    from = found + piece.length
-  }
-  return true
-}
+import { Role } from "../model/Role.ts"
+import { matchesPattern } from "../wildcard.ts"
 
 const matchesAnyPattern = (patterns: ReadonlyArray<string>, text: string): boolean =>
   patterns.some((pattern) => matchesPattern(pattern, text))
 
-const memberRoles: ReadonlyArray<Role> = ["agent", "computer"]
-
-const roleWithArticle = (role: Role): string => (role === "agent" ? "an Agent" : "a Computer")
-
-/** Why this identity may not be a member of this role, or of any when it states none; `undefined` when it may. */
-export const checkConnectRights = (
-  { grants, subject }: Identity,
-  role: Option.Option<Role>
-): string | undefined => {
-  if (role._tag === "None") {
-    return memberRoles.some((right) => grants.rights.includes(right))
-      ? undefined
-      : `'${subject}' may be neither an Agent nor a Computer`
-  }
-  return grants.rights.includes(role.value)
+const checkRole = ({ grants, subject }: Identity, role: Role): string | undefined =>
+  grants.rights.includes(role)
     ? undefined
-    : `'${subject}' may not be ${roleWithArticle(role.value)}`
+    : `'${subject}' may not be ${role === "agent" ? "an Agent" : "a Computer"}`
+
+/**
+ * Gives the reason why an identity must not connect with a role, or with any role when the handshake states none;
+ * `undefined` when it may.
+ */
+export const checkConnectRights = (identity: Identity, role: Option.Option<Role>): string | undefined => {
+  if (Option.isSome(role)) return checkRole(identity, role.value)
+  return Role.literals.some((right) => identity.grants.rights.includes(right))
+    ? undefined
+    : `'${identity.subject}' may be neither an Agent nor a Computer`
 }
 
-/** Why this identity may not take this seat; `undefined` when it may. */
+/** Gives the reason why an identity must not join as this member; `undefined` when it may. */
 export const checkJoinRights = (
-  { grants, subject }: Identity,
+  identity: Identity,
   { name, office, role }: Membership
 ): string | undefined => {
-  if (!grants.rights.includes(role)) return `'${subject}' may not be ${roleWithArticle(role)}`
+  const { grants, subject } = identity
+  const reason = checkRole(identity, role)
+  if (reason !== undefined) return reason
   if (!matchesAnyPattern(grants.offices, office)) return `'${subject}' may not join room '${office}'`
-  return matchesAnyPattern(grants.names, name) ? undefined : `'${subject}' may not go by the name '${name}'`
+  return matchesAnyPattern(grants.names, name) ? undefined : `'${subject}' may not use the name '${name}'`
 }

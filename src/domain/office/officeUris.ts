@@ -1,6 +1,6 @@
 import { hostLabel } from "../tools/exposedNames.ts"
 
-/** A window or document of a Computer, by the URI it has there. */
+/** A window or document by its Computer and its URI there. */
 export interface OfficeResource {
   readonly computer: string
   readonly uri: string
@@ -9,15 +9,15 @@ export interface OfficeResource {
 const resourceUriPattern = /^(window|dpe):\/\/([^/?#]+)(.*)$/is
 
 /**
- * The URI of a Computer's window or document among those of a whole office: the Computer stands before the host, so that
- * `window://app/notes` of `desk` is `window://desk.app/notes`. `undefined` for URIs of other kinds.
+ * Formats the URI of a window or document for the whole office, with the Computer as prefix of the host:
+ * `window://app/notes` of `desk` becomes `window://desk.app/notes`. Gives `undefined` for other schemes.
  */
 export const toOfficeUri = ({ computer, uri }: OfficeResource): string | undefined => {
   const [, scheme = "", host = "", rest = ""] = resourceUriPattern.exec(uri) ?? []
   return host === "" ? undefined : `${scheme.toLowerCase()}://${hostLabel(computer)}.${host}${rest}`
 }
 
-/** The window or document that a URI of the office means, among these Computers. */
+/** Finds the Computer and the URI there for a URI of the office. */
 export const parseOfficeUri = (uri: string, computers: Iterable<string>): OfficeResource | undefined => {
   const [, scheme = "", host = "", rest = ""] = resourceUriPattern.exec(uri) ?? []
   for (const computer of computers) {
@@ -27,12 +27,4 @@ export const parseOfficeUri = (uri: string, computers: Iterable<string>): Office
     }
   }
   return undefined
-}
-
-/** What a desktop says of a window: its URI on the first line, below it, after an empty line, what it shows. */
-export const parseRenderedWindow = (entry: string): { readonly uri: string; readonly text: string } => {
-  const end = entry.indexOf("\n")
-  return end < 0
-    ? { uri: entry, text: "" }
-    : { uri: entry.slice(0, end).trimEnd(), text: entry.slice(end + 1).replace(/^\r?\n/, "") }
 }

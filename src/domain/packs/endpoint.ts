@@ -1,4 +1,4 @@
-/** What the host answers itself. */
+/** Endpoints of the host itself. */
 export const reservedEndpoints: ReadonlySet<string> = new Set([
   "/",
   "/health",
@@ -10,30 +10,28 @@ export const reservedEndpoints: ReadonlySet<string> = new Set([
   "/favicon.ico"
 ])
 
-/** Longest endpoint, in characters: more is no name but data. */
 const maxEndpointLength = 256
 
-/** What is said along with most faults. */
 export const endpointHint = "an endpoint is a path such as '/tools/fetch'"
 
-/** Why there can be no such endpoint, if so. */
+/** Says why an endpoint is invalid; undefined when it is valid. */
 export const endpointError = (endpoint: string): string | undefined => {
-  if (!endpoint.startsWith("/")) return `the endpoint has to begin with '/': ${endpointHint}`
+  if (!endpoint.startsWith("/")) return `the endpoint must start with '/': ${endpointHint}`
   if (reservedEndpoints.has(endpoint))
-    return "this endpoint is the host's own; take another, such as one below '/tools/'"
+    return "this endpoint is reserved by the host; choose another, such as one below '/tools/'"
   if (endpoint.length > maxEndpointLength)
     return `the endpoint is longer than ${maxEndpointLength} characters`
-  if (endpoint.includes("//")) return "the endpoint holds '//': no part of it may be empty"
-  if (endpoint.endsWith("/")) return "the endpoint ends with '/': leave that out"
+  if (endpoint.includes("//")) return "the endpoint contains '//': segments must not be empty"
+  if (endpoint.endsWith("/")) return "the endpoint must not end with '/'"
   if (/[?#]/.test(endpoint))
-    return `the endpoint holds '?' or '#': ${endpointHint}, parameters are declared in 'params'`
+    return `the endpoint contains '?' or '#': ${endpointHint}, parameters are declared in 'params'`
   if (endpoint.split("/").some((part) => part === "." || part === "..")) {
-    return "the endpoint holds '.' or '..' as a part: it has to say where it is by itself"
+    return "the endpoint contains '.' or '..' as a segment: it must be absolute"
   }
-  if (endpoint.includes("%")) return "the endpoint holds '%': write every character as it is"
+  if (endpoint.includes("%")) return "the endpoint contains '%': write every character unescaped"
   if (/[{}:*]/.test(endpoint))
-    return "the endpoint holds '{', '}', ':' or '*': parts that vary are declared in 'params'"
+    return "the endpoint contains '{', '}', ':' or '*': variable parts are declared in 'params'"
   return /[^A-Za-z0-9/._~!$&'()+,;=@\u00a1-\u{10ffff}-]/u.test(endpoint) || !endpoint.isWellFormed()
-    ? "the endpoint holds a space or another character that no path may hold"
+    ? "the endpoint contains a space or another character that is invalid in a path"
     : undefined
 }

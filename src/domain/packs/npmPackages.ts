@@ -1,78 +1,71 @@
 import { Result } from "effect"
 
-/** A package as npm names it. */
 export interface PackageSpec {
   readonly name: string
-  /** A version, a range of versions, or a tag; nothing for whatever is the latest. */
+  /** A version, a range or a tag; undefined for the latest version. */
   readonly range: string | undefined
-  /** What was understood in a way that may surprise, in words. */
+  /** Explains an interpretation that can surprise the author. */
   readonly hint: string | undefined
 }
 
-/** What is to be installed. */
 export interface ParsedPackages {
-  /** `name` or `name@range` each, in order, without repetitions. */
+  /** `name` or `name@range`, sorted, without duplicates. */
   readonly specs: ReadonlyArray<string>
   readonly hints: ReadonlyArray<string>
 }
 
-/** npm's own limit, in characters. */
+/** Limit of npm. */
 const maxNameLength = 214
 
-/** More than a range needs, in characters. */
 const maxRangeLength = 128
 
-/** More packages of one pack are a mistake. */
 const maxPackages = 256
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
 
-/** `1.2.3`, `^1.2`, `~1`, `1.x`, `*`; with what may follow a version. */
+/** `1.2.3`, `^1.2`, `~1`, `1.x`, `*`, with a prerelease or build. */
 const versionPattern = /^[~^=]?v?(\d+|[xX*])(\.(\d+|[xX*])){0,2}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/
 const tagPattern = /^[A-Za-z][A-Za-z0-9._-]*$/
 
 const usageHint = "write 'name', 'name@1.2.3' or '@scope/name@^1.2.3'"
 
-/** What no package of the registry has in its name or version, and why it is refused. */
 const forbiddenPatterns: ReadonlyArray<readonly [pattern: RegExp, error: string]> = [
   [/^$/, `it is empty: ${usageHint}`],
-  [/\s/, `it holds a space: ${usageHint}`],
-  [/^-/, `it begins with '-', as options of npm do: ${usageHint}`],
+  [/\s/, `it contains a space: ${usageHint}`],
+  [/^-/, `it starts with '-', as npm options do: ${usageHint}`],
   [
     /:/,
-    `it holds ':'; addresses, files and aliases are not installed, only packages of the registry: ${usageHint}`
+    `it contains ':'; only packages of the registry are installed, no URLs, files or aliases: ${usageHint}`
   ],
-  [/\.\./, "it holds '..', which no name and no version does"],
-  [/[<>~!]=|[<>]/, "it compares versions; write a range such as 'name@^1.2.3' or 'name@1.x'"],
-  [/[[\]]/, `it holds brackets: there are no extras here; ${usageHint}`],
+  [/\.\./, "it contains '..', which is invalid in names and versions"],
+  [/[<>~!]=|[<>]/, "comparators are not supported; write a range such as 'name@^1.2.3' or 'name@1.x'"],
+  [/[[\]]/, `it contains brackets: npm has no extras; ${usageHint}`],
   [
     /[^A-Za-z0-9@/._~^*=+-]/,
-    `it holds a character that has a meaning to shells, or none to npm: ${usageHint}`
+    `it contains a character that is special to shells or invalid for npm: ${usageHint}`
   ]
 ]
 
 const nameError = (name: string): string | undefined => {
   const [, scope, unscopedName = ""] = /^(?:@([^/]*)\/)?(.*)$/.exec(name) ?? []
   if (unscopedName.includes("/"))
-    return `it holds '/' other than after a scope, as paths and repositories do: ${usageHint}`
-  if (name.startsWith("@") && scope === undefined) return `it has a scope and no name: ${usageHint}`
+    return `it contains '/' other than after a scope, as paths and repositories do: ${usageHint}`
+  if (name.startsWith("@") && scope === undefined) return `it has a scope but no name: ${usageHint}`
   if (!namePattern.test(unscopedName) || (scope !== undefined && !namePattern.test(scope))) {
-    return `'${name}' is no name of a package: ${usageHint}`
+    return `'${name}' is not a valid package name: ${usageHint}`
   }
   if (name.length > maxNameLength) return `its name is longer than ${maxNameLength} characters`
-  return /^(node_modules|favicon\.ico)$/i.test(unscopedName)
-    ? `no package may be called '${unscopedName}'`
-    : undefined
+  return /^(node_modules|favicon\.ico)$/i.test(unscopedName) ? `'${unscopedName}' is reserved` : undefined
 }
 
 const rangeError = (range: string): string | undefined => {
   if (range.length > maxRangeLength) return `its version is longer than ${maxRangeLength} characters`
   return versionPattern.test(range) || tagPattern.test(range)
     ? undefined
-    : `'${range}' is no version, range or tag: ${usageHint}`
+    : `'${range}' is not a version, range or tag: ${usageHint}`
 }
 
-/** Splits `name==1.2.3`, as Python writes it, or `name@1.2.3`; the scope's `@` is part of the name. */
+/** Splits `name@range`, or `name==1.2.3` as in Python; the name can begin with a scope. */
 const splitSpec = (
   text: string
 ): { readonly name: string; readonly range?: string; readonly isPython: boolean } => {
@@ -88,8 +81,8 @@ const formatSpec = ({ name, range }: Pick<PackageSpec, "name" | "range">): strin
   range === undefined ? name : `${name}@${range}`
 
 /**
- * Reads one package that a pack depends on, or says in words why it is refused. Only what the registry has under a name
- * is accepted, and nothing that npm or a shell could take for anything else.
+ * Parses a dependency of a pack, or says why it is rejected. Accepts packages of the npm registry only, and no text
+ * that npm or a shell could interpret otherwise.
  */
 export const parsePackage = (given: string): Result.Result<PackageSpec, string> => {
   const text = given.trim()
@@ -100,19 +93,18 @@ export const parsePackage = (given: string): Result.Result<PackageSpec, string> 
   if (error !== undefined) return Result.fail(error)
   const spec = formatSpec({ name, range })
   const hint = isPython
-    ? `'${text}' is read as '${spec}': packages come from npm here, not from PyPI`
+    ? `'${text}' is interpreted as '${spec}': packages come from npm, not from PyPI`
     : undefined
   return Result.succeed({ name, range, hint })
 }
 
-/** So much of a package is said in a fault, in characters. */
 const maxQuotedLength = 64
 
-/** Reads all packages of a pack, or says in one line everything that is wrong with them. */
+/** Parses all dependencies of a pack, or lists every error in one line. */
 export const parsePackages = (given: ReadonlyArray<string>): Result.Result<ParsedPackages, string> => {
   const specs = new Map<string, PackageSpec>()
   const errors: Array<string> = []
-  if (given.length > maxPackages) errors.push(`there are more than ${maxPackages}`)
+  if (given.length > maxPackages) errors.push(`there are more than ${maxPackages} packages`)
   for (const text of given.slice(0, maxPackages)) {
     const addError = (error: string) => errors.push(`'${text.slice(0, maxQuotedLength)}': ${error}`)
     const parsed = parsePackage(text)
@@ -123,7 +115,7 @@ export const parsePackages = (given: ReadonlyArray<string>): Result.Result<Parse
     const before = specs.get(parsed.success.name)
     if (before === undefined) specs.set(parsed.success.name, parsed.success)
     else if (before.range !== parsed.success.range)
-      addError(`'${formatSpec(before)}' is asked for, too: keep one of them`)
+      addError(`it conflicts with '${formatSpec(before)}': keep one of them`)
   }
   if (errors.length > 0) return Result.fail(errors.join("; "))
   const all = [...specs.values()]

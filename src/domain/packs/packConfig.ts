@@ -2,39 +2,37 @@ import { Result, Schema } from "effect"
 import { makeDecoder } from "../validation.ts"
 import { isJsonObject } from "../json.ts"
 
-/** What the `config.yaml` of a pack says; all of it may be left out (seed 004 §4). */
+/** The `config.yaml` of a pack; every key is optional (seed 004 §4). */
 export interface PackConfig {
-  /** Is it to be loaded? */
   readonly enabled: boolean
   readonly description: string
   readonly usage: string
-  /** What it depends on, as it is written there: see `readPackages`. */
+  /** Dependencies as written; see `parsePackages`. */
   readonly packages: ReadonlyArray<string>
-  /** How long a call may take, in seconds. */
+  /** Timeout of a call, in seconds. */
   readonly timeout?: number
-  /** `worker`: it runs apart from everything else, and can be killed. */
+  /** `worker` runs the pack in a separate process. */
   readonly isolation?: "worker"
-  /** How much memory it may take when it runs apart, in MiB. */
+  /** Memory limit of an isolated pack, in MiB. */
   readonly memory?: number
-  /** How many calls may run at once. */
+  /** Concurrent calls. */
   readonly concurrency?: number
 }
 
-/** A configuration, and what is odd about it, in words. */
 export interface DecodedPackConfig {
   readonly config: PackConfig
   readonly warnings: ReadonlyArray<string>
 }
 
-/** A day, in seconds: whoever waits longer has forgotten the call. */
+/** One day. */
 const maxTimeoutSeconds = 86_400
 
-/** Less than this, in MiB, and no worker starts; more is beyond what machines have. */
+/** An isolated pack does not start with less. */
 const memoryRangeMiB = { minimum: 16, maximum: 1_048_576 }
 
 const maxConcurrency = 1024
 
-/** YAML makes null of a key without a value; that is as good as no key. */
+/** YAML parses a key without a value as null, which means the same as no key. */
 const nullableKey = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
 const fields = {
@@ -51,12 +49,12 @@ const fields = {
 const decodeFields = makeDecoder(Schema.Struct(fields))
 
 /**
- * Reads what the text of a `config.yaml` says, or says in one line what is wrong with it and where. Nothing at all is a
- * configuration, too. Keys that nobody knows are no fault: the pack may read them itself.
+ * Decodes the parsed `config.yaml`, or says in one line what is invalid. An empty file is valid. Unknown keys cause a
+ * warning only: the pack can read them itself.
  */
 export const decodePackConfig = (input: unknown): Result.Result<DecodedPackConfig, string> => {
   const values = input ?? {}
-  if (!isJsonObject(values)) return Result.fail("it has to hold keys with values, such as 'enabled: true'")
+  if (!isJsonObject(values)) return Result.fail("it must be a mapping, such as 'enabled: true'")
   return Result.map(decodeFields(values), (decoded) => {
     const { concurrency, description, enabled, isolation, memory, packages, timeout, usage } = decoded
     const unknown = Object.keys(values).filter((key) => !Object.hasOwn(fields, key))
@@ -71,7 +69,7 @@ export const decodePackConfig = (input: unknown): Result.Result<DecodedPackConfi
         ...(typeof memory === "number" && { memory }),
         ...(typeof concurrency === "number" && { concurrency })
       },
-      warnings: unknown.map((key) => `config.yaml: '${key}' means nothing here; it is left to the pack`)
+      warnings: unknown.map((key) => `config.yaml: unknown key '${key}' is ignored by the host`)
     }
   })
 }

@@ -1,46 +1,39 @@
 import { Result } from "effect"
 
-/** Extensions of modules that can be loaded as they are. */
+/** Extensions of modules that Node can load. */
 const moduleExtensions: ReadonlyArray<string> = ["ts", "mts", "js", "mjs"]
 
-/** What follows from the name of a pack. */
+/** Class name and files that follow from the name of a pack. */
 export interface PackName {
-  /** Name of the class that its module exports, as `VideoGenerateTool`. */
+  /** Class that the module exports, such as `VideoGenerateTool`. */
   readonly className: string
-  /** Names that the file with that class may have; exactly one of them is to be there. */
+  /** File names that can contain the class; exactly one of them must exist. */
   readonly files: ReadonlyArray<string>
-  /** What is odd about the name, in words. */
   readonly warnings: ReadonlyArray<string>
 }
 
-/** What lies where packs may lie: its name, and the names of the files directly inside, if it is a folder. */
+/** An entry of a folder with packs; `files` lists the files directly inside a folder. */
 export interface FolderEntry {
   readonly name: string
   readonly files: ReadonlyArray<string> | undefined
 }
 
-/** What to load of a pack. Names of files are those in its folder; a pack of one file is its own file. */
 export interface PackFiles {
-  /** Name of the class that is looked for. */
   readonly className: string
-  /** The file that has it. */
+  /** The file with the class, relative to the folder of the pack. */
   readonly file: string
-  /** The index of the folder, where there is one. It need not be: what is loaded is the file. */
-  readonly index: string | undefined
   readonly warnings: ReadonlyArray<string>
 }
 
-/** Something that is meant to be a pack. */
 export interface PackCandidate {
   readonly name: string
-  /** What to load, or in words why nothing can be loaded. */
+  /** What to load, or why the pack cannot be loaded. */
   readonly outcome: Result.Result<PackFiles, string>
 }
 
-/** Is it a name that every MCP host takes for a tool? */
+/** True for a tool name that every MCP host accepts. */
 export const isValidToolName = (name: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(name)
 
-/** Nobody means these as packs: what tools leave behind, and what is hidden. */
 const isIgnored = (name: string): boolean =>
   name === "" || name === "__pycache__" || name === "node_modules" || name.startsWith(".")
 
@@ -49,7 +42,7 @@ const isSnakeCase = (name: string): boolean => /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/.t
 const isIdentifier = (name: string): boolean =>
   /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u.test(name)
 
-/** As Python capitalises: the first letter up, all others down. */
+/** Capitalizes as Python does: the first letter upper-case, the rest lower-case. */
 const capitalize = (word: string): string => {
   const [first = "", ...rest] = [...word]
   const [upper = "", ...more] = [...first.toUpperCase()]
@@ -58,23 +51,22 @@ const capitalize = (word: string): string => {
 
 const formatQuotedList = (names: ReadonlyArray<string>): string => names.map((name) => `'${name}'`).join(", ")
 
-/** `a, b or c`. */
 const formatAlternatives = (names: ReadonlyArray<string>): string =>
   [formatQuotedList(names.slice(0, -1)), formatQuotedList(names.slice(-1))]
     .filter((part) => part !== "")
     .join(" or ")
 
 /**
- * What follows from the name of a pack (seed 004, naming): the words between underscores, each with a capital, and
- * `Tool` make the class. Fails for names that make no class.
+ * Derives the class name of a pack (seed 004, naming): every word between underscores capitalized, then `Tool`. Fails
+ * when the result is not an identifier.
  */
 export const parsePackName = (name: string): Result.Result<PackName, string> => {
-  if (isIgnored(name)) return Result.fail(`'${name}' is no name for a pack: such folders are passed over`)
+  if (isIgnored(name)) return Result.fail(`'${name}' is not a valid pack name: such folders are ignored`)
   const className = `${name.split("_").map(capitalize).join("")}Tool`
   if (!isIdentifier(className)) {
     return Result.fail(
-      `'${name}' is no name for a pack: its class would be ${className}, and no class can have that name. ` +
-        "Use small letters, digits and underscores, beginning with a letter"
+      `'${name}' is not a valid pack name: ${className} cannot be the name of its class. ` +
+        "Use lower-case letters, digits and underscores, starting with a letter"
     )
   }
   return Result.succeed({
@@ -83,49 +75,48 @@ export const parsePackName = (name: string): Result.Result<PackName, string> => 
     warnings: isSnakeCase(name)
       ? []
       : [
-          `the name '${name}' is not snake_case (small letters, digits, single underscores); the class is ${className}`
+          `the name '${name}' is not snake_case (lower-case letters, digits, single underscores); the class is ${className}`
         ]
   })
 }
 
-/** Splits `text_counter_tool.ts` into the name of its pack and the extension. */
 const splitToolFile = (file: string): readonly [name: string, extension: string] | undefined => {
   const [, name, extension] = /^(.+)_tool\.([A-Za-z]+)$/.exec(file) ?? []
   return name === undefined || extension === undefined ? undefined : [name, extension]
 }
 
-/** A file with such an extension was meant to be loaded, and cannot be. */
+/** Advice for files that look like a tool but cannot be loaded. */
 const unsupportedExtensions: { readonly [extension: string]: string } = {
-  py: "Python is not run here; port it to TypeScript or JavaScript",
+  py: "Python is not supported; port it to TypeScript or JavaScript",
   tsx: "write it without JSX, as .ts",
   jsx: "write it without JSX, as .js",
-  cts: "only ES modules are loaded: name it .ts or .mts",
-  cjs: "only ES modules are loaded: name it .js or .mjs"
+  cts: "only ES modules are supported: name it .ts or .mts",
+  cjs: "only ES modules are supported: name it .js or .mjs"
 }
 
 const unsupportedExtensionHint = (extension: string): string | undefined =>
   Object.hasOwn(unsupportedExtensions, extension) ? unsupportedExtensions[extension] : undefined
 
-/** What makes a folder without the right file look as if it were meant to be a pack. */
+/** True for a file that shows that its folder is meant as a pack. */
 const isPackIndicator = (file: string): boolean =>
   splitToolFile(file) !== undefined || /^(index\.[cm]?[jt]s|config\.ya?ml|__init__\.py)$/.test(file)
 
-/** Says which file is missing, and what may have been meant to be it. */
+/** Names the missing file, and the file that probably has the wrong name. */
 const missingFileError = (
   name: string,
   files: ReadonlyArray<string>,
   present: ReadonlyArray<string>
 ): string => {
-  const missing = `there is no ${formatAlternatives(files)} in it`
+  const missing = `its folder has no ${formatAlternatives(files)}`
   for (const file of present) {
     const [owner, extension = ""] = splitToolFile(file) ?? []
     const advice = unsupportedExtensionHint(extension)
     if (owner === name && advice !== undefined) return `${missing}, only '${file}': ${advice}`
     if (owner !== undefined && owner !== name && moduleExtensions.includes(extension)) {
-      return `${missing}; '${file}' would belong to a folder '${owner}': the two names have to agree`
+      return `${missing}; '${file}' belongs in a folder '${owner}': both names must match`
     }
     if (moduleExtensions.some((one) => file === `${name}.${one}`)) {
-      return `${missing}; '${file}' is to be called '${name}_tool${file.slice(name.length)}'`
+      return `${missing}; rename '${file}' to '${name}_tool${file.slice(name.length)}'`
     }
   }
   return missing
@@ -139,12 +130,10 @@ const packFromFolder = (name: string, present: ReadonlyArray<string>): Result.Re
     if (file === undefined) return Result.fail(missingFileError(name, files, present))
     for (const several of [found, indexes]) {
       if (several.length > 1) {
-        return Result.fail(
-          `there are ${formatQuotedList(several)}: keep one of them, none of them is chosen for you`
-        )
+        return Result.fail(`its folder has ${formatQuotedList(several)}: keep one of them`)
       }
     }
-    return Result.succeed({ className, file, index: indexes[0], warnings })
+    return Result.succeed({ className, file, warnings })
   })
 
 const packFromFile = (file: string): PackCandidate | undefined => {
@@ -153,18 +142,15 @@ const packFromFile = (file: string): PackCandidate | undefined => {
   const advice = unsupportedExtensionHint(extension)
   if (advice !== undefined) return { name, outcome: Result.fail(`'${file}' cannot be loaded: ${advice}`) }
   if (!moduleExtensions.includes(extension)) return undefined
-  const outcome = Result.map(parsePackName(name), ({ className, warnings }) => ({
-    className,
-    file,
-    index: undefined,
-    warnings
-  }))
-  return { name, outcome }
+  return {
+    name,
+    outcome: Result.map(parsePackName(name), ({ className, warnings }) => ({ className, file, warnings }))
+  }
 }
 
 /**
- * Reads what lies in a folder with packs: a folder `name` with a file `name_tool.ts`, or that file alone. Nothing for
- * what nobody can have meant as a pack: hidden things, other files, folders without a trace of one.
+ * Detects a pack: a folder `name` with a file `name_tool.ts`, or that file alone. Undefined for hidden entries, other
+ * files, and folders without any sign of a pack.
  */
 export const detectPack = ({ files, name }: FolderEntry): PackCandidate | undefined => {
   if (isIgnored(name)) return undefined
@@ -174,16 +160,3 @@ export const detectPack = ({ files, name }: FolderEntry): PackCandidate | undefi
     ? { name, outcome: packFromFolder(name, present) }
     : undefined
 }
-
-/** Says why what a module exports is no pack (seed 004, FAQ 1): the class is missing. */
-export const missingClassError = (className: string, exported: ReadonlyArray<string>): string => {
-  const near = exported.find((name) => name.toLowerCase() === className.toLowerCase())
-  if (near !== undefined) return `it exports '${near}', but the class has to be called ${className}`
-  const seen = exported.length === 0 ? "it exports nothing" : `it exports ${formatQuotedList(exported)}`
-  return `it exports no class ${className} and no tool by default; ${seen}`
-}
-
-/** Says what a class lacks to be a pack (seed 004, FAQ 1). It need not extend anything. */
-export const missingMethodsError = (className: string, methods: ReadonlyArray<string>): string =>
-  `${className} lacks ${methods.map((method) => `${method}()`).join(", ")}: ` +
-  "a pack has getRouteConfig(), listTools() and callTool(), and may extend the base class for that"

@@ -1,29 +1,26 @@
 import { Result } from "effect"
-import { isJsonObject, type JsonObject } from "../json.ts"
+import { isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
 import { endpointHint, endpointError, reservedEndpoints } from "./endpoint.ts"
 import type { PackRoute } from "./PackManifest.ts"
 
-/** A way to call a tool over HTTP as a pack declares it: its parameters are not understood yet. */
+/** A route as a pack declares it. */
 export interface DeclaredRoute extends Pick<PackRoute, "endpoint" | "tool" | "useForm"> {
-  /** A schema of any kind; something, at least. */
+  /** A schema of any supported kind; never undefined. */
   readonly params: unknown
 }
 
-/** The routes that a pack declares. */
 export interface ParsedRoutes {
   readonly routes: ReadonlyArray<DeclaredRoute>
-  /** What is wrong with those that were left out, in words. */
+  /** Errors of ignored routes. */
   readonly errors: ReadonlyArray<string>
   readonly warnings: ReadonlyArray<string>
 }
 
-/** So much of an endpoint is said in a fault, in characters. */
 const maxQuotedLength = 64
 
-/** More routes of one pack are a mistake, and would flood the list of all. */
 const maxRoutes = 256
 
-/** The members of an entry, and the names they may have: the seed's own, too. */
+/** Names of members: those of this package, and those of the seed. */
 const memberAliases = {
   endpoint: ["endpoint"],
   params: ["params", "paramsClass", "params_class"],
@@ -35,13 +32,13 @@ type RouteMember = keyof typeof memberAliases
 
 const knownMembers: ReadonlySet<string> = new Set(Object.values(memberAliases).flat())
 
-/** The value of a member under whichever of its names it stands; fails when two of them say different things. */
+/** Reads a member under any of its names; fails when two names have different values. */
 const memberValue = (entry: JsonObject, member: RouteMember): Result.Result<unknown, string> => {
   const present = memberAliases[member].filter((name) => entry[name] !== undefined && entry[name] !== null)
   const values = new Set(present.map((name) => entry[name]))
   return values.size > 1
     ? Result.fail(
-        `${present.map((name) => `'${name}'`).join(" and ")} say different things: keep one of them`
+        `${present.map((name) => `'${name}'`).join(" and ")} have different values: keep one of them`
       )
     : Result.succeed([...values][0])
 }
@@ -53,25 +50,26 @@ const parseRoute = (pack: string, entry: JsonObject): Result.Result<DeclaredRout
     const useForm = (yield* memberValue(entry, "useForm")) ?? false
     const tool = (yield* memberValue(entry, "toolName")) ?? pack
     if (endpoint === undefined) return yield* Result.fail(`it has no 'endpoint': ${endpointHint}`)
-    if (typeof endpoint !== "string") return yield* Result.fail(`its 'endpoint' is no text: ${endpointHint}`)
+    if (typeof endpoint !== "string")
+      return yield* Result.fail(`its 'endpoint' must be a string: ${endpointHint}`)
     const error = endpointError(endpoint)
     if (error !== undefined) return yield* Result.fail(error)
-    if (typeof useForm !== "boolean") return yield* Result.fail("its 'useForm' is neither true nor false")
-    if (typeof tool !== "string" || tool === "") return yield* Result.fail("its 'toolName' is no name")
+    if (typeof useForm !== "boolean") return yield* Result.fail("its 'useForm' must be true or false")
+    if (typeof tool !== "string" || tool === "")
+      return yield* Result.fail("its 'toolName' must be a non-empty string")
     if (params === undefined) {
       return yield* Result.fail(
-        "it has no 'params': give the schema of its parameters, an empty object if it has none"
+        "it has no 'params': declare the schema of its parameters, an empty object if it has none"
       )
     }
-    // Requests name other characters in this form; and so nobody else has to think about it.
+    // Requests contain the encoded form, so lookups need no decoding.
     return { endpoint: encodeURI(endpoint), tool, useForm, params }
   })
 
-/** Any object will do: instances of classes come, too. */
-const isObjectLike = (value: unknown): value is JsonObject =>
+/** True for objects, instances of classes included, except arrays. */
+export const isObjectLike = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Names an entry to a person who looks for it. */
 const formatRouteLabel = (entry: unknown, index: number): string => {
   const endpoint = isObjectLike(entry) ? entry["endpoint"] : undefined
   return typeof endpoint === "string"
@@ -84,7 +82,7 @@ const parseRouteList = (pack: string, entries: ReadonlyArray<unknown>): ParsedRo
   const errors: Array<string> = []
   const warnings: Array<string> = []
   entries.slice(0, maxRoutes).forEach((entry, index) => {
-    const parsed = isObjectLike(entry) ? parseRoute(pack, entry) : Result.fail("it is no object")
+    const parsed = isObjectLike(entry) ? parseRoute(pack, entry) : Result.fail("it must be an object")
     const error = Result.isFailure(parsed)
       ? parsed.failure
       : routes.has(parsed.success.endpoint)
@@ -95,39 +93,36 @@ const parseRouteList = (pack: string, entries: ReadonlyArray<unknown>): ParsedRo
     const unknown = isObjectLike(entry) ? Object.keys(entry).filter((key) => !knownMembers.has(key)) : []
     if (unknown.length > 0) {
       warnings.push(
-        `${formatRouteLabel(entry, index)}: nothing is known about ${unknown.map((key) => `'${key}'`).join(", ")}`
+        `${formatRouteLabel(entry, index)}: unknown members ${unknown.map((key) => `'${key}'`).join(", ")}`
       )
     }
   })
-  if (entries.length > maxRoutes)
-    errors.push(`there are more than ${maxRoutes} routes; the others are left out`)
+  if (entries.length > maxRoutes) errors.push(`there are more than ${maxRoutes} routes; the rest is ignored`)
   return { routes: [...routes.values()], errors, warnings }
 }
 
 /**
- * Reads what `getRouteConfig()` of a pack gave: one route or a list of them, in this project's words or the seed's
- * (seed 004 §2.2). A bad route costs nobody but itself.
+ * Parses the result of `getRouteConfig()`: one route or a list, with names of this package or of the seed (seed 004
+ * §2.2). An invalid route does not affect the others.
  */
 export const parseRoutes = (pack: string, given: unknown): ParsedRoutes => {
   const failedWith = (error: string): ParsedRoutes => ({ routes: [], errors: [error], warnings: [] })
   if (!Array.isArray(given) && !isObjectLike(given)) {
-    return failedWith("getRouteConfig() has to give a route, {endpoint, params}, or a list of them")
+    return failedWith("getRouteConfig() must return a route, {endpoint, params}, or a list of routes")
   }
-  // Members of a stranger's object may throw when they are read.
+  // Getters of foreign objects can throw.
   const parsed = Result.try(() => parseRouteList(pack, Array.isArray(given) ? given : [given]))
   return Result.getOrElse(parsed, () =>
-    failedWith("what getRouteConfig() gave cannot be read: a member of it throws")
+    failedWith("the result of getRouteConfig() cannot be read: a getter throws")
   )
 }
-
-const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "")
 
 const propertyNames = (schema: unknown): ReadonlyArray<string> | undefined => {
   const properties = isJsonObject(schema) ? schema["properties"] : undefined
   return isJsonObject(properties) ? Object.keys(properties) : undefined
 }
 
-/** Parameters that only one of two schemas knows; none when one of them is not so simple. */
+/** Parameters that only one of two schemas has; empty when a schema has no plain properties. */
 const differingParameters = (one: unknown, other: unknown): ReadonlyArray<string> => {
   const [left, right] = [propertyNames(one), propertyNames(other)]
   if (left === undefined || right === undefined) return []
@@ -135,8 +130,8 @@ const differingParameters = (one: unknown, other: unknown): ReadonlyArray<string
 }
 
 /**
- * Where the routes of a pack and the tools it lists contradict each other, in words: a route without its tool, a tool
- * without a route, parameters that only one of them knows.
+ * Lists mismatches between routes and listed tools: routes without a tool, tools without a route, different
+ * parameters.
  */
 export const findRouteMismatches = (
   routes: ReadonlyArray<Pick<PackRoute, "endpoint" | "tool" | "params">>,
@@ -149,37 +144,39 @@ export const findRouteMismatches = (
       const entry = listed.get(tool)
       if (entry === undefined) {
         return [
-          `route ${endpoint} calls the tool '${tool}', which listTools() does not list: not there over MCP`
+          `route ${endpoint} calls the tool '${tool}', which listTools() does not list: it is not available over MCP`
         ]
       }
       const stray = differingParameters(params, entry["inputSchema"])
       return stray.length === 0
         ? []
         : [
-            `route ${endpoint} and the listed tool '${tool}' have different parameters; only one of them knows ` +
+            `route ${endpoint} and the listed tool '${tool}' have different parameters; only one of them has ` +
               stray.map((name) => `'${name}'`).join(", ")
           ]
     }),
     ...[...listed.keys()]
       .filter((name) => !routedTools.has(name))
-      .map((name) => `listTools() lists '${name}', which no route calls: not there over HTTP`)
+      .map((name) => `listTools() lists '${name}', which no route calls: it is not available over HTTP`)
   ]
 }
 
-/** The routes of a pack that others have taken before, by endpoint, with the reason. `taken` names the owners. */
+/**
+ * Finds routes whose endpoint is taken; the result maps an endpoint to the reason. `taken` maps endpoints to packs.
+ */
 export const findRouteConflicts = (
   routes: ReadonlyArray<Pick<PackRoute, "endpoint">>,
   taken: ReadonlyMap<string, string>
 ): ReadonlyMap<string, string> =>
   new Map(
     routes.flatMap(({ endpoint }): ReadonlyArray<readonly [string, string]> => {
-      const owner = reservedEndpoints.has(endpoint) ? "the host itself" : taken.get(endpoint)
+      const owner = reservedEndpoints.has(endpoint) ? "the host" : taken.get(endpoint)
       return owner === undefined
         ? []
         : [
             [
               endpoint,
-              `route ${endpoint} is left out: it belongs to ${owner === "the host itself" ? owner : `the pack '${owner}'`}`
+              `route ${endpoint} is ignored: it belongs to ${owner === "the host" ? owner : `the pack '${owner}'`}`
             ]
           ]
     })

@@ -2,16 +2,16 @@ import type { Tool } from "../model/Tool.ts"
 import { isJsonObject } from "../json.ts"
 import { parseToolMeta } from "./toolMeta.ts"
 
-/** How much a word counts by where it stands: once in the name is worth as much as often in the description. */
+/** The weight of a word by its field. */
 const fieldWeights = { name: 4, tags: 3, parameters: 2, description: 1 } as const
 
-/** The usual constants of BM25: how soon repetition stops to matter, and how much long texts are held back. */
+/** The usual constants of BM25: saturation of repeated words, and normalization by length. */
 const bm25 = { k: 1.2, b: 0.75 }
 
-/** So many words of a query count: nobody looks for a tool by more, and each is looked for in every tool. */
+/** The maximum number of words of a query: each is looked up in every tool. */
 const maxQueryWords = 64
 
-/** Words and the parts of `camelCase`, `snake_case` and `kebab-case`; other scripts have no parts but their runs. */
+/** Splits a text into lower-case words, and names in `camelCase`, `snake_case` and `kebab-case` into their parts. */
 const tokenize = (text: string): ReadonlyArray<string> =>
   text
     .replaceAll(/(\p{Ll}|\p{N})(\p{Lu})/gu, "$1 $2")
@@ -29,13 +29,13 @@ const searchFields = (name: string, tool: Tool): { readonly [K in keyof typeof f
   tags: (parseToolMeta(tool.meta)?.tags ?? []).join(" ")
 })
 
-/** Tools by name, ready to be searched. */
+/** A search index of tools. */
 export interface ToolIndex {
-  /** The names of the tools that fit best, the best first; those that have none of the words are left out. */
+  /** Gives the names of at most `limit` matching tools, the best first. */
   readonly search: (query: string, limit: number) => ReadonlyArray<string>
 }
 
-/** An index over tools, by BM25 over their names, descriptions, tags and parameters. */
+/** Makes a BM25 index over names, descriptions, tags and parameters of tools. */
 export const makeToolIndex = (tools: Iterable<readonly [name: string, tool: Tool]>): ToolIndex => {
   const entries = [...tools].map(([name, tool]) => {
     const counts = new Map<string, number>()
@@ -55,7 +55,7 @@ export const makeToolIndex = (tools: Iterable<readonly [name: string, tool: Tool
     const count = documentFrequency.get(word) ?? 0
     return Math.log(1 + (entries.length - count + 0.5) / (count + 0.5))
   }
-  /** How often a word stands in a tool; the beginning of a longer word counts half. */
+  /** The weighted frequency of a word in a tool; a prefix of a longer word counts half. */
   const termFrequency = (counts: ReadonlyMap<string, number>, word: string): number => {
     const exact = counts.get(word)
     if (exact !== undefined || word.length < 3) return exact ?? 0

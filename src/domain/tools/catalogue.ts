@@ -1,47 +1,45 @@
-import { isJsonObject, type JsonObject } from "../json.ts"
+import { asObject, isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
 import type { ServerConfig } from "../config/computerConfig.ts"
 import type { Tool } from "../model/Tool.ts"
 import { mergeToolMeta, formatToolMeta } from "./toolMeta.ts"
 
-/** The tools one running MCP server listed, untouched, with its configuration. */
+/** The tools of a running MCP server as listed, with its configuration. */
 export interface ServerTools {
   readonly config: ServerConfig
   readonly tools: ReadonlyArray<JsonObject>
 }
 
-/** A tool the office can call. */
+/** A tool that the office can call. */
 export interface CatalogueEntry {
   readonly tool: Tool
-  /** Name of the MCP server that has it. */
+  /** The name of its MCP server. */
   readonly server: string
-  /** Its name there. */
+  /** Its name at the MCP server. */
   readonly originalName: string
-  /** True when no confirmation is needed. */
+  /** True when calls need no confirmation. */
   readonly autoApply: boolean
 }
 
-/** A tool that exists and is not offered, and why. */
+/** A listed tool that is not offered, with the reason. */
 export interface HiddenTool {
   readonly server: string
   readonly originalName: string
-  readonly reason: "forbidden" | "name taken" | "no name"
-  /** The name it would have had. */
+  readonly reason: "forbidden" | "name_taken" | "no_name"
+  /** Its exposed name without the conflict. */
   readonly name: string
 }
 
-/** What a Computer offers: every exposed name leads to exactly one tool. */
+/** The tools of a Computer by their unique exposed names. */
 export interface Catalogue {
   readonly entries: ReadonlyMap<string, CatalogueEntry>
-  /** Names whose call is refused as disabled. */
+  /** Names whose calls are rejected as disabled. */
   readonly forbidden: ReadonlySet<string>
   readonly hidden: ReadonlyArray<HiddenTool>
 }
 
-const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "")
-const asObject = (value: unknown): JsonObject | undefined => (isJsonObject(value) ? value : undefined)
-
-const toCatalogueEntry = (config: ServerConfig, tool: JsonObject): CatalogueEntry => {
-  const originalName = stringOrEmpty(tool["name"])
+const toCatalogueEntry = (config: ServerConfig, listed: JsonObject): CatalogueEntry => {
+  const { _meta, annotations, inputSchema, outputSchema } = listed
+  const originalName = stringOrEmpty(listed["name"])
   const meta = mergeToolMeta(
     config.defaultToolMeta,
     Object.hasOwn(config.toolMeta, originalName) ? config.toolMeta[originalName] : undefined
@@ -49,10 +47,10 @@ const toCatalogueEntry = (config: ServerConfig, tool: JsonObject): CatalogueEntr
   return {
     tool: {
       name: meta?.alias ?? originalName,
-      description: stringOrEmpty(tool["description"]),
-      paramsSchema: asObject(tool["inputSchema"]) ?? {},
-      returnSchema: asObject(tool["outputSchema"]) ?? null,
-      meta: formatToolMeta(asObject(tool["_meta"]), asObject(tool["annotations"]), meta)
+      description: stringOrEmpty(listed["description"]),
+      paramsSchema: asObject(inputSchema),
+      returnSchema: isJsonObject(outputSchema) ? outputSchema : null,
+      meta: formatToolMeta(asObject(_meta), isJsonObject(annotations) ? annotations : undefined, meta)
     },
     server: config.name,
     originalName,
@@ -61,9 +59,9 @@ const toCatalogueEntry = (config: ServerConfig, tool: JsonObject): CatalogueEntr
 }
 
 /**
- * The catalogue of a Computer from what its servers list, in configuration order (spec §7.3): a tool goes by its
- * alias or else by its own name; the first tool with a name has it, later ones are hidden; forbidden tools, given by
- * either name, are neither listed nor callable.
+ * Builds the catalogue of a Computer from the tools of its servers, in configuration order (spec §7.3). The exposed
+ * name of a tool is its alias, or else its name. The first tool with a name gets it; later ones are hidden. A tool
+ * that is forbidden by its name or alias is neither listed nor callable.
  */
 export const buildCatalogue = (servers: ReadonlyArray<ServerTools>): Catalogue => {
   const entries = new Map<string, CatalogueEntry>()
@@ -76,11 +74,11 @@ export const buildCatalogue = (servers: ReadonlyArray<ServerTools>): Catalogue =
       const { originalName, server, tool } = entry
       const hide = (reason: HiddenTool["reason"]) =>
         hidden.push({ server, originalName, name: tool.name, reason })
-      if (originalName === "") hide("no name")
+      if (originalName === "") hide("no_name")
       else if (forbiddenHere.has(originalName) || forbiddenHere.has(tool.name)) {
         forbidden.add(originalName).add(tool.name)
         hide("forbidden")
-      } else if (entries.has(tool.name)) hide("name taken")
+      } else if (entries.has(tool.name)) hide("name_taken")
       else entries.set(tool.name, entry)
     }
   }

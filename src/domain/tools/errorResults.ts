@@ -1,21 +1,6 @@
-import { Result } from "effect"
 import type { JsonObject } from "../json.ts"
-import { parseToolResult, type ToolResult } from "../model/ToolResult.ts"
+import { type ToolResult } from "../model/ToolResult.ts"
 import { errorCodes } from "../model/ProtocolError.ts"
-
-/** What an MCP server answered, as the office gets it: untouched, but `_meta` stands under `meta` (spec §6.4). */
-export const fromMcpResult = (mcpResult: JsonObject): Result.Result<ToolResult, string> =>
-  Result.map(parseToolResult(mcpResult), (result) => {
-    if (result.meta === undefined) return result
-    const kept = Object.entries(result.meta).filter(([key]) => !key.startsWith("a2c_"))
-    return { ...result, meta: Object.fromEntries(kept) }
-  })
-
-/** A result of the office as MCP has it: what stands under `meta` is `_meta` again. */
-export const toMcpResult = ({ meta, ...rest }: ToolResult): JsonObject => ({
-  ...rest,
-  ...(meta !== undefined && { _meta: meta })
-})
 
 const errorResult = (text: string, meta: JsonObject): ToolResult => ({
   content: [{ type: "text", text }],
@@ -23,27 +8,27 @@ const errorResult = (text: string, meta: JsonObject): ToolResult => ({
   meta
 })
 
-/** A call that failed before or instead of a tool's own answer; `code` is one of the 4001…4007. */
+/** The result of a call that failed outside the tool; `code` is one of 4001…4007. */
 export const toolError = (code: number, text: string, meta: JsonObject = {}): ToolResult =>
   errorResult(text, { error_code: code, ...meta })
 
-/** No such tool on this Computer (4001). */
+/** The Computer has no tool with this name (4001). */
 export const toolNotFound = (name: string): ToolResult =>
   toolError(errorCodes.toolNotFound, `Tool '${name}' not found on this Computer`)
 
-/** The Computer's owner forbids the tool (4002). */
+/** The configuration forbids the tool (4002). */
 export const toolDisabled = (name: string): ToolResult =>
   toolError(errorCodes.toolDisabled, `Tool '${name}' is disabled on this Computer`)
 
-/** The MCP server failed to answer (4003). */
+/** The MCP server failed (4003). */
 export const toolFailed = (message: string, details: JsonObject = {}): ToolResult =>
   toolError(errorCodes.toolFailed, message, details)
 
-/** A person must agree first, and nobody did (4005, spec §6.5). */
+/** The call needs a confirmation that was not given (4005, spec §6.5). */
 export const confirmationRequired = (message: string): ToolResult =>
   toolError(errorCodes.confirmationRequired, message)
 
-/** The call took longer than it may (4004): the same words on every side, both markers (spec §6.4). */
+/** The call timed out (4004). Both sides use the same text and markers (spec §6.4). */
 export const toolTimedOut = (side: "agent" | "computer"): ToolResult =>
   errorResult("Tool call timeout", {
     ...(side === "computer" && { error_code: errorCodes.toolTimeout }),
@@ -51,11 +36,11 @@ export const toolTimedOut = (side: "agent" | "computer"): ToolResult =>
     a2c_timeout: true
   })
 
-/** The call was given up (spec §6.3). */
+/** The call was cancelled (spec §6.3). */
 export const toolCancelled = (reason = "agent_requested"): ToolResult =>
   errorResult("Tool call cancelled", { a2c_cancelled: true, a2c_cancel_reason: reason })
 
-/** The protocol's code in a failed result, if it carries one. */
+/** The error code of the protocol in a failed result. */
 export const errorCodeOf = (result: ToolResult): number | undefined => {
   const code = result.meta?.["error_code"]
   return result.isError && typeof code === "number" ? code : undefined

@@ -1,8 +1,10 @@
 import type { JsonObject } from "../json.ts"
 import type { Tool } from "../model/Tool.ts"
 import { parseAnnotations } from "./toolMeta.ts"
+import { Result } from "effect"
+import { parseToolResult, type ToolResult } from "../model/ToolResult.ts"
 
-/** A tool of the office as MCP lists it: under this name, its annotations real again, with `origin` in its `_meta`. */
+/** Converts a tool of the office to MCP: restores its annotations, and adds `origin` to its `_meta`. */
 export const toMcpTool = (
   name: string,
   { description, meta, paramsSchema, returnSchema }: Tool,
@@ -18,3 +20,17 @@ export const toMcpTool = (
     _meta: { ...meta, ...origin }
   }
 }
+
+/** Converts the result of an MCP server for the office: `_meta` becomes `meta`, without reserved keys (spec §6.4). */
+export const fromMcpResult = (mcpResult: JsonObject): Result.Result<ToolResult, string> =>
+  Result.map(parseToolResult(mcpResult), (result) => {
+    if (result.meta === undefined) return result
+    const kept = Object.entries(result.meta).filter(([key]) => !key.startsWith("a2c_"))
+    return { ...result, meta: Object.fromEntries(kept) }
+  })
+
+/** Converts a result of the office to MCP: `meta` becomes `_meta`. */
+export const toMcpResult = ({ meta, ...rest }: ToolResult): JsonObject => ({
+  ...rest,
+  ...(meta !== undefined && { _meta: meta })
+})

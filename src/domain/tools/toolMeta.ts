@@ -1,8 +1,8 @@
 import { Result, Schema, SchemaGetter } from "effect"
-import { formatSpacedJson, isJsonObject, JsonObject } from "../json.ts"
+import { formatSpacedJson, isJsonObject, JsonObject, parseJsonObject } from "../json.ts"
 import { makeDecoder } from "../validation.ts"
 
-/** Settings the Computer's owner gives to a tool (seed 000, `ToolMeta`). */
+/** The wire fields of `ToolMeta` (seed 000). */
 const toolMetaFields = {
   auto_apply: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
   ret_object_mapper: Schema.optionalKey(Schema.NullOr(JsonObject)),
@@ -10,26 +10,27 @@ const toolMetaFields = {
   tags: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.String)))
 }
 
-/** What the owner of a Computer says about a tool. `null` and absent both mean: nothing said. */
+/** The settings of a tool in the configuration of a Computer. `null` means absent. */
 export interface ToolMeta {
-  /** `true`: run without asking for confirmation. */
+  /** `true`: calls need no confirmation. */
   readonly autoApply?: boolean
-  /** Original field → target field; carried to the Agent, applied by nobody here. */
+  /** Maps original to target fields. Sent to the Agent; this project does not apply it. */
   readonly retObjectMapper?: JsonObject
-  /** The name under which the tool is exposed instead of its own. */
+  /** The exposed name. */
   readonly alias?: string
   readonly tags?: ReadonlyArray<string>
-  /** Members this version does not know. */
+  /** Unknown members. */
   readonly extra: JsonObject
 }
 
-const knownToolMetaKeys = new Set(Object.keys(toolMetaFields))
+/** The known fields of a tool meta, as configuration files spell them. */
+export const toolMetaKeys: ReadonlyArray<string> = Object.keys(toolMetaFields)
 
 const WireToolMeta = Schema.StructWithRest(Schema.Struct(toolMetaFields), [
   Schema.Record(Schema.String, Schema.Unknown)
 ])
 
-/** `ToolMeta` as it is written in configuration and on the wire. */
+/** The codec of `ToolMeta` for configuration files and the wire. */
 export const ToolMeta = WireToolMeta.pipe(
   Schema.decodeTo(
     Schema.declare<ToolMeta>((value): value is ToolMeta => isJsonObject(value)),
@@ -40,7 +41,7 @@ export const ToolMeta = WireToolMeta.pipe(
           ...(wire.ret_object_mapper != null && { retObjectMapper: wire.ret_object_mapper }),
           ...(wire.alias != null && { alias: wire.alias }),
           ...(wire.tags != null && { tags: wire.tags }),
-          extra: Object.fromEntries(Object.entries(wire).filter(([key]) => !knownToolMetaKeys.has(key)))
+          extra: Object.fromEntries(Object.entries(wire).filter(([key]) => !toolMetaKeys.includes(key)))
         })
       ),
       encode: SchemaGetter.transform(encodeToolMeta)
@@ -48,8 +49,8 @@ export const ToolMeta = WireToolMeta.pipe(
   )
 )
 
-/** A tool meta in the seed's order, every known key present, unset ones `null` (spec §7.2). */
-export function encodeToolMeta(meta: ToolMeta): typeof WireToolMeta.Type {
+/** Encodes a tool meta in the seed's order with all known keys; unset ones are `null` (spec §7.2). */
+function encodeToolMeta(meta: ToolMeta): typeof WireToolMeta.Type {
   return {
     auto_apply: meta.autoApply ?? null,
     alias: meta.alias ?? null,
@@ -59,15 +60,15 @@ export function encodeToolMeta(meta: ToolMeta): typeof WireToolMeta.Type {
   }
 }
 
-/** Key of a tool's `meta` under which the Computer's own settings stand, as a JSON text (spec §7.2). */
+/** The key of a tool's `meta` for the Computer's settings as JSON text (spec §7.2). */
 const toolMetaKey = "a2c_tool_meta"
 
-/** Key of a tool's `meta` under which its MCP annotations stand, as a JSON text. */
+/** The key of a tool's `meta` for its MCP annotations as JSON text. */
 const annotationsKey = "MCP_TOOL_ANNOTATION"
 
 /**
- * The settings that hold for a tool: what is said about the tool itself wins over the default field by field;
- * `undefined` when nothing is said at all (spec §7.4).
+ * Merges the settings of a tool with the default, field by field; the tool's own settings win (spec §7.4). Gives
+ * `undefined` without any settings.
  */
 export const mergeToolMeta = (fallback: ToolMeta | null, own: ToolMeta | undefined): ToolMeta | undefined => {
   if (fallback === null) return own
@@ -83,13 +84,14 @@ const isPrimitiveArray = (value: unknown): boolean =>
   Array.isArray(value) &&
   value.every((item) => item !== null && isPrimitive(item) && typeof item === typeof value[0])
 
-/** A value as a tool's `meta` may hold it: simple ones and arrays of one simple type as they are, others as JSON. */
+/** Converts a value for `meta`: primitives and arrays of one primitive type stay, others become JSON text. */
 const toMetaValue = (value: unknown): unknown =>
   isPrimitive(value) || isPrimitiveArray(value) ? value : JSON.stringify(value)
 
 /**
- * A tool's `meta` as the office sees it: what its MCP server said, and, under keys no MCP server can forge, its
- * annotations and the Computer's own settings (spec §7.2; byte-exact with the seed's examples).
+ * Formats a tool's `meta` for the office (spec §7.2). It holds the `_meta` of the MCP server, and under reserved keys
+ * the annotations and the Computer's settings. MCP servers cannot forge the reserved keys. Byte-exact with the seed's
+ * examples.
  */
 export const formatToolMeta = (
   native: JsonObject | undefined,
@@ -105,20 +107,14 @@ export const formatToolMeta = (
   ...(meta !== undefined && { [toolMetaKey]: formatSpacedJson(encodeToolMeta(meta)) })
 })
 
-const parseJsonObject = (text: unknown): JsonObject | undefined => {
-  if (typeof text !== "string") return undefined
-  const parsed = Result.try((): unknown => JSON.parse(text))
-  return Result.isSuccess(parsed) && isJsonObject(parsed.success) ? parsed.success : undefined
-}
-
 const decodeToolMeta = makeDecoder(ToolMeta)
 
-/** The Computer's settings out of a tool's `meta`, or `undefined` when there are none that can be read. */
+/** Parses the Computer's settings in a tool's `meta`; `undefined` when absent or invalid. */
 export const parseToolMeta = (meta: JsonObject | undefined): ToolMeta | undefined => {
   const wire = parseJsonObject(meta?.[toolMetaKey])
   return wire === undefined ? undefined : Result.getOrUndefined(decodeToolMeta(wire))
 }
 
-/** The MCP annotations out of a tool's `meta`, or `undefined` when it has none that can be read. */
+/** Parses the MCP annotations in a tool's `meta`; `undefined` when absent or invalid. */
 export const parseAnnotations = (meta: JsonObject | undefined): JsonObject | undefined =>
   parseJsonObject(meta?.[annotationsKey])

@@ -1,34 +1,34 @@
 import type { JsonObject } from "../json.ts"
 import type { ToolResult } from "../model/ToolResult.ts"
 
-/** Key of a result's `meta` under which the event stands as a script left it, as a JSON text (spec §6.7). */
+/** The key of a result's `meta` for the transformed event as JSON text (spec §6.7). */
 export const transformedEventKey = "a2c_vrl_transformed"
 
-/** The call whose result a script sees. */
+/** The call whose result a script transforms. */
 export interface VrlCall {
-  /** The tool's name at its MCP server, whatever the office calls it. */
+  /** The tool's name at its MCP server. */
   readonly tool: string
   readonly params: JsonObject
 }
 
-/** The script of a server's configuration; `null` and blank text are none. */
+/** The script of a server's configuration; `undefined` for `null` and blank text. */
 export const vrlScript = (vrl: string | null): string | undefined =>
   vrl === null || vrl.trim() === "" ? undefined : vrl
 
-/** What a script works on: the result and, in words no tool can forge, the call it belongs to. */
+/** Makes the input of a script: the result, and the call under keys that the tool cannot forge. */
 export const toVrlEvent = (result: ToolResult, { params, tool }: VrlCall): JsonObject => ({
   ...result,
   tool_name: tool,
   parameters: params
 })
 
-/** The result with the transformed event added; whatever else it says stays as it is. */
+/** Adds the transformed event to the `meta` of a result. */
 export const addTransformedEvent = (result: ToolResult, event: unknown): ToolResult => ({
   ...result,
   meta: { ...result.meta, [transformedEventKey]: JSON.stringify(event) ?? "null" }
 })
 
-/** The result without the transformed event, for connections that cannot carry both. */
+/** Removes the transformed event, for connections whose message limit does not allow both. */
 export const removeTransformedEvent = (result: ToolResult): ToolResult => {
   if (result.meta === undefined || !Object.hasOwn(result.meta, transformedEventKey)) return result
   const { [transformedEventKey]: _dropped, ...meta } = result.meta

@@ -1,9 +1,9 @@
 import { Result } from "effect"
 
-/** The line this project speaks when nobody says otherwise. Clients put it into the URL themselves. */
+/** The default protocol version. Clients send it in the URL. */
 export const PROTOCOL_VERSION = "0.2.0"
 
-/** Name of the URL query parameter that carries the version (spec §2). */
+/** The URL query parameter for the version (spec §2). */
 export const versionQueryParameter = "a2c_version"
 
 /** `MAJOR.MINOR.PATCH`, each a number without sign or leading zeros. */
@@ -15,10 +15,10 @@ export interface Version {
 
 const versionPattern = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/
 
-/** Longer texts than this are no version; the bound keeps a stranger's text out of our answers. */
+/** The maximum length of a version. Error replies must not repeat long input. */
 const maxVersionLength = 32
 
-/** Reads a version, or says what is wrong with the text (spec §2.1). */
+/** Parses a version (spec §2.1). */
 export const parseVersion = (text: string): Result.Result<Version, string> => {
   if (text.length > maxVersionLength) return Result.fail(`longer than ${maxVersionLength} characters`)
   const match = versionPattern.exec(text)
@@ -31,14 +31,14 @@ export const parseVersion = (text: string): Result.Result<Version, string> => {
 export const formatVersion = ({ major, minor, patch }: Version): string => `${major}.${minor}.${patch}`
 
 /**
- * May a client of this version talk to a server of that one? Before 1.0 the minors must be equal, from 1.0 on a
- * client may be older than the server; the patch never matters (spec §2.2).
+ * Tells whether a client's version is compatible with a server's. Before 1.0 the minors must be equal; from 1.0 on
+ * the client may be older. The patch never matters (spec §2.2).
  */
 export const isCompatible = (client: Version, server: Version): boolean =>
   client.major === server.major &&
   (client.major === 0 ? client.minor === server.minor : client.minor <= server.minor)
 
-/** What the body of a version refusal says, field names as on the wire. */
+/** The body of a version mismatch, with the field names of the wire. */
 export interface VersionMismatch {
   readonly code: 4008
   readonly message: string
@@ -48,7 +48,7 @@ export interface VersionMismatch {
   readonly max_supported: string
 }
 
-/** The HTTP answer that refuses a handshake: always status 400, a JSON body, sometimes a header (spec §2.1). */
+/** The HTTP response to a rejected handshake (spec §2.1). */
 export interface VersionRejection {
   readonly status: 400
   readonly headers: { readonly [name: string]: string }
@@ -76,10 +76,7 @@ const rejectMismatch = (client: Version, server: Version): VersionRejection => (
   }
 })
 
-/**
- * The version gate: what to do with a handshake that carries these values of `a2c_version`. Total and without
- * side effects, so that nothing behind it can weaken it (spec §2.1, cases 001–016).
- */
+/** Checks the values of `a2c_version` in a handshake (spec §2.1, cases 001–016). */
 export const versionGate = (
   values: ReadonlyArray<string>,
   server: Version

@@ -3,47 +3,37 @@ import { basename, dirname, resolve, sep } from "node:path"
 import { parseEnv } from "node:util"
 import { Effect, FileSystem, Redacted, Result } from "effect"
 import { mergeConfigs, parseConfig } from "../../domain/config/parseConfig.ts"
-import type { Dialect } from "../../domain/config/dialects.ts"
+import { type Dialect, serversKeyOf } from "../../domain/config/dialects.ts"
 import { renderPlaceholders } from "../../domain/config/placeholders.ts"
 import type { Setup, Variables } from "../../domain/config/Setup.ts"
 import { type ValidationIssue, formatPath } from "../../domain/validation.ts"
-import { isJsonObject } from "../../domain/json.ts"
+import { asObject } from "../../domain/json.ts"
 import type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
 import { type Position, parseJsonc } from "./jsonc.ts"
 
-/** Something to say about a file. An error keeps all files together from being used. */
+/** An error or warning about a file. An error in one file makes all files unusable. */
 export interface ConfigDiagnostic extends ValidationIssue, Partial<Position> {
   readonly severity: "error" | "warning"
   readonly file: string
 }
 
-/** What one file turned out to be. */
+/** The configuration of one file. */
 export interface ConfigFile {
   readonly file: string
   readonly dialect: Dialect | undefined
   readonly config: ComputerConfig | undefined
-  /** Where a value stands in the file, or the innermost one around it that exists. */
+  /** The position of a value, or of its innermost existing parent. */
   readonly locate: (path: ReadonlyArray<PropertyKey>) => Position
 }
 
-/** What all files of a Computer say together. */
-interface LoadedConfig {
-  readonly files: ReadonlyArray<ConfigFile>
-  readonly diagnostics: ReadonlyArray<ConfigDiagnostic>
-  /** Missing exactly when one of the findings is an error. */
-  readonly setup: Setup | undefined
-  /** Every file that was looked at, the ones with environment variables too, by absolute path. */
-  readonly sources: ReadonlyArray<string>
-}
-
-/** A finding as compilers write them: `mcp.json:12:5: error: servers.a.command: Missing key`. */
+/** Formats a diagnostic like compilers: `mcp.json:12:5: error: servers.a.command: Missing key`. */
 export const formatDiagnostic = ({ column, file, issue, line, path, severity }: ConfigDiagnostic): string => {
   const where = line === undefined ? file : `${file}:${line}:${column ?? 1}`
   const what = path.length === 0 ? issue : `${formatPath(path)}: ${issue}`
   return `${where}: ${severity}: ${what}`
 }
 
-/** Editors keep their configuration in a folder of this name inside the folder it is for. */
+/** Folders of editor configurations inside the workspace folder. */
 const editorFolders = [".vscode", ".cursor"]
 
 const workspaceFolderOf = (file: string): string => {
@@ -61,36 +51,38 @@ const hostVariablesOf = (workspaceFolder: string): { readonly [name: string]: st
   "/": sep
 })
 
-/** The server with the variables of its file in its environment, each as a placeholder: values stay unseen. */
-const withEnvFileVariables = (server: ServerConfig, names: ReadonlyArray<string>): ServerConfig => {
+/** Adds the variables of an environment file to a server as placeholders, which keep the values secret. */
+const withEnvFileVariables = (
+  server: ServerConfig,
+  values: ReadonlyArray<[string, unknown]>
+): ServerConfig => {
   if (server.type !== "stdio") return server
-  const env = server.parameters["env"]
-  const own = isJsonObject(env) ? env : {}
-  const added = Object.fromEntries(names.map((name) => [name, `\${envFile:${name}}`]))
-  return { ...server, parameters: { ...server.parameters, env: { ...added, ...own } } }
+  const added = Object.fromEntries(values.map(([name]) => [name, `\${envFile:${name}}`]))
+  const env = { ...added, ...asObject(server.parameters["env"]) }
+  return { ...server, parameters: { ...server.parameters, env } }
 }
 
-/** An editor starts its servers in the folder it works on. */
+/** Sets the working directory like VS Code: the workspace folder. */
 const withWorkspaceCwd = (server: ServerConfig): ServerConfig =>
   server.type === "stdio" && server.parameters["cwd"] === null
     ? { ...server, parameters: { ...server.parameters, cwd: "${workspaceFolder}" } }
     : server
 
-/** What one file says, and everything there is to say about it. */
+/** A configuration file with its variables and diagnostics. */
 interface LoadedConfigFile extends ConfigFile {
   readonly variables: Variables
   readonly diagnostics: ReadonlyArray<ConfigDiagnostic>
   readonly sources: ReadonlyArray<string>
 }
 
-/** The text of a file, or why there is none, in words. */
+/** Reads a text file; fails with a reason for people. */
 export const readTextFile = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   return yield* Effect.result(
     Effect.mapError(fs.readFileString(file), ({ message, reason }) => {
-      if (reason._tag === "NotFound") return "there is no such file"
+      if (reason._tag === "NotFound") return "file not found"
       const code = reason.cause instanceof Error && "code" in reason.cause ? reason.cause.code : undefined
-      return code === "EISDIR" ? "it is a folder" : `cannot be read: ${message}`
+      return code === "EISDIR" ? "is a directory" : `cannot be read: ${message}`
     })
   )
 })
@@ -110,17 +102,9 @@ const readConfigFile = Effect.fnUntraced(function* (
   const makeDiagnostic = (
     severity: ConfigDiagnostic["severity"],
     { issue, path }: ValidationIssue
-  ): ConfigDiagnostic => ({
-    severity,
-    file,
-    path,
-    issue,
-    ...locate(path)
-  })
+  ): ConfigDiagnostic => ({ severity, file, path, issue, ...locate(path) })
   if (document.errors.length > 0) {
-    const diagnostics = document.errors.map(
-      (error): ConfigDiagnostic => ({ ...error, severity: "error", file })
-    )
+    const diagnostics = document.errors.map((error) => ({ ...error, severity: "error", file }) as const)
     return { ...unusable, diagnostics, locate }
   }
   const { config, dialect, envFiles, errors, warnings } = parseConfig(document.value)
@@ -131,7 +115,7 @@ const readConfigFile = Effect.fnUntraced(function* (
   if (config === undefined) return { ...unusable, dialect, diagnostics, locate }
 
   const hostVariables = hostVariablesOf(workspaceFolderOf(file))
-  const root = dialect === "mcpServers" ? "mcpServers" : "servers"
+  const root = serversKeyOf(dialect)
   const servers: { [name: string]: ServerConfig } = {}
   const variables: { [name: string]: HostVariables } = {}
   const sources = [source]
@@ -148,23 +132,21 @@ const readConfigFile = Effect.fnUntraced(function* (
     sources.push(path)
     const environment = yield* readTextFile(path)
     if (Result.isFailure(environment)) {
-      diagnostics.push(
-        makeDiagnostic("error", { path: [root, name, "envFile"], issue: `${path}: ${environment.failure}` })
-      )
+      const issue = `${path}: ${environment.failure}`
+      diagnostics.push(makeDiagnostic("error", { path: [root, name, "envFile"], issue }))
       continue
     }
-    const entries = Object.entries(parseEnv(environment.success))
-    const values = entries.map(([key, value]) => [`envFile:${key}`, Redacted.make(value ?? "")] as const)
-    servers[name] = withEnvFileVariables(
-      placedServer,
-      entries.map(([key]) => key)
-    )
-    variables[name] = { ...hostVariables, ...Object.fromEntries(values) }
+    const values = Object.entries(parseEnv(environment.success))
+    servers[name] = withEnvFileVariables(placedServer, values)
+    variables[name] = {
+      ...hostVariables,
+      ...Object.fromEntries(values.map(([key, value]) => [`envFile:${key}`, Redacted.make(value ?? "")]))
+    }
   }
   return { file, dialect, config: { ...config, servers }, variables, diagnostics, sources, locate }
 })
 
-/** Reads the configuration of a Computer from one or several files, in whichever dialect each is written. */
+/** Reads the configuration of a Computer from files of any dialect. An error in one file leaves `setup` undefined. */
 export const readConfigFiles = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
   const loadedFiles = yield* Effect.forEach([...new Set(files)], readConfigFile)
   const { conflicts, config } = mergeConfigs(
@@ -174,19 +156,17 @@ export const readConfigFiles = Effect.fnUntraced(function* (files: ReadonlyArray
     ...loadedFiles.flatMap((loaded) => loaded.diagnostics),
     ...conflicts.map(({ files: [first, second], kind, name }): ConfigDiagnostic => {
       const loaded = loadedFiles.find(({ file }) => file === second)
-      const root = loaded?.dialect === "mcpServers" ? "mcpServers" : "servers"
+      const root = serversKeyOf(loaded?.dialect)
       const index = loaded?.config?.inputs.findIndex(({ id }) => id === name) ?? 0
       const path = kind === "server" ? [root, name] : ["inputs", index]
-      const issue = `${kind} "${name}" is defined in ${first} too`
+      const issue = `${kind} "${name}" is also defined in ${first}`
       return { severity: "error", file: second, path, issue, ...loaded?.locate(path) }
     })
   ]
   const isUsable = diagnostics.every(({ severity }) => severity !== "error")
   const variables: Variables = Object.assign({}, ...loadedFiles.map((loaded) => loaded.variables))
-  return {
-    files: loadedFiles,
-    diagnostics,
-    setup: isUsable ? { config, variables } : undefined,
-    sources: loadedFiles.flatMap(({ sources }) => sources)
-  } satisfies LoadedConfig
+  const setup: Setup | undefined = isUsable ? { config, variables } : undefined
+  /** The absolute paths of all files, environment files included. */
+  const sources = loadedFiles.flatMap((loaded) => loaded.sources)
+  return { files: loadedFiles, diagnostics, setup, sources }
 })

@@ -1,10 +1,10 @@
 import { parseEnv } from "node:util"
 import { ConfigProvider, Effect, FileSystem, type Layer } from "effect"
 
-/** What may stand in a file `.env` (seed 004, environment); other programs have their own uses for such files. */
+/** The variables that are read from `.env` (seed 004, environment). Other programs use the same file. */
 const allowedVariables = ["AUTOMATA_API_KEY", "HOST", "PORT", "TOOLS_DIR"]
 
-/** Looks for settings of packs in the file `.env` of this folder, after the environment. */
+/** Reads settings of packs from `.env` in the working directory; environment variables win. */
 export const layer: Layer.Layer<never, never, FileSystem.FileSystem> = ConfigProvider.layerAdd(
   Effect.gen(function* () {
     const { readFileString } = yield* FileSystem.FileSystem

@@ -1,13 +1,13 @@
 import { basename, dirname } from "node:path"
-import { Duration, Effect, FileSystem, Queue, Stream } from "effect"
+import { Duration, Effect, Equal, FileSystem, Queue, Stream } from "effect"
 
-/** What an editor does to a file when it saves it takes no longer. */
+/** The longest time that an editor takes to save a file. */
 const debounceTime = Duration.millis(200)
 
-/** Where files are mounted by Kubernetes, they stay links; what changes is the folder of this name, to which they lead. */
+/** The link that Kubernetes replaces when mounted files change. */
 const kubernetesDataLink = "..data"
 
-/** SIGHUP, by which programs are told to read their files again. */
+/** Emits on every SIGHUP of this process. */
 export const hangupSignals = Stream.callback<"SIGHUP">((queue) =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -19,30 +19,51 @@ export const hangupSignals = Stream.callback<"SIGHUP">((queue) =>
   )
 )
 
-/** One look at files that begin to be watched, as soon as every change of them is told: what was changed before is not. */
-export const initialCheck: Stream.Stream<"look"> = Stream.fromEffect(
-  Effect.as(Effect.sleep(debounceTime), "look")
-)
-
-/** Says when one of these files may have changed. Folders are watched: editors put a new file in place of the old. */
-export const fileChanges = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
-  const fs = yield* FileSystem.FileSystem
-  const folders = [...new Set(files.map((file) => dirname(file)))]
-  return Stream.mergeAll(
-    folders.map((folder) => {
-      const names = files.filter((file) => dirname(file) === folder).map((file) => basename(file))
-      return fs.watch(folder).pipe(
-        Stream.filter(({ path }) => [...names, kubernetesDataLink].includes(basename(path))),
-        Stream.catch(({ message }) =>
-          Stream.fromEffectDrain(
-            Effect.logWarning("configuration is not watched, send SIGHUP after a change", {
-              folder,
-              reason: message
-            })
-          )
+/**
+ * Emits `initial` after the start of the watch, because files may have changed before. Emits `change` each time a
+ * file may have changed. Watches folders: editors replace files.
+ */
+export const fileChanges = (
+  files: ReadonlyArray<string>
+): Stream.Stream<"initial" | "change", never, FileSystem.FileSystem> => {
+  const namesByFolder = Map.groupBy(files, (file) => dirname(file))
+  const watchFolder = ([folder, paths]: readonly [string, ReadonlyArray<string>]) => {
+    const names = [...paths.map((path) => basename(path)), kubernetesDataLink]
+    return FileSystem.FileSystem.pipe(
+      Effect.map((fs) => fs.watch(folder)),
+      Stream.unwrap,
+      Stream.filter(({ path }) => names.includes(basename(path))),
+      Stream.catch(({ message }) =>
+        Stream.fromEffectDrain(
+          Effect.logWarning("file watch failed, send SIGHUP to reload", { folder, reason: message })
         )
       )
-    }),
-    { concurrency: "unbounded" }
-  ).pipe(Stream.debounce(debounceTime))
-})
+    )
+  }
+  const changes = Stream.mergeAll([...namesByFolder].map(watchFolder), { concurrency: "unbounded" }).pipe(
+    Stream.debounce(debounceTime),
+    Stream.map(() => "change" as const)
+  )
+  return Stream.merge(Stream.fromEffect(Effect.as(Effect.sleep(debounceTime), "initial" as const)), changes)
+}
+
+/**
+ * Reads files again on every change and on SIGHUP, and emits what `read` gives. Skips the initial value unless it
+ * differs from `current`. A failed read is passed to `onError`, and emits nothing.
+ */
+export const reloadOnChange = <A, E, R>(
+  files: ReadonlyArray<string>,
+  current: A,
+  read: Effect.Effect<A, E, R>,
+  onError: (error: E) => Effect.Effect<void>
+): Stream.Stream<A, never, R | FileSystem.FileSystem> =>
+  Stream.merge(fileChanges(files), hangupSignals).pipe(
+    Stream.mapEffect((trigger) =>
+      Effect.matchEffect(read, {
+        onFailure: (error) => Effect.as(onError(error), []),
+        onSuccess: (next) =>
+          Effect.succeed(trigger === "initial" && Equal.equals(next, current) ? [] : [next])
+      })
+    ),
+    Stream.flatMap(Stream.fromIterable)
+  )

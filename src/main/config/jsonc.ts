@@ -9,18 +9,18 @@ import {
 import { Result } from "effect"
 import type { ValidationIssue } from "../../domain/validation.ts"
 
-/** A place in a file, both counted from 1. */
+/** A position in a file, counted from 1. */
 export interface Position {
   readonly line: number
   readonly column: number
 }
 
-/** A JSON text with comments, as people write configurations. */
+/** A parsed JSON text with comments. */
 export interface JsoncDocument {
-  /** What it says; meaningless while there are faults. */
+  /** The value; meaningless when there are errors. */
   readonly value: unknown
   readonly errors: ReadonlyArray<ValidationIssue & Position>
-  /** Where a value stands, or the innermost one around it that exists. */
+  /** The position of a value, or of its innermost existing parent. */
   readonly locate: (path: ReadonlyArray<PropertyKey>) => Position
 }
 
@@ -32,18 +32,18 @@ const makePositionLookup = (text: string): ((offset: number) => Position) => {
   }
 }
 
-/** `InvalidSymbol` in words. */
+/** Formats an error code such as `InvalidSymbol` as words. */
 const formatParseError = ({ error }: ParseError): string =>
-  `not JSON: ${printParseErrorCode(error)
+  `invalid JSON: ${printParseErrorCode(error)
     .replaceAll(/([A-Z])/g, " $1")
     .trim()
     .toLowerCase()}`
 
-/** One error for a place, the first: a text that ends too soon lacks something at every level that is open. */
+/** Keeps the first error per position: an incomplete text has one for every open level. */
 const firstErrorPerOffset = (errors: ReadonlyArray<ParseError>): ReadonlyArray<ParseError> =>
   [...new Map(errors.toReversed().map((error) => [error.offset, error])).values()].toReversed()
 
-/** Members that stand twice in the same object: the first would be lost without a word. */
+/** Finds duplicate members of objects: the parser would silently drop the first. */
 const findDuplicateMembers = (
   node: Node,
   path: ReadonlyArray<PropertyKey> = []
@@ -55,7 +55,7 @@ const findDuplicateMembers = (
   const seen = new Set<string>()
   return children.flatMap(({ children: [key, value] = [], offset }) => {
     const name = String(key?.value)
-    const twice = seen.has(name) ? [{ path: [...path, name], issue: "stands here twice", offset }] : []
+    const twice = seen.has(name) ? [{ path: [...path, name], issue: "duplicate key", offset }] : []
     seen.add(name)
     return [...twice, ...(value === undefined ? [] : findDuplicateMembers(value, [...path, name]))]
   })
@@ -69,13 +69,13 @@ const invalidDocument = (issue: string): JsoncDocument => ({
   locate: () => startPosition
 })
 
-/** Reads JSON with comments and trailing commas; a byte order mark is skipped. */
+/** Parses JSON with comments and trailing commas; skips a byte order mark. */
 export const parseJsonc = (source: string): JsoncDocument => {
   const text = source.replace(/^\u{feff}/u, "")
-  // The parser recurses, and so do we: what is nested without end runs out of stack.
+  // The parser recurses: deep nesting exhausts the stack.
   return Result.getOrElse(
     Result.try(() => parseDocument(text)),
-    () => invalidDocument("not JSON: nested too deep")
+    () => invalidDocument("invalid JSON: nested too deep")
   )
 }
 
@@ -83,7 +83,7 @@ const parseDocument = (text: string): JsoncDocument => {
   const at = makePositionLookup(text)
   const errors: Array<ParseError> = []
   const root = parseTree(text, errors, { allowTrailingComma: true })
-  if (root === undefined) return invalidDocument(text.trim() === "" ? "the file is empty" : "not JSON")
+  if (root === undefined) return invalidDocument(text.trim() === "" ? "the file is empty" : "invalid JSON")
   const locate = (path: ReadonlyArray<PropertyKey>): Position => {
     const keys = path.map((key) => (typeof key === "number" ? key : String(key)))
     for (let depth = keys.length; depth > 0; depth--) {

@@ -1,14 +1,14 @@
 import { resolve } from "node:path"
-import { Effect, Equal, type FileSystem, Result, Stream } from "effect"
+import { Effect, type FileSystem, Result, Stream } from "effect"
 import { type ApiKeyEntry, decodeApiKeyEntries } from "../../adapters/auth/apiKeyEntries.ts"
 import { type ConfigDiagnostic, readTextFile, formatDiagnostic } from "./configFiles.ts"
 import { parseJsonc } from "./jsonc.ts"
-import { fileChanges, initialCheck, hangupSignals } from "./fileChanges.ts"
+import { reloadOnChange } from "./fileChanges.ts"
 
-/** Faults that are said of a file; a file of keys may have thousands of entries, all with the same slip. */
+/** The maximum number of reported errors: thousands of entries may have the same one. */
 const maxReportedErrors = 10
 
-/** Reads a file of API keys: JSON with comments. Fails with every fault and its place, as compilers write them. */
+/** Reads a file of API keys: JSON with comments. Fails with formatted diagnostics. */
 export const readKeyFile = Effect.fnUntraced(function* (
   file: string
 ): Effect.fn.Return<ReadonlyArray<ApiKeyEntry>, ReadonlyArray<string>, FileSystem.FileSystem> {
@@ -28,32 +28,14 @@ export const readKeyFile = Effect.fnUntraced(function* (
     : yield* failWith(entries.failure.map((error) => ({ ...error, ...locate(error.path) })))
 })
 
-/**
- * The entries of the file whenever it may have changed since `known` was read of it. A faulty edit is logged and changes
- * nothing.
- */
+/** Emits the entries of a file of API keys after every change. A file with errors is logged, and emits nothing. */
 export const watchKeyFile = (
   file: string,
   initialEntries: ReadonlyArray<ApiKeyEntry>
-): Stream.Stream<ReadonlyArray<ApiKeyEntry>, never, FileSystem.FileSystem> => {
-  const changes = Stream.merge(Stream.unwrap(fileChanges([resolve(file)])), hangupSignals)
-  const read = (isKnown: (entries: ReadonlyArray<ApiKeyEntry>) => boolean) =>
-    Effect.matchEffect(readKeyFile(file), {
-      onFailure: (errors) =>
-        Effect.as(
-          Effect.andThen(
-            Effect.forEach(errors, (error) => Effect.logError(error), { discard: true }),
-            Effect.logError("API keys not changed: their file has errors")
-          ),
-          []
-        ),
-      onSuccess: (entries) =>
-        isKnown(entries)
-          ? Effect.succeed([])
-          : Effect.as(Effect.logInfo("API keys read again", { keys: entries.length }), [entries])
-    })
-  return Stream.merge(
-    Stream.mapEffect(initialCheck, () => read((entries) => Equal.equals(entries, initialEntries))),
-    Stream.mapEffect(changes, () => read(() => false))
-  ).pipe(Stream.flatMap(Stream.fromIterable))
-}
+): Stream.Stream<ReadonlyArray<ApiKeyEntry>, never, FileSystem.FileSystem> =>
+  reloadOnChange([resolve(file)], initialEntries, readKeyFile(file), (errors) =>
+    Effect.andThen(
+      Effect.forEach(errors, (error) => Effect.logError(error), { discard: true }),
+      Effect.logError("API keys not reloaded", { reason: "invalid" })
+    )
+  ).pipe(Stream.tap((entries) => Effect.logInfo("API keys reloaded", { keys: entries.length })))

@@ -1,11 +1,11 @@
 import { resolve } from "node:path"
-import { Effect, Equal, FileSystem, Result, Stream } from "effect"
-import type { TlsIdentity, TlsOptions } from "../../adapters/socketio/httpServer.ts"
+import { Effect, type FileSystem, Result, Stream } from "effect"
+import type { TlsIdentity, TlsOptions } from "../../adapters/http/tlsServer.ts"
 import { CommandFailed } from "../cli/CommandFailed.ts"
 import { readTextFile } from "./configFiles.ts"
-import { fileChanges, initialCheck, hangupSignals } from "./fileChanges.ts"
+import { reloadOnChange } from "./fileChanges.ts"
 
-/** Where a certificate and its key are, both as PEM. */
+/** Paths of a certificate and its key, both PEM. */
 export interface TlsFiles {
   readonly cert: string
   readonly key: string
@@ -15,7 +15,7 @@ const readPem = Effect.fnUntraced(function* (file: string) {
   const text = yield* readTextFile(file)
   return Result.isSuccess(text)
     ? text.success
-    : yield* new CommandFailed({ message: `The certificate cannot be used: ${file}: ${text.failure}` })
+    : yield* new CommandFailed({ message: `Invalid certificate: ${file}: ${text.failure}` })
 })
 
 const readTlsIdentity = ({
@@ -24,22 +24,15 @@ const readTlsIdentity = ({
 }: TlsFiles): Effect.Effect<TlsIdentity, CommandFailed, FileSystem.FileSystem> =>
   Effect.all({ cert: readPem(cert), key: readPem(key) })
 
-/** What these files hold, now and whenever they have changed; files that cannot be read change nothing. */
+/** Reads a certificate and its key, and again on every change. Files that cannot be read are logged. */
 export const watchTlsFiles = Effect.fnUntraced(function* (
   files: TlsFiles
 ): Effect.fn.Return<TlsOptions, CommandFailed, FileSystem.FileSystem> {
-  const fs = yield* FileSystem.FileSystem
-  const first = yield* readTlsIdentity(files)
-  const changes = Stream.unwrap(fileChanges([resolve(files.cert), resolve(files.key)]))
-  const updates = Stream.merge(initialCheck, Stream.merge(changes, hangupSignals)).pipe(
-    Stream.mapEffect((trigger) =>
-      Effect.matchEffect(readTlsIdentity(files), {
-        onFailure: ({ message }) => Effect.as(Effect.logError(message), []),
-        onSuccess: (next) => Effect.succeed(trigger === "look" && Equal.equals(next, first) ? [] : [next])
-      })
-    ),
-    Stream.flatMap(Stream.fromIterable),
-    Stream.provideService(FileSystem.FileSystem, fs)
+  const context = yield* Effect.context<FileSystem.FileSystem>()
+  const read = readTlsIdentity(files)
+  const current = yield* read
+  const updates = reloadOnChange([resolve(files.cert), resolve(files.key)], current, read, ({ message }) =>
+    Effect.logError(message)
   )
-  return { ...first, updates }
+  return { ...current, updates: Stream.provideContext(updates, context) }
 })

@@ -48,8 +48,13 @@ export {
   decodeChunk
 } from "../../domain/devices/framing/decoder.ts"
 export { encodeFrame, encodeJson, FrameEncodeError } from "../../domain/devices/framing/encoder.ts"
-export { type Frame, type FrameType, frameTypes } from "../../domain/devices/framing/frame.ts"
-export { defaultFrameLimits, type FrameLimits } from "../../domain/devices/limits.ts"
+export {
+  defaultFrameLimits,
+  type Frame,
+  type FrameLimits,
+  type FrameType,
+  frameTypes
+} from "../../domain/devices/framing/frame.ts"
 export {
   type DeviceMessage,
   makeDeviceMessage,
@@ -80,20 +85,19 @@ export {
   summarizeDocument
 } from "../../domain/documents/findDocuments.ts"
 export type { JsonObject } from "../../domain/json.ts"
-export { matchesPattern, checkConnectRights, checkJoinRights } from "../../domain/office/grants.ts"
+export { checkConnectRights, checkJoinRights } from "../../domain/office/grants.ts"
+export { matchesPattern } from "../../domain/wildcard.ts"
 export { allGrants, type Grants, type Identity, type Right } from "../../domain/model/Identity.ts"
+export { type MembershipCommand, decide, type MembershipEvent } from "../../domain/office/decide.ts"
+export { evolve } from "../../domain/office/evolve.ts"
 export {
   type Capacity,
-  type MembershipCommand,
   findComputer,
-  decide,
-  type MembershipEvent,
-  evolve,
   membersOf,
   emptyMembershipState,
   type Office,
   type MembershipState
-} from "../../domain/office/membership.ts"
+} from "../../domain/office/MembershipState.ts"
 export { type Member, MembershipError, type Membership, type Session } from "../../domain/model/Membership.ts"
 export type { Notification, ComputerPart } from "../../domain/model/Notification.ts"
 export { type PackConfig, decodePackConfig } from "../../domain/packs/packConfig.ts"

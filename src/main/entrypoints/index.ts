@@ -71,7 +71,7 @@ export {
   type ResolveDpe
 } from "../../application/computer/ComputerSettings.ts"
 export { InputMissing, Inputs, type InputSources } from "../../application/computer/inputs/Inputs.ts"
-export type { ServerState, ServerStates } from "../../application/computer/servers/ServersSnapshot.ts"
+export type { ServerState, ServerStates } from "../../application/computer/servers/ServerState.ts"
 export {
   AlreadyJoined,
   type JoinOptions,
@@ -95,13 +95,8 @@ export {
   NotPermitted,
   type OfficeMember
 } from "../../application/member/OfficeMember.ts"
-export {
-  type HostedRoute,
-  PackHost,
-  type PackHostOptions,
-  type PackStatus,
-  type PackView
-} from "../../application/packs/PackHost.ts"
+export { PackHost, type PackHostOptions } from "../../application/packs/PackHost.ts"
+export type { HostedRoute, PackStatus, PackView } from "../../application/packs/PackView.ts"
 export { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
 export { allowAll, Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 export { type Body, decodeBody, jsonBody } from "../../application/ports/Body.ts"
@@ -147,11 +142,13 @@ export {
   VersionRejected
 } from "../../application/ports/Transport.ts"
 export { VrlEngine, VrlError } from "../../application/ports/VrlEngine.ts"
-export { CallObservers, type CompletedCall } from "../../application/server/observability/observers.ts"
 export {
-  MembershipObservers,
-  type MembershipEvent
-} from "../../application/server/observability/MembershipObservers.ts"
+  CallObservers,
+  type CompletedCall,
+  type MembershipEvent,
+  MembershipObservers
+} from "../../application/server/observability/observers.ts"
+export { Observability } from "../../application/server/observability/Observability.ts"
 export { Limits } from "../../application/server/connections/Limits.ts"
 export { Server } from "../../application/server/lifecycle/Server.ts"
 export { ServerSettings } from "../../application/server/lifecycle/ServerSettings.ts"

@@ -4,7 +4,7 @@ import * as MemoryCluster from "../../adapters/memory/MemoryCluster.ts"
 import { isLoopbackHost } from "../../adapters/http/hostAccess.ts"
 import * as ProcessGauges from "../../adapters/process/ProcessMetrics.ts"
 import type { RedisClusterOptions } from "../../adapters/redis/RedisCluster.ts"
-import type { RedisUrlInvalid } from "../../adapters/redis/registry/ScriptRunner.ts"
+import type { RedisUrlInvalid } from "../../adapters/redis/redisClient.ts"
 import * as SocketIoServer from "../../adapters/socketio/SocketIoServer.ts"
 import { allowAll, Authenticator } from "../../application/ports/Authenticator.ts"
 import type { ListenError } from "../../application/ports/Transport.ts"
@@ -18,8 +18,8 @@ import { layerOverride } from "./layerOverride.ts"
 export interface ServerLayerOptions extends SocketIoServer.SocketIoServerOptions {
   readonly settings?: Partial<ServerSettings>
   readonly limits?: Partial<Limits>
-  /** Who finds out who connects; without one everybody may, which is right for loopback only. */
-  readonly authenticator?: Authenticator
+  /** Authenticates connections; without it every client is accepted, which suits loopback only. */
+  readonly authenticator?: Authenticator["Service"]
   /** Redis that shares the offices among Servers; without it the Server stands alone. */
   readonly redis?: RedisClusterOptions
 }
@@ -42,11 +42,10 @@ export type ServerStartFailed = ListenError | RedisUrlInvalid
 const listenerLayer = (socketIo: SocketIoServer.SocketIoServerOptions, isLoopbackOnly: boolean) =>
   Layer.unwrap(
     Effect.gen(function* () {
-      const authenticator = yield* Authenticator
       const fallback = yield* makeServerPages({
         observability: yield* Observability,
-        isLoopbackOnly,
-        ...(authenticator !== allowAll && { authenticator })
+        authenticator: yield* Authenticator,
+        isLoopbackOnly
       })
       return SocketIoServer.layer({ fallback, ...socketIo })
     })
@@ -66,10 +65,8 @@ export const serverLayer = ({
   const { host = "127.0.0.1" } = socketIo
   const isLocal = isLoopbackHost(host)
   const warningLayer =
-    authenticator === allowAll && !isLocal
-      ? Layer.effectDiscard(
-          Effect.logWarning("everybody who reaches this Server may enter every office", { host })
-        )
+    !authenticator.requiresCredentials && !isLocal
+      ? Layer.effectDiscard(Effect.logWarning("no authentication: every client has all rights", { host }))
       : Layer.empty
   return Server.layer.pipe(
     Layer.provide(warningLayer),

@@ -26,21 +26,21 @@ export type ExpectedError =
 
 type ErrorWithoutCode = Exclude<
   ExpectedError,
-  { readonly _tag: "Refusal" | "AdmissionRefused" | "VersionRefused" }
+  { readonly _tag: "ProtocolError" | "AdmissionRejected" | "VersionRejected" }
 >
 
 /** Codes of errors outside the protocol; errors of the protocol have numbers. */
 const ownCodes = {
   Disconnected: "disconnected",
-  Unanswered: "server_timeout",
+  ServerTimeout: "server_timeout",
   BadReply: "bad_reply",
-  OwnerUnclear: "ambiguous_tool",
+  AmbiguousTool: "ambiguous_tool",
   DocumentUnreadable: "document_unreadable",
   Unreachable: "unreachable",
-  JoinRefused: "join_rejected",
-  ListenFailed: "listen_failed",
+  JoinRejected: "join_rejected",
+  ListenError: "listen_failed",
   RedisUrlInvalid: "redis_url_invalid",
-  AlreadySeated: "already_joined",
+  AlreadyJoined: "already_joined",
   UnknownServer: "unknown_server",
   ConfigInvalid: "config_invalid"
 } as const satisfies { readonly [Tag in ErrorWithoutCode["_tag"]]: string }
@@ -74,8 +74,8 @@ export class A2cError extends Error {
 }
 
 const errorCodeOf = (error: ExpectedError): A2cErrorCode => {
-  if (error._tag === "Refusal" || error._tag === "AdmissionRefused") return error.code
-  return error._tag === "VersionRefused" ? errorCodes.versionMismatch : ownCodes[error._tag]
+  if (error._tag === "ProtocolError" || error._tag === "AdmissionRejected") return error.code
+  return error._tag === "VersionRejected" ? errorCodes.versionMismatch : ownCodes[error._tag]
 }
 
 /** The error of work that the caller's signal aborts. */
@@ -93,7 +93,7 @@ export const toA2cError = (
   const expected = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (expected instanceof A2cError) return expected
   if (expected !== undefined) {
-    const extra = expected._tag === "Refusal" ? expected.extra : undefined
+    const extra = expected._tag === "ProtocolError" ? expected.extra : undefined
     return new A2cError(errorCodeOf(expected), expected.message, { cause: expected, extra })
   }
   if (Cause.hasInterruptsOnly(cause)) return signal?.aborted === true ? abortedError(signal) : closedError()

@@ -1,6 +1,6 @@
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, Stream } from "effect"
 import type { SocketIoServerOptions } from "../../adapters/socketio/SocketIoServer.ts"
-import { allowAll, type Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
+import { type Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
 import type { Limits } from "../../application/server/connections/Limits.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
@@ -55,10 +55,14 @@ type Settings = NonNullable<ServerOptions["settings"]>
 const notAdmitted = admissionRejected("invalid_credentials", "Not admitted")
 
 /** Who came in by the word of a hook alone. */
-const admittedIdentity: Identity = { subject: "admitted", grants: allGrants, expiresAt: undefined }
+const admittedIdentity: Identity = { subject: "host-authenticated", grants: allGrants, expiresAt: undefined }
 
-const makeHookAuthenticator = (authenticate: NonNullable<Settings["authenticate"]>): Authenticator => ({
-  ...allowAll,
+const makeHookAuthenticator = (
+  authenticate: NonNullable<Settings["authenticate"]>
+): Authenticator["Service"] => ({
+  requiresCredentials: true,
+  isStillValid: () => true,
+  changes: Stream.never,
   authenticate: (handshake) =>
     Effect.tryPromise(async (signal) => authenticate(handshake, { signal })).pipe(
       Effect.tapError((error) => Effect.logError("authenticate failed", error.cause)),

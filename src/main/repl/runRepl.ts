@@ -112,7 +112,7 @@ export const runRepl = Effect.fnUntraced(function* ({
           complete: (typed) => Effect.provideContext(complete(typed), context),
           isPrivate
         })
-        if (line._tag === "Ended") {
+        if (line._tag === "Closed") {
           if (isTerminal) yield* reader.print("")
           break
         }

@@ -4,8 +4,8 @@ import { assert, describe, it } from "@effect/vitest"
 
 const program = join(import.meta.dirname, "..", "..", "fixtures", "scarceDescriptors.ts")
 
-/** What a process says that has no descriptors left. It fails when that ends the process. */
-const scarce = (...args: ReadonlyArray<string>): ReadonlyArray<string> =>
+/** The output of a process without free file descriptors. Fails when the process dies. */
+const runWithoutDescriptors = (...args: ReadonlyArray<string>): ReadonlyArray<string> =>
   execFileSync("/bin/sh", ["-c", 'ulimit -n 64 && exec "$0" "$@"', process.execPath, program, ...args], {
     encoding: "utf8",
     timeout: 30_000,
@@ -14,12 +14,12 @@ const scarce = (...args: ReadonlyArray<string>): ReadonlyArray<string> =>
     .trim()
     .split("\n")
 
-describe("checking parameters where the system gives nothing more", () => {
-  it("what may take for ever is not checked, and harms nobody", () => {
-    assert.deepStrictEqual(scarce(), ["a thread cannot be started: EMFILE", "1"])
+describe("AjvValidator without file descriptors", () => {
+  it("rejects an expensive schema and stays usable", () => {
+    assert.deepStrictEqual(runWithoutDescriptors(), ["schema worker failed to start: EMFILE", "1"])
   })
 
-  it("who has checked such a schema before can go on", () => {
-    assert.deepStrictEqual(scarce("prepared"), ["1", "1", "1"])
+  it("keeps validating with a running worker", () => {
+    assert.deepStrictEqual(runWithoutDescriptors("prepared"), ["1", "1", "1"])
   })
 })

@@ -41,9 +41,9 @@ const audited = Effect.fnUntraced(function* (
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body))
 
-describe("an audit in a file", () => {
+describe("an audit file", () => {
   live(
-    "is a JSON object per line, for its owner's eyes only",
+    "holds a JSON object per line and is readable by its owner only",
     Effect.gen(function* () {
       const file = join(yield* folder, "audit.jsonl")
       yield* audited({ file }, ({ record }) => {
@@ -59,7 +59,7 @@ describe("an audit in a file", () => {
   )
 
   live(
-    "has a digest of the arguments, the same for equal ones, and never the arguments",
+    "holds equal digests for equal arguments, and never the arguments",
     Effect.gen(function* () {
       const file = join(yield* folder, "audit.jsonl")
       yield* audited({ file }, ({ record }) => {
@@ -82,7 +82,7 @@ describe("an audit in a file", () => {
   )
 
   live(
-    "goes on behind what is there, on a line of its own",
+    "continues an existing file on a new line",
     Effect.gen(function* () {
       const file = join(yield* folder, "audit.jsonl")
       writeFileSync(file, '{"type":"old"}\n{"type":"torn')
@@ -95,7 +95,7 @@ describe("an audit in a file", () => {
   )
 
   live(
-    "begins a new file when one is full, keeps so many, and loses nothing of those",
+    "rotates when it is full, and keeps the newest files complete",
     Effect.gen(function* () {
       const file = join(yield* folder, "audit.jsonl")
       for (let round = 0; round < 6; round++) {
@@ -118,7 +118,7 @@ describe("an audit in a file", () => {
   )
 
   live(
-    "counts what comes faster than it can be written, and says so in the file and on the log",
+    "counts dropped events in the file and on the log when the queue is full",
     Effect.gen(function* () {
       const file = join(yield* folder, "audit.jsonl")
       const said: Array<unknown> = []
@@ -136,12 +136,12 @@ describe("an audit in a file", () => {
         lines.find(({ type }) => type === "lost"),
         { type: "lost", count: 15, total: 15 }
       )
-      assert.match(JSON.stringify(said), /the audit is incomplete.*"lost":15/)
+      assert.match(JSON.stringify(said), /audit events dropped.*"dropped":15/)
     })
   )
 
   live(
-    "that cannot begin a new file goes on with the full one, and says so",
+    "continues the full file with a warning when it cannot rotate",
     Effect.gen(function* () {
       const file = join(yield* folder, "audit.jsonl")
       // A folder where the full file should go: renaming to it fails.
@@ -155,12 +155,12 @@ describe("an audit in a file", () => {
         log
       )
       assert.deepStrictEqual([audit.lostCount(), linesOf(file).length], [0, 1500])
-      assert.match(JSON.stringify(said), /the audit has trouble.*cannot be renamed/)
+      assert.match(JSON.stringify(said), /audit write problem.*cannot be renamed/)
     })
   )
 
   live(
-    "counts what a failing disk did not take",
+    "counts events that a failing disk did not write",
     Effect.gen(function* () {
       const path = yield* folder
       const file = join(path, "gone", "audit.jsonl")
@@ -175,7 +175,7 @@ describe("an audit in a file", () => {
   )
 
   live(
-    "that cannot be opened says why",
+    "fails with the reason when it cannot be opened",
     Effect.gen(function* () {
       const file = join(yield* folder, "missing", "audit.jsonl")
       const { message } = yield* Effect.flip(Layer.build(AuditFile.layer({ file })))

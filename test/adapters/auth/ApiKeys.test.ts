@@ -33,8 +33,8 @@ const issuesOf = (...keys: ReadonlyArray<unknown>) =>
     onFailure: (issues) => issues.map(({ path }) => path.join("."))
   })
 
-describe("API keys", () => {
-  it.effect("let in their owners, and nobody else", () =>
+describe("an API key", () => {
+  it.effect("authenticates its owner only", () =>
     Effect.gen(function* () {
       const scheme = yield* ApiKeys.make([entry("one", "k1"), entry("two", "k2")])
       assert.strictEqual((yield* scheme.authenticate("k2")).subject, "two")
@@ -44,7 +44,7 @@ describe("API keys", () => {
     })
   )
 
-  it.effect("end when they say", () =>
+  it.effect("expires at its time", () =>
     Effect.gen(function* () {
       const scheme = yield* ApiKeys.make([entry("one", "k1", { expiresAt: 60_000 })])
       assert.strictEqual((yield* scheme.authenticate("k1")).expiresAt, 60_000)
@@ -53,7 +53,7 @@ describe("API keys", () => {
     })
   )
 
-  it.effect("that are removed or say something else are not welcome any more, the others are", () =>
+  it.effect("is revoked when its entry is removed or changed", () =>
     Effect.gen(function* () {
       const updates = yield* Queue.unbounded<ReadonlyArray<ApiKeyEntry>>()
       const scheme = yield* ApiKeys.make(
@@ -78,8 +78,8 @@ describe("API keys", () => {
   )
 })
 
-describe("a file of keys", () => {
-  it("says whose they are, what they grant and when they end", () => {
+describe("a key file", () => {
+  it("sets the subject, the grants and the expiry of each key", () => {
     const keys = [written, { ...written, hash: `sha256:${hashApiKey("l")}`, expires: "2030-01-31" }]
     assert.deepStrictEqual(Result.getOrThrow(decodeApiKeyEntries({ keys })), [
       {
@@ -97,13 +97,13 @@ describe("a file of keys", () => {
     ])
   })
 
-  it("may grant nothing by leaving something out", () => {
+  it("is rejected when grants are missing", () => {
     for (const member of ["subject", "hash", "rights", "offices", "names"]) {
       assert.deepStrictEqual(issuesOf({ ...written, [member]: undefined }), [`keys.0.${member}`])
     }
   })
 
-  it("is refused with what it misspells", () => {
+  it("is rejected with the unknown members", () => {
     assert.deepStrictEqual(issuesOf({ ...written, expire: "2030-01-31" }), ["keys.0.expire"])
     assert.deepStrictEqual(issuesOf({ ...written, rights: ["boss"] }), ["keys.0.rights.0"])
     assert.deepStrictEqual(issuesOf({ ...written, subject: "a\nb" }), ["keys.0.subject"])
@@ -115,14 +115,14 @@ describe("a file of keys", () => {
     }
   })
 
-  it("holds each key once", () =>
+  it("is rejected with a duplicate key", () =>
     assert.deepStrictEqual(issuesOf(written, { ...written, subject: "other" }), ["keys.1.hash"]))
 })
 
-describe("keys in their simple form", () => {
+describe("a list of simple keys", () => {
   const key = "k".repeat(32)
 
-  it("are names and keys, in plain or hashed, for every office", () => {
+  it("holds names and keys, plain or hashed, for all offices", () => {
     const read = Result.getOrThrow(parseSimpleKeys(`one=${key}, two=sha256:${hashApiKey("x=y")},`))
     assert.deepStrictEqual(
       read.map(({ grants, hash, subject }) => [subject, hash, grants.rights, grants.offices]),
@@ -133,7 +133,7 @@ describe("keys in their simple form", () => {
     )
   })
 
-  it("are refused when they can be guessed or read wrongly, and never said", () => {
+  it("is rejected with a short or ambiguous key, without quoting it", () => {
     for (const text of [
       "one=short-s3cret",
       `${key}-s3cret`,
@@ -149,7 +149,7 @@ describe("keys in their simple form", () => {
 })
 
 describe("a new key", () => {
-  it.effect("opens what its entry says, has 256 bits, and is another one each time", () =>
+  it.effect("matches its entry, has 256 bits and is unique", () =>
     Effect.gen(function* () {
       const grants = { rights: ["agent"], offices: ["team"], names: ["*"] } as const
       const { entry: made, key } = yield* generateApiKey("me", grants, undefined)

@@ -25,8 +25,8 @@ const subjectOf = (shown: Partial<Handshake>) =>
     onSuccess: ({ subject }) => subject
   })
 
-describe("credentials", () => {
-  it.effect("are looked for in auth.token, then in x-api-key, then in a bearer header", () =>
+describe("a credential", () => {
+  it.effect("comes from auth.token, then x-api-key, then a bearer header", () =>
     Effect.gen(function* () {
       const bearer = { authorization: "Bearer z-bearer" }
       const both = { ...bearer, "x-api-key": "z-key" }
@@ -36,14 +36,14 @@ describe("credentials", () => {
     })
   )
 
-  it.effect("may stand behind the word Bearer anywhere", () =>
+  it.effect("has an optional Bearer prefix everywhere", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* outcome(authenticator, "Bearer z1"), "z:z1")
       assert.strictEqual(yield* outcome(authenticator, "bearer  z1"), "z:z1")
     })
   )
 
-  it.effect("are missing when nothing is shown, or other things than a bearer token", () =>
+  it.effect("is missing without a token, and with other schemes than Bearer", () =>
     Effect.gen(function* () {
       for (const auth of [undefined, null, "z", {}, { token: "" }, { token: "Bearer " }]) {
         assert.strictEqual(yield* subjectOf({ auth }), "missing_credentials")
@@ -55,7 +55,7 @@ describe("credentials", () => {
     })
   )
 
-  it.effect("are invalid when they are no text, too long, or of no known kind", () =>
+  it.effect("is invalid when it is not a string, too long or of an unknown format", () =>
     Effect.gen(function* () {
       for (const token of [{ z: 1 }, 7, ["z"], "z".repeat(8193), "unknown"]) {
         assert.strictEqual(yield* outcome(authenticator, token), "401 invalid_credentials")
@@ -64,7 +64,7 @@ describe("credentials", () => {
     })
   )
 
-  it.effect("are judged by the first scheme that recognises them", () =>
+  it.effect("is checked by the first scheme that recognizes it", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* outcome(authenticator, "xyz"), "x:xyz")
     })

@@ -12,7 +12,7 @@ export const handshake = (shown: Partial<Handshake>): Handshake => ({
 })
 
 /** Who shows this token, or why not, as one word. */
-export const outcome = ({ authenticate }: Pick<Authenticator, "authenticate">, token: unknown) =>
+export const outcome = ({ authenticate }: Pick<Authenticator["Service"], "authenticate">, token: unknown) =>
   Effect.match(authenticate(handshake({ auth: { token } })), {
     onFailure: ({ code, reason }) => `${code} ${reason}`,
     onSuccess: ({ subject }) => subject

@@ -16,7 +16,7 @@ const get = (uri: string, options: RequestInit = {}) =>
 const statusOf = (uri: string, options: RequestInit = {}) =>
   Effect.map(get(uri, options), ({ status }) => status)
 
-/** The status for a request target as it stands, which `fetch` would tidy up. */
+/** The status for a raw request target, which `fetch` would normalize. */
 const statusOfTarget = (url: string, path: string) =>
   Effect.callback<number | undefined>((resume) => {
     const { hostname, port } = new URL(url)
@@ -29,7 +29,7 @@ const statusOfTarget = (url: string, path: string) =>
 const uriOf = (resolve: ResolveDpe, text: string, uri?: string) =>
   Effect.map(resolve(textRequest(text, uri)), (found) => found.uri)
 
-/** A connection of its own; `closed` is done when either end has ended it. */
+/** A TCP connection; `closed` is done when either end closes it. */
 const connection = Effect.fnUntraced(function* (url: string, sends = "") {
   const { hostname, port } = new URL(url)
   const closed = yield* Deferred.make<void>()
@@ -45,8 +45,8 @@ const connection = Effect.fnUntraced(function* (url: string, sends = "") {
   return { socket, closed: Deferred.await(closed) }
 })
 
-describe("a document", () => {
-  it.effect("comes with headers that keep it private and inert", () =>
+describe("DocumentServer document", () => {
+  it.effect("carries headers that prevent caching and rendering", () =>
     Effect.gen(function* () {
       const { resolve } = yield* makeDocumentServer()
       const { body, headers, status } = yield* get(yield* uriOf(resolve, "grün"))
@@ -62,7 +62,7 @@ describe("a document", () => {
     })
   )
 
-  it.effect("has its mime type as it is when it is no text of ours", () =>
+  it.effect("keeps its MIME type unless it is UTF-8 text", () =>
     Effect.gen(function* () {
       const { resolve } = yield* makeDocumentServer()
       const typeOf = (content: { text?: string; blob?: string; mimeType: string }) =>
@@ -79,7 +79,7 @@ describe("a document", () => {
     })
   )
 
-  it.effect("answers HEAD like GET, without a body", () =>
+  it.effect("responds to HEAD like GET, without a body", () =>
     Effect.gen(function* () {
       const { resolve } = yield* makeDocumentServer()
       const uri = yield* uriOf(resolve, "hello")
@@ -90,7 +90,7 @@ describe("a document", () => {
     })
   )
 
-  it.effect("is there until the very moment it expires, then 410", () =>
+  it.effect("responds until its expiry, then gives 410", () =>
     Effect.gen(function* () {
       const { resolve } = yield* makeDocumentServer()
       const uri = yield* uriOf(resolve, "a")
@@ -102,7 +102,7 @@ describe("a document", () => {
     })
   )
 
-  it.effect("asked for again has a new URL, and the old one keeps its time", () =>
+  it.effect("gets a new URL on each request, while the old URL keeps its expiry", () =>
     Effect.gen(function* () {
       const { resolve } = yield* makeDocumentServer({ lifetime: "1 hour" })
       const first = yield* uriOf(resolve, "a")
@@ -114,7 +114,7 @@ describe("a document", () => {
     })
   )
 
-  it.effect("may be kept for ever, as far as there is one", () =>
+  it.effect("supports an infinite lifetime", () =>
     Effect.gen(function* () {
       const { resolve } = yield* makeDocumentServer({ lifetime: "Infinity" })
       const { metadata, uri } = yield* resolve(textRequest("a"))
@@ -124,8 +124,8 @@ describe("a document", () => {
   )
 })
 
-describe("a refusal", () => {
-  it.effect("is the same for everything that is not right, and says nothing", () =>
+describe("DocumentServer rejection", () => {
+  it.effect("responds with the same empty 404 to every invalid request", () =>
     Effect.gen(function* () {
       const { resolve, url } = yield* makeDocumentServer()
       const other = yield* makeDocumentServer()
@@ -161,7 +161,7 @@ describe("a refusal", () => {
     })
   )
 
-  it.effect("meets every change of one character", () =>
+  it.effect("rejects every URL with one changed character", () =>
     Effect.gen(function* () {
       const { resolve, url } = yield* makeDocumentServer()
       const signed = (yield* uriOf(resolve, "a")).slice(url.length)
@@ -172,7 +172,7 @@ describe("a refusal", () => {
           const target = signed.slice(0, at) + replacement + signed.slice(at + 1)
           assert.strictEqual(yield* statusOfTarget(url, target), 404, target)
         }
-        // the last of 43 characters holds two bits that base64 ignores
+        // the last of 43 characters has two bits that base64 ignores
         const last = start + 42
         const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
         const twin = alphabet[alphabet.indexOf(signed[last] ?? "") ^ 1] ?? ""
@@ -182,7 +182,7 @@ describe("a refusal", () => {
     })
   )
 
-  it.effect("meets a tampered URL even when the original has expired", () =>
+  it.effect("rejects a tampered URL after its expiry", () =>
     Effect.gen(function* () {
       const { resolve } = yield* makeDocumentServer()
       const uri = yield* uriOf(resolve, "a")
@@ -191,7 +191,7 @@ describe("a refusal", () => {
     })
   )
 
-  it.effect("meets every method but GET and HEAD, and the document stays", () =>
+  it.effect("rejects every method but GET and HEAD", () =>
     Effect.gen(function* () {
       const { resolve } = yield* makeDocumentServer()
       const uri = yield* uriOf(resolve, "a")
@@ -204,8 +204,8 @@ describe("a refusal", () => {
   )
 })
 
-describe("the bounds", () => {
-  it.effect("the least recently made goes first when there are too many", () =>
+describe("DocumentServer limit", () => {
+  it.effect("evicts the oldest document beyond the count limit", () =>
     Effect.gen(function* () {
       const { usage, resolve } = yield* makeDocumentServer({ maxDocuments: 3 })
       const uris = yield* Effect.forEach(["a", "b", "c", "d", "e"], (text) => uriOf(resolve, text))
@@ -214,7 +214,7 @@ describe("the bounds", () => {
     })
   )
 
-  it.effect("as many go as must when there are too many bytes", () =>
+  it.effect("evicts as many documents as the byte limit requires", () =>
     Effect.gen(function* () {
       const { usage, resolve } = yield* makeDocumentServer({ maxBytes: 100 })
       const uris = yield* Effect.forEach([40, 40, 10, 70], (size) =>
@@ -229,7 +229,7 @@ describe("the bounds", () => {
     })
   )
 
-  it.effect("a document asked for again counts once, and as new", () =>
+  it.effect("counts a repeated document once, as new", () =>
     Effect.gen(function* () {
       const { usage, resolve } = yield* makeDocumentServer({ maxDocuments: 2 })
       const uris = yield* Effect.forEach(["a", "b", "a", "c"], (text) => uriOf(resolve, text))
@@ -238,7 +238,7 @@ describe("the bounds", () => {
     })
   )
 
-  it.effect("what has expired is dropped without anybody asking", () =>
+  it.effect("drops expired documents without a request", () =>
     Effect.gen(function* () {
       const { usage, resolve } = yield* makeDocumentServer({ lifetime: "5 minutes" })
       yield* uriOf(resolve, "a")
@@ -249,11 +249,11 @@ describe("the bounds", () => {
     })
   )
 
-  it.effect("a connection that lasts too long is cut", () =>
+  it.effect("closes a connection at the maximum age", () =>
     Effect.gen(function* () {
       const { resolve, url } = yield* makeDocumentServer()
       const { closed } = yield* connection(url)
-      // connections are taken in order: once this one is served, the other one is known
+      // connections are accepted in order: once this one is served, the other one is known
       yield* get(yield* uriOf(resolve, "a"))
       yield* TestClock.adjust("15 minutes")
       yield* closed
@@ -261,14 +261,14 @@ describe("the bounds", () => {
   )
 })
 
-describe("the address", () => {
-  it.effect("is on this machine unless it is told otherwise", () =>
+describe("DocumentServer address", () => {
+  it.effect("defaults to loopback", () =>
     Effect.gen(function* () {
       assert.match((yield* makeDocumentServer()).url, /^http:\/\/127\.0\.0\.1:\d+$/)
     })
   )
 
-  it.effect("may be of IPv6", () =>
+  it.effect("supports IPv6", () =>
     Effect.gen(function* () {
       const { resolve, url } = yield* makeDocumentServer({ host: "::1" })
       assert.match(url, /^http:\/\/\[::1\]:\d+$/)
@@ -276,7 +276,7 @@ describe("the address", () => {
     })
   )
 
-  it.effect("in use is said so", () =>
+  it.effect("reports an address in use", () =>
     Effect.gen(function* () {
       const { url } = yield* makeDocumentServer()
       const port = Number(new URL(url).port)
@@ -285,14 +285,14 @@ describe("the address", () => {
     })
   )
 
-  it.effect("of everybody needs a public URL", () =>
+  it.effect("requires a public URL for a wildcard address", () =>
     Effect.gen(function* () {
       const { message } = yield* Effect.flip(makeDocumentServer({ host: "0.0.0.0" }))
-      assert.match(message, /need a public URL/)
+      assert.match(message, /requires a public URL/)
     })
   )
 
-  it.effect("behind a proxy is the public one, with its path", () =>
+  it.effect("uses the public URL with its path behind a proxy", () =>
     Effect.gen(function* () {
       const publicUrl = "https://Docs.example/office/a/"
       const { resolve, url } = yield* makeDocumentServer({ publicUrl })
@@ -304,14 +304,14 @@ describe("the address", () => {
     })
   )
 
-  it.effect("that is no public URL is refused, and not repeated", () =>
+  it.effect("rejects an invalid public URL without quoting it", () =>
     Effect.gen(function* () {
       const reasons = {
-        hunter2: /is no URL/,
-        "ftp://hunter2/": /must begin with http/,
-        "https://user:hunter2@docs.example": /must not hold a user or a password/,
-        "https://docs.example/?key=hunter2": /must not have a query/,
-        "https://docs.example/#hunter2": /must not have a query/
+        hunter2: /is not a URL/,
+        "ftp://hunter2/": /must start with http/,
+        "https://user:hunter2@docs.example": /must not contain credentials/,
+        "https://docs.example/?key=hunter2": /must not contain a query/,
+        "https://docs.example/#hunter2": /must not contain a query/
       }
       for (const [publicUrl, reason] of Object.entries(reasons)) {
         const { message } = yield* Effect.flip(makeDocumentServer({ publicUrl }))
@@ -322,14 +322,14 @@ describe("the address", () => {
   )
 })
 
-describe("the end", () => {
+describe("DocumentServer shutdown", () => {
   const start = Effect.gen(function* () {
     const scope = yield* Scope.make()
     const server = yield* Scope.provide(makeDocumentServer({ maxBytes: 2 ** 26 }), scope)
     return { ...server, stop: Scope.close(scope, Exit.void) }
   })
 
-  it.live("comes at once, whatever is still connected", () =>
+  it.live("closes open connections at once", () =>
     Effect.gen(function* () {
       const { resolve, stop, url } = yield* start
       const target = (yield* uriOf(resolve, "x".repeat(2 ** 25))).slice(url.length)
@@ -344,13 +344,13 @@ describe("the end", () => {
         })
       })
       yield* stop
-      // a paused socket does not see its end
+      // a paused socket does not emit its end
       reading.socket.resume()
       yield* Effect.all([idle.closed, halfway.closed, reading.closed], { concurrency: "unbounded" })
     }).pipe(Effect.timeout("3 seconds"))
   )
 
-  it.live("leaves nothing that listens", () =>
+  it.live("stops listening", () =>
     Effect.gen(function* () {
       const { resolve, stop } = yield* start
       const uri = yield* uriOf(resolve, "a")

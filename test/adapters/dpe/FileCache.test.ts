@@ -16,7 +16,7 @@ const modeOf = (path: string) =>
   )
 const namesIn = (folder: string) => promise(() => readdir(folder))
 
-/** A cache in a folder of its own; `put` gives the name of the file, a minute after the last one. */
+/** A cache in a temporary folder; `put` advances the clock by a minute and returns the file name. */
 const open = Effect.fnUntraced(function* (options: Partial<FileCacheOptions> = {}) {
   const folder = join(yield* temporaryFolder, "documents")
   const resolve = yield* makeFileCache({ folder, ...options })
@@ -31,8 +31,8 @@ const fileOf = Effect.fnUntraced(function* (resolve: ResolveDpe, request: DpeReq
 
 const kilobyte = (letter: string) => letter.repeat(1000)
 
-describe("the folder", () => {
-  it.effect("is made with its parents, for this user alone, and its files too", () =>
+describe("FileCache folder", () => {
+  it.effect("creates the folder, its parents and its files for this user only", () =>
     Effect.gen(function* () {
       const folder = join(yield* temporaryFolder, "a", "b")
       const resolve = yield* makeFileCache({ folder })
@@ -44,24 +44,24 @@ describe("the folder", () => {
     })
   )
 
-  it.effect("is refused when others may use it, and left as it is", () =>
+  it.effect("rejects a folder that others can access, without changing it", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* promise(() => chmod(folder, 0o750))
       const { message } = yield* Effect.flip(makeFileCache({ folder }))
-      assert.match(message, /others may use it too.*chmod 700/)
+      assert.match(message, /other users can access it.*chmod 700/)
       assert.include(message, folder)
       assert.strictEqual(yield* modeOf(folder), 0o750)
     })
   )
 
-  it.effect("is refused when it is somebody else's, or everybody's", () =>
+  it.effect("rejects a folder of another user and a shared one", () =>
     Effect.gen(function* () {
-      assert.match((yield* Effect.flip(makeFileCache({ folder: "/" }))).message, /another user|others may/)
+      assert.match((yield* Effect.flip(makeFileCache({ folder: "/" }))).message, /another user|other users/)
     })
   )
 
-  it.effect("is refused when it is a file", () =>
+  it.effect("rejects a file", () =>
     Effect.gen(function* () {
       const folder = join(yield* temporaryFolder, "file")
       yield* promise(() => writeFile(folder, ""))
@@ -70,7 +70,7 @@ describe("the folder", () => {
     })
   )
 
-  it.effect("may go away: then documents fail with words", () =>
+  it.effect("fails with a message after the folder is removed", () =>
     Effect.gen(function* () {
       const { folder, resolve } = yield* open()
       yield* promise(() => rm(folder, { recursive: true }))
@@ -80,8 +80,8 @@ describe("the folder", () => {
   )
 })
 
-describe("files", () => {
-  it.effect("stand in the folder itself, whatever their URI", () =>
+describe("FileCache file", () => {
+  it.effect("stays inside the folder for every URI", () =>
     Effect.gen(function* () {
       const { folder, resolve } = yield* open()
       const found = yield* Effect.forEach(
@@ -94,7 +94,7 @@ describe("files", () => {
     })
   )
 
-  it.effect("have the extension of their mime type, and a harmless one when it is unknown", () =>
+  it.effect("has the extension of its MIME type, or bin", () =>
     Effect.gen(function* () {
       const { resolve } = yield* open()
       const extensionOf = (mimeType: string) =>
@@ -116,14 +116,14 @@ describe("files", () => {
     })
   )
 
-  it.effect("have the same name in every cache", () =>
+  it.effect("has the same name in every cache", () =>
     Effect.gen(function* () {
       const [one, other] = [yield* open(), yield* open()]
       assert.strictEqual(yield* one.put("a"), yield* other.put("a"))
     })
   )
 
-  it.effect("are whole whenever they are read, even while they are written again", () =>
+  it.effect("reads complete while it is rewritten", () =>
     Effect.gen(function* () {
       const { folder, resolve } = yield* open()
       const request = textRequest("x".repeat(4_000_000))
@@ -141,7 +141,7 @@ describe("files", () => {
     })
   )
 
-  it.effect("that cannot be put in place leave nothing half-written", () =>
+  it.effect("leaves no partial file when the rename fails", () =>
     Effect.gen(function* () {
       const { folder, put, resolve } = yield* open()
       const name = yield* put("x")
@@ -152,7 +152,7 @@ describe("files", () => {
     })
   )
 
-  it.effect("that were damaged are whole again once they are asked for", () =>
+  it.effect("restores damaged contents on the next request", () =>
     Effect.gen(function* () {
       const { folder, put, resolve } = yield* open()
       const name = yield* put("whole")
@@ -163,8 +163,8 @@ describe("files", () => {
   )
 })
 
-describe("the bounds", () => {
-  it.effect("a document that is there already needs no more room", () =>
+describe("FileCache limit", () => {
+  it.effect("needs no additional room for a cached document", () =>
     Effect.gen(function* () {
       const { folder, put } = yield* open({ maxBytes: 2000, maxFiles: 2 })
       const names = [yield* put(kilobyte("a")), yield* put(kilobyte("b"))]
@@ -173,7 +173,7 @@ describe("the bounds", () => {
     })
   )
 
-  it.effect("they hold for documents that come at once", () =>
+  it.effect("holds for concurrent documents", () =>
     Effect.gen(function* () {
       const { folder, resolve } = yield* open({ maxBytes: 3000 })
       const letters = ["a", "b", "c", "d", "e", "f", "g", "h"]
@@ -184,7 +184,7 @@ describe("the bounds", () => {
     })
   )
 
-  it.effect("the oldest go first when there are too many bytes", () =>
+  it.effect("evicts the oldest files beyond the byte limit", () =>
     Effect.gen(function* () {
       const { folder, put } = yield* open({ maxBytes: 2500 })
       yield* put(kilobyte("a"))
@@ -193,7 +193,7 @@ describe("the bounds", () => {
     })
   )
 
-  it.effect("as many go as must", () =>
+  it.effect("evicts as many files as necessary", () =>
     Effect.gen(function* () {
       const { folder, put } = yield* open({ maxBytes: 2500 })
       for (const letter of ["a", "b"]) yield* put(kilobyte(letter))
@@ -202,7 +202,7 @@ describe("the bounds", () => {
     })
   )
 
-  it.effect("the oldest go first when there are too many files, empty ones too", () =>
+  it.effect("evicts the oldest files beyond the count limit, empty ones too", () =>
     Effect.gen(function* () {
       const { folder, resolve } = yield* open({ maxFiles: 2 })
       const names: Array<string> = []
@@ -212,7 +212,7 @@ describe("the bounds", () => {
     })
   )
 
-  it.effect("what is asked for again is young again, and counts once", () =>
+  it.effect("refreshes the age of a repeated document and counts it once", () =>
     Effect.gen(function* () {
       const { folder, put } = yield* open({ maxBytes: 2500 })
       const first = yield* put(kilobyte("a"))
@@ -223,7 +223,7 @@ describe("the bounds", () => {
     })
   )
 
-  it.effect("they hold for what an earlier cache left, by its age and not by its name", () =>
+  it.effect("applies to files of an earlier cache, by age", () =>
     Effect.gen(function* () {
       const { folder, put, reopen } = yield* open()
       const names: Array<string> = []
@@ -235,7 +235,7 @@ describe("the bounds", () => {
     })
   )
 
-  it.effect("a document of a certain age goes as the next one comes, and not before its time", () =>
+  it.effect("removes an expired document with the next request", () =>
     Effect.gen(function* () {
       const { folder, put } = yield* open({ maxAge: "1 hour" })
       const first = yield* put("a")
@@ -247,7 +247,7 @@ describe("the bounds", () => {
     })
   )
 
-  it.effect("a document of a certain age goes when the cache is opened", () =>
+  it.effect("removes an expired document when the cache opens", () =>
     Effect.gen(function* () {
       const { folder, put, reopen } = yield* open()
       const name = yield* put("a")
@@ -260,7 +260,7 @@ describe("the bounds", () => {
     })
   )
 
-  it.effect("what is not the cache's own is neither counted nor removed", () =>
+  it.effect("ignores files that the cache did not write", () =>
     Effect.gen(function* () {
       const { folder, put, reopen } = yield* open()
       const hash = "0".repeat(64)
@@ -274,7 +274,7 @@ describe("the bounds", () => {
     })
   )
 
-  it.effect("half-written files that nobody will finish are removed when the cache is opened", () =>
+  it.effect("removes abandoned partial files when the cache opens", () =>
     Effect.gen(function* () {
       const { folder, reopen } = yield* open()
       yield* TestClock.adjust("2 hours")

@@ -17,11 +17,11 @@ export const requestOf = (
   hint: { mcpServerName: "alpha", mimeType: more.mimeType, agent: "agent-1", reqId: "r1" }
 })
 
-/** A request for a document of one text. */
+/** A request for a text document. */
 export const textRequest = (text: string, uri?: string): DpeRequest =>
   requestOf([{ text, mimeType: "text/plain" }], uri === undefined ? {} : { uri })
 
-/** The bytes at a URI, fetched as an Agent does. */
+/** Fetches a URI as an Agent does. */
 export const bytesAt = (uri: string): Effect.Effect<Buffer> =>
   Effect.promise(async () =>
     uri.startsWith("file:")
@@ -29,7 +29,7 @@ export const bytesAt = (uri: string): Effect.Effect<Buffer> =>
       : Buffer.from(await (await fetch(uri)).arrayBuffer())
   )
 
-/** A folder of its own, for as long as the scope. */
+/** A temporary folder that is removed with the scope. */
 export const temporaryFolder = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "dpe-"))),
   (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))

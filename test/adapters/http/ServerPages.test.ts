@@ -14,7 +14,7 @@ interface Page {
   readonly text: string
 }
 
-/** Asks for a page as any client would; `fetch` does not let a Host be set. */
+/** Requests a page with any `Host` header, which `fetch` does not allow. */
 const get = (url: string, path: string, headers: { readonly [name: string]: string } = {}, method = "GET") =>
   Effect.callback<Page, Error>((resume) => {
     request(new URL(path, url), { headers, method, agent: false }, (response) => {
@@ -31,8 +31,8 @@ const get = (url: string, path: string, headers: { readonly [name: string]: stri
 
 type Options = Parameters<typeof serverLayer>[0]
 
-/** A Server on a free port, with metrics of its own. */
-const serve = Effect.fnUntraced(function* (options: Options = {}, authenticator?: Authenticator) {
+/** A Server on a free port, with separate metrics. */
+const serve = Effect.fnUntraced(function* (options: Options = {}, authenticator?: Authenticator["Service"]) {
   const context = yield* serverLayer({
     ...options,
     ...(authenticator !== undefined && { authenticator })
@@ -40,12 +40,13 @@ const serve = Effect.fnUntraced(function* (options: Options = {}, authenticator?
   return Context.get(context, Server).url
 })
 
-const authenticator = (authenticate: Authenticator["authenticate"]): Authenticator => ({
+const authenticator = (authenticate: Authenticator["Service"]["authenticate"]): Authenticator["Service"] => ({
   ...allowAll,
+  requiresCredentials: true,
   authenticate
 })
 
-/** Knows an operator and an Agent by their tokens, and keeps what it was shown. */
+/** Accepts an operator and an Agent by their tokens, and records handshakes. */
 const guards = () => {
   const shown: Array<Handshake> = []
   const service = authenticator((handshake) => {
@@ -67,7 +68,7 @@ const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
 
 describe("the pages of a Server", () => {
   live(
-    "say that it lives and takes members",
+    "shows liveness and readiness",
     Effect.gen(function* () {
       const url = yield* serve()
       const [health, ready] = [yield* get(url, "/healthz"), yield* get(url, "/readyz")]
@@ -78,15 +79,15 @@ describe("the pages of a Server", () => {
   )
 
   live(
-    "show metrics in the format of Prometheus",
+    "shows metrics in the format of Prometheus",
     Effect.gen(function* () {
       const url = yield* serve()
-      // Counted as a connection that was refused, since it came for Socket.IO.
+      // A rejected request to the path of Socket.IO counts.
       assert.strictEqual((yield* get(url, "/smcp/?EIO=4")).status, 400)
       const page = yield* get(url, "/metrics")
       assert.strictEqual(page.headers["content-type"], "text/plain; version=0.0.4; charset=utf-8")
       const samples = parsePrometheus(page.text)
-      assert.strictEqual(samples.get('a2c_connections_refused_total{code="400"}'), 1)
+      assert.strictEqual(samples.get('a2c_connections_rejected_total{code="400"}'), 1)
       assert.strictEqual(samples.get("a2c_ready"), 1)
       assert.isAbove(samples.get("a2c_process_resident_memory_bytes") ?? 0, 1_000_000)
       assert.isTrue([...samples.keys()].every((name) => name.startsWith("a2c_")))
@@ -94,7 +95,7 @@ describe("the pages of a Server", () => {
   )
 
   live(
-    "show the status as JSON, offices only when they are asked for",
+    "shows the status as JSON, with offices on request",
     Effect.gen(function* () {
       const url = yield* serve()
       const status = JSON.parse((yield* get(url, "/status")).text) as Record<string, unknown>
@@ -107,7 +108,7 @@ describe("the pages of a Server", () => {
   )
 
   live(
-    "answer GET and HEAD only, and leave everything else unfound",
+    "answers GET and HEAD only",
     Effect.gen(function* () {
       const url = yield* serve()
       const [head, post] = [yield* get(url, "/status", {}, "HEAD"), yield* get(url, "/status", {}, "POST")]
@@ -119,7 +120,7 @@ describe("the pages of a Server", () => {
   )
 
   live(
-    "let no other page read them, whose name may be made to point here",
+    "rejects foreign origins and host names",
     Effect.gen(function* () {
       const url = yield* serve({ allowedOrigins: ["*"] })
       const { port } = new URL(url)
@@ -133,9 +134,9 @@ describe("the pages of a Server", () => {
   )
 })
 
-describe("the pages of a Server that asks who somebody is", () => {
+describe("the pages of a Server with an authenticator", () => {
   live(
-    "show numbers to operators only, who show a token in a header",
+    "shows numbers to operators with a token in a header only",
     Effect.gen(function* () {
       const { service, shown } = guards()
       const url = yield* serve({}, service)
@@ -155,7 +156,7 @@ describe("the pages of a Server that asks who somebody is", () => {
   )
 
   live(
-    "tell everybody that it lives and is ready",
+    "shows liveness and readiness to all clients",
     Effect.gen(function* () {
       const url = yield* serve({}, guards().service)
       assert.strictEqual((yield* get(url, "/healthz")).status, 200)
@@ -164,7 +165,7 @@ describe("the pages of a Server that asks who somebody is", () => {
   )
 
   live(
-    "are shut when it cannot find out",
+    "rejects requests when the authenticator is unavailable",
     Effect.gen(function* () {
       const broken = yield* serve(
         {},
@@ -176,14 +177,14 @@ describe("the pages of a Server that asks who somebody is", () => {
   )
 
   live(
-    "give no answer after the Server has closed",
+    "sends no response after the Server has closed",
     Effect.gen(function* () {
       const asked = yield* Deferred.make<void>()
       const url = yield* serve(
         {},
         authenticator(() => Effect.andThen(Deferred.succeed(asked, undefined), Effect.never))
       )
-      // The scope of the test closes while the authenticator still thinks, and must not wait for it.
+      // The scope of the test closes while the authenticator runs, and must not wait for it.
       yield* Effect.forkScoped(Effect.ignore(get(url, "/status")))
       yield* Deferred.await(asked)
     })

@@ -12,7 +12,7 @@ const started = Effect.gen(function* () {
   return { ...tools, client: yield* makeMcpClient(tools.session) }
 })
 
-/** What a promise is rejected with. */
+/** The rejection of a promise. */
 const rejection = (promise: Promise<unknown>) =>
   Effect.promise(() =>
     promise.then(
@@ -26,8 +26,8 @@ const failure = (promise: Promise<unknown>) =>
     error instanceof McpClientError ? error : assert.fail(`no McpClientError: ${String(error)}`)
   )
 
-describe("an MCP client over a session", () => {
-  it.effect("gives one page of the tools, as they are listed", () =>
+describe("McpClientLike", () => {
+  it.effect("lists one page of tools unchanged", () =>
     Effect.gen(function* () {
       const { client } = yield* started
       const { nextCursor, tools } = yield* Effect.promise(() => client.listTools())
@@ -42,7 +42,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("goes on at a cursor", () =>
+  it.effect("continues at a cursor", () =>
     Effect.gen(function* () {
       const { client } = yield* started
       const { tools } = yield* Effect.promise(() => client.listTools({ cursor: "2" }))
@@ -53,7 +53,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("gives the tools of all pages", () =>
+  it.effect("lists the tools of all pages", () =>
     Effect.gen(function* () {
       const { client } = yield* started
       const tools = yield* Effect.promise(() => client.allTools())
@@ -64,7 +64,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("leaves out what is no tool, and completes a schema without type", () =>
+  it.effect("omits invalid tools and completes a schema without type", () =>
     Effect.gen(function* () {
       const { client, server } = yield* started
       const run = () => Effect.succeed({})
@@ -88,7 +88,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("gives images", () =>
+  it.effect("returns images", () =>
     Effect.gen(function* () {
       const { client } = yield* started
       const { content } = yield* Effect.promise(() => client.callTool({ name: "paint" }))
@@ -96,7 +96,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("gives the failure of a tool as a result", () =>
+  it.effect("returns a tool failure as a result", () =>
     Effect.gen(function* () {
       const { client } = yield* started
       const { isError } = yield* Effect.promise(() => client.callTool({ name: "break" }))
@@ -104,7 +104,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("fails with the number and the words of the peer", () =>
+  it.effect("fails with the code and the message of the peer", () =>
     Effect.gen(function* () {
       const { client } = yield* started
       const { code, message } = yield* failure(client.callTool({ name: "refuse" }))
@@ -112,7 +112,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("refuses a result without blocks", () =>
+  it.effect("rejects a result without content blocks", () =>
     Effect.gen(function* () {
       const { client, server } = yield* started
       yield* server.setTools([
@@ -124,7 +124,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("tells progress", () =>
+  it.effect("reports progress", () =>
     Effect.gen(function* () {
       const { client } = yield* started
       const heard: Array<unknown> = []
@@ -134,7 +134,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("gives the result though a listener of progress throws", () =>
+  it.effect("returns the result although the progress listener throws", () =>
     Effect.gen(function* () {
       const { client } = yield* started
       const onprogress = () => {
@@ -147,7 +147,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("stops the tool when its signal aborts, and fails with the signal's reason", () =>
+  it.effect("cancels the tool on abort and fails with the signal's reason", () =>
     Effect.gen(function* () {
       const { client, started: running, stopped } = yield* started
       const controller = giveUp()
@@ -159,7 +159,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("fails with an error, whatever the signal's reason is", () =>
+  it.effect("fails with an Error for any abort reason", () =>
     Effect.gen(function* () {
       const { client } = yield* started
       const { code, message } = yield* failure(client.ping({ signal: AbortSignal.abort("changed my mind") }))
@@ -168,7 +168,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("does not ask the peer when the signal has aborted before", () =>
+  it.effect("sends no request after an abort", () =>
     Effect.gen(function* () {
       const { client, server } = yield* started
       let calls = 0
@@ -179,7 +179,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("stops the tool when its time is up", () =>
+  it.effect("cancels the tool after a timeout", () =>
     Effect.gen(function* () {
       const { client, started: running, stopped } = yield* started
       const call = client.callTool({ name: "wait" }, undefined, { timeout: 5000 })
@@ -193,7 +193,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("ends with its session, as closed", () =>
+  it.effect("fails as closed when its session closes", () =>
     Effect.gen(function* () {
       const { client, server, started: running } = yield* started
       const call = client.callTool({ name: "wait" })
@@ -204,7 +204,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("stops what runs when it is closed, and refuses what comes", () =>
+  it.effect("aborts running requests and rejects new ones after close", () =>
     Effect.gen(function* () {
       const { client, started: running, stopped } = yield* started
       const call = client.callTool({ name: "wait" })
@@ -216,7 +216,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("leaves its session open when it is closed", () =>
+  it.effect("leaves its session open on close", () =>
     Effect.gen(function* () {
       const { client, session } = yield* started
       yield* Effect.promise(() => client.close())
@@ -236,7 +236,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("leaves out what are no contents of a resource", () =>
+  it.effect("omits invalid resource contents", () =>
     Effect.gen(function* () {
       const { client, server } = yield* started
       const good = { uri: "note://two", blob: "aGk=" }
@@ -251,7 +251,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("says who the peer is and what it can", () =>
+  it.effect("reports the name and the capabilities of the peer", () =>
     Effect.gen(function* () {
       const { client } = yield* started
       assert.deepStrictEqual(client.getServerVersion(), { name: "workshop", version: "1.0.0" })
@@ -259,7 +259,7 @@ describe("an MCP client over a session", () => {
     })
   )
 
-  it.effect("stops all its requests with the signal that it is bound to", () =>
+  it.effect("aborts all requests with the signal of withSignal", () =>
     Effect.gen(function* () {
       const { client, started: running, stopped } = yield* started
       const controller = giveUp()

@@ -31,7 +31,7 @@ const usage = {
   outputTokens: { total: 1, text: 1, reasoning: undefined }
 }
 
-/** A model that calls one tool and is content with whatever it gets. */
+/** A model that calls one tool and then stops. */
 const calling = (toolName: string, input: object) =>
   new MockLanguageModelV4({
     doGenerate: [
@@ -50,7 +50,7 @@ const calling = (toolName: string, input: object) =>
     ]
   })
 
-/** Runs a model that calls one tool, and gives what the model gets for it. */
+/** Runs a model that calls one tool, and returns the tool result that the model receives. */
 const outputOf = Effect.fnUntraced(function* (toolName: string, input: object = { text: "" }) {
   const { mcp } = yield* started
   const model = calling(toolName, input)
@@ -62,15 +62,15 @@ const outputOf = Effect.fnUntraced(function* (toolName: string, input: object = 
   return part?.type === "tool-result" ? part.output : assert.fail("the model got no result")
 })
 
-describe("the MCP client of the AI SDK", () => {
-  it.effect("learns who it talks to", () =>
+describe("AI SDK MCP client", () => {
+  it.effect("reads the server info", () =>
     Effect.gen(function* () {
       const { mcp } = yield* started
       assert.deepStrictEqual(mcp.serverInfo, { name: "workshop", version: "1.0.0" })
     })
   )
 
-  it.effect("gets the tools of all pages, with what they say of themselves", () =>
+  it.effect("lists the tools of all pages with their metadata", () =>
     Effect.gen(function* () {
       const { mcp } = yield* started
       const tools = yield* Effect.promise(() => mcp.tools())
@@ -79,7 +79,7 @@ describe("the MCP client of the AI SDK", () => {
     })
   )
 
-  it.effect("gets text", () =>
+  it.effect("receives text", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* outputOf("echo", { text: "hello" }), {
         type: "content",
@@ -88,7 +88,7 @@ describe("the MCP client of the AI SDK", () => {
     })
   )
 
-  it.effect("gets images", () =>
+  it.effect("receives images", () =>
     Effect.gen(function* () {
       const output = yield* outputOf("paint")
       const [part] = output.type === "content" ? output.value : []
@@ -100,7 +100,7 @@ describe("the MCP client of the AI SDK", () => {
     })
   )
 
-  it.effect("gets structured results", () =>
+  it.effect("receives structured results", () =>
     Effect.gen(function* () {
       const { mcp } = yield* started
       const result = yield* Effect.promise(() => mcp.callTool({ name: "measure" }))
@@ -108,7 +108,7 @@ describe("the MCP client of the AI SDK", () => {
     })
   )
 
-  it.effect("gets the failure of a tool, marked as one", () =>
+  it.effect("receives a tool failure with isError", () =>
     Effect.gen(function* () {
       const { mcp } = yield* started
       const result = yield* Effect.promise(() => mcp.callTool({ name: "break" }))
@@ -116,7 +116,7 @@ describe("the MCP client of the AI SDK", () => {
     })
   )
 
-  it.effect("fails with the number and the words of a peer that refuses", () =>
+  it.effect("fails with the code and the message of a rejecting peer", () =>
     Effect.gen(function* () {
       const { mcp } = yield* started
       const error = yield* Effect.promise(() =>
@@ -127,7 +127,7 @@ describe("the MCP client of the AI SDK", () => {
     })
   )
 
-  it.effect("stops a tool by the signal of its run, and hears no more of it", () =>
+  it.effect("cancels a tool with the signal of its run and ignores its result", () =>
     Effect.gen(function* () {
       const { mcp, started: running, stopped, uncaught } = yield* started
       const controller = giveUp()
@@ -150,7 +150,7 @@ describe("the MCP client of the AI SDK", () => {
     })
   )
 
-  it.effect("stops its calls when it is closed, and leaves the office's client open", () =>
+  it.effect("aborts its calls on close and leaves the client open", () =>
     Effect.gen(function* () {
       const { client, mcp, started: running, stopped } = yield* started
       const call = mcp.callTool({ name: "wait" }).then(
@@ -175,7 +175,7 @@ describe("the MCP client of the AI SDK", () => {
     })
   )
 
-  it.effect("is told of methods that there are not", () =>
+  it.effect("receives an error for an unknown method", () =>
     Effect.gen(function* () {
       const { mcp } = yield* started
       const error = yield* Effect.promise(() =>
@@ -185,7 +185,7 @@ describe("the MCP client of the AI SDK", () => {
     })
   )
 
-  it.effect("hears what is wrong with a call that names no tool", () =>
+  it.effect("receives an error for a call without a tool name", () =>
     Effect.gen(function* () {
       const { client } = yield* started
       const transport = makeAiSdkTransport(client)
@@ -201,7 +201,7 @@ describe("the MCP client of the AI SDK", () => {
     })
   )
 
-  it.effect("cannot send on a closed transport", () =>
+  it.effect("fails to send on a closed transport", () =>
     Effect.gen(function* () {
       const { client } = yield* started
       const transport = makeAiSdkTransport(client)

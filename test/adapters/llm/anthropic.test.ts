@@ -8,14 +8,19 @@ import { dot, giveUp, makeTools } from "./tools.ts"
 
 stayOffline()
 
-/** What an Anthropic model says to which request, without a model. */
+/** Fakes the responses of an Anthropic model. */
 const scripted = (answers: ReadonlyArray<object>) => {
-  const asked: Array<{ messages: ReadonlyArray<unknown> }> = []
+  const requests: Array<{ messages: ReadonlyArray<unknown> }> = []
   const fetch = async (_url: unknown, init?: { body?: unknown }) => {
-    asked.push(JSON.parse(String(init?.body)))
-    return Response.json({ type: "message", role: "assistant", model: "none", ...answers[asked.length - 1] })
+    requests.push(JSON.parse(String(init?.body)))
+    return Response.json({
+      type: "message",
+      role: "assistant",
+      model: "none",
+      ...answers[requests.length - 1]
+    })
   }
-  return { asked, anthropic: new Anthropic({ apiKey: "none", fetch, maxRetries: 0 }) }
+  return { requests, anthropic: new Anthropic({ apiKey: "none", fetch, maxRetries: 0 }) }
 }
 
 const usage = { input_tokens: 1, output_tokens: 1 }
@@ -34,10 +39,10 @@ const started = Effect.gen(function* () {
   return { ...tools, client: yield* makeMcpClient(tools.session) }
 })
 
-/** The block that a model gets after it has called a tool. */
+/** The tool result block that the model receives. */
 const resultOf = Effect.fnUntraced(function* (name: string, input: object = {}) {
   const { client } = yield* started
-  const { anthropic, asked } = scripted([using(name, input), done])
+  const { anthropic, requests } = scripted([using(name, input), done])
   yield* Effect.promise(async () =>
     anthropic.beta.messages.toolRunner({
       model: "none",
@@ -46,7 +51,7 @@ const resultOf = Effect.fnUntraced(function* (name: string, input: object = {}) 
       messages: [{ role: "user", content: "go" }]
     })
   )
-  const last: unknown = asked[1]?.messages.at(-1)
+  const last: unknown = requests[1]?.messages.at(-1)
   return last
 })
 
@@ -55,8 +60,8 @@ const answered = (block: object) => ({
   content: [{ type: "tool_result", tool_use_id: "toolu_1", ...block }]
 })
 
-describe("the tool runner of the Anthropic SDK", () => {
-  it.effect("gets the schemas of the tools", () =>
+describe("Anthropic SDK tool runner", () => {
+  it.effect("receives the schemas of the tools", () =>
     Effect.gen(function* () {
       const { client } = yield* started
       const [echo] = mcpTools(yield* Effect.promise(() => client.allTools()), client)
@@ -68,7 +73,7 @@ describe("the tool runner of the Anthropic SDK", () => {
     })
   )
 
-  it.effect("gets text", () =>
+  it.effect("receives text", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
         yield* resultOf("echo", { text: "hello" }),
@@ -77,7 +82,7 @@ describe("the tool runner of the Anthropic SDK", () => {
     })
   )
 
-  it.effect("gets images", () =>
+  it.effect("receives images", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
         yield* resultOf("paint"),
@@ -88,13 +93,13 @@ describe("the tool runner of the Anthropic SDK", () => {
     })
   )
 
-  it.effect("gets structured results", () =>
+  it.effect("receives structured results", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* resultOf("measure"), answered({ content: '{"width":3}' }))
     })
   )
 
-  it.effect("gets the failure of a tool, marked as one", () =>
+  it.effect("receives a tool failure with is_error", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
         yield* resultOf("break"),
@@ -103,7 +108,7 @@ describe("the tool runner of the Anthropic SDK", () => {
     })
   )
 
-  it.effect("gets the words of a peer that refuses", () =>
+  it.effect("receives the message of a rejecting peer", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
         yield* resultOf("refuse"),
@@ -112,7 +117,7 @@ describe("the tool runner of the Anthropic SDK", () => {
     })
   )
 
-  it.effect("stops a tool by the signal that its client is bound to", () =>
+  it.effect("cancels a tool with the signal of its client", () =>
     Effect.gen(function* () {
       const { client, started: running, stopped } = yield* started
       const { anthropic } = scripted([using("wait", {}), done])
@@ -135,7 +140,7 @@ describe("the tool runner of the Anthropic SDK", () => {
     })
   )
 
-  it.effect("takes resources as documents", () =>
+  it.effect("accepts resources as documents", () =>
     Effect.gen(function* () {
       const { client } = yield* started
       const read = yield* Effect.promise(() => client.readResource({ uri: "note://one" }))

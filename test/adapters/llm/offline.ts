@@ -1,7 +1,7 @@
 import { Socket } from "node:net"
 import { afterAll, assert, beforeAll, vi } from "vitest"
 
-/** Holds the tests of a file to this process: a connection to anywhere is refused, and fails the file. */
+/** Rejects all network connections; an attempt fails the test file. */
 export const stayOffline = () => {
   let attempts = 0
   beforeAll(() => {

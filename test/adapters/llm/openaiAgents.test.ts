@@ -26,7 +26,7 @@ const started = Effect.gen(function* () {
 
 const runner = new Runner({ tracingDisabled: true })
 
-/** Runs an agent whose model calls one tool, and gives what the model gets for it. */
+/** Runs an agent whose model calls one tool, and returns the tool result that the model receives. */
 const outputOf = Effect.fnUntraced(function* (
   name: string,
   args: Record<string, unknown> = {},
@@ -46,8 +46,8 @@ const outputOf = Effect.fnUntraced(function* (
   return last?.type === "function_call_result" ? last.output : assert.fail("the model got no result")
 })
 
-describe("an agent of the OpenAI Agents SDK", () => {
-  it.effect("gets the tools of all pages, not strict", () =>
+describe("OpenAI Agents SDK agent", () => {
+  it.effect("lists the tools of all pages as not strict", () =>
     Effect.gen(function* () {
       const { server } = yield* started
       const listed = yield* Effect.promise(() => server.listTools())
@@ -58,7 +58,7 @@ describe("an agent of the OpenAI Agents SDK", () => {
     })
   )
 
-  it.effect("gets text", () =>
+  it.effect("receives text", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* outputOf("echo", { text: "hello" }), [
         { type: "input_text", text: "hello" }
@@ -66,7 +66,7 @@ describe("an agent of the OpenAI Agents SDK", () => {
     })
   )
 
-  it.effect("gets images", () =>
+  it.effect("receives images", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* outputOf("paint"), [
         { type: "input_image", image: `data:image/png;base64,${dot}` }
@@ -74,7 +74,7 @@ describe("an agent of the OpenAI Agents SDK", () => {
     })
   )
 
-  it.effect("gets all blocks of a result, and nothing that stands beside them", () =>
+  it.effect("receives all content blocks without other members", () =>
     Effect.gen(function* () {
       const content = [
         { type: "text", text: "a dot" },
@@ -91,7 +91,7 @@ describe("an agent of the OpenAI Agents SDK", () => {
     })
   )
 
-  it.effect("gets structured results where the host wants them", () =>
+  it.effect("receives structured results when the host enables them", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* outputOf("measure", {}, { useStructuredContent: true }), {
         type: "text",
@@ -100,13 +100,13 @@ describe("an agent of the OpenAI Agents SDK", () => {
     })
   )
 
-  it.effect("gets what a tool says that failed", () =>
+  it.effect("receives the message of a failed tool", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* outputOf("break"), [{ type: "input_text", text: "it broke" }])
     })
   )
 
-  it.effect("shows the host that a tool failed, and what stands beside its blocks", () =>
+  it.effect("passes isError and other result members to the host", () =>
     Effect.gen(function* () {
       const seen: Array<unknown> = []
       yield* outputOf(
@@ -123,7 +123,7 @@ describe("an agent of the OpenAI Agents SDK", () => {
     })
   )
 
-  it.effect("finds the same beside the blocks alone", () =>
+  it.effect("finds the same members on the content blocks", () =>
     Effect.gen(function* () {
       const { server } = yield* started
       const broken = yield* Effect.promise(() => server.callTool("break", null))
@@ -136,7 +136,7 @@ describe("an agent of the OpenAI Agents SDK", () => {
     })
   )
 
-  it.effect("gets the words of a peer that refuses where the host wants them", () =>
+  it.effect("receives the message of a rejecting peer when the host enables it", () =>
     Effect.gen(function* () {
       const settings = { errorFunction: ({ error }: { error: unknown }) => String(error) }
       assert.deepStrictEqual(yield* outputOf("refuse", {}, settings), {
@@ -146,7 +146,7 @@ describe("an agent of the OpenAI Agents SDK", () => {
     })
   )
 
-  it.effect("stops a tool by the signal of its run", () =>
+  it.effect("cancels a tool with the signal of its run", () =>
     Effect.gen(function* () {
       const { server, started: running, stopped } = yield* started
       const model = new ScriptedModel([[functionCall("wait", {}, { callId: "call_1" })]])
@@ -163,7 +163,7 @@ describe("an agent of the OpenAI Agents SDK", () => {
     })
   )
 
-  it.effect("stops its calls when the server is closed, and can connect again", () =>
+  it.effect("aborts its calls on close and connects again", () =>
     Effect.gen(function* () {
       const { client, server, started: running, stopped } = yield* started
       const call = server.callTool("wait", {}).catch(String)

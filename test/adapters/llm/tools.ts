@@ -6,7 +6,7 @@ import { makeMemoryMcpServer, type MemoryTool } from "../../../src/adapters/memo
 export const dot =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 
-/** What a host without Effect gives requests up with. */
+/** An abort reason of a host without Effect. */
 export const giveUp = () => new AbortController()
 
 const schema = { type: "object", properties: { text: { type: "string" } }, required: ["text"] }
@@ -16,7 +16,7 @@ const tool = (name: string, run: MemoryTool["run"], more: object = {}): MemoryTo
   run
 })
 
-/** A session whose tools answer in all the ways tools do, and what its slow tool has gone through. */
+/** A session with a tool for every kind of outcome, and the log of its slow tool. */
 export const makeTools = Effect.gen(function* () {
   const started = yield* Deferred.make<void>()
   const stopped = yield* Deferred.make<void>()

@@ -5,7 +5,7 @@ import { Effect, Exit, Fiber, Layer, Option, Queue, Result, Schema, Scope, Strea
 import { ChildProcess } from "effect/process"
 import * as McpClient from "../../../src/adapters/mcp/client/McpClient.ts"
 import { openModernSession } from "../../../src/adapters/mcp/client/modern/openModernSession.ts"
-import { listAllPages } from "../../../src/application/shared/mcpPaging.ts"
+import { listAllPages } from "../../../src/application/shared/paging.ts"
 import {
   type McpChange,
   McpConnector,
@@ -38,7 +38,7 @@ const overStdio = (program: string): Open =>
     encoding_error_handler: "strict"
   }).pipe(Effect.provide(Live))
 
-/** Starts a fixture as an HTTP server and gives the URL it prints. */
+/** Starts a fixture as an HTTP server and returns the URL it prints. */
 const serving = (mode: "http" | "sse" | "modern", program = fixture) =>
   Effect.gen(function* () {
     const child = yield* ChildProcess.make(process.execPath, [program, mode], { extendEnv: true })
@@ -64,7 +64,7 @@ const streamable = (mode: "http" | "modern", program = fixture): Open =>
     Effect.provide(Live)
   )
 
-/** The session for revision 2026-07-28, with a server that speaks older ones, too. */
+/** Opens a modern session with a server that also supports the legacy era. */
 const streamableOfYoungerEra: Open = Effect.gen(function* () {
   const url = yield* serving("http", publishedFixture)
   const decoded = yield* Effect.orDie(Schema.decodeEffect(StreamableParameters)({ ...parameters, url }))
@@ -82,15 +82,15 @@ const textOf = (result: JsonObject): string => {
 }
 
 /**
- * What is otherwise of a session that went through `publish`: what becomes of a call is always told in a result, in words
- * for a model; and an MCP server outlives the session behind it long enough to say so.
+ * Differences of a session behind a published one. Failed calls have a result that explains the failure. The
+ * MCP server outlives the session, which lets it report the end.
  */
 const throughPublish = [
-  "gives a protocol error with its number and words",
-  "ends when its peer dies, and so does every call under way"
+  "fails with the code and the message of a protocol error",
+  "closes with every in-flight call when its peer dies"
 ] as const
 
-/** The promises of every {@link McpSession}, whatever stands behind it. */
+/** The contract of every {@link McpSession}. */
 const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = []) => {
   const promise = (title: string, body: (session: McpSession) => Effect.Effect<void, unknown, Scope.Scope>) =>
     otherwise.includes(title) || it.live(title, () => Effect.scoped(Effect.flatMap(open, body)))
@@ -107,14 +107,14 @@ const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = [
     )
 
   describe(name, () => {
-    promise("says who it is and what it can", (session) =>
+    promise("reports its name and its capabilities", (session) =>
       Effect.sync(() => {
         assert.strictEqual(session.info.name, "contract")
         assert.deepStrictEqual(session.info.capabilities, { tools: true, resources: true, subscribe: true })
       })
     )
 
-    promise("lists tools page by page, untouched", (session) =>
+    promise("lists tools page by page, unchanged", (session) =>
       Effect.gen(function* () {
         const { items, nextCursor } = yield* session.listTools()
         assert.deepStrictEqual(items[0], listed("echo"))
@@ -123,7 +123,7 @@ const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = [
       })
     )
 
-    promise("calls a tool and gives its result untouched", (session) =>
+    promise("calls a tool and returns its result unchanged", (session) =>
       Effect.gen(function* () {
         const echo = yield* session.callTool("echo", { a: [1, { b: "ü" }] })
         assert.strictEqual(textOf(echo), '{"a":[1,{"b":"ü"}]}')
@@ -142,7 +142,7 @@ const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = [
       })
     )
 
-    promise("gives a protocol error with its number and words", (session) =>
+    promise("fails with the code and the message of a protocol error", (session) =>
       Effect.gen(function* () {
         const failure = yield* Effect.flip(session.callTool("refuse", {}))
         assert.deepStrictEqual(
@@ -167,7 +167,7 @@ const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = [
       })
     )
 
-    promise("cancels at the peer what is interrupted here", (session) =>
+    promise("cancels an interrupted call at the peer", (session) =>
       Effect.gen(function* () {
         const waiting = yield* Effect.forkChild(session.callTool("wait", {}))
         yield* Effect.repeat(state(session), { until: ({ started }) => started === 1 })
@@ -191,7 +191,7 @@ const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = [
       })
     )
 
-    promise("tells changes of what is watched, and only of that", (session) =>
+    promise("reports changes of the watched items only", (session) =>
       Effect.gen(function* () {
         const seen = yield* Queue.unbounded<McpChange>()
         const watching = (watch: Parameters<McpSession["watch"]>[0]) =>
@@ -226,9 +226,9 @@ const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = [
       })
     )
 
-    promise("gives a sign of life", (session) => session.ping)
+    promise("responds to ping", (session) => session.ping)
 
-    promise("keeps what its peer has promised", (session) =>
+    promise("never degrades with a correct peer", (session) =>
       Effect.gen(function* () {
         yield* Effect.asVoid(session.watch({ tools: true, resources: true, uris: ["test://one"] }))
         const reason = yield* Effect.timeoutOption(session.degraded ?? Effect.never, "1 millis")
@@ -236,7 +236,7 @@ const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = [
       })
     )
 
-    it.live("ends what is under way when it is closed", () =>
+    it.live("ends in-flight calls on close", () =>
       Effect.gen(function* () {
         const scope = yield* Scope.make()
         const session = yield* Scope.provide(open, scope)
@@ -251,7 +251,7 @@ const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = [
       }).pipe(Effect.scoped)
     )
 
-    promise("ends when its peer dies, and so does every call under way", (session) =>
+    promise("closes with every in-flight call when its peer dies", (session) =>
       Effect.gen(function* () {
         const closed = yield* Effect.forkScoped(session.closed)
         const waiting = yield* Effect.forkChild(Effect.flip(session.callTool("wait", {})))

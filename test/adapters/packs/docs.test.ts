@@ -9,10 +9,10 @@ import { ask, served } from "./served.ts"
 
 const program = process.env["CHROMIUM"] ?? "/usr/bin/chromium"
 
-/** How long Chromium may take to start on a machine that is busy, in milliseconds. */
+/** Start timeout of Chromium on a busy machine, in milliseconds. */
 const testTimeout = 60_000
 
-/** Everything that a browser does by itself, beside showing pages, is switched off. */
+/** Disables background activity of the browser. */
 const args = [
   "--headless",
   "--no-sandbox",
@@ -24,13 +24,13 @@ const args = [
   "--disable-sync"
 ]
 
-/** A browser of its own, gone with the scope. */
+/** A separate browser, closed with the scope. */
 const browser = Effect.gen(function* () {
   if (!existsSync(program)) {
     return yield* Effect.die(
       new Error(
-        `This test needs Chromium, and there is none at ${program}: run "apt-get install chromium", ` +
-          "or say in the environment variable CHROMIUM where it is"
+        `This test needs Chromium, which is missing at ${program}: run "apt-get install chromium", ` +
+          "or set the environment variable CHROMIUM to its path"
       )
     )
   }
@@ -46,9 +46,9 @@ const browser = Effect.gen(function* () {
   )
 })
 
-describe("the page about the tools", () => {
+describe("documentation page", () => {
   it.live(
-    "shows in a browser what can be called, asks nobody else, and can call it",
+    "shows the operations in a browser, requests its own server only, and calls it",
     () =>
       Effect.gen(function* () {
         const { url } = yield* served({ key: Redacted.make("sesame") })
@@ -86,7 +86,7 @@ describe("the page about the tools", () => {
     testTimeout
   )
 
-  it.live("may run nothing but its own script", () =>
+  it.live("runs no script except its own", () =>
     Effect.gen(function* () {
       const { url } = yield* served()
       const { headers } = yield* ask(`${url}/docs`)

@@ -8,8 +8,8 @@ import { ask, asking, live, post, raw, served } from "./served.ts"
 const key = Redacted.make("sesame")
 const json = { "Content-Type": "application/json" }
 
-describe("calling a tool over HTTP", () => {
-  live("gives what the tool gave", {}, ({ url }) =>
+describe("tool call over HTTP", () => {
+  live("returns the result of the tool", {}, ({ url }) =>
     Effect.gen(function* () {
       const { body, headers, status } = yield* post(`${url}/tools/echo`, { text: "字" })
       assert.strictEqual(status, 200)
@@ -18,7 +18,7 @@ describe("calling a tool over HTTP", () => {
     })
   )
 
-  live("keeps every block, the data, and that the tool failed", {}, ({ url }) =>
+  live("preserves every block, structured content, and isError", {}, ({ url }) =>
     Effect.gen(function* () {
       const { body } = yield* post(`${url}/tools/echo`, { do: "blocks" })
       assert.deepStrictEqual(body, {
@@ -52,7 +52,7 @@ describe("calling a tool over HTTP", () => {
     )
   }
 
-  it.live("answers a bug with 500 and nothing of it, and logs it", () =>
+  it.live("answers a bug with 500 without details, and logs it", () =>
     Effect.gen(function* () {
       const lines = yield* Queue.unbounded<string>()
       const logger = Logger.make(({ cause }) => void Queue.offerUnsafe(lines, String(cause)))
@@ -69,8 +69,8 @@ describe("calling a tool over HTTP", () => {
   for (const [what, type, status] of [
     ["JSON", "application/json", 200],
     ["JSON in UTF-8", 'application/json; charset="UTF-8"', 200],
-    ["JSON of a kind", "application/vnd.demo+json", 200],
-    ["nothing it says", "", 200],
+    ["JSON with a suffix", "application/vnd.demo+json", 200],
+    ["untyped", "", 200],
     ["JSON in another character set", "application/json; charset=latin1", 415],
     ["text", "text/plain", 415],
     ["a form", "application/x-www-form-urlencoded", 415],
@@ -89,7 +89,7 @@ describe("calling a tool over HTTP", () => {
     )
   }
 
-  live("takes no body that is compressed", {}, ({ url }) =>
+  live("rejects a compressed body", {}, ({ url }) =>
     Effect.gen(function* () {
       const answer = yield* post(`${url}/tools/echo`, {}, { ...json, "Content-Encoding": "gzip" })
       assert.strictEqual(answer.status, 415)
@@ -104,7 +104,7 @@ describe("calling a tool over HTTP", () => {
     ["{a}", 1],
     ["[".repeat(100_000) + "x", 0]
   ] as const) {
-    live(`says where ${text.slice(0, 10)} is no JSON`, {}, ({ url }) =>
+    live(`locates the error in ${text.slice(0, 10)}`, {}, ({ url }) =>
       Effect.gen(function* () {
         const { body, status } = yield* post(`${url}/tools/echo`, text)
         assert.strictEqual(status, 422)
@@ -132,7 +132,7 @@ describe("calling a tool over HTTP", () => {
     )
   }
 
-  live("refuses a body that is no UTF-8", {}, ({ url }) =>
+  live("rejects a body that is not UTF-8", {}, ({ url }) =>
     Effect.gen(function* () {
       const answer = yield* ask(`${url}/tools/echo`, {
         method: "POST",
@@ -143,27 +143,24 @@ describe("calling a tool over HTTP", () => {
     })
   )
 
-  live(
-    "takes no body larger than allowed, whether its length is told or not",
-    { maxBodyBytes: 1000 },
-    (world) =>
-      Effect.gen(function* () {
-        const head = `POST /tools/echo HTTP/1.1\r\nHost: localhost\r\n`
-        const text = JSON.stringify("x".repeat(200_000))
-        const told = yield* raw(world.url, `${head}Content-Length: ${text.length}\r\n\r\n${text}`)
-        const untold = yield* raw(
-          world.url,
-          `${head}Transfer-Encoding: chunked\r\n\r\n${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`
-        )
-        for (const answer of [told, untold]) {
-          assert.match(answer, /^HTTP\/1.1 413 .*Connection: close/s)
-          assert.include(answer, "no more than 1000 bytes")
-        }
-        assert.strictEqual((yield* post(`${world.url}/tools/echo`, { text: "x".repeat(989) })).status, 200)
-      })
+  live("rejects a body above the limit, with or without a length", { maxBodyBytes: 1000 }, (world) =>
+    Effect.gen(function* () {
+      const head = `POST /tools/echo HTTP/1.1\r\nHost: localhost\r\n`
+      const text = JSON.stringify("x".repeat(200_000))
+      const withLength = yield* raw(world.url, `${head}Content-Length: ${text.length}\r\n\r\n${text}`)
+      const withoutLength = yield* raw(
+        world.url,
+        `${head}Transfer-Encoding: chunked\r\n\r\n${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`
+      )
+      for (const answer of [withLength, withoutLength]) {
+        assert.match(answer, /^HTTP\/1.1 413 .*Connection: close/s)
+        assert.include(answer, "exceeds the limit of 1000 bytes")
+      }
+      assert.strictEqual((yield* post(`${world.url}/tools/echo`, { text: "x".repeat(989) })).status, 200)
+    })
   )
 
-  live("gives a client that still sends time to see why it is cut off", { maxBodyBytes: 1000 }, ({ url }) =>
+  live("gives a client that still sends time to read the reply", { maxBodyBytes: 1000 }, ({ url }) =>
     Effect.gen(function* () {
       const { hostname, port } = new URL(url)
       const socket = connect(Number(port), hostname)
@@ -180,7 +177,7 @@ describe("calling a tool over HTTP", () => {
     })
   )
 
-  live("does not ask for a body that it will not read", { key }, ({ url }) =>
+  live("never asks for a body that it will not read", { key }, ({ url }) =>
     Effect.gen(function* () {
       const head = `POST /tools/echo HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n`
       const rejected = yield* raw(url, `${head}Content-Length: 900000\r\n\r\n`)
@@ -192,7 +189,7 @@ describe("calling a tool over HTTP", () => {
     })
   )
 
-  live("can be asked again on a connection whose small body was refused", { key }, ({ url }) =>
+  live("keeps the connection after rejecting a small body", { key }, ({ url }) =>
     Effect.gen(function* () {
       const request = (more: string) =>
         `POST /tools/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n${more}\r\n{}`
@@ -201,7 +198,7 @@ describe("calling a tool over HTTP", () => {
     })
   )
 
-  live("interrupts a call whose client is gone", {}, ({ calls, interrupted, url }) =>
+  live("interrupts the call of a client that disconnects", {}, ({ calls, interrupted, url }) =>
     Effect.gen(function* () {
       const client = yield* asking(`${url}/tools/echo`, {
         method: "POST",
@@ -215,8 +212,8 @@ describe("calling a tool over HTTP", () => {
   )
 })
 
-describe("what else a server of tools answers", () => {
-  live("404 where nothing is", {}, ({ url }) =>
+describe("tool server page", () => {
+  live("answers 404 for an unknown path", {}, ({ url }) =>
     Effect.gen(function* () {
       const { body, status } = yield* post(`${url}/tools/none`, {})
       assert.strictEqual(status, 404)
@@ -230,7 +227,7 @@ describe("what else a server of tools answers", () => {
     ["POST", "/tools", "GET, HEAD"],
     ["OPTIONS", "/health", "GET, HEAD"]
   ] as const) {
-    live(`405 to ${method} ${path}`, {}, ({ url }) =>
+    live(`answers 405 to ${method} ${path}`, {}, ({ url }) =>
       Effect.gen(function* () {
         const { headers, status } = yield* ask(`${url}${path}`, { method })
         assert.strictEqual(status, 405)
@@ -239,7 +236,7 @@ describe("what else a server of tools answers", () => {
     )
   }
 
-  live("what it is", {}, ({ url }) =>
+  live("returns the version of the server", {}, ({ url }) =>
     Effect.gen(function* () {
       const { body } = yield* ask(`${url}/`)
       assert.deepStrictEqual(body, {
@@ -250,13 +247,13 @@ describe("what else a server of tools answers", () => {
     })
   )
 
-  live("that it is healthy", {}, ({ url }) =>
+  live("returns the health of the server", {}, ({ url }) =>
     Effect.gen(function* () {
       assert.deepStrictEqual((yield* ask(`${url}/health?now`)).body, { status: "healthy" })
     })
   )
 
-  live("which tools and packs there are", {}, ({ url }) =>
+  live("lists tools and packs", {}, ({ url }) =>
     Effect.gen(function* () {
       const { body } = yield* ask(`${url}/tools`)
       const params = { type: "object", properties: { text: { type: "string" } } }
@@ -275,7 +272,7 @@ describe("what else a server of tools answers", () => {
         ],
         packs: [
           {
-            name: "broken",
+            name: "malformed",
             status: "failed",
             reason: "it does not compile",
             warnings: [],
@@ -299,7 +296,7 @@ describe("what else a server of tools answers", () => {
     })
   )
 
-  live("which operations there are", {}, ({ url }) =>
+  live("returns the OpenAPI document", {}, ({ url }) =>
     Effect.gen(function* () {
       const { body } = yield* ask(`${url}/openapi.json`)
       assert.containSubset(body, { openapi: "3.1.0", paths: { "/tools/echo": { post: {} } } })
@@ -307,7 +304,7 @@ describe("what else a server of tools answers", () => {
   )
 
   for (const path of ["/", "/health", "/tools", "/openapi.json", "/docs"]) {
-    live(`the same to HEAD ${path}, without its body`, {}, ({ url }) =>
+    live(`answers HEAD ${path} without a body`, {}, ({ url }) =>
       Effect.gen(function* () {
         const got = yield* ask(`${url}${path}`)
         const { body, headers, status } = yield* ask(`${url}${path}`, { method: "HEAD" })
@@ -318,7 +315,7 @@ describe("what else a server of tools answers", () => {
     )
   }
 
-  it.live("says in words that its address is taken", () =>
+  it.live("explains that its address is in use", () =>
     Effect.gen(function* () {
       const { url } = yield* served()
       const failure = yield* Effect.flip(served({ port: Number(new URL(url).port) }))
@@ -327,8 +324,8 @@ describe("what else a server of tools answers", () => {
   )
 })
 
-describe("the door of a server of tools", () => {
-  it.live("takes no empty key", () =>
+describe("tool server access", () => {
+  it.live("rejects an empty key in its options", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(served({ key: Redacted.make("") }))
       assert.include(failure.message, "empty")
@@ -340,12 +337,12 @@ describe("the door of a server of tools", () => {
     ["a wrong key", { "X-API-Key": "sesam" }, 401],
     ["an empty key", { "X-API-Key": "" }, 401],
     ["a wrong bearer token", { Authorization: "Bearer sesam" }, 401],
-    ["the key by other means", { Authorization: "Basic sesame" }, 401],
+    ["the key in another scheme", { Authorization: "Basic sesame" }, 401],
     ["the key", { "X-API-Key": "sesame" }, 200],
     ["the key as bearer token", { Authorization: "Bearer sesame" }, 200],
     ["the key beside a wrong token", { Authorization: "Bearer x", "X-API-Key": "sesame" }, 200]
   ] as const) {
-    live(`answers ${status} to who shows ${shown}`, { key }, ({ url }) =>
+    live(`answers ${status} to ${shown}`, { key }, ({ url }) =>
       Effect.gen(function* () {
         const called = yield* post(`${url}/tools/echo`, {}, { ...json, ...headers })
         const listed = yield* ask(`${url}/tools`, { headers })
@@ -356,14 +353,14 @@ describe("the door of a server of tools", () => {
   }
 
   for (const path of ["/", "/health", "/openapi.json", "/docs"]) {
-    live(`shows ${path} to anybody`, { key }, ({ url }) =>
+    live(`shows ${path} without a key`, { key }, ({ url }) =>
       Effect.gen(function* () {
         assert.strictEqual((yield* ask(`${url}${path}`)).status, 200)
       })
     )
   }
 
-  live("lets no page of another origin call tools", {}, ({ calls, url }) =>
+  live("rejects pages of other origins", {}, ({ calls, url }) =>
     Effect.gen(function* () {
       const { status } = yield* post(`${url}/tools/echo`, {}, { ...json, Origin: "http://evil.example.com" })
       assert.strictEqual(status, 403)
@@ -371,13 +368,13 @@ describe("the door of a server of tools", () => {
     })
   )
 
-  live("lets its own pages call tools", {}, ({ url }) =>
+  live("accepts pages of the same origin", {}, ({ url }) =>
     Effect.gen(function* () {
       assert.strictEqual((yield* post(`${url}/tools/echo`, {}, { ...json, Origin: url })).status, 200)
     })
   )
 
-  live("turns away a host name it does not know", {}, ({ url }) =>
+  live("rejects an unknown host name", {}, ({ url }) =>
     Effect.gen(function* () {
       const answer = yield* raw(
         url,
@@ -388,7 +385,7 @@ describe("the door of a server of tools", () => {
   )
 
   live(
-    "tells a page of an allowed origin what it may ask, and lets it read the answer",
+    "answers preflight requests of an allowed origin, and exposes the replies",
     { allowedOrigins: ["https://a.example"], key },
     ({ url }) =>
       Effect.gen(function* () {
@@ -407,7 +404,7 @@ describe("the door of a server of tools", () => {
   )
 })
 
-describe("the tools over MCP", () => {
+describe("MCP endpoint", () => {
   const initialize = {
     jsonrpc: "2.0",
     id: 1,
@@ -416,7 +413,7 @@ describe("the tools over MCP", () => {
   }
   const accept = { ...json, Accept: "application/json, text/event-stream" }
 
-  live("are called by a client of the SDK", {}, ({ url }) =>
+  live("serves a client of the SDK", {}, ({ url }) =>
     Effect.gen(function* () {
       const { request } = yield* connectHttp(`${url}/mcp`)
       const { content } = yield* request("tools/call", { name: "echo", arguments: { a: 1 } })
@@ -430,14 +427,14 @@ describe("the tools over MCP", () => {
     [{ "X-API-Key": "sesame" }, 200],
     [{ Authorization: "Bearer sesame" }, 200]
   ] as const) {
-    live(`are behind the key: ${status} to ${JSON.stringify(headers)}`, { key }, ({ url }) =>
+    live(`answers ${status} to ${JSON.stringify(headers)}`, { key }, ({ url }) =>
       Effect.gen(function* () {
         assert.strictEqual((yield* post(`${url}/mcp`, initialize, { ...accept, ...headers })).status, status)
       })
     )
   }
 
-  live("are no way around the origins", {}, ({ url }) =>
+  live("checks origins", {}, ({ url }) =>
     Effect.gen(function* () {
       const headers = { ...accept, Origin: "http://evil.example.com" }
       assert.strictEqual((yield* post(`${url}/mcp`, initialize, headers)).status, 403)
@@ -445,8 +442,8 @@ describe("the tools over MCP", () => {
   )
 })
 
-describe("the end of a server of tools", () => {
-  /** A server with a call under way on a connection that would be kept, and what closes it. */
+describe("tool server shutdown", () => {
+  /** A server with an in-flight call on a keep-alive connection, and its scope. */
   const calling = Effect.gen(function* () {
     const scope = yield* Scope.make()
     const world = yield* Scope.provide(served(), scope)
@@ -467,7 +464,7 @@ describe("the end of a server of tools", () => {
     return { ...world, answer, close: Scope.close(scope, Exit.void) }
   })
 
-  it.live("waits for the answer of a call under way, and then for nothing", () =>
+  it.live("waits for an in-flight call only", () =>
     Effect.gen(function* () {
       const { answer, close, release, url } = yield* calling
       const began = yield* Clock.currentTimeMillis
@@ -480,7 +477,7 @@ describe("the end of a server of tools", () => {
     })
   )
 
-  it.live("cuts a call off that goes on, and interrupts it", () =>
+  it.live("interrupts a call that exceeds the shutdown timeout", () =>
     Effect.gen(function* () {
       const { answer, close, interrupted } = yield* calling
       const began = yield* Clock.currentTimeMillis
@@ -491,7 +488,7 @@ describe("the end of a server of tools", () => {
     })
   )
 
-  it.live("does not wait for MCP clients that listen", () =>
+  it.live("closes streams of MCP clients at once", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const { url } = yield* Scope.provide(served(), scope)

@@ -10,13 +10,12 @@ import {
 } from "../../../src/application/ports/packs/PackLoader.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
-/** An empty folder outside of this project, which is gone with the scope. */
+/** Makes an empty folder outside this project; the scope removes it. */
 export const temporaryFolder = Effect.acquireRelease(
   Effect.sync(() => realpathSync(mkdtempSync(join(tmpdir(), "a2c-packs-")))),
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
 )
 
-/** Writes files into a folder. */
 export const write = (folder: string, files: { readonly [name: string]: string }) =>
   Effect.sync(() => {
     for (const [name, text] of Object.entries(files)) {
@@ -25,7 +24,7 @@ export const write = (folder: string, files: { readonly [name: string]: string }
     }
   })
 
-/** The source of a pack whose class is `T`. */
+/** Source of a pack with class `T`. */
 export const sourceOf = (folder: string, file: string, more: Partial<PackSource> = {}): PackSource => ({
   name: "pack",
   folder,
@@ -38,7 +37,7 @@ export const sourceOf = (folder: string, file: string, more: Partial<PackSource>
   ...more
 })
 
-/** The source of one of the packs that lie with the tests. */
+/** Source of a pack among the fixtures. */
 export const fixture = (name: string, file: string, className: string, more: Partial<PackSource> = {}) => {
   const folder = join(import.meta.dirname, "..", "..", "fixtures", "packs", name)
   return sourceOf(folder, file, { name, className, ...more })
@@ -46,7 +45,7 @@ export const fixture = (name: string, file: string, className: string, more: Par
 
 export const load = (source: PackSource) => PackLoader.use((loader) => loader.load(source))
 
-/** Loads a pack that is one file of this text. */
+/** Loads a pack from the text of its file. */
 export const loadText = Effect.fnUntraced(function* (
   text: string,
   more: Partial<PackSource> = {},
@@ -57,8 +56,8 @@ export const loadText = Effect.fnUntraced(function* (
   return yield* load(sourceOf(folder, file, more))
 })
 
-/** A pack of one class, whose members are given where they differ from a dull one's. */
-export const dull = ({
+/** Source of a class with default members, which can be overridden. */
+export const packSource = ({
   constructing = "",
   routes = "() { return { endpoint: '/tools/pack', params: { type: 'object' } } }",
   tools = "() { return [{ name: 'pack' }] }",
@@ -71,8 +70,8 @@ export const dull = ({
     callTool${call}
   }`
 
-/** Whoever calls does not want to know how far it is. */
-export const quiet: (progress: McpProgress) => Effect.Effect<void> = () => Effect.void
+/** Ignores progress. */
+export const ignoreProgress: (progress: McpProgress) => Effect.Effect<void> = () => Effect.void
 
 export const callOf = (tool: string, args: JsonObject, more: Partial<PackCall> = {}): PackCall => ({
   tool,

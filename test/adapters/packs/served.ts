@@ -7,7 +7,8 @@ import { Deferred, Effect, Queue, type Scope, Stream } from "effect"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { type ServeToolsOptions, serveTools } from "../../../src/adapters/packs/http/ToolServer.ts"
 import { PackBusyError, PackTimeoutError } from "../../../src/application/packs/RunningPack.ts"
-import { PackHost, type PackView } from "../../../src/application/packs/PackHost.ts"
+import { PackHost } from "../../../src/application/packs/PackHost.ts"
+import type { PackView } from "../../../src/application/packs/PackView.ts"
 import { type PackCall, PackError } from "../../../src/application/ports/packs/PackLoader.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import type { PackRoute } from "../../../src/domain/packs/PackManifest.ts"
@@ -21,7 +22,6 @@ const route = (tool: string, more: Partial<PackRoute> = {}): PackRoute => ({
   ...more
 })
 
-/** The routes that can be called. */
 const routes = [
   route("echo"),
   route("form", { useForm: true, files: { file: { multiple: false }, more: { multiple: true } } }),
@@ -52,20 +52,21 @@ const pack: PackView = {
   }
 }
 
-/** All packs there are. */
 const packs: ReadonlyArray<PackView> = [
-  { ...pack, name: "broken", status: { _tag: "Failed", reason: "it does not compile" } },
+  { ...pack, name: "malformed", status: { _tag: "Failed", reason: "it does not compile" } },
   pack
 ]
 
 const problem = { loc: ["body", "text"], msg: "Field required", type: "missing" }
 
-/** What becomes of a call that asks for it by name. */
+/** Outcomes of calls by their name. */
 const outcomes: {
   readonly [name: string]: Effect.Effect<JsonObject, PackError | PackTimeoutError | PackBusyError>
 } = {
-  params: Effect.fail(new PackError({ reason: "params", message: "wrong", problems: [problem] })),
-  unknown: Effect.fail(new PackError({ reason: "unknown", message: "There is no tool 'echo' any more" })),
+  params: Effect.fail(new PackError({ reason: "invalid_params", message: "wrong", problems: [problem] })),
+  unknown: Effect.fail(
+    new PackError({ reason: "unknown_tool", message: "There is no tool 'echo' any more" })
+  ),
   failed: Effect.fail(new PackError({ reason: "failed", message: "the disk is full" })),
   crashed: Effect.fail(new PackError({ reason: "crashed", message: "the pack was killed" })),
   unusable: Effect.fail(new PackError({ reason: "unusable", message: "the pack does not load" })),
@@ -84,24 +85,24 @@ const outcomes: {
   })
 }
 
-/** A call as the host got it. */
+/** A call as the host receives it. */
 export type Got = Omit<PackCall, "tool"> & { readonly endpoint: string }
 
-/** A server of tools, its host, and a folder for what is uploaded. */
+/** A tool server, its host, and its upload folder. */
 export interface Served {
   readonly url: string
-  /** Calls that arrived, in order. */
+  /** Received calls, in order. */
   readonly calls: Queue.Queue<Got>
-  /** Done when a call that hangs was interrupted. */
+  /** Completes when a hanging call is interrupted. */
   readonly interrupted: Deferred.Deferred<void>
-  /** Lets calls that hang go on. */
+  /** Completes hanging calls. */
   readonly release: Deferred.Deferred<void>
   readonly folder: string
-  /** What is in the folder now. */
+  /** Names in the upload folder. */
   readonly uploads: Effect.Effect<ReadonlyArray<string>>
 }
 
-/** A host whose calls do what their parameter `do` says: one of the outcomes, or `hang`; they echo otherwise. */
+/** A host whose calls follow their parameter `do`: an outcome, or `hang`; otherwise they echo. */
 export const served = Effect.fnUntraced(function* (options: Partial<ServeToolsOptions> = {}) {
   const calls = yield* Queue.unbounded<Got>()
   const interrupted = yield* Deferred.make<void>()
@@ -148,7 +149,7 @@ export const served = Effect.fnUntraced(function* (options: Partial<ServeToolsOp
     interrupted,
     release,
     folder,
-    // What goes away while it is looked at is looked for again.
+    // A file can disappear during the listing, which is then repeated.
     uploads: Effect.orDie(
       Effect.retry(
         Effect.tryPromise(() => readdir(folder, { recursive: true })),
@@ -159,21 +160,19 @@ export const served = Effect.fnUntraced(function* (options: Partial<ServeToolsOp
   return world
 })
 
-/** A test with a server of tools. */
+/** Runs a test with a tool server. */
 export const live = (
   title: string,
   options: Partial<ServeToolsOptions>,
   body: (world: Served) => Effect.Effect<void, unknown, Scope.Scope>
 ) => it.live(title, () => Effect.scoped(Effect.flatMap(served(options), body)))
 
-/** What was answered. */
 export interface Answered {
   readonly status: number
   readonly headers: Headers
   readonly body: unknown
 }
 
-/** Asks as fetch does. */
 export const ask = (url: string, init: RequestInit = {}): Effect.Effect<Answered> =>
   Effect.promise(async () => {
     const answer = await fetch(url, init)
@@ -183,7 +182,7 @@ export const ask = (url: string, init: RequestInit = {}): Effect.Effect<Answered
     return { status: answer.status, headers: answer.headers, body }
   })
 
-/** Asks, and does not wait for the answer; interrupting it is a client that goes away. */
+/** Sends a request in the background; interruption disconnects the client. */
 export const asking = (url: string, init: RequestInit) =>
   Effect.forkChild(Effect.tryPromise((signal) => fetch(url, { ...init, signal })))
 
@@ -194,14 +193,14 @@ export const post = (
   headers: Record<string, string> = { "Content-Type": "application/json" }
 ) => ask(url, { method: "POST", headers, body: typeof body === "string" ? body : JSON.stringify(body) })
 
-/** Sends bytes as they are, and gives everything that comes back until the server closes the connection. */
+/** Sends raw bytes, and collects the reply until the server closes the connection. */
 export const raw = (url: string, text: string): Effect.Effect<string> =>
   Effect.callback((resume) => {
     const { hostname, port } = new URL(url)
     const chunks: Array<Buffer> = []
     const socket = connect(Number(port), hostname, () => socket.write(text))
     socket.on("data", (chunk) => chunks.push(chunk))
-    // What is sent to a server that has had enough may come back as an error; what counts is what it said.
+    // Sending can fail after the server has closed its end; only the reply matters.
     socket.on("error", () => undefined)
     socket.on("close", () => resume(Effect.succeed(Buffer.concat(chunks).toString())))
     return Effect.sync(() => socket.destroy())

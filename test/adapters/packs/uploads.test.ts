@@ -17,11 +17,11 @@ const form = (...entries: ReadonlyArray<readonly [string, string | File]>) => {
 
 const upload = (url: string, data: FormData) => ask(url, { method: "POST", body: data })
 
-/** Keeps a call running until the test has looked at it. */
+/** Keeps a call in flight until the test has inspected it. */
 const hang = ["do", "hang"] as const
 
-describe("a form", () => {
-  live("brings texts, lists of texts and files, which are on disk as long as the call lasts", {}, (world) =>
+describe("multipart form", () => {
+  live("contains texts, lists of texts, and files, which stay on disk during the call", {}, (world) =>
     Effect.gen(function* () {
       const bytes = randomBytes(3 * mebibyte)
       const client = yield* Effect.forkChild(
@@ -60,7 +60,7 @@ describe("a form", () => {
     })
   )
 
-  live("leaves no file behind when the call fails", {}, ({ calls, uploads, url }) =>
+  live("leaves no file after a failed call", {}, ({ calls, uploads, url }) =>
     Effect.gen(function* () {
       const { status } = yield* upload(
         `${url}/tools/form`,
@@ -72,7 +72,7 @@ describe("a form", () => {
     })
   )
 
-  live("leaves no file behind when a bug ends the call", {}, ({ uploads, url }) =>
+  live("leaves no file after a defect", {}, ({ uploads, url }) =>
     Effect.gen(function* () {
       const data = form(["do", "die"], ["file", new File(["x"], "a")])
       assert.strictEqual((yield* upload(`${url}/tools/form`, data)).status, 500)
@@ -80,7 +80,7 @@ describe("a form", () => {
     })
   )
 
-  live("leaves no file behind when its client goes away during the call", {}, (world) =>
+  live("leaves no file after its client disconnects during the call", {}, (world) =>
     Effect.gen(function* () {
       const client = yield* asking(`${world.url}/tools/form`, {
         method: "POST",
@@ -94,7 +94,7 @@ describe("a form", () => {
     })
   )
 
-  live("leaves no file behind when its client goes away during the upload", {}, (world) =>
+  live("leaves no file after its client disconnects during the upload", {}, (world) =>
     Effect.gen(function* () {
       const { port } = new URL(world.url)
       const socket = connect(Number(port))
@@ -110,7 +110,7 @@ describe("a form", () => {
     })
   )
 
-  live("may hold a file that a page's user has not chosen", {}, ({ calls, uploads, url }) =>
+  live("accepts an empty file input of a web page", {}, ({ calls, uploads, url }) =>
     Effect.gen(function* () {
       const data = form(["text", "a"], ["file", new File([], "")])
       assert.strictEqual((yield* upload(`${url}/tools/form`, data)).status, 200)
@@ -119,11 +119,15 @@ describe("a form", () => {
     })
   )
 
-  for (const [what, entry, told] of [
-    ["a file of a name that takes none", ["text", new File(["x"], "a")], "takes no file of this name"],
-    ["two files where one goes", ["file", new File(["x"], "b")], "takes one file here"]
+  for (const [what, entry, expected] of [
+    [
+      "a file for a parameter of another type",
+      ["text", new File(["x"], "a")],
+      "has no file parameter of this name"
+    ],
+    ["two files for one parameter", ["file", new File(["x"], "b")], "accepts one file here"]
   ] as const) {
-    live(`is refused with ${what}`, {}, ({ uploads, url }) =>
+    live(`fails with ${what}`, {}, ({ uploads, url }) =>
       Effect.gen(function* () {
         const { body, status } = yield* upload(
           `${url}/tools/form`,
@@ -131,41 +135,41 @@ describe("a form", () => {
         )
         assert.strictEqual(status, 422)
         assert.include(JSON.stringify(body), `"loc":["body","${entry[0]}"]`)
-        assert.include(JSON.stringify(body), told)
+        assert.include(JSON.stringify(body), expected)
         assert.deepStrictEqual(yield* uploads, [])
       })
     )
   }
 
-  for (const [what, body, told] of [
+  for (const [what, body, expected] of [
     ["ends too early", '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1', "incomplete"],
     ["has parts without a name", "--b\r\nContent-Type: text/plain\r\n\r\n1\r\n--b--\r\n", "has no name"],
     [
       "has a part whose headers have no end",
       '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\r\n--b\r\n\r\n1\r\n--b--\r\n',
-      "broken"
+      "malformed"
     ],
-    ["has parts that are strange", "--b\r\nContent-Disposition: x y\r\n\r\n1\r\n--b--\r\n", "broken"]
+    ["has malformed parts", "--b\r\nContent-Disposition: x y\r\n\r\n1\r\n--b--\r\n", "malformed"]
   ] as const) {
-    live(`is refused when it ${what}`, {}, ({ url }) =>
+    live(`fails when it ${what}`, {}, ({ url }) =>
       Effect.gen(function* () {
         const answer = yield* post(`${url}/tools/form`, body, {
           "Content-Type": "multipart/form-data; boundary=b"
         })
         assert.strictEqual(answer.status, 400)
-        assert.include(JSON.stringify(answer.body), told)
+        assert.include(JSON.stringify(answer.body), expected)
       })
     )
   }
 
-  live("is refused when it has no boundary", {}, ({ url }) =>
+  live("fails without a boundary", {}, ({ url }) =>
     Effect.gen(function* () {
       const answer = yield* post(`${url}/tools/form`, "x", { "Content-Type": "multipart/form-data" })
       assert.strictEqual(answer.status, 400)
     })
   )
 
-  live("may hold other things after its end, and the connection goes on", {}, ({ url }) =>
+  live("ignores bytes after its end, and keeps the connection", {}, ({ url }) =>
     Effect.gen(function* () {
       const body = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--b--\r\nmore'
       const request = (more: string) =>
@@ -176,7 +180,7 @@ describe("a form", () => {
     })
   )
 
-  live("may be URL-encoded when it has no files", {}, ({ calls, url }) =>
+  live("accepts URL encoding when it has no files", {}, ({ calls, url }) =>
     Effect.gen(function* () {
       const body = new URLSearchParams([
         ["text", "字 &"],
@@ -191,7 +195,7 @@ describe("a form", () => {
     })
   )
 
-  live("may be JSON instead when no file is needed", {}, ({ calls, url }) =>
+  live("accepts JSON when it requires no file", {}, ({ calls, url }) =>
     Effect.gen(function* () {
       assert.strictEqual((yield* post(`${url}/tools/form`, { n: 1 })).status, 200)
       const { args, form: isForm } = yield* Queue.take(calls)
@@ -201,30 +205,30 @@ describe("a form", () => {
   )
 
   for (const type of ["application/json", "application/x-www-form-urlencoded", "text/plain"]) {
-    live(`must hold the file that is needed, and be no ${type}`, {}, ({ url }) =>
+    live(`needs the required file, which excludes ${type}`, {}, ({ url }) =>
       Effect.gen(function* () {
         const { body, status } = yield* post(`${url}/tools/needs`, "{}", { "Content-Type": type })
         assert.strictEqual(status, 415)
-        assert.include(JSON.stringify(body), "'file' is needed")
+        assert.include(JSON.stringify(body), "'file' is required")
       })
     )
   }
 })
 
-describe("the limits of a form", () => {
+describe("form limit", () => {
   const file = (size: number) => new File([Buffer.alloc(size)], "a")
 
   for (const [what, options, data, status] of [
-    ["a file just as large as allowed", { maxFileBytes: 100_000 }, () => form(["file", file(100_000)]), 200],
-    ["a file larger than allowed", { maxFileBytes: 100_000 }, () => form(["file", file(100_001)]), 413],
-    ["a file much larger than allowed", { maxFileBytes: 1000 }, () => form(["file", file(mebibyte)]), 413],
-    ["more than allowed altogether", { maxFormBytes: 1000 }, () => form(["file", file(900)]), 413],
+    ["a file at the limit", { maxFileBytes: 100_000 }, () => form(["file", file(100_000)]), 200],
+    ["a file above the limit", { maxFileBytes: 100_000 }, () => form(["file", file(100_001)]), 413],
+    ["a file far above the limit", { maxFileBytes: 1000 }, () => form(["file", file(mebibyte)]), 413],
+    ["a form above the limit", { maxFormBytes: 1000 }, () => form(["file", file(900)]), 413],
     ["16 files", {}, () => form(...Array.from({ length: 16 }, () => ["more", file(1)] as const)), 200],
     ["17 files", {}, () => form(...Array.from({ length: 17 }, () => ["more", file(1)] as const)), 413],
     ["256 fields", {}, () => form(...Array.from({ length: 256 }, () => ["a", ""] as const)), 200],
     ["257 fields", {}, () => form(...Array.from({ length: 257 }, () => ["a", ""] as const)), 413],
     ["a field of 1 MiB", {}, () => form(["a", "x".repeat(mebibyte)]), 200],
-    ["a field of more", {}, () => form(["a", "x".repeat(mebibyte + 1)]), 413],
+    ["a field above 1 MiB", {}, () => form(["a", "x".repeat(mebibyte + 1)]), 413],
     [
       "too much text",
       {},
@@ -232,7 +236,7 @@ describe("the limits of a form", () => {
       413
     ]
   ] as const) {
-    live(`answer ${status} to ${what}`, options, ({ calls, uploads, url }) =>
+    live(`answers ${status} to ${what}`, options, ({ calls, uploads, url }) =>
       Effect.gen(function* () {
         assert.strictEqual((yield* upload(`${url}/tools/form`, data())).status, status)
         assert.strictEqual(yield* Queue.size(calls), status === 200 ? 1 : 0)
@@ -241,14 +245,14 @@ describe("the limits of a form", () => {
     )
   }
 
-  live("hold for fields that are URL-encoded", {}, ({ url }) =>
+  live("applies to URL-encoded fields", {}, ({ url }) =>
     Effect.gen(function* () {
       const body = new URLSearchParams(Array.from({ length: 257 }, () => ["a", ""] as [string, string]))
       assert.strictEqual((yield* ask(`${url}/tools/form`, { method: "POST", body })).status, 413)
     })
   )
 
-  live("answer 503 to a form beside 32 others", {}, (world) =>
+  live("answers 503 to a form beside 32 others", {}, (world) =>
     Effect.gen(function* () {
       yield* Effect.forEach(Array.from({ length: 32 }), () =>
         asking(`${world.url}/tools/form`, { method: "POST", body: form(hang) })
@@ -262,11 +266,11 @@ describe("the limits of a form", () => {
   )
 })
 
-describe("an upload of 1 GiB", () => {
+describe("upload of 1 GiB", () => {
   const size = 1024 * mebibyte
   const head = '--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n'
 
-  /** Sends as fast as it is taken, and gives what was answered and how much had been sent until then. */
+  /** Sends with backpressure; returns the reply, and the number of bytes sent until then. */
   const pour = (url: string, headers: Record<string, string>) =>
     Effect.callback<{ readonly status: number; readonly sent: number }>((resume) => {
       const piece = Buffer.alloc(mebibyte)
@@ -291,7 +295,7 @@ describe("an upload of 1 GiB", () => {
       return Effect.sync(() => request.destroy())
     })
 
-  /** The most that was on disk while something went on, in bytes. */
+  /** Peak size of the folder during an effect, in bytes. */
   const peakDuring = Effect.fnUntraced(function* <A>(
     uploads: Effect.Effect<ReadonlyArray<string>>,
     sizeOf: (name: string) => number,
@@ -314,7 +318,7 @@ describe("an upload of 1 GiB", () => {
     ["with its length", { "Content-Length": String(size) }, 16 * mebibyte],
     ["without its length", { "Transfer-Encoding": "chunked" }, 140 * mebibyte]
   ] as const) {
-    live(`${how} is answered 413, neither read to its end nor kept`, {}, ({ calls, folder, uploads, url }) =>
+    live(`gets 413 ${how}, before it is sent or stored completely`, {}, ({ calls, folder, uploads, url }) =>
       Effect.gen(function* () {
         const began = yield* Clock.currentTimeMillis
         const { peak, result } = yield* peakDuring(

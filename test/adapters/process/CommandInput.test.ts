@@ -19,7 +19,7 @@ const input = (command: string, args?: { readonly [key: string]: string }): Comm
   ...(args !== undefined && { args })
 })
 
-/** Long enough for a shell to start on a busy machine, short enough to wait for. */
+/** Long enough to start a shell on a busy machine. */
 const short = Duration.seconds(1)
 
 const run = (command: string, args?: { readonly [key: string]: string }, limit?: Duration.Duration) =>
@@ -38,28 +38,28 @@ const inputs = Effect.map(CommandInput.make(), (value) => Inputs.layer({ runComm
 )
 const resolve = (command: string) => Inputs.use(({ resolve }) => resolve(input(command), "s"))
 
-describe("command inputs", () => {
-  it.live("case 213: what the command prints is the value, without the space around it", () =>
+describe("CommandInput", () => {
+  it.live("case 213: takes the trimmed output as the value", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* resolve("printf ' x '"), { value: "x", source: "command" })
     }).pipe(Effect.provide(inputs))
   )
 
-  it.live("case 214: a command that ends with 1 is reported by its code, not by what it said", () =>
+  it.live("case 214: reports the exit code and not the output", () =>
     Effect.gen(function* () {
       const { message } = yield* Effect.flip(resolve("echo s3cret; echo s3cret >&2; exit 1"))
       assert.strictEqual(message, 'the command of input "token" ended with code 1')
     }).pipe(Effect.provide(inputs))
   )
 
-  it.live("a command with an argument that no system takes is reported", () =>
+  it.live("reports an argument that is too long for the system", () =>
     Effect.gen(function* () {
       const { message } = yield* Effect.flip(run("echo", { long: "x".repeat(1024 * 1024) }))
       assert.include(message, "too long")
     })
   )
 
-  it.live("case 215: nothing of a command or its output is logged", () => {
+  it.live("case 215: logs neither the command nor its output", () => {
     const lines: Array<string> = []
     const logger = Logger.layer([Logger.make(({ message }) => void lines.push(JSON.stringify(message)))])
     return Effect.gen(function* () {
@@ -68,13 +68,13 @@ describe("command inputs", () => {
     }).pipe(Effect.provide(logger), Effect.provideService(References.MinimumLogLevel, "All"))
   })
 
-  it.live("arguments follow the command as key and value, in their order", () =>
+  it.live("appends arguments as key and value, in their order", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* run("printf '<%s>'", { "--b": "1 2", "--a": "3" }), "<--b><1 2><--a><3>")
     })
   )
 
-  it.live("an argument is text, whatever a shell would make of it", () =>
+  it.live("passes arguments without shell expansion", () =>
     Effect.gen(function* () {
       const path = join(yield* directory, "touched")
       const nasty = `$(touch ${path}) \`touch ${path}\` "; touch ${path}; '`
@@ -83,7 +83,7 @@ describe("command inputs", () => {
     })
   )
 
-  it.live("a command that ends in a line break keeps its exit code", () =>
+  it.live("keeps the exit code of a command that ends in a line break", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* Effect.flip(run("exit 4\n"))).message, "ended with code 4")
       assert.strictEqual((yield* Effect.flip(run("false\n"))).message, "ended with code 1")
@@ -91,23 +91,23 @@ describe("command inputs", () => {
     })
   )
 
-  it.live("a command has no input to wait for", () =>
+  it.live("gives a command no input", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* run("cat; echo done"), "done")
     })
   )
 
-  it.live("a command that is not done in time is ended with everything it started", () =>
+  it.live("kills a command with its child processes at the timeout", () =>
     Effect.gen(function* () {
       const path = yield* directory
       const pidFile = join(path, "pid")
       const running = run(`sleep 600 & echo $! > ${pidFile}; wait`, {}, short)
-      assert.strictEqual((yield* Effect.flip(running)).message, "was not done within 1s")
+      assert.strictEqual((yield* Effect.flip(running)).message, "timed out after 1s")
       yield* gone([Number(yield* run(`cat ${pidFile}`))])
     })
   )
 
-  it.live("a command that ignores being told to end is killed", () =>
+  it.live("kills a command that ignores SIGTERM", () =>
     Effect.gen(function* () {
       const pidFile = join(yield* directory, "pid")
       yield* Effect.flip(run(`trap '' TERM; echo $$ > ${pidFile}; while :; do sleep 0.1; done`, {}, short))
@@ -115,24 +115,24 @@ describe("command inputs", () => {
     })
   )
 
-  it.live("what a command leaves behind is ended, too", () =>
+  it.live("kills the processes that a command leaves behind", () =>
     Effect.gen(function* () {
       const pid = Number(yield* run("sleep 600 >/dev/null & echo $!"))
       yield* gone([pid])
     })
   )
 
-  it.live("64 KiB are taken, more is refused and stopped", () =>
+  it.live("accepts 64 KiB of output, and kills a command that prints more", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* run("head -c 65536 /dev/zero | tr '\\0' x")).length, 65536)
       assert.strictEqual((yield* Effect.flip(run("yes s3cret"))).message, "printed more than 65536 bytes")
     })
   )
 
-  it.live("a command that is killed, and one that prints no text", () =>
+  it.live("rejects a killed command, and invalid UTF-8", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* Effect.flip(run("kill -9 $$"))).message, "was ended by a signal")
-      assert.strictEqual((yield* Effect.flip(run("printf '\\377'"))).message, "printed what is no UTF-8 text")
+      assert.strictEqual((yield* Effect.flip(run("printf '\\377'"))).message, "printed invalid UTF-8")
     })
   )
 })

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 
 const module = new URL("../../../src/adapters/process/gcTuning.ts", import.meta.url).href
 
-/** Passes 256 messages of 1 MiB on in a process of its own, and says what that has cost. */
+/** Relays 256 messages of 1 MiB in a child process and reports the cost. */
 const relay = (first: string): { readonly minor: number; readonly major: number; readonly most: number } => {
   const program = `
     import { constants, PerformanceObserver } from "node:perf_hooks"
@@ -11,7 +11,7 @@ const relay = (first: string): { readonly minor: number; readonly major: number;
     import { countRelayedBytes, tuneGcForRelay } from "${module}"
     const size = 1024 * 1024
     ${first}
-    // What loading the modules has left behind is not counted.
+    // Excludes garbage of the module loading.
     gc()
     await setImmediate()
     const count = { minor: 0, major: 0, most: 0 }
@@ -38,14 +38,14 @@ const relay = (first: string): { readonly minor: number; readonly major: number;
 }
 
 describe("tuneGcForRelay", () => {
-  it("has messages collected while they are young, and nothing else with them", () => {
+  it("collects messages in the young generation only", () => {
     const { major, minor, most } = relay("tuneGcForRelay()")
     assert.isAtLeast(minor, 15)
     assert.strictEqual(major, 0)
     assert.isAtMost(most, 48)
   })
 
-  it("leaves a process alone that does not call it", () => {
+  it("affects no process that does not call it", () => {
     assert.isBelow(relay("").minor, 15)
   })
 })

@@ -1,6 +1,7 @@
 import { Duration, Effect, Fiber, Option, Schedule, type Scope } from "effect"
 import type { RegistryChange } from "../../../src/application/ports/OfficeRegistry.ts"
-import type { Capacity, MembershipCommand } from "../../../src/domain/office/membership.ts"
+import type { MembershipCommand } from "../../../src/domain/office/decide.ts"
+import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
 import type { Membership } from "../../../src/domain/model/Membership.ts"
 import {
   commandOf,
@@ -11,33 +12,33 @@ import {
   officeIds,
   sids
 } from "../../domain/office/histories.ts"
-import { listing, type People, sitting } from "../../domain/office/referenceModel.ts"
+import { listedMembers, type ModelSessions, modelMembersOf } from "../../domain/office/referenceModel.ts"
 import { type OpenNode, outcome, type TestNode } from "./cluster.ts"
 import { explain, hasHeard, type Outcome } from "./linearization.ts"
 
-/** A command and when it is issued: after so many turns of the event loop. */
+/** A command, and the event loop ticks before it is issued. */
 interface Issued {
   readonly command: MembershipCommand
   readonly turns: number
 }
 
-/** How a history is played. */
+/** The registry that plays a history. */
 export interface Stage {
   readonly open: OpenNode
-  /** How many Servers there are. */
+  /** The number of nodes. */
   readonly nodes: number
-  /** How many commands are issued at once at most. More than five would have too many orders to try. */
+  /** Largest number of concurrent commands. More than five have too many orders to search. */
   readonly atOnce: number
-  /** How long a node may take to hear what others have been acknowledged. */
+  /** Longest delay until a node has received the acknowledged changes of others. */
   readonly timeout: Duration.Duration
-  /** What is left of members where the nodes keep them; nothing should be when everybody has gone. */
+  /** Remaining data of members in the shared store: none after all have disconnected. */
   readonly leftovers: Effect.Effect<ReadonlyArray<string>>
 }
 
-/** A registry that is so slow may say that it is unavailable, which proves nothing. */
+/** A registry this slow may report `unavailable`, which proves nothing. */
 const slow = Duration.millis(450)
 
-/** The steps of a history in batches. Connects happen once per session, and before all else that it does in a batch. */
+/** The steps of a history in batches. A session connects once, in the first of its steps. */
 const batchesOf = ({ steps }: History, { atOnce, nodes }: Stage): ReadonlyArray<ReadonlyArray<Issued>> => {
   const batches: Array<Array<Issued>> = []
   const connected = new Set<string>()
@@ -58,16 +59,16 @@ const batchesOf = ({ steps }: History, { atOnce, nodes }: Stage): ReadonlyArray<
   return batches.filter(({ length }) => length > 0)
 }
 
-/** A node with everything it has heard since it was last looked at. */
+/** A node with the changes that it received since the last check. */
 interface Listening {
   readonly name: string
-  /** The sessions whose connections it holds. */
+  /** The sessions of this node. */
   readonly own: ReadonlySet<string>
   readonly node: TestNode
   readonly heard: Array<RegistryChange>
 }
 
-/** The session of each node that only finds out whether it has heard everything. */
+/** The session of a node that only checks whether the node has received all changes. */
 const probeOf = (node: string) => `probe of ${node}`
 
 const listening = Effect.fnUntraced(function* (
@@ -75,7 +76,7 @@ const listening = Effect.fnUntraced(function* (
   name: string
 ): Effect.fn.Return<Listening, never, Scope.Scope> {
   const node = yield* open(name)
-  // One that is not connected yet refuses at once, which no clock shows to be slow.
+  // Before it is connected, a node rejects at once, which the timing does not show.
   yield* Effect.sync(() => node.registry.state().available).pipe(
     Effect.repeat({ schedule: Schedule.spaced("5 millis"), until: (up) => up })
   )
@@ -87,7 +88,7 @@ const listening = Effect.fnUntraced(function* (
   return { name, own: new Set(sids.filter((sid) => nodeOf(sid, nodes) === name)), node, heard }
 })
 
-/** Comes and goes in an office of its own: since a node hears everything in order, it has heard what was before. */
+/** Joins and leaves a separate office: a node receives changes in order, so it has then received all earlier ones. */
 const probe = ({ name, node }: Listening): Effect.Effect<string> =>
   outcome(
     Effect.andThen(
@@ -100,7 +101,7 @@ const turn = Effect.callback<void>((resume) => {
   setImmediate(() => resume(Effect.void))
 })
 
-/** Issues a batch. What one session does is in order, but nothing waits for the answer to what was before. */
+/** Issues a batch: the commands of one session in order, without waiting for outcomes. */
 const issue = (
   cast: ReadonlyArray<Listening>,
   batch: ReadonlyArray<Issued>,
@@ -110,8 +111,8 @@ const issue = (
   const start = Effect.fnUntraced(function* ({ command, turns }: Issued) {
     for (let left = turns; left > 0; left--) yield* turn
     const at = cast.find(({ name }) => name === nodeOf(command.sid, cast.length))
-    if (at === undefined) return yield* Effect.die(new Error(`nobody holds ${command.sid}`))
-    const answered = Effect.map(outcome(at.node.registry.apply(command, capacity)), (says) => {
+    if (at === undefined) return yield* Effect.die(new Error(`no node holds ${command.sid}`))
+    const answered = Effect.map(outcome(at.node.apply(command, capacity)), (says) => {
       answers.set(command, says)
     })
     return yield* Effect.forkChild(answered, { startImmediately: true })
@@ -132,32 +133,31 @@ const issue = (
 
 const inPlace = ({ name, office, role }: Membership) => `as ${role} ${name} in ${JSON.stringify(office)}`
 
-/** What is seen at a node: where its own sessions sit, and who else sits there. */
+/** The state that a node shows: the memberships of its sessions, and the members of their offices. */
 interface NodeView {
   readonly membershipOf: (sid: string) => Membership | undefined
   readonly members: (office: string) => ReadonlyArray<{ readonly sid: string; readonly node: string }>
   readonly computer: (office: string, name: string) => string | undefined
 }
 
-const viewOf = ({ node: { registry } }: Listening): NodeView => ({
-  membershipOf: (sid) =>
-    Option.getOrUndefined(Option.flatMap(registry.session(sid), ({ membership }) => membership)),
+const viewOf = ({ node: { registry, session } }: Listening): NodeView => ({
+  membershipOf: (sid) => Option.getOrUndefined(session(sid)?.membership ?? Option.none()),
   members: registry.members,
   computer: (office, name) => Option.getOrUndefined(registry.findComputer(office, name))?.sid
 })
 
-const viewIn = (people: People, { own }: Listening): NodeView => ({
+const viewIn = (people: ModelSessions, { own }: Listening): NodeView => ({
   membershipOf: (sid) => people.find((one) => one.sid === sid && own.has(sid))?.membership,
-  members: (office) => listing(people, office),
+  members: (office) => listedMembers(people, office),
   computer: (office, name) =>
-    sitting(people, office).find(
+    modelMembersOf(people, office).find(
       ({ membership }) => membership?.role === "computer" && membership.name === name
     )?.sid
 })
 
 const listOf = <A>(all: ReadonlyArray<A>, inWord: (one: A) => string): string => all.map(inWord).join()
 
-/** A sight in words: of the offices only those in which sessions of the node sit. */
+/** Formats a view, with only the offices of sessions of the node. */
 const formatView = ({ computer, members, membershipOf }: NodeView): string => {
   const memberships = sids.map((sid) => [sid, membershipOf(sid)] as const)
   const offices = officeIds.filter((id) => memberships.some(([, membership]) => membership?.office === id))
@@ -171,14 +171,14 @@ const formatView = ({ computer, members, membershipOf }: NodeView): string => {
 }
 
 const changeInWords = (change: RegistryChange): string => {
-  if (change._tag === "NodeGone") return `gone ${change.node}`
+  if (change._tag === "NodeLost") return `gone ${change.node}`
   if (change._tag === "Evicted") return `evicted ${change.sid}`
   const { _tag, recipients, membership, sid } = change
   return `${_tag === "Entered" ? "+" : "-"}${sid} ${inPlace(membership)} → ${recipients.toSorted().join()}`
 }
 
-/** Where Computers sit that bear a name, as a node can ask. */
-const wrongElsewhere = (people: People, { node: { registry } }: Listening) =>
+/** Differences between the expected results of `isComputerElsewhere` and those of a node. */
+const wrongElsewhere = (people: ModelSessions, { node: { registry } }: Listening) =>
   Effect.map(
     Effect.forEach(
       officeIds.flatMap((office) => names.map((name) => ({ office, name }))),
@@ -195,14 +195,14 @@ const wrongElsewhere = (people: People, { node: { registry } }: Listening) =>
     (found) => found.flat()
   )
 
-/** Everybody goes. */
-const ending = (people: People): ReadonlyArray<Issued> =>
+/** Disconnects every session. */
+const ending = (people: ModelSessions): ReadonlyArray<Issued> =>
   people.map(({ sid }) => ({ command: { _tag: "Disconnect", sid }, turns: 0 }))
 
 /**
- * Plays a history on a registry, batch by batch, until everybody has gone. Fails with a description of the first batch of
- * which no order explains its outcomes, what each node has heard, and what it shows. Gives how many batches were played:
- * it ends early where the registry is too slow to answer.
+ * Plays a history on a registry, batch by batch, then disconnects every session. Fails with a description of the first
+ * batch of which no order of commands explains the outcomes, the changes and the views of the nodes. Gives the number of
+ * batches: it ends early when the registry is too slow.
  */
 export const play = Effect.fnUntraced(function* (stage: Stage, history: History) {
   const cast = yield* Effect.forEach(
@@ -212,7 +212,7 @@ export const play = Effect.fnUntraced(function* (stage: Stage, history: History)
   )
   const { capacity } = history
 
-  const judge = (before: People, outcomes: ReadonlyArray<Outcome>) => {
+  const judge = (before: ModelSessions, outcomes: ReadonlyArray<Outcome>) => {
     const look = () =>
       explain(before, outcomes, capacity, (order) =>
         cast.every(
@@ -248,10 +248,10 @@ export const play = Effect.fnUntraced(function* (stage: Stage, history: History)
     })
   }
 
-  let people: People = []
+  let people: ModelSessions = []
   let played = 0
   const batches = batchesOf(history, stage)
-  // Then everybody goes, and at last nothing is done: whatever is heard by then has been told too often.
+  // Then every session disconnects. After that nothing happens, so any further change is a duplicate.
   for (let index = 0; index < batches.length + 2; index++) {
     const batch = batches[index] ?? ending(people)
     const [took, outcomes] = yield* Effect.timed(issue(cast, batch, capacity))
@@ -274,6 +274,6 @@ export const play = Effect.fnUntraced(function* (stage: Stage, history: History)
       return yield* Effect.fail(`${name} ends with ${offices} offices, ${sessions} sessions`)
   }
   const left = yield* stage.leftovers
-  if (left.length > 0) return yield* Effect.fail(`left when everybody has gone: ${left.join()}`)
+  if (left.length > 0) return yield* Effect.fail(`left after every session has disconnected: ${left.join()}`)
   return played
 })

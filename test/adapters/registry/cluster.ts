@@ -1,19 +1,28 @@
 import { Context, Duration, Effect, Layer, Option, Redacted, Result, type Scope } from "effect"
 import * as MemoryRegistry from "../../../src/adapters/memory/MemoryOfficeRegistry.ts"
 import * as RedisRegistry from "../../../src/adapters/redis/registry/RedisRegistry.ts"
-import { type RegistryChange, OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
-import type { Capacity } from "../../../src/domain/office/membership.ts"
-import type { MembershipError } from "../../../src/domain/model/Membership.ts"
+import {
+  type Registration,
+  type RegistryChange,
+  OfficeRegistry
+} from "../../../src/application/ports/OfficeRegistry.ts"
+import type { MembershipCommand } from "../../../src/domain/office/decide.ts"
+import { type Capacity, unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
+import type { MembershipError, Session } from "../../../src/domain/model/Membership.ts"
 
-/** One Server's end of a registry, with what it has heard. */
+/** A node of a registry, with the changes that it received. */
 export interface TestNode {
   readonly registry: OfficeRegistry["Service"]
-  /** What it has heard, but for what is in `alone`. */
+  /** Received changes, except those in `alone`. */
   readonly heard: ReadonlyArray<RegistryChange>
-  /** Entries of its own sessions that no other session was to hear. */
+  /** Joins without recipients. */
   readonly alone: ReadonlyArray<RegistryChange>
-  /** Waits until what was heard, or anything else that changes with it, is as wanted. */
+  /** Waits until a condition holds; checks it after every change. */
   readonly until: (wanted: () => boolean) => Effect.Effect<void>
+  /** A connected session of this node. */
+  readonly session: (sid: string) => Session | undefined
+  /** Applies any command of a session of this node. */
+  readonly apply: (command: MembershipCommand, capacity?: Capacity) => Effect.Effect<void, MembershipError>
   readonly connect: (sid: string, reconnectKey?: string) => Effect.Effect<void>
   readonly join: (
     sid: string,
@@ -29,6 +38,26 @@ export interface TestNode {
 /** Opens a node for as long as the scope. */
 export type OpenNode = (name: string) => Effect.Effect<TestNode, never, Scope.Scope>
 
+/** Applies any command to a registry, and keeps the sessions that it connects. */
+export const commandsOf = (registry: OfficeRegistry["Service"]): Pick<TestNode, "apply" | "session"> => {
+  const registrations = new Map<string, Registration>()
+  return {
+    session: (sid) => registrations.get(sid)?.session,
+    apply: (command, capacity = unlimitedCapacity) => {
+      if (command._tag === "Connect") {
+        return Effect.map(registry.connect(command), (registration) => {
+          registrations.set(command.sid, registration)
+        })
+      }
+      if (command._tag !== "Disconnect") return registry.apply(command, capacity)
+      return Effect.andThen(
+        registry.disconnect(command.sid),
+        Effect.sync(() => void registrations.delete(command.sid))
+      )
+    }
+  }
+}
+
 /** A node on any registry. */
 const openNode = (layer: Layer.Layer<OfficeRegistry, unknown>) =>
   Effect.gen(function* (): Effect.fn.Return<TestNode, never, Scope.Scope> {
@@ -40,14 +69,17 @@ const openNode = (layer: Layer.Layer<OfficeRegistry, unknown>) =>
       const isAlone = change._tag === "Entered" && change.recipients.length === 0
       if (isAlone) alone.push(change)
       else heard.push(change)
-      // The registry has not finished with it: look when it has.
+      // In a microtask: the registry is still applying the change.
       queueMicrotask(() => {
         for (const look of looking) look()
       })
     })
     const { node } = registry
+    const commands = commandsOf(registry)
+    const { apply } = commands
     return {
       registry,
+      ...commands,
       heard,
       alone,
       until: (wanted) =>
@@ -61,12 +93,11 @@ const openNode = (layer: Layer.Layer<OfficeRegistry, unknown>) =>
         }),
       connect: (sid, reconnectKey = "") =>
         Effect.orDie(
-          registry.apply({ _tag: "Connect", sid, node, version: "0.2.0", role: Option.none(), reconnectKey })
+          apply({ _tag: "Connect", sid, node, version: "0.2.0", role: Option.none(), reconnectKey })
         ),
-      join: (sid, role, name, office, capacity) =>
-        registry.apply({ _tag: "Join", sid, role, name, office }, capacity),
-      leave: (sid, office) => registry.apply({ _tag: "Leave", sid, office }),
-      disconnect: (sid) => Effect.orDie(registry.apply({ _tag: "Disconnect", sid }))
+      join: (sid, role, name, office, capacity) => apply({ _tag: "Join", sid, role, name, office }, capacity),
+      leave: (sid, office) => apply({ _tag: "Leave", sid, office }),
+      disconnect: (sid) => Effect.orDie(apply({ _tag: "Disconnect", sid }))
     }
   })
 
@@ -86,17 +117,17 @@ export const redisNodes =
   (name) =>
     openNode(RedisRegistry.layer({ url: Redacted.make(url), prefix, node: name, ...options }))
 
-/** What became of a command, in a word. */
+/** The outcome of a command: "ok" or the reason of its rejection. */
 export const outcome = (effect: Effect.Effect<void, MembershipError>) =>
   Effect.map(
     Effect.result(effect),
     Result.match({ onFailure: ({ reason }) => reason, onSuccess: () => "ok" })
   )
 
-/** Everything heard of an office, shortened: who came or went, and who is to hear it. */
+/** The received changes in short form, with their recipients. */
 export const told = ({ heard }: TestNode): ReadonlyArray<string> =>
   heard.map((change) => {
-    if (change._tag === "NodeGone") return `gone ${change.node}`
+    if (change._tag === "NodeLost") return `gone ${change.node}`
     if (change._tag === "Evicted") return `evicted ${change.sid}`
     const { _tag, recipients, membership, sid } = change
     return `${_tag === "Entered" ? "+" : "-"}${sid} ${membership.name}@${membership.office} → ${recipients.toSorted().join(",")}`

@@ -1,31 +1,36 @@
 import type { RegistryChange } from "../../../src/application/ports/OfficeRegistry.ts"
-import type { Capacity, MembershipCommand } from "../../../src/domain/office/membership.ts"
+import type { MembershipCommand } from "../../../src/domain/office/decide.ts"
+import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
 import type { Membership } from "../../../src/domain/model/Membership.ts"
-import { answerTo, type Notice, type People } from "../../domain/office/referenceModel.ts"
+import {
+  expectedOutcome,
+  type ModelNotification,
+  type ModelSessions
+} from "../../domain/office/referenceModel.ts"
 
-/** What became of a command: "ok", or why it was refused. */
+/** The outcome of a command: "ok" or the reason of its rejection. */
 export interface Outcome {
   readonly command: MembershipCommand
   readonly says: string
 }
 
-/** A notice, and whether its session left by a command to leave or to disconnect. */
-interface Told extends Notice {
+/** A notice, and whether a leave or disconnect of its session caused it. */
+interface Told extends ModelNotification {
   readonly isOwnWish: boolean
 }
 
-/** Commands in some order: who is told what in it, and who is there at its end. */
+/** An order of commands, with its notices and the members after it. */
 export interface Order {
   readonly notices: ReadonlyArray<Told>
-  readonly after: People
+  readonly after: ModelSessions
 }
 
 /**
- * The first order of commands that were issued at once in which the model says what was said, and that is accepted;
- * `undefined` when there is none. Commands of one session keep their order.
+ * The first accepted order of concurrent commands in which the model gives the same outcomes. Commands of one session
+ * keep their order.
  */
 export const explain = (
-  before: People,
+  before: ModelSessions,
   outcomes: ReadonlyArray<Outcome>,
   capacity: Capacity,
   accepts: (order: Order) => boolean
@@ -35,10 +40,10 @@ export const explain = (
     for (const next of left) {
       const { command, says } = next
       if (left.find((other) => other.command.sid === command.sid) !== next) continue
-      const answer = answerTo(order.after, command, capacity)
-      if (answer.says !== says) continue
+      const answer = expectedOutcome(order.after, command, capacity)
+      if (answer.result !== says) continue
       const isOwnWish = command._tag === "Leave" || command._tag === "Disconnect"
-      const notices = [...order.notices, ...answer.notices.map((notice) => ({ ...notice, isOwnWish }))]
+      const notices = [...order.notices, ...answer.notifications.map((notice) => ({ ...notice, isOwnWish }))]
       const found = search(
         { notices, after: answer.after },
         left.filter((other) => other !== next)
@@ -52,21 +57,20 @@ export const explain = (
 
 type Coming = Extract<RegistryChange, { readonly membership: Membership }>
 
-const isAbout = ({ membership, sid, what }: Notice, change: Coming): boolean =>
-  what === change._tag &&
+const isAbout = ({ membership, sid, kind }: ModelNotification, change: Coming): boolean =>
+  kind === change._tag &&
   sid === change.sid &&
   membership.office === change.membership.office &&
   membership.role === change.membership.role &&
   membership.name === change.membership.name
 
 /**
- * Has a node with these sessions heard what it should have heard in this order, each once and with the right recipients? A member that wants
- * to leave has left for its own node at once, before the others know; everything else is heard in the order in which it
- * happened.
+ * True when a node with these sessions received each change of the order once and with the right recipients. A leave
+ * takes effect at its own node at once, before other nodes know; all other changes arrive in order.
  */
 export const hasHeard = (
   own: ReadonlySet<string>,
-  before: People,
+  before: ModelSessions,
   { after, notices }: Order,
   heard: ReadonlyArray<RegistryChange>
 ): boolean => {
@@ -75,13 +79,13 @@ export const hasHeard = (
     if (own.has(sid) && membership !== undefined) sits.set(sid, membership.office)
   const recipients = (office: string, sid: string) =>
     [...sits].flatMap(([other, where]) => (where === office && other !== sid ? [other] : [])).toSorted()
-  const concerns = ({ membership, sid }: Notice) =>
+  const concerns = ({ membership, sid }: ModelNotification) =>
     own.has(sid) || recipients(membership.office, sid).length > 0
   const pending = [...notices]
   const evicted: Array<string> = []
 
   for (const change of heard) {
-    if (change._tag === "NodeGone") return false
+    if (change._tag === "NodeLost") return false
     if (change._tag === "Evicted") {
       evicted.push(change.sid)
       continue
@@ -101,7 +105,7 @@ export const hasHeard = (
 
   const sitsAgain = (sid: string) => after.some((one) => one.sid === sid && one.membership !== undefined)
   const replaced = notices.flatMap((notice) => (notice.replaced && own.has(notice.sid) ? [notice.sid] : []))
-  // Whoever has moved on meanwhile may stay.
+  // A member that has joined another office meanwhile may stay.
   const must = replaced.filter((sid) => !sitsAgain(sid))
   return (
     must.every((sid) => evicted.includes(sid)) &&

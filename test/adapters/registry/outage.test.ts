@@ -8,7 +8,7 @@ import { outcome, redisNodes, type TestNode, told } from "./cluster.ts"
 
 const memberSids = ({ registry }: TestNode, office = "O") => registry.members(office).map(({ sid }) => sid)
 
-/** Waits until a node can talk to Redis, and Redis knows everything it knows. */
+/** Waits until a node is connected to Redis and in sync. */
 const up = ({ registry }: TestNode) =>
   Effect.sync(() => registry.state().available).pipe(
     Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: (is) => is }),
@@ -35,9 +35,9 @@ const pair = Effect.fnUntraced(function* (gracePeriod: Duration.Duration = Durat
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body), 30_000)
 
-describe("without Redis", () => {
+describe("a registry without Redis", () => {
   live(
-    "a join is refused at once, in words that say what to do",
+    "rejects a join at once with a retryable message",
     Effect.gen(function* () {
       const { n1, redis } = yield* pair()
       yield* redis.kill
@@ -53,7 +53,7 @@ describe("without Redis", () => {
   )
 
   live(
-    "who leaves is told here at once, and everywhere when it is back",
+    "reports a leave locally at once, and to other nodes after Redis is restored",
     Effect.gen(function* () {
       const { n1, n2, redis } = yield* pair()
       yield* n1.connect("b")
@@ -69,7 +69,7 @@ describe("without Redis", () => {
   )
 
   live(
-    "a node starts, and its members join when Redis comes",
+    "starts, and admits members when Redis is available",
     Effect.gen(function* () {
       const redis = yield* startRedis()
       yield* redis.kill
@@ -83,9 +83,9 @@ describe("without Redis", () => {
   )
 })
 
-describe("when Redis comes back empty", () => {
+describe("a Redis that restarts empty", () => {
   live(
-    "everybody still sits where they sat, and nobody hears of anything",
+    "gets all memberships again, without changes for the members",
     Effect.gen(function* () {
       const { n1, n2, redis } = yield* pair()
       const before = [told(n1), told(n2)]
@@ -104,7 +104,7 @@ describe("when Redis comes back empty", () => {
   )
 
   live(
-    "of 40 Agents that race for an office while it does exactly one gets in",
+    "admits exactly one of 40 Agents that race for an office",
     Effect.gen(function* () {
       const { n1, n2, redis } = yield* pair()
       const sids = Array.from({ length: 40 }, (_, index) => `r${index}`)
@@ -124,21 +124,21 @@ describe("when Redis comes back empty", () => {
   )
 })
 
-describe("a Redis that stands still", () => {
+describe("a Redis that is paused", () => {
   live(
-    "keeps nobody waiting for much longer than a second, and loses nobody",
+    "delays joins by little more than a second, and loses no members",
     Effect.gen(function* () {
       const { n1, n2, redis } = yield* pair()
       yield* n1.connect("b")
-      // Both renew their leases by now, and go on trying to.
+      // Both nodes renew their leases by now, and continue to try.
       yield* Effect.sleep("1500 millis")
       yield* redis.pause
       assert.isBelow(yield* millis(n1.join("b", "computer", "shelf", "O")), 1500)
-      // Longer than a lease, and not so long that the connections are given up.
+      // Longer than a lease, and shorter than the connection timeout.
       yield* Effect.sleep("2500 millis")
       yield* redis.resume
       yield* Effect.all([up(n1), up(n2)])
-      // Nor is the join carried out late that was given up.
+      // The timed out join is not applied later.
       assert.deepStrictEqual([...told(n1), ...told(n2)], ["+c desk@O → a"])
       assert.deepStrictEqual(
         [memberSids(n1), memberSids(n2)],
@@ -152,9 +152,9 @@ describe("a Redis that stands still", () => {
   )
 })
 
-describe("a way to Redis that swallows everything", () => {
+describe("a Redis connection that drops all data", () => {
   live(
-    "is given up though it is used all the time, and a new one is found",
+    "is replaced by a new one although it is in use",
     Effect.gen(function* () {
       const redis = yield* startRedis()
       const way = yield* openProxy({ target: () => redis.port })
@@ -173,10 +173,10 @@ describe("a way to Redis that swallows everything", () => {
 describe("a node that is lost", () => {
   const file = fileURLToPath(new URL("../../fixtures/registryNode.ts", import.meta.url))
 
-  /** A node here, and one in a process of its own. */
+  /** A node in this process, and one in a child process. */
   const here = Effect.gen(function* () {
     const redis = yield* startRedis()
-    // The other node has the usual time, this one gives it more: machines are slow at times.
+    // The lease is the usual one; the assertion allows more time for slow machines.
     const n1 = yield* redisNodes(redis.url, "{test}:", { gracePeriod: Duration.seconds(3) })("here")
     yield* n1.connect("c")
     yield* n1.join("c", "computer", "desk", "O")
@@ -189,7 +189,7 @@ describe("a node that is lost", () => {
   const lost = (node: TestNode) => node.until(() => gone.every((line) => told(node).includes(line)))
 
   live(
-    "is told within four seconds after kill -9",
+    "is reported within four seconds after kill -9",
     Effect.gen(function* () {
       const { n1, there } = yield* here
       yield* there.signal("SIGKILL")
@@ -199,7 +199,7 @@ describe("a node that is lost", () => {
   )
 
   live(
-    "keeps its Agent's seat from newcomers when it is slow to see that Redis has come back empty",
+    "keeps the membership of its Agent when it notices the restart of an empty Redis late",
     Effect.gen(function* () {
       const { n1, redis, there } = yield* here
       yield* n1.connect("b")
@@ -211,13 +211,13 @@ describe("a node that is lost", () => {
       const trying = yield* Effect.forkChild(joining)
       yield* Effect.sleep("500 millis")
       yield* there.signal("SIGCONT")
-      assert.strictEqual(yield* Fiber.join(trying), "has an agent")
+      assert.strictEqual(yield* Fiber.join(trying), "agent_exists")
       assert.deepStrictEqual(memberSids(n1).toSorted(), ["c", "there-agent", "there-computer"])
     })
   )
 
   live(
-    "comes back after a standstill, and who lost its seat meanwhile is put out",
+    "rejoins the cluster after a pause, and evicts members that lost their place",
     Effect.gen(function* () {
       const { n1, there } = yield* here
       yield* there.signal("SIGSTOP")

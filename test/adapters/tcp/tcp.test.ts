@@ -22,7 +22,7 @@ const handles = (): number =>
   process.getActiveResourcesInfo().filter((resource) => resource.startsWith("TCP")).length
 const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
-/** Listens for one link, which is served until `release`. */
+/** Listens for one link, whose handler ends with `release`. */
 const site = Effect.fnUntraced(function* (listenOn = host) {
   const arrived = yield* Deferred.make<ByteLink>()
   const released = yield* Deferred.make<void>()
@@ -34,7 +34,7 @@ const site = Effect.fnUntraced(function* (listenOn = host) {
   return { port, link: Deferred.await(arrived), release: Deferred.succeed(released, undefined) }
 })
 
-/** A link that a listener has taken from a socket of Node's, which may misbehave. */
+/** A link to a raw socket of Node, which may misbehave. */
 const accepted = Effect.fnUntraced(function* (listenOn = host) {
   const { link, port, release } = yield* site(listenOn)
   const peer = yield* Effect.acquireRelease(
@@ -52,32 +52,32 @@ const pair = Effect.gen(function* () {
 
 describe("TCP", () => {
   live(
-    "a link that is reset says so, and who waits to send is told at once",
+    "reports a reset and fails blocked sends at once",
     Effect.gen(function* () {
       const { link, peer } = yield* accepted()
       const sending = yield* begin(Effect.flip(link.send(new Uint8Array(32 * 1024 ** 2))))
       const reading = yield* begin(Stream.runDrain(link.bytes))
       peer.resetAndDestroy()
-      assert.strictEqual((yield* Fiber.join(sending)).message, "Connection closed: the connection was reset")
+      assert.strictEqual((yield* Fiber.join(sending)).message, "Connection closed: connection reset")
       yield* Fiber.join(reading)
-      assert.strictEqual(yield* link.closed, "the connection was reset")
+      assert.strictEqual(yield* link.closed, "connection reset")
     })
   )
 
   live(
-    "what had arrived when a link was reset can still be read",
+    "delivers bytes that arrived before a reset",
     Effect.gen(function* () {
       const { link, peer } = yield* accepted()
       const words = new Uint8Array(10 * 1024).fill(7)
       yield* Effect.callback<void>((resume) => void peer.write(words, () => resume(Effect.void)))
       peer.resetAndDestroy()
-      assert.strictEqual(yield* link.closed, "the connection was reset")
+      assert.strictEqual(yield* link.closed, "connection reset")
       assert.deepStrictEqual(yield* Stream.runCollect(link.bytes), [words])
     })
   )
 
   live(
-    "who has said everything may still listen",
+    "receives bytes after its own end",
     Effect.gen(function* () {
       const { link, peer, release } = yield* accepted()
       peer.end("question")
@@ -90,12 +90,12 @@ describe("TCP", () => {
       yield* release
       yield* Fiber.join(ended)
       assert.deepStrictEqual(heard, ["answer"])
-      assert.strictEqual(yield* link.closed, "the far end closed the connection")
+      assert.strictEqual(yield* link.closed, "closed by peer")
     })
   )
 
   live(
-    "last words wait at the far end for who reads late, whatever it had sent meanwhile",
+    "delivers the last bytes to a late reader that keeps sending",
     Effect.gen(function* () {
       const { link, near, release } = yield* pair
       const words = new Uint8Array(100 * 1024).fill(7)
@@ -108,7 +108,7 @@ describe("TCP", () => {
   )
 
   live(
-    "an address of IPv4 is spelled as such on a listener for both",
+    "shows IPv4 addresses as such on a dual-stack listener",
     Effect.gen(function* () {
       const { link } = yield* accepted("::")
       assert.strictEqual(link.remoteAddress, host)
@@ -116,7 +116,7 @@ describe("TCP", () => {
   )
 
   live(
-    "a port that cannot be is told in words",
+    "explains an invalid port",
     Effect.gen(function* () {
       const to = { host, port: 65_536 }
       const failures = [
@@ -127,15 +127,12 @@ describe("TCP", () => {
       ]
       assert.deepStrictEqual(
         failures.map(({ message }) => message),
-        [
-          "Cannot reach 127.0.0.1:65536: there is no such port",
-          "Cannot listen on 127.0.0.1:65536: there is no such port"
-        ]
+        ["Cannot reach 127.0.0.1:65536: invalid port", "Cannot listen on 127.0.0.1:65536: invalid port"]
       )
     })
   )
 
-  /** Where the system lets nobody in: a program that listens and never takes a connection, with a full queue. */
+  /** A port that accepts no connection: its program never calls accept, and its queue is full. */
   const silentPort = Effect.gen(function* () {
     const blocked = yield* Effect.acquireRelease(
       Effect.sync(
@@ -165,7 +162,7 @@ describe("TCP", () => {
     return port
   })
 
-  it.effect("a host that does not answer is given ten seconds", () =>
+  it.effect("fails to connect after ten seconds without a reply", () =>
     Effect.gen(function* () {
       const port = yield* silentPort
       const connecting = yield* begin(
@@ -175,12 +172,12 @@ describe("TCP", () => {
       assert.isUndefined(connecting.pollUnsafe())
       yield* TestClock.adjust("1 second")
       const { message } = yield* Fiber.join(connecting)
-      assert.strictEqual(message, `Cannot reach ${host}:${port}: the far end does not answer`)
+      assert.strictEqual(message, `Cannot reach ${host}:${port}: connection timed out`)
     }).pipe(Effect.scoped, Effect.provide(world))
   )
 
   live(
-    "who gives up connecting leaves nothing behind",
+    "leaves no resources after an interrupted connect",
     Effect.gen(function* () {
       while (handles() > 0) yield* turn // of tests before this one
       const port = yield* silentPort

@@ -10,7 +10,7 @@ const open = Effect.fnUntraced(function* (isTerminal: boolean) {
   const input = new PassThrough()
   const output = new PassThrough()
   const reader = yield* makeLineReader({ input, output, errors: new PassThrough(), isTerminal })
-  /** Everything that was typed has arrived. */
+  /** Waits until all typed keys have arrived. */
   const type = (text: string) =>
     Effect.andThen(
       Effect.sync(() => void input.write(text)),
@@ -20,7 +20,7 @@ const open = Effect.fnUntraced(function* (isTerminal: boolean) {
 })
 
 describe("LineReader", () => {
-  it.live("gives every line of a pipe, however many come before the first is read", () =>
+  it.live("returns all lines of a pipe that arrive before the first read", () =>
     Effect.gen(function* () {
       const { input, reader, type } = yield* open(false)
       yield* type("line\n".repeat(1000))
@@ -32,7 +32,7 @@ describe("LineReader", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("lets the input wait while nobody reads", () =>
+  it.live("pauses the input while no read is pending", () =>
     Effect.gen(function* () {
       const { input, type } = yield* open(false)
       yield* type("line\n".repeat(1000))
@@ -41,27 +41,25 @@ describe("LineReader", () => {
   )
 
   for (const isTerminal of [false, true]) {
-    it.live(
-      `ends where reading fails, ${isTerminal ? "as when a terminal is hung up" : "as from a pipe"}`,
-      () =>
-        Effect.gen(function* () {
-          const { input, reader } = yield* open(isTerminal)
-          const reading = yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })
-          input.destroy(new Error("EIO"))
-          assert.deepStrictEqual(yield* Fiber.join(reading), { _tag: "Ended" })
-          assert.deepStrictEqual(yield* reader.read({ text: "> " }), { _tag: "Ended" })
-        }).pipe(Effect.scoped)
+    it.live(`closes when reading fails ${isTerminal ? "on a terminal" : "on a pipe"}`, () =>
+      Effect.gen(function* () {
+        const { input, reader } = yield* open(isTerminal)
+        const reading = yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })
+        input.destroy(new Error("EIO"))
+        assert.deepStrictEqual(yield* Fiber.join(reading), { _tag: "Closed" })
+        assert.deepStrictEqual(yield* reader.read({ text: "> " }), { _tag: "Closed" })
+      }).pipe(Effect.scoped)
     )
   }
 
-  it.live("keeps a Ctrl-C for whoever waits for the next one", () =>
+  it.live("keeps a Ctrl-C for the next awaitInterrupt", () =>
     Effect.gen(function* () {
       const { reader, type } = yield* open(true)
       yield* reader.captureInterrupts(Effect.andThen(type(ctrlC), reader.awaitInterrupt))
     }).pipe(Effect.scoped)
   )
 
-  it.live("has forgotten a Ctrl-C once another line was asked for", () =>
+  it.live("drops a Ctrl-C with the next read", () =>
     Effect.gen(function* () {
       const { reader, type } = yield* open(true)
       yield* reader.captureInterrupts(
@@ -77,7 +75,7 @@ describe("LineReader", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("takes no answer to a question from what was typed before it", () =>
+  it.live("ignores input typed before a question", () =>
     Effect.gen(function* () {
       const { reader, type } = yield* open(true)
       yield* type("early\r")
@@ -88,7 +86,7 @@ describe("LineReader", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("asks nobody where nobody types", () =>
+  it.live("asks nothing without a terminal", () =>
     Effect.gen(function* () {
       const { reader, type } = yield* open(false)
       yield* type("line\n")

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { LogFormat, layerTo } from "../../../src/adapters/terminal/TerminalLog.ts"
 
-/** What is logged in a format. */
+/** Logs in a format and returns the lines. */
 const logged = (format: LogFormat, logging: Effect.Effect<void>) =>
   Effect.suspend(() => {
     const lines: Array<string> = []
@@ -15,8 +15,8 @@ const logged = (format: LogFormat, logging: Effect.Effect<void>) =>
 
 const parsed = (line: string | undefined) => JSON.parse(line ?? "") as Record<string, unknown>
 
-describe("a log as JSON", () => {
-  it.live("is one valid object per line, with time, level, message and annotations", () =>
+describe("JSON log", () => {
+  it.live("writes one object per line with time, level, message and annotations", () =>
     Effect.gen(function* () {
       const [line = "", ...others] = yield* logged(
         "json",
@@ -34,7 +34,7 @@ describe("a log as JSON", () => {
     })
   )
 
-  it.live("holds the cause in one member", () =>
+  it.live("writes the cause as one member", () =>
     Effect.gen(function* () {
       const [line] = yield* logged("json", Effect.logError("failed", new Error("the disk is full")))
       const [other] = yield* logged(
@@ -48,14 +48,14 @@ describe("a log as JSON", () => {
     })
   )
 
-  it.live("names the span it belongs to", () =>
+  it.live("writes the ids of the current span", () =>
     Effect.gen(function* () {
       const [line] = yield* logged("json", Effect.withSpan(Effect.logInfo("inside"), "s"))
       assert.match(String(parsed(line)["span_id"]), /^[0-9a-f]{16}$/)
     })
   )
 
-  it.live("takes values that JSON does not know", () =>
+  it.live("accepts values that JSON does not have", () =>
     Effect.gen(function* () {
       const odd = { big: 10n, nothing: undefined, map: new Map(), self: {} }
       const round: { self: unknown } = odd
@@ -68,7 +68,7 @@ describe("a log as JSON", () => {
   )
 })
 
-describe("a log", () => {
+describe("log", () => {
   const secrets = {
     authorization: "Bearer abc.def",
     mcpToken: "tok-1234",
@@ -84,7 +84,7 @@ describe("a log", () => {
   }
 
   for (const format of ["human", "json"] as const) {
-    it.live(`for ${format === "human" ? "people" : "programs"} hides secrets it can recognise`, () =>
+    it.live(`hides secrets that it recognises, as ${format}`, () =>
       Effect.gen(function* () {
         const [line = ""] = yield* logged(
           format,
@@ -99,7 +99,7 @@ describe("a log", () => {
     )
   }
 
-  it.live("leaves alone what is no secret", () =>
+  it.live("keeps values that are no secrets", () =>
     Effect.gen(function* () {
       const facts = {
         tokens: 12,
@@ -113,7 +113,7 @@ describe("a log", () => {
     })
   )
 
-  it.live("for people is a line of time, level, words and fields", () =>
+  it.live("writes time, level, message and fields in one line", () =>
     Effect.gen(function* () {
       const [line = ""] = yield* logged("human", Effect.logInfo("joined", { office: "team 1", sid: "s" }))
       assert.match(line, /^\d\d:\d\d:\d\d\.\d{3} INFO {2}joined office="team 1" sid=s\n$/)
@@ -121,15 +121,13 @@ describe("a log", () => {
   )
 
   for (const format of ["human", "json"] as const) {
-    it.live(
-      `for ${format === "human" ? "people" : "programs"} lets nobody's name reach the terminal's controls`,
-      () =>
-        Effect.gen(function* () {
-          const office = "a\u001b[2J\u009b2J\u0007"
-          const [line = ""] = yield* logged(format, Effect.logWarning("refused", { office, list: [office] }))
-          assert.notMatch(line.trimEnd(), /\p{Cc}/u)
-          assert.include(line, "\\u009b")
-        })
+    it.live(`escapes control characters, as ${format}`, () =>
+      Effect.gen(function* () {
+        const office = "a\u001b[2J\u009b2J\u0007"
+        const [line = ""] = yield* logged(format, Effect.logWarning("refused", { office, list: [office] }))
+        assert.notMatch(line.trimEnd(), /\p{Cc}/u)
+        assert.include(line, "\\u009b")
+      })
     )
   }
 })

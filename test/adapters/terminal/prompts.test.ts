@@ -31,7 +31,7 @@ const terminalOf = Effect.fnUntraced(function* (columns?: number) {
 })
 const withTerminal = terminalOf()
 
-/** Asks and types these lines, each when the question has come again. */
+/** Asks and enters these lines, one for each time the question appears. */
 const answered = Effect.fnUntraced(function* (
   input: PromptInput,
   prompt: string,
@@ -54,7 +54,7 @@ const request = (params: JsonObject = {}): ConfirmRequest => ({
   params
 })
 
-/** What the person sees when asked about a call, and what comes of an answer. */
+/** Asks for consent; returns the screen and the decision. */
 const decided = Effect.fnUntraced(function* (answer: string, asked = request(), columns?: number) {
   const { promptForConsent, enter, screen, shows } = yield* terminalOf(columns)
   const deciding = yield* Effect.forkChild(promptForConsent(asked))
@@ -63,8 +63,8 @@ const decided = Effect.fnUntraced(function* (answer: string, asked = request(), 
   return { verdict: yield* Fiber.join(deciding), screen: screen() }
 })
 
-describe("asking for the value of an input", () => {
-  it.effect("a string is what is typed, and shows while it is typed", () =>
+describe("input prompt", () => {
+  it.effect("echoes and returns a string", () =>
     Effect.gen(function* () {
       const { answer, screen } = yield* answered(name, 'Value of "name" (Your name): ', "Ada Lovelace")
       assert.strictEqual(answer, "Ada Lovelace")
@@ -72,7 +72,7 @@ describe("asking for the value of an input", () => {
     })
   )
 
-  it.effect("case 215: nothing of a password is echoed", () =>
+  it.effect("case 215: echoes nothing of a password", () =>
     Effect.gen(function* () {
       const { answer, screen } = yield* answered(token, "[hidden]: ", "s3cret")
       assert.strictEqual(answer, "s3cret")
@@ -80,7 +80,7 @@ describe("asking for the value of an input", () => {
     })
   )
 
-  it.effect("case 215: the default of a password is not shown", () =>
+  it.effect("case 215: hides the default of a password", () =>
     Effect.gen(function* () {
       const { answer, screen } = yield* answered({ ...token, default: "s3cret" }, "has a default]: ", "")
       assert.isUndefined(answer)
@@ -88,14 +88,14 @@ describe("asking for the value of an input", () => {
     })
   )
 
-  it.effect("an empty line leaves it to the default, which is shown", () =>
+  it.effect("shows the default, and selects it for an empty line", () =>
     Effect.gen(function* () {
       const { answer } = yield* answered({ ...name, default: "Bob" }, "(Your name) [Bob]: ", "")
       assert.isUndefined(answer)
     })
   )
 
-  it.effect("a pick is taken by its number, or as it is spelled", () =>
+  it.effect("accepts an option by its number or its text", () =>
     Effect.gen(function* () {
       const byNumber = yield* answered(size, "Number or text [M]: ", "1")
       assert.strictEqual(byNumber.answer, "S")
@@ -105,14 +105,14 @@ describe("asking for the value of an input", () => {
     })
   )
 
-  it.effect("what is no option is asked for again, three times at most", () =>
+  it.effect("asks at most three times for an option", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* answered(size, "Number or text", "XL", "4", "2")).answer, "M")
       assert.isUndefined((yield* answered(size, "Number or text", "0", "-1", "x")).answer)
     })
   )
 
-  it.effect("a description cannot reach the terminal", () =>
+  it.effect("escapes the description", () =>
     Effect.gen(function* () {
       const description = "\u001b[2Jx\r\ny\u202ez"
       const { screen } = yield* answered({ ...name, description }, ": ", "a")
@@ -120,7 +120,7 @@ describe("asking for the value of an input", () => {
     })
   )
 
-  it.effect("keys are read raw while a question stands, and only then", () =>
+  it.effect("uses raw mode only while a question is open", () =>
     Effect.gen(function* () {
       const { promptForInput, enter, raw, shows } = yield* withTerminal
       const asking = yield* Effect.forkChild(promptForInput(token))
@@ -132,7 +132,7 @@ describe("asking for the value of an input", () => {
     })
   )
 
-  it.effect("of two questions the second waits for the first one's answer", () =>
+  it.effect("asks one question at a time", () =>
     Effect.gen(function* () {
       const { promptForInput, enter, screen, shows } = yield* withTerminal
       const first = yield* Effect.forkChild(promptForInput(name), { startImmediately: true })
@@ -147,7 +147,7 @@ describe("asking for the value of an input", () => {
     })
   )
 
-  it.effect("a terminal that closes gives no answer, now and later", () =>
+  it.effect("returns no answer when the terminal closes, or is closed", () =>
     Effect.gen(function* () {
       const { promptForInput, close, shows } = yield* withTerminal
       const asking = yield* Effect.forkChild(promptForInput(name))
@@ -158,7 +158,7 @@ describe("asking for the value of an input", () => {
     })
   )
 
-  it.effect("Ctrl-D gives no answer", () =>
+  it.effect("returns no answer on Ctrl-D", () =>
     Effect.gen(function* () {
       const { promptForInput, interrupts, shows, type } = yield* withTerminal
       const asking = yield* Effect.forkChild(promptForInput(token))
@@ -169,7 +169,7 @@ describe("asking for the value of an input", () => {
     })
   )
 
-  it.effect("Ctrl-C quits, with the terminal as it was", () =>
+  it.effect("restores the terminal and raises the interrupt on Ctrl-C", () =>
     Effect.gen(function* () {
       const { promptForInput, interrupts, raw, shows, type } = yield* withTerminal
       const asking = yield* Effect.forkChild(promptForInput(token))
@@ -181,25 +181,25 @@ describe("asking for the value of an input", () => {
     })
   )
 
-  it.effect("a question that is interrupted is withdrawn, and the next one stands", () =>
+  it.effect("cancels an interrupted question and asks the next one", () =>
     Effect.gen(function* () {
       const { promptForInput, enter, raw, screen, shows } = yield* withTerminal
       const asking = yield* Effect.forkChild(promptForInput(name))
       yield* shows('"name"')
       yield* Fiber.interrupt(asking)
-      yield* shows("(the question is withdrawn)")
+      yield* shows("(question cancelled)")
       assert.isFalse(raw())
       const next = yield* Effect.forkChild(promptForInput(token))
       yield* shows('"token"')
       yield* enter("x")
       assert.deepStrictEqual(yield* Fiber.join(next), Option.some("x"))
-      assert.strictEqual(screen().split("withdrawn").length, 2)
+      assert.strictEqual(screen().split("question cancelled").length, 2)
     })
   )
 })
 
-describe("lines above a question", () => {
-  it.effect("the question comes again, with what was typed so far", () =>
+describe("line above a question", () => {
+  it.effect("redraws the question with its typed text", () =>
     Effect.gen(function* () {
       const { promptForInput, dialogue, enter, screen, shows, type } = yield* withTerminal
       const asking = yield* Effect.forkChild(promptForInput(name))
@@ -216,7 +216,7 @@ describe("lines above a question", () => {
     })
   )
 
-  it.effect("case 215: a password that is half typed does not appear", () =>
+  it.effect("case 215: hides a partly typed password", () =>
     Effect.gen(function* () {
       const { promptForInput, dialogue, enter, screen, shows, type } = yield* withTerminal
       const asking = yield* Effect.forkChild(promptForInput(token))
@@ -230,7 +230,7 @@ describe("lines above a question", () => {
     })
   )
 
-  it.effect("they are just written when no question stands", () =>
+  it.effect("writes the line when no question is open", () =>
     Effect.gen(function* () {
       const { dialogue, screen, shows } = yield* withTerminal
       dialogue.printAbove("news\n")
@@ -240,8 +240,8 @@ describe("lines above a question", () => {
   )
 })
 
-describe("asking for consent", () => {
-  it.live("yes, no and always, no being whatever is no clear yes", () =>
+describe("consent prompt", () => {
+  it.live("accepts yes and always, and treats other answers as no", () =>
     Effect.gen(function* () {
       const answers = ["y", " YES ", "a", "Always", "n", "", "yeah", "no"]
       const verdicts = yield* Effect.forEach(
@@ -249,11 +249,20 @@ describe("asking for consent", () => {
         (answer) => Effect.map(decided(answer), ({ verdict }) => verdict),
         { concurrency: "unbounded" }
       )
-      assert.deepStrictEqual(verdicts, ["yes", "yes", "always", "always", "no", "no", "no", "no"])
+      assert.deepStrictEqual(verdicts, [
+        "allow",
+        "allow",
+        "allow_always",
+        "allow_always",
+        "deny",
+        "deny",
+        "deny",
+        "deny"
+      ])
     })
   )
 
-  it.live("who asks for what is shown", () =>
+  it.live("shows the Agent, the tool, the server and the arguments", () =>
     Effect.gen(function* () {
       const { screen } = yield* decided("n", request({ path: "/tmp/x", force: true }))
       assert.include(screen, 'Agent "ada" wants to call "remove" of server "files"')
@@ -261,7 +270,7 @@ describe("asking for consent", () => {
     })
   )
 
-  it.live("lines break before the edge of the terminal, or at 80 columns where there is none", () =>
+  it.live("wraps lines at the width of the terminal, or at 80 columns", () =>
     Effect.gen(function* () {
       const asked = request({ text: `${"x".repeat(200)}${"\u6f22".repeat(100)}` })
       const longest = (screen: string) =>
@@ -276,7 +285,7 @@ describe("asking for consent", () => {
     })
   )
 
-  it.live("arguments and names cannot forge the terminal", () =>
+  it.live("escapes arguments and names", () =>
     Effect.gen(function* () {
       const forged = "\u001b[2J\u009b1A\u007f\r\n\u2028\u202e\u200b\u{e0041}"
       const { screen } = yield* decided("n", {
@@ -296,7 +305,7 @@ describe("asking for consent", () => {
     })
   )
 
-  it.live("arguments that are too long are cut, and that is said", () =>
+  it.live("truncates long arguments with a notice", () =>
     Effect.gen(function* () {
       const { screen } = yield* decided("n", request({ numbers: Array.from({ length: 1000 }, () => 7) }))
       assert.include(screen, "  | (cut: 964 more lines are not shown)\n")
@@ -304,7 +313,7 @@ describe("asking for consent", () => {
     })
   )
 
-  it.live("what was typed before the question stood is no answer to it", () =>
+  it.live("ignores input typed before the question", () =>
     Effect.gen(function* () {
       const { promptForInput, promptForConsent, enter, shows, type } = yield* withTerminal
       const asking = yield* Effect.forkChild(promptForInput(name), { startImmediately: true })
@@ -315,42 +324,42 @@ describe("asking for consent", () => {
       assert.deepStrictEqual(yield* Fiber.join(asking), Option.some("Ada"))
       yield* shows("Run it?")
       yield* enter("y")
-      assert.strictEqual(yield* Fiber.join(deciding), "yes")
+      assert.strictEqual(yield* Fiber.join(deciding), "allow")
     })
   )
 
-  it.live("Ctrl-C quits, even before the question stands", () =>
+  it.live("raises the interrupt on Ctrl-C before the question", () =>
     Effect.gen(function* () {
       const { promptForConsent, interrupts, shows, type } = yield* withTerminal
       const deciding = yield* Effect.forkChild(promptForConsent(request()), { startImmediately: true })
       yield* shows("wants to call")
       yield* type("\u0003")
-      assert.strictEqual(yield* Fiber.join(deciding), "no")
+      assert.strictEqual(yield* Fiber.join(deciding), "deny")
       assert.strictEqual(interrupts(), 1)
     })
   )
 
-  it.live("a closed terminal says no", () =>
+  it.live("returns no on a closed terminal", () =>
     Effect.gen(function* () {
       const { close, promptForConsent } = yield* withTerminal
       yield* close
-      assert.strictEqual(yield* promptForConsent(request()), "no")
+      assert.strictEqual(yield* promptForConsent(request()), "deny")
     })
   )
 
-  it.live("a call that ends while its question stands takes the question back", () =>
+  it.live("cancels the question of a call that ends", () =>
     Effect.gen(function* () {
       const { promptForConsent, raw, shows } = yield* withTerminal
       const deciding = yield* Effect.forkChild(promptForConsent(request()))
       yield* shows("Run it?")
       yield* Fiber.interrupt(deciding)
       assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(deciding)))
-      yield* shows("withdrawn: the call was cancelled or its time is up")
+      yield* shows("question cancelled: the call was cancelled or timed out")
       assert.isFalse(raw())
     })
   )
 
-  it.live("a call that ends while others are asked about is never shown", () =>
+  it.live("never shows a call that ends before its turn", () =>
     Effect.gen(function* () {
       const { promptForInput, promptForConsent, enter, screen, shows } = yield* withTerminal
       const asking = yield* Effect.forkChild(promptForInput(name), { startImmediately: true })
@@ -360,7 +369,7 @@ describe("asking for consent", () => {
       yield* enter("x")
       yield* Fiber.join(asking)
       assert.notInclude(screen(), "remove")
-      assert.notInclude(screen(), "withdrawn")
+      assert.notInclude(screen(), "question cancelled")
     })
   )
 })

@@ -2,23 +2,21 @@ import { PassThrough } from "node:stream"
 import { Effect } from "effect"
 import type { Terminal } from "../../../src/adapters/terminal/Dialogue.ts"
 
-/** A terminal in memory, and the person at it. */
+/** A terminal in memory with a simulated user. */
 export interface FakeTerminal extends Terminal {
   /** Presses keys: `\r` is Enter, `\u0003` Ctrl-C, `\u0004` Ctrl-D. */
   readonly type: (keys: string) => Effect.Effect<void>
   /** Types a line and Enter. */
   readonly enter: (line: string) => Effect.Effect<void>
-  /** The terminal goes away. */
+  /** Ends the input. */
   readonly close: Effect.Effect<void>
-  /** Waits until this text was written so often. */
+  /** Waits until the text was written `times` times. */
   readonly shows: (text: string, times?: number) => Effect.Effect<void>
-  /** Everything that was written so far. */
   readonly screen: () => string
   readonly raw: () => boolean
   readonly interrupts: () => number
 }
 
-/** A terminal that nobody has typed into yet. */
 export const makeTerminal = (columns = 80): FakeTerminal => {
   let raw = false
   let interrupts = 0
@@ -42,7 +40,7 @@ export const makeTerminal = (columns = 80): FakeTerminal => {
         const look = () => {
           if (screen.split(text).length <= times) return
           output.off("data", look)
-          // A person reacts after the program has written all it wanted to write at once.
+          // Reacts after the program has written everything of this tick.
           setImmediate(() => resume(Effect.void))
         }
         output.on("data", look)

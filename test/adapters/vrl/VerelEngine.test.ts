@@ -16,13 +16,13 @@ const event = {
   parameters: { path: "/tmp", deep: "yes" }
 }
 
-/** A hundred million steps: about half a minute. */
+/** A hundred million steps, about half a minute. */
 const endless = `items = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
 steps = 0
 ${"for_each(items) -> |_i, _v| { ".repeat(8)} steps = steps + 1 ${"}".repeat(8)}
 .steps = steps`
 
-/** Nested so deep that the engine runs out of stack, and is of no use from then on. */
+/** Nested so deep that the engine overflows its stack and becomes unusable. */
 const tooDeep = `.a = ${"(".repeat(2000)}1${")".repeat(2000)}`
 
 const run = (script: string, of: JsonObject = event) => VrlEngine.use((engine) => engine.run(script, of))
@@ -52,7 +52,7 @@ const golden: ReadonlyArray<readonly [what: string, script: string, adds: JsonOb
   ["comments alone", "# nothing to do", {}]
 ]
 
-layer(VerelEngine.layer())("scripts", (it) => {
+layer(VerelEngine.layer())("VRL script", (it) => {
   for (const [what, script, adds] of golden) {
     it.effect(what, () =>
       Effect.gen(function* () {
@@ -62,27 +62,27 @@ layer(VerelEngine.layer())("scripts", (it) => {
     )
   }
 
-  it.effect("the time now, in UTC", () =>
+  it.effect("reads the current time in UTC", () =>
     Effect.gen(function* () {
       const left = yield* run(". = now()")
       assert.match(String(left), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/)
     })
   )
 
-  it.effect("an event may become anything JSON can say", () =>
+  it.effect("replaces the event by any JSON value", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* run(". = null"), null)
       assert.deepStrictEqual(yield* run(". = [1]"), [1])
     })
   )
 
-  it.effect("a bigint is a number to a script", () =>
+  it.effect("reads a bigint as a number", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* run(".next = int!(.n) + 1", { n: 41n }), { n: 41, next: 42 })
     })
   )
 
-  it.effect("a fault is told with its line and column", () =>
+  it.effect("reports an error with line and column", () =>
     Effect.gen(function* () {
       assert.strictEqual(
         yield* check(".ok = 1\n.b = foo(3)"),
@@ -91,20 +91,20 @@ layer(VerelEngine.layer())("scripts", (it) => {
     })
   )
 
-  it.effect("a column counts characters, whatever their size", () =>
+  it.effect("counts columns in characters", () =>
     Effect.gen(function* () {
       assert.match((yield* check('.a = "é漢😀"; .b = foo()')) ?? "", /^line 1, column 18: /)
     })
   )
 
-  it.effect("of many faults the first are told", () =>
+  it.effect("reports the first of many errors", () =>
     Effect.gen(function* () {
       const faults = (yield* check("foo()\n".repeat(30)))?.split("\n") ?? []
       assert.deepStrictEqual([faults.length, faults.at(-1)], [6, "and 25 more"])
     })
   )
 
-  it.effect("a script that does not compile fails with its place", () =>
+  it.effect("fails with the position of a compile error", () =>
     Effect.gen(function* () {
       const { message, reason } = yield* Effect.flip(run(".a = = 1"))
       assert.strictEqual(reason, "failed")
@@ -112,7 +112,7 @@ layer(VerelEngine.layer())("scripts", (it) => {
     })
   )
 
-  it.effect("a failure at run time names its place", () =>
+  it.effect("fails with the position of a runtime error", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(run('.ok = "é"\n.n = to_int!(.tool_name)'))
       assert.deepStrictEqual(
@@ -125,37 +125,37 @@ layer(VerelEngine.layer())("scripts", (it) => {
     })
   )
 
-  it.effect("a script may give up in its own words", () =>
+  it.effect("fails with the message of abort", () =>
     Effect.gen(function* () {
       const { message, reason } = yield* Effect.flip(run('abort "not today"'))
       assert.deepStrictEqual([reason, message], ["failed", "not today"])
     })
   )
 
-  it.effect("an event that cannot be JSON is refused", () =>
+  it.effect("rejects an event that JSON cannot encode", () =>
     Effect.gen(function* () {
       const circle: { self?: unknown } = {}
       circle.self = circle
-      assert.match((yield* Effect.flip(run(".a = 1", circle))).message, /cannot be written as JSON/)
+      assert.match((yield* Effect.flip(run(".a = 1", circle))).message, /cannot be encoded as JSON/)
     })
   )
 
-  it.effect("an event larger than 8 MB is refused", () =>
+  it.effect("rejects an event beyond 8 MB", () =>
     Effect.gen(function* () {
       const { message, reason } = yield* Effect.flip(run(".a = 1", { text: "é".repeat(4.2 * 1024 * 1024) }))
-      assert.deepStrictEqual([reason, message], ["failed", "the event is larger than 8388608 bytes"])
+      assert.deepStrictEqual([reason, message], ["failed", "the event exceeds 8388608 bytes"])
     })
   )
 
-  it.effect("an event that a script makes larger than 8 MB is refused", () =>
+  it.effect("fails when the script grows the event beyond 8 MB", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(run(".b = .text\n.c = .text", { text: "x".repeat(3 * 1024 * 1024) }))
-      assert.match(failure.message, /^the script makes the event larger/)
+      assert.match(failure.message, /^the script grew the event beyond/)
       assert.deepStrictEqual(yield* run(".a = 1", {}), { a: 1 })
     })
   )
 
-  it.effect("scripts asked for at once are answered in turn, each with its own", () =>
+  it.effect("runs concurrent requests in order", () =>
     Effect.gen(function* () {
       const ended: Array<unknown> = []
       const numbers = Array.from({ length: 100 }, (_, n) => n)
@@ -173,7 +173,7 @@ layer(VerelEngine.layer())("scripts", (it) => {
     })
   )
 
-  it.effect("more than 128 waiting scripts are refused", () =>
+  it.effect("rejects requests when the queue of 128 is full", () =>
     Effect.gen(function* () {
       const outcomes = yield* Effect.all(
         Array.from({ length: 130 }, () => run(".a = 1", {})),
@@ -184,34 +184,34 @@ layer(VerelEngine.layer())("scripts", (it) => {
       )
       assert.deepStrictEqual(
         refused,
-        Array.from({ length: 2 }, () => "128 scripts are waiting already")
+        Array.from({ length: 2 }, () => "the script queue is full (128)")
       )
       assert.deepStrictEqual(yield* run(".a = 1", {}), { a: 1 })
     })
   )
 })
 
-layer(VerelEngine.layer())("breakdowns", (it) => {
-  it.effect("the reason is told, and the next script runs", () =>
+layer(VerelEngine.layer())("VRL engine crash", (it) => {
+  it.effect("reports the reason, and the next script runs", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(check('.a = parse_proto!(.x, "/no/such/file.desc", "Message")'))
       assert.strictEqual(failure.reason, "failed")
-      assert.match(failure.message, /^the VRL engine broke down: .*\/no\/such\/file\.desc/)
+      assert.match(failure.message, /^the VRL engine crashed: .*\/no\/such\/file\.desc/)
       assert.deepStrictEqual(yield* run(".a = 1", {}), { a: 1 })
     })
   )
 
-  it.effect("an engine that is of no use any more is replaced", () =>
+  it.effect("replaces the crashed engine", () =>
     Effect.gen(function* () {
-      assert.match((yield* Effect.flip(run(tooDeep))).message, /^the VRL engine broke down: /)
+      assert.match((yield* Effect.flip(run(tooDeep))).message, /^the VRL engine crashed: /)
       assert.deepStrictEqual(yield* run(".a = 1", {}), { a: 1 })
     })
   )
 
-  it.effect("scripts that wait behind a breakdown are run all the same", () =>
+  it.effect("runs the scripts that were queued behind it", () =>
     Effect.gen(function* () {
-      const asked = [check(tooDeep), run(".a = 1", {}), run(".a = 2", {})]
-      const [broken, ...others] = yield* Effect.all(asked, { concurrency: "unbounded", mode: "result" })
+      const requests = [check(tooDeep), run(".a = 1", {}), run(".a = 2", {})]
+      const [broken, ...others] = yield* Effect.all(requests, { concurrency: "unbounded", mode: "result" })
       assert.strictEqual(broken?._tag, "Failure")
       assert.deepStrictEqual(
         others.map((outcome) => outcome._tag === "Success" && outcome.success),
@@ -220,7 +220,7 @@ layer(VerelEngine.layer())("breakdowns", (it) => {
     })
   )
 
-  it.effect("an event nested deeper than the engine reads", () =>
+  it.effect("is caused by an event that exceeds the nesting limit", () =>
     Effect.gen(function* () {
       const deep = Array.from({ length: 200 }).reduce<JsonObject>((inner) => ({ inner }), {})
       assert.strictEqual((yield* Effect.flip(run(".a = 1", deep))).reason, "failed")
@@ -228,7 +228,7 @@ layer(VerelEngine.layer())("breakdowns", (it) => {
     })
   )
 
-  it.effect("a script that is given up holds nobody up", () =>
+  it.effect("continues with the next script after an interruption", () =>
     Effect.gen(function* () {
       yield* check("# the engine is there")
       const fiber = yield* Effect.forkChild(run(endless), { startImmediately: true })
@@ -238,35 +238,35 @@ layer(VerelEngine.layer())("breakdowns", (it) => {
   )
 })
 
-describe("limits of the engine", () => {
-  it.live("a script that takes too long is stopped, and the next one runs", () =>
+describe("VerelEngine", () => {
+  it.live("stops a script after the timeout and runs the next one", () =>
     Effect.gen(function* () {
       const { message, reason } = yield* Effect.flip(run(endless))
-      assert.deepStrictEqual([reason, message], ["too long", "the script takes longer than 1s"])
+      assert.deepStrictEqual([reason, message], ["timeout", "the script timed out after 1s"])
       assert.deepStrictEqual(yield* run(".a = 1", {}), { a: 1 })
     }).pipe(Effect.provide(VerelEngine.layer({ timeout: "1 second" })))
   )
 
-  it.effect("a package that is not there is named when the first script comes", () =>
+  it.effect("names a missing package with the first script", () =>
     Effect.gen(function* () {
-      for (const asked of [check(".a = 1"), run(".a = 1")]) {
-        const { message, reason } = yield* Effect.flip(asked)
+      for (const request of [check(".a = 1"), run(".a = 1")]) {
+        const { message, reason } = yield* Effect.flip(request)
         assert.strictEqual(reason, "missing")
         assert.include(message, "npm install @a2c-smcp/no-such-engine")
       }
     }).pipe(Effect.provide(VerelEngine.layer({ module: "@a2c-smcp/no-such-engine" })))
   )
 
-  it.effect("a package that does not load says why", () =>
+  it.effect("reports why a package does not load", () =>
     Effect.gen(function* () {
       const { message, reason } = yield* Effect.flip(check(".a = 1"))
-      assert.deepStrictEqual([reason, message], ["failed", "the VRL engine broke down: no WebAssembly"])
+      assert.deepStrictEqual([reason, message], ["failed", "the VRL engine crashed: no WebAssembly"])
     }).pipe(
       Effect.provide(VerelEngine.layer({ module: 'data:text/javascript,throw Error("no WebAssembly")' }))
     )
   )
 
-  it.effect("a thread that ends under a script fails it", () =>
+  it.effect("fails a script whose thread ends", () =>
     Effect.gen(function* () {
       const { message, reason } = yield* Effect.flip(check(".a = 1"))
       assert.deepStrictEqual([reason, message], ["failed", "the VRL engine was stopped"])
@@ -277,7 +277,7 @@ describe("limits of the engine", () => {
     )
   )
 
-  it.effect("the engine ends with its layer, whatever it is doing", () =>
+  it.effect("stops with its layer while a script runs", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const engine = Context.get(
@@ -292,7 +292,7 @@ describe("limits of the engine", () => {
     })
   )
 
-  it("the engine keeps no process alive", async () => {
+  it("never keeps the process alive", async () => {
     const file = new URL("../../../src/adapters/vrl/VerelEngine.ts", import.meta.url)
     const port = new URL("../../../src/application/ports/VrlEngine.ts", import.meta.url)
     const program = `

@@ -5,9 +5,9 @@ import { agentUnderTest } from "../../conformance/members.ts"
 import { makeComputer, makePlace, testTimeout } from "../../main/computers.ts"
 import { makeGateway, registration, until } from "./world.ts"
 
-describe("a Computer that drives the devices of a gateway in its own process", () => {
+describe("Computer with the devices of an in-process gateway", () => {
   it.live(
-    "an Agent calls a lamp like any tool, and sees it come and go",
+    "offers a lamp to an Agent like any tool, while the lamp is connected",
     () =>
       Effect.scoped(
         Effect.gen(function* () {

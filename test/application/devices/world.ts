@@ -19,23 +19,23 @@ import {
 import { decodeUtf8Lossy, encodeUtf8 } from "../../../src/domain/utf8.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
-/** A peer that a test plays by hand, frame by frame. */
+/** A peer that a test scripts frame by frame. */
 export interface RawPeer {
   readonly link: ByteLink
   readonly bytes: (bytes: Uint8Array) => Effect.Effect<void>
   readonly frame: (type: FrameType, payload: string, task?: string) => Effect.Effect<void>
   readonly message: (message: JsonObject) => Effect.Effect<void>
-  /** The next frame, whatever it is; dies when none comes any more. */
+  /** The next frame; dies when the connection ends first. */
   readonly next: Effect.Effect<Frame>
-  /** What the next frame says, as text. */
+  /** Payload of the next frame, as text. */
   readonly nextText: Effect.Effect<string>
-  /** The next frame, which must be a message of MCP. */
+  /** The next frame, decoded as an MCP message. */
   readonly nextMessage: Effect.Effect<DeviceMessage>
-  /** Waits until the far end has closed, and gives the texts of the frames that came before. */
+  /** Waits for the remote end to close, and returns the texts of the frames before. */
   readonly rest: Effect.Effect<ReadonlyArray<string>>
 }
 
-/** Plays one end of a connection by hand. */
+/** Scripts one end of a connection. */
 export const playRaw = Effect.fnUntraced(function* (
   link: ByteLink
 ): Effect.fn.Return<RawPeer, never, Scope.Scope> {
@@ -80,9 +80,9 @@ export const playRaw = Effect.fnUntraced(function* (
   }
 })
 
-/** A gateway in memory at port 7, and devices that a test plays. */
+/** A gateway in memory at port 7, with scripted devices. */
 export const makeGateway = Effect.fnUntraced(function* (options: Partial<DeviceGatewayOptions> = {}) {
-  const context = yield* DeviceGateway.layer({ port: 7, ...options }).pipe(
+  const context = yield* DeviceGateway.layer({ port: 7, authenticate: "allowAll", ...options }).pipe(
     Layer.provideMerge(Layer.fresh(MemoryBytes.layer)),
     Layer.provide(AjvValidator.layer),
     Layer.build,
@@ -99,14 +99,14 @@ export const makeGateway = Effect.fnUntraced(function* (options: Partial<DeviceG
   return { ...gateway, bytes: Context.pick(ByteConnector)(context), newDevice }
 })
 
-/** A service without parameters that matter. */
+/** A service without parameters. */
 export const plain = { description: "does it", parameters: { type: "object", properties: {} } }
 
 /** A registration of services without parameters. */
 export const registration = (...names: ReadonlyArray<string>): JsonObject =>
   makeDeviceMessage.register(new Map(names.map((name) => [name, plain])))
 
-/** Waits, without the clock moving, until this holds. */
+/** Yields until the condition holds, without advancing the clock. */
 export const until = (holds: Effect.Effect<boolean, McpSessionError>): Effect.Effect<void> =>
   Effect.flatMap(Effect.orDie(holds), (yes) =>
     yes ? Effect.void : Effect.andThen(Effect.yieldNow, until(holds))

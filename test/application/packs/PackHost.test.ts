@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import type { PackView } from "../../../src/application/packs/PackHost.ts"
+import type { PackView } from "../../../src/application/packs/PackView.ts"
 import { PackError } from "../../../src/application/ports/packs/PackLoader.ts"
 import { entry, makeHost, manifestOf } from "./world.ts"
 
@@ -15,7 +15,7 @@ const formatPack = ({ name, status }: PackView): string =>
 
 const standing = ({ packs }: Host) => Effect.map(packs, (all) => all.map(formatPack))
 
-/** Waits, without the clock moving, until the packs stand like this. */
+/** Yields until the packs have these states, without advancing the clock. */
 const stands = (host: Host, ...expected: ReadonlyArray<string>): Effect.Effect<void> =>
   Effect.flatMap(standing(host), (now) =>
     now.join() === expected.join() ? Effect.void : Effect.andThen(Effect.yieldNow, stands(host, ...expected))
@@ -24,7 +24,7 @@ const stands = (host: Host, ...expected: ReadonlyArray<string>): Effect.Effect<v
 const toolsOf = ({ session }: Host) =>
   Effect.map(session.listTools(), ({ items }) => items.map(({ name }) => String(name)))
 
-const said = (text: string) => ({ content: [{ type: "text", text }] })
+const textResult = (text: string) => ({ content: [{ type: "text", text }] })
 
 const callRoute = (host: Host, endpoint: string, args = {}) =>
   Effect.suspend(() => {
@@ -34,24 +34,30 @@ const callRoute = (host: Host, endpoint: string, args = {}) =>
       : host.call(hosted, { args, form: false, files: {} })
   })
 
-describe("a host of packs", () => {
+describe("pack host", () => {
   scoped(
-    "what lies in its folders is found, loaded, listed and called",
+    "finds, loads, lists and calls the packs of its folders",
     Effect.gen(function* () {
       const { host, put } = yield* makeHost()
       yield* put(entry("lamp"), entry("door", "7", { description: "Opens", usage: "open it" }))
       yield* host.rescan
       assert.deepStrictEqual(yield* standing(host), ["lamp Ready", "door Ready"])
       assert.deepStrictEqual(yield* toolsOf(host), ["lamp", "door"])
-      assert.deepStrictEqual(yield* host.session.callTool("door", { a: 1 }), said('door 7 door {"a":1}'))
-      assert.deepStrictEqual(yield* callRoute(host, "/tools/lamp", { b: 2 }), said('lamp 1 lamp {"b":2}'))
+      assert.deepStrictEqual(
+        yield* host.session.callTool("door", { a: 1 }),
+        textResult('door 7 door {"a":1}')
+      )
+      assert.deepStrictEqual(
+        yield* callRoute(host, "/tools/lamp", { b: 2 }),
+        textResult('lamp 1 lamp {"b":2}')
+      )
       const [, door] = yield* host.packs
       assert.deepStrictEqual([door?.description, door?.usage], ["Opens", "open it"])
     })
   )
 
   scoped(
-    "a pack that cannot be used says why, and harms no other",
+    "explains a pack that fails, and keeps the others",
     Effect.gen(function* () {
       const { host, packs, put, unknown } = yield* makeHost()
       packs.set("throws 1", { loadError: "it threw: boom" })
@@ -67,7 +73,7 @@ describe("a host of packs", () => {
       yield* host.rescan
       const [throws, empty, odd, greedy, sly, good] = yield* standing(host)
       assert.strictEqual(throws, "throws Failed: it threw: boom")
-      assert.match(empty ?? "", /^empty Failed: there is no 'empty_tool.ts'/)
+      assert.match(empty ?? "", /^empty Failed: its folder has no 'empty_tool.ts'/)
       assert.match(odd ?? "", /^odd Failed: .*enabled/)
       assert.match(greedy ?? "", /^greedy Failed: .*no package nope@1/)
       assert.match(sly ?? "", /^sly Failed: .*--registry=x/)
@@ -77,7 +83,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "a pack that is not enabled is listed, and neither installed nor loaded",
+    "lists a disabled pack without installing or loading it",
     Effect.gen(function* () {
       const { host, installed, log, put } = yield* makeHost()
       yield* put(entry("off", "1", { enabled: false, packages: ["is-odd@3.0.1"] }))
@@ -88,7 +94,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "packages are installed before the pack is loaded, in the words of npm",
+    "installs npm packages before loading",
     Effect.gen(function* () {
       const { host, installed, put } = yield* makeHost()
       yield* put(entry("maths", "1", { packages: ["is-odd==3.0.1", "@scope/x@^1"] }))
@@ -99,33 +105,33 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "what is added, edited or removed is taken up, and those who watch are told",
+    "loads added, edited and removed packs, and notifies watchers",
     Effect.gen(function* () {
       const { host, put } = yield* makeHost()
-      let told = 0
+      let notifications = 0
       const changes = yield* host.session.watch({ tools: true, resources: false, uris: [] })
       yield* Effect.forkScoped(
-        Stream.runForEach(changes, () => Effect.sync(() => told++)),
+        Stream.runForEach(changes, () => Effect.sync(() => notifications++)),
         { startImmediately: true }
       )
       yield* put(entry("lamp"))
       yield* stands(host, "lamp Ready")
       yield* TestClock.adjust("1 second")
-      assert.strictEqual(told, 1)
+      assert.strictEqual(notifications, 1)
       yield* put(entry("lamp", "2"))
       yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(yield* host.session.callTool("lamp", {}), said("lamp 2 lamp {}"))
-      assert.strictEqual(told, 1)
+      assert.deepStrictEqual(yield* host.session.callTool("lamp", {}), textResult("lamp 2 lamp {}"))
+      assert.strictEqual(notifications, 1)
       yield* put()
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* toolsOf(host), [])
-      assert.strictEqual(told, 2)
+      assert.strictEqual(notifications, 2)
       assert.strictEqual((yield* Effect.flip(host.session.callTool("lamp", {}))).code, -32602)
     })
   )
 
   scoped(
-    "what changes is taken up while another pack is still being loaded, and so is what mends that one",
+    "loads changes while another pack loads, including a fix of that one",
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost()
       packs.set("slow 1", { loading: Effect.never })
@@ -141,7 +147,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "a pack that is disabled while it is being loaded is not loaded",
+    "skips a pack that is disabled while it loads",
     Effect.gen(function* () {
       const { host, log, packs, put } = yield* makeHost()
       const gate = yield* Deferred.make<void>()
@@ -156,7 +162,7 @@ describe("a host of packs", () => {
     })
   )
 
-  it.effect("a version that still has calls is closed with the host", () =>
+  it.effect("closes a version with in-flight calls together with the host", () =>
     Effect.gen(function* () {
       const log = yield* Effect.scoped(
         Effect.gen(function* () {
@@ -175,7 +181,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "a pack that is being installed keeps no other waiting, and may be edited meanwhile",
+    "loads other packs and edits during an installation",
     Effect.gen(function* () {
       const { host, put } = yield* makeHost()
       yield* put(entry("big", "1", { packages: ["slow@1"] }))
@@ -190,20 +196,20 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "calls under way finish on the version they began with",
+    "completes in-flight calls on the version that started them",
     Effect.gen(function* () {
       const { host, log, packs, put } = yield* makeHost()
       const gate = yield* Deferred.make<void>()
-      packs.set("lamp 1", { call: () => Effect.as(Deferred.await(gate), said("old")) })
+      packs.set("lamp 1", { call: () => Effect.as(Deferred.await(gate), textResult("old")) })
       yield* put(entry("lamp"))
       yield* host.rescan
       const call = yield* Effect.forkChild(host.session.callTool("lamp", {}), { startImmediately: true })
       yield* put(entry("lamp", "2"))
       yield* host.rescan
-      assert.deepStrictEqual(yield* host.session.callTool("lamp", {}), said("lamp 2 lamp {}"))
+      assert.deepStrictEqual(yield* host.session.callTool("lamp", {}), textResult("lamp 2 lamp {}"))
       assert.deepStrictEqual(log, ["load lamp 1", "load lamp 2"])
       yield* Deferred.succeed(gate, undefined)
-      assert.deepStrictEqual(yield* Fiber.join(call), said("old"))
+      assert.deepStrictEqual(yield* Fiber.join(call), textResult("old"))
       yield* Effect.yieldNow
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(log, ["load lamp 1", "load lamp 2", "close lamp 1"])
@@ -211,7 +217,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "an edit that breaks a pack takes it away and says why, the next one brings it back",
+    "removes a pack after a broken edit, and restores it after the next one",
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost()
       packs.set("lamp 2", { loadError: "a syntax error" })
@@ -228,13 +234,13 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "a pack whose worker is gone is loaded again, with growing waits",
+    "restarts a pack after an exit, with backoff",
     Effect.gen(function* () {
       const { crash, host, log, put } = yield* makeHost()
       yield* put(entry("lamp"))
       yield* host.rescan
       yield* crash("lamp")
-      yield* stands(host, "lamp Failed: it is loaded again soon: out of memory")
+      yield* stands(host, "lamp Failed: restarting after exit: out of memory")
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* standing(host), ["lamp Ready"])
       assert.deepStrictEqual(log, ["load lamp 1", "close lamp 1", "load lamp 1"])
@@ -242,7 +248,7 @@ describe("a host of packs", () => {
   )
 
   scoped(
-    "two packs of one name, one endpoint or one tool are told apart, and say so",
+    "resolves conflicts of names, endpoints and tools, with warnings",
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost()
       packs.set("b 1", { manifest: manifestOf("a", "own") })
@@ -253,15 +259,15 @@ describe("a host of packs", () => {
       assert.deepStrictEqual(b?.status._tag === "Ready" && b.status.routes.map(({ endpoint }) => endpoint), [
         "/tools/own"
       ])
-      assert.match(JSON.stringify(b?.status), /\/tools\/a.*tool 'a' goes by 'b__a'/)
-      assert.match(JSON.stringify(second?.status), /another pack of the name 'a'/)
+      assert.match(JSON.stringify(b?.status), /\/tools\/a.*tool 'a' is renamed to 'b__a'/)
+      assert.match(JSON.stringify(second?.status), /another pack is named 'a'/)
       assert.deepStrictEqual(yield* toolsOf(host), ["a", "b__a", "own"])
-      assert.deepStrictEqual(yield* host.session.callTool("b__a", {}), said("b 1 a {}"))
+      assert.deepStrictEqual(yield* host.session.callTool("b__a", {}), textResult("b 1 a {}"))
     })
   )
 
   scoped(
-    "a call that takes too long ends, and says so",
+    "times out a slow call",
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost({ limits: { timeout: Duration.seconds(5) } })
       packs.set("slow 1", { call: () => Effect.never })
@@ -269,48 +275,50 @@ describe("a host of packs", () => {
       yield* host.rescan
       const call = yield* Effect.forkChild(callRoute(host, "/tools/slow"))
       yield* TestClock.adjust("5 seconds")
-      assert.strictEqual((yield* Effect.flip(Fiber.join(call)))._tag, "PackTimeout")
+      assert.strictEqual((yield* Effect.flip(Fiber.join(call)))._tag, "PackTimeoutError")
       const spoken = yield* Effect.forkChild(host.session.callTool("slow", {}))
       yield* TestClock.adjust("5 seconds")
       assert.deepStrictEqual(yield* Fiber.join(spoken), {
-        ...said("The tool did not answer within 5 seconds"),
+        ...textResult("The tool did not answer within 5 seconds"),
         isError: true
       })
     })
   )
 
   scoped(
-    "only so many calls of a pack run and wait",
+    "limits in-flight and queued calls of a pack",
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost({ limits: { concurrency: 1, maxQueued: 1 } })
       const gate = yield* Deferred.make<void>()
-      packs.set("slow 1", { call: () => Effect.as(Deferred.await(gate), said("done")) })
+      packs.set("slow 1", { call: () => Effect.as(Deferred.await(gate), textResult("done")) })
       yield* put(entry("slow"), entry("other"))
       yield* host.rescan
       const calls = yield* Effect.forkChild(
         Effect.forEach([1, 2], () => callRoute(host, "/tools/slow"), { concurrency: 2 }),
         { startImmediately: true }
       )
-      assert.strictEqual((yield* Effect.flip(callRoute(host, "/tools/slow")))._tag, "PackBusy")
+      assert.strictEqual((yield* Effect.flip(callRoute(host, "/tools/slow")))._tag, "PackBusyError")
       yield* callRoute(host, "/tools/other")
       yield* Deferred.succeed(gate, undefined)
-      assert.deepStrictEqual(yield* Fiber.join(calls), [said("done"), said("done")])
+      assert.deepStrictEqual(yield* Fiber.join(calls), [textResult("done"), textResult("done")])
     })
   )
 
   scoped(
-    "what is wrong with the arguments is told to a model, one by one",
+    "lists invalid arguments for a model",
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost()
       const problems = [{ loc: ["body", "text"], msg: "Field required", type: "missing" }]
       packs.set("a 1", {
         call: () =>
-          Effect.fail(new PackError({ reason: "params", message: "The arguments do not fit", problems }))
+          Effect.fail(
+            new PackError({ reason: "invalid_params", message: "The arguments do not fit", problems })
+          )
       })
       yield* put(entry("a"))
       yield* host.rescan
       assert.deepStrictEqual(yield* host.session.callTool("a", {}), {
-        ...said("The tool was not called: its arguments do not fit.\n- text: Field required"),
+        ...textResult("The tool was not called: invalid arguments.\n- text: Field required"),
         isError: true
       })
     })

@@ -10,17 +10,17 @@ import {
 } from "../../../src/application/ports/packs/PackLoader.ts"
 import type { PackManifest } from "../../../src/domain/packs/PackManifest.ts"
 
-/** A pack that a test plays. */
+/** A scripted pack. */
 export interface FakePack {
   readonly manifest?: Partial<PackManifest>
   readonly call?: LoadedPack["call"]
-  /** Why it cannot be loaded. */
+  /** Makes loading fail. */
   readonly loadError?: string
-  /** What it does before it is loaded. */
+  /** Runs before the pack is loaded. */
   readonly loading?: Effect.Effect<void>
 }
 
-/** An offer of these tools, each with its route. */
+/** A manifest of these tools, with one route each. */
 export const manifestOf = (...names: ReadonlyArray<string>): PackManifest => ({
   warnings: [],
   tools: names.map((name) => ({ name, description: `does ${name}`, inputSchema: { type: "object" } })),
@@ -33,7 +33,7 @@ export const manifestOf = (...names: ReadonlyArray<string>): PackManifest => ({
   }))
 })
 
-/** A folder that may be a pack. */
+/** A folder entry of a pack. */
 export const entry = (name: string, version = "1", config?: unknown): PackFolderEntry => ({
   name,
   path: `/packs/${name}`,
@@ -42,22 +42,22 @@ export const entry = (name: string, version = "1", config?: unknown): PackFolder
   version
 })
 
-/** A host of packs that a test plays: what lies in the folder, what code does, what is installed. */
+/** A host with scripted folders, packs and installer. */
 export const makeHost = Effect.fnUntraced(function* (
   options: Partial<PackHostOptions> = {}
 ): Effect.fn.Return<
   {
     readonly host: PackHost["Service"]
-    /** What lies in the folder now. */
+    /** Replaces the entries of the folder. */
     readonly put: (...entries: ReadonlyArray<PackFolderEntry>) => Effect.Effect<void>
-    /** What code does, by the name and the version of its pack: `lamp 1`. */
+    /** Scripts by name and version of the pack: `lamp 1`. */
     readonly packs: Map<string, FakePack>
     readonly installed: Array<string>
-    /** Installing these fails. */
+    /** Packages whose installation fails. */
     readonly unknown: Set<string>
-    /** What happened to code, in order. */
+    /** Loads and closes of packs, in order. */
     readonly log: Array<string>
-    /** Ends what runs a pack, as a crash would. */
+    /** Ends a pack like a crash. */
     readonly crash: (pack: string) => Effect.Effect<void>
   },
   never,

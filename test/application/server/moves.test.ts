@@ -15,7 +15,7 @@ import {
 } from "../../conformance/cast.ts"
 import { buildWorld } from "../../conformance/World.ts"
 
-/** Offices whose joins wait until the latch is open. */
+/** A registry whose joins wait until the latch is open. */
 const slowOffices = (open: Latch.Latch) =>
   Layer.effect(
     OfficeRegistry,
@@ -28,10 +28,10 @@ const slowOffices = (open: Latch.Latch) =>
     }))
   ).pipe(Layer.provideMerge(MemoryCluster.layer))
 
-/** After so many bytes that wait for a member, notifications to it are put off. */
+/** Send backlog, in bytes, above which notifications are deferred. */
 const notificationBacklogBytes = 190
 
-it.effect("what a slow reader misses while it moves is told before it has moved", () =>
+it.effect("sends deferred notifications to a slow reader before its next join completes", () =>
   Effect.gen(function* () {
     const open = yield* Latch.make(true)
     const reads = yield* Latch.make(true)
@@ -61,33 +61,31 @@ it.effect("what a slow reader misses while it moves is told before it has moved"
   })
 )
 
-it.effect(
-  "whoever is not welcome any more goes at once, though others that are not have joins under way",
-  () =>
-    Effect.gen(function* () {
-      const open = yield* Latch.make(true)
-      const changes = yield* Queue.unbounded<void>()
-      let isStillValid = true
-      const authenticator = {
-        ...allowAll,
-        isStillValid: () => isStillValid,
-        changes: Stream.fromQueue(changes)
-      }
-      const world = yield* buildWorld("memory", { authenticator, cluster: slowOffices(open) })
-      const busy = yield* computerIn(world, "O1")
-      const idle = yield* computerIn(world, "O1", "pc-2")
-      yield* open.close
-      yield* Effect.forkChild(Effect.exit(join(busy, "computer", "pc-1", "O2")), { startImmediately: true })
-      yield* settled([idle])
-      isStillValid = false
-      yield* Queue.offer(changes, undefined)
-      assert.strictEqual(yield* idle.closed, "credentials revoked")
-      yield* open.open
-      assert.strictEqual(yield* busy.closed, "credentials revoked")
-    })
+it.effect("closes a revoked connection at once while other revoked ones have joins in progress", () =>
+  Effect.gen(function* () {
+    const open = yield* Latch.make(true)
+    const changes = yield* Queue.unbounded<void>()
+    let isStillValid = true
+    const authenticator = {
+      ...allowAll,
+      isStillValid: () => isStillValid,
+      changes: Stream.fromQueue(changes)
+    }
+    const world = yield* buildWorld("memory", { authenticator, cluster: slowOffices(open) })
+    const busy = yield* computerIn(world, "O1")
+    const idle = yield* computerIn(world, "O1", "pc-2")
+    yield* open.close
+    yield* Effect.forkChild(Effect.exit(join(busy, "computer", "pc-1", "O2")), { startImmediately: true })
+    yield* settled([idle])
+    isStillValid = false
+    yield* Queue.offer(changes, undefined)
+    assert.strictEqual(yield* idle.closed, "credentials revoked")
+    yield* open.open
+    assert.strictEqual(yield* busy.closed, "credentials revoked")
+  })
 )
 
-it.effect("a member that has gone does not go on moving", () =>
+it.effect("cancels the pending joins of a closed connection", () =>
   Effect.gen(function* () {
     const open = yield* Latch.make(true)
     const world = yield* buildWorld("memory", { cluster: slowOffices(open) })
@@ -103,14 +101,14 @@ it.effect("a member that has gone does not go on moving", () =>
     yield* open.open
     yield* Fiber.join(closing)
     yield* settled(agents)
-    // The first one was under way, and nobody knows how far it had come.
+    // The first join was in progress and may have completed.
     const visits = agents.map((agent) => bodiesOf(agent, "notify:enter_office").length)
     assert.deepStrictEqual(visits, [1, 0, 0])
     assert.deepStrictEqual(world.server.load(), { connections: 3, sessions: 3, offices: 3, calls: 0 })
   })
 )
 
-it.effect("a join whose turn comes when the Server goes down is refused", () =>
+it.effect("rejects a pending join when the Server drains", () =>
   Effect.gen(function* () {
     const open = yield* Latch.make(true)
     const home = yield* Scope.make()
@@ -133,12 +131,12 @@ it.effect("a join whose turn comes when the Server goes down is refused", () =>
     assert.isTrue(world.server.draining())
     yield* open.open
     assert.deepStrictEqual(yield* Fiber.join(first ?? assert.fail()), [true, null])
-    assert.include(assertDenied(yield* Fiber.join(second ?? assert.fail())), "going down")
+    assert.include(assertDenied(yield* Fiber.join(second ?? assert.fail())), "shutting down")
     yield* TestClock.adjust("11 seconds")
   })
 )
 
-it.effect("a member does not pile up joins faster than they are done", () =>
+it.effect("limits the pending joins of a connection", () =>
   Effect.gen(function* () {
     const open = yield* Latch.make(false)
     const world = yield* buildWorld("memory", { cluster: slowOffices(open) })

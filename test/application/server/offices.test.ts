@@ -6,12 +6,15 @@ import { jsonBody } from "../../../src/application/ports/Body.ts"
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { PROTOCOL_VERSION } from "../../../src/domain/wire/version.ts"
+import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
+import { Observability } from "../../../src/application/server/observability/Observability.ts"
 
-/** One Server of a cluster in memory, and the means to connect to it. */
+/** One Server of a cluster in memory, and a function that connects to it. */
 const startServer = Effect.fnUntraced(function* (cluster: MemoryCluster.MemoryCluster, idPrefix: string) {
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(MemoryTransport.layer({ idPrefix })),
     Layer.provide(MemoryCluster.layerNode(cluster, idPrefix)),
+    Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
     Layer.fresh,
     Layer.build
   )
@@ -47,8 +50,8 @@ const inCluster = (
     return body((name) => startServer(cluster, name))
   })
 
-describe("offices that several Servers share", () => {
-  inCluster("members hear who comes and goes at another Server", (open) =>
+describe("an office shared by several Servers", () => {
+  inCluster("notifies members of joins and leaves at another Server", (open) =>
     Effect.gen(function* () {
       const [one, two] = [yield* open("one"), yield* open("two")]
       const agent = yield* one.member("agent")
@@ -68,7 +71,7 @@ describe("offices that several Servers share", () => {
     })
   )
 
-  inCluster("an office has one Agent, whichever Server it comes to", (open) =>
+  inCluster("admits one Agent over all Servers", (open) =>
     Effect.gen(function* () {
       const [one, two] = [yield* open("one"), yield* open("two")]
       yield* (yield* one.member("agent")).join("thinker", "O")
@@ -77,7 +80,7 @@ describe("offices that several Servers share", () => {
     })
   )
 
-  inCluster("a member that comes back at another Server takes its seat over", (open) =>
+  inCluster("lets a member that reconnects to another Server take over its membership", (open) =>
     Effect.gen(function* () {
       const [one, two] = [yield* open("one"), yield* open("two")]
       const ghost = yield* one.member("agent", "secret")
@@ -91,7 +94,7 @@ describe("offices that several Servers share", () => {
     })
   )
 
-  inCluster("a call that is on its way does not follow a Computer into another office", (open) =>
+  inCluster("rejects a forwarded call when its Computer has moved to another office", (open) =>
     Effect.gen(function* () {
       const [one, two] = [yield* open("one"), yield* open("two")]
       const agent = yield* one.member("agent")
@@ -99,7 +102,7 @@ describe("offices that several Servers share", () => {
       const computer = yield* two.member("computer")
       yield* computer.join("desk", "O")
       const body = jsonBody({ agent: "thinker", req_id: "r", computer: "desk" })
-      // The Server of the Agent has sent it on before the Computer moves.
+      // The Server of the Agent forwards the call before the Computer moves.
       const [reply] = yield* Effect.all(
         [agent.link.request("client:get_tools", body, Duration.minutes(1)), computer.join("desk", "P")],
         { concurrency: "unbounded" }
@@ -112,7 +115,7 @@ describe("offices that several Servers share", () => {
     })
   )
 
-  inCluster("the members of a Server that ends leave", (open) =>
+  inCluster("removes the members of a Server that ends", (open) =>
     Effect.gen(function* () {
       const one = yield* open("one")
       const agent = yield* one.member("agent")

@@ -10,16 +10,16 @@ import { ServerSettings } from "../../../src/application/server/lifecycle/Server
 import { Observability } from "../../../src/application/server/observability/Observability.ts"
 import { ServerMetrics } from "../../../src/application/server/observability/ServerMetrics.ts"
 
-/** A Server in memory that is watched, and what is seen of it. */
+/** A watched Server in memory, and its metrics and audit events. */
 export interface Seen {
   readonly client: Layer.Layer<TransportClient>
   readonly logging: Layer.Layer<never>
   readonly observability: Observability["Service"]
-  readonly metrics: ServerMetrics
-  readonly readiness: Readiness
-  /** Every series by its name and labels, as `name{label=value}`: counts, values, and how often a histogram was filled. */
+  readonly metrics: ServerMetrics["Service"]
+  readonly readiness: Readiness["Service"]
+  /** Every series as `name{label=value}`: its count or value; for a histogram, the number of records. */
   readonly series: () => { readonly [series: string]: number }
-  /** What the audit was given. */
+  /** The recorded audit events. */
   readonly audited: Queue.Queue<AuditEvent>
 }
 
@@ -41,10 +41,10 @@ const valueOf = (snapshot: Metric.Metric.Snapshot): number => {
   }
 }
 
-/** Runs a watched Server with metrics of its own. */
+/** Runs a watched Server with a separate metric registry. */
 export const seenServer = Effect.fnUntraced(function* (
   settings: Partial<ServerSettings> = {},
-  authenticator: Authenticator = allowAll
+  authenticator: Authenticator["Service"] = allowAll
 ): Effect.fn.Return<Seen, never, Scope.Scope> {
   const audited = yield* Queue.unbounded<AuditEvent>()
   const registry = new Map()

@@ -9,10 +9,12 @@ import { Limits } from "../../../src/application/server/connections/Limits.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { ServerSettings } from "../../../src/application/server/lifecycle/ServerSettings.ts"
 import { PROTOCOL_VERSION } from "../../../src/domain/wire/version.ts"
+import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
+import { Observability } from "../../../src/application/server/observability/Observability.ts"
 
 const settings = { routingTimeout: Duration.hours(1), drainTimeout: Duration.seconds(10) }
 
-/** One Server of a cluster in memory, which closes connections that are idle for half a minute. */
+/** One Server of a cluster in memory, with an idle timeout of half a minute. */
 const startServer = (cluster: MemoryCluster.MemoryCluster, idPrefix: string) =>
   Effect.map(
     Server.layer.pipe(
@@ -20,6 +22,7 @@ const startServer = (cluster: MemoryCluster.MemoryCluster, idPrefix: string) =>
       Layer.provide(MemoryCluster.layerNode(cluster, idPrefix)),
       Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), idleTimeout: Duration.seconds(30) })),
       Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
+      Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
       Layer.fresh,
       Layer.build
     ),
@@ -44,7 +47,7 @@ const member = Effect.fnUntraced(function* (
   return { request, closed: link.closed }
 })
 
-/** An Agent at one Server, whose call to a Computer at the other one is under way until `answer`. */
+/** An Agent at one Server with a call in flight to a Computer at another, until `answer`. */
 const world = Effect.gen(function* () {
   const cluster = MemoryCluster.makeCluster()
   const scope = yield* Scope.make()
@@ -63,8 +66,8 @@ const world = Effect.gen(function* () {
 
 const answered = { tools: [], req_id: "r" }
 
-describe("a Server whose Computer works for an Agent of another one", () => {
-  it.effect("does not take it for idle", () =>
+describe("a Server whose Computer serves an Agent of another Server", () => {
+  it.effect("keeps the Computer's connection open beyond the idle timeout", () =>
     Effect.gen(function* () {
       const { answer, call, computer } = yield* world
       yield* TestClock.adjust("50 seconds")
@@ -74,13 +77,13 @@ describe("a Server whose Computer works for an Agent of another one", () => {
     })
   )
 
-  it.effect("waits for its answer before it goes down, and takes no other call", () =>
+  it.effect("waits for the reply during its graceful shutdown, and rejects other calls", () =>
     Effect.gen(function* () {
       const { answer, call, calling, close } = yield* world
       const closing = yield* close
       yield* TestClock.adjust("5 seconds")
       assert.isUndefined(closing.pollUnsafe())
-      assert.deepStrictEqual(yield* calling, { code: 503, message: "The Server is going down, try again" })
+      assert.deepStrictEqual(yield* calling, { code: 503, message: "The Server is shutting down, try again" })
       yield* answer
       assert.deepStrictEqual(yield* Fiber.join(call), answered)
       yield* TestClock.adjust("20 millis")
@@ -88,7 +91,7 @@ describe("a Server whose Computer works for an Agent of another one", () => {
     })
   )
 
-  it.effect("cuts it off in the end, and the Agent hears that it has gone", () =>
+  it.effect("aborts the call after the drain timeout, and the Agent gets a 404", () =>
     Effect.gen(function* () {
       const { call, close } = yield* world
       const closing = yield* close

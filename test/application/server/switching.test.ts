@@ -1,13 +1,13 @@
 import { assert, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { MaxOpsBeforeYield } from "effect/Scheduler"
-import { agentIn, assertRefused, bodiesOf, computer, computerIn, join } from "../../conformance/cast.ts"
+import { agentIn, assertRejected, bodiesOf, computer, computerIn, join } from "../../conformance/cast.ts"
 import { buildWorld } from "../../conformance/World.ts"
 
-/** After so many steps a Server lets others run while it tells an office something, as it does in full offices. */
+/** Fibers yield after so many operations, as the fan-out to a full office does. */
 const fewSteps = 40
 
-it.effect("a call to a Computer that has just come is not ended because it left another office", () =>
+it.effect("keeps a call to a Computer that has just left another office", () =>
   Effect.gen(function* () {
     const world = yield* buildWorld("memory", {})
     const a1 = yield* agentIn(world, "O2")
@@ -17,7 +17,7 @@ it.effect("a call to a Computer that has just come is not ended because it left 
     for (const name of ["pc-2", "pc-3", "pc-4", "pc-5"]) yield* computerIn(world, "O1", name)
     const late = yield* computer(world)
     const begin = { startImmediately: true }
-    // While the first move is told to O1 the second one is done, and waits for its turn to be told.
+    // The second move completes while the first one is announced to O1, and is announced afterwards.
     const entering = yield* Effect.forkChild(join(late, "computer", "pc-6", "O1"), begin)
     const switching = yield* Effect.forkChild(join(c1, "computer", "pc-1", "O2"), begin)
     const calls: Array<Fiber.Fiber<ReadonlyArray<unknown>>> = []
@@ -31,7 +31,7 @@ it.effect("a call to a Computer that has just come is not ended because it left 
     const ends = yield* Effect.forEach(calls, Fiber.join)
     const early = ends.length - bodiesOf(c1, "client:get_tools").length
     assert.isBelow(early, ends.length)
-    for (const end of ends.slice(0, early)) assertRefused(end, 404, 4104)
+    for (const end of ends.slice(0, early)) assertRejected(end, 404, 4104)
     for (const end of ends.slice(early)) assert.deepStrictEqual(end, [{ tools: [], req_id: "r" }])
   }).pipe(Effect.provideService(MaxOpsBeforeYield, fewSteps))
 )

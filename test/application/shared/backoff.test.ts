@@ -12,10 +12,10 @@ const many = Array.from({ length: 40 }, (_, index) => index + 1)
 
 const millisOf = (each: ReadonlyArray<Duration.Duration>) => each.map(Duration.toMillis)
 
-describe("waits before something is tried again", () => {
+describe("a backoff", () => {
   for (const backoff of [reconnectBackoff, restartBackoff]) {
     const max = Duration.toMillis(backoff.max)
-    it.effect(`double from half a second to ${max / 1000} s, give or take a fifth`, () =>
+    it.effect(`doubles from half a second to ${max / 1000} s with a jitter of one fifth`, () =>
       Effect.gen(function* () {
         const found = millisOf(yield* Effect.forEach(many, (attempt) => backoffDelay(backoff, attempt)))
         for (const [index, wait] of found.entries()) {
@@ -28,7 +28,7 @@ describe("waits before something is tried again", () => {
     )
   }
 
-  it.effect("are the same as a schedule", () =>
+  it.effect("gives the same delays as a schedule", () =>
     Effect.gen(function* () {
       const one = millisOf(
         yield* Effect.forEach(many, (attempt) => backoffDelay(reconnectBackoff, attempt)).pipe(

@@ -6,7 +6,7 @@ import { agentUnderTest, computerUnderTest, textResult, tool } from "../../confo
 import { recorder } from "../../recorder.ts"
 import { seenServer } from "../server/seen.ts"
 
-/** An office of ours with one tool, and what the tool saw of the trace it ran in. */
+/** An office with one tool, and the trace that the tool saw.  */
 const office = Effect.gen(function* () {
   const seen = yield* seenServer()
   const inside: Array<Option.Option<Tracer.AnySpan>> = []
@@ -34,7 +34,7 @@ const named = (spans: ReadonlyArray<Tracer.Span>, name: string, kind: Tracer.Spa
 const parentOf = ({ parent }: Tracer.Span): string | undefined => Option.getOrUndefined(parent)?.spanId
 
 describe("a traced call", () => {
-  it.effect("is one trace from the Agent through the Server to the Computer and into the tool", () => {
+  it.effect("spans one trace from the Agent through the Server and the Computer to the tool", () => {
     const { spans, tracer } = recorder()
     return Effect.gen(function* () {
       const { agent, inside } = yield* office
@@ -53,7 +53,7 @@ describe("a traced call", () => {
     }).pipe(Effect.provideService(Tracer.Tracer, tracer))
   })
 
-  it.effect("gives every request of the Agent a span of its own in its id", () => {
+  it.effect("puts a separate span into the id of every request of the Agent", () => {
     const { spans, tracer } = recorder()
     return Effect.gen(function* () {
       const { agent, computer } = yield* office
@@ -70,7 +70,7 @@ describe("a traced call", () => {
     }).pipe(Effect.provideService(Tracer.Tracer, tracer))
   })
 
-  it.effect("that is cancelled stops at the Computer by its id", () => {
+  it.effect("stops at the Computer by its id when it is cancelled", () => {
     const { spans, tracer } = recorder()
     return Effect.gen(function* () {
       const { agent, waiting } = yield* office
@@ -85,7 +85,7 @@ describe("a traced call", () => {
     }).pipe(Effect.provideService(Tracer.Tracer, tracer))
   })
 
-  it.effect("of an Agent that does not trace is a trace of the Server's own", () => {
+  it.effect("starts a new trace at the Server when the Agent does not trace", () => {
     const { spans, tracer } = recorder()
     return Effect.gen(function* () {
       const seen = yield* Effect.provideService(seenServer(), Tracer.Tracer, tracer)
@@ -99,8 +99,8 @@ describe("a traced call", () => {
   })
 })
 
-describe("without a tracer", () => {
-  it.effect("ids of requests are random, and tools see no span", () =>
+describe("a call without a tracer", () => {
+  it.effect("uses random request ids, and tools see no span", () =>
     Effect.gen(function* () {
       const { agent, computer, inside } = yield* office
       yield* agent.callTool({ computer: "pc-1", tool: "look" })

@@ -1,22 +1,22 @@
 import type { ChildProcess } from "node:child_process"
 import { once } from "node:events"
 
-/** What a Server under attack holds, after everything that can be collected has been. */
-export interface Holdings {
+/** The state of the Server, after garbage collection. */
+export interface ServerState {
   readonly load: {
     readonly connections: number
     readonly sessions: number
     readonly offices: number
     readonly calls: number
   }
-  /** The longest turn of its event loop since the last time, in milliseconds. */
-  readonly longestTurn: number
-  /** Bytes of objects and of buffers. */
+  /** The longest tick of the event loop since the last order, in milliseconds. */
+  readonly longestTick: number
+  /** Bytes of objects and buffers. */
   readonly heap: number
 }
 
-/** What the witness saw, in milliseconds. */
-export interface Testimony {
+/** The measurements of the witness, in milliseconds. */
+export interface Measurements {
   readonly calls: number
   readonly failed: ReadonlyArray<string>
   readonly p50: number
@@ -24,14 +24,14 @@ export interface Testimony {
   readonly max: number
 }
 
-/** What the children can be told to do. Each order is answered with one message. */
+/** An order to a child. The child replies with one message. */
 export type Order =
-  | { readonly _tag: "Holdings"; readonly collect: boolean }
+  | { readonly _tag: "ServerState"; readonly collect: boolean }
   | { readonly _tag: "Revoke" }
   | { readonly _tag: "Begin" }
   | { readonly _tag: "End" }
 
-/** Gives an order to a child, and its answer. Nobody gives a second one before that. */
+/** Sends an order to a child and returns the reply. Orders must not overlap. */
 export const order = async (child: ChildProcess, what: Order): Promise<unknown> => {
   const answer = once(child, "message")
   child.send(what)
@@ -39,8 +39,8 @@ export const order = async (child: ChildProcess, what: Order): Promise<unknown> 
   return message
 }
 
-/** Obeys in a child: says `ready`, then answers every order, and ends with its parent. */
-export const obey = (ready: unknown, handle: (what: Order) => unknown): void => {
+/** Runs in a child: sends `ready`, then replies to every order, and exits with the parent. */
+export const runChild = (ready: unknown, handle: (what: Order) => unknown): void => {
   const tell = (message: unknown) => void process.send?.(message)
   process.on("message", (what: Order) => void Promise.resolve(handle(what)).then(tell))
   process.on("disconnect", () => process.exit(1))

@@ -1,4 +1,4 @@
-/** A Server under attack, as a host program composes it. It writes its log to stdout. */
+/** The attacked Server, composed as in a host program. It logs to stdout. */
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { Context, Effect, Layer, Queue, References, Stream } from "effect"
 import * as ApiKeys from "../../../src/adapters/auth/ApiKeys.ts"
@@ -10,13 +10,13 @@ import { serverLayer } from "../../../src/main/layers/serverLayer.ts"
 import { liveHeap } from "../../heap.ts"
 import { allKeys, lastingKeys } from "../credentials.ts"
 import { limits, maxMessageBytes, pings } from "../limits.ts"
-import { type Holdings, obey } from "./orders.ts"
+import { type ServerState, runChild } from "./orders.ts"
 
 const delays = monitorEventLoopDelay({ resolution: 5 })
 delays.enable()
 
-/** The longest turn of the event loop since somebody asked. */
-const longestTurn = (): number => {
+/** The longest tick of the event loop since the last call, in milliseconds. */
+const longestTick = (): number => {
   const { max } = delays
   delays.reset()
   return max / 1e6
@@ -40,12 +40,12 @@ const program = Effect.gen(function* () {
     ),
     Server
   )
-  obey(url, (order): Holdings | boolean => {
+  runChild(url, (order): ServerState | boolean => {
     switch (order._tag) {
-      case "Holdings":
+      case "ServerState":
         return {
           load: load(),
-          longestTurn: order.collect ? longestTurn() : 0,
+          longestTick: order.collect ? longestTick() : 0,
           heap: order.collect ? liveHeap() : 0
         }
       case "Revoke":

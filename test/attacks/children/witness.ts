@@ -1,28 +1,28 @@
 /**
- * An office of its own: an Agent that calls its Computer all the time, and is told that the Computer's desktop has
- * changed. Its process does nothing else, so that what it measures is the Server's doing.
+ * A separate office: an Agent calls its Computer all the time and receives notifications of desktop changes. The process
+ * does nothing else, so all latency comes from the Server.
  */
 import { setTimeout as sleep } from "node:timers/promises"
 import type { WebSocket } from "ws"
 import { goodKey } from "../credentials.ts"
 import { connectText, eventText, openSocket } from "../wire.ts"
-import { obey, type Testimony } from "./orders.ts"
+import { runChild, type Measurements } from "./orders.ts"
 
-/** Milliseconds between two calls, and calls between two changes. */
+/** Milliseconds between calls, and calls between changes. */
 const pause = 5
 const between = 10
 
-/** A call that has no answer after so many milliseconds has failed. */
-const patience = 5000
+/** Timeout of a call in milliseconds. */
+const callTimeout = 5000
 
-/** How many calls there are at least, however soon an attack is over. */
+/** Minimum number of calls, even during a short attack. */
 const fewest = 40
 
 const [, , url = ""] = process.argv
 const office = "witnesses"
 
-/** Joins, and gives the messages that come afterwards to `hear`. */
-const join = async (role: string, name: string, hear: (text: string) => void): Promise<WebSocket> => {
+/** Joins, and passes later messages to `onMessage`. */
+const join = async (role: string, name: string, onMessage: (text: string) => void): Promise<WebSocket> => {
   const socket = await openSocket(url)
   const joined = Promise.withResolvers<void>()
   socket.on("close", () => lost(`${name} lost its connection`))
@@ -32,7 +32,7 @@ const join = async (role: string, name: string, hear: (text: string) => void): P
     else if (text.startsWith("40/smcp,")) {
       socket.send(eventText(0, "server:join_office", { role, name, office_id: office }))
     } else if (text.startsWith("43/smcp,0[true")) joined.resolve()
-    else if (text.startsWith("4")) hear(text)
+    else if (text.startsWith("4")) onMessage(text)
   })
   socket.send(connectText({ role, token: goodKey }))
   await joined.promise
@@ -95,10 +95,10 @@ const begin = (): boolean => {
 const at = (share: number, sorted: ReadonlyArray<number>): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN
 
-const end = async (): Promise<Testimony> => {
+const end = async (): Promise<Measurements> => {
   while (calls - callsBefore < fewest) await sleep(pause)
   clearInterval(timer)
-  const late = setTimeout(() => settled(), patience)
+  const late = setTimeout(() => settled(), callTimeout)
   await new Promise<void>((resolve) => {
     settled = resolve
     if (isQuiet()) resolve()
@@ -117,4 +117,4 @@ const end = async (): Promise<Testimony> => {
   }
 }
 
-obey("ready", (order) => (order._tag === "Begin" ? begin() : order._tag === "End" ? end() : false))
+runChild("ready", (order) => (order._tag === "Begin" ? begin() : order._tag === "End" ? end() : false))

@@ -2,14 +2,14 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { SignJWT } from "jose"
 import type { Attack } from "../Attack.ts"
-import { doomedKey, goodKey, narrowKey, staleKey, wrongKey } from "../credentials.ts"
-import { asking, guest, joining, stranger } from "../raw.ts"
+import { revocableKey, goodKey, narrowKey, staleKey, wrongKey } from "../credentials.ts"
+import { sendConnect, admitted, joining, unauthenticated } from "../raw.ts"
 import { Site } from "../Site.ts"
 
 const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url")
 
-/** What is said to somebody who shows this. */
-const said = (auth: unknown) => Effect.flatMap(stranger, (client) => asking(client, auth))
+/** The reply to a connect packet with these credentials. */
+const said = (auth: unknown) => Effect.flatMap(unauthenticated, (client) => sendConnect(client, auth))
 
 const refusal = (code: number, reason: string) =>
   new RegExp(`^4/smcp,\\{.*"code":${code},.*"reason":"${reason}"`)
@@ -21,7 +21,7 @@ const refused = Effect.fnUntraced(function* (token: unknown, reason: string, cod
 const claims = { sub: "mallory", a2c: { rights: ["agent"], offices: ["*"], names: ["*"] } }
 const future = () => Math.floor(Date.now() / 1000) + 3600
 
-/** Whoever is nobody, or somebody else. */
+/** Attacks without valid credentials. */
 export const credentials: ReadonlyArray<Attack> = [
   {
     attack: "no credentials, wrong ones, expired ones, a key with too few rights",
@@ -38,10 +38,10 @@ export const credentials: ReadonlyArray<Attack> = [
     })
   },
   {
-    attack: "an office that a key does not open",
+    attack: "an office that a key does not grant",
     answer: "[false, reason]",
     run: Effect.gen(function* () {
-      const client = yield* guest("computer", { token: narrowKey })
+      const client = yield* admitted("computer", { token: narrowKey })
       const [joined] = yield* joining(client, "computer", "pc", "witnesses")
       assert.isFalse(joined)
     })
@@ -77,13 +77,13 @@ export const credentials: ReadonlyArray<Attack> = [
     })
   },
   {
-    attack: "a key that is taken back while it is used",
+    attack: "a key that is revoked during its use",
     answer: "closed at once; 401 invalid_credentials from then on",
     run: Effect.gen(function* () {
-      const client = yield* guest("agent", { token: doomedKey })
+      const client = yield* admitted("agent", { token: revocableKey })
       yield* (yield* Site).revoke
       yield* client.closed
-      yield* refused(doomedKey, "invalid_credentials")
+      yield* refused(revocableKey, "invalid_credentials")
     })
   },
   {
@@ -95,9 +95,12 @@ export const credentials: ReadonlyArray<Attack> = [
         (key) => refused(key, "invalid_credentials"),
         { concurrency: 30 }
       )
-      const client = yield* stranger
+      const client = yield* unauthenticated
       for (let guess = 0; guess < 20; guess += 1) {
-        assert.match(yield* asking(client, { role: "agent", token: `${wrongKey}${guess}` }), /"code":401/)
+        assert.match(
+          yield* sendConnect(client, { role: "agent", token: `${wrongKey}${guess}` }),
+          /"code":401/
+        )
       }
       client.send('40/smcp,{"role":"agent"}')
       yield* client.closed

@@ -1,16 +1,25 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Attack } from "../Attack.ts"
-import { guest, member, polling, pollingGuest, type Raw, request, stranger, until } from "../raw.ts"
+import {
+  admitted,
+  member,
+  polling,
+  admittedPolling,
+  type Raw,
+  request,
+  unauthenticated,
+  until
+} from "../raw.ts"
 import { connectText, eventText } from "../wire.ts"
 
-/** More than twice what one may send at once. */
+/** More than twice the burst of the rate limit. */
 const many = 8000
 
-/** Sooner than anybody is closed for sitting outside. */
+/** Earlier than the timeout of connections outside an office. */
 const soon = "2500 millis"
 
-/** Sends something again and again until the Server has had enough. */
+/** Sends frames until the Server closes the connection. */
 const flood = (client: Raw, frames: (round: number) => ReadonlyArray<string>) =>
   Effect.gen(function* () {
     for (let round = 0; round < many; round += 1) client.send(...frames(round))
@@ -21,54 +30,54 @@ const tooMany = (texts: ReadonlyArray<string>) => texts.filter((text) => text.in
 
 const floodedBy = (attack: string, event: string, first: number): Attack => ({
   attack,
-  answer: "429 with retry_after; closed when it goes on",
+  answer: "429 with retry_after; closed when the flood continues",
   run: Effect.gen(function* () {
     const agent = yield* member("agent", "mallory", "flooded")
     yield* flood(agent, (round) => [eventText(round + 2, event, request("nobody"))])
     const texts = yield* agent.rest
     const [refused = ""] = tooMany(texts)
     assert.isAbove(texts.filter((text) => text.includes(`"code":${first}`)).length, 1000)
-    assert.match(refused, /"limit":"messages_per_second","most":1000,"retry_after":[\d.]+/)
+    assert.match(refused, /"limit":"messages_per_second","max":1000,"retry_after":[\d.]+/)
   })
 })
 
-/** What keeps a Server busy without meaning anything. */
+/** Attacks with many useless frames. */
 export const floods: ReadonlyArray<Attack> = [
   floodedBy("a flood of requests", "client:get_tools", 404),
-  floodedBy("a flood of events that nobody knows", "server:nonsense", 404),
+  floodedBy("a flood of unknown events", "server:nonsense", 404),
   {
-    attack: "a flood of reports",
-    answer: "dropped; closed when it goes on; the others hear what is allowed",
+    attack: "a flood of notifications",
+    answer: "dropped; closed when the flood continues; other members get the allowed ones",
     run: Effect.gen(function* () {
       const agent = yield* member("agent", "mallory", "flooded")
       const computer = yield* member("computer", "pc", "flooded")
       const report = eventText(undefined, "server:update_desktop", { computer: "pc" })
       yield* flood(computer, () => [report])
-      yield* agent.hear('2/smcp,["notify:leave_office"')
+      yield* agent.waitFor('2/smcp,["notify:leave_office"')
     })
   },
   {
-    attack: "a flood of garbage, and of one piece",
-    answer: "closed at the first piece",
+    attack: "a flood of invalid frames",
+    answer: "closed at the first frame",
     run: Effect.gen(function* () {
       for (const garbage of ["4nonsense", '42/smcp,["x",{]', "9", "b!!!!", '42/smcp,{"a":1}', "2probe"]) {
-        yield* flood(yield* guest("agent"), () => [garbage])
+        yield* flood(yield* admitted("agent"), () => [garbage])
       }
     })
   },
   {
-    attack: "a flood of signs of life, of Engine.IO and of WebSocket",
+    attack: "a flood of keepalive frames of Engine.IO and WebSocket",
     answer: "closed after 200",
     run: Effect.gen(function* () {
-      yield* flood(yield* guest("agent"), () => ["3"])
-      yield* flood(yield* stranger, () => ["6"])
-      const pinging = yield* guest("agent")
+      yield* flood(yield* admitted("agent"), () => ["3"])
+      yield* flood(yield* unauthenticated, () => ["6"])
+      const pinging = yield* admitted("agent")
       for (let round = 0; round < many; round += 1) pinging.socket.ping()
       yield* Effect.timeout(pinging.closed, soon)
     })
   },
   {
-    attack: "a flood of answers that nobody asked for",
+    attack: "a flood of unsolicited acknowledgements",
     answer: "closed after 200",
     run: Effect.gen(function* () {
       const computer = yield* member("computer", "pc", "flooded")
@@ -76,26 +85,26 @@ export const floods: ReadonlyArray<Attack> = [
     })
   },
   {
-    attack: "asking for many other namespaces, and for one with a long name",
+    attack: "connects to many foreign namespaces, and to one with a long name",
     answer: "Invalid namespace; closed after 200, and at once",
     run: Effect.gen(function* () {
-      const curious = yield* stranger
-      curious.send("40/other,")
-      assert.strictEqual(yield* curious.next, '4/other,{"message":"Invalid namespace"}')
-      yield* flood(curious, (round) => [`40/other-${round},`])
-      const loud = yield* stranger
-      loud.send(`40/${"x".repeat(50_000)},`)
-      yield* loud.closed
-      assert.deepStrictEqual(yield* loud.rest, [])
+      const foreign = yield* unauthenticated
+      foreign.send("40/other,")
+      assert.strictEqual(yield* foreign.next, '4/other,{"message":"Invalid namespace"}')
+      yield* flood(foreign, (round) => [`40/other-${round},`])
+      const longNamed = yield* unauthenticated
+      longNamed.send(`40/${"x".repeat(50_000)},`)
+      yield* longNamed.closed
+      assert.deepStrictEqual(yield* longNamed.rest, [])
     })
   },
   {
-    attack: "coming and going on one connection, and going where nobody is",
+    attack: "repeated connects on one connection, and disconnects without a session",
     answer: "closed after 20, and after 200",
     run: Effect.gen(function* () {
-      const restless = yield* guest("agent")
-      yield* flood(restless, () => ["41/smcp,", connectText({ role: "agent", token: "wrong" })])
-      yield* flood(yield* stranger, () => ["41/smcp,"])
+      const reconnecting = yield* admitted("agent")
+      yield* flood(reconnecting, () => ["41/smcp,", connectText({ role: "agent", token: "wrong" })])
+      yield* flood(yield* unauthenticated, () => ["41/smcp,"])
     })
   },
   {
@@ -103,24 +112,24 @@ export const floods: ReadonlyArray<Attack> = [
     answer: "closed",
     run: Effect.gen(function* () {
       for (const packet of ["3", "6", eventText(1, "client:get_tools", request("nobody"))]) {
-        const session = yield* pollingGuest("agent")
+        const session = yield* admittedPolling("agent")
         yield* session.post(Array.from({ length: 40_000 }, () => packet).join("\u001e"))
         assert.strictEqual((yield* session.get).status, 400)
       }
       const endless = yield* polling
       yield* endless.post("3\u001e".repeat(30_000))
       assert.strictEqual((yield* endless.get).status, 400)
-      // So many that taking them apart would be noticed.
-      const huge = yield* pollingGuest("agent")
+      // So many that splitting them takes noticeable time.
+      const huge = yield* admittedPolling("agent")
       yield* huge.post("6\u001e".repeat(4_000_000))
       assert.strictEqual((yield* huge.get).status, 400)
     })
   },
   {
-    attack: "payloads of polling with as many requests as fit, again and again",
+    attack: "repeated payloads of polling with the maximum number of requests",
     answer: "429, then closed",
     run: Effect.gen(function* () {
-      const session = yield* pollingGuest("agent")
+      const session = yield* admittedPolling("agent")
       const packets = Array.from({ length: 3000 }, (_, id) =>
         eventText(id, "client:get_tools", request("nobody"))
       )

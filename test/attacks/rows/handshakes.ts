@@ -1,14 +1,14 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Attack } from "../Attack.ts"
-import { bare, guest, polling, stranger } from "../raw.ts"
+import { bare, admitted, polling, unauthenticated } from "../raw.ts"
 import { SlowHeads } from "../SlowHeads.ts"
 
 const upgrade =
   "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
   "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 
-/** The status that a request is answered with. */
+/** The status of the response. */
 const status = Effect.fnUntraced(function* (method: string, path: string, headers = "") {
   const { closed } = yield* bare(
     `${method} ${path} HTTP/1.1\r\nHost: localhost\r\n${headers || "Connection: close\r\n"}Content-Length: 0\r\n\r\n`
@@ -18,11 +18,11 @@ const status = Effect.fnUntraced(function* (method: string, path: string, header
 
 const base = "/smcp/?EIO=4&a2c_version=0.2.0"
 
-/** What comes before Socket.IO begins. */
+/** Attacks before a session of Socket.IO. */
 export const handshakes: ReadonlyArray<Attack> = [
   {
-    attack: "handshakes that are none",
-    answer: "400, 403, 404, and nothing else",
+    attack: "invalid handshakes",
+    answer: "400, 403 or 404",
     run: Effect.gen(function* () {
       const rows = [
         ["GET", "/smcp/?EIO=3&transport=polling&a2c_version=0.2.0", "", 400],
@@ -57,12 +57,12 @@ export const handshakes: ReadonlyArray<Attack> = [
     })
   },
   {
-    attack: "another connection's session",
-    answer: "400 and closed; that connection goes on",
+    attack: "the session of another connection",
+    answer: "400 and closed; the other connection stays open",
     run: Effect.gen(function* () {
       const victim = yield* polling
       const foreign = victim.path.replace("transport=polling", "transport=websocket")
-      // An upgrade that is begun and never finished leaves the session where it is.
+      // An unfinished upgrade leaves the session on its transport.
       const { socket } = yield* bare(`GET ${foreign} HTTP/1.1\r\nHost: localhost\r\n${upgrade}\r\n`)
       yield* Effect.callback<void>((resume) => void socket.once("data", () => resume(Effect.void)))
       const second = yield* bare(`GET ${foreign} HTTP/1.1\r\nHost: localhost\r\n${upgrade}\r\n`)
@@ -75,7 +75,7 @@ export const handshakes: ReadonlyArray<Attack> = [
     })
   },
   {
-    attack: "requests whose head never ends, and whose body never ends",
+    attack: "requests with endless headers, and with an endless body",
     answer: "408 after 15 s; closed with the session",
     run: Effect.gen(function* () {
       const bodies = yield* Effect.forEach(Array.from({ length: 20 }), () =>
@@ -88,11 +88,12 @@ export const handshakes: ReadonlyArray<Attack> = [
     })
   },
   {
-    attack: "connections that come and go, 500 of them",
-    answer: "nothing stays",
+    attack: "500 short connections",
+    answer: "no resources remain",
     run: Effect.forEach(
       Array.from({ length: 500 }, (_, index) => index),
-      (index) => Effect.scoped(index % 2 === 0 ? Effect.asVoid(stranger) : Effect.asVoid(guest("agent"))),
+      (index) =>
+        Effect.scoped(index % 2 === 0 ? Effect.asVoid(unauthenticated) : Effect.asVoid(admitted("agent"))),
       { concurrency: 20, discard: true }
     )
   }

@@ -7,10 +7,10 @@ const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)
 const body = (members: string) => `{"agent":"mallory","req_id":"r","computer":"pc",${members}}`
 const event = (id: number, text: string) => `42/smcp,${id}["client:get_tools",${text}]`
 
-/** Messages whose form is the attack. */
+/** Attacks by the form of messages. */
 export const shapes: ReadonlyArray<Attack> = [
   {
-    attack: "bodies that are nested deep, with a __proto__, in small and in large",
+    attack: "small and large bodies with deep nesting or __proto__",
     answer: "400",
     run: Effect.gen(function* () {
       const agent = yield* member("agent", "mallory", "shapes")
@@ -30,7 +30,11 @@ export const shapes: ReadonlyArray<Attack> = [
       ]
       for (const [id, text] of texts.entries()) {
         agent.send(event(id, text))
-        assert.match(yield* agent.hear("3/"), new RegExp(`^3/smcp,${id}\\[\\{"code":400,`), text.slice(0, 80))
+        assert.match(
+          yield* agent.waitFor("3/"),
+          new RegExp(`^3/smcp,${id}\\[\\{"code":400,`),
+          text.slice(0, 80)
+        )
       }
     })
   },
@@ -48,7 +52,7 @@ export const shapes: ReadonlyArray<Attack> = [
   },
   {
     attack: "a message with three million spaces",
-    answer: "as any other",
+    answer: "accepted",
     run: Effect.gen(function* () {
       const agent = yield* member("agent", "mallory", "shapes")
       const spaces = " ".repeat(1_000_000)
@@ -61,7 +65,7 @@ export const shapes: ReadonlyArray<Attack> = [
   },
   {
     attack: "U+001E in a large body, as it is and as an escape",
-    answer: "closed; as any other",
+    answer: "closed; accepted",
     run: Effect.gen(function* () {
       const escaped = yield* member("agent", "mallory", "shapes")
       const forged = (mark: string) =>
@@ -74,13 +78,13 @@ export const shapes: ReadonlyArray<Attack> = [
       escaped.send(forged("\u001e"))
       yield* escaped.closed
       const session = yield* polling
-      // In a payload it ends the packet, and what remains is none.
+      // In a payload it ends the packet, and the rest is invalid.
       yield* session.post(forged("\u001e"))
       assert.strictEqual((yield* session.get).status, 400)
     })
   },
   {
-    attack: "binary attachments: a few, more than 16, and one that nobody announced",
+    attack: "binary attachments: a few, more than 16, and an unexpected one",
     answer: "400, closed, closed",
     run: Effect.gen(function* () {
       const agent = yield* member("agent", "mallory", "shapes")
@@ -98,7 +102,7 @@ export const shapes: ReadonlyArray<Attack> = [
     })
   },
   {
-    attack: "an answer of a Computer that is no object, too deep, or too large",
+    attack: "replies of a Computer: not an object, too deep, too large",
     answer: "500, 500 and 413 to the Agent",
     run: Effect.gen(function* () {
       const agent = yield* member("agent", "mallory", "shapes")
@@ -110,9 +114,9 @@ export const shapes: ReadonlyArray<Attack> = [
         [`[{"x":"${"y".repeat(4_300_000)}"}]`, 500]
       ] as const) {
         agent.send(`42/smcp,7["client:get_tools",${JSON.stringify(request("pc"))}]`)
-        const [, id = ""] = /^2\/smcp,(\d+)/.exec(yield* computer.hear("2/smcp,")) ?? []
+        const [, id = ""] = /^2\/smcp,(\d+)/.exec(yield* computer.waitFor("2/smcp,")) ?? []
         computer.send(`43/smcp,${id}${answer}`)
-        assert.match(yield* agent.hear("3/smcp,7"), new RegExp(`^3/smcp,7\\[\\{"code":${code},`))
+        assert.match(yield* agent.waitFor("3/smcp,7"), new RegExp(`^3/smcp,7\\[\\{"code":${code},`))
       }
     })
   }

@@ -2,16 +2,16 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Attack } from "../Attack.ts"
 import { maxMessageBytes } from "../limits.ts"
-import { member, polling, pollingGuest, request, stranger } from "../raw.ts"
+import { member, polling, admittedPolling, request, unauthenticated } from "../raw.ts"
 
-/** A request whose body has about so many bytes. */
+/** A request with a body of about so many bytes. */
 const large = (bytes: number) => request("nobody", { padding: "x".repeat(bytes) })
 
-/** What is too large, as a whole or so early. */
+/** Attacks by size. */
 export const sizes: ReadonlyArray<Attack> = [
   {
     attack: "a message over the limit",
-    answer: "413, the member stays",
+    answer: "413; the member stays",
     run: Effect.gen(function* () {
       const agent = yield* member("agent", "mallory", "large")
       const [refused] = yield* agent.ask("client:get_tools", large(maxMessageBytes))
@@ -27,26 +27,26 @@ export const sizes: ReadonlyArray<Attack> = [
       const agent = yield* member("agent", "mallory", "large")
       agent.send(`42/smcp,1["client:get_tools",${JSON.stringify(large(2 * maxMessageBytes + 5000))}]`)
       yield* agent.closed
-      const session = yield* pollingGuest("agent")
+      const session = yield* admittedPolling("agent")
       assert.include([413, 0], yield* session.post("4".padEnd(2 * maxMessageBytes + 5000, "x")))
       yield* session.post("1")
     })
   },
   {
-    attack: "more than 64 KiB before being let in",
+    attack: "more than 64 KiB before admission",
     answer: "closed; by polling 413 as HTTP",
     run: Effect.gen(function* () {
-      const impatient = yield* stranger
-      impatient.send(`40/smcp,{"role":"agent","token":"${"x".repeat(100_000)}"}`)
-      yield* impatient.closed
-      // The head of a frame that announces four million bytes, and a part of them.
-      const trickling = yield* stranger
+      const oversized = yield* unauthenticated
+      oversized.send(`40/smcp,{"role":"agent","token":"${"x".repeat(100_000)}"}`)
+      yield* oversized.closed
+      // The header of a frame of four million bytes, and a part of them.
+      const slow = yield* unauthenticated
       const part = Buffer.alloc(14 + 80_000)
       part.set([0x81, 0xff])
       part.writeBigUInt64BE(4_000_000n, 2)
-      // The socket below is the only one that can send a part of a frame.
-      ;(trickling.socket as unknown as { _socket: { write: (bytes: Buffer) => void } })._socket.write(part)
-      yield* trickling.closed
+      // Only the socket below can send a part of a frame.
+      ;(slow.socket as unknown as { _socket: { write: (bytes: Buffer) => void } })._socket.write(part)
+      yield* slow.closed
       const session = yield* polling
       assert.include([413, 0], yield* session.post("4".padEnd(100_000, "x")))
       yield* session.post("1")

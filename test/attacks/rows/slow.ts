@@ -1,13 +1,13 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Attack } from "../Attack.ts"
-import { bare, member, pollingGuest, type Raw, request, until } from "../raw.ts"
+import { bare, member, admittedPolling, type Raw, request, until } from "../raw.ts"
 import { eventText } from "../wire.ts"
 
 const mebibyte = 1024 * 1024
 const padding = "x".repeat(3 * mebibyte)
 
-/** Makes a Computer that answers every call with three million bytes. */
+/** Makes a Computer that replies to every call with three million bytes. */
 const generous = (computer: Raw) => {
   computer.socket.on("message", (data: Buffer) => {
     const [, id] = /^42\/smcp,(\d+)\["client:get_tools"/.exec(data.toString("utf8", 0, 100)) ?? []
@@ -16,18 +16,18 @@ const generous = (computer: Raw) => {
   })
 }
 
-/** Calls that ask for more than may wait for one member. */
+/** Calls whose replies exceed the backlog limit of one member. */
 const calls = Array.from({ length: 30 }, (_, id) => eventText(100 + id, "client:get_tools", request("pc")))
 
-/** Waits until somebody has left the office of a member. */
+/** Waits until another member leaves the office. */
 const hearsLeave = (peer: Raw, what: string) =>
-  peer.hear(`2/smcp,["notify:leave_office",{"office_id":"slow","${what}`)
+  peer.waitFor(`2/smcp,["notify:leave_office",{"office_id":"slow","${what}`)
 
-/** Those who do not read, and those who are not there any more. */
+/** Attacks by slow readers and stale connections. */
 export const slow: ReadonlyArray<Attack> = [
   {
-    attack: "not reading 90 MB of answers",
-    answer: "closed beyond 64 MiB, the memory is free again",
+    attack: "90 MB of replies that the member does not read",
+    answer: "closed beyond 64 MiB; the memory is free again",
     run: Effect.gen(function* () {
       const computer = yield* member("computer", "pc", "slow")
       generous(computer)
@@ -38,12 +38,12 @@ export const slow: ReadonlyArray<Attack> = [
     })
   },
   {
-    attack: "not reading 90 MB of answers by polling",
-    answer: "closed beyond 64 MiB, the memory is free again",
+    attack: "90 MB of replies over polling that the member does not read",
+    answer: "closed beyond 64 MiB; the memory is free again",
     run: Effect.gen(function* () {
       const computer = yield* member("computer", "pc", "slow")
       generous(computer)
-      const session = yield* pollingGuest("agent")
+      const session = yield* admittedPolling("agent")
       yield* session.post(
         eventText(1, "server:join_office", { role: "agent", name: "mallory", office_id: "slow" })
       )
@@ -57,22 +57,22 @@ export const slow: ReadonlyArray<Attack> = [
     })
   },
   {
-    attack: "not reading notifications",
-    answer: "told later, and each only once",
+    attack: "notifications that the member does not read",
+    answer: "delivered later, each once",
     run: Effect.gen(function* () {
       const computer = yield* member("computer", "pc", "slow")
       generous(computer)
       const agent = yield* member("agent", "mallory", "slow")
       agent.socket.pause()
       agent.send(...calls.slice(0, 8))
-      // They have been answered when the Computer hears what comes after them.
-      for (let sent = 0; sent < 8; sent += 1) yield* computer.hear("2/smcp,")
+      // The Server has handled them when the Computer receives the next message.
+      for (let sent = 0; sent < 8; sent += 1) yield* computer.waitFor("2/smcp,")
       for (let sent = 0; sent < 500; sent += 1) {
         computer.send(eventText(undefined, "server:update_desktop", { computer: "pc" }))
       }
       yield* computer.ask("server:join_office", { role: "computer", name: "pc", office_id: "slow" })
       agent.socket.resume()
-      yield* agent.hear('2/smcp,["notify:update_desktop"')
+      yield* agent.waitFor('2/smcp,["notify:update_desktop"')
       const [again] = yield* agent.ask("client:get_tools", request("nobody"))
       assert.deepInclude(again, { code: 404 })
       const [office] = yield* agent.ask("server:list_room", {
@@ -84,8 +84,8 @@ export const slow: ReadonlyArray<Attack> = [
     })
   },
   {
-    attack: "a link that is half open: nothing arrives any more, and nobody says so",
-    answer: "gone when a sign of life is missing; whoever is the same takes over at once",
+    attack: "a half-open connection: no data arrives, and no close",
+    answer: "closed after the keepalive timeout; a session takeover works at once",
     run: Effect.gen(function* () {
       const auth = { instance: "the secret that I made up for myself" }
       const watcher = yield* member("computer", "watcher", "slow")

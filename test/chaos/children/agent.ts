@@ -1,4 +1,4 @@
-/** An Agent that calls its Computers all the time, and reports every call. Usage: agent.ts ORDERS, as JSON. */
+/** An Agent that calls its Computers continuously and reports each call. Usage: agent.ts ORDERS, as JSON. */
 import { Context, Effect, FiberSet, Layer, Logger, Stream } from "effect"
 import { Agent } from "../../../src/application/agent/Agent.ts"
 import type { MemberStatus } from "../../../src/application/member/OfficeMember.ts"
@@ -35,10 +35,10 @@ const formatStatus = (status: MemberStatus): string => {
   switch (status._tag) {
     case "Joined":
       return "in the office"
-    case "Lost":
-      return `without a connection: ${status.reason}`
-    case "Ended":
-      return `out for good: ${status.error.message}`
+    case "Disconnected":
+      return `disconnected: ${status.reason}`
+    case "Failed":
+      return `stopped: ${status.error.message}`
   }
 }
 
@@ -53,7 +53,7 @@ const program = Effect.gen(function* () {
   })
   const ended = Stream.runForEach(agent.status, (status) => {
     tell({ _tag: "Stands", where: formatStatus(status) })
-    return status._tag === "Ended" ? Effect.fail(status.error) : Effect.void
+    return status._tag === "Failed" ? Effect.fail(status.error) : Effect.void
   })
   const seen = agent.changes.pipe(
     Stream.map(({ computers }) => [...computers.keys()]),

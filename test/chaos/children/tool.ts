@@ -1,7 +1,7 @@
 /**
- * An MCP server on stdio without any SDK, whose tool `mark {id, millis}` writes the id down before it answers with it,
- * so that it can be counted how often a call was executed.
- * Usage: tool.ts JOURNAL; into JOURNAL go `start PID`, and `call ID` for every execution.
+ * An MCP server on stdio without an SDK. Its tool `mark {id, millis}` writes the id to the journal before it returns
+ * it, so that executions can be counted.
+ * Usage: tool.ts JOURNAL; the journal gets `start PID`, and `call ID` for each execution.
  */
 import { appendFileSync } from "node:fs"
 import { createInterface } from "node:readline"
@@ -38,7 +38,7 @@ const handle = async ({ id, method, params }: Message) => {
       })
       return
     case "tools/list":
-      answer(id, { tools: [{ name: "mark", description: "Writes an id down", inputSchema }] })
+      answer(id, { tools: [{ name: "mark", description: "Writes an id to the journal", inputSchema }] })
       return
     case "tools/call": {
       const { id: mark, millis } = params?.arguments ?? {}

@@ -21,8 +21,8 @@ const setup = (
 const idsOf = ({ config }: Setup) => config.inputs.map(({ id }) => id)
 const namesOf = ({ config }: Setup) => Object.keys(config.servers)
 
-describe("a configuration that changes under a Computer that was changed at run time", () => {
-  it("what was added at run time stays", () => {
+describe("keepRuntimeChanges", () => {
+  it("keeps servers and inputs that were added at run time", () => {
     const carried = keepRuntimeChanges(
       setup(["a", "own"], ["i", "own"]),
       setup(["a"], ["i"]),
@@ -37,7 +37,7 @@ describe("a configuration that changes under a Computer that was changed at run 
     )
   })
 
-  it("what was removed at run time stays away", () => {
+  it("never restores servers and inputs that were removed at run time", () => {
     const carried = keepRuntimeChanges(
       setup(["a"], ["i"]),
       setup(["a", "b"], ["i", "j"]),
@@ -47,18 +47,18 @@ describe("a configuration that changes under a Computer that was changed at run 
   })
 })
 
-describe("the difference between two setups", () => {
-  it("the same again is no difference, and nothing to see", () => {
+describe("diffSetups", () => {
+  it("reports no difference between equal setups", () => {
     const { isReportedConfigChanged, unchanged } = diffSetups(setup(["a"]), setup(["a"]))
     assert.deepStrictEqual([isReportedConfigChanged, unchanged], [false, ["a"]])
   })
 
-  it("another order is to be seen although nobody starts anew", () => {
+  it("reports a changed order without restarts", () => {
     const { isReportedConfigChanged, unchanged } = diffSetups(setup(["a", "b"]), setup(["b", "a"]))
     assert.deepStrictEqual([isReportedConfigChanged, unchanged], [true, ["b", "a"]])
   })
 
-  it("another script is a new session", () => {
+  it("restarts a server with a changed script", () => {
     assert.deepStrictEqual(diffSetups(setup(["a"]), setup(["a"], [], { vrl: ".a = 1" })).restarted, ["a"])
   })
 })

@@ -23,12 +23,12 @@ const oneServer = (type: string, server_parameters: object, more: object = {}) =
 })
 const written = (type: string, parameters: object) => encode(loaded(oneServer(type, parameters))).servers["s"]
 
-describe("configuration", () => {
-  it("cases 193 and 195: a command alone is a complete stdio server", () => {
+describe("parseComputerConfig", () => {
+  it("cases 193 and 195: completes a stdio server from its command", () => {
     assert.deepStrictEqual(written("stdio", { command: "x" }), plainServer)
   })
 
-  it("cases 194, 196 and 197: the defaults of HTTP servers, ISO text for one and seconds for the other", () => {
+  it("cases 194, 196 and 197: completes HTTP servers, with ISO 8601 durations or seconds", () => {
     assert.deepStrictEqual(written("streamable", { url: "u" })?.server_parameters, {
       url: "u",
       headers: null,
@@ -44,11 +44,11 @@ describe("configuration", () => {
     })
   })
 
-  it("http is read as streamable and written as that", () => {
+  it("reads http as streamable", () => {
     assert.strictEqual(written("http", { url: "u" })?.type, "streamable")
   })
 
-  it("case 198: a duration must be ISO 8601 text", () => {
+  it("case 198: requires ISO 8601 durations", () => {
     assert.match(
       errorOf(oneServer("streamable", { url: "u", timeout: "abc" })),
       /servers\.s\.server_parameters\.timeout/
@@ -57,7 +57,7 @@ describe("configuration", () => {
     assert.match(errorOf(oneServer("streamable", { url: "u", timeout: "-PT1S" })), /timeout/)
   })
 
-  it("cases 199 and 200: unknown words are refused with their place", () => {
+  it("cases 199 and 200: rejects unknown literals with their path", () => {
     assert.match(errorOf(oneServer("websocket", { url: "u" })), /servers\.s\.type/)
     assert.match(
       errorOf(oneServer("stdio", { command: "x", encoding_error_handler: "skip" })),
@@ -65,7 +65,7 @@ describe("configuration", () => {
     )
   })
 
-  it("cases 201 and 202: inputs of all types, or none", () => {
+  it("cases 201 and 202: accepts inputs of all types, and no inputs", () => {
     const inputs = [
       { type: "promptString", id: "a", description: "A", password: true },
       { type: "pickString", id: "b", description: "B", options: ["x"], default: "x" },
@@ -75,16 +75,16 @@ describe("configuration", () => {
     assert.deepStrictEqual(encode(loaded({ servers: {} })).inputs, [])
   })
 
-  it("case 203: two inputs of one id are refused", () => {
+  it("case 203: rejects duplicate input ids", () => {
     const input = { type: "promptString", id: "a", description: "" }
     assert.match(errorOf({ inputs: [input, input], servers: {} }), /inputs\[1\]\.id/)
   })
 
-  it("a name that differs from its key is refused", () => {
+  it("rejects a name that differs from its key", () => {
     assert.match(errorOf(oneServer("stdio", { command: "x" }, { name: "t" })), /servers\.s\.name/)
   })
 
-  it("a member named __proto__ is refused, wherever it is: no message could hold it", () => {
+  it("rejects a member named __proto__ at every depth", () => {
     const server = '{"type":"stdio","server_parameters":{"command":"x"}}'
     assert.include(errorOf(JSON.parse(`{"servers":{"__proto__":${server}}}`)), "__proto__")
     assert.include(
@@ -96,7 +96,7 @@ describe("configuration", () => {
     ])
   })
 
-  it("an input of a type that only JavaScript knows, or that is no text, is refused", () => {
+  it("rejects an input whose type is a name of Object.prototype or not a string", () => {
     for (const type of ["constructor", "toString", "hasOwnProperty", { toString: 1 }, ["constructor"]]) {
       const inputs = [{ type, id: "i", description: "" }]
       assert.match(errorOf({ inputs, servers: {} }), /inputs\[0\]/)
@@ -106,14 +106,14 @@ describe("configuration", () => {
     assert.strictEqual(inputs[0]?.type, "promptString")
   })
 
-  it("a default alias is refused: every tool would have the same name", () => {
+  it("rejects an alias in default_tool_meta", () => {
     assert.match(
       errorOf(oneServer("stdio", { command: "x" }, { default_tool_meta: { alias: "y" } })),
       /default_tool_meta\.alias/
     )
   })
 
-  it("a placeholder may stand where a number or a duration belongs, until it is rendered", () => {
+  it("accepts a placeholder for a number or a duration until it is rendered", () => {
     const config = loaded(oneServer("sse", { url: "${input:u}", timeout: "${input:t}" })).servers["s"]
     assert.deepStrictEqual(config?.parameters["timeout"], "${input:t}")
     const { value } = renderPlaceholders(config?.parameters, (text) => (text === "input:t" ? 7 : "http://h"))
@@ -124,12 +124,12 @@ describe("configuration", () => {
     )
   })
 
-  it("faults never repeat the rejected value", () => {
+  it("hides the rejected value in errors", () => {
     assert.notInclude(errorOf(oneServer("stdio", { command: { secret: "hunter2" } })), "hunter2")
   })
 })
 
-describe("placeholders", () => {
+describe("renderPlaceholders", () => {
   const values: { readonly [text: string]: unknown } = {
     "input:n": 7,
     "input:u": "Ann",
@@ -138,20 +138,20 @@ describe("placeholders", () => {
   }
   const rendered = (value: unknown) => renderPlaceholders(value, (text) => values[text]).value
 
-  it.prop("texts without placeholders stay as they are", [Schema.Json], ([value]) => {
+  it.prop("leaves texts without placeholders unchanged", [Schema.Json], ([value]) => {
     const free = JSON.parse(JSON.stringify(value).replaceAll("${input:", ""))
     assert.deepStrictEqual(rendered(free), free)
   })
 
-  it("case 205: a text that is one placeholder keeps the type of its value", () => {
+  it("case 205: keeps the type of a value that fills the whole text", () => {
     assert.deepStrictEqual(rendered({ a: "${input:n}", b: ["${input:list}"] }), { a: 7, b: [["a"]] })
   })
 
-  it("case 206: several placeholders in one text are spliced in", () => {
+  it("case 206: inserts several placeholders into one text", () => {
     assert.strictEqual(rendered("Hello, ${input:u}! ${input:n}${input:n}"), "Hello, Ann! 77")
   })
 
-  it("case 207: an unknown id stays, and is reported", () => {
+  it("case 207: keeps and reports an unknown id", () => {
     const { unresolved, value } = renderPlaceholders(
       ["${input:missing}", "x${input:gone}y"],
       (text) => values[text]
@@ -160,21 +160,21 @@ describe("placeholders", () => {
     assert.deepStrictEqual([...unresolved], ["input:missing", "input:gone"])
   })
 
-  it("case 208: a value is not rendered again", () => {
+  it("case 208: never renders a value twice", () => {
     assert.strictEqual(rendered("<${input:tricky}>"), "<${input:n}$&>")
   })
 
-  it("case 209: keys are left alone", () => {
+  it("case 209: leaves keys unchanged", () => {
     assert.deepStrictEqual(rendered({ "${input:n}": "x" }), { "${input:n}": "x" })
   })
 
-  it("depth is limited", () => {
+  it("stops at the maximum depth", () => {
     let value: unknown = "${input:n}"
     for (let level = 0; level <= maxRenderDepth; level++) value = [value]
     assert.deepStrictEqual(rendered(value), value)
   })
 
-  it("only what is referred to needs a value", () => {
+  it("requires values only for placeholders in use", () => {
     assert.deepStrictEqual(findPlaceholders({ a: "${input:x}", b: ["${env:Y}-${input:x}"] }), [
       "input:x",
       "env:Y"
@@ -182,10 +182,10 @@ describe("placeholders", () => {
   })
 })
 
-describe("inputs", () => {
+describe("input", () => {
   const pick: Input = { type: "pickString", id: "p", description: "", options: ["a", "b"] }
 
-  it("the most specific environment variable comes first", () => {
+  it("prefers the most specific environment variable", () => {
     assert.deepStrictEqual(inputEnvironmentNames("api_key"), ["A2C_SMCP_API_KEY"])
     assert.deepStrictEqual(inputEnvironmentNames("api_key", "feishu-mcp"), [
       "A2C_SMCP_API_KEY_FEISHU-MCP",
@@ -194,7 +194,7 @@ describe("inputs", () => {
     ])
   })
 
-  it("case 212: a pick outside its options is no value, not even as default", () => {
+  it("case 212: rejects a pick outside its options, as value and as default", () => {
     assert.isTrue(Result.isFailure(validateInputValue(pick, "c")))
     assert.isUndefined(defaultInputValue({ ...pick, default: "c" }))
     assert.strictEqual(defaultInputValue({ ...pick, default: "b" }), "b")

@@ -1,4 +1,4 @@
-/** A stdio server named `s` of which nothing but its command was said, as a configuration is written. */
+/** The encoded configuration of a stdio server named `s` with the default settings. */
 export const plainServer = {
   name: "s",
   type: "stdio",

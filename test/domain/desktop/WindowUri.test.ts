@@ -13,16 +13,16 @@ const Window = Schema.Struct({
 })
 
 describe("window URI", () => {
-  it.prop("parse reads what build wrote", [Window], ([window]) => {
+  it.prop("parses what it built", [Window], ([window]) => {
     assert.deepStrictEqual(parse(buildWindowUri(window)), window)
   })
 
-  it.prop("any text is either read or refused", [Schema.String], ([text]) => {
+  it.prop("accepts or rejects any text without a defect", [Schema.String], ([text]) => {
     assert.isBoolean(Result.isSuccess(parseWindowUri(text)))
     assert.isBoolean(Result.isSuccess(parseWindowUri(`window://${text}`)))
   })
 
-  it("case 219: every part is read", () => {
+  it("case 219: parses every part", () => {
     assert.deepStrictEqual(parse("window://com.example.browser/main/tab1?priority=80&fullscreen=true"), {
       host: "com.example.browser",
       path: ["main", "tab1"],
@@ -31,7 +31,7 @@ describe("window URI", () => {
     })
   })
 
-  it("case 220: only the host is needed", () => {
+  it("case 220: needs only a host", () => {
     assert.deepStrictEqual(parse("window://com.example.logger"), {
       host: "com.example.logger",
       path: [],
@@ -40,32 +40,32 @@ describe("window URI", () => {
     })
   })
 
-  it("case 221: an escaped slash does not split a segment", () => {
+  it("case 221: keeps an escaped slash within its segment", () => {
     assert.deepStrictEqual(parse("window://com.example.editor/src%2Fmain/file%20name").path, [
       "src/main",
       "file name"
     ])
   })
 
-  it("case 222: another scheme is refused", () => {
+  it("case 222: rejects another scheme", () => {
     for (const uri of ["http://h/x", "dpe://h/x", "windows://h", ":::"]) invalid(uri)
   })
 
-  it("case 223: a host is needed", () => {
+  it("case 223: rejects a missing host", () => {
     for (const uri of ["window:///x", "window://", "window://a b/x"]) invalid(uri)
   })
 
-  it("case 224: both ends of the priority range are valid", () => {
+  it("case 224: accepts both ends of the priority range", () => {
     assert.strictEqual(parse("window://h?priority=0").priority, 0)
     assert.strictEqual(parse("window://h?priority=100").priority, 100)
   })
 
-  it("case 225: any other priority is refused", () => {
+  it("case 225: rejects any other priority", () => {
     for (const value of ["101", "-1", "abc", "1.5", "", "1e1", "+5", "٥"])
       invalid(`window://h?priority=${value}`)
   })
 
-  it("case 226: every word for yes and no is read", () => {
+  it("case 226: accepts every literal for true and false", () => {
     for (const yes of ["true", "1", "yes", "on"]) {
       assert.isTrue(parse(`window://h?fullscreen=${yes}`).fullscreen)
     }
@@ -74,34 +74,34 @@ describe("window URI", () => {
     }
   })
 
-  it("case 227: case and white space around the word do not matter", () => {
+  it("case 227: ignores case and white space of a literal", () => {
     assert.isTrue(parse("window://h?fullscreen=TRUE").fullscreen)
     assert.isTrue(parse("window://h?fullscreen=%20yes%20").fullscreen)
     assert.isTrue(parse("window://h?fullscreen=+yes+").fullscreen)
   })
 
-  it("case 228: any other word is refused", () => {
+  it("case 228: rejects any other literal", () => {
     for (const word of ["maybe", ""]) invalid(`window://h?fullscreen=${word}`)
   })
 
-  it("case 229: built with every part", () => {
+  it("case 229: builds every part", () => {
     assert.strictEqual(
       buildWindowUri({ host: "host", path: ["c/d"], priority: 5, fullscreen: false }),
       "window://host/c%2Fd?priority=5&fullscreen=false"
     )
   })
 
-  it("dots are names, not directions", () => {
+  it("keeps dot segments", () => {
     assert.deepStrictEqual(parse("window://h/a/../b/.").path, ["a", "..", "b", "."])
   })
 
-  it("the first of repeated keys counts, unknown keys and fragments do not", () => {
+  it("uses the first of repeated keys, and ignores unknown keys and fragments", () => {
     assert.strictEqual(parse("window://h?x=1&priority=7&priority=9#priority=3").priority, 7)
   })
 
-  it("a malformed escape is refused", () => invalid("window://h/%zz"))
+  it("rejects a malformed escape", () => invalid("window://h/%zz"))
 
-  it("half of a surrogate pair is refused, and written as U+FFFD", () => {
+  it("rejects an unpaired surrogate, and formats it as U+FFFD", () => {
     invalid("window://h/a\ud800")
     invalid("window://\udc00")
     assert.deepStrictEqual(parse(buildWindowUri({ host: "h", path: ["a\ud800"] })).path, ["a\ufffd"])

@@ -11,7 +11,7 @@ const window = (server: string, uri: string, more: Partial<WindowResource> = {})
 const text = (...texts: ReadonlyArray<string>) => texts.map((value) => ({ text: value }))
 const blob = { blob: "AAAA" }
 
-/** The URIs shown, without scheme and contents. */
+/** The URIs of the shown windows, without scheme and contents. */
 const shown = (
   windows: ReadonlyArray<WindowResource>,
   { history = [], size }: { size?: number; history?: ReadonlyArray<string> } = {}
@@ -31,12 +31,12 @@ const toWindow = ({ contents, server, uri }: (typeof Windows.Type)[number]) =>
   window(server, uri, { contents: contents === 0 ? [] : text("x") })
 
 describe("organizeDesktop", () => {
-  it.prop("a size only cuts the end off", [Windows, Schema.Int], ([given, size]) => {
+  it.prop("truncates the end to the size", [Windows, Schema.Int], ([given, size]) => {
     const windows = given.map(toWindow)
     assert.deepStrictEqual(shown(windows, { size }), shown(windows).slice(0, Math.max(0, size)))
   })
 
-  it.prop("organizing what is already organized changes nothing", [Windows], ([given]) => {
+  it.prop("leaves an organized desktop unchanged", [Windows], ([given]) => {
     const windows = given.map((one, index) => ({
       ...toWindow(one),
       ...(one.contents === 1 && { contents: text(`#${index}`) })
@@ -46,7 +46,7 @@ describe("organizeDesktop", () => {
     assert.deepStrictEqual(organizeDesktop(chosen, undefined, []).entries, entries)
   })
 
-  it.prop("a server shows all its windows or one in full screen", [Windows], ([given]) => {
+  it.prop("shows all windows of a server, or one in full screen", [Windows], ([given]) => {
     const windows = given.map(toWindow)
     for (const server of ["a", "B", "ä", "c"]) {
       const own = windows.filter((one) => one.server === server)
@@ -55,27 +55,27 @@ describe("organizeDesktop", () => {
     }
   })
 
-  it("case 230: the URI exactly as listed, a blank line, the text", () => {
+  it("case 230: renders the listed URI, a blank line and the text", () => {
     assert.deepStrictEqual(organizeDesktop([window("a", "h/x?priority=080")], undefined, []).entries, [
       "window://h/x?priority=080\n\nT"
     ])
   })
 
-  it("case 231: several texts are parted by blank lines", () => {
+  it("case 231: separates several texts by blank lines", () => {
     assert.deepStrictEqual(
       organizeDesktop([window("a", "h", { contents: text("a", "b") })], undefined, []).entries,
       ["window://h\n\na\n\nb"]
     )
   })
 
-  it("case 232: an empty text leaves the bare URI", () => {
+  it("case 232: renders the URI alone for an empty text", () => {
     assert.deepStrictEqual(
       organizeDesktop([window("a", "h", { contents: text("") })], undefined, []).entries,
       ["window://h"]
     )
   })
 
-  it("case 233: binary beside text is skipped with a warning", () => {
+  it("case 233: skips binary contents beside text with a warning", () => {
     const { entries, warnings } = organizeDesktop(
       [window("a", "h", { contents: [...text("a"), blob] })],
       undefined,
@@ -83,42 +83,42 @@ describe("organizeDesktop", () => {
     )
     assert.deepStrictEqual(entries, ["window://h\n\na"])
     assert.deepStrictEqual(warnings, [
-      { server: "a", uri: "window://h", reason: "a binary part of it cannot be shown" }
+      { server: "a", uri: "window://h", reason: "binary contents are omitted" }
     ])
   })
 
-  it("cases 234 and 235: nothing but binary, or nothing at all, is not shown", () => {
+  it("cases 234 and 235: omits windows with binary contents only, or without contents", () => {
     assert.deepStrictEqual(
       shown([window("a", "h/1", { contents: [blob] }), window("a", "h/2", { contents: [] })]),
       []
     )
   })
 
-  it("case 236: an invalid URI does not hide the valid ones", () => {
+  it("case 236: shows valid windows beside one with an invalid URI", () => {
     assert.deepStrictEqual(shown([window("a", "h?priority=x"), window("a", "h/ok")]), ["h/ok"])
   })
 
-  it("case 239: priority falls, missing counts as 0", () => {
+  it("case 239: sorts by priority, highest first; a missing one counts as 0", () => {
     assert.deepStrictEqual(
       shown([window("a", "w0"), window("a", "w10?priority=10"), window("a", "w90?priority=90")]),
       ["w90?priority=90", "w10?priority=10", "w0"]
     )
   })
 
-  it("case 240: ties stay as listed", () => {
+  it("case 240: keeps the listed order of ties", () => {
     const uris = ["x?priority=5", "y?priority=5", "z?priority=5"]
     assert.deepStrictEqual(shown(uris.map((uri) => window("a", uri))), uris)
   })
 
   const three = ["alpha", "beta", "gamma"].map((name) => window(name, name))
 
-  it("cases 241, 242 and 244: the most recently used server first, each once, strangers ignored", () => {
+  it("cases 241, 242 and 244: puts the most recently used server first, each once, without unknown ones", () => {
     assert.deepStrictEqual(shown(three, { history: ["alpha", "gamma"] }), ["gamma", "alpha", "beta"])
     assert.deepStrictEqual(shown(three, { history: ["alpha", "gamma", "alpha"] }), ["alpha", "gamma", "beta"])
     assert.deepStrictEqual(shown(three, { history: ["ghost"] }), ["alpha", "beta", "gamma"])
   })
 
-  it("case 243: without history the names order by code points", () => {
+  it("case 243: sorts servers by code points without history", () => {
     const names = ["b", "A", "a", "Z", "😀", "\uffee"]
     assert.deepStrictEqual(shown(names.map((name) => window(name, "h"), names)), Array(6).fill("h"))
     const ordered = names.map((name) => window(name, `h/${name.codePointAt(0)}`))
@@ -128,7 +128,7 @@ describe("organizeDesktop", () => {
     )
   })
 
-  it("case 246: the first listed full-screen window wins, whatever the priorities", () => {
+  it("case 246: shows the first listed full-screen window, independent of priorities", () => {
     assert.deepStrictEqual(
       shown([
         window("a", "f1?priority=10&fullscreen=true"),
@@ -139,7 +139,7 @@ describe("organizeDesktop", () => {
     )
   })
 
-  it("case 247: full screen concerns one server only", () => {
+  it("case 247: limits full screen to its server", () => {
     assert.deepStrictEqual(
       shown([
         window("alpha", "a?fullscreen=1"),
@@ -152,17 +152,17 @@ describe("organizeDesktop", () => {
     )
   })
 
-  it("cases 248 and 249: an empty or switched-off full screen hides nothing", () => {
+  it("cases 248 and 249: ignores an empty or disabled full-screen window", () => {
     assert.deepStrictEqual(shown([window("a", "f?fullscreen=1", { contents: [] }), window("a", "n")]), ["n"])
     assert.deepStrictEqual(shown([window("a", "f?fullscreen=0"), window("a", "n")]), ["f?fullscreen=0", "n"])
   })
 
-  it("case 250: a size of zero or less gives nothing", () => {
+  it("case 250: gives an empty desktop for a size of zero or less", () => {
     assert.deepStrictEqual(shown(three, { size: 0 }), [])
     assert.deepStrictEqual(shown(three, { size: -3 }), [])
   })
 
-  it("cases 251 and 253: the size caps the whole list", () => {
+  it("cases 251 and 253: limits the whole list to the size", () => {
     const six = three.flatMap((one) => [one, { ...one, uri: `${one.uri}/2` }])
     assert.deepStrictEqual(shown(six, { size: 2 }), ["alpha", "alpha/2"])
     assert.deepStrictEqual(
@@ -173,7 +173,7 @@ describe("organizeDesktop", () => {
     )
   })
 
-  it("cases 260 and 261: annotations give the priority where the URI is silent", () => {
+  it("cases 260 and 261: reads the priority from annotations unless the URI has one", () => {
     const annotated = (priority: number) => ({ resource: { annotations: { priority } } })
     assert.deepStrictEqual(
       shown([
@@ -185,7 +185,7 @@ describe("organizeDesktop", () => {
     )
   })
 
-  it("case 262: _meta gives full screen where the URI is silent", () => {
+  it("case 262: reads full screen from _meta unless the URI has it", () => {
     const full = { resource: { _meta: { fullscreen: true } } }
     assert.deepStrictEqual(shown([window("a", "n"), window("a", "f", full)]), ["f"])
     assert.deepStrictEqual(shown([window("a", "n"), window("a", "f?fullscreen=no", full)]), [
@@ -194,7 +194,7 @@ describe("organizeDesktop", () => {
     ])
   })
 
-  it("case 263: an annotated priority outside 0…1 counts as 0 and is warned about", () => {
+  it("case 263: treats an annotated priority outside 0…1 as 0 with a warning", () => {
     const { entries, warnings } = organizeDesktop(
       [window("a", "big", { resource: { annotations: { priority: 80 } } }), window("a", "small?priority=1")],
       undefined,

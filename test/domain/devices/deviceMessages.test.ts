@@ -12,8 +12,8 @@ const read = (text: string) => Result.getOrThrow(decodeDeviceMessage(encodeUtf8(
 const decodeError = (text: string) => Result.getOrThrow(Result.flip(decodeDeviceMessage(encodeUtf8(text))))
 const service = { description: "d", parameters: { type: "object", properties: {} } }
 
-describe("messages of devices", () => {
-  it("a registration keeps its definitions as they came", () => {
+describe("device message", () => {
+  it("keeps the definitions of a registration unchanged", () => {
     assert.deepStrictEqual(read('{"type":"register","data":{"services":{"a":{"x":1}}}}'), {
       _tag: "Register",
       definitions: { a: { x: 1 } },
@@ -21,7 +21,7 @@ describe("messages of devices", () => {
     })
   })
 
-  it("a service that is registered twice is noticed, and the last one counts (seed 002 §6.1)", () => {
+  it("reports a service that is registered twice, and keeps the last one (seed 002 §6.1)", () => {
     const message = read(
       '{"type":"register","data":{"services":{"a":{"n":1,"services":{"b":1,"b":2}},"b":[{"b":1}],"a":{"n":2}}}}'
     )
@@ -32,27 +32,27 @@ describe("messages of devices", () => {
     })
   })
 
-  it.each(["x", String.raw`\n`])("a text of any length is read: %s", (piece) => {
+  it.each(["x", String.raw`\n`])("decodes a text of any length: %s", (piece) => {
     const long = piece.repeat(30_000_000 / piece.length)
     const message = read(`{"type":"register","data":{"services":{"a":{"description":"${long}"},"a":{}}}}`)
     assert.deepStrictEqual(message._tag === "Register" && message.duplicates, ["a"])
   })
 
-  it("names inside of texts are no services", () => {
+  it("finds no service names inside strings", () => {
     const message = read(
       String.raw`{"data":{"services":{"a":{"d":"\"a\": {\"a\":"}}},"other":{"services":{"x":1,"x":2}},"type":"register"}`
     )
     assert.deepStrictEqual(message._tag === "Register" && message.duplicates, [])
   })
 
-  it("a call reads as the seed shows it (seed 002 §4.2)", () => {
+  it("decodes a call of the seed (seed 002 §4.2)", () => {
     assert.deepStrictEqual(
       read('{"type":"call","data":{"call_id":"call_001","method":"m","params":{"format":"simple"}}}'),
       { _tag: "Call", callId: "call_001", method: "m", params: { format: "simple" } }
     )
   })
 
-  it.each(["", ',"params":null', ',"params":{}'])("a call without parameters has none: %s", (params) => {
+  it.each(["", ',"params":null', ',"params":{}'])("decodes a call without parameters: %s", (params) => {
     const message = read(`{"type":"call","data":{"call_id":7,"method":"m"${params}}}`)
     assert.deepStrictEqual(message, { _tag: "Call", callId: "7", method: "m", params: {} })
   })
@@ -64,9 +64,9 @@ describe("messages of devices", () => {
     ['{"error":"no"}', { success: false, error: "no" }],
     ['{"error":""}', { success: true, data: undefined }],
     ['{"success":false,"error":{"code":3}}', { success: false, error: '{"code":3}' }],
-    ['{"success":false}', { success: false, error: "the service failed and did not say why" }],
+    ['{"success":false}', { success: false, error: "the service failed without a message" }],
     ['{"success":true,"data":1,"error":"ignored"}', { success: true, data: 1 }]
-  ])("a result reads in every form that peers give it: %s", (result, outcome) => {
+  ])("decodes a result in every form that peers send: %s", (result, outcome) => {
     assert.deepStrictEqual(read(`{"type":"result","data":{"call_id":"c","result":${result}}}`), {
       _tag: "Result",
       callId: "c",
@@ -74,7 +74,7 @@ describe("messages of devices", () => {
     })
   })
 
-  it("a type that nobody knows is no fault", () => {
+  it("accepts an unknown type", () => {
     assert.deepStrictEqual(read('{"type":"unregister"}'), { _tag: "Unknown", type: "unregister" })
   })
 
@@ -88,16 +88,16 @@ describe("messages of devices", () => {
     ['{"type":"register"}', /^register: services/],
     ['{"type":"register","data":{"services":{"__proto__":{}}}}', /__proto__/],
     [`{"type":"x","data":{"a":${"[".repeat(200)}${"]".repeat(200)}}}`, /nested deeper/]
-  ])("what cannot be used says where and why: %s", (text, words) => {
+  ])("says where an invalid message is wrong, and why: %s", (text, words) => {
     assert.match(decodeError(text), words)
   })
 
-  it("bytes that are not UTF-8 are none", () => {
+  it("rejects bytes that are not UTF-8", () => {
     const message = decodeDeviceMessage(new Uint8Array([0x7b, 0xff, 0x7d]))
     assert.strictEqual(Result.getOrThrow(Result.flip(message)), "not UTF-8")
   })
 
-  it("what is written is read again", () => {
+  it("decodes what it has encoded", () => {
     const rewritten = (message: object) => Result.getOrThrow(decodeDeviceMessage(encodeJson(message)))
     assert.deepStrictEqual(rewritten(makeDeviceMessage.register(new Map([["时间", service]]))), {
       _tag: "Register",

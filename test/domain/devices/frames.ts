@@ -1,14 +1,18 @@
 import { Result, Schema } from "effect"
 import { encodeFrame, encodeJson } from "../../../src/domain/devices/framing/encoder.ts"
 import type { Frame, FrameType } from "../../../src/domain/devices/framing/frame.ts"
+import type { ByteBuffer } from "../../../src/domain/devices/framing/byteBuffer.ts"
 import { latin1 } from "./streams.ts"
 
-/** Every type, in the order of their bytes. */
+/** Memory that a buffer reserves, in bytes. */
+export const capacity = ({ store }: ByteBuffer): number => store.memory.length
+
+/** All frame types, in the order of their bytes. */
 export const types = ["auth", "audio", "end", "text", "status", "mcp", "speak", "listen", "emoji"] as const
 
 export const jsonTypes: ReadonlySet<FrameType> = new Set(["mcp", "listen", "emoji"])
 
-/** What the rules of framing look at, and a few things that they do not, one character for each byte. */
+/** Tokens that framing rules distinguish, and some that they do not; one character per byte. */
 export const words = [
   "#",
   "##",
@@ -40,7 +44,7 @@ export const words = [
 /** A stream made of {@link words}. */
 export const Stream = Schema.Array(Schema.Literals(words))
 
-/** Something that may become a frame. */
+/** A frame, valid or not. */
 export const Draft = Schema.Struct({
   type: Schema.Literals(types),
   task: Schema.Literals(["", "a", "task1234", "mcp00001", "00000000", "##", " x##EN", "~"]),
@@ -48,7 +52,7 @@ export const Draft = Schema.Struct({
   content: Stream
 })
 
-/** The frames among drafts that can be sent: most of them, as few hold a marker where none may be. */
+/** The valid frames among drafts. */
 export const sendable = (drafts: ReadonlyArray<typeof Draft.Type>): ReadonlyArray<Frame> =>
   drafts
     .map(
@@ -59,10 +63,10 @@ export const sendable = (drafts: ReadonlyArray<typeof Draft.Type>): ReadonlyArra
     )
     .filter((frame) => Result.isSuccess(encodeFrame(frame)))
 
-/** Lengths of pieces, to be used over and over. */
+/** Chunk lengths, repeated until the end of the stream. */
 export const Lengths = Schema.NonEmptyArray(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 40 })))
 
-/** One length after the other, and again from the beginning. */
+/** Cycles through the lengths. */
 export const cycle = (lengths: ReadonlyArray<number>): (() => number) => {
   let turn = 0
   return () => lengths[turn++ % lengths.length] ?? 1

@@ -12,10 +12,10 @@ import { sendable, types, words } from "./frames.ts"
 import { readAtOnce } from "./reference.ts"
 import { characters, cut, full, join, latin1, randomFrom, readPieces, sent } from "./streams.ts"
 
-/** How many streams are tried, of some 300 bytes each, and the seed of the first one. */
+/** Number of streams of about 300 bytes each, and the seed of the first one. */
 const rounds = Number(process.env["A2C_FUZZ_ROUNDS"] ?? 5_000)
 const firstSeed = Number(process.env["A2C_FUZZ_SEED"] ?? 1)
-/** In milliseconds: a round takes half of one. */
+/** In milliseconds; one round takes half of it. */
 const timeout = Math.max(20_000, 10 * rounds)
 
 type Random = ReturnType<typeof randomFrom>
@@ -23,10 +23,10 @@ type Random = ReturnType<typeof randomFrom>
 const pick = <A>(random: Random, from: readonly [A, ...ReadonlyArray<A>]): A =>
   from[random(from.length)] ?? from[0]
 
-const list = <A>(most: number, random: Random, one: () => A): ReadonlyArray<A> =>
-  Array.from({ length: random(most + 1) }, one)
+const list = <A>(maximum: number, random: Random, one: () => A): ReadonlyArray<A> =>
+  Array.from({ length: random(maximum + 1) }, one)
 
-/** Frames as they should be, one after the other. */
+/** A sequence of valid frames. */
 const frames = (random: Random): ReadonlyArray<Uint8Array> =>
   sendable(
     list(6, random, () => ({
@@ -42,26 +42,26 @@ const noise = (random: Random): Uint8Array =>
     ? latin1(list(30, random, () => pick(random, words)).join(""))
     : Uint8Array.from({ length: random(200) }, () => random(256))
 
-/** One thing that happens to a stream on its way. */
+/** Applies one random mutation to a stream. */
 const damaged = (stream: Uint8Array, random: Random): Uint8Array => {
   const [at, to] = [random(stream.length + 1), random(stream.length + 1)].toSorted(
     (one, other) => one - other
   )
   const [before, middle, after] = [stream.subarray(0, at), stream.subarray(at, to), stream.subarray(to)]
   switch (random(7)) {
-    case 0: // a bit is flipped
+    case 0: // flips a bit
       return stream.map((byte, index) => (index === at ? byte ^ (1 << random(8)) : byte))
-    case 1: // a byte is lost
+    case 1: // removes a byte
       return join([before, stream.subarray((at ?? 0) + 1)])
-    case 2: // a part is lost
+    case 2: // removes a part
       return join([before, after])
-    case 3: // a part comes twice
+    case 3: // duplicates a part
       return join([before, middle, middle, after])
-    case 4: // the end is lost
+    case 4: // truncates the end
       return before
-    case 5: // something of the protocol comes in between
+    case 5: // inserts a token of the protocol
       return join([before, latin1(pick(random, words)), middle, after])
-    default: // something else comes in between
+    default: // inserts arbitrary bytes
       return join([before, noise(random), middle, after])
   }
 }
@@ -73,19 +73,19 @@ const broken = (random: Random): Uint8Array => {
 }
 
 const lengths = (random: Random): (() => number) => {
-  const longest = pick(random, [2, 20, 200])
-  return () => random(longest)
+  const maxLength = pick(random, [2, 20, 200])
+  return () => random(maxLength)
 }
 
-/** A stream that is read in pieces: what is found, and that no more is held than may be. */
+/** Decodes a stream in chunks, and checks the memory bound. */
 const readChecked = (pieces: ReadonlyArray<Uint8Array>, options: DecoderOptions) => {
   let state = initialDecoderState(options)
-  const most = maxBufferedBytes(state.settings)
+  const maximum = maxBufferedBytes(state.settings)
   const events: Array<string> = []
   for (const piece of pieces) {
     const [next, found] = decodeChunk(state, piece)
     for (const event of found) events.push(full(event))
-    if (bufferedBytes(next) > most) assert.fail(`holds ${bufferedBytes(next)} bytes`)
+    if (bufferedBytes(next) > maximum) assert.fail(`holds ${bufferedBytes(next)} bytes`)
     state = next
   }
   return { state, events }
@@ -125,8 +125,8 @@ const everyRound = (run: (seed: number) => void) => {
   }
 }
 
-describe("streams that went wrong", () => {
-  it("are read by the rules, however they are cut, and never held without bound", { timeout }, () => {
+describe("corrupted stream", () => {
+  it("decodes by the rules with any chunk boundaries, within the memory bound", { timeout }, () => {
     let bytes = 0
     everyRound((seed) => {
       bytes += round(seed)
@@ -134,7 +134,7 @@ describe("streams that went wrong", () => {
     assert.isAbove(bytes, 200 * rounds)
   })
 
-  it("do not hide a frame that comes after them", { timeout }, () => {
+  it("keeps the frames after the corruption", { timeout }, () => {
     everyRound((seed) => {
       const random = randomFrom(seed)
       const stream = broken(random)

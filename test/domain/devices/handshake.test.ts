@@ -12,8 +12,8 @@ import {
   formatStatus
 } from "../../../src/domain/devices/handshake.ts"
 
-describe("what a device shows", () => {
-  it("is a token, and options", () => {
+describe("AUTH payload", () => {
+  it("contains a token and options", () => {
     assert.deepStrictEqual(parseCredentials("ey.J##voiceid:v1##lang:zh##mode:vad##flag##lang:en"), {
       token: "ey.J",
       options: new Map([
@@ -25,37 +25,37 @@ describe("what a device shows", () => {
     })
   })
 
-  it("is read as it was written", () => {
+  it("survives formatting and parsing", () => {
     for (const token of ["", "t"]) {
       const shown = { token, options: new Map([["name", "lamp: the big one"]]) }
       assert.deepStrictEqual(parseCredentials(formatCredentials(shown)), shown)
     }
   })
 
-  it("can be a token when it is something that is read as it was written", () => {
+  it("accepts only tokens that survive formatting and parsing", () => {
     const tokens = ["t", "a b", "a#b", "", " t", "t\n", "a##b"]
     assert.deepStrictEqual(tokens.filter(isValidDeviceToken), ["t", "a b", "a#b"])
   })
 })
 
-describe("a status", () => {
+describe("STATUS payload", () => {
   it.each([
     ["##PING", { kind: "PING", text: "" }],
     ["##INFO:PONG", { kind: "INFO", text: "PONG" }],
     ["##INFO: DISCONNECT in 3 s: bye", { kind: "INFO", text: "DISCONNECT in 3 s: bye" }],
     ["##new-kind:x", { kind: "NEW-KIND", text: "x" }],
     ["ok", { kind: "OK", text: "" }]
-  ])("%s", (payload, status) => {
+  ])("parses %s", (payload, status) => {
     assert.deepStrictEqual(parseStatus(payload), status)
   })
 
-  it("is read as it was written", () => {
+  it("survives formatting and parsing", () => {
     assert.deepStrictEqual(parseStatus(formatStatus("ERROR", "no")), { kind: "ERROR", text: "no" })
     assert.strictEqual(formatStatus("PING"), "##PING")
   })
 })
 
-describe("patience", () => {
+describe("violation budget", () => {
   const after = (violations: ReadonlyArray<readonly [at: number, violation: string, bytes?: number]>) =>
     isExhausted(
       violations.reduce(
@@ -64,35 +64,35 @@ describe("patience", () => {
       )
     )
 
-  it("the third frame within a minute that is too large is one too many", () => {
+  it("exhausts at the third frame above the size limit within a minute", () => {
     assert.isFalse(
       after([
-        [0, "oversize"],
-        [1, "oversize"]
+        [0, "too_large"],
+        [1, "too_large"]
       ])
     )
     assert.isTrue(
       after([
-        [0, "oversize"],
-        [1, "oversize"],
-        [2, "oversize"]
+        [0, "too_large"],
+        [1, "too_large"],
+        [2, "too_large"]
       ])
     )
     assert.isFalse(
       after([
-        [0, "oversize"],
-        [1, "oversize"],
-        [60_000, "oversize"]
+        [0, "too_large"],
+        [1, "too_large"],
+        [60_000, "too_large"]
       ])
     )
   })
 
-  it("a line break after every frame is harmless, a flood of garbage is not", () => {
+  it("tolerates a line break after every frame, but no flood of garbage", () => {
     assert.isFalse(after(Array.from({ length: 10_000 }, () => [0, "garbage", 2] as const)))
     assert.isTrue(after([[0, "garbage", 2 * 1024 * 1024]]))
   })
 
-  it("a hundred bad messages are borne, one more is not", () => {
+  it("tolerates a hundred invalid messages, but no more", () => {
     const bad = Array.from({ length: 100 }, () => [0, "message"] as const)
     assert.isFalse(after(bad))
     assert.isTrue(after([...bad, [1, "message"]]))

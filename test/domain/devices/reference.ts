@@ -1,17 +1,17 @@
-import type { FrameLimits } from "../../../src/domain/devices/limits.ts"
+import type { FrameLimits } from "../../../src/domain/devices/framing/frame.ts"
 
-/** What the whole of a stream says, and whether a frame has begun at its end that has not ended. */
+/** Events of a whole stream, and whether it ends with a partial frame. */
 export interface Reading {
-  /** As `full` in streams.ts tells them. */
+  /** In the format of `full` in streams.ts. */
   readonly events: ReadonlyArray<string>
   readonly incomplete: boolean
 }
 
 // oxlint-disable-next-line no-control-regex -- types are control characters
 const header = /^##START[\u0001-\u0009][ -~]{8}(?:[0-9]{4}|\[[0-9]{4}\])/
-const longest = "##STARTtabcdefgh[0000]".length
+const maxHeader = "##STARTtabcdefgh[0000]".length
 
-/** Could more bytes still make a header of it? Yes, when one of two headers does as its rest. */
+/** True when more bytes can complete a header. */
 const viable = (text: string): boolean =>
   ["##START\u0001abcdefgh0000", "##START\u0001abcdefgh[0000]"].some((rest) =>
     header.test(text + rest.slice(text.length))
@@ -23,7 +23,7 @@ const unfinished = (text: string, whole: string): boolean =>
 type Place = "plain" | "outside" | "inside" | "escaped" | "naive"
 type Meaning = "end" | "start" | "open" | "content"
 
-/** What a `#` means, by what follows it. */
+/** Meaning of a `#`, by the bytes that follow it. */
 const meaningOf = (text: string, place: Place): Meaning => {
   if (place !== "inside" && place !== "escaped") {
     if (text.startsWith("##END")) return "end"
@@ -35,7 +35,7 @@ const meaningOf = (text: string, place: Place): Meaning => {
     case "plain":
       if (text.slice(8, 16).includes("##END")) return "content"
       if (header.test(text)) return "start"
-      return text.length < longest && viable(text) ? "open" : "content"
+      return text.length < maxHeader && viable(text) ? "open" : "content"
     case "outside":
       if (text.startsWith("##START")) return "start"
       return unfinished(text, "##START") ? "open" : "content"
@@ -56,8 +56,8 @@ const placeAfter = (place: Place, character: string): Place => {
 }
 
 /**
- * Decodes a stream that has come as a whole, one character for each byte: the same rules as the decoder's, written down
- * as plainly as possible, without regard to speed, pieces or memory.
+ * Reference decoder for a complete stream, one character per byte: the rules of the decoder in their simplest form,
+ * regardless of speed, chunks and memory.
  */
 export const readAtOnce = (
   stream: string,
@@ -77,10 +77,10 @@ export const readAtOnce = (
     if (found === -1) return { events, incomplete: false }
     garbage += found - at
     at = found
-    const [head] = header.exec(stream.slice(at, at + longest)) ?? []
+    const [head] = header.exec(stream.slice(at, at + maxHeader)) ?? []
     if (head === undefined) {
-      if (viable(stream.slice(at, at + longest))) return { events, incomplete: true }
-      giveUp("header", at + 7)
+      if (viable(stream.slice(at, at + maxHeader))) return { events, incomplete: true }
+      giveUp("invalid_header", at + 7)
       continue
     }
     const type = head.charCodeAt(7)
@@ -93,11 +93,11 @@ export const readAtOnce = (
     for (; next <= payload + limit && meaning === "content"; next++) {
       if (next >= stream.length) return { events, incomplete: true }
       const character = stream.charAt(next)
-      if (character === "#") meaning = meaningOf(stream.slice(next, next + longest), place)
+      if (character === "#") meaning = meaningOf(stream.slice(next, next + maxHeader), place)
       place = placeAfter(place, character)
     }
     if (meaning === "open") return { events, incomplete: true }
-    if (meaning === "content") giveUp("oversize", next)
+    if (meaning === "content") giveUp("too_large", next)
     else if (meaning === "start") giveUp("unterminated", next - 1)
     else {
       const text = stream.slice(payload, next - 1)

@@ -11,8 +11,8 @@ const parameters = {
   required: ["format"]
 }
 
-describe("services of devices", () => {
-  it("a definition keeps everything it says", () => {
+describe("service definition", () => {
+  it("keeps all of its members", () => {
     assert.deepStrictEqual(
       Result.getOrThrow(decodeService("get_time", { description: "时间", parameters, more: 1 })),
       { description: "时间", parameters }
@@ -20,7 +20,7 @@ describe("services of devices", () => {
   })
 
   it.each([{}, { parameters: null, description: null }, { parameters: {} }])(
-    "a service that takes nothing need not say so: %j",
+    "can omit its parameters: %j",
     (definition) => {
       assert.deepStrictEqual(Result.getOrThrow(decodeService("a", definition)), {
         description: "",
@@ -38,18 +38,18 @@ describe("services of devices", () => {
     ["a", { parameters: { required: "x" } }, /parameters\.required/],
     ["", {}, /name is empty/],
     ["n".repeat(129), {}, /longer than 128/]
-  ])("a bad definition says where and why: %s %j", (name, definition, words) => {
+  ])("says where it is invalid, and why: %s %j", (name, definition, words) => {
     assert.match(Result.getOrThrow(Result.flip(decodeService(name, definition))), words)
   })
 
-  it("a bad definition costs nobody but itself", () => {
+  it("affects no other definition when it is invalid", () => {
     const { errors, services } = decodeServices({ good: { parameters }, bad: 7, also: {} }, 10)
     assert.deepStrictEqual([...services.keys()], ["good", "also"])
     assert.lengthOf(errors, 1)
     assert.match(errors[0] ?? "", /^"bad": /)
   })
 
-  it("what is said about a bad definition is short, whatever the definition is like", () => {
+  it("causes a short error of any invalid definition", () => {
     const properties = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`p${index}`, 3]))
     const long = { ["k".repeat(1000)]: 3 }
     const { errors } = decodeServices(
@@ -59,9 +59,9 @@ describe("services of devices", () => {
     for (const error of errors) assert.isAtMost(error.length, 400)
   })
 
-  it("more services than allowed are refused one by one", () => {
+  it("exceeds the limit one service at a time", () => {
     const { errors, services } = decodeServices({ a: {}, b: {}, c: {} }, 2)
     assert.deepStrictEqual([...services.keys()], ["a", "b"])
-    assert.deepStrictEqual(errors, ['"c": the device has 2 services already'])
+    assert.deepStrictEqual(errors, ['"c": the device already has 2 services'])
   })
 })

@@ -4,7 +4,7 @@ import { toolResultToOutcome, outcomeToToolResult } from "../../../src/domain/de
 const text = (value: string) => ({ type: "text", text: value })
 const image = { type: "image", mimeType: "image/png", data: "iVBOR" }
 
-describe("results of devices", () => {
+describe("service outcome", () => {
   it.each([
     [{ content: [text("a"), text("b")] }, "a\nb"],
     [{ content: [] }, ""],
@@ -14,16 +14,16 @@ describe("results of devices", () => {
       { content: [text("look"), image] },
       [text("look"), { type: "image", mimeType: "image/png", base64: "iVBOR" }]
     ]
-  ])("a tool's result becomes data: %j", (result, data) => {
+  ])("converts a tool result to data: %j", (result, data) => {
     assert.deepStrictEqual(toolResultToOutcome(result), { success: true, data })
   })
 
-  it("a tool's error becomes an error", () => {
+  it("converts a tool error to an error", () => {
     const result = { content: [text("no"), text("way")], isError: true }
     assert.deepStrictEqual(toolResultToOutcome(result), { success: false, error: "no\nway" })
     assert.deepStrictEqual(toolResultToOutcome({ content: [], isError: true }), {
       success: false,
-      error: "the tool failed and did not say why"
+      error: "the tool failed without a message"
     })
   })
 
@@ -35,18 +35,18 @@ describe("results of devices", () => {
     [[1, 2], { content: [text("[1,2]")], isError: false }],
     [[], { content: [text("[]")], isError: false }],
     [3, { content: [text("3")], isError: false }]
-  ])("data becomes a tool's result: %j", (data, result) => {
+  ])("converts data to a tool result: %j", (data, result) => {
     assert.deepStrictEqual(outcomeToToolResult({ success: true, data }), result)
   })
 
-  it("an error becomes a tool's error", () => {
+  it("converts an error to a tool error", () => {
     assert.deepStrictEqual(outcomeToToolResult({ success: false, error: "no" }), {
       content: [text("no")],
       isError: true
     })
   })
 
-  it("images come out as they went in", () => {
+  it("preserves images in both directions", () => {
     for (const content of [[image], [text("look"), image, text("there")]]) {
       assert.deepStrictEqual(outcomeToToolResult(toolResultToOutcome({ content })), {
         content,

@@ -9,7 +9,7 @@ const repeated = (text: string, before = ""): string =>
 const text = "##START\x04task12340000"
 const mcp = "##START\x06mcp000010000"
 
-/** Streams that would be slow to read for whoever looks at anything twice. */
+/** Streams for which repeated scanning would take quadratic time. */
 const streams = {
   "frames without an end": repeated(text),
   "JSON frames without an end": repeated(`${mcp}{"a":"`),
@@ -27,26 +27,26 @@ const streams = {
   "a string": repeated("x", `${mcp}"`)
 }
 
-/** In milliseconds. These take a tenth of it and less; looking again at all there is with every byte takes minutes. */
-const longest = 5_000
+/** In milliseconds, ten times the usual duration; quadratic scanning takes minutes. */
+const maxMillis = 5_000
 
 const timed = (pieces: ReadonlyArray<Uint8Array>, maxPayloadBytes = 2 * mebibyte) => {
   const start = performance.now()
   readPieces(pieces, { maxPayloadBytes })
-  assert.isBelow(performance.now() - start, longest)
+  assert.isBelow(performance.now() - start, maxMillis)
 }
 
-describe("time is proportional to the stream", () => {
+describe("linear decoding time", () => {
   for (const [title, stream] of Object.entries(streams)) {
-    it(`${title}, in one piece`, () => timed([latin1(stream)]))
+    it(`decodes ${title} in one chunk`, () => timed([latin1(stream)]))
 
-    it(`${title}, in packets`, () => timed(cut(latin1(stream), () => 1460)))
+    it(`decodes ${title} in packets`, () => timed(cut(latin1(stream), () => 1460)))
 
-    it(`${title}, byte by byte`, () => timed(cut(latin1(stream.slice(0, mebibyte / 4)), () => 1)))
+    it(`decodes ${title} byte by byte`, () => timed(cut(latin1(stream.slice(0, mebibyte / 4)), () => 1)))
   }
 
-  it("one frame of a mebibyte, byte by byte", () =>
+  it("decodes one frame of 1 MiB byte by byte", () =>
     timed(cut(latin1(`${streams["a string"]}"##END`), () => 1)))
 
-  it("frames that are too large", () => timed([latin1(repeated(text))], 0))
+  it("drops frames above the size limit", () => timed([latin1(repeated(text))], 0))
 })

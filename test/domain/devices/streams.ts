@@ -9,18 +9,18 @@ import {
 import { encodeFrame } from "../../../src/domain/devices/framing/encoder.ts"
 import { type Frame, frameTypes } from "../../../src/domain/devices/framing/frame.ts"
 
-/** One byte for each character. */
+/** Encodes one byte per character. */
 export const latin1 = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "latin1"))
 
-/** One character for each byte. */
+/** Decodes one character per byte. */
 export const characters = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1")
 
 export const join = (parts: ReadonlyArray<Uint8Array>): Uint8Array => new Uint8Array(Buffer.concat(parts))
 
-/** The bytes of a frame that can be sent. */
+/** Encodes a valid frame. */
 export const sent = (frame: Frame): Uint8Array => Result.getOrThrow(encodeFrame(frame))
 
-/** A stream in pieces whose lengths are given one after the other. */
+/** Cuts a stream into chunks of the given lengths. */
 export const cut = (stream: Uint8Array, nextLength: () => number): ReadonlyArray<Uint8Array> => {
   const pieces: Array<Uint8Array> = []
   for (let at = 0; at < stream.length; ) {
@@ -31,7 +31,7 @@ export const cut = (stream: Uint8Array, nextLength: () => number): ReadonlyArray
   return pieces
 }
 
-/** Reads pieces one after the other. */
+/** Decodes chunks one after the other. */
 export const readPieces = (
   pieces: ReadonlyArray<Uint8Array>,
   options?: DecoderOptions
@@ -46,7 +46,7 @@ export const readPieces = (
   return [state, events]
 }
 
-/** The events of a stream that comes in one piece. */
+/** Events of a stream in one chunk. */
 export const decode = (stream: Uint8Array, options?: DecoderOptions): ReadonlyArray<DecoderEvent> =>
   readPieces([stream], options)[1]
 
@@ -54,10 +54,10 @@ export const decode = (stream: Uint8Array, options?: DecoderOptions): ReadonlyAr
 export const framesOf = (events: ReadonlyArray<DecoderEvent>): ReadonlyArray<Frame> =>
   events.flatMap((event) => (event._tag === "Frame" ? [event.frame] : []))
 
-/** An event on one line: F(type, task, sequence, bytes of payload), B(reason), G(bytes). */
+/** Formats an event on one line: F(type, task, sequence, payload length), B(reason), G(bytes). */
 export const brief = (event: DecoderEvent): string => {
   switch (event._tag) {
-    case "BadFrame":
+    case "InvalidFrame":
       return `B(${event.reason})`
     case "Garbage":
       return `G(${event.bytes})`
@@ -69,11 +69,11 @@ export const brief = (event: DecoderEvent): string => {
   }
 }
 
-/** An event with everything it says, to compare long lists of them quickly. */
+/** Formats an event completely, for fast comparison of long lists. */
 export const full = (event: DecoderEvent): string =>
   event._tag === "Frame" ? `${brief(event)}${characters(event.frame.payload)}` : brief(event)
 
-/** Random whole numbers from 0 up to a bound, the same ones for the same seed (xorshift). */
+/** Random integers from 0 up to a bound, reproducible by their seed (xorshift). */
 export const randomFrom = (seed: number): ((bound: number) => number) => {
   let state = Math.imul(seed, 0x9e3779b1) | 1
   return (bound) => {

@@ -16,11 +16,11 @@ const F = "F(6,mcp00001,0000,64)"
 
 interface Vector {
   readonly title: string
-  /** A text goes out in UTF-8. */
+  /** Encodes a text as UTF-8. */
   readonly input: string | Uint8Array
   readonly events: ReadonlyArray<string>
   readonly maxPayloadBytes?: number
-  /** What is found once the frame that has begun is given up. */
+  /** Events after the partial frame times out. */
   readonly afterStall?: ReadonlyArray<string>
 }
 
@@ -44,30 +44,30 @@ const vectors: ReadonlyArray<Vector> = [
     input: mcp(`${JSON.stringify(call, null, 4)}\n`),
     events: ["F(6,mcp00001,0000,113)"]
   },
-  { title: "6: noise before a frame", input: `hello\r\n${m}`, events: ["G(7)", F] },
-  { title: "7: noise and a marker", input: `xx${m}`, events: ["G(2)", F] },
-  { title: "8: a marker that is none", input: `##STxx${m}`, events: ["G(6)", F] },
+  { title: "6: garbage before a frame", input: `hello\r\n${m}`, events: ["G(7)", F] },
+  { title: "7: garbage and a marker", input: `xx${m}`, events: ["G(2)", F] },
+  { title: "8: an incomplete marker", input: `##STxx${m}`, events: ["G(6)", F] },
   { title: "9: no payload", input: "##START\x03task12340001##END", events: ["F(3,task1234,0001,0)"] },
   {
-    title: "10: a frame that is too short",
+    title: "10: a truncated header",
     input: `##START\x06abc##END${m}`,
-    events: ["B(header)", "G(16)", F]
+    events: ["B(invalid_header)", "G(16)", F]
   },
   {
-    title: "10b: a frame that is too short, alone",
+    title: "10b: a truncated header at the end",
     input: "##START\x06abc##END",
     events: [],
-    afterStall: ["B(stalled)"]
+    afterStall: ["B(timeout)"]
   },
   {
     title: "11: an unknown type",
     input: `${m.replace("\x06", "\x7f")}${m}`,
-    events: ["B(header)", "G(89)", F]
+    events: ["B(invalid_header)", "G(89)", F]
   },
   {
-    title: "12: a sequence that is no number",
+    title: "12: a non-numeric sequence",
     input: `${mcp(json, "mcp0000100a0")}${m}`,
-    events: ["B(header)", "G(89)", F]
+    events: ["B(invalid_header)", "G(89)", F]
   },
   {
     title: "13: an end marker in a string",
@@ -99,9 +99,9 @@ const vectors: ReadonlyArray<Vector> = [
     input: `##START\x04task12340000a##ENDb##END${m}`,
     events: ["F(4,task1234,0000,1)", "G(6)", F]
   },
-  { title: "17: no JSON", input: `${mcp("{bad")}${m}`, events: ["F(6,mcp00001,0000,4)", F] },
+  { title: "17: malformed JSON", input: `${mcp("{bad")}${m}`, events: ["F(6,mcp00001,0000,4)", F] },
   {
-    title: "17b: a string that is never closed",
+    title: "17b: an unterminated string",
     input: `${unclosed}${m}`,
     events: ["B(unterminated)", "G(33)", F]
   },
@@ -111,41 +111,41 @@ const vectors: ReadonlyArray<Vector> = [
     events: ["F(6,mcp00001,0000,11)", F]
   },
   {
-    title: "17d: a string that is never closed, alone",
+    title: "17d: an unterminated string at the end",
     input: unclosed,
     events: [],
-    afterStall: ["B(stalled)"]
+    afterStall: ["B(timeout)"]
   },
   {
-    title: "18: far over the limit",
+    title: "18: a payload far above the limit",
     input: `${ofBytes(3002)}${m}`,
     maxPayloadBytes: 2000,
-    events: ["B(oversize)", "G(3027)", F]
+    events: ["B(too_large)", "G(3027)", F]
   },
   {
-    title: "18b: just within the limit",
+    title: "18b: a payload just within the limit",
     input: ofBytes(2000),
     maxPayloadBytes: 2000,
     events: ["F(6,mcp00001,0000,2000)"]
   },
   {
-    title: "18c: just over the limit",
+    title: "18c: a payload just above the limit",
     input: `${ofBytes(2001)}${m}`,
     maxPayloadBytes: 2000,
-    events: ["B(oversize)", "G(2026)", F]
+    events: ["B(too_large)", "G(2026)", F]
   },
   {
     title: "19: an endless string",
     input: `##START\x06mcp000010000{"a":"${"x".repeat(5000)}${m}`,
     maxPayloadBytes: 2000,
-    events: ["B(oversize)", "G(5026)", F]
+    events: ["B(too_large)", "G(5026)", F]
   },
   { title: "20: text", input: "##START\x04task12340000时间##END", events: ["F(4,task1234,0000,6)"] },
   { title: "21: a short task", input: mcp(json, "mcp1    0000"), events: ["F(6,mcp1,0000,64)"] },
   {
-    title: "22: a task of no characters",
+    title: "22: an empty task",
     input: join([latin1(mcp(json, "\xff\x01\x02\x03\x04\x05\x06\x070000")), latin1(m)]),
-    events: ["B(header)", "G(89)", F]
+    events: ["B(invalid_header)", "G(89)", F]
   },
   {
     title: "23: ping and pong",
@@ -153,17 +153,17 @@ const vectors: ReadonlyArray<Vector> = [
     events: ["F(5,00000000,0000,6)", "F(5,00000000,0000,11)"]
   },
   {
-    title: "24: JSON that was cut off",
+    title: "24: truncated JSON",
     input: `##START\x06mcp000010000{"a":1${m}`,
     events: ["B(unterminated)", "G(26)", F]
   },
   {
-    title: "24b: JSON that was cut off in a string",
+    title: "24b: JSON truncated in a string",
     input: `##START\x06mcp000010000{"a":"1${m}`,
     events: ["B(unterminated)", "G(27)", F]
   },
   {
-    title: "25: text that was cut off",
+    title: "25: truncated text",
     input: `##START\x04task12340000hello${m}`,
     events: ["B(unterminated)", "G(25)", F]
   },
@@ -171,10 +171,10 @@ const vectors: ReadonlyArray<Vector> = [
   { title: "27: single hashes", input: `#${m}#${m}`, events: ["G(1)", F, "G(1)", F] }
 ]
 
-/** How the vectors are also cut, besides whole and byte by byte. */
+/** Random chunk boundaries per vector. */
 const randomCuts = 200
 
-describe("vectors of the device protocol", () => {
+describe("test vector of the device protocol", () => {
   for (const { afterStall = [], events, input, title, ...options } of vectors) {
     const stream = typeof input === "string" ? encodeUtf8(input) : input
     const check = (pieces: ReadonlyArray<Uint8Array>, how: string) => {
@@ -183,15 +183,15 @@ describe("vectors of the device protocol", () => {
       assert.deepStrictEqual(dropPartialFrame(state)[1].map(brief), afterStall, how)
     }
 
-    it(`${title}, whole`, () => check([stream], "whole"))
+    it(`decodes ${title} in one chunk`, () => check([stream], "whole"))
 
-    it(`${title}, byte by byte`, () =>
+    it(`decodes ${title} byte by byte`, () =>
       check(
         cut(stream, () => 1),
         "byte by byte"
       ))
 
-    it(`${title}, cut anywhere`, () => {
+    it(`decodes ${title} with any chunk boundaries`, () => {
       for (let seed = 1; seed <= randomCuts; seed++) {
         const random = randomFrom(seed)
         check(
@@ -202,25 +202,25 @@ describe("vectors of the device protocol", () => {
     })
   }
 
-  it("7: a border in the middle of the marker", () => {
+  it("case 7: decodes a marker across a chunk boundary", () => {
     const [, events] = readPieces([latin1("xx##ST"), latin1(m.slice(4))])
     assert.deepStrictEqual(events.map(brief), ["G(2)", F])
   })
 
-  it("10b: keeps what may become a frame, and no more", () => {
+  it("keeps only bytes that can become a frame (case 10b)", () => {
     const [state] = readPieces([latin1("noise##START\x06abc##END")])
     assert.strictEqual(bufferedBytes(state), 16)
     assert.isTrue(hasPartialFrame(state))
   })
 
-  it("13b: a border right after the marker in a string", () => {
+  it("decodes a string across a boundary after its marker (case 13b)", () => {
     const border = mcp(result).indexOf("##END") + 5
     const stream = latin1(`${mcp(result)}${m}`)
     const [, events] = readPieces([stream.subarray(0, border), stream.subarray(border)])
     assert.deepStrictEqual(events.map(brief), ["F(6,mcp00001,0000,84)", F])
   })
 
-  it("20: text whose character was split reads as before", () => {
+  it("case 20: decodes a text whose character is split", () => {
     const [, events] = readPieces(cut(encodeUtf8("##START\x04task12340000时间##END"), () => 21))
     assert.deepStrictEqual(
       framesOf(events).map(({ payload }) => decodeUtf8(payload)),
@@ -228,7 +228,7 @@ describe("vectors of the device protocol", () => {
     )
   })
 
-  it("26: the byte order mark is no part of the JSON", () => {
+  it("case 26: removes the byte order mark of JSON", () => {
     const [frame] = framesOf(decode(encodeUtf8(mcp(`\ufeff${json}`))))
     assert.deepStrictEqual(
       Option.map(decodeUtf8(frame?.payload ?? new Uint8Array()), JSON.parse),
@@ -236,7 +236,7 @@ describe("vectors of the device protocol", () => {
     )
   })
 
-  it("28: 200 000 end markers in one string, under a second", () => {
+  it("case 28: decodes 200 000 end markers in one string within a second", () => {
     const stream = latin1(mcp(`"${"##END".repeat(200_000)}"`))
     const start = performance.now()
     assert.deepStrictEqual(decode(stream).map(brief), ["F(6,mcp00001,0000,1000002)"])

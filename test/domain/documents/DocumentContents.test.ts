@@ -20,7 +20,7 @@ const reasonOf = (...contents: ReadonlyArray<JsonObject>): string =>
 
 const elsewhere = (body: unknown) => ({ mimeType: external, text: JSON.stringify(body) })
 
-describe("document contents", () => {
+describe("parseDocumentContents", () => {
   const Member = Schema.Union([
     Schema.Json,
     Schema.Literals([external, inline, "text/plain", "aGk=", '{"uri":"s3://b/k"}', "{}"])
@@ -30,15 +30,11 @@ describe("document contents", () => {
     text: Schema.optionalKey(Member),
     blob: Schema.optionalKey(Member)
   })
-  it.prop(
-    "whatever a server sends is understood or refused with words",
-    [Schema.Array(Content)],
-    ([given]) => {
-      assert.notStrictEqual(reasonOf(...given), "")
-    }
-  )
+  it.prop("accepts or rejects any contents with a reason", [Schema.Array(Content)], ([given]) => {
+    assert.notStrictEqual(reasonOf(...given), "")
+  })
 
-  it.prop("a text stays as it is", [Schema.String], ([text]) => {
+  it.prop("keeps a text unchanged", [Schema.String], ([text]) => {
     assert.deepStrictEqual(read([{ text, mimeType: "text/markdown" }]), {
       kind: "text",
       mimeType: "text/markdown",
@@ -46,7 +42,7 @@ describe("document contents", () => {
     })
   })
 
-  it.prop("a blob is decoded", [Schema.Array(Schema.Int)], ([numbers]) => {
+  it.prop("decodes a blob", [Schema.Array(Schema.Int)], ([numbers]) => {
     const bytes = Uint8Array.from(numbers)
     assert.deepStrictEqual(
       read([{ blob: Buffer.from(bytes).toString("base64"), mimeType: "application/pdf" }]),
@@ -57,7 +53,7 @@ describe("document contents", () => {
   const Several = Schema.Array(Schema.Struct({ uri: Schema.String, text: Schema.String })).check(
     Schema.isMinLength(2)
   )
-  it.prop("several are one JSON array of what the server gave", [Several], ([given]) => {
+  it.prop("combines several contents as a JSON array", [Several], ([given]) => {
     const found = read(given)
     assert.deepStrictEqual(found, { kind: "text", mimeType: "application/json", text: JSON.stringify(given) })
   })
@@ -67,7 +63,7 @@ describe("document contents", () => {
     mime_type: Schema.optionalKey(Schema.NullOr(Schema.String)),
     size: Schema.optionalKey(Schema.NullOr(Schema.Natural))
   })
-  it.prop("what is elsewhere keeps its URI and fields, null being absent", [Place], ([place]) => {
+  it.prop("keeps the URI and fields of an external location; null means absent", [Place], ([place]) => {
     const { mime_type, path, size } = place
     const uri = `https://files.example/${encodeURIComponent(path.toWellFormed())}?sig=1`
     assert.deepStrictEqual(read([elsewhere({ uri, mime_type, size })]), {
@@ -78,12 +74,12 @@ describe("document contents", () => {
     })
   })
 
-  it("the body of a location may be a blob", () => {
+  it("accepts a location as a blob", () => {
     const blob = Buffer.from('{"uri":"s3://b/k"}').toString("base64")
     assert.deepStrictEqual(read([{ mimeType: external, blob }]), { kind: "external", uri: "s3://b/k" })
   })
 
-  it("an inline document is its JSON, word for word", () => {
+  it("keeps the JSON text of an inline document", () => {
     const text = '{ "doc_ref": "r",  "pages": [] }'
     assert.deepStrictEqual(read([{ mimeType: inline, text }]), {
       kind: "text",
@@ -97,7 +93,7 @@ describe("document contents", () => {
     })
   })
 
-  it("the mime type is that of the content, else of the listing, else the plainest", () => {
+  it("prefers the MIME type of the content, then of the listing, then the default", () => {
     const mimeTypeOf = (content: JsonObject, listed?: string) => {
       const found = read([content], listed)
       return found.mimeType
@@ -108,13 +104,13 @@ describe("document contents", () => {
     assert.strictEqual(mimeTypeOf({ blob: "" }), "application/octet-stream")
   })
 
-  it("the kind of a document is also known from its listing, whatever the case and the parameters", () => {
+  it("reads the kind of a document from the listing, independent of case and parameters", () => {
     const body = { text: '{"uri":"s3://b/k"}' }
     assert.strictEqual(read([body], external).kind, "external")
     assert.strictEqual(read([{ ...body, mimeType: `${external.toUpperCase()}; v=1` }]).kind, "external")
   })
 
-  it("a mime type that could break a header is none", () => {
+  it("ignores a MIME type that is unsafe in a header", () => {
     for (const mimeType of [
       "text/html\r\nX-Evil: 1",
       "text/html;\u0000",
@@ -128,58 +124,61 @@ describe("document contents", () => {
     }
   })
 
-  it("a text has no charset of its own, a blob keeps the one it has", () => {
+  it("removes the charset of a text, and keeps that of a blob", () => {
     const mimeType = 'text/plain; format=flowed; charset="iso-8859-1"; delsp=yes'
     assert.strictEqual(read([{ text: "", mimeType }]).mimeType, "text/plain; format=flowed; delsp=yes")
     assert.strictEqual(read([{ blob: "", mimeType }]).mimeType, mimeType)
   })
 
-  it("nothing, and what has no body, is refused", () => {
-    assert.strictEqual(reasonOf(), "it has no contents")
-    assert.strictEqual(reasonOf({ uri: "dpe://h/a" }), "it has neither text nor blob")
-    assert.strictEqual(reasonOf({ text: "a" }, { text: 5 }), "content 2 of 2 has neither text nor blob")
+  it("rejects missing contents and contents without a body", () => {
+    assert.strictEqual(reasonOf(), "no contents")
+    assert.strictEqual(reasonOf({ uri: "dpe://h/a" }), "text or blob is required")
+    assert.strictEqual(reasonOf({ text: "a" }, { text: 5 }), "content 2 of 2: text or blob is required")
   })
 
-  it("what is not base64 is refused", () => {
+  it("rejects invalid base64", () => {
     for (const blob of ["A", "====", "a b=", "é==="]) {
-      assert.strictEqual(reasonOf({ blob }), "its blob is not base64", blob)
-      assert.strictEqual(reasonOf({ blob, mimeType: inline }), "its blob is not base64", blob)
+      assert.strictEqual(reasonOf({ blob }), "the blob is not base64", blob)
+      assert.strictEqual(reasonOf({ blob, mimeType: inline }), "the blob is not base64", blob)
     }
   })
 
-  it("an inline document that is no JSON object is refused", () => {
-    assert.strictEqual(reasonOf({ mimeType: inline, text: "{" }), "its body is not JSON")
-    assert.strictEqual(reasonOf({ mimeType: inline, text: "[]" }), "its body is no JSON object")
+  it("rejects an inline document that is not a JSON object", () => {
+    assert.strictEqual(reasonOf({ mimeType: inline, text: "{" }), "the body is not JSON")
+    assert.strictEqual(reasonOf({ mimeType: inline, text: "[]" }), "the body is not a JSON object")
   })
 
-  it("a location that is none is refused, and says what is wrong", () => {
-    assert.match(reasonOf({ mimeType: external, text: "nowhere" }), /not where: its body is not JSON/)
-    assert.match(reasonOf(elsewhere({})), /not where: uri: Missing key/)
-    assert.match(reasonOf(elsewhere({ uri: "s3://b/k", size: -1 })), /not where: size/)
-    assert.match(reasonOf(elsewhere({ uri: "s3://b/k", mime_type: 5 })), /not where: mime_type/)
-    assert.match(reasonOf(elsewhere({ uri: `s3://${"k".repeat(9000)}` })), /not where: uri/)
+  it("rejects an invalid location with the reason", () => {
+    assert.match(reasonOf({ mimeType: external, text: "nowhere" }), /external location: the body is not JSON/)
+    assert.match(reasonOf(elsewhere({})), /external location: uri: Missing key/)
+    assert.match(reasonOf(elsewhere({ uri: "s3://b/k", size: -1 })), /external location: size/)
+    assert.match(reasonOf(elsewhere({ uri: "s3://b/k", mime_type: 5 })), /external location: mime_type/)
+    assert.match(reasonOf(elsewhere({ uri: `s3://${"k".repeat(9000)}` })), /external location: uri/)
   })
 
-  it("a location must be a URI, and one that an Agent can fetch", () => {
+  it("rejects a location that is not a URI, or that Agents cannot fetch", () => {
     for (const uri of ["", "/etc/passwd", "https:", "https://a b", "https://a\nb", "1://x"]) {
-      assert.match(reasonOf(elsewhere({ uri })), /at what is no URI/, uri)
+      assert.match(reasonOf(elsewhere({ uri })), /an invalid URI/, uri)
     }
-    assert.match(reasonOf(elsewhere({ uri: "DPE://h/other" })), /which no Agent can fetch/)
-    assert.match(reasonOf(elsewhere({ uri: "data:text/plain,secret" })), /which no Agent can fetch/)
+    assert.match(reasonOf(elsewhere({ uri: "DPE://h/other" })), /Agents cannot fetch the scheme/)
+    assert.match(reasonOf(elsewhere({ uri: "data:text/plain,secret" })), /Agents cannot fetch the scheme/)
   })
 
-  it("a location among other contents is refused", () => {
-    assert.match(reasonOf({ text: "a" }, elsewhere({ uri: "s3://b/k" })), /content 2 of 2 .* stand alone/)
-  })
-
-  it("contents that JSON cannot say are refused", () => {
-    assert.strictEqual(
-      reasonOf({ text: "a" }, { text: "b", extra: 1n }),
-      "its contents cannot be written as JSON"
+  it("rejects a location among other contents", () => {
+    assert.match(
+      reasonOf({ text: "a" }, elsewhere({ uri: "s3://b/k" })),
+      /content 2 of 2: .* the only content/
     )
   })
 
-  it("no reason repeats what a document says", () => {
+  it("rejects contents that JSON cannot encode", () => {
+    assert.strictEqual(
+      reasonOf({ text: "a" }, { text: "b", extra: 1n }),
+      "the contents cannot be encoded as JSON"
+    )
+  })
+
+  it("hides the contents of a document in reasons", () => {
     const secret = "hunter2"
     const contents = [
       { mimeType: inline, text: secret },

@@ -13,12 +13,12 @@ const parse = (uri: string) => Result.getOrThrow(parseDpeUri(uri))
 describe("document URI", () => {
   const Path = Schema.NonEmptyArray(Schema.Literals(["a", "a/b", "ü?", "%2F", "x y", "#", "..", "&="]))
 
-  it.prop("parse reads what build wrote", [Path], ([path]) => {
+  it.prop("parses what it built", [Path], ([path]) => {
     const { docRef, path: again, isTrimmed } = parse(Result.getOrThrow(buildDpeUri("com.ex", path)))
     assert.deepStrictEqual([again, docRef, isTrimmed], [path, path.join("/"), false])
   })
 
-  it("case 279: what names no document is refused with a reason", () => {
+  it("case 279: rejects a URI without a document with a reason", () => {
     for (const uri of [
       "dpe://com.ex.docs",
       "dpe://com.ex.docs/",
@@ -33,17 +33,17 @@ describe("document URI", () => {
     }
   })
 
-  it("half of a surrogate pair names no document", () => {
+  it("rejects an unpaired surrogate", () => {
     assert.isTrue(Result.isFailure(parseDpeUri("dpe://h/a\ud800")))
     assert.isTrue(Result.isFailure(buildDpeUri("h", ["a", "\udc00"])))
   })
 
-  it("cases 281 and 282: segments are kept apart", () => {
+  it("cases 281 and 282: keeps segments separate", () => {
     assert.strictEqual(parse("dpe://com.ex.docs/reports/2026/annual").docRef, "reports/2026/annual")
     assert.deepStrictEqual(parse("dpe://com.ex.docs/a%2Fb").path, ["a/b"])
   })
 
-  it("cases 283 and 284: a Computer drops a query, an Agent refuses to ask with one", () => {
+  it("cases 283 and 284: drops a query for a Computer, and rejects it for an Agent", () => {
     const given = "dpe://com.ex.docs/rpt?format=md#x"
     assert.deepInclude(parse(given), { uri: "dpe://com.ex.docs/rpt", isTrimmed: true })
     assert.isTrue(Result.isFailure(parseStrictDpeUri(given)))
@@ -76,7 +76,7 @@ describe("finder", () => {
     count: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60 })),
     limit: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 30 }))
   })
-  it.prop("the pages together are the whole", [Pages], ([{ count, limit }]) => {
+  it.prop("returns the whole catalogue over all pages", [Pages], ([{ count, limit }]) => {
     const documents = many(count)
     const pages = Array.from({ length: Math.ceil(count / limit) }, (_, page) =>
       findDocuments(documents, { offset: page * limit, limit }, [])
@@ -87,7 +87,7 @@ describe("finder", () => {
     )
   })
 
-  it("cases 307 and 308: a summary from the listed resource", () => {
+  it("cases 307 and 308: summarizes a document from the listed resource", () => {
     const resource = {
       uri: "dpe://h/a%20b",
       name: "Annual",
@@ -109,7 +109,7 @@ describe("finder", () => {
     })
   })
 
-  it("cases 309 to 311: the body answers where the resource is silent; no pages, no document", () => {
+  it("cases 309 to 311: takes missing fields from the body, and omits documents without pages", () => {
     const uri = parse("dpe://h/d")
     assert.deepInclude(summarizeDocument("s", uri, {}, { page_count: 4, title: "T" }), {
       pageCount: 4,
@@ -125,7 +125,7 @@ describe("finder", () => {
     }
   })
 
-  it("case 312: catalogue, pages, elements and windows are no documents", () => {
+  it("case 312: excludes the catalogue, pages, elements and windows", () => {
     for (const uri of ["dpe://h", "dpe://h/d/pages/0", "dpe://h/d/elements/e1", "window://h/x"]) {
       assert.isUndefined(parseDocumentUri(uri), uri)
     }
@@ -133,7 +133,7 @@ describe("finder", () => {
       assert.isDefined(parseDocumentUri(uri), uri)
   })
 
-  it("cases 313 to 318: filters", () => {
+  it("cases 313 to 318: filters documents", () => {
     const documents = [
       document("1", { title: "Annual report" }),
       document("2", { keywords: ["REPORTS"] }),
@@ -147,7 +147,7 @@ describe("finder", () => {
     assert.deepStrictEqual(found(documents, { fileType: "xlsx", keywords: ["report"] }), [["3"], 1])
   })
 
-  it("cases 319 to 322: paging", () => {
+  it("cases 319 to 322: splits documents into pages", () => {
     assert.strictEqual(found(many(25))[0]?.length, 20)
     assert.deepStrictEqual(found(many(25), { offset: 20, limit: 10 }), [
       ["d20", "d21", "d22", "d23", "d24"],
@@ -157,7 +157,7 @@ describe("finder", () => {
     assert.strictEqual(findDocuments(many(150), { offset: 0, limit: 500 }, []).documents.length, 100)
   })
 
-  it("cases 324 to 327: recently used servers first, newest first within, ties as listed", () => {
+  it("cases 324 to 327: sorts by recently used server, then newest first, ties as listed", () => {
     const at = (docRef: string, lastModified: string, server = "alpha") =>
       document(docRef, { lastModified, server })
     assert.deepStrictEqual(found([document("a"), document("b", { server: "beta" })], {}, ["beta"]), [

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { findHostConflicts } from "../../../src/domain/documents/hostConflicts.ts"
 
-describe("hosts of several servers", () => {
-  it("are those of their documents and windows, whatever their case", () => {
+describe("findHostConflicts", () => {
+  it("finds hosts of documents and windows, independent of case", () => {
     const servers = [
       { name: "one", uris: ["dpe://Docs/a", "dpe://docs/b", "window://app", "file:///x", "dpe://own/a"] },
       { name: "two", uris: ["dpe://docs/c", "window://app/tab?priority=1", "dpe://other/a"] },
@@ -14,7 +14,7 @@ describe("hosts of several servers", () => {
     ])
   })
 
-  it("are none where each has its own", () => {
+  it("finds no conflict between different hosts", () => {
     assert.deepStrictEqual(findHostConflicts([{ name: "one", uris: ["dpe://a/x", "window://a"] }]), [])
   })
 })

@@ -19,10 +19,10 @@ const reduced = (...notifications: ReadonlyArray<Notification>): ReadonlyArray<N
   return backlogNotifications(missed)
 }
 
-/** What an Agent knows: each Computer, and a number for each part that says which state of it was fetched last. */
+/** An Agent's view: for each Computer the version of each part that it fetched last. */
 type View = Map<string, Map<string, number>>
 
-/** An Agent that fetches a part when it is told that it changed, and all parts of who comes. */
+/** Simulates an Agent that fetches a part on its update, and all parts of a Computer that joins. */
 const hear = (view: View, notification: Notification, truth: View): void => {
   if (notification._tag === "Left") view.delete(notification.membership.name)
   if (notification._tag === "Entered")
@@ -39,37 +39,37 @@ const Step = Schema.Struct({
   moves: Schema.Boolean
 })
 
-describe("what was missed", () => {
-  it("is an update once", () => {
+describe("NotificationBacklog", () => {
+  it("keeps a repeated update once", () => {
     assert.deepStrictEqual(reduced(desktop("a"), desktop("b"), desktop("a")), [desktop("a"), desktop("b")])
   })
 
-  it("is nothing of who came and went", () => {
+  it("drops a join that is followed by a leave", () => {
     assert.deepStrictEqual(reduced(entered("a"), desktop("a"), left("a")), [])
   })
 
-  it("is both of who left and came back, since it may be another", () => {
+  it("keeps a leave that is followed by a join, because the member may be another one", () => {
     assert.deepStrictEqual(reduced(left("a"), entered("a")), [left("a"), entered("a")])
     assert.deepStrictEqual(reduced(left("a"), entered("a"), left("a")), [left("a")])
   })
 
-  it("is every cancellation once", () => {
+  it("keeps every cancellation once", () => {
     const cancelled: Notification = { _tag: "Cancelled", agent: "x", reqId: "1" }
     assert.deepStrictEqual(reduced(cancelled, cancelled), [cancelled])
   })
 
-  it("keeps a cancellation apart from a member, whatever both are called", () => {
+  it("separates cancellations from members with the same names", () => {
     const gone: Notification = { _tag: "Left", membership: { office: "o", role: "agent", name: "cancelled" } }
     const cancelled: Notification = { _tag: "Cancelled", agent: "agent", reqId: "o" }
     assert.deepStrictEqual(reduced(gone, cancelled), [gone, cancelled])
   })
 
-  it("has no updates of who has left", () => {
+  it("drops updates of a Computer that left", () => {
     assert.deepStrictEqual(reduced(desktop("a"), left("a")), [left("a")])
   })
 
   it.prop(
-    "gives the same view as every notice would have, and is bounded by what there is",
+    "gives the same view as all notifications, and is bounded by the office",
     [Schema.Array(Step), Schema.Array(Step)],
     ([earlier, later]) => {
       const truth: View = new Map()

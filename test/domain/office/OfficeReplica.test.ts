@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
-import { emptyOffice, type Office, memberAt, allMembers } from "../../../src/domain/office/membership.ts"
+import { emptyOffice, type Office, memberAt, allMembers } from "../../../src/domain/office/MembershipState.ts"
 import { type Member } from "../../../src/domain/model/Membership.ts"
 import {
   diffOffices,
@@ -32,7 +32,7 @@ const member = (sid: string, role: "agent" | "computer", name: string, joinRevis
   joinRevision
 })
 
-/** What a registry does with attempts: who sits leaves, who does not takes a free seat. */
+/** Applies attempts like a registry: a member leaves, another session takes a free membership. */
 const history = (attempts: typeof Attempts.Type) => {
   let office = emptyOffice
   let revision = 0
@@ -61,29 +61,29 @@ const followed = (view: OfficeReplica, step: OfficeUpdate): OfficeReplica => {
   return typeof next === "string" ? view : next
 }
 
-describe("a view of an office", () => {
-  it.prop("shows what happened when every step was heard", [Attempts], ([attempts]) => {
+describe("OfficeReplica", () => {
+  it.prop("equals the office after all updates", [Attempts], ([attempts]) => {
     const { office, revision, steps } = history(attempts)
     const view = steps.reduce(followed, emptyReplica)
     assert.deepStrictEqual([sids(view.office), view.revision], [sids(office), revision])
   })
 
-  it.prop("steps that are heard again change nothing", [Attempts], ([attempts]) => {
+  it.prop("ignores repeated updates", [Attempts], ([attempts]) => {
     const { steps } = history(attempts)
     const view = steps.reduce(followed, emptyReplica)
     for (const step of steps) assert.strictEqual(advanceReplica(view, step), "known")
   })
 
-  it.prop("a step after one that was not heard says so", [Attempts], ([attempts]) => {
+  it.prop("reports a gap after a missing update", [Attempts], ([attempts]) => {
     const { steps } = history(attempts)
     const first = steps.findIndex(({ heard }) => !heard)
     const view = steps.slice(0, first === -1 ? steps.length : first).reduce(followed, emptyReplica)
     if (first !== -1) {
-      for (const step of steps.slice(first + 1)) assert.strictEqual(advanceReplica(view, step), "missed")
+      for (const step of steps.slice(first + 1)) assert.strictEqual(advanceReplica(view, step), "gap")
     }
   })
 
-  it.prop("the difference leads from what was known to a snapshot", [Attempts, Attempts], ([some, more]) => {
+  it.prop("reaches a snapshot by the difference to it", [Attempts, Attempts], ([some, more]) => {
     const before = history(some).office
     const after = history(more).office
     const moves = diffOffices(before, after)
@@ -94,26 +94,22 @@ describe("a view of an office", () => {
     assert.deepStrictEqual(diffOffices(before, before), [])
   })
 
-  it.prop(
-    "the difference names those who have gone before those who came in their order",
-    [Attempts, Attempts],
-    ([some, more]) => {
-      const moves = diffOffices(history(some).office, history(more).office)
-      const tags = moves.map(({ _tag }) => _tag)
-      assert.isTrue(
-        tags.lastIndexOf("Left") < tags.indexOf("Entered") ||
-          !tags.includes("Entered") ||
-          !tags.includes("Left")
-      )
-      const arrivals = moves.flatMap((one) => (one._tag === "Entered" ? [one.member.joinRevision] : []))
-      assert.deepStrictEqual(
-        arrivals,
-        arrivals.toSorted((one, other) => one - other)
-      )
-    }
-  )
+  it.prop("lists leaves before joins, and joins in their order", [Attempts, Attempts], ([some, more]) => {
+    const moves = diffOffices(history(some).office, history(more).office)
+    const tags = moves.map(({ _tag }) => _tag)
+    assert.isTrue(
+      tags.lastIndexOf("Left") < tags.indexOf("Entered") ||
+        !tags.includes("Entered") ||
+        !tags.includes("Left")
+    )
+    const joinRevisions = moves.flatMap((one) => (one._tag === "Entered" ? [one.member.joinRevision] : []))
+    assert.deepStrictEqual(
+      joinRevisions,
+      joinRevisions.toSorted((one, other) => one - other)
+    )
+  })
 
-  it.prop("a snapshot is followed by what comes after it", [Attempts], ([attempts]) => {
+  it.prop("applies updates after a snapshot", [Attempts], ([attempts]) => {
     const { office, steps } = history(attempts)
     const half = Math.floor(steps.length / 2)
     const middle = apply(
@@ -124,7 +120,7 @@ describe("a view of an office", () => {
     assert.deepStrictEqual(sids(steps.reduce(followed, snapshot).office), sids(office))
   })
 
-  it("what is older than a snapshot is in it, though the office has not changed since", () => {
+  it("treats updates that are older than a snapshot as known, in an unchanged office too", () => {
     const view = replicaFromSnapshot({ asOf: 9, revision: 4, members: [member("1", "agent", "x", 4)] })
     const left: MembershipChange = {
       _tag: "Left",
@@ -136,7 +132,7 @@ describe("a view of an office", () => {
     assert.notStrictEqual(advanceReplica(view, { fromRevision: 4, toRevision: 10, change: left }), "known")
   })
 
-  it("nobody leaves for another who has the same seat by now", () => {
+  it("ignores a leave when another session holds the membership", () => {
     const office = applyMembershipChange(emptyOffice, {
       _tag: "Entered",
       member: member("2", "computer", "x", 2)
@@ -150,7 +146,7 @@ describe("a view of an office", () => {
     assert.strictEqual(applyMembershipChange(office, late), office)
   })
 
-  it("lists the Agent first, then the Computers in the order of their arrival", () => {
+  it("lists the Agent first, then the Computers in join order", () => {
     const members = [
       member("1", "computer", "x", 3),
       member("2", "computer", "y", 1),

@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
-import { matchesPattern, checkConnectRights, checkJoinRights } from "../../../src/domain/office/grants.ts"
+import { checkConnectRights, checkJoinRights } from "../../../src/domain/office/grants.ts"
+import { matchesPattern } from "../../../src/domain/wildcard.ts"
 import type { Grants, Identity } from "../../../src/domain/model/Identity.ts"
 
-/** The same question, answered by trying every way to read the pattern. */
+/** Matches by trying every way to read the pattern. */
 const reference = (pattern: string, text: string): boolean => {
   if (pattern === "") return text === ""
   if (pattern[0] !== "*") return pattern[0] === text[0] && reference(pattern.slice(1), text.slice(1))
@@ -19,9 +20,9 @@ const grant = (grants: Partial<Grants>): Identity => ({
   expiresAt: undefined
 })
 
-describe("a pattern", () => {
+describe("matchesPattern", () => {
   it.prop(
-    "covers what trying everything says it covers",
+    "equals the exhaustive reference",
     [letters("a", "b", "*"), letters("a", "b")],
     ([pattern, text]) =>
       assert.strictEqual(
@@ -31,39 +32,39 @@ describe("a pattern", () => {
     { arbitrary: { runs: 3000 } }
   )
 
-  it.prop("without a star covers itself alone", [Schema.String, Schema.String], ([one, other]) => {
+  it.prop("matches only the text itself without a star", [Schema.String, Schema.String], ([one, other]) => {
     const [pattern, text] = [one.replaceAll("*", ""), other.replaceAll("*", "")]
     assert.isTrue(matchesPattern(pattern, pattern))
     assert.strictEqual(matchesPattern(pattern, text), pattern === text)
   })
 
-  it("needs a text with room for its start and its end", () => {
+  it("needs a text with room for the start and the end", () => {
     assert.isFalse(matchesPattern("a*a", "a"))
     assert.isFalse(matchesPattern("ab*ba", "aba"))
     assert.isTrue(matchesPattern("ab*ba", "abba"))
   })
 
-  it("takes everything but the star for what it is", () => {
+  it("treats every character except the star as a literal", () => {
     assert.isFalse(matchesPattern("a.c", "abc"))
     assert.isFalse(matchesPattern("[ab]", "a"))
     assert.isFalse(matchesPattern("a?", "ab"))
     assert.isTrue(matchesPattern("a.*(c)$", "a.b\n(c)$"))
   })
 
-  it("of many stars costs no more than its length times that of the text", () => {
+  it("takes time proportional to both lengths with many stars", () => {
     const started = process.hrtime.bigint()
     assert.isFalse(matchesPattern("*a".repeat(128) + "b", "a".repeat(256)))
     assert.isBelow(Number(process.hrtime.bigint() - started), 1e9)
   })
 })
 
-describe("who may connect", () => {
-  it("needs the right to the role it states", () => {
+describe("checkConnectRights", () => {
+  it("requires the right to the stated role", () => {
     assert.isUndefined(checkConnectRights(grant({}), Option.some("computer")))
     assert.strictEqual(checkConnectRights(grant({}), Option.some("agent")), "'desk' may not be an Agent")
   })
 
-  it("needs the right to some role when it states none", () => {
+  it("requires the right to any role without a stated one", () => {
     assert.isUndefined(checkConnectRights(grant({}), Option.none()))
     assert.strictEqual(
       checkConnectRights(grant({ rights: ["operator"] }), Option.none()),
@@ -72,10 +73,10 @@ describe("who may connect", () => {
   })
 })
 
-describe("who may take a seat", () => {
+describe("checkJoinRights", () => {
   const membership = { office: "team-1", role: "computer", name: "desk" } as const
 
-  it("needs the role, the office and the name", () => {
+  it("requires the role, the office and the name", () => {
     assert.isUndefined(checkJoinRights(grant({}), membership))
     assert.strictEqual(
       checkJoinRights(grant({ rights: ["agent"] }), membership),
@@ -87,16 +88,16 @@ describe("who may take a seat", () => {
     )
     assert.strictEqual(
       checkJoinRights(grant({ names: ["d"] }), membership),
-      "'desk' may not go by the name 'desk'"
+      "'desk' may not use the name 'desk'"
     )
   })
 
-  it("may not when nothing is granted", () => {
+  it("rejects an identity without grants", () => {
     assert.isDefined(checkJoinRights(grant({ offices: [] }), membership))
     assert.isDefined(checkJoinRights(grant({ names: [] }), membership))
   })
 
-  it("does not get the seats of members by the right of an operator", () =>
+  it("rejects an operator without the right to a role", () =>
     assert.isDefined(
       checkJoinRights(grant({ rights: ["operator"], offices: ["*"], names: ["*"] }), membership)
     ))

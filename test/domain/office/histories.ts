@@ -1,19 +1,20 @@
 import { Arbitrary, Option, Schema } from "effect"
-import type { Capacity, MembershipCommand } from "../../../src/domain/office/membership.ts"
+import type { MembershipCommand } from "../../../src/domain/office/decide.ts"
+import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
 
-/** Everything is taken from few words, so that sessions are in each other's way as often as can be. */
+/** Few different names, which maximizes conflicts between sessions. */
 export const sids = ["1", "2", "3", "4", "5", "6"] as const
 export const names = ["x", "y", "__proto__"] as const
 export const officeIds = ["O", "P", 'toString"\n'] as const
 
-/** A number that no history of ours reaches. */
+/** A number that no history reaches. */
 const plenty = 1000
 
 const shared = {
   sid: Schema.Literals(sids),
-  /** Turns of the event loop that it waits; only where commands are issued at once. */
+  /** Event loop ticks to wait before the command; only for concurrent commands. */
   turns: Schema.Literals([0, 1, 2, 4]),
-  /** Does it wait for all before it? Only where commands are issued at once. */
+  /** True when it waits for all earlier commands; only for concurrent commands. */
   waits: Schema.Literals([true, false, false])
 }
 const Join = Schema.Struct({
@@ -32,7 +33,7 @@ const Connect = Schema.Struct({
 const Leave = Schema.Struct({ do: Schema.Literal("leave"), ...shared, office: Schema.Literals(officeIds) })
 const Disconnect = Schema.Struct({ do: Schema.Literal("disconnect"), ...shared })
 
-/** What somebody does. Kinds that stand here repeatedly are as much more frequent. */
+/** The kinds of steps. Repetition raises the frequency of a kind. */
 const AnyStep = Schema.Union([Connect, Connect, Connect, Join, Join, Join, Join, Join, Leave, Disconnect])
 export type Step = typeof AnyStep.Type
 
@@ -48,7 +49,7 @@ const ReturningJoin = Schema.Struct({
   office: Schema.Literals(["O", "O", "P"])
 })
 
-/** What connections of hardly more than one member do, which take each other's seats. */
+/** The kinds of steps of connections that take over each other's membership. */
 const ReturningStep = Schema.Union([
   ReturningConnect,
   ReturningConnect,
@@ -65,7 +66,7 @@ const Limits = Schema.Struct({
   membersPerOffice: Schema.Literals([plenty, plenty, 1, 2, 3])
 })
 
-/** What several sessions do, one after the other, and how much room there is for them. */
+/** The steps of several sessions in order, with the capacity. */
 export interface History {
   readonly capacity: Capacity
   readonly steps: ReadonlyArray<Step>
@@ -79,16 +80,16 @@ const historiesOf =
       steps: Arbitrary.array(Arbitrary.schema(Steps), { maxLength: steps })
     })
 
-/** Histories of so many steps at most. They shrink by leaving steps out. */
+/** Generates histories up to a number of steps. They shrink by omitting steps. */
 export const histories = historiesOf(AnyStep)
 
-/** The same of connections that belong to one member, but for a few: they take each other's seats. */
+/** Generates histories in which most connections belong to one member, and take over its membership. */
 export const returns = historiesOf(ReturningStep)
 
-/** The Server that holds a session's connection, of so many. */
+/** The node that holds the connection of a session. */
 export const nodeOf = (sid: string, nodes: number): string => `n${Number(sid) % nodes}`
 
-/** A step as a command on one of so many Servers. */
+/** Converts a step to a command on one of several nodes. */
 export const commandOf = (step: Step, nodes: number): MembershipCommand => {
   const { sid } = step
   switch (step.do) {
@@ -114,7 +115,7 @@ export const commandOf = (step: Step, nodes: number): MembershipCommand => {
   }
 }
 
-/** A command in a few words. */
+/** Formats a command for messages. */
 export const inWords = (command: MembershipCommand): string => {
   const { sid } = command
   switch (command._tag) {
@@ -129,7 +130,7 @@ export const inWords = (command: MembershipCommand): string => {
   }
 }
 
-/** The commands of a history one after the other. Connects happen once per session, as on a real transport. */
+/** The commands of a history in order. Each session connects once, like on a real transport. */
 export const commandsOf = ({ steps }: History, nodes = 1): ReadonlyArray<MembershipCommand> => {
   const alive = new Set<string>()
   return steps.flatMap((step) => {

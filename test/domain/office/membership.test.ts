@@ -1,17 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { HashMap, Option, Result, Schema } from "effect"
+import { type MembershipCommand, decide } from "../../../src/domain/office/decide.ts"
+import { evolve } from "../../../src/domain/office/evolve.ts"
 import {
   type Capacity,
-  type MembershipCommand,
   isComputerElsewhere,
   findComputer,
-  decide,
-  evolve,
   membersOf,
   emptyMembershipState,
   type MembershipState,
   unlimitedCapacity
-} from "../../../src/domain/office/membership.ts"
+} from "../../../src/domain/office/MembershipState.ts"
 
 const connect = (sid: string, role?: "agent" | "computer", reconnectKey = ""): MembershipCommand => ({
   _tag: "Connect",
@@ -81,7 +80,7 @@ const toCommand = (step: (typeof Steps.Type)[number]): MembershipCommand => {
       return disconnect(step.sid)
   }
 }
-/** Connects happen once per session, as on a real transport. */
+/** Each session connects once, like on a real transport. */
 const sane = (commands: ReadonlyArray<MembershipCommand>) => {
   const alive = new Set<string>()
   return commands.filter((command) => {
@@ -92,13 +91,13 @@ const sane = (commands: ReadonlyArray<MembershipCommand>) => {
 }
 
 describe("membership", () => {
-  it.prop("the rules hold after any history", [Steps], ([steps]) => {
+  it.prop("keeps the rules after any history", [Steps], ([steps]) => {
     const state = sane(steps.map(toCommand)).reduce(apply, emptyMembershipState)
-    const seated = [...HashMap.values(state.sessions)].flatMap(({ membership, sid }) =>
+    const members = [...HashMap.values(state.sessions)].flatMap(({ membership, sid }) =>
       Option.toArray(Option.map(membership, (place) => ({ sid, ...place })))
     )
     for (const office of ["O1", "O2", "__proto__"]) {
-      const here = seated.filter((one) => one.office === office)
+      const here = members.filter((one) => one.office === office)
       const names = here.filter(({ role }) => role === "computer").map(({ name }) => name)
       assert.isAtMost(here.filter(({ role }) => role === "agent").length, 1)
       assert.strictEqual(new Set(names).size, names.length)
@@ -115,12 +114,12 @@ describe("membership", () => {
     for (const name of ["x", "y", "toString"]) {
       assert.strictEqual(
         isComputerElsewhere(state, "O1", name),
-        seated.some((one) => one.role === "computer" && one.name === name && one.office !== "O1")
+        members.some((one) => one.role === "computer" && one.name === name && one.office !== "O1")
       )
     }
   })
 
-  it.prop("when everybody has gone nothing is left", [Steps], ([steps]) => {
+  it.prop("keeps no state after all members left", [Steps], ([steps]) => {
     const state = sane(steps.map(toCommand)).reduce(apply, emptyMembershipState)
     const end = ["1", "2", "3", "4", "5"].map(disconnect).reduce(apply, state)
     assert.deepStrictEqual(
@@ -129,7 +128,7 @@ describe("membership", () => {
     )
   })
 
-  it.prop("an accepted join repeated changes nothing", [Steps], ([steps]) => {
+  it.prop("ignores the repetition of an accepted join", [Steps], ([steps]) => {
     const commands = sane(steps.map(toCommand))
     const last = commands.findLast(({ _tag }) => _tag === "Join")
     const before = commands.reduce(apply, emptyMembershipState)
@@ -138,28 +137,28 @@ describe("membership", () => {
     }
   })
 
-  it("case 040: a second Agent is refused with the protocol's words", () => {
+  it("case 040: rejects a second Agent with the protocol's message", () => {
     const outcome = decide(after(...a1, connect("a2", "agent")), join("a2", "agent", "agent-2", "O1"))
     assert.strictEqual(Result.getOrThrow(Result.flip(outcome)).message, "Room already has an agent")
   })
 
-  it("case 043: an Agent leaves before it joins elsewhere", () => {
-    assert.strictEqual(rejection(after(...a1), join("a1", "agent", "agent-1", "O2")), "agent is elsewhere")
+  it("case 043: requires an Agent to leave before it joins another office", () => {
+    assert.strictEqual(rejection(after(...a1), join("a1", "agent", "agent-1", "O2")), "agent_in_other_office")
   })
 
-  it("case 045: a Computer that joins elsewhere leaves first", () => {
+  it("case 045: moves a Computer that joins another office", () => {
     assert.deepStrictEqual(told(after(...c1), join("c1", "computer", "pc-1", "O2")), [
       "Left O1",
       "Entered O2"
     ])
   })
 
-  it("cases 042 and 047: joining again is silent", () => {
+  it("cases 042 and 047: accepts a repeated join without events", () => {
     assert.deepStrictEqual(told(after(...a1), join("a1", "agent", "agent-1", "O1")), [])
     assert.deepStrictEqual(told(after(...c1), join("c1", "computer", "pc-1", "O1")), [])
   })
 
-  it("case 048: a Computer's name is taken only once per office", () => {
+  it("case 048: rejects a second Computer with the same name in an office", () => {
     const outcome = decide(after(...c1, connect("c2")), join("c2", "computer", "pc-1", "O1"))
     assert.strictEqual(
       Result.getOrThrow(Result.flip(outcome)).message,
@@ -167,66 +166,66 @@ describe("membership", () => {
     )
   })
 
-  it("case 050: a Computer that is refused elsewhere stays where it is", () => {
+  it("case 050: keeps a Computer in its office after a rejected join", () => {
     const state = after(...c1, connect("c2"), join("c2", "computer", "pc-1", "O2"))
-    assert.strictEqual(rejection(state, join("c1", "computer", "pc-1", "O2")), "name taken")
+    assert.strictEqual(rejection(state, join("c1", "computer", "pc-1", "O2")), "name_taken")
     assert.strictEqual(sidOf(state, "O1", "pc-1"), "c1")
   })
 
-  it("case 051: the name is fixed while in an office", () => {
-    assert.strictEqual(rejection(after(...c1), join("c1", "computer", "pc-x", "O1")), "name mismatch")
+  it("case 051: rejects another name in the same office", () => {
+    assert.strictEqual(rejection(after(...c1), join("c1", "computer", "pc-x", "O1")), "name_mismatch")
   })
 
-  it("cases 052 and 053: a role is fixed by the handshake or the first join", () => {
+  it("cases 052 and 053: fixes the role by the handshake or the first join", () => {
     assert.strictEqual(
       rejection(after(connect("1", "agent")), join("1", "computer", "x", "O1")),
-      "role mismatch"
+      "role_mismatch"
     )
     const once = after(connect("1"), join("1", "agent", "x", "O1"), leave("1", "O1"))
-    assert.strictEqual(rejection(once, join("1", "computer", "x", "O1")), "role mismatch")
+    assert.strictEqual(rejection(once, join("1", "computer", "x", "O1")), "role_mismatch")
   })
 
-  it("case 054: an Agent and a Computer may share a name", () => {
+  it("case 054: allows the same name for an Agent and a Computer", () => {
     assert.strictEqual(
       rejection(after(...a1, connect("c")), join("c", "computer", "agent-1", "O1")),
       "accepted"
     )
   })
 
-  it("cases 066 and 067: nobody leaves where nobody is", () => {
-    assert.strictEqual(rejection(after(...c1), leave("c1", "O2")), "not in office")
-    assert.strictEqual(rejection(after(connect("c")), leave("c", "O1")), "not in office")
+  it("cases 066 and 067: rejects a leave without a membership", () => {
+    assert.strictEqual(rejection(after(...c1), leave("c1", "O2")), "not_in_office")
+    assert.strictEqual(rejection(after(connect("c")), leave("c", "O1")), "not_in_office")
   })
 
-  describe("a member that comes back before its old connection is noticed to be dead", () => {
+  describe("takeover of a stale connection", () => {
     const agent = [connect("a1", "agent", "h"), join("a1", "agent", "agent-1", "O1")]
     const computer = [connect("c1", "computer", "h"), join("c1", "computer", "pc-1", "O1")]
 
-    it("takes its seat over", () => {
+    it("replaces the old connection", () => {
       const state = after(...computer, connect("c2", "computer", "h"))
       assert.deepStrictEqual(told(state, join("c2", "computer", "pc-1", "O1")), ["Left O1", "Entered O1"])
       const next = apply(state, join("c2", "computer", "pc-1", "O1"))
       assert.deepStrictEqual(
         [sidOf(next, "O1", "pc-1"), rejection(next, leave("c1", "O1"))],
-        ["c2", "not in office"]
+        ["c2", "not_in_office"]
       )
     })
 
-    it("is another Agent under another name", () => {
+    it("requires the same name", () => {
       const state = after(...agent, connect("a2", "agent", "h"))
-      assert.strictEqual(rejection(state, join("a2", "agent", "agent-2", "O1")), "has an agent")
+      assert.strictEqual(rejection(state, join("a2", "agent", "agent-2", "O1")), "agent_exists")
       assert.strictEqual(rejection(state, join("a2", "agent", "agent-1", "O1")), "accepted")
     })
 
-    it("must hold the same secret", () => {
+    it("requires the same secret", () => {
       const others = after(...computer, connect("c2", "computer", "other"), connect("c3", "computer"))
-      assert.strictEqual(rejection(others, join("c2", "computer", "pc-1", "O1")), "name taken")
-      assert.strictEqual(rejection(others, join("c3", "computer", "pc-1", "O1")), "name taken")
+      assert.strictEqual(rejection(others, join("c2", "computer", "pc-1", "O1")), "name_taken")
+      assert.strictEqual(rejection(others, join("c3", "computer", "pc-1", "O1")), "name_taken")
     })
 
-    it("proves nothing without a secret", () => {
+    it("rejects a join without a secret", () => {
       const state = after(...c1, connect("c2"))
-      assert.strictEqual(rejection(state, join("c2", "computer", "pc-1", "O1")), "name taken")
+      assert.strictEqual(rejection(state, join("c2", "computer", "pc-1", "O1")), "name_taken")
     })
   })
 
@@ -237,14 +236,14 @@ describe("membership", () => {
         onSuccess: () => "accepted"
       })
 
-    it("bounds the members of an office", () => {
+    it("limits the members of an office", () => {
       const state = after(...a1, ...c1, connect("c2"))
       const enter = join("c2", "computer", "pc-2", "O1")
-      assert.strictEqual(decided(state, enter, { membersPerOffice: 2 }), "office full")
+      assert.strictEqual(decided(state, enter, { membersPerOffice: 2 }), "office_full")
       assert.strictEqual(decided(state, enter, { membersPerOffice: 3 }), "accepted")
     })
 
-    it("lets a member of a full office come back", () => {
+    it("allows a takeover in a full office", () => {
       const state = after(
         connect("c1", "computer", "h"),
         join("c1", "computer", "x", "O1"),
@@ -256,14 +255,14 @@ describe("membership", () => {
       )
     })
 
-    it("bounds the offices", () => {
+    it("limits the offices", () => {
       const state = after(...c1, connect("c2"))
       const open = join("c2", "computer", "pc-2", "O2")
-      assert.strictEqual(decided(state, open, { offices: 1 }), "too many offices")
+      assert.strictEqual(decided(state, open, { offices: 1 }), "too_many_offices")
       assert.strictEqual(decided(state, open, { offices: 2 }), "accepted")
     })
 
-    it("counts an office no more whose last Computer moves on", () => {
+    it("frees an office when its last Computer moves", () => {
       assert.strictEqual(
         decided(after(...c1), join("c1", "computer", "pc-1", "O2"), { offices: 1 }),
         "accepted"
@@ -271,7 +270,7 @@ describe("membership", () => {
     })
   })
 
-  it("cases 068 and 071: a disconnect leaves, once", () => {
+  it("cases 068 and 071: leaves once on disconnect", () => {
     assert.deepStrictEqual(told(after(...c1), disconnect("c1")), ["Left O1", "Disconnected"])
     assert.deepStrictEqual(told(after(...c1, leave("c1", "O1")), disconnect("c1")), ["Disconnected"])
     assert.deepStrictEqual(told(after(...c1, disconnect("c1")), disconnect("c1")), [])

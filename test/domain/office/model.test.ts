@@ -1,21 +1,25 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, HashMap, Option, Result } from "effect"
+import { type MembershipCommand, decide, type MembershipEvent } from "../../../src/domain/office/decide.ts"
+import { evolve } from "../../../src/domain/office/evolve.ts"
 import {
-  type MembershipCommand,
   isComputerElsewhere,
-  decide,
-  type MembershipEvent,
-  evolve,
   membersOf,
   emptyMembershipState,
   type MembershipState
-} from "../../../src/domain/office/membership.ts"
+} from "../../../src/domain/office/MembershipState.ts"
 import { MembershipError, type Membership } from "../../../src/domain/model/Membership.ts"
 import { sortedMembers } from "../../../src/domain/office/OfficeReplica.ts"
 import { commandsOf, histories, type History, inWords, names, officeIds } from "./histories.ts"
-import { answerTo, listing, type Notice, type People, sitting } from "./referenceModel.ts"
+import {
+  expectedOutcome,
+  listedMembers,
+  type ModelNotification,
+  type ModelSessions,
+  modelMembersOf
+} from "./referenceModel.ts"
 
-/** The rules of membership, or such as somebody might have written by mistake. */
+/** The rules of membership, or a mutant of them. */
 interface Rules {
   readonly decide: (...given: Required<Parameters<typeof decide>>) => ReturnType<typeof decide>
   readonly evolve: typeof evolve
@@ -23,22 +27,25 @@ interface Rules {
 
 const rules: Rules = { decide, evolve }
 
-/** What an event makes Servers tell, if anything: to all who sit in the office after it, but whom it is about. */
-const noticeOf = (after: MembershipState, event: MembershipEvent): ReadonlyArray<Notice> => {
+/** The notification of an event, for all members of the office except its subject. */
+const notificationsOf = (
+  after: MembershipState,
+  event: MembershipEvent
+): ReadonlyArray<ModelNotification> => {
   if (event._tag !== "Entered" && event._tag !== "Left") return []
   const { _tag, membership, sid } = event
   const to = membersOf(after, membership.office)
     .map((member) => member.sid)
     .filter((other) => other !== sid)
-  return [{ what: _tag, sid, membership, to, replaced: event._tag === "Left" && event.replaced }]
+  return [{ kind: _tag, sid, membership, to, replaced: event._tag === "Left" && event.replaced }]
 }
 
-const inOneOrder = (notices: ReadonlyArray<Notice>) =>
-  notices.map(({ replaced, membership: { name, office, role }, sid, to, what }) =>
-    JSON.stringify([what, sid, office, role, name, to.toSorted(), replaced])
+const inOneOrder = (notifications: ReadonlyArray<ModelNotification>) =>
+  notifications.map(({ replaced, membership: { name, office, role }, sid, to, kind }) =>
+    JSON.stringify([kind, sid, office, role, name, to.toSorted(), replaced])
   )
 
-/** Everything that can be seen of the offices, counted anew from who sits there. */
+/** The observable state of all offices, counted from their members. */
 const seenByRules = (state: MembershipState) => ({
   sessions: [...HashMap.values(state.sessions)]
     .map(({ reconnectKey, role, membership, sid }) =>
@@ -54,19 +61,22 @@ const seenByRules = (state: MembershipState) => ({
   elsewhere: officeIds.flatMap((office) => names.map((name) => isComputerElsewhere(state, office, name)))
 })
 
-const seenByModel = (people: People): ReturnType<typeof seenByRules> => {
-  const computers = people.filter(({ membership }) => membership?.role === "computer")
+const seenByModel = (sessions: ModelSessions): ReturnType<typeof seenByRules> => {
+  const computers = sessions.filter(({ membership }) => membership?.role === "computer")
   const bearing = (name: string) => computers.filter(({ membership }) => membership?.name === name)
   return {
-    sessions: people
+    sessions: sessions
       .map(({ membership, reconnectKey, role, sid }) =>
         JSON.stringify([sid, reconnectKey, role ?? null, placeOf(membership)])
       )
       .toSorted(),
     offices: officeIds
-      .filter((id) => sitting(people, id).length > 0)
+      .filter((id) => modelMembersOf(sessions, id).length > 0)
       .map((id) =>
-        JSON.stringify([id, listing(people, id).map(({ membership, sid }) => [sid, placeOf(membership)])])
+        JSON.stringify([
+          id,
+          listedMembers(sessions, id).map(({ membership, sid }) => [sid, placeOf(membership)])
+        ])
       )
       .toSorted(),
     names: names
@@ -82,9 +92,9 @@ const seenByModel = (people: People): ReturnType<typeof seenByRules> => {
 const placeOf = (membership: Membership | undefined) =>
   membership === undefined ? null : [membership.office, membership.role, membership.name]
 
-/** What every state must be, whatever has happened: one Agent per office, unique names, one office per session. */
+/** The invariants of every state: one Agent per office, unique names, one office per session. */
 const brokenRule = (state: MembershipState): string | undefined => {
-  const seated = new Set<string>()
+  const sids = new Set<string>()
   for (const id of officeIds) {
     const members = membersOf(state, id)
     const computers = members
@@ -94,8 +104,8 @@ const brokenRule = (state: MembershipState): string | undefined => {
     if (new Set(computers).size < computers.length) return `two Computers of one name in ${id}`
     for (const { membership, sid } of members) {
       if (membership.office !== id) return `${sid} is listed in ${id} and sits in ${membership.office}`
-      if (seated.has(sid)) return `${sid} sits in two places`
-      seated.add(sid)
+      if (sids.has(sid)) return `${sid} is in two offices`
+      sids.add(sid)
     }
   }
   return undefined
@@ -104,35 +114,35 @@ const brokenRule = (state: MembershipState): string | undefined => {
 const inLines = (seen: object): ReadonlyArray<string> =>
   Object.entries(seen).map(([what, value]) => `${what} ${JSON.stringify(value)}`)
 
-/** The first thing in which rules differ from the model in a history; `undefined` when nothing does. */
+/** The first difference between rules and the model in a history; `undefined` without one. */
 const difference = (tried: Rules, history: History): string | undefined => {
   let state = emptyMembershipState
-  let people: People = []
+  let sessions: ModelSessions = []
   let told = 0
   for (const command of commandsOf(history)) {
-    const expected = answerTo(people, command, history.capacity)
+    const expected = expectedOutcome(sessions, command, history.capacity)
     const decision = tried.decide(state, command, history.capacity)
     const says = Result.match(decision, { onFailure: ({ reason }) => reason, onSuccess: () => "ok" })
-    const notices: Array<Notice> = []
+    const notifications: Array<ModelNotification> = []
     for (const event of Result.getOrElse(decision, () => [])) {
       state = tried.evolve(state, event)
-      notices.push(...noticeOf(state, event))
+      notifications.push(...notificationsOf(state, event))
     }
-    people = expected.after
-    told += expected.notices.length
+    sessions = expected.after
+    told += expected.notifications.length
     const broken = brokenRule(state)
     if (broken !== undefined) return `${inWords(command)}: ${broken}`
     const actually = inLines({
       says,
-      notices: inOneOrder(notices),
+      notifications: inOneOrder(notifications),
       told: state.revision,
       ...seenByRules(state)
     })
     const wanted = inLines({
-      says: expected.says,
-      notices: inOneOrder(expected.notices),
+      says: expected.result,
+      notifications: inOneOrder(expected.notifications),
       told,
-      ...seenByModel(people)
+      ...seenByModel(sessions)
     })
     const wrong = wanted.findIndex((line, index) => line !== actually[index])
     if (wrong >= 0) return `${inWords(command)}: ${actually[wrong]} instead of ${wanted[wrong]}`
@@ -142,13 +152,13 @@ const difference = (tried: Rules, history: History): string | undefined => {
 
 const longest = 60
 
-/** How many times as many histories as usual are tried. */
+/** The factor for the number of histories. */
 const times = Number(process.env["A2C_MODEL_RUNS"] ?? 1)
 
-/** Histories that are tried; those of a mutant end as soon as it is found. */
+/** The number of histories; the search for a mutant ends at the first difference. */
 const runs = 2000 * times
 
-/** Candidates that are tried to make a history that fails shorter. */
+/** The number of attempts to shrink a failing history. */
 const maxShrinks = 5000
 
 const check = (tried: Rules, seed?: number) =>
@@ -163,8 +173,8 @@ const check = (tried: Rules, seed?: number) =>
 
 type Decide = Rules["decide"]
 
-/** Refusals of this kind are none: whatever is in the way is overlooked by deciding about another state. */
-const despite =
+/** Accepts what these reasons reject, by deciding on a changed state. */
+const ignoring =
   (
     reasons: ReadonlyArray<MembershipError["reason"]>,
     otherwise: (state: MembershipState, command: MembershipCommand) => MembershipState
@@ -199,33 +209,33 @@ const entering = (command: MembershipCommand): ReadonlyArray<MembershipEvent> =>
       ]
     : []
 
-/** Each of these mistakes, with the fewest commands that show it. */
+/** The mutants, with the smallest number of commands that shows each. */
 const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: Partial<Rules>]> = [
   [
-    "a second Agent is let in",
+    "accepts a second Agent in an office",
     4,
     {
-      decide: despite(["has an agent"], (state) => ({
+      decide: ignoring(["agent_exists"], (state) => ({
         ...state,
         offices: HashMap.map(state.offices, (office) => ({ ...office, agent: Option.none() }))
       }))
     }
   ],
   [
-    "a seat is taken over without its holder's secret",
+    "allows a takeover without the member's secret",
     4,
     {
-      decide: despite(["has an agent", "name taken"], (state) => ({
+      decide: ignoring(["agent_exists", "name_taken"], (state) => ({
         ...state,
         sessions: HashMap.map(state.sessions, (session) => ({ ...session, reconnectKey: "anybody" }))
       }))
     }
   ],
   [
-    "no secret is a secret, too",
+    "treats a missing secret as a secret",
     4,
     {
-      decide: despite(["has an agent", "name taken"], (state) => ({
+      decide: ignoring(["agent_exists", "name_taken"], (state) => ({
         ...state,
         sessions: HashMap.map(state.sessions, (session) => ({
           ...session,
@@ -235,7 +245,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     }
   ],
   [
-    "nobody who comes back gets its seat",
+    "rejects every takeover",
     4,
     {
       decide: (state, command, capacity) =>
@@ -243,19 +253,19 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     }
   ],
   [
-    "the name of a Computer is unique over all offices",
+    "requires unique names of Computers over all offices",
     4,
     {
       decide: (state, command, capacity) =>
         command._tag === "Join" &&
         command.role === "computer" &&
         isComputerElsewhere(state, command.office, command.name)
-          ? Result.fail(new MembershipError({ reason: "name taken", message: "" }))
+          ? Result.fail(new MembershipError({ reason: "name_taken", message: "" }))
           : decide(state, command, capacity)
     }
   ],
   [
-    "leaving is told twice",
+    "notifies twice of a leave",
     3,
     {
       decide: changingEvents((events) =>
@@ -264,7 +274,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     }
   ],
   [
-    "a Computer that moves on is not told to have left",
+    "omits the leave of a Computer that moves",
     3,
     {
       decide: changingEvents((events, command) =>
@@ -273,7 +283,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     }
   ],
   [
-    "who disconnects is not told to have left",
+    "omits the leave of a disconnect",
     3,
     {
       decide: changingEvents((events, command) =>
@@ -282,24 +292,24 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     }
   ],
   [
-    "joining again is told again",
+    "notifies of a repeated join",
     3,
     {
       decide: changingEvents((events, command) => (events.length === 0 ? entering(command) : events))
     }
   ],
   [
-    "an Agent moves on without leaving",
+    "allows an Agent to move without a leave",
     3,
     {
-      decide: despite(["agent is elsewhere"], (state, { sid }) => ({
+      decide: ignoring(["agent_in_other_office"], (state, { sid }) => ({
         ...state,
         sessions: HashMap.set(state.sessions, sid, { ...sessionOf(state, sid), membership: Option.none() })
       }))
     }
   ],
   [
-    "a Computer that is refused elsewhere has left",
+    "removes a Computer after a rejected join",
     5,
     {
       decide: (state, command, capacity) => {
@@ -307,7 +317,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
         if (
           command._tag !== "Join" ||
           Result.isSuccess(decision) ||
-          decision.failure.reason !== "name taken"
+          decision.failure.reason !== "name_taken"
         ) {
           return decision
         }
@@ -320,17 +330,17 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     }
   ],
   [
-    "a role is not fixed",
+    "accepts a change of the role",
     2,
     {
-      decide: despite(["role mismatch"], (state, { sid }) => ({
+      decide: ignoring(["role_mismatch"], (state, { sid }) => ({
         ...state,
         sessions: HashMap.set(state.sessions, sid, { ...sessionOf(state, sid), role: Option.none() })
       }))
     }
   ],
   [
-    "an office takes one more than it may",
+    "accepts one member over the capacity",
     4,
     {
       decide: (state, command, { membersPerOffice, offices }) =>
@@ -338,7 +348,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     }
   ],
   [
-    "there is one office more than there may be",
+    "accepts one office over the capacity",
     4,
     {
       decide: (state, command, { membersPerOffice, offices }) =>
@@ -346,7 +356,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     }
   ],
   [
-    "somebody leaves an office in which it is not",
+    "accepts a leave of another office",
     3,
     {
       decide: (state, command, capacity) => {
@@ -361,7 +371,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     }
   ],
   [
-    "names are never forgotten",
+    "keeps the names of Computers that left",
     3,
     {
       evolve: (state, event) => ({
@@ -371,7 +381,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     }
   ],
   [
-    "offices stay when everybody has left",
+    "keeps empty offices",
     3,
     {
       evolve: (state, event) => {
@@ -384,20 +394,20 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
   ]
 ]
 
-describe("the rules of membership", () => {
+describe("membership rules", () => {
   it.effect(
-    `say what the plain model says in ${runs} histories of up to ${longest} commands`,
+    `equals the reference model in ${runs} histories of up to ${longest} commands`,
     () => Effect.map(check(rules), (result) => assert.isUndefined(Arbitrary.formatCheckFailure(result))),
     30_000 * times
   )
 
-  describe("would be found wrong, in few commands, if", () => {
+  describe("mutant of the membership rules", () => {
     it.effect.each(mutants)(
       "%s",
       ([mistake, fewest, tried]) =>
         Effect.gen(function* () {
           const result = yield* check({ ...rules, ...tried }, 1)
-          if (result._tag !== "Falsified") return assert.fail(`nothing shows that ${mistake}`)
+          if (result._tag !== "Falsified") return assert.fail(`no history shows the mutant: ${mistake}`)
           const commands = commandsOf(result.shrunkInput).map(inWords)
           assert.isAtMost(commands.length, fewest, commands.join("\n"))
         }),

@@ -14,19 +14,19 @@ import {
   shuttingDown
 } from "../../../src/domain/model/ProtocolError.ts"
 
-describe("a refusal", () => {
-  it.prop("that passes is known by its text", [Schema.String], ([message]) => {
+describe("retryable rejection", () => {
+  it.prop("has a message with the retry suffix", [Schema.String], ([message]) => {
     assert.isTrue(isRetryableMessage(retryableMessage(message)))
     assert.include(retryableMessage(message), message)
   })
 
-  it("passes when nobody has to do anything about it", () => {
+  it("includes temporary conditions", () => {
     for (const { message } of [registryUnavailable(), tooManyOffices(), shuttingDown()]) {
       assert.isTrue(isRetryableMessage(message), message)
     }
   })
 
-  it("does not when somebody else sits there, or may not", () => {
+  it("excludes conflicts and missing rights", () => {
     const errors = [
       membershipConflict({ office: "O", role: "agent", name: "a" }),
       membershipConflict({ office: "O", role: "computer", name: "a, try again" }),

@@ -1,8 +1,9 @@
-import type { Capacity, MembershipCommand } from "../../../src/domain/office/membership.ts"
+import type { MembershipCommand } from "../../../src/domain/office/decide.ts"
+import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
 import type { MembershipError, Membership } from "../../../src/domain/model/Membership.ts"
 
-/** Somebody who is connected, and where it sits. */
-interface Person {
+/** A connected session with its membership. */
+interface ModelSession {
   readonly sid: string
   readonly node: string
   readonly reconnectKey: string
@@ -10,57 +11,57 @@ interface Person {
   readonly membership: Membership | undefined
 }
 
-/** Everybody who is connected: whoever sat down last stands last. */
-export type People = ReadonlyArray<Person>
+/** All connected sessions; the last one joined last. */
+export type ModelSessions = ReadonlyArray<ModelSession>
 
-/** Somebody came or went, and who is told so. */
-export interface Notice {
-  readonly what: "Entered" | "Left"
+/** A join or leave with the notified sessions. */
+export interface ModelNotification {
+  readonly kind: "Entered" | "Left"
   readonly sid: string
   readonly membership: Membership
   readonly to: ReadonlyArray<string>
-  /** A new connection of the same member has put this one out. */
+  /** True when a new connection of the same member replaced this one. */
   readonly replaced: boolean
 }
 
-/** What a command is answered, who is told what in which order, and who is there afterwards. */
-export interface Answer {
-  readonly says: MembershipError["reason"] | "ok"
-  readonly notices: ReadonlyArray<Notice>
-  readonly after: People
+/** The reply to a command, the notifications in order, and the sessions afterwards. */
+export interface Outcome {
+  readonly result: MembershipError["reason"] | "ok"
+  readonly notifications: ReadonlyArray<ModelNotification>
+  readonly after: ModelSessions
 }
 
-/** Everybody in an office, as they sat down. */
-export const sitting = (people: People, office: string): People =>
-  people.filter(({ membership }) => membership?.office === office)
+/** The members of an office in join order. */
+export const modelMembersOf = (sessions: ModelSessions, office: string): ModelSessions =>
+  sessions.filter(({ membership }) => membership?.office === office)
 
-/** Everybody in an office as Servers list them: the Agent first. */
-export const listing = (people: People, office: string): People => {
-  const here = sitting(people, office)
+/** The members of an office in the order of lists: the Agent first. */
+export const listedMembers = (sessions: ModelSessions, office: string): ModelSessions => {
+  const here = modelMembersOf(sessions, office)
   return [
     ...here.filter(({ membership }) => membership?.role === "agent"),
     ...here.filter(({ membership }) => membership?.role === "computer")
   ]
 }
 
-const othersIn = (people: People, office: string, sid: string): ReadonlyArray<string> =>
-  sitting(people, office)
+const othersIn = (sessions: ModelSessions, office: string, sid: string): ReadonlyArray<string> =>
+  modelMembersOf(sessions, office)
     .map((one) => one.sid)
     .filter((other) => other !== sid)
 
-const nothing = (people: People): Answer => ({ says: "ok", notices: [], after: people })
-const refused = (people: People, says: MembershipError["reason"]): Answer => ({
-  says,
-  notices: [],
-  after: people
+const unchanged = (sessions: ModelSessions): Outcome => ({ result: "ok", notifications: [], after: sessions })
+const rejected = (sessions: ModelSessions, result: MembershipError["reason"]): Outcome => ({
+  result,
+  notifications: [],
+  after: sessions
 })
 
-/** One step after others: somebody gets up, and the others in the office are told (spec §3.3). */
-const getUp = (before: Answer, sid: string, replaced = false): Answer => {
+/** Adds a leave to an outcome, and notifies the other members (spec §3.3). */
+const addLeave = (before: Outcome, sid: string, replaced = false): Outcome => {
   const membership = before.after.find((one) => one.sid === sid)?.membership
   if (membership === undefined) return before
-  const notice: Notice = {
-    what: "Left",
+  const notification: ModelNotification = {
+    kind: "Left",
     sid,
     membership,
     to: othersIn(before.after, membership.office, sid),
@@ -68,16 +69,16 @@ const getUp = (before: Answer, sid: string, replaced = false): Answer => {
   }
   return {
     ...before,
-    notices: [...before.notices, notice],
+    notifications: [...before.notifications, notification],
     after: before.after.map((one) => (one.sid === sid ? { ...one, membership: undefined } : one))
   }
 }
 
-/** One step after others: somebody sits down, and the others in the office are told (spec §3.2). */
-const sitDown = (before: Answer, person: Person, membership: Membership): Answer => {
-  const { sid } = person
-  const notice: Notice = {
-    what: "Entered",
+/** Adds a join to an outcome, and notifies the other members (spec §3.2). */
+const addJoin = (before: Outcome, session: ModelSession, membership: Membership): Outcome => {
+  const { sid } = session
+  const notification: ModelNotification = {
+    kind: "Entered",
     sid,
     membership,
     to: othersIn(before.after, membership.office, sid),
@@ -85,76 +86,89 @@ const sitDown = (before: Answer, person: Person, membership: Membership): Answer
   }
   return {
     ...before,
-    notices: [...before.notices, notice],
+    notifications: [...before.notifications, notification],
     after: [
       ...before.after.filter((one) => one.sid !== sid),
-      { ...person, role: membership.role, membership }
+      { ...session, role: membership.role, membership }
     ]
   }
 }
 
-const join = (people: People, person: Person, membership: Membership, capacity: Capacity): Answer => {
-  if (person.role !== undefined && person.role !== membership.role) return refused(people, "role mismatch")
-  if (person.membership !== undefined && person.membership.office === membership.office) {
-    return person.membership.name === membership.name ? nothing(people) : refused(people, "name mismatch")
+const join = (
+  sessions: ModelSessions,
+  session: ModelSession,
+  membership: Membership,
+  capacity: Capacity
+): Outcome => {
+  if (session.role !== undefined && session.role !== membership.role)
+    return rejected(sessions, "role_mismatch")
+  if (session.membership !== undefined && session.membership.office === membership.office) {
+    return session.membership.name === membership.name
+      ? unchanged(sessions)
+      : rejected(sessions, "name_mismatch")
   }
-  if (person.membership !== undefined && membership.role === "agent")
-    return refused(people, "agent is elsewhere")
+  if (session.membership !== undefined && membership.role === "agent")
+    return rejected(sessions, "agent_in_other_office")
 
-  const others = people.filter(({ sid }) => sid !== person.sid)
-  const here = sitting(others, membership.office)
-  const rival =
+  const others = sessions.filter(({ sid }) => sid !== session.sid)
+  const here = modelMembersOf(others, membership.office)
+  const holder =
     membership.role === "agent"
       ? here.find((one) => one.membership?.role === "agent")
       : here.find((one) => one.membership?.role === "computer" && one.membership.name === membership.name)
-  if (rival !== undefined) {
-    const isBack =
-      person.reconnectKey !== "" &&
-      rival.reconnectKey === person.reconnectKey &&
-      rival.membership?.name === membership.name
-    if (!isBack) return refused(people, membership.role === "agent" ? "has an agent" : "name taken")
+  if (holder !== undefined) {
+    const isTakeover =
+      session.reconnectKey !== "" &&
+      holder.reconnectKey === session.reconnectKey &&
+      holder.membership?.name === membership.name
+    if (!isTakeover) return rejected(sessions, membership.role === "agent" ? "agent_exists" : "name_taken")
   }
-  if (rival === undefined && here.length >= capacity.membersPerOffice) return refused(people, "office full")
+  if (holder === undefined && here.length >= capacity.membersPerOffice)
+    return rejected(sessions, "office_full")
   const offices = new Set(
     others.flatMap((one) => (one.membership === undefined ? [] : [one.membership.office]))
   )
-  if (here.length === 0 && offices.size >= capacity.offices) return refused(people, "too many offices")
+  if (here.length === 0 && offices.size >= capacity.offices) return rejected(sessions, "too_many_offices")
 
-  let answer = nothing(people)
-  if (rival !== undefined) answer = getUp(answer, rival.sid, true)
-  answer = getUp(answer, person.sid)
-  return sitDown(answer, person, membership)
+  let outcome = unchanged(sessions)
+  if (holder !== undefined) outcome = addLeave(outcome, holder.sid, true)
+  outcome = addLeave(outcome, session.sid)
+  return addJoin(outcome, session, membership)
 }
 
 /**
- * What the specification says about a command (spec §3.2, §3.3), as plainly as it can be written: a list and some ifs.
- * It shares nothing with the product but the names. What the specification leaves open is the project's choice: a join
- * is judged first by who joins, then by who has the seat, then by whether there is room; and whoever shows the secret
- * of the seat's holder, under the same name, has come back and takes its seat over.
+ * Decides a command by the specification (spec §3.2, §3.3), as a plain list with conditions. It shares only names
+ * with the implementation. Choices beyond the specification: a join is checked against its session first, then
+ * against the current member, then against the capacity. A session with the same name and the same secret takes over
+ * the membership.
  */
-export const answerTo = (people: People, command: MembershipCommand, capacity: Capacity): Answer => {
+export const expectedOutcome = (
+  sessions: ModelSessions,
+  command: MembershipCommand,
+  capacity: Capacity
+): Outcome => {
   if (command._tag === "Connect") {
     const { reconnectKey, node, role, sid } = command
-    const person = {
+    const session = {
       sid,
       node,
       reconnectKey,
       role: role._tag === "Some" ? role.value : undefined,
       membership: undefined
     }
-    return nothing([...people, person])
+    return unchanged([...sessions, session])
   }
-  const person = people.find(({ sid }) => sid === command.sid)
+  const session = sessions.find(({ sid }) => sid === command.sid)
   if (command._tag === "Disconnect") {
-    const answer = getUp(nothing(people), command.sid)
-    return { ...answer, after: answer.after.filter(({ sid }) => sid !== command.sid) }
+    const outcome = addLeave(unchanged(sessions), command.sid)
+    return { ...outcome, after: outcome.after.filter(({ sid }) => sid !== command.sid) }
   }
-  if (person === undefined) return refused(people, "not connected")
+  if (session === undefined) return rejected(sessions, "not_connected")
   if (command._tag === "Leave") {
-    return person.membership?.office === command.office
-      ? getUp(nothing(people), command.sid)
-      : refused(people, "not in office")
+    return session.membership?.office === command.office
+      ? addLeave(unchanged(sessions), command.sid)
+      : rejected(sessions, "not_in_office")
   }
   const { name, office, role } = command
-  return join(people, person, { name, office, role }, capacity)
+  return join(sessions, session, { name, office, role }, capacity)
 }

@@ -5,15 +5,15 @@ import { decodePackConfig } from "../../../src/domain/packs/packConfig.ts"
 const nothing = { enabled: true, description: "", usage: "", packages: [] }
 const read = (given: unknown) => Result.getOrThrow(decodePackConfig(given))
 
-describe("configurations of packs", () => {
+describe("pack configuration", () => {
   it.each([undefined, null, {}, { enabled: null, description: null, packages: null, timeout: null }])(
-    "%j says nothing",
+    "accepts %j as empty",
     (given) => {
       assert.deepStrictEqual(read(given), { config: nothing, warnings: [] })
     }
   )
 
-  it("everything can be said", () => {
+  it("decodes every key", () => {
     const config = {
       enabled: false,
       description: "网页",
@@ -27,10 +27,10 @@ describe("configurations of packs", () => {
     assert.deepStrictEqual(read(config), { config, warnings: [] })
   })
 
-  it("what nobody knows is pointed out, and no fault", () => {
+  it("warns about unknown keys", () => {
     assert.deepStrictEqual(read({ packges: ["a"] }), {
       config: nothing,
-      warnings: ["config.yaml: 'packges' means nothing here; it is left to the pack"]
+      warnings: ["config.yaml: unknown key 'packges' is ignored by the host"]
     })
   })
 
@@ -48,13 +48,13 @@ describe("configurations of packs", () => {
     [{ memory: 1 }, /^memory: /],
     [{ concurrency: 0 }, /^concurrency: /],
     [{ enabled: 1, usage: 1 }, /^enabled: .*; usage: /],
-    [[], /keys with values/],
-    ["enabled", /keys with values/]
-  ])("%j says where it is wrong", (given, words) => {
+    [[], /must be a mapping/],
+    ["enabled", /must be a mapping/]
+  ])("says where %j is invalid", (given, words) => {
     assert.match(Result.getOrThrow(Result.flip(decodePackConfig(given))), words)
   })
 
-  it.prop("anything is read or refused", [Schema.Json], ([given]) => {
+  it.prop("decodes or rejects any input", [Schema.Json], ([given]) => {
     assert.doesNotThrow(() => decodePackConfig(given))
   })
 })

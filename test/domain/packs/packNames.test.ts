@@ -1,12 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import {
-  isValidToolName,
-  missingClassError,
-  missingMethodsError,
-  detectPack,
-  parsePackName
-} from "../../../src/domain/packs/packNames.ts"
+import { isValidToolName, detectPack, parsePackName } from "../../../src/domain/packs/packNames.ts"
 
 const nameOf = (folder: string) => Result.getOrThrow(parsePackName(folder))
 const folder = (name: string, ...files: ReadonlyArray<string>) => detectPack({ name, files })
@@ -15,19 +9,19 @@ const readyOf = (candidate: ReturnType<typeof detectPack>) => {
   assert.isDefined(candidate)
   return Result.getOrThrow(candidate.outcome)
 }
-const faultOf = (candidate: ReturnType<typeof detectPack>) => {
+const errorOf = (candidate: ReturnType<typeof detectPack>) => {
   assert.isDefined(candidate)
   return Result.getOrThrow(Result.flip(candidate.outcome))
 }
 
-describe("names of packs", () => {
+describe("pack name", () => {
   it.each([
     ["fetch", "FetchTool"],
     ["polish", "PolishTool"],
     ["video_generate", "VideoGenerateTool"],
     ["sm_auth", "SmAuthTool"],
     ["a1_b2", "A1B2Tool"]
-  ])("%s makes the class %s", (name, className) => {
+  ])("parses %s as class %s", (name, className) => {
     const { files, warnings, ...read } = nameOf(name)
     assert.strictEqual(read.className, className)
     assert.deepStrictEqual(warnings, [])
@@ -44,116 +38,93 @@ describe("names of packs", () => {
     ["文本", "文本Tool"],
     ["ßa", "SsaTool"],
     ["Fetch", "FetchTool"]
-  ])("%s is odd, and makes the class %s", (name, className) => {
+  ])("parses %s as class %s with a warning", (name, className) => {
     assert.strictEqual(nameOf(name).className, className)
     assert.match(nameOf(name).warnings.join(), /not snake_case/)
   })
 
-  it.each(["3d_view", "my-tool", "a b", "a.b"])("%s makes no class", (name) => {
-    assert.match(Result.getOrThrow(Result.flip(parsePackName(name))), /no class can have that name/)
+  it.each(["3d_view", "my-tool", "a b", "a.b"])("rejects %s, which makes no class", (name) => {
+    assert.match(Result.getOrThrow(Result.flip(parsePackName(name))), /cannot be the name of its class/)
   })
 
-  it.each(["__pycache__", "node_modules", ".git", ".x_tool.ts", ""])("%s is passed over", (name) => {
+  it.each(["__pycache__", "node_modules", ".git", ".x_tool.ts", ""])("ignores %s", (name) => {
     assert.isUndefined(folder(name, `${name}_tool.ts`))
     assert.isUndefined(file(name))
     assert.isTrue(Result.isFailure(parsePackName(name)))
   })
 
-  it.prop(
-    "any name is read or refused, and underscores never get into a class",
-    [Schema.String],
-    ([name]) => {
-      const read = parsePackName(name)
-      if (Result.isSuccess(read)) assert.notInclude(read.success.className, "_")
-    }
-  )
+  it.prop("parses or rejects any name, and removes underscores from the class", [Schema.String], ([name]) => {
+    const read = parsePackName(name)
+    if (Result.isSuccess(read)) assert.notInclude(read.success.className, "_")
+  })
 })
 
-describe("what lies where packs lie", () => {
-  it("a folder with its file is a pack", () => {
+describe("folder entry", () => {
+  it("detects a folder with its tool file", () => {
     assert.deepStrictEqual(readyOf(folder("sm_auth", "README.md", "sm_auth_tool.ts", "config.yaml")), {
       className: "SmAuthTool",
       file: "sm_auth_tool.ts",
-      index: undefined,
       warnings: []
     })
   })
 
-  it("an index is noted", () => {
-    assert.strictEqual(readyOf(folder("a", "a_tool.js", "index.mjs")).index, "index.mjs")
+  it("loads the tool's file beside an index", () => {
+    assert.strictEqual(readyOf(folder("a", "a_tool.js", "index.mjs")).file, "a_tool.js")
   })
 
-  it("a file alone is a pack", () => {
+  it("detects a single file", () => {
     assert.deepStrictEqual(file("text_counter_tool.mts"), {
       name: "text_counter",
       outcome: Result.succeed({
         className: "TextCounterTool",
         file: "text_counter_tool.mts",
-        index: undefined,
         warnings: []
       })
     })
   })
 
   it.each(["README.md", "helpers.ts", "a_tool.test.ts", "a_tool.d.ts", "a_tool.txt", "_tool.ts", "tool.ts"])(
-    "the file %s is none",
+    "ignores the file %s",
     (name) => {
       assert.isUndefined(file(name))
     }
   )
 
-  it("a folder that shows no sign of a pack is none", () => {
+  it("ignores a folder without any sign of a pack", () => {
     assert.isUndefined(folder("shared", "text.ts", "README.md"))
     assert.isUndefined(folder("empty"))
   })
 
   it.each([
-    [["index.ts"], "there is no 'a_tool.ts', 'a_tool.mts', 'a_tool.js' or 'a_tool.mjs' in it"],
-    [["config.yaml"], "there is no 'a_tool.ts'"],
-    [["__init__.py", "a_tool.py"], "only 'a_tool.py': Python is not run here"],
-    [["a_tool.cjs"], "only 'a_tool.cjs': only ES modules are loaded"],
-    [["b_tool.ts"], "'b_tool.ts' would belong to a folder 'b'"],
-    [["A_tool.ts"], "'A_tool.ts' would belong to a folder 'A'"],
-    [["a.ts"], "'a.ts' is to be called 'a_tool.ts'"],
-    [["a_tool.js", "a_tool.ts"], "there are 'a_tool.ts', 'a_tool.js': keep one of them"],
-    [["a_tool.ts", "index.js", "index.ts"], "there are 'index.ts', 'index.js': keep one of them"]
-  ])("a folder 'a' with %j says what is wrong", (files, words) => {
-    assert.include(faultOf(folder("a", ...files)), words)
+    [["index.ts"], "its folder has no 'a_tool.ts', 'a_tool.mts', 'a_tool.js' or 'a_tool.mjs'"],
+    [["config.yaml"], "its folder has no 'a_tool.ts'"],
+    [["__init__.py", "a_tool.py"], "only 'a_tool.py': Python is not supported"],
+    [["a_tool.cjs"], "only 'a_tool.cjs': only ES modules are supported"],
+    [["b_tool.ts"], "'b_tool.ts' belongs in a folder 'b'"],
+    [["A_tool.ts"], "'A_tool.ts' belongs in a folder 'A'"],
+    [["a.ts"], "rename 'a.ts' to 'a_tool.ts'"],
+    [["a_tool.js", "a_tool.ts"], "its folder has 'a_tool.ts', 'a_tool.js': keep one of them"],
+    [["a_tool.ts", "index.js", "index.ts"], "its folder has 'index.ts', 'index.js': keep one of them"]
+  ])("says what is wrong with a folder 'a' with %j", (files, words) => {
+    assert.include(errorOf(folder("a", ...files)), words)
   })
 
-  it("a folder or a file whose name makes no class says so", () => {
-    assert.match(faultOf(folder("3d", "3d_tool.ts")), /3dTool/)
-    assert.match(faultOf(file("3d_tool.ts")), /3dTool/)
+  it("rejects a name that makes no class", () => {
+    assert.match(errorOf(folder("3d", "3d_tool.ts")), /3dTool/)
+    assert.match(errorOf(file("3d_tool.ts")), /3dTool/)
   })
 
-  it("a file in another language says what to do", () => {
-    assert.match(faultOf(file("a_tool.py")), /port it to TypeScript/)
-  })
-})
-
-describe("what a module exports", () => {
-  it("a class with other capitals is pointed out", () => {
-    assert.include(missingClassError("SmAuthTool", ["Other", "SMAuthTool"]), "'SMAuthTool'")
-  })
-
-  it("nothing at all is said", () => {
-    assert.match(missingClassError("ATool", []), /no class ATool .* exports nothing/)
-  })
-
-  it("methods that are missing are named", () => {
-    assert.match(
-      missingMethodsError("ATool", ["listTools", "callTool"]),
-      /^ATool lacks listTools\(\), callTool\(\):/
-    )
+  it("explains a file in another language", () => {
+    assert.match(errorOf(file("a_tool.py")), /port it to TypeScript/)
   })
 })
 
-describe("names of tools", () => {
-  it.each(["a", "video_generate", "A-1", "x".repeat(64)])("%s is one", (name) => {
+describe("tool name", () => {
+  it.each(["a", "video_generate", "A-1", "x".repeat(64)])("accepts %s", (name) => {
     assert.isTrue(isValidToolName(name))
   })
 
-  it.each(["", "a b", "a.b", "文本", "x".repeat(65), "a\n"])("%j is none", (name) => {
+  it.each(["", "a b", "a.b", "文本", "x".repeat(65), "a\n"])("rejects %j", (name) => {
     assert.isFalse(isValidToolName(name))
   })
 })

@@ -3,15 +3,15 @@ import { Schema } from "effect"
 import { findRouteMismatches, parseRoutes, findRouteConflicts } from "../../../src/domain/packs/routes.ts"
 
 const params = { type: "object", properties: { url: { type: "string" } } }
-const faultOf = (entry: unknown) => {
+const errorOf = (entry: unknown) => {
   const { errors, routes } = parseRoutes("pack", [entry])
   assert.deepStrictEqual(routes, [])
   assert.lengthOf(errors, 1)
   return errors[0] ?? ""
 }
 
-describe("routes that a pack declares", () => {
-  it("one route calls the tool that is called like the pack, with JSON", () => {
+describe("declared route", () => {
+  it("calls the tool named like its pack, with JSON", () => {
     assert.deepStrictEqual(parseRoutes("fetch", { endpoint: "/tools/fetch", params }), {
       routes: [{ endpoint: "/tools/fetch", tool: "fetch", useForm: false, params }],
       errors: [],
@@ -24,7 +24,7 @@ describe("routes that a pack declares", () => {
     { endpoint: "/tools/a/b", paramsClass: params, useForm: true, toolName: "b" },
     { endpoint: "/tools/a/b", params_class: params, use_form: true, tool_name: "b" },
     { endpoint: "/tools/a/b", params, paramsClass: params, use_form: true, useForm: true, tool_name: "b" }
-  ])("the seed's words mean the same: %j", (entry) => {
+  ])("accepts the names of the seed: %j", (entry) => {
     assert.deepStrictEqual(parseRoutes("a", [entry]), {
       routes: [{ endpoint: "/tools/a/b", tool: "b", useForm: true, params }],
       errors: [],
@@ -32,16 +32,16 @@ describe("routes that a pack declares", () => {
     })
   })
 
-  it("schemas stay what they are", () => {
+  it("keeps its schema unchanged", () => {
     class Params {}
     assert.strictEqual(parseRoutes("a", { endpoint: "/a", params: Params }).routes[0]?.params, Params)
   })
 
-  it("a pack may have no routes", () => {
+  it("needs no other routes in its pack", () => {
     assert.deepStrictEqual(parseRoutes("a", []), { routes: [], errors: [], warnings: [] })
   })
 
-  it("an endpoint is spelled as requests spell it", () => {
+  it("normalizes its endpoint like requests", () => {
     assert.strictEqual(
       parseRoutes("a", { endpoint: "/工具", params }).routes[0]?.endpoint,
       "/%E5%B7%A5%E5%85%B7"
@@ -52,41 +52,41 @@ describe("routes that a pack declares", () => {
     [{ params }, /route 1: it has no 'endpoint'/],
     [{ endpoint: "/a" }, /it has no 'params'/],
     [{ endpoint: "/a", params: null }, /it has no 'params'/],
-    [{ endpoint: 7, params }, /'endpoint' is no text/],
-    [{ endpoint: "", params }, /begin with '\/'/],
-    [{ endpoint: "tools/a", params }, /route 1 \(tools\/a\): .*begin with '\/'/],
-    [{ endpoint: "/a//b", params }, /holds '\/\/'/],
-    [{ endpoint: "/a/", params }, /ends with '\/'/],
+    [{ endpoint: 7, params }, /'endpoint' must be a string/],
+    [{ endpoint: "", params }, /start with '\/'/],
+    [{ endpoint: "tools/a", params }, /route 1 \(tools\/a\): .*start with '\/'/],
+    [{ endpoint: "/a//b", params }, /contains '\/\/'/],
+    [{ endpoint: "/a/", params }, /must not end with '\/'/],
     [{ endpoint: "/a?b=1", params }, /'\?' or '#'/],
     [{ endpoint: "/a#b", params }, /'\?' or '#'/],
-    [{ endpoint: "/a/../b", params }, /'\.\.' as a part/],
+    [{ endpoint: "/a/../b", params }, /'\.\.' as a segment/],
     [{ endpoint: "/a/.", params }, /'\.' or '\.\.'/],
-    [{ endpoint: "/a/%2e%2e", params }, /holds '%'/],
-    [{ endpoint: "/a/{id}", params }, /parts that vary/],
-    [{ endpoint: "/a/:id", params }, /parts that vary/],
-    [{ endpoint: "/a\\b", params }, /no path may hold/],
-    [{ endpoint: "/a b", params }, /no path may hold/],
-    [{ endpoint: "/a\n", params }, /no path may hold/],
-    [{ endpoint: "/\ud800", params }, /no path may hold/],
+    [{ endpoint: "/a/%2e%2e", params }, /contains '%'/],
+    [{ endpoint: "/a/{id}", params }, /variable parts/],
+    [{ endpoint: "/a/:id", params }, /variable parts/],
+    [{ endpoint: "/a\\b", params }, /invalid in a path/],
+    [{ endpoint: "/a b", params }, /invalid in a path/],
+    [{ endpoint: "/a\n", params }, /invalid in a path/],
+    [{ endpoint: "/\ud800", params }, /invalid in a path/],
     [{ endpoint: `/${"a".repeat(256)}`, params }, /longer than 256/],
-    [{ endpoint: "/a", params, useForm: "yes" }, /neither true nor false/],
-    [{ endpoint: "/a", params, toolName: "" }, /'toolName' is no name/],
-    [{ endpoint: "/a", params, useForm: true, use_form: false }, /'useForm' and 'use_form' say different/],
-    [7, /it is no object/],
-    [null, /it is no object/],
-    [[], /it is no object/]
-  ])("a bad route says why: %j", (entry, words) => {
-    assert.match(faultOf(entry), words)
+    [{ endpoint: "/a", params, useForm: "yes" }, /must be true or false/],
+    [{ endpoint: "/a", params, toolName: "" }, /'toolName' must be/],
+    [{ endpoint: "/a", params, useForm: true, use_form: false }, /'useForm' and 'use_form' have different/],
+    [7, /it must be an object/],
+    [null, /it must be an object/],
+    [[], /it must be an object/]
+  ])("says why it is invalid: %j", (entry, words) => {
+    assert.match(errorOf(entry), words)
   })
 
   it.each(["/", "/health", "/tools", "/mcp", "/docs", "/redoc", "/openapi.json", "/favicon.ico"])(
-    "%s is the host's own",
+    "cannot use the reserved endpoint %s",
     (endpoint) => {
-      assert.match(faultOf({ endpoint, params }), /host's own/)
+      assert.match(errorOf({ endpoint, params }), /reserved by the host/)
     }
   )
 
-  it("a bad route costs nobody but itself, and the second of two with one endpoint is left out", () => {
+  it("affects no other route when it is invalid; the first of two with one endpoint wins", () => {
     const good = { endpoint: "/a", params }
     const { errors, routes } = parseRoutes("a", [good, {}, { ...good, toolName: "b" }])
     assert.deepStrictEqual(
@@ -97,16 +97,16 @@ describe("routes that a pack declares", () => {
     assert.match(errors[1] ?? "", /^route 3 \(\/a\): another route of this pack/)
   })
 
-  it("what nobody knows is pointed out", () => {
+  it("warns about unknown members", () => {
     const { warnings } = parseRoutes("a", { endpoint: "/a", params, useform: true })
-    assert.deepStrictEqual(warnings, ["route 1 (/a): nothing is known about 'useform'"])
+    assert.deepStrictEqual(warnings, ["route 1 (/a): unknown members 'useform'"])
   })
 
-  it.each([undefined, null, "x", 3, () => []])("%o is no list of routes", (given) => {
-    assert.match(parseRoutes("a", given).errors.join(), /has to give a route/)
+  it.each([undefined, null, "x", 3, () => []])("rejects %o as a list of routes", (given) => {
+    assert.match(parseRoutes("a", given).errors.join(), /must return a route/)
   })
 
-  it("objects that throw are a fault", () => {
+  it("reports objects that throw", () => {
     const hostile = {
       get endpoint(): string {
         throw new Error("no")
@@ -115,7 +115,7 @@ describe("routes that a pack declares", () => {
     assert.match(parseRoutes("a", hostile).errors.join(), /throws/)
   })
 
-  it("more routes than anybody can mean are cut", () => {
+  it("stops at the maximum number of routes", () => {
     const { errors, routes } = parseRoutes(
       "a",
       Array.from({ length: 300 }, (_, index) => ({ endpoint: `/${index}`, params }))
@@ -124,49 +124,52 @@ describe("routes that a pack declares", () => {
     assert.lengthOf(errors, 1)
   })
 
-  it.prop("every endpoint that is read is a path as it is", [Schema.String], ([text]) => {
+  it.prop("keeps every accepted endpoint as a URL path", [Schema.String], ([text]) => {
     for (const { endpoint } of parseRoutes("a", { endpoint: `/${text}`, params }).routes) {
       assert.strictEqual(new URL(`http://host${endpoint}`).pathname, endpoint)
     }
   })
 
-  it.prop("whatever is given is read", [Schema.Json], ([given]) => {
+  it.prop("parses any input", [Schema.Json], ([given]) => {
     const { errors, routes } = parseRoutes("a", given)
     assert.strictEqual(routes.length + errors.length > 0, !Array.isArray(given) || given.length > 0)
   })
 })
 
-describe("routes and listed tools", () => {
+describe("mismatch of routes and tools", () => {
   const route = { endpoint: "/a", tool: "a", params }
 
-  it("that agree are not worth a word", () => {
+  it("stays silent when they agree", () => {
     assert.deepStrictEqual(findRouteMismatches([route], [{ name: "a", inputSchema: params }]), [])
     assert.deepStrictEqual(findRouteMismatches([route], [{ name: "a" }]), [])
   })
 
-  it("a route without its tool and a tool without a route are told", () => {
+  it("reports a route without its tool, and a tool without a route", () => {
     const [first, second, ...more] = findRouteMismatches([route], [{ name: "b" }])
     assert.match(first ?? "", /route \/a calls the tool 'a', which listTools\(\) does not list/)
     assert.match(second ?? "", /lists 'b', which no route calls/)
     assert.deepStrictEqual(more, [])
   })
 
-  it("parameters that only one of them knows are told", () => {
+  it("reports parameters that only one of them has", () => {
     const inputSchema = { type: "object", properties: { uri: {} } }
     assert.match(
       findRouteMismatches([route], [{ name: "a", inputSchema }]).join(),
-      /only one of them knows 'url', 'uri'$/
+      /only one of them has 'url', 'uri'$/
     )
   })
 })
 
-describe("routes of several packs", () => {
-  it("belong to who came first", () => {
+describe("route conflict", () => {
+  it("leaves the endpoint to the first pack", () => {
     const conflicts = findRouteConflicts([{ endpoint: "/a" }, { endpoint: "/b" }], new Map([["/a", "one"]]))
-    assert.deepStrictEqual([...conflicts], [["/a", "route /a is left out: it belongs to the pack 'one'"]])
+    assert.deepStrictEqual([...conflicts], [["/a", "route /a is ignored: it belongs to the pack 'one'"]])
   })
 
-  it("never replace the host's own", () => {
-    assert.match(findRouteConflicts([{ endpoint: "/mcp" }], new Map()).get("/mcp") ?? "", /the host itself/)
+  it("never replaces a reserved endpoint", () => {
+    assert.match(
+      findRouteConflicts([{ endpoint: "/mcp" }], new Map()).get("/mcp") ?? "",
+      /belongs to the host$/
+    )
   })
 })

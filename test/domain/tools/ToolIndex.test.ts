@@ -18,35 +18,35 @@ const index = makeToolIndex([
   tool("lab__send_mail", "Sends a letter about a file, a file or a file")
 ])
 
-describe("searching tools", () => {
-  it("a word of the name counts more than many of the description", () => {
+describe("ToolIndex", () => {
+  it("weights a word in the name higher than repetitions in the description", () => {
     assert.strictEqual(index.search("file", 1)[0], "desk__read_file")
   })
 
-  it("the parts of a name in camel case are words", () => {
+  it("splits names in camel case into words", () => {
     assert.strictEqual(index.search("write", 1)[0], "desk__writeFile")
   })
 
-  it("tags and parameters are searched", () => {
+  it("searches tags and parameters", () => {
     assert.deepStrictEqual(index.search("forecast", 5), ["lab__weather"])
     assert.deepStrictEqual(index.search("encoding", 5), ["desk__writeFile"])
   })
 
-  it("of a query that goes on and on the beginning counts", () => {
+  it("uses only the first words of a long query", () => {
     const long = Array.from({ length: 100 }, (_, at) => `word${at}`).join(" ")
     assert.deepStrictEqual(index.search(`weather ${long}`, 5), ["lab__weather"])
     assert.deepStrictEqual(index.search(`${long} weather`, 5), [])
   })
 
-  it("the beginning of a word is enough", () => {
+  it("matches a prefix of a word", () => {
     assert.deepStrictEqual(index.search("weath", 5), ["lab__weather"])
   })
 
-  it("a rare word decides over a common one", () => {
+  it("weights a rare word higher than a common one", () => {
     assert.strictEqual(index.search("file mail", 1)[0], "lab__send_mail")
   })
 
-  it("no more than asked for, and none that has no word of it", () => {
+  it("limits the results, and omits tools without a matching word", () => {
     assert.lengthOf(index.search("file", 2), 2)
     assert.deepStrictEqual(index.search("astrology", 5), [])
     assert.deepStrictEqual(index.search("", 5), [])

@@ -34,7 +34,7 @@ const Servers = Schema.Array(
 )
 
 describe("catalogue", () => {
-  it.prop("every listed tool is offered once or hidden for a reason", [Servers], ([given]) => {
+  it.prop("offers every listed tool once, or hides it with a reason", [Servers], ([given]) => {
     const servers = given.map(({ alias, forbidden, tools }, index) =>
       server(`s${index}`, tools, { forbidden_tools: forbidden, tool_meta: { read: { alias } } })
     )
@@ -49,7 +49,7 @@ describe("catalogue", () => {
     }
   })
 
-  it("cases 178 and 179: missing parts have their neutral value", () => {
+  it("cases 178 and 179: fills missing parts with neutral values", () => {
     const entry = buildCatalogue([server("alpha", ["hello"])]).entries.get("hello")
     assert.deepStrictEqual(entry?.tool, {
       name: "hello",
@@ -60,7 +60,7 @@ describe("catalogue", () => {
     })
   })
 
-  it("case 180: an alias tells two tools of one name apart", () => {
+  it("case 180: distinguishes two tools with one name by an alias", () => {
     assert.deepStrictEqual(
       owners(
         server("alpha", ["search"], { tool_meta: { search: { alias: "web_search" } } }),
@@ -70,22 +70,22 @@ describe("catalogue", () => {
     )
   })
 
-  it("case 182: without an alias the first server has the name", () => {
+  it("case 182: gives the name to the first server without an alias", () => {
     const servers = [server("alpha", ["read"]), server("beta", ["read"])]
     assert.deepStrictEqual(owners(...servers), { read: "alpha.read" })
     assert.deepStrictEqual(buildCatalogue(servers).hidden, [
-      { server: "beta", originalName: "read", name: "read", reason: "name taken" }
+      { server: "beta", originalName: "read", name: "read", reason: "name_taken" }
     ])
   })
 
-  it("an alias that another tool already has is a clash like any other", () => {
+  it("treats a duplicate alias as a conflict", () => {
     assert.deepStrictEqual(
       owners(server("alpha", ["read"]), server("beta", ["scan"], { tool_meta: { scan: { alias: "read" } } })),
       { read: "alpha.read" }
     )
   })
 
-  it("cases 183 and 184: forbidden by either name, refused by both", () => {
+  it("cases 183 and 184: forbids a tool under both names when either is forbidden", () => {
     for (const name of ["rm", "remove"]) {
       const { entries, forbidden } = buildCatalogue([
         server("alpha", ["rm"], { tool_meta: { rm: { alias: "remove" } }, forbidden_tools: [name] })
@@ -95,14 +95,14 @@ describe("catalogue", () => {
     }
   })
 
-  it("a tool forbidden on one server is offered by another", () => {
+  it("offers a tool of another server when one is forbidden", () => {
     assert.deepStrictEqual(
       owners(server("alpha", ["rm"], { forbidden_tools: ["rm"] }), server("beta", ["rm"])),
       { rm: "beta.rm" }
     )
   })
 
-  it("case 138: the tool's own auto_apply wins over the default", () => {
+  it("case 138: prefers the tool's own auto_apply to the default", () => {
     const { entries } = buildCatalogue([
       server("alpha", ["a", "b"], {
         default_tool_meta: { auto_apply: true },
@@ -118,7 +118,7 @@ describe("catalogue", () => {
     )
   })
 
-  it("a tool without a name is not offered", () => {
-    assert.strictEqual(buildCatalogue([server("alpha", [{ name: 7 }])]).hidden[0]?.reason, "no name")
+  it("hides a tool without a name", () => {
+    assert.strictEqual(buildCatalogue([server("alpha", [{ name: 7 }])]).hidden[0]?.reason, "no_name")
   })
 })

@@ -1,12 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { parseToolResult } from "../../../src/domain/model/ToolResult.ts"
-import {
-  errorCodeOf,
-  fromMcpResult,
-  toolFailed,
-  toolTimedOut
-} from "../../../src/domain/tools/errorResults.ts"
+import { errorCodeOf, toolFailed, toolTimedOut } from "../../../src/domain/tools/errorResults.ts"
+import { fromMcpResult } from "../../../src/domain/tools/mcpConversion.ts"
 
 const content = [
   { type: "text", text: "ok", _meta: { own: 1 } },
@@ -14,12 +10,12 @@ const content = [
 ]
 
 describe("tool result", () => {
-  it("what a tool said is kept, unknown blocks and fields included", () => {
+  it("keeps all blocks and fields, unknown ones included", () => {
     const answer = { content, structuredContent: [1], isError: true, vendor: { x: 1 } }
     assert.deepStrictEqual(Result.getOrThrow(fromMcpResult(answer)), answer)
   })
 
-  it("case 143: MCP's _meta stands under meta", () => {
+  it("case 143: moves MCP's _meta to meta", () => {
     assert.deepStrictEqual(Result.getOrThrow(fromMcpResult({ content, _meta: { k: 1 } })), {
       content,
       isError: false,
@@ -27,24 +23,24 @@ describe("tool result", () => {
     })
   })
 
-  it("a server cannot forge the markers of this protocol", () => {
+  it("removes forged markers of this protocol", () => {
     const { meta } = Result.getOrThrow(fromMcpResult({ content, _meta: { a2c_cancelled: true, k: 1 } }))
     assert.deepStrictEqual(meta, { k: 1 })
   })
 
-  it("case 348: a reader finds the metadata under either name, meta first", () => {
+  it("case 348: reads metadata under either name, and prefers meta", () => {
     const metaOf = (value: unknown) => Result.getOrThrow(parseToolResult(value)).meta
     assert.deepStrictEqual(metaOf({ content, _meta: { a: 1 } }), { a: 1 })
     assert.deepStrictEqual(metaOf({ content, meta: { b: 1 }, _meta: { a: 1 } }), { b: 1 })
   })
 
-  it("what is no result is refused with the place", () => {
+  it("rejects an invalid result with the path", () => {
     for (const value of [null, "x", { content: "x" }, { content: [1] }, { content: [], isError: "no" }]) {
       assert.isTrue(Result.isFailure(parseToolResult(value)))
     }
   })
 
-  it("failures carry their code, a timeout both markers", () => {
+  it("carries the code of a failure, and both markers of a timeout", () => {
     assert.strictEqual(errorCodeOf(toolFailed("x")), 4003)
     assert.deepStrictEqual(toolTimedOut("computer").meta, {
       error_code: 4004,

@@ -6,27 +6,28 @@ import {
   lowestMaxNameLength,
   defaultMaxNameLength
 } from "../../../src/domain/tools/exposedNames.ts"
-import { parseOfficeUri, toOfficeUri, parseRenderedWindow } from "../../../src/domain/office/officeUris.ts"
+import { parseOfficeUri, toOfficeUri } from "../../../src/domain/office/officeUris.ts"
+import { parseRenderedWindow } from "../../../src/domain/desktop/organizeDesktop.ts"
 
 const Name = Schema.NonEmptyString
 const Identity = Schema.Struct({ owner: Name, tool: Name })
 
-describe("names of an office's tools", () => {
-  it("a name that fits is the owner and the tool", () => {
+describe("exposedName", () => {
+  it("joins owner and tool when the name fits", () => {
     assert.strictEqual(exposedName({ owner: "desk", tool: "read_file" }), "desk__read_file")
   })
 
-  it.prop("every name is one that every host accepts", [Identity], ([identity]) => {
+  it.prop("uses only characters that every host accepts", [Identity], ([identity]) => {
     assert.match(exposedName(identity), /^[A-Za-z0-9_-]{1,45}$/)
     assert.isAtMost(exposedName(identity, lowestMaxNameLength).length, lowestMaxNameLength)
   })
 
-  it.prop("different tools have different names", [Schema.Array(Identity)], ([identities]) => {
+  it.prop("gives different names to different tools", [Schema.Array(Identity)], ([identities]) => {
     const keys = new Set(identities.map(({ owner, tool }) => JSON.stringify([owner, tool])))
     assert.strictEqual(new Set(identities.map((identity) => exposedName(identity))).size, keys.size)
   })
 
-  it("tools whose parts could be cut otherwise are told apart", () => {
+  it("distinguishes tools with ambiguous parts", () => {
     const names = [
       { owner: "a__b", tool: "c" },
       { owner: "a", tool: "b__c" },
@@ -38,7 +39,7 @@ describe("names of an office's tools", () => {
     assert.strictEqual(new Set(names).size, names.length)
   })
 
-  it("a long name keeps the beginning of both parts and ends in a mark", () => {
+  it("shortens both parts of a long name and ends with a hash", () => {
     const name = exposedName({
       owner: "the-machine-in-the-corner",
       tool: "search_all_the_documents_of_the_year"
@@ -47,25 +48,25 @@ describe("names of an office's tools", () => {
     assert.strictEqual(name.length, defaultMaxNameLength)
   })
 
-  it("a short tool leaves its room to its owner", () => {
+  it("gives the unused length of a short tool to its owner", () => {
     const name = exposedName({ owner: "m".repeat(60), tool: "ls" })
     assert.match(name, /^m{32}__ls_[a-z0-9]{8}$/)
   })
 })
 
-describe("windows and documents of an office", () => {
-  it("the Computer stands before the host", () => {
+describe("office URI", () => {
+  it("has the Computer as prefix of the host", () => {
     assert.strictEqual(
       toOfficeUri({ computer: "desk", uri: "window://app/notes?priority=3" }),
       "window://desk.app/notes?priority=3"
     )
   })
 
-  it("other URIs are none of them", () => {
+  it("excludes other schemes", () => {
     assert.isUndefined(toOfficeUri({ computer: "desk", uri: "https://example.com" }))
   })
 
-  it.prop("a URI leads back to its Computer, whoever else is there", [Schema.Array(Name)], ([computers]) => {
+  it.prop("resolves to its Computer among others", [Schema.Array(Name)], ([computers]) => {
     for (const computer of computers) {
       const uri = toOfficeUri({ computer, uri: "dpe://com.example/a/b" }) ?? ""
       assert.deepStrictEqual(parseOfficeUri(uri, new Set(computers)), {
@@ -75,11 +76,11 @@ describe("windows and documents of an office", () => {
     }
   })
 
-  it.prop("a label is part of a host", [Name], ([computer]) => {
+  it.prop("uses a valid host label", [Name], ([computer]) => {
     assert.match(hostLabel(computer), /^[a-z0-9-]+$/)
   })
 
-  it("a window's text begins below its URI", () => {
+  it("splits a rendered window into URI and text", () => {
     assert.deepStrictEqual(parseRenderedWindow("window://a\n\nHello\n\nthere"), {
       uri: "window://a",
       text: "Hello\n\nthere"

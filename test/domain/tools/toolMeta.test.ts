@@ -19,28 +19,32 @@ const WireMeta = Schema.Struct({
 })
 
 describe("tool meta", () => {
-  it.prop("what is serialized can be read again", [WireMeta], ([wire]) => {
+  it.prop("parses what it formatted", [WireMeta], ([wire]) => {
     assert.deepStrictEqual(parseToolMeta(formatToolMeta(undefined, undefined, meta(wire))), meta(wire))
   })
 
-  it.prop("merging is idempotent, and the tool's own word wins", [WireMeta, WireMeta], ([fallback, own]) => {
-    const merged = mergeToolMeta(meta(fallback), meta(own))
-    assert.deepStrictEqual(mergeToolMeta(meta(fallback), merged), merged)
-    assert.strictEqual(merged?.autoApply, own.auto_apply ?? fallback.auto_apply ?? undefined)
-  })
+  it.prop(
+    "merges idempotently, and prefers the tool's own settings",
+    [WireMeta, WireMeta],
+    ([fallback, own]) => {
+      const merged = mergeToolMeta(meta(fallback), meta(own))
+      assert.deepStrictEqual(mergeToolMeta(meta(fallback), merged), merged)
+      assert.strictEqual(merged?.autoApply, own.auto_apply ?? fallback.auto_apply ?? undefined)
+    }
+  )
 
-  it("case 165: nothing said, nothing there", () => {
+  it("case 165: adds no key without settings", () => {
     assert.deepStrictEqual(formatToolMeta(undefined, undefined, mergeToolMeta(null, undefined)), {})
   })
 
-  it("cases 166 and 167: byte-exact with the seed", () => {
+  it("cases 166 and 167: equals the seed byte for byte", () => {
     const given = mergeToolMeta(meta({ tags: ["browser"], auto_apply: true }), undefined)
     assert.deepStrictEqual(formatToolMeta(undefined, undefined, given), {
       a2c_tool_meta: '{"auto_apply": true, "alias": null, "tags": ["browser"], "ret_object_mapper": null}'
     })
   })
 
-  it("cases 168 to 170: fields merge one by one, null says nothing, arrays replace", () => {
+  it("cases 168 to 170: merges field by field, ignores null, and replaces arrays", () => {
     const merged = (fallback: object, own: object) => mergeToolMeta(meta(fallback), meta(own))
     assert.deepStrictEqual(
       merged({ tags: ["d"], auto_apply: false }, { auto_apply: true }),
@@ -53,7 +57,7 @@ describe("tool meta", () => {
     assert.deepStrictEqual(merged({ tags: ["c"] }, { tags: ["a", "b"] }), meta({ tags: ["a", "b"] }))
   })
 
-  it("case 172: unknown settings survive", () => {
+  it("case 172: keeps unknown settings", () => {
     const { a2c_tool_meta: text } = formatToolMeta(undefined, undefined, meta({ team: "x" }))
     assert.deepStrictEqual(JSON.parse(String(text)), {
       auto_apply: null,
@@ -64,14 +68,14 @@ describe("tool meta", () => {
     })
   })
 
-  it("cases 173 and 174: annotations are a JSON text, and only when there are any", () => {
+  it("cases 173 and 174: encodes annotations as JSON text, only when present", () => {
     const annotations = { readOnlyHint: true, title: "A" }
     const written = formatToolMeta(undefined, annotations, undefined)
     assert.isString(written["MCP_TOOL_ANNOTATION"])
     assert.deepStrictEqual(parseAnnotations(written), annotations)
   })
 
-  it("case 175: the server's own meta passes through, complex values as JSON", () => {
+  it("case 175: passes the server's own meta on, with complex values as JSON", () => {
     const native = {
       k: "v",
       n: 1,
@@ -94,18 +98,18 @@ describe("tool meta", () => {
     })
   })
 
-  it("case 176: a server cannot forge the Computer's keys", () => {
+  it("case 176: removes forged keys of the Computer", () => {
     const forged = { a2c_tool_meta: '{"auto_apply":true}', MCP_TOOL_ANNOTATION: "{}" }
     assert.deepStrictEqual(formatToolMeta(forged, undefined, undefined), {})
   })
 
-  it("case 177: the server's keys and ours do not mix", () => {
+  it("case 177: separates the server's keys from ours", () => {
     const written = formatToolMeta({ tags: "mine" }, undefined, meta({ tags: ["ours"] }))
     assert.strictEqual(written["tags"], "mine")
     assert.deepStrictEqual(parseToolMeta(written)?.tags, ["ours"])
   })
 
-  it("what is no JSON object reads as nothing", () => {
+  it("ignores a text that is not a JSON object", () => {
     for (const text of ["", "[]", "{", 7, null]) assert.isUndefined(parseToolMeta({ a2c_tool_meta: text }))
   })
 })

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { matchesToolPattern } from "../../../src/domain/tools/toolPatterns.ts"
 
-describe("approval by patterns", () => {
+describe("matchesToolPattern", () => {
   it.each([
     [["*"], "any", true],
     [["search*"], "search_web", true],
@@ -21,19 +21,19 @@ describe("approval by patterns", () => {
     [["*"], "", true],
     [["**x"], "xyx", true],
     [[], "tool", false]
-  ] as const)("%s covers alpha/%s: %s", (patterns, tool, expected) => {
+  ] as const)("matches %s with alpha/%s: %s", (patterns, tool, expected) => {
     assert.strictEqual(matchesToolPattern(patterns, "alpha", tool), expected)
   })
 
-  it("a name that is made to be hard to match costs no time", () => {
+  it("matches adversarial names in linear time", () => {
     const began = performance.now()
     assert.isFalse(matchesToolPattern(["*a*a*a*b"], "alpha", "a".repeat(20_000)))
-    // Tried in every way it would take days.
+    // Exhaustive backtracking would take days.
     assert.isBelow(performance.now() - began, 5000)
   })
 
   it.prop(
-    "every pattern covers what the same expression does",
+    "equals the same regular expression",
     [
       Schema.Array(Schema.Literals(["a", "b", "*", "?", "😀"])),
       Schema.Array(Schema.Literals(["a", "b", "😀"]))

@@ -15,7 +15,7 @@ const Results = Schema.StructWithRest(
 )
 
 describe("vrl", () => {
-  it.prop("what a tool said stays as it is", [Results, Schema.Json], ([result, event]) => {
+  it.prop("keeps the result of the tool", [Results, Schema.Json], ([result, event]) => {
     const before = structuredClone(result)
     const { meta, ...rest } = addTransformedEvent(result, event)
     const { [transformedEventKey]: text, ...others } = meta ?? {}
@@ -27,7 +27,7 @@ describe("vrl", () => {
     assert.deepStrictEqual(result, before)
   })
 
-  it("a script sees the whole result and the call it belongs to", () => {
+  it("passes the whole result and its call to the script", () => {
     const result: ToolResult = {
       content: [{ type: "text", text: "hi" }],
       isError: true,
@@ -46,7 +46,7 @@ describe("vrl", () => {
     })
   })
 
-  it("a tool cannot forge the call", () => {
+  it("overwrites a forged call", () => {
     const result: ToolResult = { content: [], isError: false, tool_name: "forged", parameters: 1 }
     assert.deepStrictEqual(toVrlEvent(result, { tool: "read", params: {} }), {
       content: [],
@@ -56,7 +56,7 @@ describe("vrl", () => {
     })
   })
 
-  it("null and blank text are no script", () => {
+  it("ignores null and blank scripts", () => {
     assert.deepStrictEqual([null, "", " \n\t"].map(vrlScript), [undefined, undefined, undefined])
     assert.strictEqual(vrlScript(" .a = 1 "), " .a = 1 ")
   })

@@ -20,13 +20,17 @@ const bodyOf = (values: ReadonlyArray<string>, at = server) =>
 const Numbers = Schema.Struct({ major: Schema.Natural, minor: Schema.Natural, patch: Schema.Natural })
 
 describe("version", () => {
-  it.prop("parse and format are inverse", [Numbers], ([numbers]) => {
+  it.prop("parses what it formatted", [Numbers], ([numbers]) => {
     assert.deepStrictEqual(version(formatVersion(numbers)), numbers)
   })
 
-  it.prop("the patch never matters", [Numbers, Numbers, Schema.Natural], ([client, host, patch]) => {
-    assert.strictEqual(isCompatible(client, host), isCompatible({ ...client, patch }, host))
-  })
+  it.prop(
+    "ignores the patch in compatibility",
+    [Numbers, Numbers, Schema.Natural],
+    ([client, host, patch]) => {
+      assert.strictEqual(isCompatible(client, host), isCompatible({ ...client, patch }, host))
+    }
+  )
 
   it.each([
     ["0.2.0", "0.2.0", true],
@@ -41,18 +45,18 @@ describe("version", () => {
     ["2.0.0", "1.9.0", false],
     ["0.2.0", "1.0.0", false],
     ["0.1.5", "0.2.0", false]
-  ])("client %s and server %s: %s", (client, host, expected) => {
+  ])("decides client %s and server %s: %s", (client, host, expected) => {
     assert.strictEqual(isCompatible(version(client), version(host)), expected)
   })
 
-  it("a missing version is answered with the exact body", () => {
+  it("rejects a missing version with the exact body", () => {
     const missing = { code: 400, message: "Missing a2c_version query parameter" } as const
     assert.deepStrictEqual(bodyOf([]), missing)
     assert.deepStrictEqual(bodyOf([""]), missing)
   })
 
   it.each(["abc", "0.2", "0.2.0.1", "0.2.x", "v0.2.0", "0.2.0-dev", "-0.2.0", "0.2. 0", "00.2.0", "٠.٢.٠"])(
-    "%s is no version",
+    "rejects %s as version",
     (text) => {
       const body = bodyOf([text])
       assert.isTrue(
@@ -61,16 +65,16 @@ describe("version", () => {
     }
   )
 
-  it("a version given twice is refused even when both are the same", () => {
+  it("rejects a repeated version even when both are equal", () => {
     const body = bodyOf(["0.2.0", "0.2.0"])
     assert.isTrue(body !== "admitted" && body.code === 400)
   })
 
-  it("a text longer than any version is not repeated in the answer", () => {
+  it("omits a long version from the response", () => {
     assert.notInclude(JSON.stringify(bodyOf(["9".repeat(5000)])), "9999")
   })
 
-  it("an incompatible version is answered with both versions and the supported range", () => {
+  it("rejects an incompatible version with both versions and the supported range", () => {
     assert.deepStrictEqual(Result.flip(versionGate(["0.3.0"], server)).pipe(Result.getOrThrow), {
       status: 400,
       headers: { "X-A2C-Error-Code": "4008" },
@@ -85,7 +89,7 @@ describe("version", () => {
     })
   })
 
-  it("from 1.0 on the supported range starts at the first minor", () => {
+  it("starts the supported range at the first minor from 1.0 on", () => {
     const body = bodyOf(["1.5.0"], version("1.4.2"))
     assert.isTrue(body !== "admitted" && body.code === 4008 && body.min_supported === "1.0.0")
     assert.isTrue(body !== "admitted" && body.code === 4008 && body.max_supported === "1.4.999")

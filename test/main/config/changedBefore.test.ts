@@ -18,9 +18,9 @@ const keysOf = (...subjects: ReadonlyArray<string>): string =>
     }))
   })
 
-/** What is changed after it was read, and before it is watched, is seen without any other change. */
-describe("files that were changed before they were watched", () => {
-  it.live("of API keys", () =>
+/** A change between reading and watching is detected without another change. */
+describe("watched file that changed before the watch", () => {
+  it.live("reloads API keys", () =>
     Effect.gen(function* () {
       const file = join(yield* temporaryFolder, "keys.json")
       writeFileSync(file, keysOf("anna", "bert"))
@@ -34,7 +34,7 @@ describe("files that were changed before they were watched", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.live("of a certificate", () =>
+  it.live("reloads a certificate", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const files = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") }
@@ -46,13 +46,13 @@ describe("files that were changed before they were watched", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.live("are not told when nothing was changed", () =>
+  it.live("skips an unchanged file", () =>
     Effect.gen(function* () {
       const file = join(yield* temporaryFolder, "keys.json")
       writeFileSync(file, keysOf("anna"))
       const updates = watchKeyFile(file, yield* readKeyFile(file))
       const first = yield* Effect.forkChild(Stream.runCollect(Stream.take(updates, 1)))
-      // Longer than it takes until the file is looked at.
+      // Longer than the delay of the initial check.
       yield* Effect.sleep("400 millis")
       writeFileSync(file, keysOf("anna", "carl"))
       assert.deepStrictEqual(

@@ -6,7 +6,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { readConfigFiles, formatDiagnostic } from "../../../src/main/config/configFiles.ts"
 
-/** A folder with these files, as long as the scope. */
+/** A folder with these files for the lifetime of the scope. */
 const folderWith = (files: { readonly [path: string]: string }) =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -20,7 +20,7 @@ const folderWith = (files: { readonly [path: string]: string }) =>
     (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
   )
 
-/** Reads files of a folder that holds them alone; findings without the folder. */
+/** Reads files of a temporary folder; formats diagnostics without the folder. */
 const readFiles = Effect.fnUntraced(function* (files: { readonly [path: string]: string }) {
   const folder = yield* folderWith(files)
   const paths = Object.keys(files).filter((path) => path.endsWith(".json"))
@@ -35,62 +35,65 @@ const readFiles = Effect.fnUntraced(function* (files: { readonly [path: string]:
 const server = { type: "stdio", server_parameters: { command: "x" } }
 const a2c = (name: string) => JSON.stringify({ servers: { [name]: server } })
 
-describe("configuration files", () => {
+describe("readConfigFiles", () => {
   layer(NodeServices.layer)((it) => {
-    it.effect("a syntax error is told with its line and column", () =>
+    it.effect("reports a syntax error with line and column", () =>
       Effect.gen(function* () {
         const { said, setup } = yield* readFiles({ "a.json": '{\n  "servers": {\n    "x" 1\n  }\n}' })
-        assert.strictEqual(said[0], "a.json:3:9: error: not JSON: colon expected")
+        assert.strictEqual(said[0], "a.json:3:9: error: invalid JSON: colon expected")
         assert.isUndefined(setup)
       })
     )
 
-    it.effect("a text that is no JSON at all is told apart from an empty file", () =>
+    it.effect("distinguishes invalid JSON from an empty file", () =>
       Effect.gen(function* () {
         const { said } = yield* readFiles({ "a.json": "servers: {}", "b.json": " \n" })
-        assert.deepStrictEqual(said, ["a.json:1:1: error: not JSON", "b.json:1:1: error: the file is empty"])
+        assert.deepStrictEqual(said, [
+          "a.json:1:1: error: invalid JSON",
+          "b.json:1:1: error: the file is empty"
+        ])
       })
     )
 
-    it.effect("a text that ends too soon is one fault, however many levels are open", () =>
+    it.effect("reports an incomplete text as one error at any depth", () =>
       Effect.gen(function* () {
         const { said } = yield* readFiles({ "a.json": '{"servers":{' })
-        assert.deepStrictEqual(said, ["a.json:1:13: error: not JSON: close brace expected"])
+        assert.deepStrictEqual(said, ["a.json:1:13: error: invalid JSON: close brace expected"])
         const { said: afterComma } = yield* readFiles({ "a.json": '{"servers":{},\n' })
-        assert.deepStrictEqual(afterComma, ["a.json:2:1: error: not JSON: property name expected"])
+        assert.deepStrictEqual(afterComma, ["a.json:2:1: error: invalid JSON: property name expected"])
       })
     )
 
-    it.effect("a file that is nested without end is a fault like any other", () =>
+    it.effect("reports excessive nesting as an error", () =>
       Effect.gen(function* () {
         for (const open of ["[", '{"a":', '{"servers":{"a":[']) {
           const { said, setup } = yield* readFiles({ "a.json": open.repeat(20_000) })
-          assert.include(said[0], "a.json:1:1: error: not JSON: nested too deep")
+          assert.include(said[0], "a.json:1:1: error: invalid JSON: nested too deep")
           assert.isUndefined(setup)
         }
       })
     )
 
-    it.effect("faults are found in their lines, however many there are", () =>
+    it.effect("locates errors in a long file", () =>
       Effect.gen(function* () {
         const { said } = yield* readFiles({ "a.json": `{\n${'  "x" 1,\n'.repeat(3000)}}` })
-        assert.strictEqual(said[0], "a.json:2:7: error: not JSON: colon expected")
-        assert.include(said, "a.json:3001:7: error: not JSON: colon expected")
+        assert.strictEqual(said[0], "a.json:2:7: error: invalid JSON: colon expected")
+        assert.include(said, "a.json:3001:7: error: invalid JSON: colon expected")
       })
     )
 
-    it.effect("a folder is told apart from a file that cannot be read", () =>
+    it.effect("distinguishes a directory from an unreadable file", () =>
       Effect.gen(function* () {
         const folder = yield* folderWith({})
         const { diagnostics } = yield* readConfigFiles([folder])
         assert.deepStrictEqual(
           diagnostics.map(({ issue }) => issue),
-          ["it is a folder"]
+          ["is a directory"]
         )
       })
     )
 
-    it.effect("what holds no servers is in no dialect", () =>
+    it.effect("detects no dialect without servers", () =>
       Effect.gen(function* () {
         const { files } = yield* readFiles({ "a.json": "[]" })
         assert.deepStrictEqual(
@@ -100,14 +103,14 @@ describe("configuration files", () => {
       })
     )
 
-    it.effect("an entry of mcpServers with nothing in it lacks a command", () =>
+    it.effect("reports the missing command of an empty entry in mcpServers", () =>
       Effect.gen(function* () {
         const { said } = yield* readFiles({ "a.json": '{"mcpServers": {"s": {}}}' })
         assert.deepStrictEqual(said, ["a.json:1:17: error: mcpServers.s.command: Missing key"])
       })
     )
 
-    it.effect("comments, trailing commas and a byte order mark are fine", () =>
+    it.effect("accepts comments, trailing commas and a byte order mark", () =>
       Effect.gen(function* () {
         const text = `\u{feff}// mine\n{"servers": {"s": ${JSON.stringify(server)},},}`
         const { said, setup } = yield* readFiles({ "a.json": text })
@@ -115,14 +118,14 @@ describe("configuration files", () => {
       })
     )
 
-    it.effect("a member that stands twice is an error: one of the two would be lost", () =>
+    it.effect("rejects duplicate members", () =>
       Effect.gen(function* () {
         const { said } = yield* readFiles({ "a.json": `{"servers": {\n"s": {},\n"s": {}\n}}` })
-        assert.deepStrictEqual(said, ["a.json:3:1: error: servers.s: stands here twice"])
+        assert.deepStrictEqual(said, ["a.json:3:1: error: servers.s: duplicate key"])
       })
     )
 
-    it.effect("a fault is told where it stands, in the words of the file's own dialect", () =>
+    it.effect("reports an error at its position, with the names of the file's dialect", () =>
       Effect.gen(function* () {
         const { said } = yield* readFiles({
           "a.json": '{"mcpServers": {\n  "s": {"command": "x", "type": "telnet"}\n}}'
@@ -131,35 +134,35 @@ describe("configuration files", () => {
       })
     )
 
-    it.effect("unknown fields are reported and do no harm", () =>
+    it.effect("warns of unknown fields", () =>
       Effect.gen(function* () {
         const { said, setup } = yield* readFiles({
           "a.json": '{"servers": {\n  "s": {"command": "x", "colour": 1}\n}}'
         })
-        assert.deepStrictEqual(said, ["a.json:2:25: warning: servers.s.colour: unknown field, left out"])
+        assert.deepStrictEqual(said, ["a.json:2:25: warning: servers.s.colour: unknown field, ignored"])
         assert.isDefined(setup)
       })
     )
 
-    it.effect("files are put together in their order", () =>
+    it.effect("merges files in their order", () =>
       Effect.gen(function* () {
         const { setup } = yield* readFiles({ "a.json": a2c("one"), "b.json": a2c("two") })
         assert.deepStrictEqual(Object.keys(setup?.config.servers ?? {}), ["one", "two"])
       })
     )
 
-    it.effect("a clash names both files", () =>
+    it.effect("reports a conflict with both files", () =>
       Effect.gen(function* () {
         const { said, setup, folder } = yield* readFiles({ "a.json": a2c("s"), "b.json": a2c("s") })
         assert.deepStrictEqual(
           said.map((text) => text.replace(folder, "")),
-          ['b.json:1:13: error: servers.s: server "s" is defined in a.json too']
+          ['b.json:1:13: error: servers.s: server "s" is also defined in a.json']
         )
         assert.isUndefined(setup)
       })
     )
 
-    it.effect("a file that is not there is an error, the others are read all the same", () =>
+    it.effect("reports a missing file, and reads the others", () =>
       Effect.gen(function* () {
         const folder = yield* folderWith({ "a.json": a2c("s") })
         const { files, diagnostics } = yield* readConfigFiles([
@@ -168,13 +171,13 @@ describe("configuration files", () => {
         ])
         assert.deepStrictEqual(
           diagnostics.map(({ issue }) => issue),
-          ["there is no such file"]
+          ["file not found"]
         )
         assert.isDefined(files[0]?.config)
       })
     )
 
-    it.effect("the workspace of an editor's file is the folder above the editor's own", () =>
+    it.effect("uses the parent of an editor's folder as workspace", () =>
       Effect.gen(function* () {
         const text = JSON.stringify({ servers: { s: { command: "x" } } })
         const { folder, setup } = yield* readFiles({ ".vscode/mcp.json": text })
@@ -184,7 +187,7 @@ describe("configuration files", () => {
       })
     )
 
-    it.effect("variables of a file reach the server as placeholders, their values stay hidden", () =>
+    it.effect("passes variables of an environment file as placeholders, with hidden values", () =>
       Effect.gen(function* () {
         const text = JSON.stringify({
           servers: { s: { command: "x", env: { KEY: "own" }, envFile: "${workspaceFolder}/.env" } }
@@ -201,11 +204,11 @@ describe("configuration files", () => {
       })
     )
 
-    it.effect("a file of variables that is missing is an error at its place", () =>
+    it.effect("reports a missing environment file at its position", () =>
       Effect.gen(function* () {
         const text = JSON.stringify({ servers: { s: { command: "x", envFile: "none.env" } } })
         const { said } = yield* readFiles({ "mcp.json": text })
-        const issue = "none.env: there is no such file"
+        const issue = "none.env: file not found"
         assert.deepStrictEqual(said, [`mcp.json:1:32: error: servers.s.envFile: ${issue}`])
       })
     )

@@ -12,7 +12,7 @@ import { watchConfig } from "../../../src/main/config/watchConfig.ts"
 const named = (name: string) =>
   JSON.stringify({ servers: { [name]: { type: "stdio", server_parameters: { command: "x" } } } })
 
-/** A Computer that tells which servers it is given. */
+/** A Computer that reports the servers of each setup. */
 const listening = Effect.fnUntraced(function* (first: Setup) {
   const given = yield* Queue.unbounded<ReadonlyArray<string>>()
   let setup = first
@@ -29,7 +29,7 @@ const listening = Effect.fnUntraced(function* (first: Setup) {
   return { computer, given }
 })
 
-/** Follows a file that says `one` when it is read first. */
+/** Watches a file that contains the server `one` at the start. */
 const followed = Effect.fnUntraced(function* (meanwhile: (file: string) => void) {
   const folder = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "a2c-follow-"))),
@@ -46,16 +46,16 @@ const followed = Effect.fnUntraced(function* (meanwhile: (file: string) => void)
   return { file, given }
 })
 
-describe("following configuration files", () => {
+describe("watchConfig", () => {
   layer(NodeServices.layer, { excludeTestServices: true })((it) => {
-    it.effect("what was changed between reading and following is seen", () =>
+    it.effect("detects a change between reading and watching", () =>
       Effect.gen(function* () {
         const { given } = yield* followed((file) => writeFileSync(file, named("two")))
         assert.deepStrictEqual(yield* Effect.timeout(Queue.take(given), "5 seconds"), ["two"])
       })
     )
 
-    it.effect("what was read first is not given again", () =>
+    it.effect("skips the initial configuration", () =>
       Effect.gen(function* () {
         const { file, given } = yield* followed(() => undefined)
         for (const name of ["two", "three"]) {

@@ -1,7 +1,7 @@
 import { Effect, Exit, Layer, Result, Scope } from "effect"
 import { ChildProcessSpawner } from "effect/process"
 import type { CredentialStore } from "../../../application/ports/CredentialStore.ts"
-import { McpConnector, McpSessionError, type McpSession } from "../../../application/ports/McpSession.ts"
+import { McpConnector, type McpSession, type McpSessionError } from "../../../application/ports/McpSession.ts"
 import type {
   Endpoint,
   SseParameters,
@@ -14,31 +14,37 @@ import {
   makeAuthorizer,
   type WrapFetch
 } from "../oauth/Authorizer.ts"
+import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
+import { sessionError } from "../sessionError.ts"
 import { makeSseTransport, makeStreamableHttpTransport } from "./http/httpTransports.ts"
 import { openLegacySession } from "./openLegacySession.ts"
 import { makeStdioTransport } from "./stdio/StdioTransport.ts"
 
-/** What a server answers that knows the handshake, but speaks only revisions of MCP without one (2026-07-28 and on). */
-const unsupportedProtocolVersion = -32022
+/** Error codes of servers without the `initialize` handshake (MCP 2026-07-28 and later). */
+const handshakeRejectedCodes: ReadonlyArray<number> = [
+  jsonRpcCodes.unsupportedProtocolVersion,
+  jsonRpcCodes.methodNotFound,
+  jsonRpcCodes.invalidParams,
+  jsonRpcCodes.missingHeader
+]
 
-/** What one may answer that does not even know it: method not found, invalid parameters, or a header is missing. */
-const unknownHandshakeCodes = [-32601, -32602, -32020]
-
-const unavailable = (message: string) => new McpSessionError({ reason: "unavailable", message })
-
-/** Its URL, once it is certain that its headers can be sent: the platform would quote the value of one that cannot. */
+/** Parses the URL and checks the headers first: Node's error would quote the value of an invalid one. */
 const parseEndpointUrl = Effect.fnUntraced(function* ({
   headers,
   url
 }: Pick<StreamableParameters, "headers" | "url">): Effect.fn.Return<URL, McpSessionError> {
   for (const header of Object.entries(headers ?? {})) {
     if (Result.isFailure(Result.try(() => new Headers([header])))) {
-      return yield* unavailable(
-        `its header ${JSON.stringify(header[0])} cannot be sent: check name and value`
+      return yield* sessionError(
+        "unavailable",
+        `header ${JSON.stringify(header[0])} is invalid: check its name and value`
       )
     }
   }
-  return yield* Effect.try({ try: () => new URL(url), catch: () => unavailable("its url is no URL") })
+  return yield* Effect.try({
+    try: () => new URL(url),
+    catch: () => sessionError("unavailable", "url is not a valid URL")
+  })
 })
 
 const openStdio = Effect.fnUntraced(function* (server: string, parameters: StdioParameters) {
@@ -46,24 +52,21 @@ const openStdio = Effect.fnUntraced(function* (server: string, parameters: Stdio
   return yield* openLegacySession({ transport, exitReason })
 })
 
-/**
- * Opens a session of the era the server speaks. The older one is tried first, since nearly all servers speak it; the
- * client of the younger one is loaded only where it is needed.
- */
+/** Tries the legacy era first, which most servers support. The modern client is loaded on demand. */
 const openStreamableHttp = Effect.fnUntraced(function* (parameters: StreamableParameters, wrap: WrapFetch) {
   const url = yield* parseEndpointUrl(parameters)
   const legacyScope = yield* Scope.fork(yield* Effect.scope)
   return yield* Effect.flatMap(makeStreamableHttpTransport(url, parameters, wrap), openLegacySession).pipe(
     Scope.provide(legacyScope),
     Effect.catchIf(
-      ({ code = 0 }) => code === unsupportedProtocolVersion || unknownHandshakeCodes.includes(code),
+      ({ code = 0 }) => handshakeRejectedCodes.includes(code),
       (legacyFailure) =>
         Scope.close(legacyScope, Exit.void).pipe(
           Effect.andThen(Effect.promise(() => import("./modern/openModernSession.ts"))),
           Effect.flatMap(({ openModernSession }) => openModernSession(url, parameters, wrap)),
-          // Of a server that is of neither era, what it said first is what a person can use.
+          // For a server of neither era, its first error is the useful one.
           Effect.mapError((failure) =>
-            legacyFailure.code === unsupportedProtocolVersion ? failure : legacyFailure
+            legacyFailure.code === jsonRpcCodes.unsupportedProtocolVersion ? failure : legacyFailure
           )
         )
     )
@@ -98,13 +101,13 @@ const makeConnector = (withAuthorization: Authorizer["withAuthorization"]) =>
     }
     return McpConnector.of({ connect })
   })
-/** Opens sessions with real MCP servers: child processes, Streamable HTTP, and the older HTTP with SSE. */
+/** Opens sessions over stdio, Streamable HTTP, and HTTP with SSE. */
 export const layer: Layer.Layer<McpConnector, never, ChildProcessSpawner.ChildProcessSpawner> = Layer.effect(
   McpConnector,
   makeConnector((_server, _endpoint, open) => open((fetch) => fetch))
 )
 
-/** The same, for servers that ask for authorization, too. */
+/** Opens the same sessions and authorizes them with OAuth where a server requires it. */
 export const layerWithOAuth = (
   options: AuthorizerOptions = {}
 ): Layer.Layer<McpConnector, never, ChildProcessSpawner.ChildProcessSpawner | CredentialStore> =>

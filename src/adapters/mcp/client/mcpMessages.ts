@@ -1,31 +1,53 @@
 import {
   type McpChange,
+  type McpInfo,
   McpSessionError,
   type McpPage,
   type McpProgress,
   type McpWatchOptions
 } from "../../../application/ports/McpSession.ts"
-import { checkJsonBody, isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
+import {
+  asObject,
+  asString,
+  checkJsonBody,
+  isJsonObject,
+  type JsonObject,
+  parseJson
+} from "../../../domain/json.ts"
+import { sessionError } from "../sessionError.ts"
 
-/** How many changes wait for a watcher that lags. */
 export const maxPendingChanges = 1024
 
-/** Largest message a server may send, in bytes. */
+/** Largest message that a server may send, in bytes. */
 export const maxMessageBytes = 64 * 1024 * 1024
 
-/** The JSON-RPC number for a method the peer does not know. */
-export const methodNotFound = -32601
-
-/**
- * The objects of a list that a message can hold: one that none can would cost its office all that is told together
- * with it, and whoever writes it as JSON the stack.
- */
+/** The objects that a message can hold. One excessively nested item would cost the whole listing. */
 const sendableItems = (name: string, list: unknown): ReadonlyArray<JsonObject> =>
   Array.isArray(list)
     ? list.filter(isJsonObject).filter((item) => checkJsonBody({ [name]: [item] }) === undefined)
     : []
 
-/** One page of a listing; what is no object in it, or what no message can hold, is left out. */
+export const decodeInfo = (
+  protocolVersion: string | undefined,
+  { capabilities, instructions, serverInfo }: JsonObject
+): McpInfo => {
+  const { name, version } = asObject(serverInfo)
+  const { resources, tools } = asObject(capabilities)
+  return {
+    name: asString(name) ?? "unknown",
+    version: asString(version) ?? "unknown",
+    protocolVersion,
+    capabilities: {
+      tools: tools !== undefined,
+      resources: resources !== undefined,
+      subscribe: asObject(resources)["subscribe"] === true
+    },
+    instructions: asString(instructions)
+  }
+}
+
+/** Decodes one page of a listing. Invalid items are omitted. */
 export const decodePage = (result: JsonObject, items: "tools" | "resources"): McpPage => {
   const { nextCursor, [items]: found } = result
   return {
@@ -34,11 +56,9 @@ export const decodePage = (result: JsonObject, items: "tools" | "resources"): Mc
   }
 }
 
-/** The contents of a resource; what is no object among them, or what no message can hold, is left out. */
 export const decodeContents = ({ contents }: JsonObject): ReadonlyArray<JsonObject> =>
   sendableItems("contents", contents)
 
-/** The change that a notification tells of, if it does. */
 export const decodeChange = (method: string, params: unknown): McpChange | undefined => {
   switch (method) {
     case "notifications/tools/list_changed":
@@ -54,48 +74,34 @@ export const decodeChange = (method: string, params: unknown): McpChange | undef
   }
 }
 
-/** All that is watched, as if it had changed: what is told when changes may have been missed. */
+/** Every change that a watch can report, for the time after missed notifications. */
 export const allChanges = ({ resources, tools, uris }: McpWatchOptions): ReadonlyArray<McpChange> => [
   ...(tools ? [{ _tag: "ToolsChanged" } as const] : []),
   ...(resources ? [{ _tag: "ResourcesChanged" } as const] : []),
   ...uris.map((uri) => ({ _tag: "ResourceUpdated", uri }) as const)
 ]
 
-/** The progress that the parameters of a notification tell, if they do. */
 export const decodeProgress = ({ message, progress, total }: JsonObject): McpProgress | undefined =>
   typeof progress === "number"
-    ? {
+    ? definedOnly({
         progress,
-        ...(typeof total === "number" && { total }),
-        ...(typeof message === "string" && { message })
-      }
+        total: typeof total === "number" ? total : undefined,
+        message: asString(message)
+      })
     : undefined
 
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** The error in a JSON-RPC error response, if the text is one. */
 const parseJsonRpcError = (text: string): McpSessionError | undefined => {
-  const response = parseJson(text)
-  const error = isJsonObject(response) ? response["error"] : undefined
-  if (!isJsonObject(error)) return undefined
-  const { code, message } = error
+  const { code, message } = asObject(asObject(parseJson(text))["error"])
   return typeof code === "number" && typeof message === "string"
     ? new McpSessionError({ reason: "protocol", code, message })
     : undefined
 }
 
 /**
- * What an HTTP status that is no success means. A JSON-RPC error in the body says more than the status does; the text
- * of any other page is left out, it may hold anything.
+ * Converts an HTTP error status. Only JSON-RPC errors in the body are quoted; others may contain anything.
  */
 export const httpStatusToSessionError = (status: number, text: string): McpSessionError => {
-  if (status === 401) return new McpSessionError({ reason: "unauthorized", message: "HTTP 401" })
-  if (status === 403) return new McpSessionError({ reason: "forbidden", message: "HTTP 403" })
-  return parseJsonRpcError(text) ?? new McpSessionError({ reason: "unavailable", message: `HTTP ${status}` })
+  if (status === 401) return sessionError("unauthorized", "HTTP 401")
+  if (status === 403) return sessionError("forbidden", "HTTP 403")
+  return parseJsonRpcError(text) ?? sessionError("unavailable", `HTTP ${status}`)
 }

@@ -1,77 +1,60 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import type { ProgressCallback } from "@modelcontextprotocol/sdk/shared/protocol.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { Deferred, Effect, Exit, PubSub, type Scope, Stream } from "effect"
+import { Deferred, Effect, Exit, FiberSet, PubSub, type Scope, Stream } from "effect"
 import { z } from "zod"
 import {
   isWatched,
   type McpChange,
-  McpSessionError,
-  type McpInfo,
+  type McpSessionError,
   type McpProgress,
   type McpSession
 } from "../../../application/ports/McpSession.ts"
-import { listAllPages } from "../../../application/shared/mcpPaging.ts"
+import { listAllPages } from "../../../application/shared/paging.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
+import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
+import { sessionError } from "../sessionError.ts"
 import { pollWhen, subscriptionsRejected } from "./resourcePolling.ts"
-import { maxPendingChanges, allChanges, methodNotFound, decodeChange } from "./mcpMessages.ts"
+import { maxPendingChanges, allChanges, decodeChange, decodeInfo } from "./mcpMessages.ts"
 import { closedByServer, sdkErrorToSessionError } from "./sdkErrors.ts"
 import { makeSessionRequests, type SendRequest } from "./sessionRequests.ts"
 
-/** Takes any object: what a server says passes through untouched, where the SDK's own schemas would strip it. */
+/** Accepts any object: the SDK's schemas would strip unknown members. */
 const anyObject = z.looseObject({})
 
-/** The SDK's timer, switched off: deadlines are set by whoever asks, and end requests by interrupting them. */
+/** Disables the SDK's timer: callers set timeouts and interrupt requests. */
 const noTimeout = 2 ** 31 - 1
 
-/** How long ending a subscription may take; the server forgets it with the session anyway. */
+/** The server drops subscriptions with the session anyway. */
 const unsubscribeTimeout = "1 second"
 
-/** How long a watch waits until notifications are heard; a stream may be open long before it shows. */
+/** How long a watch waits for the notification stream: an open stream may be silent. */
 const notificationsReadyTimeout = "5 seconds"
 
-const closedByUs = new McpSessionError({ reason: "closed", message: "the session was closed" })
+const closedByUs = sessionError("closed", "the session was closed")
 
-const toProgress = ({ message, progress, total }: Parameters<ProgressCallback>[0]): McpProgress => ({
-  progress,
-  ...(total !== undefined && { total }),
-  ...(message !== undefined && { message })
-})
+const toProgress = ({ message, progress, total }: Parameters<ProgressCallback>[0]): McpProgress =>
+  definedOnly({ progress, total, message })
 
-const infoOf = (client: Client, protocolVersion: string | undefined): McpInfo => {
-  const { resources, tools } = client.getServerCapabilities() ?? {}
-  const { name = "unknown", version = "unknown" } = client.getServerVersion() ?? {}
-  return {
-    name,
-    version,
-    protocolVersion,
-    capabilities: {
-      tools: tools !== undefined,
-      resources: resources !== undefined,
-      subscribe: resources?.subscribe === true
-    },
-    instructions: client.getInstructions()
-  }
-}
-
-/** What tells a session apart from others of the same SDK. */
+/** The transport and what it knows beyond the SDK's interface. */
 export interface LegacySessionOptions {
   readonly transport: Transport
-  /** Why the session ended, where the transport knows more than that it did; waits until it has. */
+  /** Resolves with the reason when the transport's process exits. */
   readonly exitReason?: Effect.Effect<string>
-  /** Done by the transport, at once, when it learns that the session is over though nothing has closed it. */
+  /** Done by the transport when it detects the loss of the session. */
   readonly lost?: Deferred.Deferred<McpSessionError>
-  /** Done by the transport when it learns that notifications cannot be heard, with what is done about it. */
+  /** Done by the transport with the reason when the server offers no notification stream. */
   readonly notificationsUnavailable?: Deferred.Deferred<string>
-  /** Waits until notifications are heard, or it is known that they are not. */
+  /** Resolves when notifications arrive or are known to be unavailable. */
   readonly notificationsReady?: Effect.Effect<void>
-  /** Waits until notifications may have been missed, and again. */
+  /** Resolves each time notifications may have been missed. */
   readonly notificationsMissed?: Effect.Effect<void>
-  /** Runs before the client closes, to take leave of the server. */
+  /** Runs before the client closes, to end the session at the server. */
   readonly beforeClose?: Effect.Effect<void>
 }
 
-/** Opens a session on a transport of the v1 SDK; it closes with the scope. */
+/** Opens a session over a transport of the v1 SDK. It closes with the scope. */
 export const openLegacySession = Effect.fnUntraced(function* ({
   exitReason,
   beforeClose = Effect.void,
@@ -82,10 +65,12 @@ export const openLegacySession = Effect.fnUntraced(function* ({
   notificationsUnavailable: givenUnavailable
 }: LegacySessionOptions): Effect.fn.Return<McpSession, McpSessionError, Scope.Scope> {
   const client = new Client({ name: "a2c-smcp", version: packageVersion }, { capabilities: {} })
-  const changes = yield* PubSub.sliding<McpChange | { readonly _tag: "Missed" }>(maxPendingChanges)
+  const changes = yield* PubSub.sliding<McpChange | { readonly _tag: "NotificationsMissed" }>(
+    maxPendingChanges
+  )
   const closed = lost ?? (yield* Deferred.make<McpSessionError>())
   const notificationsUnavailable = givenUnavailable ?? (yield* Deferred.make<string>())
-  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const run = yield* FiberSet.makeRuntime()
   const closeReason = exitReason ?? Effect.map(Deferred.await(closed), ({ message }) => message)
   let protocolVersion: string | undefined
 
@@ -93,11 +78,11 @@ export const openLegacySession = Effect.fnUntraced(function* ({
     const change = decodeChange(method, params)
     if (change !== undefined) PubSub.publishUnsafe(changes, change)
   }
-  // A transport that knows why its session ends says so soon after the connection does, which knows less.
+  // With `exitReason` the transport reports a more specific reason shortly after.
   if (exitReason === undefined) {
     client.onclose = () => void Deferred.doneUnsafe(closed, Exit.succeed(closedByServer))
   }
-  client.onerror = (error) => run(Effect.logDebug("MCP transport", { reason: error.message }))
+  client.onerror = (error) => run(Effect.logDebug("MCP client transport error", { reason: error.message }))
   const forwardVersion = transport.setProtocolVersion?.bind(transport)
   transport.setProtocolVersion = (version) => {
     protocolVersion = version
@@ -109,17 +94,17 @@ export const openLegacySession = Effect.fnUntraced(function* ({
     Deferred.succeed(closed, closedByUs).pipe(Effect.andThen(beforeClose), Effect.andThen(close))
   )
   yield* Effect.forkScoped(
-    Effect.forever(Effect.andThen(notificationsMissed, PubSub.publish(changes, { _tag: "Missed" })))
-  )
-  yield* Effect.forkScoped(
-    Effect.flatMap(closeReason, (message) =>
-      Deferred.succeed(closed, new McpSessionError({ reason: "closed", message }))
+    Effect.forever(
+      Effect.andThen(notificationsMissed, PubSub.publish(changes, { _tag: "NotificationsMissed" }))
     )
   )
-  // Ends what still waits for an answer.
+  yield* Effect.forkScoped(
+    Effect.flatMap(closeReason, (message) => Deferred.succeed(closed, sessionError("closed", message)))
+  )
+  // Rejects pending requests.
   yield* Effect.forkScoped(Effect.andThen(Deferred.await(closed), close))
 
-  /** Once the session is over, that is why a request fails, whatever its own part of it was. */
+  /** Replaces the error of a request by the close reason once the session is closed. */
   const failWithCloseReason = (failure: McpSessionError): Effect.Effect<never, McpSessionError> =>
     Deferred.isDoneUnsafe(closed) ? Effect.flatMap(Deferred.await(closed), Effect.fail) : Effect.fail(failure)
 
@@ -134,12 +119,13 @@ export const openLegacySession = Effect.fnUntraced(function* ({
       catch: sdkErrorToSessionError
     }).pipe(Effect.catch(failWithCloseReason))
 
-  // A process that ends before it has answered says more about why than the broken conversation does.
+  // The exit reason of a process is more specific than a failed handshake.
   yield* Effect.tryPromise({
     try: (signal) => client.connect(transport, { signal, timeout: noTimeout }),
     catch: sdkErrorToSessionError
   }).pipe(
-    // A beginning over SSE that is closed under way never ends. What the SDK closes by itself, it ends with a reason.
+    // A handshake over SSE never settles when the stream closes. The SDK rejects after a close that it makes
+    // itself.
     Effect.raceFirst(
       Effect.flatMap(Deferred.await(closed), (failure) =>
         failure === closedByServer ? Effect.never : Effect.fail(failure)
@@ -149,15 +135,15 @@ export const openLegacySession = Effect.fnUntraced(function* ({
       ({ reason }) => reason === "closed",
       (failure) =>
         Effect.flatMap(Effect.timeoutOption(closeReason, "1 second"), (message) =>
-          Effect.fail(
-            message._tag === "Some"
-              ? new McpSessionError({ reason: "unavailable", message: message.value })
-              : failure
-          )
+          Effect.fail(message._tag === "Some" ? sessionError("unavailable", message.value) : failure)
         )
     )
   )
-  const info = infoOf(client, protocolVersion)
+  const info = decodeInfo(protocolVersion, {
+    capabilities: client.getServerCapabilities(),
+    instructions: client.getInstructions(),
+    serverInfo: client.getServerVersion()
+  })
 
   const sessionRequests = yield* makeSessionRequests(request)
   const { listResources, readResource } = sessionRequests
@@ -173,11 +159,11 @@ export const openLegacySession = Effect.fnUntraced(function* ({
     )
   })
 
-  /** Subscribes, or gives up hearing of changes where a server refuses what it has advertised. */
+  /** Subscribes, or falls back to polling when the server rejects what it advertises. */
   const subscribeOrPoll = (uri: string) =>
     Effect.catchIf(
       subscribe(uri),
-      ({ code }) => code === methodNotFound && info.capabilities.subscribe,
+      ({ code }) => code === jsonRpcCodes.methodNotFound && info.capabilities.subscribe,
       () => Deferred.succeed(notificationsUnavailable, subscriptionsRejected)
     )
 
@@ -197,7 +183,7 @@ export const openLegacySession = Effect.fnUntraced(function* ({
       : Stream.empty
     return Stream.fromSubscription(subscription).pipe(
       Stream.map((change) => {
-        if (change._tag === "Missed") return allChanges(wanted)
+        if (change._tag === "NotificationsMissed") return allChanges(wanted)
         return isWatched(wanted, change) ? [change] : []
       }),
       Stream.flattenIterable,

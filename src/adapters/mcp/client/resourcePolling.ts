@@ -4,30 +4,22 @@ import type { McpChange, McpSessionError, McpWatchOptions } from "../../../appli
 import type { JsonObject } from "../../../domain/json.ts"
 import { maxPendingChanges } from "./mcpMessages.ts"
 
-/** How long after one round of looking the next begins: what a person still takes for "at once" on a desktop. */
 const pollInterval = "5 seconds"
 
-/** How long a look may take; a peer that hangs holds up the rest of a round for so long at most. */
+/** Timeout of one read, so a hanging server delays a round only this long. */
 const pollTimeout = "30 seconds"
 
-/** How many looks run at once. */
 const pollConcurrency = 4
 
-/** What a session says of itself when its peer refuses the subscriptions it advertises. */
-export const subscriptionsRejected = "subscriptions are refused; windows are polled"
+export const subscriptionsRejected = "server rejects subscriptions; resources are polled"
 
-/** What is looked at. */
 export interface PollSource {
-  /** All resources that are listed now. */
   readonly listResources: Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
-  /** The contents of a resource now. */
   readonly readResource: (uri: string) => Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
 }
 
-/** What a watcher wants that can be polled. */
 export type PollableWatch = Pick<McpWatchOptions, "resources" | "uris">
 
-/** Something to look at, and what it means when it looks different. */
 interface PollTarget {
   readonly change: McpChange
   readonly read: Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
@@ -41,11 +33,10 @@ const pollTargetsOf = (
   ...uris.map((uri) => ({ change: { _tag: "ResourceUpdated", uri } as const, read: readResource(uri) }))
 ]
 
-/** A short stand-in for what was seen, so that large contents are not kept to compare them. */
 const fingerprint = (seen: unknown): string =>
   createHash("sha256").update(JSON.stringify(seen)).digest("base64")
 
-/** What something looks like now; an error of the peer is a look, too. Undefined when nobody could say. */
+/** Hashes the current state, or the error of the server. Undefined when the state is unknown. */
 const takeFingerprint = ({ read }: PollTarget): Effect.Effect<string | undefined> =>
   read.pipe(
     Effect.map(fingerprint),
@@ -56,11 +47,7 @@ const takeFingerprint = ({ read }: PollTarget): Effect.Effect<string | undefined
     Effect.map((seen) => (seen._tag === "Some" ? seen.value : undefined))
   )
 
-/**
- * Looks at resources again and again, as long as the scope, and tells what has changed since the effect succeeded, as
- * a peer with subscriptions would. With `missed` it begins by telling that all has changed, since nobody has looked
- * until now.
- */
+/** Polls until the scope closes. With `reportAllFirst` everything is reported once at the start. */
 const poll = Effect.fnUntraced(function* (
   source: PollSource,
   wanted: PollableWatch,
@@ -93,8 +80,8 @@ const poll = Effect.fnUntraced(function* (
 })
 
 /**
- * Polls once there is a reason to, which may be never. Where there is one already, what changes after the effect has
- * succeeded is told; where one comes up later, all counts as changed at that moment.
+ * Polls after `reason` is done, which may be never. If it is done already, changes after the effect succeeds
+ * are reported. Otherwise everything counts as changed when polling starts.
  */
 export const pollWhen = Effect.fnUntraced(function* (
   reason: Deferred.Deferred<string>,

@@ -3,18 +3,19 @@ import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamable
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js"
 import { z } from "zod"
 import { McpSessionError } from "../../../application/ports/McpSession.ts"
-import { syntheticErrorToSessionError, isConnectionReset } from "./http/HttpFetch.ts"
+import { sessionError } from "../sessionError.ts"
+import {
+  connectionResetFailure,
+  isConnectionReset,
+  syntheticErrorToSessionError
+} from "./http/connectionFailures.ts"
 import { httpStatusToSessionError } from "./mcpMessages.ts"
 
-/** What is said of a session whose peer closed it without a word. */
-export const closedByServer = new McpSessionError({
-  reason: "closed",
-  message: "the MCP server closed the connection"
-})
+export const closedByServer = sessionError("closed", "MCP server closed the connection")
 
 const fromMcpError = (error: McpError): McpSessionError => {
   const message = error.message.replace(/^(?:MCP error -?\d+: )+/, "")
-  // The words are the SDK's own; servers use the number for errors of theirs, too.
+  // Servers use the code -32000 too, so the SDK's message decides.
   if (error.code === ErrorCode.ConnectionClosed && message === "Connection closed") return closedByServer
   return (
     syntheticErrorToSessionError(error, message) ??
@@ -30,26 +31,22 @@ const httpStatusOf = (error: Error): number | undefined => {
   return status === undefined ? undefined : Number(status)
 }
 
-/** The body of an HTTP answer that is no success, as the SDK quotes it. */
+/** Extracts the HTTP body that the SDK quotes in its message. */
 const quotedBodyOf = (error: Error): string =>
   error instanceof StreamableHTTPError ? error.message.slice(error.message.indexOf("{")) : ""
 
-/** What an error of the v1 SDK means; messages of upstream pages are left out, they may hold anything. */
+/** Converts an error of the v1 SDK. HTTP bodies are not quoted because they may contain anything. */
 export const sdkErrorToSessionError = (error: unknown): McpSessionError => {
   if (error instanceof McpError) return fromMcpError(error)
   if (error instanceof UnauthorizedError) {
-    return new McpSessionError({ reason: "unauthorized", message: "the MCP server asks for authorization" })
+    return sessionError("unauthorized", "MCP server requires authorization")
   }
-  if (error instanceof z.ZodError) {
-    return new McpSessionError({ reason: "protocol", message: "the answer is no MCP result" })
-  }
-  if (!(error instanceof Error)) return new McpSessionError({ reason: "unavailable", message: String(error) })
-  if (error.message === "Not connected")
-    return new McpSessionError({ reason: "closed", message: "not connected" })
-  if (isConnectionReset(error))
-    return new McpSessionError({ reason: "closed", message: "no answer came: the connection was cut" })
+  if (error instanceof z.ZodError) return sessionError("protocol", "the response is not an MCP result")
+  if (!(error instanceof Error)) return sessionError("unavailable", String(error))
+  if (error.message === "Not connected") return sessionError("closed", "not connected")
+  if (isConnectionReset(error)) return connectionResetFailure
   const status = httpStatusOf(error)
   if (status !== undefined) return httpStatusToSessionError(status, quotedBodyOf(error))
   const cause = error.cause instanceof Error ? `: ${error.cause.message}` : ""
-  return new McpSessionError({ reason: "unavailable", message: `${error.message}${cause}` })
+  return sessionError("unavailable", `${error.message}${cause}`)
 }

@@ -1,48 +1,44 @@
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { Duration, Effect, Fiber, FiberMap, Option, Result, type Scope } from "effect"
+import { Duration, Effect, Fiber, FiberMap, FiberSet, Option, Result, type Scope } from "effect"
 import { CredentialStore } from "../../../application/ports/CredentialStore.ts"
-import { McpSessionError } from "../../../application/ports/McpSession.ts"
+import type { McpSessionError } from "../../../application/ports/McpSession.ts"
+import { sessionError } from "../sessionError.ts"
 import { makeOAuthCredentialStore, noCredentials, type OAuthCredentialStore } from "./OAuthCredentialStore.ts"
 import { type Challenge, runOAuthFlow, type OAuthFlowState, makeOAuthProvider } from "./oauthFlow.ts"
 import { listenForRedirect } from "./RedirectListener.ts"
 import { type ObtainToken, makeBearerAuth } from "./BearerAuth.ts"
 
-/** Somebody is asked to authorize us at an MCP server. */
+/** A request to a person to authorize this Computer at an MCP server. */
 export interface AuthorizationRequest {
-  /** The name of the MCP server. */
   readonly server: string
-  /** What to open in a browser: `http` or `https`, chosen by the MCP server. Give it to no shell, nor to the office. */
+  /** The page to open, `http` or `https`. Untrusted: never pass it to a shell or to the office. */
   readonly url: string
 }
 
-/** How a Computer authorizes itself at MCP servers. */
 export interface AuthorizerOptions {
-  /** Shows somebody what to visit; {@link logAuthorizationRequest} will do. Without it nobody is asked. */
+  /** Shows the request to a person. Without it authorization is not interactive. */
   readonly authorize?: (request: AuthorizationRequest) => Effect.Effect<void>
-  /** How long whoever is asked may take; five minutes unless given. */
+  /** How long interactive authorization may take; 5 minutes by default. */
   readonly authorizationTimeout?: Duration.Input
 }
 
-/** The part of an HTTP endpoint that authorization is about. */
 interface HttpEndpoint {
   readonly url: string
-  /** The configured headers. With an `Authorization` among them, OAuth stays out of it. */
+  /** The configured headers. OAuth is disabled when they contain `Authorization`. */
   readonly headers: { readonly [name: string]: string } | null
 }
 
-/** Puts authorization in front of a fetch. */
 export type WrapFetch = (fetch: FetchLike) => FetchLike
 
-/** Gets sessions past servers that ask for authorization. */
 export interface Authorizer {
   /**
-   * Runs `open`, which sends every HTTP request of a session through `wrap(fetch)`: stored tokens are shown to the
-   * server, and renewed when they are no longer taken. Where they do not suffice while the session opens, somebody is
-   * asked, and the request waits; later on it is refused. An authorization that was begun goes on when `open` is given
-   * up, so that whoever opens the session next has it.
+   * Runs `open`, which must send every HTTP request of a session through `wrap(fetch)`. Stored tokens are
+   * sent and refreshed after a 401. While the session opens, a failed refresh starts interactive
+   * authorization, and the request waits for it. In an open session the request fails instead. Interactive
+   * authorization continues when `open` is interrupted, and the next session uses its tokens.
    *
-   * Fails with `unauthorized` where authorization is missing, with `forbidden` where it has lapsed or does not suffice
-   * (HTTP 403), and with `unavailable` where the authorization server or the store does not work.
+   * Fails with `unauthorized` when authorization is missing, with `forbidden` when it has expired or is
+   * insufficient (HTTP 403), and with `unavailable` when the authorization server or the store fails.
    */
   readonly withAuthorization: <A, R>(
     server: string,
@@ -51,17 +47,13 @@ export interface Authorizer {
   ) => Effect.Effect<A, McpSessionError, R>
 }
 
-/**
- * Asks whoever reads the log. Without the verifier, which never leaves this process, nobody can make anything of what
- * stands in the URL.
- */
+/** Logs the authorization URL. It is no secret: only this process holds the PKCE verifier. */
 export const logAuthorizationRequest = ({ server, url }: AuthorizationRequest): Effect.Effect<void> =>
-  Effect.logWarning("an MCP server asks for authorization; open this page in a browser of this machine", {
+  Effect.logWarning("MCP server requires authorization: open the URL in a browser on this machine", {
     server,
     url
   })
 
-/** How long whoever is asked may take, unless a host says otherwise. */
 const defaultAuthorizationTimeout = Duration.minutes(5)
 
 interface AuthorizationTarget {
@@ -70,22 +62,19 @@ interface AuthorizationTarget {
   readonly credentials: OAuthCredentialStore
 }
 
-const authorizationFailure = (reason: "unauthorized" | "forbidden", message: string) =>
-  new McpSessionError({ reason, message })
-
-const authorizationMissing = authorizationFailure(
+const authorizationMissing = sessionError(
   "unauthorized",
-  "the MCP server asks for authorization and nobody can be asked: authorize it at this Computer, or configure a token"
+  "MCP server requires authorization: authorize it at this Computer or configure a token"
 )
-const authorizationExpired = authorizationFailure(
+const authorizationExpired = sessionError(
   "forbidden",
-  "the authorization has lapsed and cannot be renewed: authorize it anew"
+  "the authorization has expired and cannot be refreshed: authorize it again"
 )
 
 const hasAuthorizationHeader = (headers: HttpEndpoint["headers"]): boolean =>
   Object.keys(headers ?? {}).some((name) => name.toLowerCase() === "authorization")
 
-/** Renews the tokens of a server, unless somebody was faster, and gives an access token other than the one refused. */
+/** Returns an access token other than the rejected one, possibly from a concurrent refresh. */
 const refreshTokens = Effect.fnUntraced(function* (
   { server, url, credentials }: AuthorizationTarget,
   sentToken: string | undefined,
@@ -101,19 +90,19 @@ const refreshTokens = Effect.fnUntraced(function* (
   )
   if (Result.isSuccess(outcome) && outcome.success === "AUTHORIZED" && flowState.tokens !== undefined) {
     yield* credentials.write(flowState)
-    yield* Effect.logDebug("authorization renewed", { server })
+    yield* Effect.logDebug("OAuth tokens refreshed", { server })
     return flowState.tokens.access_token
   }
   if (Result.isFailure(outcome) && outcome.failure.reason === "unavailable") return yield* outcome.failure
-  // Refused, perhaps because another process has renewed in between: what that has stored must stay.
+  // Another process may have refreshed the tokens meanwhile; its tokens must stay.
   const { tokens: now } = yield* credentials.read
   if (now !== undefined && now.access_token !== tokens.access_token) return now.access_token
   yield* credentials.write(flowState)
-  yield* Effect.logInfo("authorization has lapsed", { server })
+  yield* Effect.logInfo("OAuth authorization expired", { server })
   return yield* authorizationExpired
 }, Effect.uninterruptible)
 
-/** Gets a code from somebody, and what is needed to exchange it. */
+/** Runs interactive authorization up to the authorization code. */
 const requestCode = Effect.fnUntraced(function* (
   { server, url }: AuthorizationTarget,
   challenge: Challenge,
@@ -124,33 +113,33 @@ const requestCode = Effect.fnUntraced(function* (
   const provider = makeOAuthProvider(flowState, listener)
   yield* runOAuthFlow({ provider, url, challenge })
   const { authorizationUrl } = flowState
-  // An MCP server could name anything that this machine opens, a program even.
+  // An MCP server could name any URL scheme, including one that starts a program.
   if (authorizationUrl?.protocol !== "https:" && authorizationUrl?.protocol !== "http:") {
-    return yield* authorizationFailure(
+    return yield* sessionError(
       "unauthorized",
-      "its authorization server names no web page to be authorized at"
+      "its authorization server gave an authorization URL that is not http or https"
     )
   }
-  yield* Effect.logInfo("asking for authorization", { server })
+  yield* Effect.logInfo("OAuth authorization requested", { server })
   const shown = Effect.andThen(authorize({ server, url: authorizationUrl.href }), Effect.never)
   return { flowState, provider, code: yield* Effect.raceFirst(listener.code, shown) }
 })
 
-/** Makes an authorizer. What it has begun ends with the scope. */
+/** Makes an authorizer. Its flows end with the scope. */
 export const makeAuthorizer = Effect.fnUntraced(function* ({
   authorize,
   authorizationTimeout = defaultAuthorizationTimeout
 }: AuthorizerOptions = {}): Effect.fn.Return<Authorizer, never, CredentialStore | Scope.Scope> {
   const store = yield* CredentialStore
-  const runPromise = Effect.runPromiseWith(yield* Effect.context<never>())
+  const runPromise = yield* FiberSet.makeRuntimePromise()
   const timeout = Duration.fromInputUnsafe(authorizationTimeout)
-  const timeoutFailure = authorizationFailure(
+  const timeoutFailure = sessionError(
     "unauthorized",
-    `nobody authorized it within ${Duration.toSeconds(timeout)} seconds`
+    `authorization timeout after ${Duration.toSeconds(timeout)} seconds`
   )
   const flows = yield* FiberMap.make<string, string, McpSessionError>()
 
-  /** One conversation of a kind at a time for a server: most refresh tokens are taken only once. */
+  /** Runs one flow of a kind per server at a time: most refresh tokens are single-use. */
   const singleFlight = (
     kind: string,
     { server, url }: AuthorizationTarget,
@@ -178,17 +167,17 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
       Effect.uninterruptible
     )
     if (flowState.tokens === undefined) {
-      return yield* authorizationFailure("unauthorized", "its authorization server gave no tokens")
+      return yield* sessionError("unauthorized", "its authorization server issued no tokens")
     }
-    yield* Effect.logInfo("authorized", { server })
+    yield* Effect.logInfo("OAuth authorization completed", { server })
     return flowState.tokens.access_token
   })
 
   const makeObtainToken = (target: AuthorizationTarget): ObtainToken => {
-    /** Tokens were granted once; that the store has forgotten them since is no reason to say they never were. */
+    /** Tokens were granted once, even if the store has lost them since. */
     let hasExpired = false
     return ({ challenge, allowInteractive, sentToken }, signal) => {
-      const refreshed = singleFlight("renew", target, refreshTokens(target, sentToken, challenge)).pipe(
+      const refreshed = singleFlight("refresh", target, refreshTokens(target, sentToken, challenge)).pipe(
         Effect.tapError((failure) => Effect.sync(() => (hasExpired ||= failure === authorizationExpired))),
         Effect.mapError((failure) =>
           failure === authorizationMissing && hasExpired ? authorizationExpired : failure
@@ -200,7 +189,7 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
           : Effect.catchIf(
               refreshed,
               ({ reason }) => reason !== "unavailable",
-              () => singleFlight("ask", target, authorizeInteractively(target, challenge, authorize))
+              () => singleFlight("authorize", target, authorizeInteractively(target, challenge, authorize))
             )
       return runPromise(Effect.result(obtained), signal && { signal })
     }
@@ -215,7 +204,7 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
         url,
         credentials: makeOAuthCredentialStore(store, server, url)
       }
-      // A server that asks for nothing needs no credentials, readable or not; one that asks will hear what is wrong.
+      // The credentials matter only when the server requires authorization; then the flow reports the error.
       return Effect.flatMap(
         Effect.orElseSucceed(target.credentials.read, () => noCredentials),
         (stored) => {

@@ -1,47 +1,47 @@
 import { extractWWWAuthenticateParams } from "@modelcontextprotocol/sdk/client/auth.js"
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Result } from "effect"
-import { McpSessionError } from "../../../application/ports/McpSession.ts"
+import type { McpSessionError } from "../../../application/ports/McpSession.ts"
+import { sessionError } from "../sessionError.ts"
 import type { Challenge } from "./oauthFlow.ts"
 
-/** An access token was refused, or none was sent. */
 interface TokenRequest {
   readonly sentToken: string | undefined
   readonly challenge: Challenge
-  /** Somebody may be asked, which takes its time. */
+  /** Interactive authorization is allowed, which may take minutes. */
   readonly allowInteractive: boolean
 }
 
-/** Gets an access token other than the one that was refused; rejects when the signal aborts. */
+/** Obtains an access token other than the rejected one. Rejects when the signal aborts. */
 export type ObtainToken = (
   request: TokenRequest,
   signal: AbortSignal | undefined
 ) => Promise<Result.Result<string, McpSessionError>>
 
-/** Shows access tokens to an MCP server, for one session. */
 export interface BearerAuth {
   readonly wrapFetch: (fetch: FetchLike) => FetchLike
-  /** Says more of a failure, where it is that the last request was turned away. */
+  /** Returns the authorization failure behind a failed request, if there is one. */
   readonly explainFailure: (failure: McpSessionError) => McpSessionError
 }
 
-const tokenNotAccepted = new McpSessionError({
-  reason: "unauthorized",
-  message: "the MCP server does not take the tokens of its authorization server"
-})
+const tokenNotAccepted = sessionError(
+  "unauthorized",
+  "MCP server rejected the token of its authorization server"
+)
 
-/** What no header can carry would be quoted by the platform when it refuses it. */
+/** The platform would quote an invalid header value in its error. */
 const isHeaderValue = (token: string): boolean => /^[\x21-\x7e]+$/.test(token)
 
 const withBearer = (init: RequestInit | undefined, token: string | undefined): RequestInit | undefined => {
   if (token === undefined) return init
-  if (!isHeaderValue(token)) throw new Error("its access token has characters that no request can carry")
+  if (!isHeaderValue(token))
+    throw new Error("the access token contains characters that are invalid in a header")
   const headers = new Headers(init?.headers)
   headers.set("Authorization", `Bearer ${token}`)
   return { ...init, headers }
 }
 
-/** Pages that explain an error may show the request; what they say can end up in logs. */
+/** Redacts the token in error pages, which may echo the request and end up in logs. */
 const redactToken = async (response: Response, token: string | undefined): Promise<Response> => {
   if (token === undefined || response.status < 400) return response
   const { headers, status, statusText } = response
@@ -49,16 +49,15 @@ const redactToken = async (response: Response, token: string | undefined): Promi
   return new Response(text, { headers, status, statusText })
 }
 
-/** Makes the gate of a session with the MCP server at this address. */
 export const makeBearerAuth = (
   url: URL,
   storedToken: string | undefined,
   obtainToken: ObtainToken
 ): BearerAuth => {
   let token = storedToken
-  /** A request has come through: the session is open, and nobody is asked in the middle of it. */
+  /** A request has succeeded. From then on authorization is not interactive. */
   let hasConnected = false
-  /** Why the last request was turned away, as long as none has come through since. */
+  /** Why the last request was rejected; cleared by the next success. */
   let lastFailure: McpSessionError | undefined
 
   const acceptResponse = (response: Response, sentToken: string | undefined): Promise<Response> => {
@@ -67,7 +66,7 @@ export const makeBearerAuth = (
     return redactToken(response, sentToken)
   }
   const rejectRequest = (failure: McpSessionError): Response => {
-    // Thrown, its message reaches the caller; a status is what every version of the SDK understands.
+    // An exception keeps its message; all versions of the SDK understand a status.
     if (failure.reason === "unavailable") throw new Error(failure.message)
     lastFailure = failure
     return new Response(null, { status: failure.reason === "forbidden" ? 403 : 401 })
@@ -75,7 +74,7 @@ export const makeBearerAuth = (
 
   return {
     wrapFetch: (base) => async (input, init) => {
-      // Tokens are for the server they were given for, wherever it sends us.
+      // Tokens are sent to their own origin only, even after a redirect.
       if (new URL(input).origin !== url.origin) return base(input, init)
       const sentToken = token
       const response = await base(input, withBearer(init, sentToken))

@@ -5,28 +5,27 @@ import {
   type OAuthTokens,
   OAuthTokensSchema
 } from "@modelcontextprotocol/sdk/shared/auth.js"
-import { Effect, Option, Redacted, Result } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { z } from "zod"
 import type { CredentialStore } from "../../../application/ports/CredentialStore.ts"
-import { McpSessionError } from "../../../application/ports/McpSession.ts"
+import type { McpSessionError } from "../../../application/ports/McpSession.ts"
+import { parseJson } from "../../../domain/json.ts"
+import { sessionError } from "../sessionError.ts"
 
-/** What authorization has brought for one MCP server. */
 export interface OAuthCredentials {
-  /** Who we are to its authorization server. */
   readonly client: OAuthClientInformationMixed | undefined
   readonly tokens: OAuthTokens | undefined
 }
 
 /**
- * The credentials of one MCP server, which belong to its address as well as to its name: whoever changes the address
- * must not send it what the former one has trusted us with. Both fail with `unavailable`.
+ * Bound to name and URL: a server at a changed URL must not receive the tokens of the former one. Both
+ * members fail with `unavailable`.
  */
 export interface OAuthCredentialStore {
   readonly read: Effect.Effect<OAuthCredentials, McpSessionError>
   readonly write: (credentials: OAuthCredentials) => Effect.Effect<void, McpSessionError>
 }
 
-/** No credentials. */
 export const noCredentials: OAuthCredentials = { client: undefined, tokens: undefined }
 
 const StoredCredentials = z.object({
@@ -36,26 +35,23 @@ const StoredCredentials = z.object({
 })
 
 const decodeCredentials = (text: string, url: string): Option.Option<OAuthCredentials> =>
-  Result.try((): unknown => JSON.parse(text)).pipe(
-    Result.getSuccess,
-    Option.flatMap((json) => Option.fromUndefinedOr(StoredCredentials.safeParse(json).data)),
-    Option.map(({ client, tokens, url: owner }) => (owner === url ? { client, tokens } : noCredentials))
+  Option.map(
+    Option.fromUndefinedOr(StoredCredentials.safeParse(parseJson(text)).data),
+    ({ client, tokens, url: owner }) => (owner === url ? { client, tokens } : noCredentials)
   )
 
-const unavailable = (message: string) => new McpSessionError({ reason: "unavailable", message })
-
-/** Keeps the credentials of a server in a store, under its name. */
 export const makeOAuthCredentialStore = (
   store: CredentialStore["Service"],
   server: string,
   { href: url }: URL
 ): OAuthCredentialStore => {
-  const unreadable = unavailable(
-    `the credentials kept for "${server}" cannot be understood; remove them to authorize anew`
+  const unreadable = sessionError(
+    "unavailable",
+    `stored credentials of "${server}" are invalid: remove them to authorize again`
   )
   return {
     read: store.read(server).pipe(
-      Effect.mapError(({ message }) => unavailable(message)),
+      Effect.mapError(({ message }) => sessionError("unavailable", message)),
       Effect.flatMap(
         Option.match({
           onNone: () => Effect.succeed(noCredentials),
@@ -72,7 +68,7 @@ export const makeOAuthCredentialStore = (
         client === undefined && tokens === undefined
           ? store.remove(server)
           : store.write(server, Redacted.make(JSON.stringify({ url, client, tokens }))),
-        ({ message }) => unavailable(message)
+        ({ message }) => sessionError("unavailable", message)
       )
   }
 }

@@ -8,27 +8,26 @@ import {
 import type { OAuthClientInformationMixed, OAuthTokens } from "@modelcontextprotocol/sdk/shared/auth.js"
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Effect } from "effect"
-import { McpSessionError } from "../../../application/ports/McpSession.ts"
+import type { McpSessionError } from "../../../application/ports/McpSession.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
+import { sessionError } from "../sessionError.ts"
 import type { RedirectListener } from "./RedirectListener.ts"
 
-/** What a 401 tells about how to authorize. */
 export type Challenge = ReturnType<typeof extractWWWAuthenticateParams>
 
-/** What is known in one conversation with an authorization server; the SDK changes it as it goes. */
+/** The state of one OAuth flow, which the SDK mutates. */
 export interface OAuthFlowState {
   client: OAuthClientInformationMixed | undefined
   tokens: OAuthTokens | undefined
-  /** Where somebody is to be asked. */
   authorizationUrl: URL | undefined
 }
 
-/** How long an authorization server may take for one answer, in milliseconds. */
+/** In milliseconds. */
 const requestTimeout = 10_000
 
-/** Largest answer of an authorization server, in bytes: what it says of itself, and tokens, are a few thousand. */
+/** Largest response of an authorization server, in bytes. Metadata and tokens take a few thousand. */
 const maxResponseBytes = 1024 * 1024
 
-/** The same response, which fails to be read where it is too large. */
 const limitResponseSize = (response: Response): Response => {
   if (response.body === null) return response
   let size = 0
@@ -36,7 +35,7 @@ const limitResponseSize = (response: Response): Response => {
     new TransformStream<Uint8Array, Uint8Array>({
       transform: (chunk, controller) => {
         size += chunk.byteLength
-        if (size > maxResponseBytes) controller.error(new Error(`more than ${maxResponseBytes} bytes`))
+        if (size > maxResponseBytes) controller.error(new Error(`response exceeds ${maxResponseBytes} bytes`))
         else controller.enqueue(chunk)
       }
     })
@@ -44,10 +43,10 @@ const limitResponseSize = (response: Response): Response => {
   return new Response(body, response)
 }
 
-/** The SDK takes a provider without a redirect URL for one that needs no person at all. */
+/** Without a redirect URL the SDK would assume a non-interactive grant. */
 const placeholderRedirectUrl = "http://127.0.0.1/callback"
 
-/** What the SDK converses with. It registers us, and asks for a state, only where somebody can be asked. */
+/** The provider that the SDK calls. Only interactive flows register a client. */
 export const makeOAuthProvider = (
   flowState: OAuthFlowState,
   redirect?: RedirectListener
@@ -62,7 +61,7 @@ export const makeOAuthProvider = (
       redirect_uris: [redirectUrl],
       grant_types: ["authorization_code", "refresh_token"],
       response_types: ["code"],
-      // A program on a person's own machine can keep no secret of its maker (RFC 8252 §8.5).
+      // Native apps cannot keep a client secret (RFC 8252 §8.5).
       token_endpoint_auth_method: "none"
     },
     clientInformation: () => flowState.client,
@@ -75,7 +74,7 @@ export const makeOAuthProvider = (
     redirectToAuthorization: (url) => void (flowState.authorizationUrl = url),
     saveCodeVerifier: (given) => void (verifier = given),
     codeVerifier: () => verifier,
-    // The code goes to the authorization server that gave it, whatever the MCP server names by then.
+    // The code goes to the server that issued it, even if the MCP server names another one meanwhile.
     discoveryState: () => discovery,
     saveDiscoveryState: (found) => void (discovery = found),
     invalidateCredentials: (what) => {
@@ -87,34 +86,26 @@ export const makeOAuthProvider = (
 
 const isUnavailable = ({ status }: Response): boolean => status >= 500 || status === 429 || status === 408
 
-const authServerUnavailable = new McpSessionError({
-  reason: "unavailable",
-  message: "its authorization server does not answer"
-})
+const authServerUnavailable = sessionError("unavailable", "its authorization server does not respond")
 
-/** Only words of the SDK's own are quoted: what authorization servers say may hold what they were sent. */
+/** Quotes only messages of the SDK: those of the authorization server may contain secrets. */
 const toAuthServerFailure = (error: unknown): McpSessionError => {
   const why = error instanceof Error ? /^Incompatible auth server: (.*)$/.exec(error.message)?.[1] : undefined
   const detail = why === undefined ? "" : `: ${why}`
-  return new McpSessionError({
-    reason: "unauthorized",
-    message: `its authorization server does not let us in${detail}`
-  })
+  return sessionError("unauthorized", `its authorization server rejected the request${detail}`)
 }
 
-/** What a conversation is about. */
 export interface OAuthFlowOptions {
   readonly provider: OAuthClientProvider
   readonly url: URL
   readonly challenge: Challenge
-  /** What somebody who was asked has brought back. */
   readonly code?: string
 }
 
 /**
- * Converses with the authorization server of an MCP server: renews tokens, or finds out where to ask somebody, or
- * exchanges a code. Fails with `unavailable` when it does not answer, and with `unauthorized` when it says no. Cannot
- * be interrupted, since the answer may hold the only valid refresh token; every request in it has a time limit.
+ * Runs one step of the OAuth flow. Fails with `unavailable` when the server does not respond, and with
+ * `unauthorized` when it rejects the request. Uninterruptible: a response may contain the only valid refresh
+ * token. Every request has a timeout.
  */
 export const runOAuthFlow = ({
   challenge: { resourceMetadataUrl, scope },
@@ -123,7 +114,7 @@ export const runOAuthFlow = ({
   url
 }: OAuthFlowOptions): Effect.Effect<AuthResult, McpSessionError> =>
   Effect.suspend(() => {
-    /** The last request was not answered. The SDK itself keeps some of these failures to itself. */
+    /** The last request failed. The SDK swallows some of these failures. */
     let lastRequestFailed = false
     const fetchFn: FetchLike = async (target, init) => {
       lastRequestFailed = true
@@ -136,9 +127,7 @@ export const runOAuthFlow = ({
         auth(provider, {
           serverUrl: url,
           fetchFn,
-          ...(resourceMetadataUrl !== undefined && { resourceMetadataUrl }),
-          ...(scope !== undefined && { scope }),
-          ...(code !== undefined && { authorizationCode: code })
+          ...definedOnly({ resourceMetadataUrl, scope, authorizationCode: code })
         }),
       catch: (error) => (lastRequestFailed ? authServerUnavailable : toAuthServerFailure(error))
     }).pipe(

@@ -6,33 +6,28 @@ import type {
   McpWatchOptions
 } from "../../../application/ports/McpSession.ts"
 
-/** How long changes are gathered before they are told: a storm is told as one change of each kind. */
+/** Changes within this interval are sent as one notification of each kind. */
 const coalesceInterval = "100 millis"
 
-/** What changes in a published session, for any number of clients. */
 export interface ChangeFeed {
-  /**
-   * Tells changes from now on until the scope closes: each kind, and each resource, at most once in a tenth of a
-   * second, and the last one always. While the client is still being told, what follows is gathered.
-   */
+  /** Reports changes until the scope closes, coalesced per kind and resource. */
   readonly subscribe: (
     onChange: (change: McpChange) => Effect.Effect<void>
   ) => Effect.Effect<void, never, Scope.Scope>
-  /** Watches the contents of a resource until the scope closes; once, however many clients follow it. */
+  /** Watches a resource until the scope closes. Clients share one watch per resource. */
   readonly watchResource: (uri: string) => Effect.Effect<void, McpSessionError, Scope.Scope>
 }
 
-/** What a client has not been told yet; never more than one entry for each kind and each resource followed. */
+/** The unsent changes of one client, at most one per kind and resource. */
 interface PendingChanges {
   readonly changes: Map<string, McpChange>
-  /** Holds one item as long as there is something to tell. */
   readonly wakeup: Queue.Queue<void>
 }
 
 const keyOf = (change: McpChange) =>
   change._tag === "ResourceUpdated" ? `${change._tag} ${change.uri}` : change._tag
 
-/** Watches a session as long as the scope is open. Fails when the session cannot tell changes of its listings. */
+/** Watches a session until the scope closes. Fails when the session cannot watch its listings. */
 export const makeChangeFeed = Effect.fnUntraced(function* (
   session: McpSession
 ): Effect.fn.Return<ChangeFeed, McpSessionError, Scope.Scope> {

@@ -1,37 +1,34 @@
 import { Server, type ServerContext } from "@modelcontextprotocol/server"
 import { Cause, Effect, Exit, FiberSet, Scope } from "effect"
 import type { McpChange, McpSessionError, McpSession } from "../../../application/ports/McpSession.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import {
-  type McpRequest,
+  internalError,
+  type JsonRpcError,
   makeMethodHandler,
-  JsonRpcError,
+  type McpRequest,
   type ResourceSubscriptions
 } from "./methodHandler.ts"
 import { type ChangeFeed, makeChangeFeed } from "./ChangeFeed.ts"
 import type { SendProgress } from "./progressHeartbeat.ts"
 import { makeResourceSubscriptions } from "./resourceSubscriptions.ts"
 
-/** How many requests may be under way at once, of all clients together: each costs the session behind it something. */
+/** Maximum number of in-flight requests of all clients together. */
 const maxInFlightRequests = 1024
 
-const tooManyRequests = new JsonRpcError({
-  code: -32603,
-  message: "Too many requests are under way; try again later"
-})
+const tooManyRequests = internalError("Too many requests in flight; try again later")
 
-/** A session in the shape in which the SDK serves it. */
 export interface PublishedSession {
   readonly changes: ChangeFeed
-  /** Runs something of a client's, and rejects with what it fails with. All is interrupted when the scope closes. */
+  /** Runs an effect of a client and rejects with its failure. Closing the scope interrupts it. */
   readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
-  /** The same, for what nobody waits for. */
+  /** Runs an effect in the background until the scope closes. */
   readonly fork: <A>(effect: Effect.Effect<A>) => void
-  /** Waits until no request is under way. */
   readonly awaitIdle: Effect.Effect<void>
-  /** A server for one request of revision 2026-07-28. */
+  /** Makes an SDK server for one request of MCP 2026-07-28. */
   readonly makeRequestServer: () => Server
-  /** A server for one client, which is told changes; it ends when the SDK closes it, or with the scope. */
+  /** Makes an SDK server for one client, including notifications. */
   readonly makeClientServer: (era: "legacy" | "modern") => Effect.Effect<Server>
 }
 
@@ -51,11 +48,11 @@ const toServerCapabilities = ({ resources, subscribe, tools }: McpSession["info"
   ...(resources && { resources: { listChanged: true, ...(subscribe && { subscribe }) } })
 })
 
-/** A client that cannot be told something is gone, or will be soon; then its requests end by themselves. */
-const sendNotification = (what: string, notify: () => Promise<void>): Effect.Effect<void> =>
+/** Ignores failures: the client has disconnected or is about to, which ends its requests. */
+const sendNotification = (notification: string, notify: () => Promise<void>): Effect.Effect<void> =>
   Effect.tryPromise(notify).pipe(
     Effect.catch(({ cause }) =>
-      Effect.logDebug("an MCP client could not be told", { what, reason: String(cause) })
+      Effect.logDebug("MCP notification failed", { notification, reason: String(cause) })
     )
   )
 
@@ -69,10 +66,7 @@ const makeSendProgress = ({ _meta, notify }: ServerContext["mcpReq"]): SendProgr
         )
 }
 
-/**
- * Prepares a session for being served. The SDK's low-level server is used with nothing but its handler of last resort:
- * results of all others are checked against closed schemas, which would cost what a session gives its unknown members.
- */
+/** Uses only the fallback handler of the SDK server: others strip unknown members of results. */
 export const makePublishedSession = Effect.fnUntraced(function* (
   session: McpSession
 ): Effect.fn.Return<PublishedSession, McpSessionError, Scope.Scope> {
@@ -97,22 +91,19 @@ export const makePublishedSession = Effect.fnUntraced(function* (
         Effect.sync(() => inFlight--)
       )
     })
-  /** A bug of ours, or of a session, is told to the log and not to the client. */
+  /** Logs a defect and hides its details from the client. */
   const concealDefects = (request: McpRequest) =>
     Effect.catchCauseIf(handleWithinLimit(request), Cause.hasDies, (cause) =>
       Effect.andThen(
-        Effect.logError("an MCP request could not be answered", { method: request.method }, cause),
-        Effect.fail(new JsonRpcError({ code: -32603, message: "Internal error" }))
+        Effect.logError("MCP request failed with a defect", { method: request.method }, cause),
+        Effect.fail(internalError("Internal error"))
       )
     )
 
   const makeServer = (era: "legacy" | "modern", subscriptions: ResourceSubscriptions | undefined): Server => {
     const server = new Server(
       { name, version },
-      {
-        capabilities: toServerCapabilities(capabilities),
-        ...(instructions !== undefined && { instructions })
-      }
+      definedOnly({ capabilities: toServerCapabilities(capabilities), instructions })
     )
     server.fallbackRequestHandler = async ({ method, params = {} }, { http, mcpReq }) => {
       const request: McpRequest = {
@@ -122,7 +113,7 @@ export const makePublishedSession = Effect.fnUntraced(function* (
         subscriptions,
         requiresObjectContent: era === "legacy"
       }
-      // Over HTTP nobody can fetch the answer to a request whose connection is gone: it is given up, too.
+      // Over HTTP the response to a closed connection is lost, so its request is canceled.
       const connectionClosed = http?.req?.signal
       const signal =
         connectionClosed === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, connectionClosed])
@@ -135,7 +126,7 @@ export const makePublishedSession = Effect.fnUntraced(function* (
     const scope = yield* Scope.fork(parent)
     const subscriptions = yield* Scope.provide(makeResourceSubscriptions(changes), scope)
     const server = makeServer(era, era === "legacy" ? subscriptions : undefined)
-    // Of the younger era the SDK picks what the client listens to; in the older one only contents are subscribed to.
+    // The SDK filters notifications for modern clients. Legacy clients subscribe to resources only.
     let isListening = era === "modern"
     server.oninitialized = () => {
       isListening = true

@@ -1,61 +1,59 @@
 import { Data, Effect } from "effect"
 import type { McpSessionError, McpPage, McpSession } from "../../../application/ports/McpSession.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
-import { methodNotFound } from "../client/mcpMessages.ts"
+import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { type SendProgress, withHeartbeat } from "./progressHeartbeat.ts"
 
-const invalidParams = -32602
-const internalError = -32603
-
-/** What is answered as a JSON-RPC error; the SDK reads its code and message. */
-export class JsonRpcError extends Data.TaggedError("Refusal")<{
+/** A JSON-RPC error response; the SDK reads `code` and `message`. */
+export class JsonRpcError extends Data.TaggedError("JsonRpcError")<{
   readonly code: number
   readonly message: string
 }> {}
 
-/** The resources a client is subscribed to. */
 export interface ResourceSubscriptions {
-  /** Subscribing twice is subscribing once. */
+  /** Idempotent. */
   readonly add: (uri: string) => Effect.Effect<void, McpSessionError | JsonRpcError>
-  /** Ends a subscription, if there is one. */
+  /** Idempotent. */
   readonly remove: (uri: string) => Effect.Effect<void>
 }
 
-/** A request of a client. */
 export interface McpRequest {
   readonly method: string
   readonly params: JsonObject
-  /** Given when the client wants to know how far a call is. */
   readonly sendProgress: SendProgress | undefined
-  /** Given where the client's revision of MCP has `resources/subscribe`. */
+  /** Given for MCP revisions with `resources/subscribe`. */
   readonly subscriptions: ResourceSubscriptions | undefined
-  /** True for revisions in which `structuredContent` can only be an object. */
+  /** True for MCP revisions in which `structuredContent` must be an object. */
   readonly requiresObjectContent: boolean
 }
 
-/** The JSON-RPC error for a request that the session could not answer. */
 export const toJsonRpcError = ({ code, reason, message }: McpSessionError): JsonRpcError => {
-  if (reason === "unsupported") return new JsonRpcError({ code: methodNotFound, message })
-  return new JsonRpcError({ code: code ?? internalError, message })
+  if (reason === "unsupported") return new JsonRpcError({ code: jsonRpcCodes.methodNotFound, message })
+  return new JsonRpcError({ code: code ?? jsonRpcCodes.internalError, message })
 }
 
 const methodNotFoundError = (method: string) =>
-  new JsonRpcError({ code: methodNotFound, message: `Method not found: ${method}` })
+  new JsonRpcError({ code: jsonRpcCodes.methodNotFound, message: `Method not found: ${method}` })
 
-const invalidParamsError = (message: string) => new JsonRpcError({ code: invalidParams, message })
+const invalidParamsError = (message: string) =>
+  new JsonRpcError({ code: jsonRpcCodes.invalidParams, message })
 
-/** Why a call has no result of its own, in words that tell a model what it can do. */
+export const internalError = (message: string) =>
+  new JsonRpcError({ code: jsonRpcCodes.internalError, message })
+
+/** Explains to a model why a call has no result, and what to do next. */
 const describeFailure = (tool: string, { code, reason, message }: McpSessionError): string => {
   switch (reason) {
     case "closed":
-      return `The connection to the tool '${tool}' was lost before it answered: ${message}. It may have done its work or not; find out before you call it again.`
+      return `The connection to the tool '${tool}' was lost before it responded: ${message}. The call may or may not have been executed: check before you call it again.`
     case "unavailable":
-      return `The tool '${tool}' cannot be reached: ${message}. Try again later, or use another tool.`
+      return `The tool '${tool}' is unavailable: ${message}. Try again later, or use another tool.`
     case "protocol":
-      return `The tool '${tool}' refused the call: ${message}${code === undefined ? "" : ` (error ${code})`}. Check its name and the arguments against the list of tools.`
+      return `The tool '${tool}' rejected the call: ${message}${code === undefined ? "" : ` (error ${code})`}. Check its name and the arguments against the list of tools.`
     case "unauthorized":
     case "forbidden":
-      return `The tool '${tool}' may not be used: ${message}. A person has to grant access first; calling again does not help.`
+      return `The tool '${tool}' requires authorization: ${message}. A person must grant access first; do not call it again.`
     case "unsupported":
       return message
   }
@@ -66,7 +64,7 @@ const toFailedCallResult = (tool: string, failure: McpSessionError): JsonObject 
   isError: true
 })
 
-/** Puts structured content that is no object into one, as the listing says for these revisions. */
+/** Wraps structured content that is not an object, as the listing declares for these revisions. */
 const withObjectContent = (result: JsonObject): JsonObject => {
   const { structuredContent } = result
   return structuredContent === undefined || isJsonObject(structuredContent)
@@ -76,7 +74,7 @@ const withObjectContent = (result: JsonObject): JsonObject => {
 
 const toListResult = (items: "tools" | "resources", { items: listed, nextCursor }: McpPage): JsonObject => ({
   [items]: listed,
-  ...(nextCursor !== undefined && { nextCursor })
+  ...definedOnly({ nextCursor })
 })
 
 const requireString = (params: JsonObject, name: string): Effect.Effect<string, JsonRpcError> => {
@@ -86,7 +84,6 @@ const requireString = (params: JsonObject, name: string): Effect.Effect<string, 
     : Effect.fail(invalidParamsError(`'${name}' must be a string`))
 }
 
-/** Lists the page that is asked for. */
 const listPage = (
   items: "tools" | "resources",
   page: (cursor?: string) => Effect.Effect<McpPage, McpSessionError>,
@@ -97,7 +94,9 @@ const listPage = (
     (found) => toListResult(items, found)
   )
 
-/** Answers requests of clients out of a session; what the session gives goes on as it is. */
+type MethodHandler = (request: McpRequest) => Effect.Effect<JsonObject, McpSessionError | JsonRpcError>
+
+/** Handles client requests with a session. Results pass unchanged. */
 export const makeMethodHandler = (session: McpSession) => {
   const { resources, subscribe, tools } = session.info.capabilities
 
@@ -124,49 +123,28 @@ export const makeMethodHandler = (session: McpSession) => {
     return {}
   })
 
-  const handleTools = (request: McpRequest): Effect.Effect<JsonObject, McpSessionError | JsonRpcError> => {
-    const { method, params } = request
-    if (method === "tools/call") return callTool(request)
-    return listPage("tools", session.listTools, params)
+  const toolMethods: Readonly<Record<string, MethodHandler>> = {
+    "tools/list": ({ params }) => listPage("tools", session.listTools, params),
+    "tools/call": callTool
   }
-  const handleResources = (
-    request: McpRequest
-  ): Effect.Effect<JsonObject, McpSessionError | JsonRpcError> => {
-    const { method, params } = request
-    switch (method) {
-      case "resources/list":
-        return listPage("resources", session.listResources, params)
-      case "resources/read":
-        return Effect.map(Effect.flatMap(requireString(params, "uri"), session.readResource), (contents) => ({
-          contents
-        }))
-      case "resources/templates/list":
-        // Sessions know none; clients ask whoever has resources, and do not expect to be refused.
-        return Effect.succeed({ resourceTemplates: [] })
-      default:
-        return updateSubscription(request)
-    }
+  const resourceMethods: Readonly<Record<string, MethodHandler>> = {
+    "resources/list": ({ params }) => listPage("resources", session.listResources, params),
+    "resources/read": ({ params }) =>
+      Effect.map(Effect.flatMap(requireString(params, "uri"), session.readResource), (contents) => ({
+        contents
+      })),
+    // Sessions have no templates, but clients request them from every server with resources.
+    "resources/templates/list": () => Effect.succeed({ resourceTemplates: [] }),
+    "resources/subscribe": updateSubscription,
+    "resources/unsubscribe": updateSubscription
   }
-  const methods = new Map<
-    string,
-    (request: McpRequest) => Effect.Effect<JsonObject, McpSessionError | JsonRpcError>
-  >([
-    ...(tools ? (["tools/list", "tools/call"] as const) : []).map((method) => [method, handleTools] as const),
-    ...(resources
-      ? ([
-          "resources/list",
-          "resources/read",
-          "resources/templates/list",
-          "resources/subscribe",
-          "resources/unsubscribe"
-        ] as const)
-      : []
-    ).map((method) => [method, handleResources] as const)
-  ])
+  const methods = new Map(Object.entries({ ...(tools && toolMethods), ...(resources && resourceMethods) }))
 
   return (request: McpRequest): Effect.Effect<JsonObject, JsonRpcError> => {
     const handler = methods.get(request.method)
     if (handler === undefined) return Effect.fail(methodNotFoundError(request.method))
-    return Effect.catchTag(handler(request), "McpFailure", (failure) => Effect.fail(toJsonRpcError(failure)))
+    return Effect.catchTag(handler(request), "McpSessionError", (failure) =>
+      Effect.fail(toJsonRpcError(failure))
+    )
   }
 }

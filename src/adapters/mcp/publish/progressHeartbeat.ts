@@ -1,19 +1,17 @@
 import { Clock, Effect } from "effect"
 import type { McpProgress } from "../../../application/ports/McpSession.ts"
 
-/** How long a call may be silent, in milliseconds, before its client is told that it still runs. */
+/** Milliseconds without progress until a heartbeat is sent. */
 const heartbeatInterval = 5000
 
-/** The next larger progress when nothing but time has passed: too little more to be seen. */
+/** The smallest visible increase. */
 const nextProgress = (progress: number): number => progress + Math.max(1e-6, Math.abs(progress) * 1e-9)
 
-/** Tells how far a call is; tells are awaited. */
 export type SendProgress = (progress: McpProgress) => Effect.Effect<void>
 
 /**
- * Runs a call whose client wants to know how far it is. What the call reports goes on as it is; when it has been silent
- * for five seconds, the last report is told again with how long it has been running, so that clients which give up
- * on silent calls do not. Progress never stands still or goes back, as MCP demands.
+ * Runs a call and forwards its progress. After five seconds without progress the last report is repeated with
+ * the elapsed time, so clients do not time out on silent calls. Progress always increases, as MCP requires.
  */
 export const withHeartbeat = <A, E>(
   send: SendProgress,

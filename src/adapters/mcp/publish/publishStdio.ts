@@ -3,32 +3,30 @@ import type { JSONRPCMessage } from "@modelcontextprotocol/server"
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio"
 import { Deferred, Effect, Exit, FiberMap, Logger, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../application/ports/McpSession.ts"
-import { JsonRpcError } from "./methodHandler.ts"
+import { internalError, type JsonRpcError } from "./methodHandler.ts"
 import { makePublishedSession } from "./PublishedSession.ts"
 import { watchResources, decodeListenRequest } from "./resourceSubscriptions.ts"
 
-/** How large one message of a client may be, in bytes: arguments may hold files. */
+/** Largest message of a client in bytes; arguments may contain files. */
 const maxMessageBytes = 16 * 1024 * 1024
 
-/** How long answers may take when the session has ended, or when the client has closed its end. */
+/** How long pending requests may take after the session or the client closes. */
 const drainTimeout = "1 second"
 
-/** How long it takes at most until what has been read is under way. */
+/** Upper bound for the time between reading a request and starting it. */
 const inputSettleDelay = "100 millis"
 
-/** How often one client may listen at once: one request to listen can ask for everything. */
+/** Maximum concurrent listen requests of one client: one can cover all subscriptions. */
 const maxListenRequests = 64
 
-const tooManyListenRequests = new JsonRpcError({
-  code: -32603,
-  message: `listening more than ${maxListenRequests} times at once`
-})
+const tooManyListenRequests = internalError(
+  `more than ${maxListenRequests} concurrent subscriptions/listen requests`
+)
 
-/** The streams a session is published over. */
 export interface PublishStdioOptions {
-  /** The standard input of this process unless given. */
+  /** `process.stdin` by default. */
   readonly stdin?: Readable
-  /** The standard output of this process unless given. Nothing else may be written to it. */
+  /** `process.stdout` by default. Nothing else may write to it. */
   readonly stdout?: Writable
 }
 
@@ -37,42 +35,36 @@ type RequestId = string | number
 const requestIdOf = (message: JSONRPCMessage): RequestId | undefined =>
   "id" in message ? message.id : undefined
 
-/** The request that a notification gives up, if it does. */
 const cancelledIdOf = (message: JSONRPCMessage): RequestId | undefined => {
   if (!("method" in message) || message.method !== "notifications/cancelled") return undefined
   const { requestId } = message.params ?? {}
   return typeof requestId === "string" || typeof requestId === "number" ? requestId : undefined
 }
 
-/** What ends a stream, each alone or together with others. */
+/** Events of a stream that ends; several may occur. */
 const endEvents = ["end", "close", "error"]
 
-/** A copy of a stream that goes on when the stream has ended, until whoever is told of that ends it, too. */
-const pipeInput = (stdin: Readable, onEnd: (input: PassThrough) => void) =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.sync(() => {
-        const input = new PassThrough()
-        const ended = () => onEnd(input)
-        for (const ending of endEvents) stdin.once(ending, ended)
-        stdin.pipe(input, { end: false })
-        if (stdin.readableEnded || stdin.destroyed) ended()
-        return { input, ended }
-      }),
-      ({ ended, input }) =>
-        Effect.sync(() => {
-          for (const ending of endEvents) stdin.off(ending, ended)
-          stdin.unpipe(input).pause()
-        })
-    ),
-    ({ input }) => input
+/** Copies a stream into one that stays open when the source ends. `onEnd` closes the copy. */
+const pipeInput = Effect.fnUntraced(function* (stdin: Readable, onEnd: (input: PassThrough) => void) {
+  const input = new PassThrough()
+  const ended = () => onEnd(input)
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      for (const ending of endEvents) stdin.off(ending, ended)
+      stdin.unpipe(input).pause()
+    })
   )
+  for (const ending of endEvents) stdin.once(ending, ended)
+  stdin.pipe(input, { end: false })
+  if (stdin.readableEnded || stdin.destroyed) ended()
+  return input
+})
 
 /**
- * Serves a session as an MCP server over a pair of streams, in any revision of MCP up to 2026-07-28: which one is the
- * client's choice with its first message. Succeeds when the client has closed its end; what it has asked before is still
- * answered for a second, so that requests can be piped in, then its calls are interrupted. Fails when the session has
- * ended, after its calls have been answered. Closing the scope ends everything. The log goes to stderr here.
+ * Serves a session as an MCP server over a pair of streams, in any MCP revision up to 2026-07-28; the
+ * client's first message selects it. Succeeds when the client closes its end. Requests before that have one
+ * second to complete, for piped input, and are then interrupted. Fails when the session closes, after its
+ * calls have completed. Closing the scope ends everything. Logs go to stderr.
  */
 export const publishStdio = Effect.fnUntraced(
   function* (
@@ -80,7 +72,6 @@ export const publishStdio = Effect.fnUntraced(
     { stdin = process.stdin, stdout = process.stdout }: PublishStdioOptions = {}
   ): Effect.fn.Return<void, McpSessionError, Scope.Scope> {
     const { changes, makeClientServer, fork, run, awaitIdle } = yield* makePublishedSession(session)
-    const log = Effect.runForkWith(yield* Effect.context<never>())
     const clientClosed = yield* Deferred.make<void>()
     const listenFibers = yield* FiberMap.make<RequestId>()
     const drained = awaitIdle.pipe(Effect.timeoutOption(drainTimeout), Effect.andThen(Effect.yieldNow))
@@ -101,10 +92,10 @@ export const publishStdio = Effect.fnUntraced(
       Effect.sync(() => {
         const handle = serveStdio(({ era }) => run(makeClientServer(era)), {
           transport,
-          onerror: (error) => log(Effect.logDebug("MCP over stdio", { reason: error.message }))
+          onerror: (error) => fork(Effect.logDebug("MCP stdio transport error", { reason: error.message }))
         })
         const { onclose, onmessage } = transport
-        // Whoever listens to resources is told that only once they are watched.
+        // A listen request is acknowledged after its resources are watched.
         transport.onmessage = (message) => {
           const id = requestIdOf(message)
           const uris = decodeListenRequest(message)

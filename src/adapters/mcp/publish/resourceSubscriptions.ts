@@ -1,17 +1,19 @@
 import { Effect, Exit, Scope, Semaphore } from "effect"
-import { isJsonObject } from "../../../domain/json.ts"
-import { JsonRpcError, toJsonRpcError, type ResourceSubscriptions } from "./methodHandler.ts"
+import { asObject, isJsonObject } from "../../../domain/json.ts"
+import {
+  internalError,
+  type JsonRpcError,
+  toJsonRpcError,
+  type ResourceSubscriptions
+} from "./methodHandler.ts"
 import type { ChangeFeed } from "./ChangeFeed.ts"
 
-/** How many resources one client may follow: more than any shows, and each is watched for it. */
+/** Maximum number of subscriptions of one client; each is a watch of the session. */
 const maxSubscriptions = 1024
 
-const tooManySubscriptions = new JsonRpcError({
-  code: -32603,
-  message: `no more than ${maxSubscriptions} resources can be followed`
-})
+const tooManySubscriptions = internalError(`more than ${maxSubscriptions} resource subscriptions`)
 
-/** The subscriptions of one client of the revisions that have a session; they end with the scope. */
+/** Makes the subscriptions of one legacy client. They end with the scope. */
 export const makeResourceSubscriptions = Effect.fnUntraced(function* ({
   watchResource
 }: Pick<ChangeFeed, "watchResource">) {
@@ -41,16 +43,14 @@ export const makeResourceSubscriptions = Effect.fnUntraced(function* ({
   return { ...subscriptions, has: (uri: string) => scopes.has(uri) }
 })
 
-/** The resources that a request to listen asks for, or undefined when the message is none. */
+/** The resources of a `subscriptions/listen` request; undefined for other messages. */
 export const decodeListenRequest = (message: unknown): ReadonlyArray<string> | undefined => {
   if (!isJsonObject(message) || message["method"] !== "subscriptions/listen") return undefined
-  const params = isJsonObject(message["params"]) ? message["params"] : {}
-  const wanted = isJsonObject(params["notifications"]) ? params["notifications"] : {}
-  const uris: unknown = wanted["resourceSubscriptions"]
+  const uris = asObject(asObject(message["params"])["notifications"])["resourceSubscriptions"]
   return Array.isArray(uris) ? [...new Set(uris)].filter((uri) => typeof uri === "string") : []
 }
 
-/** Follows what a request to listen asks for, until the scope closes. */
+/** Watches the resources of a listen request until the scope closes. */
 export const watchResources = (
   { watchResource }: Pick<ChangeFeed, "watchResource">,
   uris: ReadonlyArray<string>

@@ -1,16 +1,16 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec"
 import type { Effect, Schema } from "effect"
 
-/** What a pack gives back: at once, as a promise, or as an Effect, which is interrupted when a call is cancelled. */
+/** Return value of a method: a value, a promise, or an Effect, which is interrupted when the call is cancelled. */
 export type ToolReturn<A> = A | PromiseLike<A> | Effect.Effect<A, unknown>
 
-/** Parameters of a tool: an Effect Schema, a Standard Schema such as one of zod, or a JSON Schema as it is. */
+/** Parameters of a tool: an Effect Schema, a Standard Schema (such as zod), or a JSON Schema. */
 export type ToolParams =
   | Schema.ConstraintDecoder<unknown>
   | StandardSchemaV1
   | { readonly [keyword: string]: unknown }
 
-/** What a tool gets for parameters of this kind; those of a plain JSON Schema are checked but have no types. */
+/** Type of the arguments for a schema. A plain JSON Schema is validated at runtime but has no static types. */
 export type ArgsOf<P> =
   P extends Schema.ConstraintDecoder<unknown>
     ? P["Type"]
@@ -18,12 +18,12 @@ export type ArgsOf<P> =
       ? StandardSchemaV1.InferOutput<P>
       : { readonly [name: string]: unknown }
 
-/** What is logged beside a message. */
+/** Structured fields of a log message. */
 export interface LogFields {
   readonly [name: string]: unknown
 }
 
-/** Writes to the log of the host, under the name of the pack. */
+/** Writes to the log of the host, with the name of the pack. */
 export interface ToolLogger {
   readonly debug: (message: string, fields?: LogFields) => void
   readonly info: (message: string, fields?: LogFields) => void
@@ -31,38 +31,38 @@ export interface ToolLogger {
   readonly error: (message: string, fields?: LogFields) => void
 }
 
-/** How far a call is. */
+/** Progress of a call. */
 export interface ToolProgress {
-  /** Grows from one report to the next. */
+  /** Increases with every report. */
   readonly progress: number
-  /** What `progress` will be in the end, when that is known. */
+  /** Final value of `progress`, when known. */
   readonly total?: number
   readonly message?: string
 }
 
-/** What a call knows of its surroundings. */
+/** Context of a call. */
 export interface ToolContext {
-  /** Is aborted when nobody waits for the result any more. */
+  /** Aborts when the caller cancels or disconnects. */
   readonly signal: AbortSignal
   readonly logger: ToolLogger
-  /** Tells whoever called how far the call is; nothing happens when it does not want to know. */
+  /** Reports progress to the caller, if it asks for progress. */
   readonly progress: (progress: ToolProgress) => void
-  /** What `config.yaml` of the pack says. */
+  /** Content of the pack's `config.yaml`. */
   readonly config: { readonly [key: string]: unknown }
 }
 
-/** How a tool is called over HTTP. */
+/** Route of a tool over HTTP. */
 export interface RouteConfig {
-  /** Path of the endpoint, such as `/tools/fetch`. */
+  /** Path, such as `/tools/fetch`. */
   readonly endpoint: string
   readonly params: ToolParams
-  /** Parameters come as a form; a parameter that is a file makes it one anyway. */
+  /** Parameters come as a form; implied by a file parameter. */
   readonly useForm?: boolean
-  /** The tool that is called; the name of the pack unless given. */
+  /** Tool to call; the name of the pack by default. */
   readonly toolName?: string
 }
 
-/** A {@link RouteConfig} in the words of Automata. */
+/** A {@link RouteConfig} with the names of Automata. */
 export interface SnakeRouteConfig {
   readonly endpoint: string
   readonly params_class: ToolParams
@@ -70,7 +70,7 @@ export interface SnakeRouteConfig {
   readonly tool_name?: string
 }
 
-/** Hints of what a tool does, as MCP has them. */
+/** MCP tool annotations. */
 export interface ToolAnnotations {
   readonly title?: string
   readonly readOnlyHint?: boolean
@@ -79,25 +79,23 @@ export interface ToolAnnotations {
   readonly openWorldHint?: boolean
 }
 
-/** A tool as MCP lists it. */
+/** MCP tool definition. */
 export interface ListedTool {
   readonly name: string
   readonly title?: string
   readonly description?: string
-  /** In any form that parameters take; those of the tool's route unless given. */
+  /** The parameters of the tool's route by default. */
   readonly inputSchema?: ToolParams
   readonly outputSchema?: { readonly [keyword: string]: unknown }
   readonly annotations?: ToolAnnotations
 }
 
 /**
- * A pack of tools as a class. Extending it helps the compiler help you; a class that just fits is taken all the same,
- * and so are the names `get_route_config`, `list_tools` and `call_tool`.
- *
- * It is constructed once, without arguments, when the pack is loaded.
+ * A pack of tools as a class, constructed once, without arguments, when the host loads it. Extending this class is
+ * optional: any class with these methods works, also with the names `get_route_config`, `list_tools` and `call_tool`.
  */
 export abstract class BaseMcpTool {
-  /** Endpoints over HTTP. */
+  /** Routes over HTTP. */
   abstract getRouteConfig(): ToolReturn<
     RouteConfig | SnakeRouteConfig | ReadonlyArray<RouteConfig | SnakeRouteConfig>
   >
@@ -106,14 +104,13 @@ export abstract class BaseMcpTool {
   abstract listTools(): ToolReturn<ReadonlyArray<ListedTool>>
 
   /**
-   * Calls a tool. The arguments have been checked against its parameters, and are what their schema makes of them:
-   * annotate them as `ArgsOf<typeof params>`.
+   * Calls a tool with validated and decoded arguments; annotate them as `ArgsOf<typeof params>`.
    *
-   * The result may be a text, a content block of MCP or a list of them, a whole result of MCP, or any value of JSON,
-   * which is given as structured content and as text.
+   * Returns a string, an MCP content block or a list of blocks, an MCP tool result, or any JSON value, which becomes
+   * structured content and text.
    */
   abstract callTool(name: string, args: object, context: ToolContext): unknown
 
-  /** Is called once when the pack is unloaded, after its calls have ended. It has five seconds. */
+  /** Runs once when the host unloads the pack, after its last call, with a timeout of 5 seconds. */
   dispose?(): ToolReturn<void>
 }

@@ -7,30 +7,30 @@ import type {
   ToolParams
 } from "./BaseMcpTool.ts"
 
-/** A pack that is one tool. */
+/** A pack with one tool. */
 export interface ToolDefinition<P extends ToolParams> {
   readonly name: string
   readonly description: string
   readonly params: P
-  /** Does the work; `callTool` of `BaseMcpTool` says what it may give back. */
+  /** Runs the tool; return values are those of `BaseMcpTool.callTool`. */
   readonly run: (args: ArgsOf<P>, context: ToolContext) => unknown
-  /** Path of its endpoint; `/tools/` and its name unless given. */
+  /** Path of the route; `/tools/` plus the name by default. */
   readonly endpoint?: string
-  /** Parameters come as a form; a parameter that is a file makes it one anyway. */
+  /** Parameters come as a form; implied by a file parameter. */
   readonly useForm?: boolean
   readonly title?: string
   readonly annotations?: ToolAnnotations
 }
 
-/** A whole pack, ready to be the default export of its file. */
+/** A complete pack for the default export of its file. */
 export interface DefinedTool<P extends ToolParams> {
   readonly getRouteConfig: () => RouteConfig
   readonly listTools: () => ReadonlyArray<ListedTool>
-  /** Does the work of the tool, for arguments that are not checked again. */
+  /** Calls the tool without validating the arguments. */
   readonly callTool: (name: string, args: ArgsOf<P>, context: ToolContext) => unknown
 }
 
-/** Makes a pack of one tool: `export default defineTool({ name: "shout", description, params, run })`. */
+/** Makes a pack with one tool: `export default defineTool({ name: "shout", description, params, run })`. */
 export const defineTool = <const P extends ToolParams>(definition: ToolDefinition<P>): DefinedTool<P> => {
   const { annotations, description, name, params, title, useForm } = definition
   return {

@@ -11,24 +11,22 @@ import { fingerprint, isExcluded } from "./fingerprint.ts"
 import { thrownMessage } from "../execution/thrown.ts"
 import { watchFolders } from "./watchFolders.ts"
 
-/** Names that a configuration may have; the first that is there counts. */
+/** In order of priority. */
 const configFileNames = ["config.yaml", "config.yml"] as const
 
-/** So much of a configuration is read, in characters: more is no configuration. */
+/** In characters. */
 const maxConfigLength = 256 * 1024
 
-/** So many things in one folder are looked at. */
 const maxEntries = 1000
 
 const isNotFound = (error: unknown): boolean =>
   Predicate.hasProperty(error, "code") && error.code === "ENOENT"
 
-/** What a configuration says, or in one line why that cannot be read. */
 const parseConfig = (text: string): Result.Result<unknown, string> =>
   Result.try({
-    // Aliases that refer to each other make much of little.
+    // Nested aliases expand exponentially.
     try: (): unknown => parse(text, { maxAliasCount: 100 }),
-    catch: (error) => thrownMessage(error).split("\n", 1)[0] ?? "it is no YAML"
+    catch: (error) => thrownMessage(error).split("\n", 1)[0] ?? "invalid YAML"
   })
 
 const readConfig = async (
@@ -43,16 +41,14 @@ const readConfig = async (
     : parseConfig(text)
 }
 
-/** Does a link lead to a file? It may lead nowhere: editors leave such links beside what they edit. */
-const isLinkToFile = async (path: string): Promise<boolean> => {
-  try {
-    return (await stat(path)).isFile()
-  } catch {
-    return false
-  }
-}
+/** True for a link to a file. A link can be broken: editors leave such links beside open files. */
+const isLinkToFile = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => found.isFile(),
+    () => false
+  )
 
-/** Names of the files directly in a folder, of links to files, too. */
+/** Files directly in a folder, including links to files. */
 const listFiles = async (folder: string): Promise<ReadonlyArray<string>> => {
   const names: Array<string> = []
   for (const entry of await readdir(folder, { withFileTypes: true })) {
@@ -62,12 +58,12 @@ const listFiles = async (folder: string): Promise<ReadonlyArray<string>> => {
   return names.toSorted()
 }
 
-/** What lies there under this name, or nothing when it is just gone; a closed folder looks empty. */
+/** Reads one entry; undefined when it no longer exists. An unreadable folder has no files. */
 const findEntry = async (folder: string, name: string): Promise<PackFolderEntry | undefined> => {
   const path = join(folder, name)
   try {
     const isDirectory = (await stat(path)).isDirectory()
-    // Taken first: what changes while we read has another version next time, and is read again.
+    // Computed first: a change during the scan leads to another version and another scan.
     const version = await fingerprint(path)
     if (!isDirectory) return { name, path, files: undefined, config: undefined, version }
     const files = await listFiles(path)
@@ -77,18 +73,13 @@ const findEntry = async (folder: string, name: string): Promise<PackFolderEntry 
   }
 }
 
-const listNames = async (folder: string): Promise<ReadonlyArray<string>> => {
-  try {
-    return await readdir(folder)
-  } catch (error) {
-    if (isNotFound(error)) return []
-    throw error
-  }
-}
-
 const scan = async (folder: string): Promise<ReadonlyArray<PackFolderEntry>> => {
   const found: Array<PackFolderEntry> = []
-  const names = (await listNames(folder)).filter((name) => !isExcluded(name)).toSorted()
+  const present = await readdir(folder).catch((error) => {
+    if (isNotFound(error)) return []
+    throw error
+  })
+  const names = present.filter((name) => !isExcluded(name)).toSorted()
   for (const name of names.slice(0, maxEntries)) {
     const entry = await findEntry(folder, name)
     if (entry !== undefined) found.push(entry)
@@ -97,8 +88,8 @@ const scan = async (folder: string): Promise<ReadonlyArray<PackFolderEntry>> => 
 }
 
 /**
- * Looks into folders of this machine. What is hidden is not looked at, nor is `node_modules`: packs that keep files of
- * their own beside their code keep them hidden, or else are loaded again with each change.
+ * Scans and watches folders on disk. Ignores hidden entries and `node_modules`, so packs can keep data in hidden
+ * files; a change of any other file reloads the pack.
  */
 export const layer: Layer.Layer<PackFolders> = Layer.succeed(PackFolders, {
   scan: (folder) =>

@@ -1,41 +1,39 @@
 import { createHash } from "node:crypto"
 import { lstat, readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { isGeneratedManifest } from "../install/generated.ts"
+import { isGeneratedManifest } from "../install/installState.ts"
 
-/** So many files of one pack are looked at, those of a folder before those of the folders in it. */
+/** Files per pack; files of a folder come before its subfolders. */
 const maxFiles = 2000
 
-/** So deep the folders of a pack are looked into. */
 const maxDepth = 16
 
-/** Larger files are known by size and time alone, in bytes. */
+/** Larger files are compared by size and modification time. */
 const maxHashedBytes = 1024 * 1024
 
-/** What is installed, and what is hidden: neither is the pack. */
+/** True for installed and hidden entries: they are not part of the pack. */
 export const isExcluded = (name: string): boolean =>
   name === "node_modules" || name === "__pycache__" || name === "package-lock.json" || name.startsWith(".")
 
-/** What a file is, or nothing when it is no part of the pack or just gone. */
+/** Hash of a file; undefined when it is not part of the pack or no longer exists. */
 const fileDigest = async (name: string, path: string): Promise<string | undefined> => {
   try {
     const found = await stat(path)
     const { mtimeMs, size } = found
-    // Pipes and devices may never end to be read.
+    // Reading a pipe or a device can block forever.
     if (!found.isFile()) return undefined
     if (size > maxHashedBytes) return `${size} ${mtimeMs}`
     const content = await readFile(path)
     if (name === "package.json" && isGeneratedManifest(content.toString())) return undefined
     return createHash("sha256").update(content).digest("hex")
   } catch {
-    // It was there a moment ago: who watches the folder will look again.
+    // The watcher reports the removal.
     return undefined
   }
 }
 
 /**
- * Names of what lies in a folder, in order, folders last: however much those hold, the tool itself is looked at. None
- * when it is gone or closed.
+ * Sorted, with folders last, so the file limit never excludes the tool itself. Empty when the folder is unreadable.
  */
 const listNames = async (folder: string): Promise<ReadonlyArray<string>> => {
   try {
@@ -48,18 +46,16 @@ const listNames = async (folder: string): Promise<ReadonlyArray<string>> => {
   }
 }
 
-/** Is it a folder? Links are not followed into folders, which may lead in circles. */
-const isFolder = async (path: string): Promise<boolean> => {
-  try {
-    return (await lstat(path)).isDirectory()
-  } catch {
-    return false
-  }
-}
+/** Links to folders are not followed: they can form cycles. */
+const isFolder = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    (found) => found.isDirectory(),
+    () => false
+  )
 
 /**
- * A text that changes whenever a file of a pack does: by content, so that writing the same again is no change. What is
- * installed, hidden or written by us does not count, nor does anything beyond 2000 files or 16 levels.
+ * Computes a version of a pack from the contents of its files, so rewriting the same content is no change. Covers up
+ * to 2000 files and 16 levels; ignores installed, hidden and generated files.
  */
 export const fingerprint = async (path: string): Promise<string> => {
   const hash = createHash("sha256")

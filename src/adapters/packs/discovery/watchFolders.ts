@@ -2,31 +2,30 @@ import { type FSWatcher, statSync, watch as watchFolder } from "node:fs"
 import { Effect, Queue, Schedule, type Scope, Stream } from "effect"
 import { isExcluded } from "./fingerprint.ts"
 
-/** Changes within this time are told together: editors and copies make many. */
+/** Editors and copies cause bursts of changes. */
 const debounceTime = "100 millis"
 
-/** How often folders are looked for that are not there, or that the system does not watch for us. */
+/** Interval of polling for folders that do not exist or cannot be watched. */
 const pollInterval = "1 second"
 
-/** So many changes wait to be told; they all say the same. */
 const maxPendingChanges = 16
 
-/** Which folder it is; another one may come under the same name. */
+/** Changes when another folder takes the place of this one. */
 const folderIdentity = (folder: string): string | undefined => {
   try {
     const { dev, ino } = statSync(folder)
     return `${dev} ${ino}`
   } catch {
-    // It is not there, or not for us.
+    // The folder does not exist or is unreadable.
     return undefined
   }
 }
 
-/** Does a change there concern a pack? Paths are those the system gives, below the folder. */
+/** `path` is relative to the folder. */
 const isRelevantPath = (path: string | null): boolean =>
   path === null || !path.split(/[/\\]/).some(isExcluded)
 
-/** Follows one folder, whether it is there or not. */
+/** Watches one folder, also before it exists. */
 const followFolder = Effect.fnUntraced(function* (folder: string, notify: () => void) {
   let identity: string | undefined
   let watcher: FSWatcher | undefined
@@ -40,11 +39,11 @@ const followFolder = Effect.fnUntraced(function* (folder: string, notify: () => 
       const opened = watchFolder(folder, { recursive: true, persistent: false }, (_, path) => {
         if (isRelevantPath(path)) notify()
       })
-      // The system watches only so many folders. From now on we look ourselves.
+      // The system limits the number of watches; polling takes over.
       opened.on("error", close)
       watcher = opened
     } catch {
-      // It is gone again, or cannot be watched: we look ourselves.
+      // The folder cannot be watched; polling takes over.
       watcher = undefined
     }
   }
@@ -64,23 +63,23 @@ const followFolder = Effect.fnUntraced(function* (folder: string, notify: () => 
 })
 
 /**
- * Says that something in one of these folders may have changed, a tenth of a second after it did and once more after a
- * second: the system may miss what comes into a new folder right away. Whoever listens looks what has changed.
+ * Watches folders. Emits 100 ms after a change, and again after a second, because the system can miss files in a new
+ * folder. Events carry no details: the receiver scans the folders.
  */
 export const watchFolders = Effect.fnUntraced(function* (
   folders: ReadonlyArray<string>
 ): Effect.fn.Return<Stream.Stream<void>, never, Scope.Scope> {
   const scope = yield* Effect.scope
-  const changes = yield* Queue.sliding<"change" | "echo">(maxPendingChanges)
+  const changes = yield* Queue.sliding<"change" | "recheck">(maxPendingChanges)
   const notify = () => Queue.offerUnsafe(changes, "change")
   yield* Effect.forEach(new Set(folders), (folder) => followFolder(folder, notify), { discard: true })
-  yield* Queue.clear(changes) // what was found at the start is no change
+  yield* Queue.clear(changes) // the initial state is no change
 
-  const echo = Effect.delay(Queue.offer(changes, "echo"), pollInterval)
-  const debounceChanges = Effect.fnUntraced(function* (first: "change" | "echo") {
+  const recheck = Effect.delay(Queue.offer(changes, "recheck"), pollInterval)
+  const debounceChanges = Effect.fnUntraced(function* (first: "change" | "recheck") {
     yield* Effect.sleep(debounceTime)
     const all = [first, ...(yield* Queue.clear(changes))]
-    if (all.includes("change")) yield* Effect.forkIn(echo, scope)
+    if (all.includes("change")) yield* Effect.forkIn(recheck, scope)
   })
   return Stream.mapEffect(Stream.fromQueue(changes), debounceChanges)
 })

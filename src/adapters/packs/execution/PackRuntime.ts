@@ -1,4 +1,4 @@
-import { type Cause, Effect, Queue, Result, type Scope, Stream } from "effect"
+import { Effect, Result, type Scope } from "effect"
 import type { McpProgress } from "../../../application/ports/McpSession.ts"
 import {
   type LoadedPack,
@@ -14,37 +14,33 @@ import { checkFileParams, openToolFiles } from "./toolFiles.ts"
 import { locatePack, bindMethods, type PackMethods } from "../loading/locatePack.ts"
 import type { CompileSchema } from "../loading/ParamsValidator.ts"
 import { toCallToolResult } from "./callToolResult.ts"
+import { withProgress } from "./progress.ts"
 import { type EnterPackCode, runPackCode } from "./runPackCode.ts"
 import { decodeDeclaration, type ToolValidator } from "../loading/PackDeclaration.ts"
 import { toPackError, thrownMessage } from "./thrown.ts"
 
-/** Something that a pack logged. */
 export interface PackLogLine {
   readonly level: "Debug" | "Info" | "Warn" | "Error"
   readonly message: string
-  /** Plain data. */
+  /** Plain JSON data. */
   readonly fields: LogFields
 }
 
-/** What runs the code of a pack. */
+/** Environment that runs the code of a pack. */
 export interface PackRuntime {
   readonly enter: EnterPackCode
   readonly compile: CompileSchema
   readonly log: (line: PackLogLine) => void
 }
 
-/** So many reports of one call wait to be told; older ones are dropped, since only the last says how far it is. */
-export const maxPendingProgress = 64
-
-/** How long a pack may take to clean up. */
 const disposeTimeout = "5 seconds"
 
-/** How much of a logged message is kept, in characters. */
+/** In characters. */
 const maxMessageLength = 16_384
 
 const unusablePack = (message: string): PackError => new PackError({ reason: "unusable", message })
 
-/** Fields as plain data; what cannot be that is left out. */
+/** Converts fields to plain data and omits what JSON cannot represent. */
 const serializeFields = (fields: unknown): LogFields => {
   const text = Result.try(() => JSON.stringify(fields ?? {}) ?? "{}")
   const value: unknown = Result.isSuccess(text) ? JSON.parse(text.success) : {}
@@ -59,7 +55,7 @@ const makeToolLogger = (log: PackRuntime["log"]): ToolLogger => {
 
 const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value)
 
-/** A report as MCP takes it, or nothing when it is none. */
+/** Undefined when the report is invalid. */
 const toMcpProgress = ({ message, progress, total }: ToolProgress): McpProgress | undefined =>
   isFiniteNumber(progress)
     ? { progress, ...(isFiniteNumber(total) && { total }), ...(typeof message === "string" && { message }) }
@@ -70,13 +66,12 @@ const invalidParamsError = (problems: ReadonlyArray<ParamsProblem>): PackError =
     loc.length < 2 ? msg : `${loc.slice(1).join(".")}: ${msg}`
   )
   return new PackError({
-    reason: "params",
-    message: messages.join("; ") || "the parameters are wrong",
+    reason: "invalid_params",
+    message: messages.join("; ") || "the parameters are invalid",
     problems
   })
 }
 
-/** What a tool gets for what was sent. */
 const prepareArguments = Effect.fnUntraced(function* (tool: ToolValidator, { args, files, form }: PackCall) {
   const misplaced = checkFileParams(tool.files, args, files)
   if (misplaced.length > 0) return yield* invalidParamsError(misplaced)
@@ -88,11 +83,10 @@ const prepareArguments = Effect.fnUntraced(function* (tool: ToolValidator, { arg
   return yield* Effect.mapError(tool.check({ ...given, ...opened }), invalidParamsError)
 })
 
-/** What one call knows of its surroundings, and how to tell it that it is given up. */
 const makeToolContext = (
   { config }: PackSource,
   { enter, log }: PackRuntime,
-  progressQueue: Queue.Queue<McpProgress, Cause.Done>
+  onReport: (progress: McpProgress) => void
 ) => {
   const controller = new AbortController()
   const context: ToolContext = {
@@ -100,14 +94,14 @@ const makeToolContext = (
     logger: makeToolLogger(log),
     progress: (progress) => {
       const report = toMcpProgress(progress)
-      if (report !== undefined) Queue.offerUnsafe(progressQueue, report)
+      if (report !== undefined) onReport(report)
     },
     config
   }
   return { context, abort: Effect.sync(() => enter(() => controller.abort())) }
 }
 
-/** Calls a pack: what it reports on the way is told in order, all of it before its result. */
+/** Calls a tool and delivers its progress reports before its result. */
 const runTool = Effect.fnUntraced(function* (
   methods: PackMethods,
   source: PackSource,
@@ -116,22 +110,20 @@ const runTool = Effect.fnUntraced(function* (
   args: unknown,
   onProgress: (progress: McpProgress) => Effect.Effect<void>
 ) {
-  const progressQueue = yield* Queue.sliding<McpProgress, Cause.Done>(maxPendingProgress)
-  const { abort, context } = makeToolContext(source, runtime, progressQueue)
-  const progressPump = Stream.runForEach(Stream.fromQueue(progressQueue), onProgress)
-  const completion = runPackCode(runtime.enter, () => methods.callTool(tool, args, context)).pipe(
-    Effect.onInterrupt(() => abort),
-    Effect.ensuring(Queue.end(progressQueue)),
-    Effect.mapError(({ value }) => toPackError(value))
-  )
-  const [value] = yield* Effect.all([completion, progressPump], { concurrency: 2 })
+  const value = yield* withProgress(onProgress, (report) => {
+    const { abort, context } = makeToolContext(source, runtime, report)
+    return runPackCode(runtime.enter, () => methods.callTool(tool, args, context)).pipe(
+      Effect.onInterrupt(() => abort),
+      Effect.mapError((thrown) => toPackError(thrown.value))
+    )
+  })
   return yield* Effect.mapError(
     Effect.fromResult(toCallToolResult(value)),
     (reason) => new PackError({ reason: "failed", message: `the result of ${tool} is not JSON: ${reason}` })
   )
 })
 
-/** Asks a pack for something when it is loaded. */
+/** Calls a method while the pack loads. */
 const callPackMethod = (
   method: string,
   enter: EnterPackCode,
@@ -141,32 +133,26 @@ const callPackMethod = (
     unusablePack(`${method} failed: ${thrownMessage(value)}`)
   )
 
-/** Looks at what a pack has given: reading members of a stranger's object may throw. */
+/** Getters of foreign objects can throw. */
 const inspectPack = <A>(read: () => Result.Result<A, string>): Effect.Effect<A, PackError> =>
-  Effect.mapError(
-    Effect.flatMap(
-      Effect.try({ try: read, catch: (error) => `it cannot be read: ${thrownMessage(error)}` }),
-      (found) => Effect.fromResult(found)
-    ),
-    unusablePack
+  Effect.try({ try: read, catch: (error) => `it cannot be read: ${thrownMessage(error)}` }).pipe(
+    Effect.flatMap((found) => Effect.fromResult(found)),
+    Effect.mapError(unusablePack)
   )
 
-/** The instance of a pack. Whatever becomes of it, it is disposed of with the scope. */
+/** Makes the instance of a pack, and disposes of it with the scope. */
 const instantiatePack = Effect.fnUntraced(function* (
   module: object,
   { className }: PackSource,
   { enter, log }: PackRuntime
 ): Effect.fn.Return<PackMethods, PackError, Scope.Scope> {
-  const located = yield* inspectPack(() => locatePack(module, className))
-  // A constructor gives an instance, even when that has a method `then`.
-  const instance =
-    located._tag === "Instance"
-      ? located.instance
-      : yield* Effect.try({
-          try: () => enter(located.construct),
-          catch: (error) => unusablePack(`the constructor of ${located.name} failed: ${thrownMessage(error)}`)
-        })
-  const methods = yield* inspectPack(() => bindMethods(instance, located.name))
+  const { getInstance, name } = yield* inspectPack(() => locatePack(module, className))
+  // An instance can have a method `then`, so the constructor's result is not awaited.
+  const instance = yield* Effect.try({
+    try: () => enter(getInstance),
+    catch: (error) => unusablePack(`the constructor of ${name} failed: ${thrownMessage(error)}`)
+  })
+  const methods = yield* inspectPack(() => bindMethods(instance, name))
   const { dispose } = methods
   if (dispose === undefined) return methods
   const logWarning = (message: string) => Effect.sync(() => log({ level: "Warn", message, fields: {} }))
@@ -174,7 +160,7 @@ const instantiatePack = Effect.fnUntraced(function* (
     Effect.interruptible(runPackCode(enter, dispose)).pipe(
       Effect.timeoutOrElse({
         duration: disposeTimeout,
-        orElse: () => logWarning(`dispose() is not done within ${disposeTimeout}`)
+        orElse: () => logWarning(`dispose() timed out after ${disposeTimeout}`)
       }),
       Effect.catch(({ value }) => logWarning(`dispose() failed: ${thrownMessage(value)}`))
     )
@@ -183,8 +169,8 @@ const instantiatePack = Effect.fnUntraced(function* (
 })
 
 /**
- * Starts a pack from its module. It is disposed of with the scope, which has to outlive its calls. What the pack throws
- * becomes a failure; only code that never gives the thread back cannot be helped from here.
+ * Starts a pack from its module; the scope disposes of it and must outlive its calls. Errors of the pack become
+ * failures. Code that blocks the thread cannot be stopped.
  */
 export const startPack = Effect.fnUntraced(function* (
   module: object,
@@ -200,7 +186,7 @@ export const startPack = Effect.fnUntraced(function* (
   const call: LoadedPack["call"] = Effect.fnUntraced(function* (request, onProgress) {
     const tool = tools.get(request.tool)
     if (tool === undefined) {
-      return yield* new PackError({ reason: "unknown", message: `there is no tool '${request.tool}'` })
+      return yield* new PackError({ reason: "unknown_tool", message: `unknown tool '${request.tool}'` })
     }
     const args = yield* prepareArguments(tool, yield* writeEmbeddedFiles(tool.files, request))
     return yield* runTool(methods, source, runtime, request.tool, args, onProgress)

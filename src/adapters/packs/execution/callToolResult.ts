@@ -4,7 +4,7 @@ import { thrownMessage } from "./thrown.ts"
 
 const isText = (value: unknown): value is string => typeof value === "string"
 
-/** Is it a content block of MCP? Something else may have a `type`, too, so what the type asks for must be there. */
+/** Checks the required members too: other values can have a `type`. */
 const isContentBlock = (value: unknown): boolean => {
   if (!isJsonObject(value)) return false
   switch (value["type"]) {
@@ -25,12 +25,11 @@ const isContentBlock = (value: unknown): boolean => {
 const isContentBlockList = (value: unknown): value is ReadonlyArray<unknown> =>
   Array.isArray(value) && value.every(isContentBlock)
 
-/** The value as JSON carries it, or why it cannot. */
 const toJson = (value: unknown): Result.Result<unknown, string> =>
   Result.try({
     try: (): unknown => {
       const text: string | undefined = JSON.stringify(value)
-      if (text === undefined) throw new TypeError(`a ${typeof value} has no form in JSON`)
+      if (text === undefined) throw new TypeError(`a ${typeof value} cannot be written as JSON`)
       return JSON.parse(text)
     },
     catch: thrownMessage
@@ -41,15 +40,15 @@ const toResult = (value: unknown): JsonObject => {
   if (isContentBlock(value)) return { content: [value] }
   if (isContentBlockList(value)) return { content: value }
   if (isJsonObject(value) && isContentBlockList(value["content"])) return value
-  // Structured content is an object.
+  // Structured content must be an object.
   const structuredContent = isJsonObject(value) ? value : { result: value }
   return { content: [{ type: "text", text: JSON.stringify(value) }], structuredContent }
 }
 
 /**
- * What a tool gave back as a result of MCP: a text, a block, a list of blocks or a whole result stay what they are,
- * nothing is an empty result, and any other value of JSON becomes structured content and its text. Fails with why a
- * value is none of these.
+ * Converts the return value of a tool to an MCP tool result. A text, a block, a list of blocks and a whole result stay
+ * as they are; undefined becomes an empty result; any other JSON value becomes structured content and text. Fails when
+ * the value is not JSON.
  */
 export const toCallToolResult = (value: unknown): Result.Result<JsonObject, string> =>
   value === undefined ? Result.succeed({ content: [] }) : Result.map(toJson(value), toResult)

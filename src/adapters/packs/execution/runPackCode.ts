@@ -1,18 +1,18 @@
-import { Effect, Exit, Predicate } from "effect"
+import { Cause, Effect, Exit, Predicate } from "effect"
 import { ThrownValue } from "./thrown.ts"
 
-/** How code of a pack is entered; it may note whose code runs from there on. */
+/** Enters code of a pack; the guard records the pack for uncaught errors. */
 export type EnterPackCode = <A>(code: () => A) => A
 
 const isPromiseLike = (value: unknown): value is PromiseLike<unknown> =>
   Predicate.hasProperty(value, "then") && typeof value.then === "function"
 
-/** What an Effect of a pack needs besides what every Effect has, it must have provided itself. */
+/** A pack must provide the requirements of its Effects itself. */
 const isPackEffect = (value: unknown): value is Effect.Effect<unknown, unknown> => Effect.isEffect(value)
 
 /**
- * Runs code of a pack, whether it gives its result at once, as a promise or as an Effect. Who gives up waiting does not
- * wait for the pack: an Effect is interrupted and left to clean up by itself, and a promise is left alone.
+ * Runs code of a pack that returns a value, a promise or an Effect. Interruption does not wait for the pack: an Effect
+ * is interrupted and cleans up in the background, a promise continues.
  */
 export const runPackCode = (enter: EnterPackCode, code: () => unknown): Effect.Effect<unknown, ThrownValue> =>
   Effect.contextWith((context) =>
@@ -25,7 +25,7 @@ export const runPackCode = (enter: EnterPackCode, code: () => unknown): Effect.E
             resume(
               Exit.isSuccess(exit)
                 ? Effect.succeed(exit.value)
-                : Effect.fail(ThrownValue.fromCause(exit.cause))
+                : Effect.fail(new ThrownValue(Cause.squash(exit.cause)))
             )
           )
           return Effect.sync(() => fiber.interruptUnsafe())

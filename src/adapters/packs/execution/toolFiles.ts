@@ -2,13 +2,11 @@ import { openAsBlob } from "node:fs"
 import { Data, Effect } from "effect"
 import type { UploadedFile } from "../../../application/ports/packs/PackLoader.ts"
 import type { JsonObject } from "../../../domain/json.ts"
-import type { ParamsProblem, PackRoute } from "../../../domain/packs/PackManifest.ts"
+import { type ParamsProblem, type PackRoute, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import type { ToolFile } from "../author/ToolFile.ts"
 
-/** A file that came with a call is not there any more, or cannot be read. */
-export class FileUnavailable extends Data.TaggedError("FileGone")<{ readonly message: string }> {}
+export class FileUnavailable extends Data.TaggedError("FileUnavailable")<{ readonly message: string }> {}
 
-/** A file on disk as code of a pack gets it. */
 const openToolFile = ({
   contentType,
   filename,
@@ -19,16 +17,10 @@ const openToolFile = ({
       const file = new File([await openAsBlob(path)], filename, { type: contentType })
       return Object.assign(file, { filename, contentType, path, read: () => file.bytes() })
     },
-    catch: () => new FileUnavailable({ message: `the file ${filename} is not there any more` })
+    catch: () => new FileUnavailable({ message: `the file ${filename} no longer exists` })
   })
 
-const fileProblem = (name: string, msg: string): ParamsProblem => ({
-  loc: ["body", name],
-  msg,
-  type: "value_error"
-})
-
-/** What is wrong with the files of a call by their number, or with texts in their place. */
+/** Finds surplus files, and texts in the place of files. */
 export const checkFileParams = (
   fileParams: PackRoute["files"],
   args: JsonObject,
@@ -36,13 +28,13 @@ export const checkFileParams = (
 ): ReadonlyArray<ParamsProblem> =>
   Object.entries(fileParams).flatMap(([name, { multiple }]) => {
     const count = files[name]?.length ?? 0
-    if (!multiple && count > 1) return [fileProblem(name, `one file is expected, and ${count} came`)]
+    if (!multiple && count > 1) return [paramsProblem(`one file is expected, not ${count}`, [name])]
     return count === 0 && typeof args[name] === "string"
-      ? [fileProblem(name, "a file is expected, not a text")]
+      ? [paramsProblem("a file is expected, not a text", [name])]
       : []
   })
 
-/** The files of a call by their parameters; those that no parameter wants are left out. */
+/** Opens the files of a call by parameter; files without a parameter are ignored. */
 export const openToolFiles = (
   fileParams: PackRoute["files"],
   files: { readonly [name: string]: ReadonlyArray<UploadedFile> }

@@ -1,11 +1,11 @@
 import { Buffer } from "node:buffer"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
-import { tmpdir } from "node:os"
+import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, Result, type Scope } from "effect"
 import { type PackCall, PackError, type UploadedFile } from "../../../application/ports/packs/PackLoader.ts"
 import { type EmbeddedFile, parseEmbeddedFile } from "../../../domain/packs/params/embeddedFile.ts"
-import type { PackRoute, ParamsProblem } from "../../../domain/packs/PackManifest.ts"
+import { type PackRoute, type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
+import { makeTemporaryFolder } from "./temporaryFolder.ts"
 
 const decodeFileData = ({ data, encoding }: EmbeddedFile): Buffer =>
   encoding === "base64"
@@ -17,31 +17,19 @@ const decodeFileData = ({ data, encoding }: EmbeddedFile): Buffer =>
         "latin1"
       )
 
-const temporaryFolder = Effect.acquireRelease(
-  Effect.promise(() => mkdtemp(join(tmpdir(), "a2c-files-"))),
-  (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
-)
-
-const fileProblem = (name: string, msg: string): ParamsProblem => ({
-  loc: ["body", name],
-  msg,
-  type: "value_error"
-})
-
-/** The values of a parameter that shall be files; nothing where there is none. */
 const valuesOf = (value: unknown, multiple: boolean): ReadonlyArray<unknown> => {
   if (value === undefined || value === null) return []
   return multiple && Array.isArray(value) ? value : [value]
 }
 
-/** Puts files that stand in the arguments of a call on disk, where files of forms are, for as long as the scope. */
+/** Writes files embedded in the arguments of a call to disk, like uploads, until the scope closes. */
 export const writeEmbeddedFiles = Effect.fnUntraced(function* (
   fileParams: PackRoute["files"],
   call: PackCall
 ): Effect.fn.Return<PackCall, PackError, Scope.Scope> {
   const names = call.form ? [] : Object.keys(fileParams).filter((name) => Object.hasOwn(call.args, name))
   if (names.length === 0) return call
-  const path = yield* temporaryFolder
+  const path = yield* makeTemporaryFolder("a2c-files-")
   const args = { ...call.args }
   const files: { [name: string]: ReadonlyArray<UploadedFile> } = { ...call.files }
   const problems: Array<ParamsProblem> = []
@@ -51,7 +39,7 @@ export const writeEmbeddedFiles = Effect.fnUntraced(function* (
     for (const value of valuesOf(args[name], fileParams[name]?.multiple === true)) {
       const parsed = parseEmbeddedFile(value)
       if (Result.isFailure(parsed)) {
-        problems.push(fileProblem(name, parsed.failure))
+        problems.push(paramsProblem(parsed.failure, [name]))
         continue
       }
       const { contentType, filename } = parsed.success
@@ -65,5 +53,5 @@ export const writeEmbeddedFiles = Effect.fnUntraced(function* (
   }
   if (problems.length === 0) return { ...call, args, files }
   const message = problems.map(({ loc, msg }) => `${String(loc[1])}: ${msg}`).join("; ")
-  return yield* new PackError({ reason: "params", message, problems })
+  return yield* new PackError({ reason: "invalid_params", message, problems })
 })

@@ -1,89 +1,75 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import { Duration, Effect, FiberSet, Redacted, type Scope } from "effect"
 import { PackHost } from "../../../application/packs/PackHost.ts"
-import {
-  corsHeaders,
-  type AccessPolicy,
-  crossOriginOf,
-  checkAccess,
-  type AccessDenied
-} from "../../http/AccessPolicy.ts"
+import { corsHeaders, type AccessPolicy, checkAccess, type AccessDenied } from "../../http/AccessPolicy.ts"
 import { jsonRpcErrorResponse } from "../../mcp/publish/http/webHandler.ts"
 import { PublishError } from "../../mcp/publish/http/publishHttp.ts"
 import { makeMcpHttpHandler } from "../../mcp/publish/http/McpHttpHandler.ts"
-import { isLoopbackAddress, listen } from "../../http/hostAccess.ts"
+import { crossOriginOf, isLoopbackAddress } from "../../http/hostAccess.ts"
+import { listen } from "../../http/listen.ts"
 import { responseClosed, sendReply, socketTimeoutMillis } from "./sendReply.ts"
 import { makePages } from "./pages.ts"
 import { internalErrorReply, errorReply, type Reply } from "./reply.ts"
 import { type UploadLimits, makeToolCallHandler } from "./toolCalls.ts"
 
-/** What an operator may set about a server of tools. */
+/** Options of the tool server. */
 export interface ServeToolsOptions extends Partial<UploadLimits> {
-  /** The address to listen on; only this machine reaches `127.0.0.1`, which it is unless set. */
+  /** Address to listen on; `127.0.0.1` by default, which only this machine reaches. */
   readonly host?: string
   /** 0 picks a free port. */
   readonly port: number
-  /** What clients must show as `X-API-Key` or as bearer token; anybody may call tools unless set. */
+  /** API key, sent as `X-API-Key` or as bearer token; without a key, every client can call tools. */
   readonly key?: Redacted.Redacted<string>
-  /** Names under which clients address this server, without port, beside `localhost` and plain addresses. */
+  /** Host names that clients use for this server, without port, beside `localhost` and IP addresses. */
   readonly allowedHosts?: ReadonlyArray<string>
-  /** Origins of pages that may call tools, such as `https://app.example.org`; none but its own unless set. */
+  /** Origins of web pages that may call tools, such as `https://app.example.org`; only the same origin by default. */
   readonly allowedOrigins?: ReadonlyArray<string>
-  /** How large one message of an MCP client may be, in bytes; 16 MiB unless set, because arguments may hold files. */
+  /** Largest MCP message, in bytes; 16 MiB by default, because arguments can contain files. */
   readonly maxMessageBytes?: number
-  /** How many MCP clients of revisions with sessions there may be at once; 256 unless set. */
+  /** Concurrent sessions of MCP clients; 256 by default. */
   readonly maxSessions?: number
-  /** How long an MCP session lasts of which nothing is heard and which listens to nothing; 30 minutes unless set. */
+  /** Idle timeout of an MCP session without open streams; 30 minutes by default. */
   readonly idleTimeout?: Duration.Input
 }
 
-/**
- * How long a peer may take to send its headers, and its whole request, in milliseconds. The latter suffices for a file
- * of 100 MiB over a slow line.
- */
+/** In milliseconds; the request timeout allows 100 MiB over a slow line. */
 const requestTimeouts = {
   headersTimeout: 10_000,
   requestTimeout: 15 * 60_000,
   connectionsCheckingInterval: 1000
 }
 
-/** How many connections there may be at once: MCP clients of the older era listen on one and ask on others. */
+/** Older MCP clients use several connections each. */
 const maxConnections = 1024
 
-/** How long calls under way may take to end when the server does. */
 const shutdownTimeout = "2 seconds"
 
-/** The path of a request as endpoints are spelled; undefined when it has none. */
+/** Path of a request, normalized like endpoints; undefined when the URL is invalid. */
 const requestPath = ({ url = "/" }: IncomingMessage): string | undefined =>
   URL.parse(url.startsWith("/") ? `http://localhost${url}` : url)?.pathname
 
-/** How a client may show the key, in the words that HTTP has for it. */
 const challenge = { "WWW-Authenticate": "Bearer" }
 
-/** What a door that does not open is answered with. */
 const accessDeniedReply = ({ message, status }: AccessDenied): Reply =>
   status === 401 ? errorReply(401, "Invalid API key", challenge) : errorReply(403, message)
 
-/** Stops taking connections, and cuts those off that are still in use when the grace is over. */
-const closeServer = (http: ReturnType<typeof createServer>) =>
-  Effect.callback<void>((resume) => {
-    http.close(() => resume(Effect.void))
-    http.closeIdleConnections()
-  }).pipe(
-    Effect.timeoutOrElse({
-      duration: shutdownTimeout,
-      orElse: () =>
-        Effect.callback<void>((resume) => {
-          http.close(() => resume(Effect.void))
-          http.closeAllConnections()
-        })
+/** Stops accepting connections, and closes the active ones after the shutdown timeout. */
+const closeServer = (http: Server) => {
+  const close = (closeConnections: () => void) =>
+    Effect.callback<void>((resume) => {
+      http.close(() => resume(Effect.void))
+      closeConnections()
     })
+  return Effect.timeoutOrElse(
+    close(() => http.closeIdleConnections()),
+    { duration: shutdownTimeout, orElse: () => close(() => http.closeAllConnections()) }
   )
+}
 
 /**
- * Serves the tools of the packs of a host over HTTP (seed 004), and gives the URL: every route of theirs by POST, what
- * there is at `/`, `/health`, `/tools`, `/openapi.json` and `/docs`, and all tools over MCP at `/mcp`. A call whose
- * connection is gone is interrupted. Closing the scope lets calls end for two seconds, then ends everything.
+ * Serves tools over HTTP (seed 004) and returns the URL: routes by POST; `/`, `/health`, `/tools`, `/openapi.json` and
+ * `/docs` by GET; all tools over MCP at `/mcp`. A client that disconnects cancels its call. On close, in-flight calls
+ * have two seconds.
  */
 export const serveTools = Effect.fn("serveTools")(function* ({
   allowedHosts = [],
@@ -97,7 +83,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
   ...limits
 }: ServeToolsOptions): Effect.fn.Return<{ readonly url: string }, PublishError, Scope.Scope | PackHost> {
   if (key !== undefined && Redacted.value(key) === "") {
-    return yield* new PublishError({ message: "The API key is empty: anybody could show that" })
+    return yield* new PublishError({ message: "The API key must not be empty" })
   }
   const host = yield* PackHost
   const access: AccessPolicy = {
@@ -127,7 +113,6 @@ export const serveTools = Effect.fn("serveTools")(function* ({
 
   const pages = yield* makePages(host, key !== undefined)
 
-  /** What is served at a path by which methods, if anything is. */
   const findRoute = (path: string, request: IncomingMessage, response: ServerResponse) => {
     const found = pages.get(path)
     if (found !== undefined) return { ...found, methods: ["GET", "HEAD"] }
@@ -136,7 +121,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
       ? undefined
       : { requiresKey: true, reply: handleCall(hosted, request, response), methods: ["POST"] }
   }
-  /** Decides about a request before anything of its body is read. */
+  /** Routes a request before its body is read. */
   const routeRequest = (
     request: IncomingMessage,
     response: ServerResponse
@@ -158,9 +143,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
 
   const handleRequest = Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse) {
     const reply = yield* Effect.suspend(() => routeRequest(request, response)).pipe(
-      Effect.catchCause((cause) =>
-        Effect.as(Effect.logError("a request for tools could not be answered", cause), internalErrorReply)
-      ),
+      Effect.catchCause((cause) => Effect.as(Effect.logError("request failed", cause), internalErrorReply)),
       Effect.raceFirst(Effect.as(responseClosed(response), undefined))
     )
     if (reply === undefined) return
@@ -185,7 +168,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
     if (requestPath(request) === "/mcp") handleMcpRequest(request, response)
     else run(handleRequest(request, response))
   })
-  // The body is asked for only when somebody reads it.
+  // The client sends its body only after the handler asks for it.
   http.on("checkContinue", (request, response) => {
     if (requestPath(request) !== "/mcp") return void run(handleRequest(request, response))
     response.writeContinue()
@@ -197,12 +180,12 @@ export const serveTools = Effect.fn("serveTools")(function* ({
     { host: address, port },
     (reason) => new PublishError({ message: `Cannot serve tools on ${address}:${port}: ${reason}` })
   )
-  http.on("error", (error) => run(Effect.logWarning("the server of tools cannot take a connection", error)))
+  http.on("error", (error) => run(Effect.logWarning("HTTP server error", error)))
   if (!isLoopbackAddress(bound.address)) {
     yield* Effect.logWarning(
       key === undefined
-        ? "anybody who reaches this address may call the tools"
-        : "the API key and all calls leave this machine without encryption",
+        ? "listening beyond loopback without an API key"
+        : "listening beyond loopback without TLS",
       { address: bound.address }
     )
   }

@@ -5,7 +5,7 @@ import { HttpApi, HttpApiSwagger, OpenApi } from "effect/http-api"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { Reply } from "./reply.ts"
 
-/** The text of the one script of a page that runs: the other holds data. */
+/** Text of the executable script; the other script holds data. */
 const inlineScript = (html: string): string => {
   const opening = "<script>"
   const start = html.indexOf(opening) + opening.length
@@ -13,8 +13,8 @@ const inlineScript = (html: string): string => {
 }
 
 /**
- * The page may run the one script it is made with, and ask nobody but its own server: not even what a pack says of its
- * tools could make it do more. Swagger UI writes styles into the page.
+ * Allows the inline script by its hash and requests to the same origin only, so descriptions of packs cannot inject
+ * code. Swagger UI needs inline styles.
  */
 const contentSecurityPolicy = (html: string): string =>
   [
@@ -29,10 +29,7 @@ const contentSecurityPolicy = (html: string): string =>
     "frame-ancestors 'none'"
   ].join("; ")
 
-/**
- * Makes the page that shows an OpenAPI document, with everything it needs in it (2 MB, Swagger UI as Effect brings it
- * along). Effect makes such pages for APIs of its own; this one has nothing but the document.
- */
+/** Makes a self-contained page for an OpenAPI document (2 MB, with Effect's Swagger UI). */
 export const makeDocsPage = (document: JsonObject): Effect.Effect<Reply> =>
   Effect.gen(function* () {
     const api = HttpApi.make("tools").annotate(OpenApi.Transform, () => ({ ...document }))
@@ -43,7 +40,7 @@ export const makeDocsPage = (document: JsonObject): Effect.Effect<Reply> =>
     const html = yield* Effect.promise(async () =>
       (await handler(new Request("http://localhost/docs"))).text()
     )
-    // A browser reads line ends so, and measures the script by what it has read.
+    // Browsers normalize line ends before they hash the script.
     const body = html.replace(/\r\n?/g, "\n")
     return {
       status: 200,

@@ -1,6 +1,5 @@
-import type { HostedRoute, PackView } from "../../../application/packs/PackHost.ts"
+import type { HostedRoute, PackView } from "../../../application/packs/PackView.ts"
 
-/** A tool that can be called, as a client sees it. */
 const listTools = ({ name: pack, status }: PackView, routes: ReadonlyArray<HostedRoute>) =>
   status._tag !== "Ready"
     ? []
@@ -28,7 +27,7 @@ const describePack = (
   routes: routes.map(({ route: { endpoint, tool, useForm } }) => ({ endpoint, tool, useForm }))
 })
 
-/** What `GET /tools` tells: every tool that can be called, and how every pack is. Tools without a route have no endpoint. */
+/** Makes the body of `GET /tools`: all tools and the status of every pack. A tool without a route has no endpoint. */
 export const makeToolListing = (packs: ReadonlyArray<PackView>, routes: ReadonlyArray<HostedRoute>) => {
   const own = packs.map((view) => ({ view, routes: routes.filter(({ pack }) => pack.name === view.name) }))
   return {
@@ -37,6 +36,5 @@ export const makeToolListing = (packs: ReadonlyArray<PackView>, routes: Readonly
   }
 }
 
-/** How many tools can be called. */
 export const countTools = (packs: ReadonlyArray<PackView>): number =>
   packs.reduce((count, { status }) => count + (status._tag === "Ready" ? status.tools.length : 0), 0)

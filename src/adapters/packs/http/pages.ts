@@ -1,12 +1,12 @@
 import { Effect, SynchronizedRef } from "effect"
-import type { HostedRoute, PackHost, PackView } from "../../../application/packs/PackHost.ts"
+import type { PackHost } from "../../../application/packs/PackHost.ts"
+import type { HostedRoute, PackView } from "../../../application/packs/PackView.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { makeOpenApiDocument } from "../../../domain/packs/openapi/openApiDocument.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
 import { countTools, makeToolListing } from "./listing.ts"
 import { jsonReply, type Reply } from "./reply.ts"
 
-/** What can be called now, as an OpenAPI document. */
 const makeDocument = (
   packs: ReadonlyArray<PackView>,
   routes: ReadonlyArray<HostedRoute>,
@@ -29,14 +29,12 @@ const makeDocument = (
     )
   )
 
-/** Something to look at beside the tools. */
 export interface Page {
-  /** Only who has the key may see it. */
   readonly requiresKey: boolean
   readonly reply: Effect.Effect<Reply>
 }
 
-/** The page of a document as long as the document stays the same; it is made by who looks first. */
+/** Caches the page until the document changes. */
 const makeDocsCache = Effect.fnUntraced(function* (document: Effect.Effect<JsonObject>) {
   const cache = yield* SynchronizedRef.make<{ readonly of: string; readonly reply: Reply } | undefined>(
     undefined
@@ -47,7 +45,7 @@ const makeDocsCache = Effect.fnUntraced(function* (document: Effect.Effect<JsonO
       Effect.fnUntraced(function* (before) {
         const of = JSON.stringify(current)
         if (before?.of === of) return [before.reply, before] as const
-        // What makes it is large, and few who serve tools need it.
+        // The module is large, and most servers never show the page.
         const { makeDocsPage } = yield* Effect.promise(() => import("./docsPage.ts"))
         const reply = yield* makeDocsPage(current)
         return [reply, { of, reply }] as const
@@ -57,7 +55,7 @@ const makeDocsCache = Effect.fnUntraced(function* (document: Effect.Effect<JsonO
   return { docs }
 })
 
-/** Everything that a server of tools, guarded by a key or not, shows by GET, by its path. */
+/** Makes all pages that the server answers by GET, by path. */
 export const makePages = Effect.fnUntraced(function* (host: PackHost["Service"], requiresKey: boolean) {
   const document = Effect.map(host.packs, (packs) => makeDocument(packs, host.routes(), requiresKey))
   const { docs } = yield* makeDocsCache(document)
@@ -85,7 +83,7 @@ export const makePages = Effect.fnUntraced(function* (host: PackHost["Service"],
     ],
     ["/openapi.json", publicPage(Effect.map(document, (current) => jsonReply(200, current)))],
     ["/docs", publicPage(docs)],
-    // Browsers ask for it by themselves, and say so where there is none.
+    // Browsers request it unasked, and log an error for 404.
     ["/favicon.ico", publicPage(Effect.succeed({ status: 204, headers: {}, body: "" }))]
   ])
 })

@@ -3,20 +3,20 @@ import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, Stream } from "effect"
 import { parse, type ParseError } from "jsonc-parser"
 import { checkJsonBody, isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import { contentLength } from "./sendReply.ts"
 import { ClientDisconnected, reject, type RequestRejected } from "./reply.ts"
 
-/** Reads of Node's that are handed on at once: each holds up to 64 KiB. */
+/** A read of Node holds up to 64 KiB. */
 const maxReadsPerPull = 16
 
-/** A request of which only the headers have been read. */
+/** A request whose body has not been read. */
 export interface PendingRequest {
   readonly request: IncomingMessage
-  /** Asks for the body, where a client waits for that before it sends any. */
+  /** Sends 100 Continue, once, when the client waits for it. */
   readonly sendContinue: () => void
 }
 
-/** A request whose client has not been told yet to go on. */
 export const makePendingRequest = (request: IncomingMessage, response: ServerResponse): PendingRequest => {
   let awaitsContinue = request.headers.expect !== undefined
   return {
@@ -28,15 +28,14 @@ export const makePendingRequest = (request: IncomingMessage, response: ServerRes
   }
 }
 
-/** The kinds of bodies there are, without their parameters. */
+/** Media type without parameters. */
 export interface ContentType {
-  /** In lower case, as `application/json`. */
+  /** Lower-case, such as `application/json`. */
   readonly name: string
-  /** The character set in lower case; undefined when none is named. */
+  /** Lower-case. */
   readonly charset: string | undefined
 }
 
-/** What kind of body a request says it has; undefined when it does not say. */
 export const parseContentType = ({ headers }: IncomingMessage): ContentType | undefined => {
   const text = headers["content-type"]
   if (text === undefined || text.trim() === "") return undefined
@@ -46,14 +45,14 @@ export const parseContentType = ({ headers }: IncomingMessage): ContentType | un
 }
 
 /**
- * A body, read no faster than it is used up, and no further than it may be long, in bytes: then it is refused (413).
- * Leaving it half read leaves the connection as it is. It may be continued where it was left.
+ * Streams a body with backpressure; fails with 413 above `maxBytes`. Partial reads keep the connection usable, and a
+ * second run of the stream continues.
  */
 export const bodyStream = (
   { sendContinue, request }: PendingRequest,
   maxBytes: number
 ): Stream.Stream<Uint8Array, ClientDisconnected | RequestRejected> => {
-  const tooLarge = reject(413, `The body may have no more than ${maxBytes} bytes`)
+  const tooLarge = reject(413, `The body exceeds the limit of ${maxBytes} bytes`)
   if ((contentLength(request) ?? 0) > maxBytes) return Stream.fail(tooLarge)
   let size = 0
   return NodeStream.fromReadable<Uint8Array, ClientDisconnected>({
@@ -73,9 +72,9 @@ export const bodyStream = (
 }
 
 const invalidJsonError = (position: number) =>
-  reject(422, [{ loc: ["body", position], msg: "JSON decode error", type: "json_invalid" }])
+  reject(422, [paramsProblem("JSON decode error", [position], "json_invalid")])
 
-/** Where a text stops being JSON, in characters, as far as the message of Node's parser and a second one know. */
+/** Offset of the first invalid character, from the message of Node's parser, or from a second parser. */
 const jsonErrorOffset = (text: string, message: string): number => {
   const [, reported] = /at position (\d+)/.exec(message) ?? []
   if (reported !== undefined) return Number(reported)
@@ -84,7 +83,7 @@ const jsonErrorOffset = (text: string, message: string): number => {
   try {
     parse(text, errors, { disallowComments: true, allowTrailingComma: false })
   } catch {
-    // Nested so deep that the second parser, which recurses, gives up: the beginning is at fault as well.
+    // The second parser recurses and overflows the stack on deep nesting.
     return 0
   }
   return errors[0]?.offset ?? 0
@@ -96,9 +95,9 @@ const parseJson = (text: string): Effect.Effect<unknown, RequestRejected> =>
     catch: (error) => invalidJsonError(jsonErrorOffset(text, error instanceof Error ? error.message : ""))
   })
 
-const invalidBody = (msg: string, type: string) => reject(422, [{ loc: ["body"], msg, type }])
+const invalidBody = (msg: string, type?: string) => reject(422, [paramsProblem(msg, [], type)])
 
-/** Parameters as an object that can go on to a tool; refused (422) when they are none. */
+/** Checks that parameters are an object that tools can receive; fails with 422. */
 export const checkParams = (value: unknown): Effect.Effect<JsonObject, RequestRejected> => {
   if (!isJsonObject(value)) {
     return Effect.fail(invalidBody("The parameters must be an object", "model_attributes_type"))
@@ -106,19 +105,19 @@ export const checkParams = (value: unknown): Effect.Effect<JsonObject, RequestRe
   const error = checkJsonBody(value)
   return error === undefined
     ? Effect.succeed(value)
-    : Effect.fail(invalidBody(`The parameters cannot be passed on: ${error}`, "value_error"))
+    : Effect.fail(invalidBody(`The parameters are invalid: ${error}`))
 }
 
-/** The text of a body, which must be UTF-8. */
+/** Reads a UTF-8 body. */
 export const readText = Effect.fnUntraced(function* (body: PendingRequest, maxBytes: number) {
   const chunks = yield* Stream.runCollect(bodyStream(body, maxBytes))
   return yield* Effect.try({
     try: () => new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)),
-    catch: () => invalidBody("The body is not UTF-8", "value_error")
+    catch: () => invalidBody("The body is not UTF-8")
   })
 })
 
-/** The parameters of a body of JSON, which may have so many bytes. */
+/** Reads the parameters of a JSON body. */
 export const readJson = Effect.fnUntraced(function* (body: PendingRequest, maxBytes: number) {
   const text = yield* readText(body, maxBytes)
   if (text === "") return yield* invalidBody("The body is missing", "missing")

@@ -2,19 +2,19 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect } from "effect"
 import type { Reply } from "./reply.ts"
 
-/** A connection on which nothing moves for so long is cut, in milliseconds, unless a call of it is under way. */
+/** Idle timeout of a connection without an in-flight call. */
 export const socketTimeoutMillis = 60_000
 
-/** So much of a body that nobody wants is read all the same, in bytes: less than a new connection costs. */
+/** The server drains a rejected body up to this size; above it, a new connection is cheaper. */
 const maxDrainBytes = 64 * 1024
 
 /**
- * How long a client may take to see an answer that came before it has sent everything, before it is cut off. Cut off at
- * once, it might find its connection broken, and no answer.
+ * How long a client that still sends has to read an early reply. An immediate close would reset the connection, and
+ * the client would lose the reply.
  */
 const lingerTimeout = "1 second"
 
-/** Waits until a connection has ended, or the answer has been sent. */
+/** Waits until the response is sent or the connection closes. */
 export const responseClosed = (response: ServerResponse): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const done = () => resume(Effect.void)
@@ -23,19 +23,18 @@ export const responseClosed = (response: ServerResponse): Effect.Effect<void> =>
     return Effect.sync(() => void response.off("close", done))
   })
 
-/** The length of a body as its client tells it; undefined when it does not. */
+/** Declared length of a body; undefined when it is chunked. */
 export const contentLength = ({ headers }: IncomingMessage): number | undefined => {
   if (headers["transfer-encoding"] !== undefined) return undefined
   return Number(headers["content-length"] ?? 0)
 }
 
-/** Is there more of a body than should be read for nothing? */
 const exceedsDrainLimit = (request: IncomingMessage): boolean =>
   !request.complete && (contentLength(request) ?? Number.POSITIVE_INFINITY) > maxDrainBytes
 
 /**
- * Sends an answer. When its client is still sending, what is left of a small body is read, so that the connection can
- * go on; otherwise nothing more is, and the connection ends as soon as the client has had time to see the answer.
+ * Sends a reply. While the client still sends, drains the rest of a small body; closes the connection after a large
+ * one, once the client has had time to read the reply.
  */
 export const sendReply = Effect.fnUntraced(function* (
   request: IncomingMessage,
@@ -54,7 +53,7 @@ export const sendReply = Effect.fnUntraced(function* (
     response.end(body)
     return
   }
-  // Not ended: that would have Node close the connection at once.
+  // `end` would make Node close the connection at once.
   response.write(body)
   yield* Effect.timeoutOrElse(responseClosed(response), {
     duration: lingerTimeout,

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, type Scope } from "effect"
-import type { HostedRoute, PackHost } from "../../../application/packs/PackHost.ts"
+import type { PackHost } from "../../../application/packs/PackHost.ts"
+import type { HostedRoute } from "../../../application/packs/PackView.ts"
 import type { PackCall } from "../../../application/ports/packs/PackLoader.ts"
 import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { parseContentType, type PendingRequest, makePendingRequest, readJson } from "./requestBody.ts"
@@ -16,49 +17,47 @@ import {
   resultReply
 } from "./reply.ts"
 
-/** How large the parameters of a call may be, and where its files are kept. */
+/** Limits of the parameters of a call, and the folder for its files. */
 export interface UploadLimits {
-  /** A body without files, in bytes; 1 MiB unless set. */
+  /** A body without files; 1 MiB by default. */
   readonly maxBodyBytes: number
-  /** One file, in bytes; 100 MiB unless set. */
+  /** One file; 100 MiB by default. */
   readonly maxFileBytes: number
-  /** A whole form with files, in bytes; 256 MiB unless set, and room for one of the largest files at least. */
+  /** A form with files; 256 MiB by default, and at least 16 MiB more than one file. */
   readonly maxFormBytes: number
-  /** The folder in which files are kept as long as their call lasts; the system's for such files unless set. */
+  /** Parent of the temporary folder of each call; the system's by default. */
   readonly uploadFolder: string
 }
 
 const mebibyte = 1024 * 1024
 
-/** What a form needs beside its largest file, in bytes. */
 const formOverheadBytes = 16 * mebibyte
 
-/** How many forms with files may be there at once: all of them are on disk. */
+/** Concurrent forms with files, which are stored on disk. */
 const maxUploads = 32
 
-/** A connection that waits for its call is not silent: the call has limits of its own. */
+/** Disables the idle timeout of a socket during a call, which has its own timeout. */
 const noTimeout = 0
 
 type CallParams = Omit<PackCall, "tool">
 
-/** The name of a file without which a tool cannot be called. */
 const requiredFile = ({ files, params: { required } }: PackRoute): string | undefined =>
   Object.keys(files).find((name) => Array.isArray(required) && required.includes(name))
 
 const unsupportedMediaType = (detail: string) => Effect.fail(reject(415, detail))
 
-/** What is wrong with the kind of a body, whatever its route; undefined when nothing is. */
+/** Says why a body is unsupported on every route; undefined when it is supported. */
 const bodyTypeError = ({ headers }: IncomingMessage, charset: string | undefined): string | undefined => {
   const encoding = headers["content-encoding"]
   if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
-    return `The body is compressed (${encoding}): send it as it is`
+    return `Content-Encoding ${encoding} is not supported: send the body uncompressed`
   }
   return charset === undefined || charset === "utf-8" || charset === "utf8"
     ? undefined
     : "The body must be UTF-8"
 }
 
-/** Makes what answers a request that calls a tool, as far as its answer is known. */
+/** Makes the handler for requests that call a tool. */
 export const makeToolCallHandler = (
   host: PackHost["Service"],
   {
@@ -69,10 +68,10 @@ export const makeToolCallHandler = (
   }: Partial<UploadLimits>
 ) => {
   let activeUploads = 0
-  /** Holds one of the places that there are for forms with files, until the scope closes. */
+  /** Reserves one of the upload slots until the scope closes. */
   const acquireUploadSlot = Effect.suspend(() => {
     if (activeUploads >= maxUploads) {
-      return new RequestRejected({ reply: busyReply("Too many files are being worked on; try again later") })
+      return new RequestRejected({ reply: busyReply("Too many uploads in progress; try again later") })
     }
     activeUploads++
     return Effect.addFinalizer(() => Effect.sync(() => activeUploads--))
@@ -83,7 +82,7 @@ export const makeToolCallHandler = (
     return yield* readMultipart(body, route, { maxFileBytes, maxFormBytes }, uploadFolder)
   })
 
-  /** The parameters of a call, from a body of whichever kind the route takes. */
+  /** Reads the parameters in any format that the route accepts. */
   const readCallParams = (
     route: PackRoute,
     body: PendingRequest
@@ -97,7 +96,7 @@ export const makeToolCallHandler = (
     }
     const missingFile = useForm ? requiredFile(route) : undefined
     if (missingFile !== undefined) {
-      return unsupportedMediaType(`The file '${missingFile}' is needed: send a form, as multipart/form-data`)
+      return unsupportedMediaType(`The file '${missingFile}' is required: send a form as multipart/form-data`)
     }
     if (useForm && name === "application/x-www-form-urlencoded") {
       return Effect.map(readUrlEncoded(body, maxBodyBytes), (params) => ({ ...params, form: true }))
@@ -110,7 +109,7 @@ export const makeToolCallHandler = (
     )
   }
 
-  /** Undefined when nobody is there any more. Whatever the call needed is gone when this ends. */
+  /** The reply is undefined when the client has disconnected. */
   return (
     hosted: HostedRoute,
     request: IncomingMessage,
@@ -128,12 +127,10 @@ export const makeToolCallHandler = (
     }).pipe(
       Effect.scoped,
       Effect.catchTags({
-        Refused: ({ reply }) => Effect.succeed(reply),
-        Gone: () => Effect.undefined,
-        PackFailure: (error) => Effect.succeed(callErrorReply(error)),
-        PackTimeout: (error) => Effect.succeed(callErrorReply(error)),
-        PackBusy: (error) => Effect.succeed(callErrorReply(error))
-      })
+        RequestRejected: ({ reply }) => Effect.succeed(reply),
+        ClientDisconnected: () => Effect.undefined
+      }),
+      Effect.catch((error) => Effect.succeed(callErrorReply(error)))
     )
   }
 }

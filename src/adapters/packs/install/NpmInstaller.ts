@@ -11,26 +11,22 @@ import {
 } from "./installState.ts"
 import { thrownMessage } from "../execution/thrown.ts"
 
-/** How packages are installed. */
 export interface NpmOptions {
-  /** Let packages run their scripts while they are installed, which is to run their code; they may not unless given. */
+  /** Allows install scripts of packages, which run their code; off by default. */
   readonly allowScripts?: boolean
-  /** How long one pack may take; five minutes unless given. */
+  /** Timeout per pack; 5 minutes by default. */
   readonly timeout?: Duration.Input
-  /** @internal Another program than npm. */
+  /** @internal Replaces npm in tests. */
   readonly command?: string
 }
 
-/** How long npm may clean up when it is told to end. */
 const shutdownTimeout = "2 seconds"
 
-/** How much of a line of npm is told, in characters. */
+/** In characters. */
 const maxLineLength = 500
 
-/** So many lines of an error are kept; the first say the reason. */
 const maxErrorLines = 50
 
-/** So many lines are told of what went wrong. */
 const maxReasonLines = 2
 
 const installFailed = (message: string): PackInstallError => new PackInstallError({ message })
@@ -45,7 +41,7 @@ const npmArguments = (
   allowScripts: boolean
 ): ReadonlyArray<string> => [
   "install",
-  // What is above the folder has nothing to do with it.
+  // Workspaces and prefixes of parent folders must not apply.
   `--prefix=${folder}`,
   "--workspaces=false",
   "--global=false",
@@ -56,21 +52,21 @@ const npmArguments = (
   "--progress=false",
   "--color=false",
   "--loglevel=http",
-  // Leaving them out would take those away that its author works with.
+  // `--omit=dev` would remove the author's development dependencies.
   ...(hasOwnManifest && hasNodeModules ? [] : ["--omit=dev"]),
-  // A package.json that is not ours stays as it is, and so does its lock.
+  // A manifest of the author and its lock stay unchanged.
   ...(hasOwnManifest
     ? ["--no-save", "--no-package-lock", "--", ...packages]
     : ["--save=true", "--package-lock=true"])
 ]
 
-/** What npm says beside the reason: where its log is, what the error is called. */
+/** npm output other than the reason: error codes, and the path of the log. */
 const metadataLine = /^(?:code|errno|syscall|path|dest|type|A complete log)\b/
 
-/** Advice that is none here, after the word that all lines begin with. */
+/** Advice of npm, after the error name that starts all lines. */
 const adviceLine = /^(?:Note that|tarball, folder|This is related to|In most cases|or one of)/
 
-/** The reason in what npm said of its failure. All its lines begin with the same word, which names the error. */
+/** Extracts the reason from npm's error output. All lines start with the name of the error. */
 const extractReason = (errors: ReadonlyArray<string>): string => {
   const lines = errors
     .map((line) => line.replace(/^npm (?:error|ERR!)\s*/, ""))
@@ -100,29 +96,30 @@ const runNpm = Effect.fnUntraced(function* (
   yield* child.all.pipe(
     Stream.decodeText(),
     Stream.splitLines,
-    Stream.mapError(() => installFailed(`${command} cannot be heard`)),
+    Stream.mapError(() => installFailed(`reading the output of ${command} failed`)),
     Stream.runForEach((output) => {
       const line = output.slice(0, maxLineLength).trimEnd()
       if (/^npm (?:error|ERR!)/.test(line) && errors.length < maxErrorLines) errors.push(line)
       return line === "" ? Effect.void : onLine(line.replace(/^npm http /, ""))
     })
   )
-  const code = yield* Effect.mapError(child.exitCode, () => installFailed(`${command} was ended by a signal`))
+  const code = yield* Effect.mapError(child.exitCode, () =>
+    installFailed(`${command} was killed by a signal`)
+  )
   if (code === 0) return
-  return yield* installFailed(extractReason(errors) || `${command} ended with code ${code}`)
+  return yield* installFailed(extractReason(errors) || `${command} exited with code ${code}`)
 }, Effect.scoped)
 
-/** Does what `install` of the port does, with npm. */
 const make = ({ allowScripts = false, command = "npm", timeout = "5 minutes" }: NpmOptions) =>
   Effect.map(ChildProcessSpawner.ChildProcessSpawner, (spawner) =>
     PackInstaller.of({
       install: Effect.fnUntraced(function* (folder, packages, onLine) {
         if (packages.length === 0) return
-        const isUpToDate = yield* fileOperation("what is installed cannot be read", () =>
+        const isUpToDate = yield* fileOperation("reading the installed packages failed", () =>
           isInstalled(folder, packages)
         )
         if (isUpToDate) return
-        const target = yield* fileOperation("the folder of the pack cannot be written to", async () => {
+        const target = yield* fileOperation("writing to the folder of the pack failed", async () => {
           await clearInstalled(folder)
           return prepareManifest(folder, packages)
         })
@@ -131,10 +128,10 @@ const make = ({ allowScripts = false, command = "npm", timeout = "5 minutes" }: 
           duration: timeout,
           orElse: () => {
             const formattedTimeout = Duration.format(Duration.fromInputUnsafe(timeout))
-            return Effect.fail(installFailed(`${command} was not done within ${formattedTimeout}`))
+            return Effect.fail(installFailed(`${command} timed out after ${formattedTimeout}`))
           }
         })
-        yield* fileOperation("the folder of the pack cannot be written to", () =>
+        yield* fileOperation("writing to the folder of the pack failed", () =>
           markInstalled(folder, packages)
         )
       })
@@ -142,26 +139,25 @@ const make = ({ allowScripts = false, command = "npm", timeout = "5 minutes" }: 
   )
 
 /**
- * Installs with the `npm` of this machine, into `node_modules` of the pack's own folder. The first time it writes a
- * `package.json` there, and npm a `package-lock.json`, so that the same versions come next time; a `package.json` that
- * the pack brings itself is left alone, its own dependencies are installed along with the others, and only the others
- * are not locked. What npm starts ends with it, and all of it when the effect is interrupted.
+ * Installs with `npm` into `node_modules` of the pack. Without a `package.json`, it generates one, and npm writes a
+ * lock, so later installs get the same versions. A manifest of the author stays unchanged: its dependencies are
+ * installed too, and the additional packages are not locked. Interruption kills npm and its child processes.
  */
 export const layer = (
   options: NpmOptions = {}
 ): Layer.Layer<PackInstaller, never, ChildProcessSpawner.ChildProcessSpawner> =>
   Layer.effect(PackInstaller, make(options))
 
-/** Installs nothing, and refuses packs whose packages are not there already. */
+/** Installs nothing; fails when packages are missing. */
 export const layerWithoutInstall: Layer.Layer<PackInstaller> = Layer.succeed(PackInstaller, {
   install: Effect.fnUntraced(function* (folder, packages) {
-    const isPresent = yield* fileOperation("what is installed cannot be read", () =>
+    const isPresent = yield* fileOperation("reading the installed packages failed", () =>
       arePresent(folder, packages)
     )
     if (isPresent) return
     return yield* installFailed(
-      `it needs ${packages.join(", ")}, which is not there, and nothing may be installed: ` +
-        `do it yourself in ${folder}, or allow it`
+      `missing packages: ${packages.join(", ")}. Installation is disabled: ` +
+        `install them in ${folder}, or enable it`
     )
   })
 })

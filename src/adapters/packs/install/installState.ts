@@ -1,52 +1,63 @@
 import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
-import { generatedMarker, isGeneratedManifest } from "./generated.ts"
-import { hashPackages, isExactVersion, parseSpec } from "./specs.ts"
+import { createHash } from "node:crypto"
+import { asObject, type JsonObject, parseJson } from "../../../domain/json.ts"
 
-/** Where it is noted what has been installed: among what is installed, and gone with it. */
+/** Member of a generated `package.json`; the installer never overwrites other manifests. */
+const generatedMarker = { generatedBy: "a2c-smcp" } as const
+
+/** True for the text of a `package.json` that the installer wrote. */
+export const isGeneratedManifest = (text: string): boolean =>
+  asObject(parseJson(text))["generatedBy"] === generatedMarker.generatedBy
+
+/** Splits `name@range`, where the name can begin with a scope; the range is empty when absent. */
+const splitSpec = (spec: string): { readonly name: string; readonly range: string } => {
+  const at = spec.indexOf("@", 1)
+  return at === -1 ? { name: spec, range: "" } : { name: spec.slice(0, at), range: spec.slice(at + 1) }
+}
+
+const isExactVersion = (range: string): boolean => /^\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/.test(range)
+
+/** Hashes a set of packages; order and duplicates do not matter. */
+const hashPackages = (packages: ReadonlyArray<string>): string =>
+  createHash("sha256")
+    .update([...new Set(packages)].toSorted().join("\n"))
+    .digest("hex")
+
+/** The record of installed packages lies in `node_modules`, so it disappears together with them. */
 const markerPath = (folder: string): string => join(folder, "node_modules", ".a2c-packages.json")
 
 const readText = async (file: string): Promise<string | undefined> => {
   try {
     return await readFile(file, "utf8")
   } catch {
-    return undefined // it is not there, or of no use
+    return undefined
   }
 }
 
-const readJsonObject = async (file: string): Promise<JsonObject> => {
-  try {
-    const value: unknown = JSON.parse((await readText(file)) ?? "{}")
-    return isJsonObject(value) ? value : {}
-  } catch {
-    return {} // cut off, or not ours
-  }
-}
+const readJsonObject = async (file: string): Promise<JsonObject> =>
+  asObject(parseJson((await readText(file)) ?? ""))
 
-/** Have we installed exactly these? */
 export const isInstalled = async (folder: string, packages: ReadonlyArray<string>): Promise<boolean> =>
   (await readJsonObject(markerPath(folder)))["packages"] === hashPackages(packages)
 
-/** Are these there, whoever installed them, as far as one can see? A range is taken to be met by what is there. */
+/** True when the packages exist, installed by any tool. Ranges are not checked, only exact versions. */
 export const arePresent = async (folder: string, packages: ReadonlyArray<string>): Promise<boolean> => {
-  for (const { name, range } of packages.map(parseSpec)) {
+  for (const { name, range } of packages.map(splitSpec)) {
     const { version } = await readJsonObject(join(folder, "node_modules", name, "package.json"))
     if (version === undefined || (isExactVersion(range) && version !== range)) return false
   }
   return true
 }
 
-/** Notes that these have been installed. */
 export const markInstalled = async (folder: string, packages: ReadonlyArray<string>): Promise<void> => {
   await mkdir(join(folder, "node_modules"), { recursive: true })
   await writeFile(markerPath(folder), JSON.stringify({ packages: hashPackages(packages), names: packages }))
 }
 
-/** Nothing can be said of what is installed any more: it is about to change. */
 export const clearInstalled = (folder: string): Promise<void> => rm(markerPath(folder), { force: true })
 
-/** Is there JavaScript of the older kind? A folder of modules is better called one, or Node warns of each. */
+/** CommonJS files need a manifest without `"type": "module"`; ES modules need it, or Node warns. */
 const hasCommonJs = async (folder: string): Promise<boolean> => {
   for (const name of await readdir(folder)) {
     const text = name.endsWith(".js") ? await readText(join(folder, name)) : undefined
@@ -55,24 +66,19 @@ const hasCommonJs = async (folder: string): Promise<boolean> => {
   return false
 }
 
-/** How the packages of a folder are installed. */
 export interface InstallTarget {
-  /** It has a `package.json` of its own, which is left alone. */
+  /** The author's `package.json`, which stays unchanged. */
   readonly hasOwnManifest: boolean
-  /** Something has been installed there before. */
   readonly hasNodeModules: boolean
 }
 
-const exists = async (path: string): Promise<boolean> => {
-  try {
-    await stat(path)
-    return true
-  } catch {
-    return false
-  }
-}
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false
+  )
 
-/** Writes the `package.json` of a pack that has none of its own. */
+/** Writes the `package.json` of a pack without one. */
 export const prepareManifest = async (
   folder: string,
   packages: ReadonlyArray<string>
@@ -84,7 +90,7 @@ export const prepareManifest = async (
     return { hasOwnManifest: true, hasNodeModules }
   const dependencies = Object.fromEntries(
     packages
-      .map(parseSpec)
+      .map(splitSpec)
       .map(({ name, range }) => [name, range === "" ? "*" : range] as const)
       .toSorted(([one], [other]) => (one < other ? -1 : 1))
   )

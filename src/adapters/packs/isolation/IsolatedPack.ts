@@ -1,4 +1,4 @@
-import { type Cause, Deferred, Effect, Queue, type Scope, Stream } from "effect"
+import { Deferred, Effect, type Scope } from "effect"
 import type { McpProgress } from "../../../application/ports/McpSession.ts"
 import {
   type LoadedPack,
@@ -12,34 +12,31 @@ import { fileParamsOf } from "../../../domain/packs/params/jsonSchema.ts"
 import { makePackLog } from "../loading/packLog.ts"
 import type { ChildMessage } from "./child.ts"
 import { writeEmbeddedFiles } from "../execution/writeEmbeddedFiles.ts"
-import { maxPendingProgress } from "../execution/PackRuntime.ts"
+import { withProgress } from "../execution/progress.ts"
 import { spawnPackProcess } from "./PackProcess.ts"
 
-/** A call that waits for its result. */
 interface PendingCall {
   readonly result: Deferred.Deferred<JsonObject, PackError>
-  readonly progressQueue: Queue.Queue<McpProgress, Cause.Done>
+  readonly onProgress: (progress: McpProgress) => void
 }
 
-/** What the process may say about one call. */
 type CallMessage = Extract<ChildMessage, { readonly id: number }>
 
-const dispatchToCall = ({ result, progressQueue }: PendingCall, report: CallMessage): void => {
+const dispatchToCall = ({ onProgress, result }: PendingCall, report: CallMessage): void => {
   switch (report.type) {
     case "progress":
-      Queue.offerUnsafe(progressQueue, report.progress)
-      return
-    case "done":
+      return onProgress(report.progress)
+    case "result":
       Deferred.doneUnsafe(result, Effect.succeed(report.result))
       return
-    case "failed":
+    case "error":
       Deferred.doneUnsafe(result, Effect.fail(new PackError(report.failure)))
   }
 }
 
 /**
- * Loads a pack into a process of its own, which ends with the scope. Code that never gives its thread back ends the
- * process as soon as one of its calls is given up; too much memory and `process.exit` end it, too, and nothing else.
+ * Loads a pack in a separate process until the scope closes. The process dies when it does not acknowledge a cancelled
+ * call, exceeds its memory, or calls `process.exit`; the host continues.
  */
 export const loadIsolated = Effect.fnUntraced(function* (
   source: PackSource
@@ -72,8 +69,8 @@ export const loadIsolated = Effect.fnUntraced(function* (
         case "log":
           return log(report.line)
         case "progress":
-        case "done":
-        case "failed": {
+        case "result":
+        case "error": {
           const waiting = pendingCalls.get(report.id)
           if (waiting !== undefined) dispatchToCall(waiting, report)
         }
@@ -86,7 +83,7 @@ export const loadIsolated = Effect.fnUntraced(function* (
     }
   })
 
-  /** Tells the process, and waits in the background whether it hears. */
+  /** Sends the abort, and waits for its acknowledgement in the background. */
   const abortCall = (id: number) => Effect.forkIn(child.sendAcknowledged({ type: "abort", id }), scope)
 
   const runCall = Effect.fnUntraced(function* (
@@ -96,27 +93,24 @@ export const loadIsolated = Effect.fnUntraced(function* (
     if (Deferred.isDoneUnsafe(exited)) return yield* Effect.flatMap(Deferred.await(exited), crashed)
     const id = ++lastId
     const result = yield* Deferred.make<JsonObject, PackError>()
-    const progressQueue = yield* Queue.sliding<McpProgress, Cause.Done>(maxPendingProgress)
-    pendingCalls.set(id, { result, progressQueue })
-    const progressPump = Stream.runForEach(Stream.fromQueue(progressQueue), onProgress)
-    const completion = Deferred.await(result).pipe(
-      Effect.onInterrupt(() => abortCall(id)),
-      Effect.ensuring(Queue.end(progressQueue)),
-      Effect.ensuring(Effect.sync(() => pendingCalls.delete(id)))
-    )
-    child.send({ type: "call", id, call: request })
-    const [value] = yield* Effect.all([completion, progressPump], { concurrency: 2 })
-    return value
+    return yield* withProgress(onProgress, (report) => {
+      pendingCalls.set(id, { result, onProgress: report })
+      child.send({ type: "call", id, call: request })
+      return Deferred.await(result).pipe(
+        Effect.onInterrupt(() => abortCall(id)),
+        Effect.ensuring(Effect.sync(() => pendingCalls.delete(id)))
+      )
+    })
   })
 
   const manifest = yield* Deferred.await(ready)
-  /** The parameters of a tool that are files: by its first route, or by its listing where it has none. */
+  /** File parameters of a tool: those of its first route, or of its listing. */
   const filesOfTool = (tool: string): PackRoute["files"] => {
     const route = manifest.routes.find((one) => one.tool === tool)
     const schema = manifest.tools.find(({ name }) => name === tool)?.["inputSchema"]
     return route?.files ?? (isJsonObject(schema) ? fileParamsOf(schema) : {})
   }
-  // Put on disk here, since a process that is killed takes none of its files along.
+  // Written by the parent: a killed process does not remove its files.
   const call: LoadedPack["call"] = (request, onProgress) =>
     writeEmbeddedFiles(filesOfTool(request.tool), request).pipe(
       Effect.flatMap((placed) => runCall(placed, onProgress)),

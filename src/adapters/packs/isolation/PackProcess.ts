@@ -6,44 +6,41 @@ import type { PackSource } from "../../../application/ports/packs/PackLoader.ts"
 import type { ParentMessage, ChildMessage } from "./child.ts"
 import type { PackLogLine } from "../execution/PackRuntime.ts"
 
-/** A process that runs one pack. */
 export interface PackProcess {
-  /** Tells it something. Nothing happens when it is gone. */
+  /** Sends a message; does nothing after an exit. */
   readonly send: (order: ParentMessage) => void
-  /** Tells it something that it has to hear within a second; a process whose code never gives it back is killed. */
+  /** Sends a message that the process must acknowledge within a second; otherwise it is blocked and gets killed. */
   readonly sendAcknowledged: (order: ParentMessage) => Effect.Effect<void>
 }
 
-/** Who listens to a process. */
 export interface PackProcessHandlers {
-  readonly onMessage: (report: Exclude<ChildMessage, { readonly type: "heard" | "disposed" }>) => void
+  readonly onMessage: (report: Exclude<ChildMessage, { readonly type: "ack" | "disposed" }>) => void
   readonly onLogLine: (line: PackLogLine) => void
-  /** The process is gone, and nobody asked for it. Comes once, with the reason. */
+  /** Runs once when the process exits unexpectedly, with the reason. */
   readonly onExit: (reason: string) => void
 }
 
-/** How long a process may take to hear what it is told. */
 const ackTimeout = Duration.seconds(1)
 
-/** How long a process may take to clean up: the pack's five seconds, and some to say so. */
+/** The 5 seconds of `dispose`, plus a margin. */
 const shutdownTimeout = Duration.seconds(6)
 
-/** How much of a printed line is logged, in characters. */
+/** In characters. */
 const maxLineLength = 16_384
 
-/** The script of the process, of the sources or of what they were compiled to. */
+/** TypeScript in the sources, JavaScript in the build. */
 const childScript = fileURLToPath(new URL(`./child${import.meta.url.slice(-3)}`, import.meta.url))
 
-/** Node leaves with this signal when the heap is full. */
+/** Signal of Node when its heap is full. */
 const outOfMemorySignal = "SIGABRT"
 
 const exitReason = (code: number | null, signal: string | null, memory: number): string => {
   if (signal === outOfMemorySignal)
-    return `it was aborted, most likely because it took more than ${memory} MiB of memory`
-  return signal === null ? `it ended its process with code ${code}` : `it was ended by ${signal}`
+    return `its process was aborted, most likely because it used more than ${memory} MiB of memory`
+  return signal === null ? `its process exited with code ${code}` : `its process was killed by ${signal}`
 }
 
-/** Passes on what a process prints: our own output may be a protocol. */
+/** Logs the output of the process: the host's stdout can carry MCP. */
 const forwardOutput = (
   output: Readable | null,
   level: PackLogLine["level"],
@@ -56,33 +53,33 @@ const forwardOutput = (
   })
 }
 
-/** Kills a process with everything it has started. */
+/** Kills a process and its descendants. */
 const killProcessGroup = ({ pid }: ChildProcess): void => {
   if (pid === undefined) return
   try {
     process.kill(-pid, "SIGKILL")
   } catch {
-    // There is no such process any more.
+    // The process has exited.
   }
 }
 
-/** Starts a process, which is told to clean up, and killed, with the scope. */
+/** Starts the process of a pack; the scope asks it to dispose, then kills it. */
 export const spawnPackProcess = Effect.fnUntraced(function* (
   source: PackSource,
   { onExit, onLogLine, onMessage }: PackProcessHandlers
 ): Effect.fn.Return<PackProcess, never, Scope.Scope> {
   const exited = yield* Deferred.make<void>()
   const disposed = yield* Deferred.make<void>()
-  /** What it was told and has to hear, oldest first. */
+  /** Messages without an acknowledgement, oldest first. */
   const pendingAcks: Array<Deferred.Deferred<void>> = []
   const child = yield* Effect.acquireRelease(
     Effect.sync(() =>
       fork(childScript, [], {
-        // Flags of the host program are not for it.
+        // Flags of the host do not apply to packs.
         execArgv: [`--max-old-space-size=${source.memory}`],
         serialization: "advanced",
         stdio: ["ignore", "pipe", "pipe", "ipc"],
-        detached: true // so that it leads a group of its own, and all of it can be killed
+        detached: true // makes it the leader of a process group, which can be killed as a whole
       })
     ),
     (started) =>
@@ -98,18 +95,18 @@ export const spawnPackProcess = Effect.fnUntraced(function* (
   }
   child.on("message", (report: ChildMessage) => {
     if (report.type === "disposed") Deferred.doneUnsafe(disposed, Effect.void)
-    else if (report.type === "heard") {
+    else if (report.type === "ack") {
       const order = pendingAcks.shift()
       if (order !== undefined) Deferred.doneUnsafe(order, Effect.void)
     } else onMessage(report)
   })
-  child.on("error", ({ message }) => reportExit(`it cannot be started: ${message}`))
+  child.on("error", ({ message }) => reportExit(`its process cannot be started: ${message}`))
   child.on("exit", (code, signal) => reportExit(exitReason(code, signal, source.memory)))
   forwardOutput(child.stdout, "Info", onLogLine)
   forwardOutput(child.stderr, "Warn", onLogLine)
 
   const send = (order: ParentMessage): void => {
-    // What is gone has said so already.
+    // Reported by the exit event.
     child.send(order, () => undefined)
   }
 
@@ -122,7 +119,7 @@ export const spawnPackProcess = Effect.fnUntraced(function* (
         duration: ackTimeout,
         orElse: () =>
           Effect.sync(() => {
-            reportExit("it did not answer for a second, and was killed")
+            reportExit("its process was unresponsive for a second and was killed")
             killProcessGroup(child)
           })
       })
@@ -130,7 +127,7 @@ export const spawnPackProcess = Effect.fnUntraced(function* (
   })
 
   send({ type: "start", source })
-  // It is told before it is killed: this finalizer is the younger one.
+  // Runs before the finalizer that kills the process.
   yield* Effect.addFinalizer(() => {
     isClosing = true
     return Effect.interruptible(

@@ -1,6 +1,6 @@
 /**
- * The process in which one pack runs apart. It is told which, loads it and says what it offers, then runs calls side by
- * side until it is told to clean up; whoever started it ends it.
+ * Entry point of the process of an isolated pack. Loads the pack, runs its calls concurrently, and disposes of it on
+ * request; the parent ends the process.
  */
 import { Worker } from "node:worker_threads"
 import { Cause, Deferred, Effect, FiberMap } from "effect"
@@ -13,29 +13,27 @@ import * as Modules from "../loading/ModuleLoader.ts"
 import { type PackLogLine, startPack } from "../execution/PackRuntime.ts"
 import { thrownMessage } from "../execution/thrown.ts"
 
-/** What the process is told: its pack, then calls and giving them up by a number for each, and in the end to clean up. */
+/** Messages of the parent; `id` identifies a call. */
 export type ParentMessage =
   | { readonly type: "start"; readonly source: PackSource }
   | { readonly type: "call"; readonly id: number; readonly call: PackCall }
   | { readonly type: "abort"; readonly id: number }
   | { readonly type: "dispose" }
 
-/** A {@link PackError} as plain data. */
 type SerializedFailure = Pick<PackError, "reason" | "message" | "problems">
 
-/** What the process says. */
 export type ChildMessage =
   | { readonly type: "ready"; readonly manifest: PackManifest }
   | { readonly type: "unusable"; readonly message: string }
   | { readonly type: "progress"; readonly id: number; readonly progress: McpProgress }
-  | { readonly type: "done"; readonly id: number; readonly result: JsonObject }
-  | { readonly type: "failed"; readonly id: number; readonly failure: SerializedFailure }
+  | { readonly type: "result"; readonly id: number; readonly result: JsonObject }
+  | { readonly type: "error"; readonly id: number; readonly failure: SerializedFailure }
   | { readonly type: "log"; readonly line: PackLogLine }
-  /** It has heard an `abort` or a `dispose`, one for each in order: its code gives the thread back. */
-  | { readonly type: "heard" }
+  /** Acknowledges `abort` and `dispose`, in order: the event loop is not blocked. */
+  | { readonly type: "ack" }
   | { readonly type: "disposed" }
 
-/** Who started us may be gone without a word, while our code never ends: this thread sees that we are orphans. */
+/** The parent can die while the pack blocks the event loop, so a thread watches for that. */
 const orphanWatchdog = `
   const parent = process.ppid
   setInterval(() => {
@@ -43,14 +41,14 @@ const orphanWatchdog = `
   }, 1000)`
 
 const send = (report: ChildMessage): void => {
-  // Nobody is left to hear of it when this fails.
+  // A failure means that the parent is gone.
   process.send?.(report, undefined, undefined, () => undefined)
 }
 
 const reportUncaught = (error: unknown) =>
   send({
     type: "log",
-    line: { level: "Error", message: `nobody caught: ${thrownMessage(error)}`, fields: {} }
+    line: { level: "Error", message: `uncaught error: ${thrownMessage(error)}`, fields: {} }
   })
 
 const serializeFailure = ({ reason, message, problems }: PackError): SerializedFailure => ({
@@ -73,16 +71,16 @@ const serve = Effect.fnUntraced(function* (source: PackSource, shutdown: Deferre
   const runCall = (id: number, request: PackCall) =>
     call(request, (progress) => Effect.sync(() => send({ type: "progress", id, progress }))).pipe(
       Effect.match({
-        onSuccess: (result) => send({ type: "done", id, result }),
-        onFailure: (failure) => send({ type: "failed", id, failure: serializeFailure(failure) })
+        onSuccess: (result) => send({ type: "result", id, result }),
+        onFailure: (failure) => send({ type: "error", id, failure: serializeFailure(failure) })
       })
     )
 
   process.on("message", (order: ParentMessage) => {
     if (order.type === "call") run(order.id, runCall(order.id, order.call))
     if (order.type !== "abort") return
-    send({ type: "heard" })
-    run(order.id, Effect.void) // takes the place of the call, which is interrupted
+    send({ type: "ack" })
+    run(order.id, Effect.void) // replaces the fiber of the call, which interrupts it
   })
   send({ type: "ready", manifest })
   yield* Deferred.await(shutdown)
@@ -92,7 +90,7 @@ const main = Effect.fnUntraced(function* (source: PackSource) {
   const shutdown = yield* Deferred.make<void>()
   process.on("message", (order: ParentMessage) => {
     if (order.type !== "dispose") return
-    send({ type: "heard" })
+    send({ type: "ack" })
     Deferred.doneUnsafe(shutdown, Effect.void)
   })
   yield* Effect.catchCause(serve(source, shutdown), (cause) => {
@@ -105,7 +103,7 @@ const main = Effect.fnUntraced(function* (source: PackSource) {
 
 process.on("unhandledRejection", reportUncaught)
 process.on("uncaughtException", reportUncaught)
-// Who started us is gone. What the pack has started goes with us.
+// The parent is gone: kills the pack and its descendants.
 process.on("disconnect", () => process.kill(-process.pid, "SIGKILL"))
 process.once("message", (order: ParentMessage) => {
   if (order.type === "start") Effect.runFork(main(order.source))

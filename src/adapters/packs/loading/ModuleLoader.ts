@@ -11,24 +11,22 @@ import { thrownMessage } from "../execution/thrown.ts"
 
 type NextResolve = (specifier: string, context?: Partial<ResolveHookContext>) => ResolveFnOutput
 
-/** A pack that has been loaded, as far as its imports are concerned. */
 interface ModuleLoad {
-  /** Address of its folder, with a slash at the end. */
+  /** URL of its folder, with a trailing slash. */
   readonly folder: string
-  /** What its own files carry at the end of their addresses, so that each load has modules of its own. */
+  /** Query string of the modules in its folder: every load gets fresh modules. */
   readonly urlSuffix: string
 }
 
-/** Imports the modules of packs. */
 export interface ModuleLoader {
-  /** Loads a pack anew, with every file of its own; packages that it depends on stay what they are. */
+  /** Loads a pack with fresh instances of the modules in its folder; dependencies are shared. */
   readonly load: (source: PackSource, enter: EnterPackCode) => Effect.Effect<object, PackError>
 }
 
-/** Packages that packs may use without having them. */
+/** Packages that packs can import without installing them. */
 const sharedPackages = /^(effect|zod)(\/|$)/
 
-/** The entry for authors of packs, next to the rest of us: of the sources, or of what they were compiled to. */
+/** Entry point for pack authors: TypeScript in the sources, JavaScript in the build. */
 const toolsEntryUrl = new URL(`../../../main/entrypoints/tools${import.meta.url.slice(-3)}`, import.meta.url)
   .href
 
@@ -39,7 +37,7 @@ const isInNodeModules = (url: string): boolean => url.includes("/node_modules/")
 const errorCodeOf = (error: unknown): unknown =>
   Predicate.hasProperty(error, "code") ? error.code : undefined
 
-/** Resolves an import of a pack; what it has not got itself it may have from us. */
+/** Resolves an import of a pack, with the host's packages as fallback. */
 const resolveWithFallback = (
   specifier: string,
   context: ResolveHookContext,
@@ -53,10 +51,10 @@ const resolveWithFallback = (
   }
 }
 
-/** Notices of Node about TypeScript that has to be compiled. */
+/** Errors of Node about TypeScript that needs a compiler. */
 const compilerErrorCodes = new Set(["ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX", "ERR_INVALID_TYPESCRIPT_SYNTAX"])
 
-/** Where something is that needs a compiler, which Node says only above its stack. */
+/** Node states the location of a syntax error only in the stack. */
 const sourceLocation = (error: unknown, folder: string): string => {
   const stack = Predicate.hasProperty(error, "stack") ? String(error.stack) : ""
   const [, file, line] =
@@ -65,17 +63,17 @@ const sourceLocation = (error: unknown, folder: string): string => {
   return `${relative(folder, file.startsWith("file:") ? fileURLToPath(file) : file)}:${line}: `
 }
 
-/** Why a module cannot be loaded, in words of who writes packs. */
+/** Explains a load error to the author of the pack. */
 const explainLoadError = (error: unknown, { file, folder }: Pick<PackSource, "file" | "folder">): string => {
   const message = thrownMessage(error).replaceAll(/\?load=[\w-]+/g, "")
   const code = errorCodeOf(error)
   if (typeof code === "string" && compilerErrorCodes.has(code)) {
     const hint =
-      "Node only takes types away, so enums, namespaces, decorators and parameter properties need a compiler"
+      "Node only strips types, so enums, namespaces, decorators and parameter properties need a compiler"
     return `${sourceLocation(error, folder)}${message.trim()}. ${hint}: write it without them, or compile it to JavaScript`
   }
   if (code === "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING") {
-    return "it lies below a folder node_modules, where Node runs no TypeScript: move it, or compile it to JavaScript"
+    return "Node runs no TypeScript below node_modules: move the pack, or compile it to JavaScript"
   }
   if (code === "ERR_MODULE_NOT_FOUND" && message.startsWith("Cannot find package")) {
     return `${message}. Name it under 'packages' in config.yaml`
@@ -86,7 +84,7 @@ const explainLoadError = (error: unknown, { file, folder }: Pick<PackSource, "fi
   return message
 }
 
-/** Modules of CommonJS are remembered by their file, whatever their address. */
+/** Node caches CommonJS modules by file, not by URL. */
 const clearRequireCache = (folder: string): void => {
   const remembered = require.cache
   for (const file of Object.keys(remembered)) {
@@ -96,15 +94,15 @@ const clearRequireCache = (folder: string): void => {
 }
 
 /**
- * Makes this thread able to load packs, for as long as the scope. Nothing unloads a module, so each load costs the
- * memory of what it loads, for good.
+ * Registers the module hooks of this thread until the scope closes. Node never unloads a module, so every load costs
+ * its memory permanently.
  */
 export const make: Effect.Effect<ModuleLoader, never, Scope.Scope> = Effect.gen(function* () {
   const loads = new Map<string, ModuleLoad>()
-  /** Others in this thread load packs, too, and what they have loaded is not ours. */
+  /** Distinguishes the modules of several loaders in one thread. */
   const loaderId = randomBytes(6).toString("hex")
 
-  /** The pack that imports something: one of its modules, or a module of CommonJS in its folder. */
+  /** Finds the pack of an importing module: by its query string, or by its folder for CommonJS. */
   const findImporter = (url: string): ModuleLoad | undefined => {
     const marked = loads.get(/\?load=[\w-]+$/.exec(url)?.[0] ?? "")
     if (marked !== undefined) return marked
@@ -143,12 +141,12 @@ export const make: Effect.Effect<ModuleLoader, never, Scope.Scope> = Effect.gen(
           ({ value }) =>
             new PackError({
               reason: "unusable",
-              message: `it cannot be loaded: ${explainLoadError(value, { file, folder })}`
+              message: `loading failed: ${explainLoadError(value, { file, folder })}`
             })
         ),
         Effect.filterOrFail(
           (module): module is object => typeof module === "object" && module !== null,
-          () => new PackError({ reason: "unusable", message: "it is no module" })
+          () => new PackError({ reason: "unusable", message: "it is not a module" })
         )
       )
   }

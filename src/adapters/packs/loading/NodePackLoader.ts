@@ -8,12 +8,11 @@ import * as Modules from "./ModuleLoader.ts"
 import { startPack } from "../execution/PackRuntime.ts"
 
 /**
- * Loads packs by Node, TypeScript as well as JavaScript, each time anew with all files of its own. Packs may import
- * `a2c-smcp/tools`, `effect` and `zod` without having them.
+ * Loads packs with Node, TypeScript and JavaScript, with fresh modules on every load. Packs can import
+ * `a2c-smcp/tools`, `effect` and `zod` without installing them.
  *
- * A pack that is not isolated shares our thread: what it throws, anywhere, costs nobody but itself, but `process.exit`
- * and code that never ends are not to be stopped. An isolated one has a process, where both are, and where its memory
- * is bounded, all but that of buffers.
+ * A pack without isolation shares the thread of the host: its errors are contained, but `process.exit` and infinite
+ * loops are not. An isolated pack has its own process, with a limit on its heap, but not on its buffers.
  */
 export const layer: Layer.Layer<PackLoader> = Layer.effect(
   PackLoader,
@@ -26,7 +25,7 @@ export const layer: Layer.Layer<PackLoader> = Layer.effect(
       const log = yield* makePackLog(source.name)
       const enter = yield* guard.protect({
         folder: source.folder,
-        onUncaught: (message) => log({ level: "Error", message: `nobody caught: ${message}`, fields: {} })
+        onUncaught: (message) => log({ level: "Error", message: `uncaught error: ${message}`, fields: {} })
       })
       const module = yield* modules.load(source, enter)
       const running = yield* startPack(module, source, { enter, compile, log })

@@ -2,25 +2,27 @@ import { Effect, Result } from "effect"
 import { type PackSource, PackError } from "../../../application/ports/packs/PackLoader.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import type { PackManifest, PackRoute } from "../../../domain/packs/PackManifest.ts"
-import { findRouteMismatches, type DeclaredRoute, parseRoutes } from "../../../domain/packs/routes.ts"
+import {
+  findRouteMismatches,
+  isObjectLike,
+  type DeclaredRoute,
+  parseRoutes
+} from "../../../domain/packs/routes.ts"
 import { fileParamsOf } from "../../../domain/packs/params/jsonSchema.ts"
 import { type CompileSchema, type ParamsValidator, makeParamsValidator } from "./ParamsValidator.ts"
 
-/** What a call of one tool is checked by. */
 export interface ToolValidator extends ParamsValidator {
   readonly files: PackRoute["files"]
 }
 
-/** What a pack offers, and how calls of its tools are checked. */
+/** Manifest of a pack, and validators by tool. */
 export interface PackDeclaration {
   readonly manifest: PackManifest
   readonly tools: ReadonlyMap<string, ToolValidator>
 }
 
-/** More tools of one pack are a mistake. */
 const maxTools = 256
 
-/** Parameters of a tool that says nothing about them: anything. */
 const anyObjectSchema: JsonObject = { type: "object" }
 
 interface ListedEntry {
@@ -28,39 +30,35 @@ interface ListedEntry {
   readonly entry: JsonObject
 }
 
-/** Any object will do: instances of classes come, too. */
-const isObjectLike = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-/** Reads what `listTools()` gave: each tool once, and what is wrong with the others. */
+/** Parses the result of `listTools()`: each tool once, and warnings about the rest. */
 const parseListings = (
   given: unknown
 ): Result.Result<readonly [ReadonlyArray<ListedEntry>, ReadonlyArray<string>], string> => {
   if (!Array.isArray(given)) {
-    return Result.fail("listTools() has to give a list of tools, [{ name, description }]")
+    return Result.fail("listTools() must return a list of tools, [{ name, description }]")
   }
   const listings = new Map<string, ListedEntry>()
   const warnings: Array<string> = []
   given.slice(0, maxTools).forEach((tool: unknown, index) => {
     const name = isObjectLike(tool) ? tool["name"] : undefined
     if (!isObjectLike(tool) || typeof name !== "string" || name === "") {
-      warnings.push(`tool ${index + 1} of listTools() has no 'name' and is left out`)
+      warnings.push(`tool ${index + 1} of listTools() has no 'name' and is ignored`)
     } else if (listings.has(name)) {
-      warnings.push(`listTools() lists '${name}' twice; only the first counts`)
+      warnings.push(`listTools() lists '${name}' twice; the first one is used`)
     } else {
       listings.set(name, { name, entry: tool })
     }
   })
   if (given.length > maxTools)
-    warnings.push(`listTools() lists more than ${maxTools} tools; the others are left out`)
+    warnings.push(`listTools() lists more than ${maxTools} tools; the rest is ignored`)
   return Result.succeed([[...listings.values()], warnings])
 }
 
-/** The schema that a listing gives itself, in the words of Automata, too. */
+/** Automata uses `input_schema`. */
 const inputSchemaOf = ({ entry }: ListedEntry): unknown =>
   entry["inputSchema"] ?? entry["input_schema"] ?? undefined
 
-/** What is left of a listing when it has been sent to somebody. */
+/** Converts a listing to JSON, without its schema. */
 const toPlainListing = (listing: ListedEntry): Result.Result<JsonObject, string> => {
   const { inputSchema: _ours, input_schema: _seeds, ...rest } = listing.entry
   return Result.try({
@@ -77,7 +75,6 @@ const withFileParams = (parameters: ParamsValidator): ToolValidator => ({
   files: fileParamsOf(parameters.schema)
 })
 
-/** Reads everything that has been declared, or says what is wrong with the pack as a whole. */
 const parseDeclaration = (
   { name }: PackSource,
   declaredRoutes: unknown,
@@ -113,7 +110,7 @@ const parseDeclaration = (
       routes.push({
         endpoint: route.endpoint,
         tool: route.tool,
-        // JSON carries no files.
+        // Files require a form.
         useForm: route.useForm || Object.keys(files).length > 0,
         params: rest.schema,
         files
@@ -125,7 +122,7 @@ const parseDeclaration = (
       } else if (first.params !== route.params) {
         warnings.push(
           `routes ${first.endpoint} and ${route.endpoint} call the tool '${route.tool}' with different parameters; ` +
-            `those of ${first.endpoint} are checked: give each its own 'toolName'`
+            `those of ${first.endpoint} are used: give each its own 'toolName'`
         )
       }
     }
@@ -140,7 +137,7 @@ const parseDeclaration = (
     }
     if (tools.size === 0) {
       const reason =
-        warnings.length === 0 ? "getRouteConfig() and listTools() give nothing" : warnings.join("; ")
+        warnings.length === 0 ? "getRouteConfig() and listTools() return nothing" : warnings.join("; ")
       return yield* Result.fail(`it has no tools: ${reason}`)
     }
     return {
@@ -149,7 +146,7 @@ const parseDeclaration = (
     }
   })
 
-/** What a pack offers by what its methods gave. A pack that has nothing to offer cannot be used. */
+/** Builds the declaration of a pack from the results of its methods. Fails for a pack without tools. */
 export const decodeDeclaration = (
   source: PackSource,
   declaredRoutes: unknown,
@@ -160,8 +157,8 @@ export const decodeDeclaration = (
     Effect.fromResult(parseDeclaration(source, declaredRoutes, declaredTools, compile))
   ).pipe(
     Effect.mapError((message) => new PackError({ reason: "unusable", message })),
-    // Members of a stranger's object may throw when they are read.
+    // Getters of foreign objects can throw.
     Effect.catchDefect(() =>
-      Effect.fail(new PackError({ reason: "unusable", message: "what it declares cannot be read" }))
+      Effect.fail(new PackError({ reason: "unusable", message: "its declaration cannot be read" }))
     )
   )

@@ -1,40 +1,37 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec"
 import { Effect, Predicate, Result, Schema, SchemaIssue } from "effect"
 import { InvalidSchema } from "../../../application/ports/SchemaValidator.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
-import type { ParamsProblem } from "../../../domain/packs/PackManifest.ts"
+import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import { fillDefaults } from "../../../domain/packs/params/coerceParams.ts"
 import {
   problemsFromKeywordIssues,
   type StandardIssue,
   problemsFromStandardIssues
 } from "../../../domain/packs/params/paramsProblems.ts"
+import { unescapePointerSegment } from "../../../domain/packs/params/jsonSchema.ts"
 import type { CompiledSchema } from "../../ajv/schemaCompiler.ts"
 import { fileParamSchema, isToolFile } from "../author/ToolFile.ts"
 import { runPackCode } from "../execution/runPackCode.ts"
 import { thrownMessage } from "../execution/thrown.ts"
 
-/** The parameters of a tool: how others see them, and what checks them. */
 export interface ParamsValidator {
-  /** JSON Schema, an object. */
+  /** JSON Schema of an object. */
   readonly schema: JsonObject
-  /** What the schema makes of arguments, files among them; fails with everything that is wrong. */
+  /** Decodes arguments, including files; fails with all problems. */
   readonly check: (args: JsonObject) => Effect.Effect<unknown, ReadonlyArray<ParamsProblem>>
-  /** What is odd about them. */
   readonly warnings: ReadonlyArray<string>
 }
 
-/** Compiles a JSON Schema. */
 export type CompileSchema = (schema: JsonObject) => CompiledSchema
 
 const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** Something is wrong with the parameters, but not with a certain one. */
-const generalProblem = (msg: string): ReadonlyArray<ParamsProblem> => [
-  { loc: ["body"], msg, type: "value_error" }
+const generalProblem = (thrown: unknown): ReadonlyArray<ParamsProblem> => [
+  paramsProblem(thrownMessage(thrown))
 ]
 
-/** Adds what some libraries leave out of a file: that it would be a text. */
+/** Adds `type: "string"` to file schemas, which some libraries omit. */
 const addFileTypes = (node: unknown): unknown => {
   if (Array.isArray(node)) return node.map(addFileTypes)
   if (!isJsonObject(node)) return node
@@ -44,19 +41,17 @@ const addFileTypes = (node: unknown): unknown => {
     : marked
 }
 
-/** What a reference at the very top stands for: MCP wants to see an object there. */
+/** Inlines a top-level reference: MCP requires an object there. */
 const resolveTopLevelRef = (schema: JsonObject): JsonObject => {
   const { $ref, ...rest } = schema
   const name = typeof $ref === "string" ? /^#\/\$defs\/([^/]+)$/.exec($ref)?.[1] : undefined
-  const definitions = schema["$defs"]
   const target =
-    name === undefined || !isJsonObject(definitions)
+    name === undefined
       ? undefined
-      : definitions[decodeURIComponent(name).replaceAll("~1", "/").replaceAll("~0", "~")]
+      : asObject(schema["$defs"])[unescapePointerSegment(decodeURIComponent(name))]
   return isJsonObject(target) ? { ...target, ...rest } : schema
 }
 
-/** The schema as everybody sees it, or why it is none of an object. */
 const normalizeSchema = (declared: JsonObject): Result.Result<JsonObject, string> => {
   const { $schema: _draft, ...top } = resolveTopLevelRef(declared)
   const marked = addFileTypes(top)
@@ -64,10 +59,10 @@ const normalizeSchema = (declared: JsonObject): Result.Result<JsonObject, string
   const type = schema["type"] ?? "object"
   return type === "object"
     ? Result.succeed({ ...schema, type })
-    : Result.fail(`the parameters have to be an object, not ${JSON.stringify(type)}`)
+    : Result.fail(`the parameters must be an object, not ${JSON.stringify(type)}`)
 }
 
-/** What it needs besides to be decoded cannot be seen, and would not be there. */
+/** Requirements of a decoder are unknown and cannot be provided. */
 const isEffectSchema = (value: unknown): value is Schema.ConstraintDecoder<unknown> => Schema.isSchema(value)
 
 const validatorFromEffectSchema = (
@@ -88,8 +83,8 @@ const validatorFromEffectSchema = (
       check: (args) =>
         decode(args).pipe(
           Effect.mapError(({ issue }) => problemsFromStandardIssues(formatIssues(issue).issues, args)),
-          // Transformations of a stranger's schema may throw.
-          Effect.catchDefect((defect) => Effect.fail(generalProblem(thrownMessage(defect))))
+          // Transformations of a foreign schema can throw.
+          Effect.catchDefect((defect) => Effect.fail(generalProblem(defect)))
         ),
       warnings: []
     }
@@ -103,7 +98,6 @@ const isStandardSchema = (value: unknown): value is StandardSchemaV1 & Partial<S
 const isIssue = (value: unknown): value is StandardIssue =>
   Predicate.hasProperty(value, "message") && typeof value.message === "string"
 
-/** What a validator gave, which is a stranger's. */
 const validationOutcome = (
   outcome: unknown,
   args: JsonObject
@@ -122,7 +116,7 @@ const validatorFromStandardSchema = (
   Result.gen(function* () {
     const { jsonSchema, validate, vendor } = params["~standard"]
     const noSchemaWarning = [
-      `the schemas of ${vendor} do not say what they are in JSON Schema: give the tool an inputSchema in listTools()`
+      `schemas of ${vendor} have no JSON Schema: give the tool an inputSchema in listTools()`
     ]
     const options = { target: "draft-2020-12", libraryOptions: { unrepresentable: "any" } } as const
     const declared = yield* jsonSchema === undefined
@@ -135,14 +129,14 @@ const validatorFromStandardSchema = (
           (code) => code(),
           () => validate(args)
         ).pipe(
-          Effect.mapError(({ value }) => generalProblem(thrownMessage(value))),
+          Effect.mapError(({ value }) => generalProblem(value)),
           Effect.flatMap((outcome) => validationOutcome(outcome, args))
         ),
       warnings: jsonSchema === undefined && listedSchema === undefined ? noSchemaWarning : []
     }
   })
 
-/** Files stand as their names where JSON is judged: a name is a text, and there is one for each. */
+/** Replaces files by their names, so a JSON Schema sees strings. */
 const replaceFilesByName = (value: unknown): unknown => {
   if (isToolFile(value)) return value.filename
   return Array.isArray(value) ? value.map(replaceFilesByName) : value
@@ -154,7 +148,7 @@ const validatorFromJsonSchema = (
 ): Result.Result<ParamsValidator, string> =>
   Result.gen(function* () {
     const schema = yield* normalizeSchema(declared)
-    // What is checked is what was declared: the draft that it names counts.
+    // Compiled as declared, so its `$schema` draft applies.
     const validate = compile({ ...declared, type: "object" })
     if (validate instanceof InvalidSchema) return yield* Result.fail(validate.message)
     return {
@@ -167,7 +161,7 @@ const validatorFromJsonSchema = (
           )
           const problems = Result.try({
             try: () => problemsFromKeywordIssues(validate(jsonArgs), jsonArgs),
-            catch: (error) => generalProblem(thrownMessage(error))
+            catch: generalProblem
           }).pipe(Result.merge)
           return problems.length === 0 ? Effect.succeed<unknown>(filled) : Effect.fail(problems)
         }),
@@ -176,8 +170,8 @@ const validatorFromJsonSchema = (
   })
 
 /**
- * Understands parameters in any form that packs may give them in, or says in words why it cannot. `listed` is the JSON
- * Schema of the tool that uses them, which counts for libraries that have none to give.
+ * Makes a validator from parameters of any supported kind, or says why they are unsupported. `listedSchema` is the
+ * JSON Schema of the listed tool, for libraries without JSON Schema.
  */
 export const makeParamsValidator = (
   params: unknown,
@@ -187,5 +181,7 @@ export const makeParamsValidator = (
   if (isEffectSchema(params)) return validatorFromEffectSchema(params)
   if (isStandardSchema(params)) return validatorFromStandardSchema(params, listedSchema)
   if (isJsonObject(params)) return validatorFromJsonSchema(params, compile)
-  return Result.fail("the parameters are no Effect Schema, no Standard Schema (as of zod) and no JSON Schema")
+  return Result.fail(
+    "the parameters must be an Effect Schema, a Standard Schema (such as zod) or a JSON Schema"
+  )
 }

@@ -4,23 +4,21 @@ import { Effect, Predicate, Result, type Scope } from "effect"
 import type { EnterPackCode } from "../execution/runPackCode.ts"
 import { thrownMessage } from "../execution/thrown.ts"
 
-/** A pack whose code runs in this thread. */
 interface GuardedPack {
-  /** Its folder, by absolute path. */
+  /** Absolute path. */
   readonly folder: string
-  /** Hears what code of the pack threw where nobody catches. */
   readonly onUncaught: (message: string) => void
 }
 
-/** Keeps this thread alive when code of a pack throws where nobody catches: in a timer, or in a forgotten promise. */
+/** Contains uncaught errors of packs, such as those in timers and unhandled rejections. */
 export interface UncaughtErrorGuard {
-  /** How code of this pack is entered; it is watched for as long as the scope. */
+  /** Registers a pack until the scope closes; code entered through the result belongs to it. */
   readonly protect: (guarded: GuardedPack) => Effect.Effect<EnterPackCode, never, Scope.Scope>
 }
 
 const errorEvents = ["uncaughtException", "unhandledRejection"] as const
 
-/** What a stranger throws may throw itself when it is looked at. */
+/** Getters of foreign objects can throw. */
 const safeStack = (error: unknown): string =>
   Result.getOrElse(
     Result.try(() =>
@@ -30,8 +28,8 @@ const safeStack = (error: unknown): string =>
   )
 
 /**
- * A guard that lasts as long as the scope. Errors are known to be a pack's by what called them, or else by their stack;
- * any other is let through to whoever else listens, or to Node, which ends the process.
+ * Makes a guard until the scope closes. Attributes an error to a pack by its async context, else by its stack; any
+ * other error goes to other listeners, or to Node, which ends the process.
  */
 export const make: Effect.Effect<UncaughtErrorGuard, never, Scope.Scope> = Effect.gen(function* () {
   const currentPack = new AsyncLocalStorage<GuardedPack>()
@@ -49,7 +47,7 @@ export const make: Effect.Effect<UncaughtErrorGuard, never, Scope.Scope> = Effec
       const owner = ownerOf(error)
       if (owner !== undefined) return owner.onUncaught(thrownMessage(error))
       if (process.listenerCount(event) > 1) return
-      // Without us Node would end the process. It is to do that as if we had never listened.
+      // Restores the default of Node, which ends the process.
       release()
       setImmediate(() => {
         throw error

@@ -1,5 +1,2 @@
-/**
- * Imports a module by its address. This stands apart from everything else so that the program that tests us leaves the
- * import to Node, as it is everywhere else.
- */
+/** Imports a module by URL. A separate file, so vitest can leave this import to Node. */
 export const importModule = (url: string): Promise<unknown> => import(url)

@@ -2,7 +2,7 @@ import { Predicate, Result } from "effect"
 
 type Method = (...args: ReadonlyArray<unknown>) => unknown
 
-/** A pack as what it can do, whatever it calls it. */
+/** Methods of a pack, under normalized names. */
 export interface PackMethods {
   readonly getRouteConfig: () => unknown
   readonly listTools: () => unknown
@@ -10,12 +10,13 @@ export interface PackMethods {
   readonly dispose: (() => unknown) | undefined
 }
 
-/** How to get hold of the instance, which runs code of the pack. */
-export type PackExport =
-  | { readonly _tag: "Class"; readonly construct: () => unknown; readonly name: string }
-  | { readonly _tag: "Instance"; readonly instance: unknown; readonly name: string }
+/** An exported class or instance; `getInstance` runs the constructor of a class. */
+export interface PackExport {
+  readonly name: string
+  readonly getInstance: () => unknown
+}
 
-/** The methods of a pack, and the names they may have. */
+/** Required methods and their alternative names. */
 const requiredMethods = [
   ["getRouteConfig", "get_route_config"],
   ["listTools", "list_tools"],
@@ -24,7 +25,6 @@ const requiredMethods = [
 
 const isMethod = (value: unknown): value is Method => typeof value === "function"
 
-/** The method of a stranger under any of these names, bound to it. */
 const findMethod = (instance: unknown, names: ReadonlyArray<string>): Method | undefined => {
   for (const name of names) {
     const method = Predicate.hasProperty(instance, name) ? instance[name] : undefined
@@ -33,7 +33,7 @@ const findMethod = (instance: unknown, names: ReadonlyArray<string>): Method | u
   return undefined
 }
 
-/** Can it be constructed, as far as one can see? Arrow functions and methods have no prototype. */
+/** Arrow functions and methods have no prototype. */
 const isClass = (value: unknown): value is new () => unknown =>
   typeof value === "function" && Predicate.hasProperty(value, "prototype")
 
@@ -41,16 +41,16 @@ const isInstance = (value: unknown): boolean =>
   typeof value === "object" && requiredMethods.some((names) => findMethod(value, names) !== undefined)
 
 const toPackExport = (value: unknown, name: string): PackExport | undefined => {
-  if (isClass(value)) return { _tag: "Class", construct: () => new value(), name }
-  return isInstance(value) ? { _tag: "Instance", instance: value, name } : undefined
+  if (isClass(value)) return { name, getInstance: () => new value() }
+  return isInstance(value) ? { name, getInstance: () => value } : undefined
 }
 
 const formatNames = (names: ReadonlyArray<string>): string =>
   names.length === 0 ? "nothing" : names.map((name) => `'${name}'`).join(", ")
 
 /**
- * Finds the pack in what a module exports: under the name of its class, or as the default. A module of CommonJS has its
- * exports in the default.
+ * Finds the pack among the exports of a module: by the name of its class, or as the default export. CommonJS exports
+ * are members of the default export.
  */
 export const locatePack = (module: object, className: string): Result.Result<PackExport, string> => {
   const fallback: unknown = Predicate.hasProperty(module, "default") ? module.default : undefined
@@ -64,11 +64,11 @@ export const locatePack = (module: object, className: string): Result.Result<Pac
   if (found !== undefined) return Result.succeed(found)
   const names = Object.keys(module).filter((name) => name !== "module.exports" && name !== "default")
   return Result.fail(
-    `there is no class '${className}' in it: it exports ${formatNames(names)}. Export the class under this name, or as the default`
+    `class '${className}' not found: the module exports ${formatNames(names)}. Export the class under this name or as the default`
   )
 }
 
-/** The methods of an instance, or which of them it lacks. */
+/** Binds the methods of an instance, or names the missing ones. */
 export const bindMethods = (instance: unknown, name: string): Result.Result<PackMethods, string> => {
   const [getRouteConfig, listTools, callTool] = requiredMethods.map((names) => findMethod(instance, names))
   if (getRouteConfig === undefined || listTools === undefined || callTool === undefined) {

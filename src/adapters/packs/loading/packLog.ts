@@ -8,7 +8,7 @@ const logByLevel = {
   Error: Effect.logError
 } as const
 
-/** Writes what a pack logs to our log, under its name. */
+/** Writes log lines of a pack to the host's log, with the name of the pack. */
 export const makePackLog = (name: string): Effect.Effect<(line: PackLogLine) => void> =>
   Effect.contextWith((context) =>
     Effect.succeed(({ fields, level, message }) =>

@@ -1,20 +1,19 @@
-import { ByteBudget } from "./ByteBudget.ts"
 import { firstFragment, lastFragment, MessageReader } from "./messageFormat.ts"
 import { maxFieldBytes } from "./SendQueue.ts"
 
-/** Frames in pieces of one node that may be under way at once: more than have room among what may wait for a node. */
+/** Maximum of incomplete frames of one peer. */
 const maxStreams = 1024
 
-/** What ends the packet of Socket.IO in which a body goes on to a member. */
-const closeBracket = 0x5d
+/** Ends the Socket.IO packet in which a body is relayed to a member. */
+export const closeBracket = 0x5d
 
-/** Bytes that frames of one node may take until they are whole, where texts of so many bytes may wait for a node. */
+/** Maximum bytes of incomplete frames of one peer, given the maximum bytes of its send queue. */
 export const maxReassemblyBytes = (maxQueuedBytes: number): number =>
   maxQueuedBytes + maxStreams * (maxFieldBytes + 1)
 
 /**
- * A frame that came in pieces: its kind, its fields, and the text behind them with a closing bracket after it. Without
- * the text it is one that only begins, and of which nothing is kept because too much is held already.
+ * A frame from fragments. `tail` is its text with a closing bracket after it. Without `tail` the frame was dropped at its
+ * first fragment, because the reassembly budget is exceeded.
  */
 export interface ReassembledFrame {
   readonly kind: number
@@ -25,35 +24,53 @@ export interface ReassembledFrame {
 interface PartialFrame {
   readonly fields: Buffer
   readonly tail: Buffer
-  /** Where the next piece goes. */
   receivedBytes: number
 }
-
-const partialFrameBytes = ({ fields, tail }: PartialFrame): number => fields.length + tail.length
 
 const makeReassembledFrame = (fields: Buffer, tail: Buffer | undefined): ReassembledFrame => {
   const reader = new MessageReader(fields)
   return { kind: reader.u8(), fields: reader, tail }
 }
 
-/** Puts frames that come in pieces together again. */
-export class FrameReassembler {
-  readonly #partialFrames = new Map<number, PartialFrame>()
-  readonly #nodeBudget: ByteBudget
-  readonly #clusterBudget: ByteBudget
+/** Limits the bytes of one reassembler, or of all of them as their parent. */
+export class ByteBudget {
+  readonly #maxBytes: number
+  readonly #parent: ByteBudget | undefined
+  #usedBytes = 0
 
-  /** `mostWaiting` is how many bytes of texts a node lets wait for another one; `all` is shared by all inboxes. */
-  constructor(maxQueuedBytes: number, clusterBudget: ByteBudget) {
-    this.#nodeBudget = new ByteBudget(maxReassemblyBytes(maxQueuedBytes))
-    this.#clusterBudget = clusterBudget
+  constructor(maxBytes: number, parent?: ByteBudget) {
+    this.#maxBytes = maxBytes
+    this.#parent = parent
   }
 
-  /** Frames of which something is missing. */
+  /** Reserves bytes here and in the parent; false, without reserving any, when a budget is exceeded. */
+  reserve(bytes: number): boolean {
+    if (this.#usedBytes + bytes > this.#maxBytes || this.#parent?.reserve(bytes) === false) return false
+    this.#usedBytes += bytes
+    return true
+  }
+
+  release(bytes: number): void {
+    this.#usedBytes -= bytes
+    this.#parent?.release(bytes)
+  }
+}
+
+/** Reassembles the fragmented frames of one peer. */
+export class FrameReassembler {
+  readonly #partialFrames = new Map<number, PartialFrame>()
+  readonly #budget: ByteBudget
+
+  /** `maxQueuedBytes` bounds the send queue of a node; all reassemblers share `clusterBudget`. */
+  constructor(maxQueuedBytes: number, clusterBudget: ByteBudget) {
+    this.#budget = new ByteBudget(maxReassemblyBytes(maxQueuedBytes), clusterBudget)
+  }
+
   get size(): number {
     return this.#partialFrames.size
   }
 
-  /** Takes a piece; gives the frame when it was the last one. Pieces without a beginning are nothing. */
+  /** Adds a fragment. Returns the frame with its last fragment. Ignores fragments whose first one is missing. */
   onFragment(fragment: MessageReader): ReassembledFrame | undefined {
     const id = fragment.u32()
     const flags = fragment.u8()
@@ -82,30 +99,23 @@ export class FrameReassembler {
     return makeReassembledFrame(partial.fields, tail)
   }
 
-  /** The rest of a frame will not come. */
   discard(id: number): void {
     const partial = this.#partialFrames.get(id)
     if (partial === undefined) return
     this.#partialFrames.delete(id)
-    this.#nodeBudget.release(partialFrameBytes(partial))
-    this.#clusterBudget.release(partialFrameBytes(partial))
+    this.#budget.release(partial.fields.length + partial.tail.length)
   }
 
-  /** Nothing comes any more. */
   close(): void {
     for (const id of this.#partialFrames.keys()) this.discard(id)
   }
 
-  /** A frame begins; false when there is no room for it. What is promised counts, whether it comes or not. */
+  /** Starts a frame and reserves its announced length; false when the budget is exceeded. */
   #start(id: number, fields: Buffer, length: number): boolean {
     this.discard(id)
-    const bytes = fields.length + length + 1
-    if (this.#partialFrames.size >= maxStreams || !this.#nodeBudget.reserve(bytes)) return false
-    if (!this.#clusterBudget.reserve(bytes)) {
-      this.#nodeBudget.release(bytes)
+    if (this.#partialFrames.size >= maxStreams || !this.#budget.reserve(fields.length + length + 1))
       return false
-    }
-    // A copy: the piece may be a part of something larger.
+    // Copies the fields, since the fragment is a view of a whole message.
     const partial = {
       fields: Buffer.from(fields),
       tail: Buffer.allocUnsafeSlow(length + 1),

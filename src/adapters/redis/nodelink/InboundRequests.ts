@@ -1,16 +1,17 @@
 import { Duration, Exit } from "effect"
 import type { NodeMessageHandler } from "../../../application/ports/NodeLink.ts"
-import { type ReplyExit, LinkClosed, SendFailed } from "../../../application/ports/Transport.ts"
+import { LinkClosed, type ReplyExit, SendFailed } from "../../../application/ports/Transport.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { decodeFrameBody, rejectedReply, replyFrame } from "./frameContents.ts"
 import type { LinkDiagnostics } from "./LinkDiagnostics.ts"
 import type { MessageReader } from "./messageFormat.ts"
-import type { SendQueue } from "./SendQueue.ts"
-import { sendReply, withdrawReply } from "./sendFrames.ts"
-import { decodeFrameBody } from "./frameContents.ts"
+import { type SendQueue, sendQueueFull } from "./SendQueue.ts"
 
 const noop = () => {}
 
-/** The requests of one other node to members of this one, each until it is answered or forgotten. */
+const replyLane = (id: number): string => `reply ${id}`
+
+/** Requests of one peer to members of this node, each until it is answered or cancelled. */
 export class InboundRequests {
   readonly #queue: SendQueue
   readonly #diagnostics: LinkDiagnostics
@@ -22,12 +23,10 @@ export class InboundRequests {
     this.#diagnostics = diagnostics
   }
 
-  /** Requests without an answer yet. */
   get size(): number {
     return this.#pending.size
   }
 
-  /** The other node asks. */
   onRequest(
     fields: MessageReader,
     reassembled: Buffer | undefined,
@@ -39,14 +38,14 @@ export class InboundRequests {
     const event = fields.string()
     const body = decodeFrameBody(fields, reassembled)
     if (fields.isTruncated || Number.isNaN(timeoutMillis) || this.#pending.has(id))
-      return this.#diagnostics.onInvalidMessage("no request")
+      return this.#diagnostics.onInvalidMessage("invalid_request")
     if (handler === undefined) {
       return this.#reply(id, Exit.fail(new LinkClosed({ reason: "the node does not serve" })))
     }
     const reply = (exit: ReplyExit) => {
       if (this.#pending.delete(id)) this.#reply(id, exit)
     }
-    // There before the handler is: it may end at once.
+    // Pending before the handler starts, since the handler may reply at once.
     this.#pending.set(id, noop)
     this.#diagnostics.runGuarded(() => {
       const cancel = handler.startRequest(to, event, body, Duration.millis(Math.max(0, timeoutMillis)), reply)
@@ -54,20 +53,20 @@ export class InboundRequests {
     })
   }
 
-  /** The other node asks what cannot be taken. */
+  /** Rejects a request that exceeds the reassembly budget. */
   rejectRequest(id: number, error: ProtocolError): void {
     if (!this.#pending.has(id)) this.#reply(id, Exit.fail(new SendFailed({ error })))
   }
 
-  /** The other node does not want an answer any more. */
+  /** Cancels a request, or withdraws its queued reply. */
   onCancel(id: number): void {
     const cancel = this.#pending.get(id)
-    if (cancel === undefined) return withdrawReply(this.#queue, id)
+    if (cancel === undefined) return this.#queue.withdrawLane(replyLane(id))
     this.#pending.delete(id)
     this.#diagnostics.runGuarded(cancel)
   }
 
-  /** This node serves no longer: nothing is done any more, and the other one is told so. */
+  /** Cancels all requests and replies to them: this node serves no longer. */
   rejectAll(): void {
     for (const [id, cancel] of this.#pending) {
       this.#pending.delete(id)
@@ -76,13 +75,15 @@ export class InboundRequests {
     }
   }
 
-  /** The other node is away: nothing is done for it any more. */
+  /** Cancels all requests without replies: the peer is lost. */
   cancelAll(): void {
     this.#cancelled = true
     for (const cancel of this.#pending.values()) this.#diagnostics.runGuarded(cancel)
   }
 
   #reply(id: number, exit: ReplyExit): void {
-    if (!this.#cancelled && !sendReply(this.#queue, id, exit)) this.#diagnostics.unsent++
+    if (this.#cancelled || this.#queue.send(replyLane(id), replyFrame(id, exit)) !== "queue_full") return
+    this.#queue.sendNow(rejectedReply(id, sendQueueFull))
+    this.#diagnostics.unsent++
   }
 }

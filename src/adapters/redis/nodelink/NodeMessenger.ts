@@ -8,13 +8,8 @@ import {
   type NodeMessageHandler
 } from "../../../application/ports/NodeLink.ts"
 import { SendFailed } from "../../../application/ports/Transport.ts"
-import {
-  badRequest,
-  type ProtocolError,
-  payloadTooLarge,
-  unavailable
-} from "../../../domain/model/ProtocolError.ts"
-import { ByteBudget } from "./ByteBudget.ts"
+import { type ProtocolError, payloadTooLarge, unavailable } from "../../../domain/model/ProtocolError.ts"
+import type { LinkContext } from "./LinkContext.ts"
 import { LinkDiagnostics, type LinkDiagnosticsOptions } from "./LinkDiagnostics.ts"
 import {
   MessageReader,
@@ -23,36 +18,36 @@ import {
   frameKinds,
   decodeHeader
 } from "./messageFormat.ts"
-import { maxReassemblyBytes } from "./FrameReassembler.ts"
+import { ByteBudget, maxReassemblyBytes } from "./FrameReassembler.ts"
 import { BufferPool, type SendQueueOptions, type SendQueue } from "./SendQueue.ts"
 import { Peer } from "./Peer.ts"
-import { isEventTooLong, sendNotification } from "./sendFrames.ts"
 import { serializeBody, decodeNotification } from "./frameContents.ts"
 
-/** Most bytes of bodies that wait for one node: some of the largest messages, and no whole memory. */
+/** Maximum bytes of queued bodies for one node: several messages of the maximum size. */
 const maxQueuedBytes = 64 * 1024 * 1024
 
-/** Nodes that are remembered at most: clusters are smaller, strangers may claim any name. */
+/** Maximum of peers. Clusters are smaller, but other Redis clients may send any node name. */
 const maxPeers = 1024
 
-/** Nodes whose bodies may fill the memory that unfinished ones of all nodes share: half a gigabyte. */
+/** Incomplete bodies of all nodes share the memory of this many nodes: half a gigabyte. */
 const fullReassemblyShares = 8
 
-/** What an exchange needs of the world. */
 export interface NodeMessengerOptions extends LinkDiagnosticsOptions {
   readonly node: string
   /** Milliseconds between two calls of {@link NodeMessenger.tick}. */
   readonly tickMillis: number
-  /** Publishes to one node; `done` hears how many have got it, or why Redis refused, or nothing when all is lost. */
+  /**
+   * Publishes to one node. `onPublished` receives the number of receivers, or the error of Redis. It is not called when
+   * the connection is lost.
+   */
   readonly publish: (node: string, message: Buffer, onPublished: (outcome: number | string) => void) => void
 }
 
 const noop = () => {}
 
-/** Why another node's request comes to nothing of which it has sent only the beginning. */
-const reassemblyBudgetExceeded = unavailable("The other node holds too much that has not come whole")
+const reassemblyBudgetExceeded = unavailable("The other node's reassembly budget is exhausted")
 
-/** Who asks hears an end that is known already only after it has what it needs to forget it. */
+/** Replies in a microtask: the caller gets its cancel function before the reply. */
 const replyLater = (onReply: (exit: NodeReplyExit) => void, exit: NodeReplyExit): (() => void) => {
   let isAwaited = true
   queueMicrotask(() => {
@@ -63,46 +58,48 @@ const replyLater = (onReply: (exit: NodeReplyExit) => void, exit: NodeReplyExit)
   }
 }
 
-/**
- * Everything between this node and the others but the connection itself: which others there are, and whose message is
- * whose. It never waits; its owner tells it what happens.
- */
+/** Exchanges requests, replies and notifications with the other nodes. Its owner reports connection events to it. */
 export class NodeMessenger {
   readonly #options: NodeMessengerOptions
   readonly #diagnostics: LinkDiagnostics
   readonly #peers = new Map<string, Peer>()
   readonly #bufferPool = new BufferPool()
-  readonly #reassemblyBudget = new ByteBudget(fullReassemblyShares * maxReassemblyBytes(maxQueuedBytes))
+  readonly #context: LinkContext
   #dirtyQueues: Array<SendQueue> = []
   #handler: NodeMessageHandler | undefined
   #generation = 0
   #disconnectReason: string | undefined = "not connected yet"
-  #lastId = 0
 
   constructor(options: NodeMessengerOptions) {
     this.#options = options
     this.#diagnostics = new LinkDiagnostics(options)
+    let lastId = 0
+    this.#context = {
+      diagnostics: this.#diagnostics,
+      reassemblyBudget: new ByteBudget(fullReassemblyShares * maxReassemblyBytes(maxQueuedBytes)),
+      nextId: () => (lastId = (lastId + 1) >>> 0),
+      tickMillis: options.tickMillis
+    }
   }
 
-  /** There is a way to the others: a new one, so nothing from before holds. Returns what they are to be told. */
+  /** Starts a new generation of connections. Returns the broadcast for the other nodes. */
   onConnected(): Buffer {
     this.#generation++
     this.#disconnectReason = undefined
     return this.#controlMessage(frameKinds.connected)
   }
 
-  /** The way to the others is gone, and with it everything under way. */
   onDisconnected(reason: string): void {
     this.#disconnectReason = reason
     for (const peer of this.#peers.values()) this.#failPeer(peer, reason)
   }
 
-  /** What the others are to be told when this node ends. */
+  /** Returns the broadcast of a node that shuts down. */
   leavingNotice(): Buffer {
     return this.#controlMessage(frameKinds.leaving)
   }
 
-  /** Who serves the others from now on, or nobody. */
+  /** Sets the handler of requests of other nodes. Without one their pending requests end with LinkClosed. */
   setHandler(handler: NodeMessageHandler | undefined): void {
     this.#handler = handler
     if (handler !== undefined) return
@@ -124,7 +121,6 @@ export class NodeMessenger {
     if (content.length > maxQueuedBytes) return rejectWith(payloadTooLarge(maxQueuedBytes))
     if (this.#disconnectReason !== undefined)
       return replyLater(onReply, Exit.fail(new NodeUnreachable({ node, reason: this.#disconnectReason })))
-    if (isEventTooLong(to, event)) return rejectWith(badRequest("The name of the event is too long"))
     const sent = this.#activePeer(node).outbound.startRequest({ to, event, content, timeout }, onReply)
     return Result.isSuccess(sent) ? sent.success : rejectWith(sent.failure)
   }
@@ -133,46 +129,40 @@ export class NodeMessenger {
     const content = serializeBody(body)
     if (this.#disconnectReason !== undefined || Result.isFailure(content))
       this.#diagnostics.unsent += sids.length
-    else if (sids.length > 0) {
-      this.#diagnostics.unsent += sendNotification(
-        this.#activePeer(node).sendQueue,
-        sids,
-        event,
-        content.success
-      )
-    }
+    else if (sids.length > 0)
+      this.#diagnostics.unsent += this.#activePeer(node).notify(sids, event, content.success)
   }
 
-  /** The cluster has lost a node. It is told, in case it still lives: it must not wait for us. */
+  /** Ends the requests of a lost node, and resets the link in case the node still runs. */
   onNodeLost(node: string): void {
     const peer = this.#peers.get(node)
     if (peer === undefined) return
-    this.#failPeer(peer, "the cluster has lost it")
+    this.#failPeer(peer, "the node left the cluster")
     if (this.#disconnectReason === undefined)
       this.#options.publish(node, this.#controlMessage(frameKinds.reset), noop)
   }
 
-  /** Another node says something to everybody. */
+  /** Handles a message of the broadcast channel. */
   onBroadcast(message: Buffer): void {
     const reader = new MessageReader(message)
     const header = decodeHeader(reader)
     const kind = reader.nextFrame()?.u8()
     if (header === undefined || (kind !== frameKinds.connected && kind !== frameKinds.leaving))
-      return this.#diagnostics.onInvalidMessage("not readable")
+      return this.#diagnostics.onInvalidMessage("invalid_header")
     const peer = this.#peers.get(header.node)
     if (peer === undefined || header.node === this.#options.node) return
-    if (kind === frameKinds.leaving) this.#failPeer(peer, "it has ended")
-    // What went to its first connection cannot have been lost with another one.
+    if (kind === frameKinds.leaving) this.#failPeer(peer, "the node has shut down")
+    // Messages to the first connection of a node cannot have been lost with an earlier one.
     else if (header.senderGeneration > 1 && peer.sendQueue.receiverGeneration !== header.senderGeneration)
-      this.#failPeer(peer, "it has lost its connection meanwhile")
+      this.#failPeer(peer, "the node reconnected")
   }
 
-  /** A message for this node. */
+  /** Handles a message of the channel of this node. */
   onMessage(message: Buffer): void {
     const reader = new MessageReader(message)
     const header = decodeHeader(reader)
-    if (header === undefined) return this.#diagnostics.onInvalidMessage("not readable")
-    // Sent before we knew of each other's latest connection: what it belongs to has ended.
+    if (header === undefined) return this.#diagnostics.onInvalidMessage("invalid_header")
+    // The message is for an earlier connection of this node; its requests have ended.
     if (header.receiverGeneration !== 0 && header.receiverGeneration !== this.#generation) return
     const peer = this.#senderOf(header)
     if (peer === undefined) return
@@ -180,12 +170,11 @@ export class NodeMessenger {
     if (reader.remaining > 0) peer.sendQueue.onReceived(message.length)
     while (reader.remaining > 0 && !peer.isClosed) {
       const frame = reader.nextFrame()
-      if (frame === undefined) return this.#diagnostics.onInvalidMessage("cut short")
+      if (frame === undefined) return this.#diagnostics.onInvalidMessage("truncated_frame")
       this.#onFrame(peer, frame.u8(), frame, undefined)
     }
   }
 
-  /** To be called again and again: ends what has been open for too long. */
   tick(): void {
     for (const peer of this.#peers.values()) if (peer.tick()) this.#removePeer(peer)
   }
@@ -229,42 +218,35 @@ export class NodeMessenger {
       scheduleFlush: (queue) => {
         if (this.#dirtyQueues.push(queue) === 1) setImmediate(() => this.#flushDirty())
       },
-      publish: (_, message) =>
+      publish: (message) =>
         this.#options.publish(node, message, (outcome) => {
           this.#bufferPool.release(message)
           if (peer.isClosed || (typeof outcome === "number" && outcome > 0)) return
           if (typeof outcome === "string") this.#diagnostics.onPublishRejected(this.#generation, outcome)
-          this.#failPeer(peer, typeof outcome === "string" ? outcome : "it does not listen")
+          this.#failPeer(peer, typeof outcome === "string" ? outcome : "the node is not subscribed")
         })
     }
-    const peer = new Peer({
-      node,
-      queueOptions,
-      diagnostics: this.#diagnostics,
-      reassemblyBudget: this.#reassemblyBudget,
-      nextId: () => (this.#lastId = (this.#lastId + 1) >>> 0),
-      tickMillis: this.#options.tickMillis
-    })
+    const peer = new Peer(node, queueOptions, this.#context)
     this.#peers.set(node, peer)
     return peer
   }
 
-  /** The node that a message comes from; `undefined` when the message is to be ignored. */
+  /** The sender of a message; `undefined` when the message is ignored. */
   #senderOf({ senderGeneration, node }: MessageHeader): Peer | undefined {
     const known = this.#peers.get(node)
     if (known === undefined) {
       if (this.#peers.size >= maxPeers) {
-        this.#diagnostics.onInvalidMessage("from one node too many")
+        this.#diagnostics.onInvalidMessage("too_many_nodes")
         return undefined
       }
     } else if (known.sendQueue.receiverGeneration > senderGeneration) {
-      // from a connection that it has given up
+      // The message is from an earlier connection of the peer.
       return undefined
     } else if (
       known.sendQueue.receiverGeneration !== 0 &&
       known.sendQueue.receiverGeneration < senderGeneration
     ) {
-      this.#failPeer(known, "it has lost its connection meanwhile")
+      this.#failPeer(known, "the node reconnected")
     }
     const peer = this.#activePeer(node)
     peer.sendQueue.receiverGeneration = senderGeneration
@@ -294,32 +276,32 @@ export class NodeMessenger {
       case frameKinds.discard:
         return peer.reassembler.discard(fields.u32())
       case frameKinds.reset:
-        return this.#failPeer(peer, "it has given us up")
+        return this.#failPeer(peer, "the node reset the link")
       default:
-        return this.#diagnostics.onInvalidMessage("of an unknown kind")
+        return this.#diagnostics.onInvalidMessage("unknown_frame_kind")
     }
   }
 
-  /** A frame begins for which there is no room: what waits for it ends. */
+  /** Ends the request of a frame that exceeds the reassembly budget. */
   #onOverflow(peer: Peer, kind: number, fields: MessageReader): void {
     this.#diagnostics.onOverflow(peer.node)
     if (kind === frameKinds.request) peer.inbound.rejectRequest(fields.u32(), reassemblyBudgetExceeded)
     else if (kind !== frameKinds.notify)
-      peer.outbound.failRequest(fields.u32(), "its answer is too much to hold")
+      peer.outbound.failRequest(fields.u32(), "its reply exceeds the reassembly budget")
   }
 
   #onNotification(fields: MessageReader, reassembled: Buffer | undefined): void {
     const notification = decodeNotification(fields, reassembled)
-    if (notification === undefined) return this.#diagnostics.onInvalidMessage("no tell")
+    if (notification === undefined) return this.#diagnostics.onInvalidMessage("invalid_notification")
     this.#diagnostics.runGuarded(() =>
       this.#handler?.notify(notification.sids, notification.event, notification.body)
     )
   }
 
-  /** Nothing between a node and us holds any more, at this end. */
   #failPeer(peer: Peer, reason: string): void {
     this.#removePeer(peer)
-    peer.failAll(reason)
+    peer.inbound.cancelAll()
+    peer.outbound.failAll(reason)
   }
 
   #removePeer(peer: Peer): void {

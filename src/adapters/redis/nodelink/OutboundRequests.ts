@@ -1,69 +1,61 @@
 import { Duration, Exit, Result } from "effect"
-import { NodeUnreachable, type NodeReplyExit } from "../../../application/ports/NodeLink.ts"
+import { type NodeReplyExit, NodeUnreachable } from "../../../application/ports/NodeLink.ts"
 import { RequestTimeout } from "../../../application/ports/Transport.ts"
-import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
-import type { LinkDiagnostics } from "./LinkDiagnostics.ts"
-import type { MessageReader } from "./messageFormat.ts"
-import type { SendQueue, QueuedFrame } from "./SendQueue.ts"
-import { type NodeRequest, sendCancel, sendRequest, sendQueueFull } from "./sendFrames.ts"
-import { decodeReply } from "./frameContents.ts"
+import { badRequest, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { decodeReply, type NodeRequest, requestFrame } from "./frameContents.ts"
+import type { LinkContext } from "./LinkContext.ts"
+import { frameKinds, type MessageReader } from "./messageFormat.ts"
+import { maxFieldBytes, type QueuedFrame, type SendQueue, sendQueueFull } from "./SendQueue.ts"
 
-/** How much later than the other node we give up a request, in milliseconds: it has the way back to go. */
+/** How long after the timeout of a request its reply may still arrive, in milliseconds: the peer applies the timeout. */
 const replyGraceMillis = 3000
 
 interface PendingRequest {
   readonly onReply: (exit: NodeReplyExit) => void
   readonly timeout: Duration.Duration
-  /** The pulse with which we give it up ourselves. */
+  /** The tick at which this node ends the request itself. */
   readonly expiresAtTick: number
   readonly queued: QueuedFrame | undefined
 }
 
-/** What {@link OutboundRequests} are asked with. */
-export interface OutboundRequestsOptions {
-  readonly node: string
-  readonly queue: SendQueue
-  readonly diagnostics: LinkDiagnostics
-  /** Numbers that no question to any node has borne lately. */
-  readonly nextId: () => number
-  /** Milliseconds between two calls of {@link OutboundRequests.tick}. */
-  readonly tickMillis: number
-}
-
-/** The requests of this node to one other, each until it has ended: exactly once, unless it is forgotten before. */
+/** Requests of this node to one peer. Each ends exactly once, unless it is cancelled before. */
 export class OutboundRequests {
-  readonly #options: OutboundRequestsOptions
+  readonly #node: string
+  readonly #queue: SendQueue
+  readonly #context: LinkContext
   readonly #pending = new Map<number, PendingRequest>()
   #ticks = 0
 
-  constructor(options: OutboundRequestsOptions) {
-    this.#options = options
+  constructor(node: string, queue: SendQueue, context: LinkContext) {
+    this.#node = node
+    this.#queue = queue
+    this.#context = context
   }
 
-  /** Requests without an answer yet. */
   get size(): number {
     return this.#pending.size
   }
 
-  /** Sends a request; gives what forgets it, or why it cannot go. */
+  /** Sends a request. Returns a function that cancels it, or the error when it cannot be sent. */
   startRequest(
-    message: NodeRequest,
+    request: NodeRequest,
     onReply: (exit: NodeReplyExit) => void
   ): Result.Result<() => void, ProtocolError> {
-    const { queue, tickMillis } = this.#options
-    const { timeout } = message
+    const { timeout, to } = request
     const id = this.#nextId()
     const timeoutMillis = Duration.toMillis(timeout)
-    const queued = sendRequest(queue, id, timeoutMillis, message)
-    if (queued === "refused") return Result.fail(sendQueueFull)
-    const expiresAtTick = this.#ticks + 1 + Math.ceil((timeoutMillis + replyGraceMillis) / tickMillis)
-    this.#pending.set(id, { onReply, timeout, expiresAtTick, queued })
+    const frame = requestFrame(id, timeoutMillis, request)
+    if (frame.maxFieldBytes > maxFieldBytes)
+      return Result.fail(badRequest("The name of the event is too long"))
+    const queued = this.#queue.send(to.sid, frame)
+    if (queued === "queue_full") return Result.fail(sendQueueFull)
+    const ticks = Math.ceil((timeoutMillis + replyGraceMillis) / this.#context.tickMillis)
+    this.#pending.set(id, { onReply, timeout, expiresAtTick: this.#ticks + 1 + ticks, queued })
     return Result.succeed(() => this.#cancel(id))
   }
 
-  /** The other node says how a request has ended. */
   onReplyFrame(kind: number, fields: MessageReader, reassembled: Buffer | undefined): void {
-    const { diagnostics } = this.#options
+    const { diagnostics } = this.#context
     const id = fields.u32()
     if (!this.#pending.has(id)) {
       diagnostics.ignored++
@@ -71,58 +63,49 @@ export class OutboundRequests {
     }
     const exit = decodeReply(kind, fields, reassembled)
     if (exit !== undefined) return this.#settle(id, exit)
-    diagnostics.onInvalidMessage("no answer")
-    this.failRequest(id, "its answer cannot be read")
+    diagnostics.onInvalidMessage("invalid_reply")
+    this.failRequest(id, "its reply is invalid")
   }
 
-  /** The answer to a request is none that can be taken. */
   failRequest(id: number, reason: string): void {
-    this.#settle(id, Exit.fail(new NodeUnreachable({ node: this.#options.node, reason })))
+    this.#settle(id, Exit.fail(new NodeUnreachable({ node: this.#node, reason })))
   }
 
-  /** Ends what has been open for too long. */
+  /** Ends requests whose timeout and grace have passed. */
   tick(): void {
     this.#ticks++
     for (const [id, { timeout, expiresAtTick, onReply }] of this.#pending) {
       if (expiresAtTick > this.#ticks) continue
       this.#cancel(id)
-      this.#options.diagnostics.runGuarded(() => onReply(Exit.fail(new RequestTimeout({ timeout }))))
+      this.#context.diagnostics.runGuarded(() => onReply(Exit.fail(new RequestTimeout({ timeout }))))
     }
   }
 
-  /** Ends everything: the node is away. */
   failAll(reason: string): void {
-    const { diagnostics, node } = this.#options
-    const exit = Exit.fail(new NodeUnreachable({ node, reason }))
-    for (const [id, { onReply }] of this.#pending) {
-      this.#pending.delete(id)
-      diagnostics.runGuarded(() => onReply(exit))
-    }
+    for (const id of this.#pending.keys()) this.failRequest(id, reason)
   }
 
   #settle(id: number, exit: NodeReplyExit): void {
-    const { diagnostics, queue } = this.#options
     const request = this.#pending.get(id)
     if (request === undefined) return
     this.#pending.delete(id)
-    // Whoever refuses a request of which it has seen the beginning need not see the rest.
-    if (request.queued !== undefined) queue.withdraw(request.queued)
-    diagnostics.runGuarded(() => request.onReply(exit))
+    // A peer may reject a request after its first fragment; the other fragments need not be sent.
+    if (request.queued !== undefined) this.#queue.withdraw(request.queued)
+    this.#context.diagnostics.runGuarded(() => request.onReply(exit))
   }
 
   #cancel(id: number): void {
-    const { queue } = this.#options
     const request = this.#pending.get(id)
     if (request === undefined) return
     this.#pending.delete(id)
     const { queued } = request
-    if (queued !== undefined && queue.withdraw(queued) !== "sent") return
-    sendCancel(queue, id)
+    if (queued !== undefined && this.#queue.withdraw(queued) !== "sent") return
+    this.#queue.writerFor(8).beginFrame(frameKinds.cancel).u32(id).endFrame()
   }
 
   #nextId(): number {
-    let id = this.#options.nextId()
-    while (this.#pending.has(id)) id = this.#options.nextId()
+    let id = this.#context.nextId()
+    while (this.#pending.has(id)) id = this.#context.nextId()
     return id
   }
 }

@@ -1,28 +1,28 @@
 import { createClient } from "redis"
+import { errorMessage } from "../../../domain/errorMessage.ts"
 import { countRelayedBytes } from "../../process/gcTuning.ts"
 
-/** How often a connection is looked after, in milliseconds. */
+/** Interval of keepalive checks, in milliseconds. */
 export const tickMillis = 250
 
-/** Looks in a row at which Redis had not answered anything until it counts as gone: a second. */
+/** Checks in a row without a reply after which the connection is closed: a second. */
 const maxSilentTicks = 4
 
-/** How long opening a connection may take, and what lies between two attempts, in milliseconds. */
+/** In milliseconds. */
 const connectTimeoutMillis = 1000
 const minBackoffMillis = 50
 const maxBackoffMillis = 1000
 
-/** How long a farewell may take, in milliseconds. */
+/** Maximum time to publish the last message, in milliseconds. */
 const goodbyeTimeoutMillis = 200
 
-/** What the owner of a connection hears. */
 export interface PubSubEvents {
-  /** There is a new connection, subscribed to everything. */
+  /** A new connection is subscribed to all channels. */
   readonly onConnected: () => void
-  /** It is gone, or an attempt to open one has failed: why. What was published last may not have arrived. */
+  /** The connection is lost, or an attempt has failed. The last published messages may be lost. */
   readonly onDisconnected: (reason: string) => void
   readonly onMessage: (channel: string, message: Buffer) => void
-  /** Another {@link tickMillis} has passed. */
+  /** Called every {@link tickMillis}. */
   readonly onTick: () => void
 }
 
@@ -30,10 +30,10 @@ const createPubSubClient = (url: string) =>
   createClient({
     url,
     RESP: 3,
-    // We decide about reconnecting, since a connection that is silent counts as gone, too.
+    // This class reconnects by itself, since it also closes connections without replies.
     socket: { reconnectStrategy: false, connectTimeout: connectTimeoutMillis },
     disableOfflineQueue: true,
-    // Not a timer for every command: all of them are looked after together.
+    // One check covers all commands; a timer for each command would cost more.
     commandOptions: { timeout: 0 },
     maintNotifications: "disabled",
     disableClientInfo: true
@@ -41,22 +41,11 @@ const createPubSubClient = (url: string) =>
 
 type Client = ReturnType<typeof createPubSubClient>
 
-const formatRedisError = (error: unknown): string =>
-  error instanceof AggregateError
-    ? error.errors.map(formatRedisError).join(", ")
-    : error instanceof Error
-      ? error.message
-      : String(error)
-
-/** Is this an address that {@link PubSubConnection} can connect to? */
-export const isRedisUrl = (url: string): boolean =>
-  URL.canParse(url) && ["redis:", "rediss:"].includes(new URL(url).protocol)
-
 /**
- * One connection to Redis that publishes and is subscribed, and comes back by itself. It is one so that its two halves
- * cannot be gone one by one, and because it costs Redis and us half the system calls. The client's own timeouts end
- * with the sending of a command and its own reconnecting only begins with the close of a socket; a Redis that is
- * stopped, or behind a network that swallows everything, is noticed here.
+ * A connection to Redis that publishes, subscribes and reconnects. One connection does both: its halves cannot fail
+ * separately, and Redis and this process need half the system calls. The timeouts of the client end when a command is
+ * sent, and it reconnects only when a socket closes. This class also detects a stalled Redis and a network that drops
+ * all packets.
  */
 export class PubSubConnection {
   readonly #url: string
@@ -68,7 +57,6 @@ export class PubSubConnection {
   #isReady = false
   #isClosed = false
   #backoffMillis = minBackoffMillis
-  /** Commands without an answer, whether one has come since the last look, and looks without one. */
   #pendingCommands = 0
   #hasReply = false
   #silentTicks = 0
@@ -86,8 +74,8 @@ export class PubSubConnection {
   }
 
   /**
-   * Publishes a message; `done` hears how many have got it, and nothing when the connection is lost before: then
-   * {@link PubSubEvents.onDisconnected} is heard. A refusal of Redis is heard as its reason.
+   * Publishes a message. `onPublished` receives the number of receivers, or the error of Redis. When the connection is
+   * lost before, {@link PubSubEvents.onDisconnected} is called instead.
    */
   publish(channel: string, message: Buffer, onPublished: (outcome: number | string) => void): void {
     const client = this.#client
@@ -100,15 +88,14 @@ export class PubSubConnection {
         onPublished(Number(count))
       },
       (error: unknown) => {
-        // When the connection is gone, that is heard as an event.
+        // The loss of the connection is reported by the client's error event.
         if (client !== this.#client || !client.isReady) return
         this.#onReply()
-        onPublished(formatRedisError(error))
+        onPublished(errorMessage(error))
       }
     )
   }
 
-  /** Says a last word, then closes for good. */
   async close(channel: string, goodbye: Buffer): Promise<void> {
     const client = this.#client
     if (this.#isReady && client !== undefined) {
@@ -122,7 +109,7 @@ export class PubSubConnection {
     clearInterval(this.#tickTimer)
     clearTimeout(this.#reconnectTimer)
     this.#client = undefined
-    if (client !== undefined) destroyClient(client)
+    client?.destroy()
   }
 
   #onReply(): void {
@@ -137,7 +124,7 @@ export class PubSubConnection {
     this.#pendingCommands = 1
     this.#hasReply = false
     this.#silentTicks = 0
-    client.on("error", (error: unknown) => this.#onFailure(client, formatRedisError(error)))
+    client.on("error", (error: unknown) => this.#onFailure(client, errorMessage(error)))
     const onMessage = (message: Buffer, channel: Buffer) => {
       this.#hasReply = true
       if (client === this.#client) this.#events.onMessage(channel.toString(), message)
@@ -154,7 +141,7 @@ export class PubSubConnection {
           this.#backoffMillis = minBackoffMillis
           this.#events.onConnected()
         },
-        (error: unknown) => this.#onFailure(client, formatRedisError(error))
+        (error: unknown) => this.#onFailure(client, errorMessage(error))
       )
   }
 
@@ -162,22 +149,19 @@ export class PubSubConnection {
     if (client !== this.#client || this.#isClosed) return
     this.#client = undefined
     this.#isReady = false
-    destroyClient(client)
+    client.destroy()
     this.#reconnectTimer = setTimeout(() => this.#connect(), this.#backoffMillis * (0.5 + Math.random() / 2))
     this.#backoffMillis = Math.min(maxBackoffMillis, this.#backoffMillis * 2)
     this.#events.onDisconnected(reason)
   }
 
-  /**
-   * Counts looks, not time: whoever was stopped itself, or busy for long, finds the answers that have come meanwhile
-   * before it looks again.
-   */
+  /** Counts checks, not time: after a pause of this process, pending replies are read before the next check. */
   #tick(): void {
     const client = this.#client
     if (client !== undefined) {
       this.#silentTicks = this.#pendingCommands > 0 && !this.#hasReply ? this.#silentTicks + 1 : 0
       this.#hasReply = false
-      if (this.#silentTicks >= maxSilentTicks) this.#onFailure(client, "Redis does not answer")
+      if (this.#silentTicks >= maxSilentTicks) this.#onFailure(client, "Redis keepalive timeout")
       else if (this.#isReady && this.#pendingCommands === 0) this.#ping(client)
     }
     this.#events.onTick()
@@ -189,14 +173,5 @@ export class PubSubConnection {
       if (client === this.#client) this.#onReply()
     }
     client.ping().then(onReply, onReply)
-  }
-}
-
-/** Ends a client at once. That it has ended already is all the same. */
-const destroyClient = (client: Client): void => {
-  try {
-    client.destroy()
-  } catch {
-    // it has never been connected, or is closed: nothing is left to end
   }
 }

@@ -1,75 +1,89 @@
+import { unavailable } from "../../../domain/model/ProtocolError.ts"
 import {
+  type Content,
+  encodeFields,
   firstFragment,
-  frameOverhead,
-  MessageWriter,
   frameKinds,
+  frameOverhead,
   lastFragment,
-  maxFrameBytes
+  maxContentBytes,
+  maxFramePayload,
+  MessageWriter,
+  toBytes
 } from "./messageFormat.ts"
 
-/** Most bytes of one message. Longer ones gain nothing, and a short one waits longer behind them. */
+/** Maximum bytes of one message. Longer messages are not faster and delay short ones. */
 const maxMessageBytes = 128 * 1024
 
-/** Most bytes of the text in one piece. */
+/** Maximum bytes of the text in one fragment. */
 const maxFragmentBytes = 120 * 1024
 
-/** Bytes of a piece beside its kind, its fields and its text: stream, flags, lengths of the fields and the text. */
+/** Bytes of stream id, flags, length of the fields and length of the text. */
 const fragmentOverhead = 4 + 1 + 4 + 4
 
-/** Longest frame that goes as a whole; its bound, not its length, is what counts. */
-export const maxUnfragmentedBytes = maxFragmentBytes
-
 /**
- * Bytes on their way to a node, that is, in the hands of Redis, before nothing in pieces is added, and before nothing
- * at all is: far below 8 MB, with which Redis lets a subscriber go unless told otherwise.
+ * Maximum unacknowledged bytes before fragments, and before all frames, wait. Redis disconnects a subscriber with 8 MB of
+ * output by default, which is far above.
  */
 const fragmentWindow = 1024 * 1024
 const sendWindow = 2 * fragmentWindow
 
-/** Bytes that have arrived after which their sender is told, though nothing else is to be said. */
+/** Received bytes after which an acknowledgement is sent even without other frames. */
 const acknowledgeThreshold = fragmentWindow / 4
 
-/** Spare buffers that are kept: as many as fill a window, twice. */
+/** Buffers for two windows. */
 const maxSpareBuffers = (2 * sendWindow) / maxMessageBytes
 
-/** Buffers for messages, to be used again: fresh memory costs more than writing it. */
+/** Reuses message buffers: an allocation costs more than the copy. */
 export class BufferPool {
   readonly #spare: Array<Buffer> = []
   acquire(): Buffer {
     return this.#spare.pop() ?? Buffer.allocUnsafeSlow(maxMessageBytes)
   }
-  /** Gives a buffer back, or a part of it, that nobody reads any more. */
   release({ buffer }: Buffer): void {
     if (this.#spare.length < maxSpareBuffers) this.#spare.push(Buffer.from(buffer))
   }
 }
 
-/** A frame that waits for its turn: the fields go first, then the text. */
+/** A frame in its lane: the fields are sent first, then the text. */
 export interface QueuedFrame {
   readonly lane: string
   readonly fields: Uint8Array
   readonly content: Buffer
-  /** How many bytes of the text have gone, and the number of the pieces once one has. */
   sentBytes: number
+  /** Identifies the fragments; 0 before the first one is sent. */
   streamId: number
 }
 
-/** What the outbox asks of whoever owns it. */
+/** A frame to send: its fields, then a text. */
+export interface OutgoingFrame {
+  readonly kind: number
+  /** Upper bound of the length of the fields. */
+  readonly maxFieldBytes: number
+  readonly writeFields: (writer: MessageWriter) => unknown
+  readonly content: Content
+}
+
+const maxFrameBytes = ({ content, maxFieldBytes }: OutgoingFrame): number =>
+  maxFieldBytes + maxContentBytes(content)
+
+/** The reason why a frame is neither sent nor queued. */
+export const sendQueueFull = unavailable("The send queue to the other node is full")
+
 export interface SendQueueOptions {
   readonly node: string
   readonly bufferPool: BufferPool
-  /** Most bytes of texts that may wait, of which a part may have gone. */
+  /** Maximum bytes of queued texts, partly sent ones included. */
   readonly maxQueuedBytes: number
   readonly generation: () => number
-  /** Calls {@link SendQueue.flush} once, when this turn of the event loop has ended. */
+  /** Calls {@link SendQueue.flush} once after this event loop tick. */
   readonly scheduleFlush: (queue: SendQueue) => void
-  readonly publish: (queue: SendQueue, message: Buffer) => void
+  readonly publish: (message: Buffer) => void
 }
 
 /**
- * What goes to one node. Frames of one turn of the event loop go together in one message. Long ones wait in lanes, one
- * for each member and each answer, which take turns piece by piece, so that nobody waits for the end of somebody
- * else's; within a lane the order stays.
+ * Sends frames to one node. Frames of one event loop tick share a message. Long frames wait in lanes, one for each member
+ * and each reply. Lanes are served round-robin, fragment by fragment, and each keeps its order.
  */
 export class SendQueue {
   readonly #options: SendQueueOptions
@@ -82,24 +96,38 @@ export class SendQueue {
   #lastStreamId = 0
   #isFlushScheduled = false
   #closed = false
-  /** The incarnation of the receiver as far as it is known. */
+  /** The connection generation of the receiver; 0 while unknown. */
   receiverGeneration = 0
 
   constructor(options: SendQueueOptions) {
     this.#options = options
   }
 
-  /** Bytes of texts that wait; one counts until its last piece has gone, since the far end holds as much. */
+  /** Bytes of queued texts. A text counts until its last fragment is sent, since the receiver allocates all of it. */
   get queuedBytes(): number {
     return this.#queuedBytes
   }
 
-  /** True when a frame of this lane need not wait. */
-  canSendNow(lane: string): boolean {
-    return !this.#lanes.has(lane) && this.#inFlightBytes < sendWindow
+  /** Sends a frame, or queues it in its lane. Returns the frame when it is queued. */
+  send(lane: string, frame: OutgoingFrame): QueuedFrame | "queue_full" | undefined {
+    return this.trySend([lane], frame) ? undefined : this.enqueue(lane, frame)
   }
 
-  /** A writer with room for a frame of so many bytes at most: {@link maxUnfragmentedBytes}. */
+  /** Sends a short frame unless its lanes hold queued frames or the window is full; true when it was sent. */
+  trySend(lanes: ReadonlyArray<string>, frame: OutgoingFrame): boolean {
+    if (this.#inFlightBytes >= sendWindow || maxFrameBytes(frame) > maxFragmentBytes) return false
+    if (this.#lanes.size > 0 && lanes.some((lane) => this.#lanes.has(lane))) return false
+    this.sendNow(frame)
+    return true
+  }
+
+  sendNow(frame: OutgoingFrame): void {
+    const writer = this.writerFor(maxFrameBytes(frame)).beginFrame(frame.kind)
+    frame.writeFields(writer)
+    writer.content(frame.content).endFrame()
+  }
+
+  /** A writer with room for a frame of at most `maxBytes`: one fragment and its fields. */
   writerFor(maxBytes: number): MessageWriter {
     this.#scheduleFlush()
     const writer = this.#writer
@@ -112,20 +140,24 @@ export class SendQueue {
     ))
   }
 
-  /** Puts a frame into its lane; `undefined` when too much waits already. */
-  enqueue(lane: string, fields: Uint8Array, content: Buffer): QueuedFrame | undefined {
-    if (this.#queuedBytes + content.length > this.#options.maxQueuedBytes) return undefined
-    const frame: QueuedFrame = { lane, fields, content, sentBytes: 0, streamId: 0 }
+  enqueue(
+    lane: string,
+    { kind, maxFieldBytes, writeFields, content }: OutgoingFrame
+  ): QueuedFrame | "queue_full" {
+    const bytes = toBytes(content)
+    if (this.#queuedBytes + bytes.length > this.#options.maxQueuedBytes) return "queue_full"
+    const fields = encodeFields(maxFieldBytes, kind, writeFields)
+    const frame: QueuedFrame = { lane, fields, content: bytes, sentBytes: 0, streamId: 0 }
     const queued = this.#lanes.get(lane)
     if (queued === undefined) this.#lanes.set(lane, [frame])
     else queued.push(frame)
-    this.#queuedBytes += content.length
+    this.#queuedBytes += bytes.length
     this.#scheduleFlush()
     return frame
   }
 
-  /** Takes a frame back; says how much of it has gone. */
-  withdraw(frame: QueuedFrame): "unsent" | "begun" | "sent" {
+  /** Removes a frame from its lane. Returns how much of it was sent. */
+  withdraw(frame: QueuedFrame): "unsent" | "partial" | "sent" {
     const lane = this.#lanes.get(frame.lane)
     const index = lane?.indexOf(frame) ?? -1
     if (lane === undefined || index < 0) return "sent"
@@ -134,40 +166,37 @@ export class SendQueue {
     this.#queuedBytes -= frame.content.length
     if (frame.streamId === 0) return "unsent"
     this.writerFor(16).beginFrame(frameKinds.discard).u32(frame.streamId).endFrame()
-    return "begun"
+    return "partial"
   }
 
-  /** Takes back everything in a lane. */
   withdrawLane(lane: string): void {
     for (const frame of new Set(this.#lanes.get(lane))) this.withdraw(frame)
   }
 
-  /** So many bytes have arrived at the far end. */
   onAcknowledged(bytes: number): void {
     this.#inFlightBytes = Math.max(0, this.#inFlightBytes - bytes)
     if (this.#lanes.size > 0) this.#scheduleFlush()
   }
 
-  /** So many bytes have arrived from the far end. */
+  /** Bytes of the receiver arrived and must be acknowledged. */
   onReceived(bytes: number): void {
     this.#unreportedBytes += bytes
     if (this.#unreportedBytes >= acknowledgeThreshold) this.#scheduleFlush()
   }
 
-  /** The far end is gone: what has not been sent goes nowhere. */
   close(): void {
     this.#closed = true
     this.#lanes.clear()
     this.#queuedBytes = 0
   }
 
-  /** Tells the far end what has arrived from it, though little has. */
+  /** Sends an acknowledgement below the threshold. */
   acknowledge(): void {
     if (this.#unreportedBytes === 0) return
     this.writerFor(0)
   }
 
-  /** Sends what there is, as far as the windows let it. */
+  /** Sends frames within the windows. */
   flush(): void {
     if (this.#closed) return
     this.#drainLanes()
@@ -179,7 +208,7 @@ export class SendQueue {
       this.writerFor(0)
     this.#isFlushScheduled = false
     if (this.#writer !== undefined) this.#finishMessage(this.#writer)
-    for (const message of this.#readyMessages) this.#options.publish(this, message)
+    for (const message of this.#readyMessages) this.#options.publish(message)
     this.#readyMessages.length = 0
   }
 
@@ -196,7 +225,7 @@ export class SendQueue {
       this.#unreportedBytes
     )
     this.#unreportedBytes = 0
-    // What only acknowledges is not acknowledged itself.
+    // A message with only an acknowledgement is not acknowledged.
     if (!writer.isEmpty) this.#inFlightBytes += message.length
     this.#readyMessages.push(message)
     this.#writer = undefined
@@ -207,7 +236,7 @@ export class SendQueue {
       for (const [lane, frames] of this.#lanes) {
         const [frame] = frames
         if (frame !== undefined && !this.#writeNext(frame)) frames.shift()
-        // to the end of the row
+        // Moves the lane to the end of the round.
         this.#lanes.delete(lane)
         if (frames.length > 0) this.#lanes.set(lane, frames)
         break
@@ -215,7 +244,7 @@ export class SendQueue {
     }
   }
 
-  /** Writes the next piece of a frame, or all of it where it is short; false when nothing is left of it. */
+  /** Writes the next fragment of a frame, or all of a short one; true while fragments are left. */
   #writeNext(frame: QueuedFrame): boolean {
     const { fields, content } = frame
     const start = frame.sentBytes
@@ -246,5 +275,5 @@ export class SendQueue {
   }
 }
 
-/** Most bytes of the fields of a frame in pieces, so that the first piece fits a message. */
-export const maxFieldBytes = maxFrameBytes(maxMessageBytes) - fragmentOverhead - maxFragmentBytes
+/** Maximum bytes of the fields of a fragmented frame: its first fragment must fit a message. */
+export const maxFieldBytes = maxFramePayload(maxMessageBytes) - fragmentOverhead - maxFragmentBytes

@@ -7,30 +7,23 @@ import {
   RequestTimeout,
   SendFailed
 } from "../../../application/ports/Transport.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
+import { asObject, isJsonObject, type JsonObject, parseJson } from "../../../domain/json.ts"
 import { internalError, ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { RawBody } from "../../bytes/RawBody.ts"
 import { textBody } from "../../bytes/TextBody.ts"
-import {
-  maxStringBytes,
-  toBytes,
-  type Content,
-  type MessageReader,
-  type MessageWriter,
-  frameKinds
-} from "./messageFormat.ts"
+import { maxStringBytes, toBytes, type Content, type MessageReader, frameKinds } from "./messageFormat.ts"
+import { closeBracket } from "./FrameReassembler.ts"
+import type { OutgoingFrame } from "./SendQueue.ts"
 
-/** Bodies up to this size become text: soon done, and then they take no memory but the heap's. */
+/** Bodies up to this size become strings: decoding is cheap and needs no memory outside the heap. */
 const maxTextBytes = 16 * 1024
 
-/** What ends the packet of Socket.IO in which a body goes on to a member. */
-const closeBracket = 0x5d
-
-/** The text of a body as it is at hand, or why there is none. */
+/** The JSON text of a body, as bytes where the body has them. */
 export const serializeBody = (body: Body): Result.Result<Content, ProtocolError> =>
   body instanceof RawBody ? Result.succeed(body.json) : body.text()
 
-/** A body that came in a part of a message. Its sender has checked it. */
+/** Makes a body from a part of a message. The sender has validated it. */
 const makeBody = (json: Buffer): Body => {
   if (json.length <= maxTextBytes) return textBody(json.toString("utf8"))
   const tail = Buffer.allocUnsafeSlow(json.length + 1)
@@ -39,7 +32,7 @@ const makeBody = (json: Buffer): Body => {
   return RawBody.unparsed(tail)
 }
 
-/** The body behind the fields of a frame; `long` is where it came in pieces, with a bracket after it. */
+/** The body after the fields of a frame. `reassembled` holds the body of a fragmented frame and a bracket after it. */
 export const decodeFrameBody = (fields: MessageReader, reassembled: Buffer | undefined): Body =>
   reassembled === undefined ? makeBody(fields.rest()) : RawBody.unparsed(reassembled)
 
@@ -56,42 +49,26 @@ const objectOrUndefined = (value: unknown): JsonObject | undefined =>
   isJsonObject(value) ? value : undefined
 
 const decodeError = (text: string): ProtocolError => {
-  const value = Result.try((): unknown => JSON.parse(text))
-  const object = Result.isSuccess(value) ? objectOrUndefined(value.success) : undefined
-  const { code, message } = object ?? {}
-  if (object === undefined || typeof code !== "number" || typeof message !== "string") {
-    return internalError("The other node's answer cannot be read")
+  const { code, message, ...rest } = asObject(parseJson(text))
+  if (typeof code !== "number" || typeof message !== "string") {
+    return internalError("The other node's reply is invalid")
   }
-  const details = objectOrUndefined(object["details"])
-  const extra = objectOrUndefined(object["extra"])
-  return new ProtocolError({
-    code,
-    message,
-    ...(details !== undefined && { details }),
-    ...(extra !== undefined && { extra })
-  })
+  const details = objectOrUndefined(rest["details"])
+  const extra = objectOrUndefined(rest["extra"])
+  return new ProtocolError({ code, message, ...definedOnly({ details, extra }) })
 }
 
-/** How a request ended, as it goes over the wire: some fields and a text. */
-export interface ReplyFrame {
-  readonly kind: number
-  /** Most bytes of the fields. */
-  readonly maxFieldBytes: number
-  readonly writeFields: (writer: MessageWriter) => unknown
-  readonly content: Content
-}
-
-const textReply = (id: number, kind: number, content: string): ReplyFrame => ({
+const textReply = (id: number, kind: number, content: string): OutgoingFrame => ({
   kind,
   maxFieldBytes: 4,
   writeFields: (writer) => writer.u32(id),
   content
 })
 
-/** Most values of an acknowledgement that go over the wire. The protocol knows two. */
+/** Maximum values of an acknowledgement. The protocol has two. */
 const maxReplyValues = 64
 
-const bodiesReply = (id: number, bodies: ReadonlyArray<Body>): ReplyFrame => {
+const bodiesReply = (id: number, bodies: ReadonlyArray<Body>): OutgoingFrame => {
   const contents: Array<Content> = []
   const isFaulty: Array<boolean> = []
   for (const body of bodies) {
@@ -113,8 +90,7 @@ const bodiesReply = (id: number, bodies: ReadonlyArray<Body>): ReplyFrame => {
   }
 }
 
-/** How the request of this id ended, for the wire. */
-export const encodeReply = (id: number, exit: ReplyExit): ReplyFrame => {
+export const replyFrame = (id: number, exit: ReplyExit): OutgoingFrame => {
   if (Exit.isSuccess(exit)) {
     return exit.value.length > maxReplyValues
       ? rejectedReply(id, internalError(`An acknowledgement has at most ${maxReplyValues} values`))
@@ -126,9 +102,9 @@ export const encodeReply = (id: number, exit: ReplyExit): ReplyFrame => {
     switch (error._tag) {
       case "LinkClosed":
         return textReply(id, frameKinds.linkClosed, error.reason)
-      case "NotSent":
+      case "SendFailed":
         return rejectedReply(id, error.error)
-      case "NoAnswer": {
+      case "RequestTimeout": {
         const after = Duration.toMillis(error.timeout)
         return {
           kind: frameKinds.timedOut,
@@ -142,11 +118,10 @@ export const encodeReply = (id: number, exit: ReplyExit): ReplyFrame => {
   return rejectedReply(id, internalError("Internal error"))
 }
 
-/** The member was not asked, or has answered with something that cannot go. */
-export const rejectedReply = (id: number, error: ProtocolError): ReplyFrame =>
+export const rejectedReply = (id: number, error: ProtocolError): OutgoingFrame =>
   textReply(id, frameKinds.rejected, encodeError(error))
 
-/** What another node says about how a request ended; `undefined` when it cannot be read. */
+/** Decodes a reply; `undefined` when it is invalid. */
 export const decodeReply = (
   kind: number,
   fields: MessageReader,
@@ -186,30 +161,39 @@ export const decodeReply = (
   }
 }
 
-/** A request for the wire; {@link maxRequestBytes} says how long it gets at most, without its text. */
-export const writeRequestFields = (
-  writer: MessageWriter,
-  id: number,
-  timeoutMillis: number,
-  { office, sid }: RequestTarget,
-  event: string
-): MessageWriter => writer.u32(id).f64(timeoutMillis).string(sid).string(office).string(event)
-
-export const maxRequestBytes = ({ office, sid }: RequestTarget, event: string): number =>
-  12 + maxStringBytes(sid) + maxStringBytes(office) + maxStringBytes(event)
-
-/** A tell for the wire, likewise. */
-export const writeNotificationFields = (
-  writer: MessageWriter,
-  sids: ReadonlyArray<string>,
-  event: string
-): MessageWriter => {
-  writer.string(event).u32(sids.length)
-  for (const sid of sids) writer.string(sid)
-  return writer
+export interface NodeRequest {
+  readonly to: RequestTarget
+  readonly event: string
+  readonly content: Content
+  readonly timeout: Duration.Duration
 }
 
-/** A tell as it came; `undefined` when it cannot be read. */
+export const requestFrame = (
+  id: number,
+  timeoutMillis: number,
+  { content, event, to: { office, sid } }: Omit<NodeRequest, "timeout">
+): OutgoingFrame => ({
+  kind: frameKinds.request,
+  maxFieldBytes: 12 + maxStringBytes(sid) + maxStringBytes(office) + maxStringBytes(event),
+  writeFields: (writer) => writer.u32(id).f64(timeoutMillis).string(sid).string(office).string(event),
+  content
+})
+
+export const notificationFrame = (
+  sids: ReadonlyArray<string>,
+  event: string,
+  content: Content
+): OutgoingFrame => ({
+  kind: frameKinds.notify,
+  maxFieldBytes: sids.reduce((sum, sid) => sum + maxStringBytes(sid), 4 + maxStringBytes(event)),
+  writeFields: (writer) => {
+    writer.string(event).u32(sids.length)
+    for (const sid of sids) writer.string(sid)
+  },
+  content
+})
+
+/** Decodes a notification; `undefined` when it is invalid. */
 export const decodeNotification = (fields: MessageReader, reassembled: Buffer | undefined) => {
   const event = fields.string()
   const count = fields.u32()
@@ -218,6 +202,3 @@ export const decodeNotification = (fields: MessageReader, reassembled: Buffer | 
   const body = decodeFrameBody(fields, reassembled)
   return fields.isTruncated ? undefined : { event, sids, body }
 }
-
-export const maxNotificationBytes = (sids: ReadonlyArray<string>, event: string): number =>
-  sids.reduce((sum, sid) => sum + maxStringBytes(sid), 4 + maxStringBytes(event))

@@ -1,4 +1,4 @@
-/** What a frame between two nodes is about. The numbers are the wire's. */
+/** Frame kinds of the wire format. */
 export const frameKinds = {
   request: 1,
   notify: 2,
@@ -7,51 +7,46 @@ export const frameKinds = {
   linkClosed: 5,
   timedOut: 6,
   rejected: 7,
-  /** A part of a frame that is too long for one message. */
+  /** A fragment of a frame that is too long for one message. */
   fragment: 8,
-  /** The rest of a frame in pieces will not come. */
+  /** The sender has withdrawn a fragmented frame. */
   discard: 9,
-  /** The sender has a new connection: nothing from before holds. */
+  /** The sender has a new connection: earlier requests have ended. */
   connected: 10,
-  /** The sender ends. */
+  /** The sender shuts down. */
   leaving: 11,
-  /** The sender has given up on the receiver: nothing between the two from before holds. */
+  /** The sender has removed the receiver: requests between both have ended. */
   reset: 12
 } as const
 
-/** Whether a piece is the first or the last of its frame; a bit each. */
+/** Bit flags of a fragment. */
 export const firstFragment = 1
 export const lastFragment = 2
 
-/** What a message starts with: who are we, and which version of this is it. */
+/** First bytes of a message: they identify the format and its version. */
 const magic = 0xa2c1
 
-/** Most bytes of the name of a node. */
+/** Maximum bytes of a node name. */
 const maxNameBytes = 255
 
-/** Most bytes that {@link MessageWriter.beginMessage} writes. */
 const maxHeaderBytes = 2 + 4 + 4 + 4 + 1 + maxNameBytes
 
-/** Bytes that a frame has beside its fields and its text: its length and its kind. */
+/** Bytes of the length and the kind of a frame. */
 export const frameOverhead = 4 + 1
 
-/** Bytes that a string takes at most, with its length. */
+/** Maximum bytes of a string and its length: 3 bytes for each UTF-16 unit. */
 export const maxStringBytes = (text: string): number => 4 + text.length * 3
 
 const utf8 = new TextEncoder()
 
-/** A text as it is at hand: as such, or in UTF-8. */
 export type Content = string | Buffer
 
-/** A text in UTF-8. */
 export const toBytes = (content: Content): Buffer =>
   typeof content === "string" ? Buffer.from(content) : content
 
-/** Bytes that a text takes at most. */
 export const maxContentBytes = (content: Content): number =>
   typeof content === "string" ? content.length * 3 : content.length
 
-/** Writes one message, which is a header and frames, into a buffer that it is given. */
 export class MessageWriter {
   readonly buffer: Buffer
   #offset = 0
@@ -65,17 +60,15 @@ export class MessageWriter {
     return this.#offset
   }
 
-  /** How many bytes are left. */
   get remaining(): number {
     return this.buffer.length - this.#offset
   }
 
-  /** True when there is nothing but a header. */
   get isEmpty(): boolean {
     return this.#frameStart === 0
   }
 
-  /** Begins a message; what is not known yet is filled in by {@link finishMessage}. */
+  /** Begins a message; {@link finishMessage} fills in the rest of the header. */
   beginMessage(node: string): this {
     this.#offset = 14
     this.#frameStart = 0
@@ -85,7 +78,7 @@ export class MessageWriter {
     return this
   }
 
-  /** The finished message. `taken` is how many bytes from the receiver have arrived since the last one. */
+  /** Returns the message. `acknowledgedBytes` counts the bytes received since the last one. */
   finishMessage(senderGeneration: number, receiverGeneration: number, acknowledgedBytes: number): Buffer {
     this.buffer.writeUInt16BE(magic, 0)
     this.buffer.writeUInt32BE(senderGeneration, 2)
@@ -100,7 +93,6 @@ export class MessageWriter {
     return this.u8(kind)
   }
 
-  /** Ends a frame: its length is known now. */
   endFrame(): void {
     this.buffer.writeUInt32BE(this.#offset - this.#frameStart - 4, this.#frameStart)
   }
@@ -120,7 +112,6 @@ export class MessageWriter {
     return this
   }
 
-  /** A string and its length. */
   string(text: string): this {
     const bytes = this.buffer.write(text, this.#offset + 4)
     this.buffer.writeUInt32BE(bytes, this.#offset)
@@ -134,7 +125,6 @@ export class MessageWriter {
     return this
   }
 
-  /** The rest of a frame. */
   content(content: Content): this {
     if (typeof content !== "string") return this.bytes(content)
     this.#offset += this.buffer.write(content, this.#offset)
@@ -142,7 +132,6 @@ export class MessageWriter {
   }
 }
 
-/** Writes the fields of one frame, its kind first, without a message around it. */
 export const encodeFields = (
   maxBytes: number,
   kind: number,
@@ -154,7 +143,7 @@ export const encodeFields = (
   return writer.buffer.subarray(0, writer.length)
 }
 
-/** Reads what {@link MessageWriter} wrote. What is not there reads as nothing, and {@link isTruncated} says so. */
+/** Reads a message. Missing values read as 0 or empty, and {@link isTruncated} is true from then on. */
 export class MessageReader {
   readonly buffer: Buffer
   #offset: number
@@ -169,10 +158,6 @@ export class MessageReader {
 
   get isTruncated(): boolean {
     return this.#isTruncated
-  }
-
-  get offset(): number {
-    return this.#offset
   }
 
   get remaining(): number {
@@ -210,7 +195,6 @@ export class MessageReader {
     return at < 0 ? 0 : this.buffer.readDoubleBE(at)
   }
 
-  /** A string of so many bytes. */
   stringOfLength(bytes: number): string {
     const at = this.#advance(bytes)
     return at < 0 ? "" : this.buffer.toString("utf8", at, at + bytes)
@@ -220,12 +204,12 @@ export class MessageReader {
     return this.stringOfLength(this.u32())
   }
 
-  /** Everything that is left, as a part of the message. */
+  /** The unread bytes, as a view. */
   rest(): Buffer {
     return this.slice(this.remaining)
   }
 
-  /** The next frame, for a reader that stands behind its fields; `undefined` where it is cut short. */
+  /** A reader of the next frame; `undefined` when the frame is truncated. */
   nextFrame(): MessageReader | undefined {
     const length = this.u32()
     const at = this.#advance(length)
@@ -238,17 +222,16 @@ export class MessageReader {
   }
 }
 
-/** What the header of a message says. */
 export interface MessageHeader {
   readonly node: string
-  /** The incarnation of the sender, and the one of the receiver as the sender knows it: 0 is unknown. */
+  /** The connection generation of the sender, and that of the receiver as the sender knows it: 0 while unknown. */
   readonly senderGeneration: number
   readonly receiverGeneration: number
-  /** How many bytes of the receiver have arrived at the sender since its last message. */
+  /** Bytes of the receiver that have arrived at the sender since its last message. */
   readonly acknowledgedBytes: number
 }
 
-/** Reads the header of a message; `undefined` when it is none of ours. */
+/** Decodes the header of a message; `undefined` when it is invalid. */
 export const decodeHeader = (reader: MessageReader): MessageHeader | undefined => {
   if (reader.u16() !== magic) return undefined
   const senderGeneration = reader.u32()
@@ -260,10 +243,9 @@ export const decodeHeader = (reader: MessageReader): MessageHeader | undefined =
     : { node, senderGeneration, receiverGeneration, acknowledgedBytes }
 }
 
-/** Can a node have this name? */
 export const isValidNodeName = (name: string): boolean =>
   name !== "" && utf8.encode(name).length <= maxNameBytes
 
-/** Most bytes of a frame in one message of so many. */
-export const maxFrameBytes = (maxMessageBytes: number): number =>
+/** Maximum bytes of the fields and the text of a frame in a message of this size. */
+export const maxFramePayload = (maxMessageBytes: number): number =>
   maxMessageBytes - maxHeaderBytes - frameOverhead

@@ -1,58 +1,36 @@
 import { Duration, Effect } from "effect"
-import type { RegistryScripts } from "./RegistryScripts.ts"
-import type { LocalOffices } from "./LocalOffices.ts"
+import type { RegistryContext } from "./RegistryContext.ts"
 import type { RegistryEvents } from "./RegistryEvents.ts"
-import type { SyncState } from "./SyncState.ts"
 
-/** A node that has not renewed its lease for so long is dead; with the pulse below its leaves are told in 4 seconds. */
+/** A node without renewal for this long is removed. With the heartbeat below, other nodes see that within 4 seconds. */
 const lease = Duration.seconds(3)
 
-/** How long a node waits between two signs of life. */
 export const heartbeatInterval = Duration.millis(700)
 
-/** Offices that are read at once. */
 const maxConcurrentReads = 32
 
-/** What {@link makeLeaseRecovery} needs. */
-export interface LeaseRecoveryOptions {
-  readonly node: string
-  readonly local: LocalOffices
-  readonly sync: SyncState
-  readonly scripts: RegistryScripts
-  readonly events: RegistryEvents
-  /** How long nobody can join a registry that has just begun. */
-  readonly gracePeriod: Duration.Duration
-}
-
-/** How a node stays a member of the cluster, and becomes one again. */
+/** Keeps a node in the cluster and restores its members after an outage. The caller repeats the heartbeat. */
 export interface LeaseRecovery {
-  /** A sign of life; compares everything first when it has to. Never fails: the next one may do better. */
+  /** Renews the lease, or reconciles when out of sync. Never fails: the next heartbeat retries. */
   readonly heartbeat: Effect.Effect<void>
-  /** Nodes in the cluster, as last heard. */
   readonly nodeCount: () => number
 }
 
-/** What keeps a node in the cluster: sending its signs of life is up to whoever has it. */
-export const makeLeaseRecovery = ({
-  scripts,
-  local,
-  events,
-  node,
-  gracePeriod,
-  sync
-}: LeaseRecoveryOptions): LeaseRecovery => {
+export const makeLeaseRecovery = (
+  { gracePeriod, local, node, scripts, sync }: RegistryContext,
+  events: RegistryEvents
+): LeaseRecovery => {
   let nodeCount = 1
 
   const renew = Effect.gen(function* () {
     const [state, count] = yield* sync.outOfSyncOnError(scripts.renew(lease))
     if (state === "ok") nodeCount = count
     else {
-      yield* Effect.logWarning("the other nodes took this one for dead", { node })
+      yield* Effect.logWarning("node lease expired", { node })
       sync.markOutOfSync()
     }
   })
 
-  /** Waits some milliseconds and stays alive for the others. */
   const waitWhileRenewing = Effect.fnUntraced(function* (millis: number) {
     for (let left = millis; left > 0; left -= Duration.toMillis(heartbeatInterval)) {
       yield* Effect.sleep(Math.min(left, Duration.toMillis(heartbeatInterval)))
@@ -60,7 +38,7 @@ export const makeLeaseRecovery = ({
     }
   })
 
-  /** Puts into Redis what this node knows of its members, then learns what Redis knows of the others'. */
+  /** Writes the members of this node to Redis, waits for the other nodes to do so, then reads all offices. */
   const reconcile = Effect.gen(function* () {
     sync.startReconciling()
     const { pendingJoins, joined } = local.reconcileState()
@@ -77,7 +55,7 @@ export const makeLeaseRecovery = ({
     yield* waitWhileRenewing(remainingMillis)
     sync.stopReconciling()
     yield* Effect.forEach(local.offices(), events.refresh, { concurrency: maxConcurrentReads, discard: true })
-    if (sync.tryMarkInSync()) yield* Effect.logDebug("the office registry is up", { node, nodes: nodeCount })
+    if (sync.tryMarkInSync()) yield* Effect.logDebug("office registry in sync", { node, nodes: nodeCount })
   }).pipe(
     (reconciling) => sync.outOfSyncOnError(reconciling),
     Effect.ensuring(Effect.sync(() => sync.stopReconciling()))

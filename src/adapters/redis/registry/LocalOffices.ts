@@ -1,5 +1,5 @@
 import { HashMap, Option } from "effect"
-import { memberAt, type Office } from "../../../domain/office/membership.ts"
+import { memberAt, type Office } from "../../../domain/office/MembershipState.ts"
 import type { Member, Membership, Session } from "../../../domain/model/Membership.ts"
 import {
   diffOffices,
@@ -14,33 +14,36 @@ import {
   replicaFromSnapshot
 } from "../../../domain/office/OfficeReplica.ts"
 import {
+  type Registration,
   type RegistryChange,
   membershipLostReason,
   takeoverReason
 } from "../../../application/ports/OfficeRegistry.ts"
 
-/** A session of this node. While a join is under way its seat may change at any moment. */
+type Left = Extract<MembershipChange, { readonly _tag: "Left" }>
+
+/** A session of this node. Its membership may change at any time during a join. */
 interface LocalSession {
   session: Session
   joining: { readonly office: string; readonly onEntered: () => void } | undefined
-  /** Why it is to be put out if the join under way brings it nowhere: its seat has gone meanwhile. */
+  /** The reason for an eviction when the pending join fails: the membership was lost meanwhile. */
   pendingEviction: string | undefined
 }
 
-/** What came of what was heard: `"missed"` asks for a snapshot, `"stray"` for the removal of what is not ours. */
-export type ApplyResult = "known" | "missed" | "stray"
+/** Result of an update: `"gap"` needs a snapshot, `"orphan"` the removal of a member without a session. */
+export type ApplyResult = "known" | "gap" | "orphan"
 
 /**
- * What one node knows: its own sessions, and everybody in the offices in which they sit. Whatever it hears, members of
- * this node hear of each coming and going once; those whose seat is gone without their doing are put out. Comings and
- * goings of its own sessions are told even when nobody is to hear them.
+ * The sessions of one node and the members of their offices. Members of this node are notified once of each join and
+ * leave. Sessions that lose their membership without a leave are evicted. Changes of the node's own sessions are emitted
+ * even without recipients.
  */
 export class LocalOffices {
   readonly #node: string
   readonly #emit: (change: RegistryChange) => void
   readonly #sessions = new Map<string, LocalSession>()
   readonly #replicas = new Map<string, OfficeReplica>()
-  /** The sessions of this node in each office that has a view. */
+  /** The sessions of this node in each office with a replica. */
   readonly #localMembers = new Map<string, Set<string>>()
   #highestRevision = 0
 
@@ -49,8 +52,10 @@ export class LocalOffices {
     this.#emit = emit
   }
 
-  connect(session: Session): void {
-    this.#sessions.set(session.sid, { session, joining: undefined, pendingEviction: undefined })
+  connect(session: Session): Registration {
+    const local: LocalSession = { session, joining: undefined, pendingEviction: undefined }
+    this.#sessions.set(session.sid, local)
+    return local
   }
 
   disconnect(sid: string): void {
@@ -61,7 +66,7 @@ export class LocalOffices {
     return this.#sessions.get(sid)?.session
   }
 
-  /** A join begins: from now on the session may sit in this office; `entered` says when it does. Ends with the function. */
+  /** Starts a join: an echo of it calls `onEntered`. The returned function ends the join. */
   beginJoin(sid: string, office: string, onEntered: () => void): () => void {
     const local = this.#sessions.get(sid)
     if (local === undefined) return () => undefined
@@ -77,34 +82,32 @@ export class LocalOffices {
     }
   }
 
-  /** A session gives up its seat, here and now. */
   leave(sid: string): void {
     const membership = Option.getOrUndefined(this.#sessions.get(sid)?.session.membership ?? Option.none())
     if (membership !== undefined) this.#removeMember({ _tag: "Left", sid, membership, replaced: false })
   }
 
-  /** A session has lost its seat to another while this node was out of touch. */
+  /** Evicts a session whose membership another session took while this node was disconnected. */
   evict(sid: string): void {
     if (Option.isNone(this.#sessions.get(sid)?.session.membership ?? Option.none())) return
     this.leave(sid)
     this.#emit({ _tag: "Evicted", sid, reason: membershipLostReason })
   }
 
-  /** One change of an office. */
   applyChange(office: string, update: OfficeUpdate): ApplyResult {
     this.#highestRevision = Math.max(this.#highestRevision, update.toRevision)
     const replica = this.#replicas.get(office)
     const { change, toRevision } = update
     const isOrphan = change._tag === "Entered" && this.#isOrphan(change.member)
     if (replica === undefined) {
-      if (isOrphan) return "stray"
-      return change._tag === "Entered" && change.member.node === this.#node ? "missed" : "known"
+      if (isOrphan) return "orphan"
+      return change._tag === "Entered" && change.member.node === this.#node ? "gap" : "known"
     }
     const next = advanceReplica(replica, update)
-    if (next === "known" || next === "missed") return next
+    if (next === "known" || next === "gap") return next
     if (isOrphan) {
       this.#replicas.set(office, { ...replica, revision: toRevision, asOf: toRevision })
-      return "stray"
+      return "orphan"
     }
     this.#applyMembershipChange(office, change)
     const now = this.#replicas.get(office)
@@ -112,7 +115,6 @@ export class LocalOffices {
     return "known"
   }
 
-  /** Everybody in an office at one moment, whatever was known before. */
   applySnapshot(office: string, snapshot: OfficeSnapshot): ApplyResult {
     this.#highestRevision = Math.max(this.#highestRevision, snapshot.asOf)
     const replica = this.#replicas.get(office) ?? emptyReplica
@@ -125,7 +127,7 @@ export class LocalOffices {
     }
     if (this.#localMembers.has(office)) this.#replicas.set(office, next)
     else this.#replicas.delete(office)
-    return members.length === snapshot.members.length ? "known" : "stray"
+    return members.length === snapshot.members.length ? "known" : "orphan"
   }
 
   findComputer(office: string, name: string): Option.Option<Member> {
@@ -138,7 +140,7 @@ export class LocalOffices {
     return replica === undefined ? [] : sortedMembers(replica.office)
   }
 
-  /** Every office that this node follows or is about to. */
+  /** Offices with a replica or a pending join. */
   offices(): ReadonlyArray<string> {
     const joining = [...this.#sessions.values()].flatMap((local) => local.joining?.office ?? [])
     return [...new Set([...this.#replicas.keys(), ...joining])]
@@ -148,13 +150,13 @@ export class LocalOffices {
     return this.#replicas.has(office)
   }
 
-  /** {@link hasReplica} it, or is about to since one of its sessions joins there. */
+  /** True with a replica or a pending join. */
   needsReplica(office: string): boolean {
     if (this.#replicas.has(office)) return true
     return [...this.#sessions.values()].some(({ joining }) => joining?.office === office)
   }
 
-  /** Sessions that sit and stay, and those whose seat is just changing. */
+  /** Sessions with a stable membership, and sessions with a pending join. */
   reconcileState(): {
     readonly joined: ReadonlyArray<[Session, Membership]>
     readonly pendingJoins: ReadonlyArray<string>
@@ -168,7 +170,6 @@ export class LocalOffices {
     return { joined, pendingJoins }
   }
 
-  /** The greatest revision this node has heard of. */
   highestRevision(): number {
     return this.#highestRevision
   }
@@ -177,7 +178,7 @@ export class LocalOffices {
     return { sessions: this.#sessions.size, offices: this.#replicas.size }
   }
 
-  /** Entered by our name, but no session of ours wants to sit there: what was asked for has been given up meanwhile. */
+  /** True for a member of this node without a session: its join was abandoned. */
   #isOrphan({ node, membership, sid }: Member): boolean {
     if (node !== this.#node) return false
     const local = this.#sessions.get(sid)
@@ -187,8 +188,8 @@ export class LocalOffices {
   }
 
   /**
-   * One of our sessions has lost its seat. Where it sits elsewhere already, which a snapshot may say before the channel
-   * does, or joins elsewhere, that may be its own doing, or not matter.
+   * Evicts a session of this node that lost its membership. A session that is already in another office has moved: a
+   * snapshot may show that before the channel does. During a join the eviction waits for its result.
    */
   #evictSession(sid: string, reason: string): void {
     const local = this.#sessions.get(sid)
@@ -225,10 +226,7 @@ export class LocalOffices {
     local?.joining?.onEntered()
   }
 
-  #removeMember(
-    change: Extract<MembershipChange, { readonly _tag: "Left" }>,
-    id = change.membership.office
-  ): void {
+  #removeMember(change: Left, id = change.membership.office): void {
     const replica = this.#replicas.get(id)
     const member = replica === undefined ? undefined : this.#findMember(replica.office, change)
     if (replica === undefined || member === undefined) return
@@ -247,10 +245,7 @@ export class LocalOffices {
     if (change.replaced) this.#evictSession(sid, takeoverReason)
   }
 
-  #findMember(
-    office: Office,
-    { membership, sid }: Extract<MembershipChange, { readonly _tag: "Left" }>
-  ): Member | undefined {
+  #findMember(office: Office, { membership, sid }: Left): Member | undefined {
     return Option.getOrUndefined(Option.filter(memberAt(office, membership), (member) => member.sid === sid))
   }
 }

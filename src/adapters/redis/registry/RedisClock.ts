@@ -2,17 +2,16 @@ import { Clock, Effect } from "effect"
 
 const nanosPerMilli = 1_000_000n
 
-/** A monotonic time of ours, in milliseconds. */
 const monotonicMillis = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / nanosPerMilli))
 
 /**
- * The clock of Redis as far as a node can know it: what it shows here is never less than the true time, and more only by
- * as long as Redis took to answer when it last said what its time was. Before it has said so, it shows nothing of use.
+ * Estimates the clock of Redis. The estimate is never less than the true time, and exceeds it by at most the round trip
+ * of the last sync. Before the first sync it is meaningless.
  */
 export class RedisClock {
   #offsetMillis = 0
 
-  /** Learns from what Redis says its time was, in milliseconds, when it answered. */
+  /** Syncs with the time of Redis in a reply, in milliseconds. */
   syncFrom<A, E>(call: Effect.Effect<A, E>, timeOf: (reply: A) => number): Effect.Effect<A, E> {
     return Effect.flatMap(monotonicMillis, (sentAt) =>
       Effect.tap(call, (reply) =>
@@ -23,7 +22,7 @@ export class RedisClock {
     )
   }
 
-  /** The time that Redis has by now, in milliseconds. */
+  /** The estimated time of Redis in milliseconds. */
   get now(): Effect.Effect<number> {
     return Effect.map(monotonicMillis, (ours) => ours + this.#offsetMillis)
   }

@@ -1,43 +1,37 @@
-import { randomUUID } from "node:crypto"
-import { Duration, Effect, FiberSet, Layer, Option, Queue, type Redacted, Semaphore } from "effect"
+import { Duration, Effect, FiberSet, Layer, Option, Queue, Semaphore } from "effect"
+import { checkLeave } from "../../../domain/office/decide.ts"
+import type { Capacity } from "../../../domain/office/MembershipState.ts"
+import { type MembershipError, notConnected } from "../../../domain/model/Membership.ts"
 import {
-  type Capacity,
-  type MembershipCommand,
-  checkLeave,
-  unlimitedCapacity
-} from "../../../domain/office/membership.ts"
-import { MembershipError } from "../../../domain/model/Membership.ts"
-import { type RegistryChange, OfficeRegistry } from "../../../application/ports/OfficeRegistry.ts"
+  type OfficeCommand,
+  type RegistryChange,
+  OfficeRegistry
+} from "../../../application/ports/OfficeRegistry.ts"
+import type { RedisNodeOptions, RedisUrlInvalid } from "../redisClient.ts"
 import { makeRegistryScripts } from "./RegistryScripts.ts"
 import { makeJoinOffice } from "./joinOffice.ts"
 import { LocalOffices } from "./LocalOffices.ts"
 import { type RegistryEvents, makeRegistryEvents } from "./RegistryEvents.ts"
 import { heartbeatInterval, makeLeaseRecovery } from "./LeaseRecovery.ts"
-import { makeScriptRunner, type RedisUrlInvalid, scriptTimeout } from "./ScriptRunner.ts"
+import type { RegistryContext } from "./RegistryContext.ts"
+import { makeScriptRunner, scriptTimeout } from "./ScriptRunner.ts"
 import { SyncState } from "./SyncState.ts"
 
-/** What may be set about a registry in Redis. */
-export interface RedisRegistryOptions {
-  /** `redis://` or `rediss://`; it may hold a password. */
-  readonly url: Redacted.Redacted<string>
-  /** What all keys begin with; clusters with different ones know nothing of each other. Braces keep them in one slot. */
-  readonly prefix?: string
-  /** The name of this node, unique for every start; a random one unless given. */
-  readonly node?: string
+export interface RedisRegistryOptions extends RedisNodeOptions {
   /**
-   * How long nobody can join a registry that has just begun, so that the members of all nodes come back before
-   * newcomers when Redis has lost its data.
+   * How long joins wait after the registry has lost its data, or is new: a second unless given. The members of all
+   * nodes are restored before new ones join.
    */
   readonly gracePeriod?: Duration.Duration
 }
 
-/** A registry that all nodes with the same Redis and prefix share. Redis need not be there when it starts. */
+/** A registry that all nodes with the same Redis and prefix share. Redis may be unreachable at the start. */
 export const layer = (options: RedisRegistryOptions): Layer.Layer<OfficeRegistry, RedisUrlInvalid> =>
   Layer.effect(OfficeRegistry, make(options))
 
 const make = Effect.fnUntraced(function* ({
-  node = randomUUID(),
-  prefix = "{a2c}:",
+  node,
+  prefix,
   gracePeriod = Duration.seconds(1),
   url
 }: RedisRegistryOptions) {
@@ -52,74 +46,56 @@ const make = Effect.fnUntraced(function* ({
   const runner = yield* makeScriptRunner({
     url,
     prefix,
-    channel: `${prefix}to:${node}`,
+    node,
     onReady: () => sync.markOutOfSync(),
     onMessage: (text) => events.onMessage(text)
   })
   const { isReady } = runner
   const scripts = makeRegistryScripts(node, runner)
-  const events: RegistryEvents = makeRegistryEvents({ local, sync, scripts, emit, run })
-  const recovery = makeLeaseRecovery({ node, local, sync, scripts, events, gracePeriod })
-  const joinOffice = makeJoinOffice({ local, sync, scripts, events, isReady, gracePeriod })
+  const context: RegistryContext = { node, gracePeriod, local, sync, scripts, isReady, emit, run }
+  const events: RegistryEvents = makeRegistryEvents(context)
+  const recovery = makeLeaseRecovery(context, events)
+  const joinOffice = makeJoinOffice(context, events)
   const locks = new Map<string, Semaphore.Semaphore>()
 
-  /** Gives up whatever seat a session has: here at once, in Redis as soon as it answers. */
+  /** Removes the membership of a session: locally at once, then in Redis. */
   const leaveOffice = (sid: string) =>
     Effect.suspend(() => {
       local.leave(sid)
       return Effect.ignore(sync.outOfSyncOnError(scripts.leave(sid)))
     })
 
-  const applyCommand = (
-    command: Exclude<MembershipCommand, { readonly _tag: "Connect" }>,
-    capacity: Capacity
-  ): Effect.Effect<void, MembershipError> => {
+  /** Runs the joins, leaves and disconnect of one session one after the other. */
+  const serialized = <E>(sid: string, effect: Effect.Effect<void, E>): Effect.Effect<void, E> =>
+    Effect.suspend(() => locks.get(sid)?.withPermit(effect) ?? effect)
+
+  const applyCommand = (command: OfficeCommand, capacity: Capacity): Effect.Effect<void, MembershipError> => {
     const session = local.session(command.sid)
-    if (session === undefined) {
-      return command._tag === "Disconnect"
-        ? Effect.void
-        : Effect.fail(new MembershipError({ reason: "not connected", message: "Not connected" }))
+    if (session === undefined) return Effect.fail(notConnected())
+    if (command._tag === "Leave") {
+      return Effect.flatMap(Effect.fromResult(checkLeave(session, command.office)), () =>
+        leaveOffice(command.sid)
+      )
     }
-    switch (command._tag) {
-      case "Join": {
-        const { name, office, role } = command
-        return joinOffice(session, { office, role, name }, capacity)
-      }
-      case "Leave":
-        return Effect.flatMap(Effect.fromResult(checkLeave(session, command.office)), () =>
-          leaveOffice(command.sid)
-        )
-      case "Disconnect": {
-        const disconnected = Effect.sync(() => {
-          local.disconnect(command.sid)
-          locks.delete(command.sid)
-        })
-        return Option.isNone(session.membership)
-          ? disconnected
-          : Effect.ensuring(leaveOffice(command.sid), disconnected)
-      }
-    }
+    const { name, office, role } = command
+    return joinOffice(session, { office, role, name }, capacity)
   }
 
-  const apply = (command: MembershipCommand, capacity: Capacity = unlimitedCapacity) =>
-    Effect.suspend((): Effect.Effect<void, MembershipError> => {
-      if (command._tag === "Connect") {
-        const { reconnectKey, role, sid, version } = command
-        local.connect({ sid, node, version, role, reconnectKey, membership: Option.none() })
-        locks.set(sid, Semaphore.makeUnsafe(1))
-        return Effect.void
-      }
-      const lock = locks.get(command.sid)
-      const applied = Effect.suspend(() => applyCommand(command, capacity))
-      return lock === undefined ? applied : lock.withPermit(applied)
+  const removeSession = (sid: string) =>
+    Effect.suspend(() => {
+      const removed = Effect.sync(() => {
+        local.disconnect(sid)
+        locks.delete(sid)
+      })
+      const isMember = Option.isSome(local.session(sid)?.membership ?? Option.none())
+      return isMember ? Effect.ensuring(leaveOffice(sid), removed) : removed
     })
 
-  // A clean end tells the others at once; when Redis is away, the lease does.
+  // Without Redis, the other nodes remove this node when its lease expires.
   yield* Effect.addFinalizer(() => Effect.ignore(scripts.leaveCluster))
 
   yield* Effect.timeoutOption(Queue.take(wake), scriptTimeout)
-  if (!isReady())
-    yield* Effect.logWarning("Redis cannot be reached yet: nobody can join until it can", { node })
+  if (!isReady()) yield* Effect.logWarning("Redis unreachable: joins fail until it connects", { node })
   const heartbeat = Effect.suspend(() => (isReady() ? recovery.heartbeat : Effect.void))
   yield* Effect.forkScoped(
     Effect.forever(Effect.andThen(heartbeat, Effect.timeoutOption(Queue.take(wake), heartbeatInterval)))
@@ -127,13 +103,22 @@ const make = Effect.fnUntraced(function* ({
 
   return OfficeRegistry.of({
     node,
-    apply,
+    connect: (session) =>
+      Effect.sync(() => {
+        locks.set(session.sid, Semaphore.makeUnsafe(1))
+        return local.connect({ ...session, node, membership: Option.none() })
+      }),
+    disconnect: (sid) => serialized(sid, removeSession(sid)),
+    apply: (command, capacity) =>
+      serialized(
+        command.sid,
+        Effect.suspend(() => applyCommand(command, capacity))
+      ),
     subscribe: (listener) =>
       Effect.acquireRelease(
         Effect.sync(() => void listeners.add(listener)),
         () => Effect.sync(() => void listeners.delete(listener))
       ),
-    session: (sid) => Option.fromNullishOr(local.session(sid)),
     findComputer: (office, name) => local.findComputer(office, name),
     members: (office) => local.members(office),
     isComputerElsewhere: (office, name) =>

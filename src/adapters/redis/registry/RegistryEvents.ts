@@ -1,39 +1,23 @@
 import { Effect, Result } from "effect"
-import type { RegistryChange } from "../../../application/ports/OfficeRegistry.ts"
-import type { RegistryScripts, RegistryCallError } from "./RegistryScripts.ts"
-import type { ApplyResult, LocalOffices } from "./LocalOffices.ts"
+import type { OfficeUpdate } from "../../../domain/office/OfficeReplica.ts"
+import type { ApplyResult } from "./LocalOffices.ts"
+import type { RegistryContext } from "./RegistryContext.ts"
 import { decodeMessage, membershipOfField } from "./registryMessages.ts"
-import type { SyncState } from "./SyncState.ts"
+import type { RegistryCallError } from "./RegistryScripts.ts"
 
-/** What {@link makeRegistryEvents} needs. */
-export interface RegistryEventsOptions {
-  readonly local: LocalOffices
-  readonly sync: SyncState
-  readonly scripts: RegistryScripts
-  readonly emit: (change: RegistryChange) => void
-  readonly run: (effect: Effect.Effect<void>) => void
-}
-
-/** What Redis tells a node of the offices, and what the node asks for where something is missing. */
+/** Applies the changes that Redis publishes, and reads snapshots where changes were missed. */
 export interface RegistryEvents {
-  /** Takes a message of the node's channel. */
   readonly onMessage: (text: string) => void
-  /** Reads an office anew. Whoever asks while it is read waits for nobody: it is read once more. */
+  /** Reads a snapshot of an office. A call during a read returns at once and repeats the read. */
   readonly refresh: (office: string) => Effect.Effect<void, RegistryCallError>
 }
 
-export const makeRegistryEvents = ({
-  scripts,
-  local,
-  run,
-  emit,
-  sync
-}: RegistryEventsOptions): RegistryEvents => {
+export const makeRegistryEvents = ({ emit, local, run, scripts, sync }: RegistryContext): RegistryEvents => {
   const inFlight = new Map<string, { again: boolean }>()
 
   const onApplied = (office: string, result: ApplyResult) => {
-    if (result === "stray") sync.markOutOfSync()
-    if (result === "missed" && !sync.isReconciling) run(Effect.ignore(refresh(office)))
+    if (result === "orphan") sync.markOutOfSync()
+    if (result === "gap" && !sync.isReconciling) run(Effect.ignore(refresh(office)))
   }
 
   const refresh: RegistryEvents["refresh"] = (office) =>
@@ -45,9 +29,9 @@ export const makeRegistryEvents = ({
       }
       const own = { again: false }
       inFlight.set(office, own)
-      const readSnapshot = Effect.map(scripts.snapshot(office), ([known, asOf, revision, members]) => {
-        // Our members are missing there because this node was taken for dead, and not because they have left.
-        if (known === "gone") sync.markOutOfSync()
+      const readSnapshot = Effect.map(scripts.snapshot(office), ([state, asOf, revision, members]) => {
+        // The members of this node are missing because its lease expired, not because they left.
+        if (state === "unknown_node") sync.markOutOfSync()
         else if (local.needsReplica(office))
           onApplied(office, local.applySnapshot(office, { asOf, revision, members }))
       })
@@ -60,39 +44,32 @@ export const makeRegistryEvents = ({
         .pipe(Effect.ensuring(Effect.sync(() => inFlight.delete(office))))
     })
 
+  const applyChange = (office: string, update: OfficeUpdate) =>
+    onApplied(office, local.applyChange(office, update))
+
   const onMessage = (text: string) => {
     const decoded = decodeMessage(text)
     if (Result.isFailure(decoded)) {
-      run(Effect.logWarning("a message of the office registry cannot be read", decoded.failure))
+      run(Effect.logWarning("invalid registry message", decoded.failure))
       return
     }
     const message = decoded.success
-    if ("gone" in message) return emit({ _tag: "NodeGone", node: message.gone })
+    if ("gone" in message) return emit({ _tag: "NodeLost", node: message.gone })
     const { office, to: toRevision } = message
     if ("all" in message) {
-      // While the nodes come back what is there is not yet everything: those who are missing have not left.
+      // While nodes reconcile, Redis does not hold all members yet: those that are missing have not left.
       if (sync.isReconciling && local.hasReplica(office)) return
-      onApplied(
-        office,
-        local.applySnapshot(office, { revision: toRevision, asOf: toRevision, members: message.all })
-      )
-      return
+      const snapshot = { revision: toRevision, asOf: toRevision, members: message.all }
+      return onApplied(office, local.applySnapshot(office, snapshot))
     }
     const { from: fromRevision } = message
     if ("entered" in message) {
-      onApplied(
-        office,
-        local.applyChange(office, {
-          fromRevision,
-          toRevision,
-          change: { _tag: "Entered", member: message.entered }
-        })
-      )
-      return
+      const change = { _tag: "Entered", member: message.entered } as const
+      return applyChange(office, { fromRevision, toRevision, change })
     }
     const { field, replaced, sid } = message.left
     const change = { _tag: "Left", sid, membership: membershipOfField(office, field), replaced } as const
-    onApplied(office, local.applyChange(office, { fromRevision, toRevision, change }))
+    applyChange(office, { fromRevision, toRevision, change })
   }
 
   return { onMessage, refresh }

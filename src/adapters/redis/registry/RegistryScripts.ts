@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto"
 import { Duration, Effect, type Schema } from "effect"
-import type { Capacity } from "../../../domain/office/membership.ts"
+import type { Capacity } from "../../../domain/office/MembershipState.ts"
 import type { Membership, Session } from "../../../domain/model/Membership.ts"
 import {
   memberField,
@@ -13,39 +13,31 @@ import {
 import { type RedisUnavailable, type ScriptRunner, scriptTimeout } from "./ScriptRunner.ts"
 import { RedisClock } from "./RedisClock.ts"
 
-/** Redis has not answered, or nothing that can be read. */
 export type RegistryCallError = RedisUnavailable | Schema.SchemaError
 
-/** Why, in words. */
-export const formatCallError = (error: RegistryCallError): string =>
-  error._tag === "RedisAway" ? error.reason : error.message
-
-/** All members of a node in one script: 10 000 take a fifth of a second. */
+/** One script restores all members of a node: 10,000 take 0.2 seconds. */
 const reconcileTimeout = Duration.seconds(5)
 
-/** What a limit that is none is for Redis. */
 const formatLimit = (limit: number): string => String(Math.min(limit, Number.MAX_SAFE_INTEGER))
 
-/** What Redis knows a holder by: who can read it there cannot take anybody's place. */
+/** Hashes a reconnect key: a reader of Redis must not be able to take over sessions. */
 const hashReconnectKey = (reconnectKey: string): string =>
   reconnectKey === "" ? "" : createHash("sha256").update(reconnectKey).digest("hex")
 
 const formatMillis = (duration: Duration.Duration): string => String(Duration.toMillis(duration))
 
-/** What a node compares with Redis: see the script `reconcile`. */
 export interface ReconcileState {
   readonly lease: Duration.Duration
   readonly gracePeriod: Duration.Duration
-  /** The greatest revision it has seen. */
   readonly highestRevision: number
   readonly joined: ReadonlyArray<readonly [Session, Membership]>
   readonly pendingJoins: ReadonlyArray<string>
 }
 
-/** The scripts as a node calls them; what they do and give stands in `scripts.ts`. */
+/** The scripts of one node; `luaScripts.ts` documents them. */
 export const makeRegistryScripts = (node: string, { run }: ScriptRunner) => {
   const clock = new RedisClock()
-  /** When nobody waits any more for a script that is run now. */
+  /** The time of Redis at which a script started now times out. */
   const expiresAt = Effect.map(clock.now, (now) => String(now + Duration.toMillis(scriptTimeout)))
   const encodedMember = ({ sid, version }: Session, membership: Membership): string =>
     encodeMember({ sid, node, version, membership })
@@ -90,12 +82,11 @@ export const makeRegistryScripts = (node: string, { run }: ScriptRunner) => {
       return yield* decodeJoined(joined)
     }),
     leave: (sid: string) => run("leave", [node, sid]),
-    leaveCluster: run("depart", [node]),
+    leaveCluster: run("leaveCluster", [node]),
     snapshot: (office: string) => Effect.flatMap(run("snapshot", [node, office]), decodeSnapshot),
     isComputerElsewhere: (office: string, name: string) =>
-      Effect.map(run("elsewhere", [office, name]), (found) => found === 1)
+      Effect.map(run("isComputerElsewhere", [office, name]), (found) => found === 1)
   }
 }
 
-/** The scripts as a node calls them. */
 export type RegistryScripts = ReturnType<typeof makeRegistryScripts>

@@ -1,23 +1,18 @@
 import { createHash } from "node:crypto"
-import { Data, Duration, Effect, Redacted, Schedule, type Scope } from "effect"
+import { Data, Duration, Effect, FiberSet, Schedule, type Scope } from "effect"
 import { createClient, ErrorReply } from "redis"
+import { errorMessage } from "../../../domain/errorMessage.ts"
+import { parseRedisUrl, type RedisNodeOptions, type RedisUrlInvalid } from "../redisClient.ts"
 import { type ScriptName, luaScripts } from "./luaScripts.ts"
 
-/** Redis cannot be reached, does not answer in time, or says no. Whether a script ran is unknown. */
-export class RedisUnavailable extends Data.TaggedError("RedisAway")<{ readonly reason: string }> {}
+/** Redis is unreachable, timed out or returned an error. Whether the script ran is unknown. */
+export class RedisUnavailable extends Data.TaggedError("RedisUnavailable")<{ readonly message: string }> {}
 
-/** The URL is none that Redis has. It is not repeated, since it may hold a password. */
-export class RedisUrlInvalid extends Data.TaggedError("RedisUrlInvalid") {
-  override get message(): string {
-    return "The URL of Redis cannot be read: it looks like redis://user:password@host:6379"
-  }
-}
-
-/** Two connections to Redis: one runs scripts, one listens. Both come back by themselves. */
+/** Two connections to Redis: one runs scripts, one is subscribed. Both reconnect. */
 export interface ScriptRunner {
-  /** True while both connections stand. */
+  /** True while both are connected. */
   readonly isReady: () => boolean
-  /** Runs a script on the keys behind the prefix. Scripts run in the order in which they were started. */
+  /** Runs a script on the keys with the prefix. Scripts run in the order of their calls. */
   readonly run: (
     name: ScriptName,
     args: ReadonlyArray<string>,
@@ -25,29 +20,26 @@ export interface ScriptRunner {
   ) => Effect.Effect<unknown, RedisUnavailable>
 }
 
-export interface ScriptRunnerOptions {
-  readonly url: Redacted.Redacted<string>
-  readonly prefix: string
-  readonly channel: string
-  /** Both connections stand, for the first time or again: what was said in between is lost. */
+export interface ScriptRunnerOptions extends RedisNodeOptions {
+  /** Both are connected, for the first time or again. Messages in between are lost. */
   readonly onReady: () => void
   readonly onMessage: (text: string) => void
 }
 
-/** How long Redis may take for a script; one takes a fraction of a millisecond. */
+/** Default timeout of a script, which takes less than a millisecond. */
 export const scriptTimeout = Duration.seconds(1)
 
-/** Milliseconds after which a connection counts as dead on which nothing came, not even the answer to a ping. */
+/** Keepalive timeout and ping interval of both connections, in milliseconds. */
 const socketTimeoutMillis = 5000
 const pingInterval = 1000
 
 /**
- * Looks in a row, one with every ping, at which scripts had had no answer at all until their connection counts as dead:
- * the client's own watch begins anew with whatever is written.
+ * Checks in a row without a script reply after which the connection is closed. The socket timeout of the client does not
+ * suffice: each write resets it.
  */
 const maxSilentChecks = socketTimeoutMillis / pingInterval
 
-/** Milliseconds between attempts to connect: soon, since members wait, and not all nodes at once. */
+/** Milliseconds between attempts: short, since members wait, and with jitter, since all nodes reconnect at once. */
 const maxBackoffMillis = 250
 const backoffBefore = (attempt: number): number =>
   Math.min(25 * 2 ** Math.min(attempt, 10), maxBackoffMillis) * (0.75 + Math.random() / 2)
@@ -56,57 +48,52 @@ const scriptHashes = new Map(
   Object.values(luaScripts).map((text) => [text, createHash("sha1").update(text).digest("hex")])
 )
 
-const formatRedisError = (cause: unknown): string => {
-  if (cause instanceof AggregateError) return cause.errors.map(formatRedisError).join(", ")
-  return cause instanceof Error ? cause.message : String(cause)
-}
-
-/** Connects for as long as the scope. Redis need not be there yet. */
+/** Connects to Redis until the scope closes. Redis may be unreachable at the start. */
 export const makeScriptRunner = Effect.fnUntraced(function* (
   options: ScriptRunnerOptions
 ): Effect.fn.Return<ScriptRunner, RedisUrlInvalid, Scope.Scope> {
-  const { channel, onMessage, onReady, prefix, url } = options
-  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const { node, onMessage, onReady, prefix } = options
+  const runFork = yield* FiberSet.makeRuntime<never>()
   let subscribed = false
   let outage: string | undefined
-  /** Scripts without an answer, whether one has come since the last look, and looks without one. */
   let pendingScripts = 0
   let hasReply = false
   let silentChecks = 0
 
   const shared = {
-    url: Redacted.value(url),
+    url: yield* parseRedisUrl(options.url),
     pingInterval,
     commandOptions: { timeout: 0 },
     socket: { reconnectStrategy: backoffBefore, connectTimeout: 1000, socketTimeout: socketTimeoutMillis }
   }
   const openClient = (more: { readonly disableOfflineQueue?: boolean }) =>
     Effect.acquireRelease(
-      Effect.try({
-        try: () => createClient({ ...shared, ...more }),
-        catch: () => new RedisUrlInvalid()
-      }),
-      (one) =>
-        Effect.sync(() => {
-          if (one.isOpen) one.destroy()
-        })
+      Effect.sync(() => createClient({ ...shared, ...more })),
+      (client) => Effect.sync(() => client.destroy())
     )
-  // Members are told at once when Redis is away, rather than made to wait.
+  // Without a connection scripts fail at once, so joins do not wait.
   const commands = yield* openClient({ disableOfflineQueue: true })
   const subscriber = yield* openClient({})
 
   const isReady = () => commands.isReady && subscriber.isReady && subscribed
   const onReadyChange = () => {
     if (!isReady()) return
-    if (outage !== undefined) runFork(Effect.logInfo("Redis is back"))
+    if (outage !== undefined) runFork(Effect.logInfo("Redis reconnected", { connection: "registry", node }))
     outage = undefined
     onReady()
   }
   const onError = (cause: unknown) => {
-    if (outage === undefined) runFork(Effect.logWarning("Redis is away", { reason: formatRedisError(cause) }))
-    outage = formatRedisError(cause)
+    if (outage === undefined)
+      runFork(
+        Effect.logWarning("Redis connection lost", {
+          connection: "registry",
+          node,
+          reason: errorMessage(cause)
+        })
+      )
+    outage = errorMessage(cause)
   }
-  // Before anything else on a new connection, so that scripts run in the order in which they are called.
+  // Loads the scripts before any other command of a new connection: that keeps their calls in order.
   commands.on("ready", () => {
     for (const text of scriptHashes.keys()) commands.scriptLoad(text).catch(onError)
   })
@@ -116,7 +103,7 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
     client.connect().catch(onError)
   }
   subscriber
-    .subscribe(channel, (message) => onMessage(message))
+    .subscribe(`${prefix}to:${node}`, (message) => onMessage(message))
     .then(() => {
       subscribed = true
       onReadyChange()
@@ -141,14 +128,14 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
     }
   }
 
-  /** Counts looks, not time: whoever stood still itself finds the answers that have come before it looks again. */
+  /** Counts checks, not time: after a pause of this process, pending replies are read before the next check. */
   const checkLiveness = Effect.sync(() => {
     silentChecks = pendingScripts > 0 && !hasReply ? silentChecks + 1 : 0
     hasReply = false
     if (silentChecks < maxSilentChecks) return
     silentChecks = 0
-    onError("no script is answered")
-    if (commands.isOpen) commands.destroy()
+    onError("Redis script timeout")
+    commands.destroy()
     commands.connect().catch(onError)
   })
   yield* Effect.forkScoped(Effect.repeat(checkLiveness, Schedule.spaced(pingInterval)))
@@ -158,14 +145,14 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
       isReady()
         ? Effect.tryPromise({
             try: () => evaluate(name, args),
-            catch: (cause) => new RedisUnavailable({ reason: formatRedisError(cause) })
+            catch: (cause) => new RedisUnavailable({ message: errorMessage(cause) })
           })
-        : Effect.fail(new RedisUnavailable({ reason: outage ?? "not connected" }))
+        : Effect.fail(new RedisUnavailable({ message: outage ?? "not connected" }))
     ).pipe(
       Effect.timeoutOrElse({
         duration: timeout,
         orElse: () =>
-          Effect.fail(new RedisUnavailable({ reason: `no answer within ${Duration.toMillis(timeout)} ms` }))
+          Effect.fail(new RedisUnavailable({ message: `timed out after ${Duration.toMillis(timeout)} ms` }))
       })
     )
 

@@ -1,5 +1,6 @@
 import { Deferred, Duration, Effect, Exit, Option } from "effect"
-import { type Capacity, checkJoin } from "../../../domain/office/membership.ts"
+import { checkJoin } from "../../../domain/office/decide.ts"
+import { type Capacity } from "../../../domain/office/MembershipState.ts"
 import {
   MembershipError,
   officeFull,
@@ -9,16 +10,13 @@ import {
   type Session,
   tooManyOffices
 } from "../../../domain/model/Membership.ts"
-import type { RegistryScripts } from "./RegistryScripts.ts"
-import type { LocalOffices } from "./LocalOffices.ts"
+import type { RegistryContext } from "./RegistryContext.ts"
 import type { RegistryEvents } from "./RegistryEvents.ts"
 import { scriptTimeout } from "./ScriptRunner.ts"
-import type { SyncState } from "./SyncState.ts"
 
-/** How long a join waits until it is heard on the channel; then it looks for itself. */
+/** How long a join waits for its echo on the channel before it reads a snapshot. */
 const echoTimeout = Duration.millis(500)
 
-/** How often a join is tried while the registry comes back. */
 const maxJoinAttempts = 4
 
 const malformedName = new MembershipError({
@@ -26,27 +24,18 @@ const malformedName = new MembershipError({
   message: "The names of members and rooms must be well-formed Unicode"
 })
 
-/** What {@link makeJoinOffice} needs. */
-export interface JoinOfficeOptions {
-  readonly local: LocalOffices
-  readonly sync: SyncState
-  readonly scripts: RegistryScripts
-  readonly events: RegistryEvents
-  /** True while Redis can be asked. */
-  readonly isReady: () => boolean
-  /** How long nobody can join a registry that has just begun. */
-  readonly gracePeriod: Duration.Duration
-}
-
-/** How a session of a node gets a seat: when it has returned, the node has heard of it. */
-export const makeJoinOffice = ({ scripts, local, events, isReady, gracePeriod, sync }: JoinOfficeOptions) => {
+/** Makes the join of a session. When it returns, the join has been emitted to this node. */
+export const makeJoinOffice = (
+  { gracePeriod, isReady, local, scripts, sync }: RegistryContext,
+  events: RegistryEvents
+) => {
   const isJoined = (sid: string, office: string): boolean =>
     Option.exists(
       local.session(sid)?.membership ?? Option.none(),
       (membership) => membership.office === office
     )
 
-  /** Waits until this node has heard of a join of its own, so that its members hear everything in order. */
+  /** Waits for the echo of a join on the channel: it keeps the order of changes. */
   const awaitJoinEcho = Effect.fnUntraced(function* (
     sid: string,
     office: string,
@@ -54,7 +43,7 @@ export const makeJoinOffice = ({ scripts, local, events, isReady, gracePeriod, s
   ) {
     if (isJoined(sid, office)) return
     const echoed = yield* Effect.timeoutOption(Deferred.await(onEntered), echoTimeout)
-    // It may have lost the seat again by now.
+    // The session may have lost its membership again.
     if (Option.isSome(echoed) || isJoined(sid, office)) return
     yield* Effect.ignore(events.refresh(office))
     if (isJoined(sid, office)) return
@@ -74,28 +63,19 @@ export const makeJoinOffice = ({ scripts, local, events, isReady, gracePeriod, s
       if (Option.isNone(inSync)) return yield* registryUnavailable()
       const joined = sync.outOfSyncOnError(scripts.join(session, membership, capacity))
       const outcome = yield* Effect.mapError(joined, registryUnavailable)
-      switch (outcome) {
-        case "in":
-          return yield* awaitJoinEcho(session.sid, membership.office, onEntered)
-        // Late though this node still waits: Redis' clock has been put forward, and is read anew.
-        case "late":
-        case "gone":
-          sync.markOutOfSync()
-          break
-        case "taken":
-          return yield* membershipConflict(membership)
-        case "office full":
-          return yield* officeFull(membership.office)
-        case "too many offices":
-          return yield* tooManyOffices()
-      }
+      if (outcome === "joined") return yield* awaitJoinEcho(session.sid, membership.office, onEntered)
+      if (outcome === "taken") return yield* membershipConflict(membership)
+      if (outcome === "office_full") return yield* officeFull(membership.office)
+      if (outcome === "too_many_offices") return yield* tooManyOffices()
+      // An expired join that did not time out here: the clock of Redis was changed. Reconciling syncs it.
+      sync.markOutOfSync()
     }
     return yield* registryUnavailable()
   })
 
   return Effect.fnUntraced(function* (session: Session, membership: Membership, capacity: Capacity) {
     const allowed = yield* Effect.fromResult(checkJoin(session, membership))
-    if (allowed === "own") return
+    if (allowed === "unchanged") return
     if (!membership.name.isWellFormed() || !membership.office.isWellFormed()) return yield* malformedName
     const onEntered = Deferred.makeUnsafe<void>()
     const endJoin = local.beginJoin(session.sid, membership.office, () =>
@@ -104,7 +84,7 @@ export const makeJoinOffice = ({ scripts, local, events, isReady, gracePeriod, s
     const reconcilesBefore = sync.reconcileCount
     yield* attemptJoin(session, membership, capacity, onEntered).pipe(
       Effect.ensuring(Effect.sync(endJoin)),
-      // A seat that was changing has been left out when everything was compared.
+      // A reconciliation during the join left out the current membership.
       Effect.tapError(() =>
         Effect.sync(() => {
           if (reconcilesBefore !== sync.reconcileCount && Option.isSome(session.membership))

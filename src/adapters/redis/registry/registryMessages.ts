@@ -10,14 +10,14 @@ const MemberJson = Schema.Struct({
   membership: Schema.Struct({ office: Schema.String, role: Role, name: Schema.String })
 }).pipe(Schema.encodeKeys({ joinRevision: "since", membership: "seat" }))
 
-/** A member as the scripts take it: they add the revision with which it enters. */
+/** Encodes a member for the scripts, which add its join revision. */
 export const encodeMember = ({ node, membership, sid, version }: Omit<Member, "joinRevision">): string =>
   JSON.stringify({ sid, node, version, seat: membership })
 
-/** The field of an office's hash that stands for a seat: an office has one Agent, and one Computer of a name. */
+/** The field of a membership in an office's hash: an office has one Agent, and one Computer of each name. */
 export const memberField = ({ name, role }: Membership): string => (role === "agent" ? "a" : `c${name}`)
 
-/** The seat of a field. The name of an Agent is not in it. */
+/** The membership of a field. The name of an Agent is not part of it. */
 export const membershipOfField = (office: string, field: string): Membership =>
   field === "a" ? { office, role: "agent", name: "" } : { office, role: "computer", name: field.slice(1) }
 
@@ -32,22 +32,20 @@ const RegistryMessage = Schema.Union([
   Schema.Struct({ gone: Schema.String })
 ])
 
-/** Reads what a node hears on its channel. */
 export const decodeMessage = Schema.decodeUnknownResult(Schema.fromJsonString(RegistryMessage))
 
-/** What the scripts give. */
 export const decodeReconciled = Schema.decodeUnknownEffect(
   Schema.Tuple([Schema.Finite, Schema.Finite, Schema.Array(Schema.String), Schema.Finite])
 )
 export const decodeRenewed = Schema.decodeUnknownEffect(
-  Schema.Tuple([Schema.Literals(["ok", "gone"]), Schema.Finite, Schema.Finite])
+  Schema.Tuple([Schema.Literals(["ok", "unknown_node"]), Schema.Finite, Schema.Finite])
 )
 export const decodeJoined = Schema.decodeUnknownEffect(
-  Schema.Literals(["in", "late", "gone", "taken", "office full", "too many offices"])
+  Schema.Literals(["joined", "expired", "unknown_node", "taken", "office_full", "too_many_offices"])
 )
 export const decodeSnapshot = Schema.decodeUnknownEffect(
   Schema.Tuple([
-    Schema.Literals(["ok", "gone"]),
+    Schema.Literals(["ok", "unknown_node"]),
     Schema.FiniteFromString,
     Schema.FiniteFromString,
     Schema.Array(Schema.fromJsonString(MemberJson))

@@ -1,24 +1,17 @@
 import { Result } from "effect"
 import type { Body } from "../../../application/ports/Body.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
-import { namespace } from "../limits.ts"
 import { RawBody } from "../../bytes/RawBody.ts"
+import type { EnginePacket } from "../internals.ts"
+import { namespace } from "../limits.ts"
 
-/** A text frame of a WebSocket as the bytes it came in, the digit of Engine.IO left out. */
-export class TextFrame {
-  readonly bytes: Buffer
-  constructor(bytes: Buffer) {
-    this.bytes = bytes
-  }
-}
-
-/** Bodies up to this size are copied behind their head: one write costs less than two. */
+/** Bodies up to this size are copied behind the header: one write costs less than two. */
 const maxInlineBytes = 16 * 1024
 
-/** Room for the longest head of a frame that a server sends. */
+/** The longest header of a frame that a server sends. */
 const maxFrameHeaderBytes = 10
 
-/** Writes the head of an unmasked text frame before `at`; where it begins. */
+/** Writes the header of an unmasked text frame before `at`, and returns its first index. */
 const writeFrameHeader = (bytes: Buffer, at: number, length: number): number => {
   if (length < 126) {
     bytes[at - 2] = 0x81
@@ -39,14 +32,14 @@ const writeFrameHeader = (bytes: Buffer, at: number, length: number): number => 
 }
 
 /**
- * A message on its way out: the text of its head and, when a body goes out as it came in, that body with the bracket
- * that ends the packet. Engine.IO keeps it until the transport of the moment takes it.
+ * A message in Engine.IO's queue: the text before the body, and the received bytes of a forwarded body with the bracket
+ * that ends the packet.
  */
 export class OutboundMessage {
   readonly #prefix: string
   readonly #tail: Buffer | undefined
   readonly size: number
-  /** Runs when the transport has taken it. */
+  /** Runs when the transport takes the message. */
   readonly onDequeued: (size: number) => void
   constructor(prefix: string, tail: Buffer | undefined, onDequeued: (size: number) => void) {
     this.#prefix = prefix
@@ -54,11 +47,11 @@ export class OutboundMessage {
     this.size = prefix.length + (tail?.length ?? 0)
     this.onDequeued = onDequeued
   }
-  /** For polling, whose payloads are text. */
+  /** The packet for polling, whose payloads are text. */
   text(): string {
     return this.#tail === undefined ? this.#prefix : this.#prefix + this.#tail.toString("utf8")
   }
-  /** For WebSocket: the whole frame in one piece or two. */
+  /** The frame for WebSocket, as one buffer or two. */
   frame(): ReadonlyArray<Buffer> {
     const tail = this.#tail
     const prefixLength = 1 + Buffer.byteLength(this.#prefix)
@@ -73,7 +66,22 @@ export class OutboundMessage {
   }
 }
 
-/** Why a body cannot go out, or `undefined` when it can. */
+/** The message of a packet, which Engine.IO carries as its data. */
+export const outboundMessageOf = ({ data }: { readonly data?: unknown }): OutboundMessage | undefined =>
+  data instanceof OutboundMessage ? data : undefined
+
+/** A packet with its message in the form that a transport takes. Other packets are returned as they are. */
+export const encodeForTransport = (
+  packet: EnginePacket,
+  encode: (message: OutboundMessage) => Partial<EnginePacket>
+): EnginePacket => {
+  const message = outboundMessageOf(packet)
+  if (message === undefined) return packet
+  message.onDequeued(message.size)
+  return { ...packet, ...encode(message) }
+}
+
+/** The error of a body without JSON text. Received bytes always have one. */
 export const serializationError = (body: Body): ProtocolError | undefined => {
   if (body instanceof RawBody) return undefined
   const text = body.text()
@@ -82,7 +90,6 @@ export const serializationError = (body: Body): ProtocolError | undefined => {
 
 const bodyText = (body: Body): string => Result.getOrElse(body.text(), () => "null")
 
-/** A packet of the namespace with some bodies: everything before them, and they. */
 const makePacket = (
   prefix: string,
   bodies: ReadonlyArray<Body>,
@@ -94,7 +101,7 @@ const makePacket = (
     : new OutboundMessage(`${prefix}${bodies.map(bodyText).join(",")}]`, undefined, onDequeued)
 }
 
-/** An event, with the id of the acknowledgement when one is wanted. */
+/** An event packet; an `id` requests an acknowledgement. */
 export const makeEventPacket = (
   id: number | undefined,
   event: string,
@@ -102,7 +109,6 @@ export const makeEventPacket = (
   onDequeued: (size: number) => void
 ): OutboundMessage => makePacket(`2${namespace},${id ?? ""}[${JSON.stringify(event)},`, [body], onDequeued)
 
-/** An acknowledgement. */
 export const makeAckPacket = (
   id: number,
   values: ReadonlyArray<Body>,

@@ -1,163 +1,224 @@
+import { Cause, Effect, Option, Scope } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
-import type { AdmissionRejected } from "../../../application/ports/Transport.ts"
-import { listenForShortMessages } from "./RelayEngine.ts"
-import { TextFrame } from "./OutboundMessage.ts"
+import { AdmissionRejected, type TransportServer } from "../../../application/ports/Transport.ts"
+import { errorCodes } from "../../../domain/model/ProtocolError.ts"
+import { serverCloseReason } from "../closeReasons.ts"
+import { makeHandshake } from "../gate.ts"
 import { maxForeignNamespaceLength, namespace } from "../limits.ts"
+import { TextFrame } from "./ByteWebSocket.ts"
 import { type InboundPacket, type PacketLimits, parsePacket } from "./parsePacket.ts"
-import { ViolationBudget } from "./ViolationBudget.ts"
 import { type RunFork, RelayLink } from "./RelayLink.ts"
+import { type RelayTransport, relayTransportOf } from "./RelayTransport.ts"
+import { ViolationBudget } from "./ViolationBudget.ts"
 
-/** How often one connection may ask for our namespace: every time is work for whoever admits. */
+/** Connect packets per connection: each costs an admission. */
 const maxConnectAttempts = 20
 
-/** How long a connection may take to ask for our namespace, in milliseconds. */
+/** Milliseconds until a connection must send a connect packet. */
 const connectTimeout = 45_000
 
-/** What the owner of the connections does when a member asks to be let in, and when it goes. */
-export interface ConnectionHandler {
-  readonly runFork: RunFork
+const internalAdmissionError = new AdmissionRejected({
+  code: errorCodes.internalError,
+  message: "Internal error"
+})
+
+/** The state that the connections of one Server share. */
+export interface RelayContext {
+  readonly accept: Parameters<TransportServer["Service"]["serve"]>[0]
   readonly limits: PacketLimits
-  /** Ends with {@link RelayConnection.accept} or {@link RelayConnection.reject}. */
-  readonly admit: (connection: RelayConnection, link: RelayLink, auth: unknown) => void
-  readonly onLinkClosed: (link: RelayLink, reason: string) => void
-  /** Messages of any allowed size may come from now on. */
-  readonly liftSizeLimit: (transport: object) => void
-  /** The connections that have not asked to be let in, whoever waits longest first. */
+  /** Runs effects for as long as the Server runs. */
+  readonly run: (effect: Effect.Effect<void>) => void
+  /** Runs request handlers, which their link interrupts. */
+  readonly runFork: RunFork
+  /** Sessions whose scope is open. */
+  readonly links: Set<RelayLink>
+  /** Connections without an admitted session, longest wait first. */
   readonly unauthenticated: Set<RelayConnection>
 }
+
+/** Ends a session and closes its scope. */
+export const closeLink = ({ links }: Pick<RelayContext, "links">, link: RelayLink, reason: string) =>
+  Effect.suspend(() => {
+    links.delete(link)
+    return Effect.andThen(link.markClosed(reason), link.closeScope)
+  })
 
 const textBytes = (data: unknown): Buffer | undefined => {
   if (data instanceof TextFrame) return data.bytes
   return typeof data === "string" ? Buffer.from(data) : undefined
 }
 
-/**
- * One connection of Engine.IO and the session in our namespace on it, as Socket.IO's protocol wants it. Whoever does
- * not keep to the protocol loses the connection: there is no way to answer.
- */
+/** Violations of the protocol that close a connection at once: the protocol has no reply for them. */
+type Violation =
+  | "ack_flood"
+  | "connect_flood"
+  | "disconnect_flood"
+  | "duplicate_connect"
+  | "invalid_namespace"
+  | "invalid_packet"
+  | "missing_attachment"
+  | "not_admitted"
+  | "ping_flood"
+  | "unexpected_binary"
+
+/** One connection of Engine.IO and its session in the namespace of A2C-SMCP. */
 export class RelayConnection {
-  readonly engineSocket: EngineSocket
-  readonly #handler: ConnectionHandler
+  readonly #engineSocket: EngineSocket
+  readonly #context: RelayContext
   #link: RelayLink | undefined
   #connectTimer: ReturnType<typeof setTimeout> | undefined
   #connectAttempts = 0
   #isAdmitted = false
   readonly #violations = new ViolationBudget()
-  /** Binary frames still to come that belong to packets which have been answered. */
+  /** Binary frames that belong to packets with a reply, and have not arrived. */
   #pendingAttachments = 0
 
-  constructor(engineSocket: EngineSocket, handler: ConnectionHandler) {
-    this.engineSocket = engineSocket
-    this.#handler = handler
+  constructor(engineSocket: EngineSocket, context: RelayContext) {
+    this.#engineSocket = engineSocket
+    this.#context = context
     this.#awaitConnect()
+    const onBytes = (bytes: Buffer) => this.#onMessage(bytes)
+    const attach = (transport: RelayTransport) => {
+      transport.onShortMessage = onBytes
+      if (this.#isAdmitted) transport.liftSizeLimit()
+    }
+    attach(relayTransportOf(engineSocket))
+    engineSocket.on("upgrade", attach)
     engineSocket.on("message", (data: unknown) => this.#onMessage(textBytes(data)))
-    listenForShortMessages(engineSocket, (bytes) => this.#onMessage(bytes))
     engineSocket.on("packet", ({ type }: { readonly type: string }) => {
-      if (type !== "message" && !this.#violations.spend()) this.#onViolation()
+      if (type !== "message" && !this.#violations.spend()) this.#onViolation("ping_flood")
     })
-    engineSocket.on("upgrade", (transport: object) => {
-      if (this.#isAdmitted) handler.liftSizeLimit(transport)
-    })
-    engineSocket.once("close", (reason: string) => {
+    engineSocket.once("close", (reason: string, cause: unknown) => {
       this.#stopAwaitingConnect()
-      this.#closeLink(reason)
+      this.#closeLink(serverCloseReason(reason, cause))
     })
   }
 
-  /** The member is let in. */
-  accept(link: RelayLink): void {
-    if (link !== this.#link) return
-    this.#isAdmitted = true
-    this.#handler.liftSizeLimit(this.engineSocket.transport)
-    this.#send(`0${namespace},${JSON.stringify({ sid: link.id })}`)
+  /** Closes a connection without an admitted session. */
+  closeUnauthenticated(): void {
+    this.#engineSocket.close(true)
   }
 
-  /** The member is not let in, and may try again. */
-  reject(link: RelayLink, { code, message, reason }: AdmissionRejected): void {
+  /** Admits a member in the scope of its session, or sends the reason for the rejection. */
+  #admit(link: RelayLink, auth: unknown): Effect.Effect<void> {
+    const { accept, links } = this.#context
+    return Effect.gen({ self: this }, function* () {
+      links.add(link)
+      const accepting = Scope.provide(accept(link, makeHandshake(this.#engineSocket, auth)), link.scope)
+      // Admission stops when the member leaves: its scope is closed by then.
+      const onMessage = yield* Effect.raceFirst(accepting, Effect.as(link.closed, undefined)).pipe(
+        Effect.onError(() => closeLink(this.#context, link, "admission_rejected"))
+      )
+      if (onMessage === undefined || !links.has(link)) return yield* link.closeScope
+      if (link === this.#link) this.#sendAccepted(link)
+      link.startReceiving(onMessage)
+    }).pipe(
+      Effect.catchCause((cause) => {
+        const error = Cause.findErrorOption(cause)
+        const reject = Effect.sync(() =>
+          this.#reject(
+            link,
+            Option.getOrElse(error, () => internalAdmissionError)
+          )
+        )
+        return Option.isSome(error)
+          ? reject
+          : Effect.andThen(Effect.logError("admission failed", { sid: link.id }, cause), reject)
+      })
+    )
+  }
+
+  #sendAccepted({ id }: RelayLink): void {
+    this.#isAdmitted = true
+    relayTransportOf(this.#engineSocket).liftSizeLimit()
+    this.#engineSocket.send(`0${namespace},${JSON.stringify({ sid: id })}`)
+  }
+
+  #reject(link: RelayLink, { code, message, reason }: AdmissionRejected): void {
     if (link !== this.#link) return
     this.#link = undefined
     const data = { code, message, ...(reason !== undefined && { reason }) }
-    this.#send(`4${namespace},${JSON.stringify({ message, data })}`)
+    this.#engineSocket.send(`4${namespace},${JSON.stringify({ message, data })}`)
     this.#awaitConnect()
-  }
-
-  /** Ends a connection that has not asked to be let in. */
-  closeUnauthenticated(): void {
-    this.engineSocket.close(true)
   }
 
   #awaitConnect(): void {
     this.#stopAwaitingConnect()
     this.#connectTimer = setTimeout(() => this.closeUnauthenticated(), connectTimeout)
     this.#connectTimer.unref()
-    this.#handler.unauthenticated.add(this)
+    this.#context.unauthenticated.add(this)
   }
 
   #stopAwaitingConnect(): void {
     clearTimeout(this.#connectTimer)
-    this.#handler.unauthenticated.delete(this)
-  }
-
-  #send(text: string): void {
-    this.engineSocket.send(text)
+    this.#context.unauthenticated.delete(this)
   }
 
   #closeLink(reason: string): void {
     const link = this.#link
     this.#link = undefined
-    if (link !== undefined) this.#handler.onLinkClosed(link, reason)
+    if (link !== undefined) this.#context.run(closeLink(this.#context, link, reason))
   }
 
-  /** Bytes of a text; anything else is binary. */
-  #onMessage(bytes: Buffer | undefined): void {
-    if (bytes === undefined) {
-      this.#pendingAttachments -= 1
-      if (this.#pendingAttachments < 0) this.#onViolation()
-      return
-    }
-    const packet = this.#pendingAttachments > 0 ? undefined : parsePacket(bytes, this.#handler.limits)
-    if (packet === undefined || !this.#onPacket(packet)) this.#onViolation()
-  }
-
-  #onViolation(): void {
+  #onViolation(violation: Violation): void {
     this.#pendingAttachments = 0
-    this.#closeLink("parse error")
-    this.engineSocket.close(true)
+    this.#closeLink(violation)
+    this.#engineSocket.close(true)
   }
 
-  #onPacket(packet: InboundPacket): boolean {
-    if (packet.namespace !== namespace) {
-      if (packet.type !== "connect" || packet.namespace.length > maxForeignNamespaceLength) return false
-      if (!this.#violations.spend()) return false
-      this.#send(`4${packet.namespace === "/" ? "" : `${packet.namespace},`}{"message":"Invalid namespace"}`)
-      return true
-    }
+  /** Handles the bytes of a text; `undefined` stands for a binary frame. */
+  #onMessage(bytes: Buffer | undefined): void {
+    const violation = bytes === undefined ? this.#onBinary() : this.#onText(bytes)
+    if (violation !== undefined) this.#onViolation(violation)
+  }
+
+  #onBinary(): Violation | undefined {
+    this.#pendingAttachments -= 1
+    return this.#pendingAttachments < 0 ? "unexpected_binary" : undefined
+  }
+
+  #onText(bytes: Buffer): Violation | undefined {
+    if (this.#pendingAttachments > 0) return "missing_attachment"
+    const packet = parsePacket(bytes, this.#context.limits)
+    if (packet === undefined) return "invalid_packet"
+    return packet.namespace === namespace ? this.#onPacket(packet) : this.#onForeignPacket(packet)
+  }
+
+  #onForeignPacket({ namespace: name, type }: InboundPacket): Violation | undefined {
+    if (type !== "connect" || name.length > maxForeignNamespaceLength) return "invalid_namespace"
+    if (!this.#violations.spend()) return "connect_flood"
+    this.#engineSocket.send(`4${name === "/" ? "" : `${name},`}{"message":"Invalid namespace"}`)
+    return undefined
+  }
+
+  #onPacket(packet: InboundPacket): Violation | undefined {
     const link = this.#link
     switch (packet.type) {
       case "connect":
         this.#connectAttempts += 1
-        if (link !== undefined || this.#connectAttempts > maxConnectAttempts) return false
+        if (link !== undefined) return "duplicate_connect"
+        if (this.#connectAttempts > maxConnectAttempts) return "connect_flood"
         this.#stopAwaitingConnect()
-        this.#link = new RelayLink(this.engineSocket, this.#handler.runFork)
-        this.#handler.admit(this, this.#link, packet.auth)
-        return true
+        this.#link = new RelayLink(this.#engineSocket, this.#context.runFork)
+        this.#context.run(this.#admit(this.#link, packet.auth))
+        return undefined
       case "disconnect":
-        // Nobody gets more time by leaving what nobody is in.
-        if (link === undefined) return this.#violations.spend()
-        this.#closeLink("left by the member")
+        // A disconnect without a session does not extend the connect timeout.
+        if (link === undefined) return this.#violations.spend() ? undefined : "disconnect_flood"
+        this.#closeLink("client_disconnect")
         this.#awaitConnect()
-        return true
+        return undefined
       case "event":
       case "ack":
         this.#pendingAttachments = packet.attachments
         switch (link?.onPacket(packet)) {
-          case "taken":
-            return true
-          case "unasked":
-            return this.#violations.spend()
-          case "too early":
+          case "accepted":
+            return undefined
+          case "unsolicited_ack":
+            return this.#violations.spend() ? undefined : "ack_flood"
+          case "not_admitted":
           case undefined:
-            return false
+            return "not_admitted"
         }
     }
   }

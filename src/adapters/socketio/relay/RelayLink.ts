@@ -1,5 +1,5 @@
 import { randomBytes, randomInt } from "node:crypto"
-import { Duration, Effect, Exit, Fiber } from "effect"
+import { Duration, Effect, Exit, Fiber, Scope } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
 import type { Body } from "../../../application/ports/Body.ts"
 import {
@@ -8,10 +8,12 @@ import {
   type Link,
   LinkClosed,
   RequestTimeout,
+  requestUsing,
   SendFailed,
   type MessageHandler
 } from "../../../application/ports/Transport.ts"
-import { pauseReading, sendMessage, bufferedBytes } from "./RelayEngine.ts"
+import { asMessageData, isWriteBufferEmpty } from "../internals.ts"
+import { maxTimerMillis } from "../limits.ts"
 import {
   makeAckPacket,
   makeEventPacket,
@@ -19,36 +21,34 @@ import {
   serializationError
 } from "./OutboundMessage.ts"
 import type { InboundPacket } from "./parsePacket.ts"
+import { relayTransportOf } from "./RelayTransport.ts"
 
-/** Starts what is to run for a member. */
 export type RunFork = <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
 
-/** Longest time a timer of the platform can wait. */
-const maxTimerMillis = 2 ** 31 - 1
-
-/** Largest id of a request of ours: some clients keep it in 32 bits, one of them for the sign. */
+/** The largest request id: some clients store ids as signed 32-bit integers. */
 const maxRequestId = 2 ** 31 - 1
 
-/** A request of ours that waits for its acknowledgement. */
 interface PendingRequest {
   readonly onReply: (exit: ReplyExit) => void
   readonly timer: ReturnType<typeof setTimeout>
 }
 
 /**
- * The Server's end of a link to a member, on a connection of Engine.IO. Everything that every connection has its own
- * of is a field, and what they do is shared: thousands of them are idle.
+ * The Server's end of a link to a member. Methods instead of closures keep the memory of thousands of idle connections
+ * small.
  */
 export class RelayLink implements Link {
   readonly id = randomBytes(15).toString("base64url")
+  /** The scope of the session; it closes after the link. */
+  readonly scope = Scope.makeUnsafe()
   readonly #engineSocket: EngineSocket
   readonly #runFork: RunFork
   readonly #pendingRequests = new Map<number, PendingRequest>()
   readonly #handlerFibers = new Set<Fiber.Fiber<Reply>>()
   #requestCount = 0
   /**
-   * Begins anywhere: a client answers when it is done, on whatever connection it has by then, and what it was asked on an
-   * earlier one must not be taken for an answer to something else.
+   * Starts at a random id: a client may acknowledge a request of its previous connection on this one. Such an id must not
+   * match a pending request.
    */
   #lastRequestId = randomInt(maxRequestId)
   #ackCount = 0
@@ -71,11 +71,11 @@ export class RelayLink implements Link {
   }
 
   backlog(): number {
-    return this.#queuedBytes + bufferedBytes(this.#engineSocket.transport)
+    return this.#queuedBytes + relayTransportOf(this.#engineSocket).bufferedBytes()
   }
 
   pauseReading(millis: number): void {
-    pauseReading(this.#engineSocket.transport, millis)
+    relayTransportOf(this.#engineSocket).pauseFor(millis)
   }
 
   get closed(): Effect.Effect<string> {
@@ -89,11 +89,15 @@ export class RelayLink implements Link {
     })
   }
 
+  get closeScope(): Effect.Effect<void> {
+    return Scope.close(this.scope, Exit.void)
+  }
+
   close(reason: string): Effect.Effect<void> {
     return Effect.andThen(
       this.markClosed(reason),
       Effect.sync(() => {
-        // Whoever takes nothing must not keep the connection open by it.
+        // A peer that reads nothing must not delay the close.
         this.#engineSocket.close(this.backlog() > 0)
       })
     )
@@ -108,15 +112,8 @@ export class RelayLink implements Link {
     })
   }
 
-  request(
-    event: string,
-    body: Body,
-    timeout: Duration.Duration
-  ): Effect.Effect<Reply, LinkClosed | RequestTimeout | SendFailed> {
-    return Effect.callback((resume) => {
-      const cancel = this.startRequest(event, body, timeout, resume)
-      return Effect.sync(cancel)
-    })
+  get request(): Link["request"] {
+    return requestUsing((...call) => this.startRequest(...call))
   }
 
   startRequest(
@@ -143,43 +140,43 @@ export class RelayLink implements Link {
     }
   }
 
-  /** From now on messages reach `receive`. */
+  /** Passes messages to `handler` from now on. */
   startReceiving(handler: MessageHandler): void {
     this.#onMessage = handler
   }
 
-  /** Takes what the member sends, and says what it was: more answers than questions are not asked for. */
+  /** Handles an event or an acknowledgement. Acknowledgements beyond the number of requests are unsolicited. */
   onPacket(
     packet: Extract<InboundPacket, { readonly type: "event" | "ack" }>
-  ): "taken" | "unasked" | "too early" {
+  ): "accepted" | "unsolicited_ack" | "not_admitted" {
     if (packet.type === "ack") {
       this.#ackCount += 1
       const pending = this.#pendingRequests.get(packet.id)
-      // Late answers are nobody's fault: an Agent may ask and cancel as often as it likes.
-      if (pending === undefined) return this.#ackCount > this.#requestCount ? "unasked" : "taken"
+      // A late acknowledgement of a cancelled request is legal.
+      if (pending === undefined) return this.#ackCount > this.#requestCount ? "unsolicited_ack" : "accepted"
       this.#pendingRequests.delete(packet.id)
       clearTimeout(pending.timer)
       pending.onReply(Exit.succeed(packet.values))
-      return "taken"
+      return "accepted"
     }
-    if (this.#closeReason !== undefined) return "taken"
-    if (this.#onMessage === undefined) return "too early"
+    if (this.#closeReason !== undefined) return "accepted"
+    if (this.#onMessage === undefined) return "not_admitted"
     const { body, event, id } = packet
     const fiber = this.#runFork(this.#onMessage(event, body))
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) {
       this.#reply(id, event, exit)
-      return "taken"
+      return "accepted"
     }
     this.#handlerFibers.add(fiber)
     fiber.addObserver((ended) => {
       this.#handlerFibers.delete(fiber)
       this.#reply(id, event, ended)
     })
-    return "taken"
+    return "accepted"
   }
 
-  /** The member is gone: everything that waits ends, handlers are interrupted. */
+  /** Ends pending requests and interrupts handlers: the member is gone. */
   markClosed(reason: string): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.#closeReason !== undefined) return Effect.void
@@ -199,17 +196,13 @@ export class RelayLink implements Link {
   #reply(id: number | undefined, event: string, exit: Exit.Exit<Reply>): void {
     if (id === undefined || this.#closeReason !== undefined) return
     if (Exit.isFailure(exit)) {
-      this.#runFork(Effect.logError("handler failed", { event }, exit.cause))
+      this.#runFork(Effect.logError("request handler failed", { sid: this.id, event }, exit.cause))
       this.#send(makeAckPacket(id, [], this.#onDequeued))
       return
     }
-    const values = exit.value
-    if (values.every((body) => serializationError(body) === undefined)) {
-      this.#send(makeAckPacket(id, values, this.#onDequeued))
-      return
-    }
-    this.#runFork(Effect.logError("answer cannot be written as JSON", { event }))
-    this.#send(makeAckPacket(id, [], this.#onDequeued))
+    const isSerializable = exit.value.every((body) => serializationError(body) === undefined)
+    if (!isSerializable) this.#runFork(Effect.logError("reply not serializable", { sid: this.id, event }))
+    this.#send(makeAckPacket(id, isSerializable ? exit.value : [], this.#onDequeued))
   }
 
   #nextRequestId(): number {
@@ -218,16 +211,19 @@ export class RelayLink implements Link {
     return this.#lastRequestId
   }
 
-  /** Why a message cannot be sent, or `undefined` when it can. */
   #sendError(body: Body): LinkClosed | SendFailed | undefined {
     if (this.#closeReason !== undefined) return new LinkClosed({ reason: this.#closeReason })
     const error = serializationError(body)
     return error === undefined ? undefined : new SendFailed({ error })
   }
 
+  /** Sends a message at once when no other one waits, else through Engine.IO's queue. */
   #send(message: OutboundMessage): void {
     this.#queuedBytes += message.size
-    sendMessage(this.#engineSocket, message)
+    const socket = this.#engineSocket
+    const canSendNow = socket.readyState === "open" && isWriteBufferEmpty(socket)
+    if (canSendNow && relayTransportOf(socket).trySend(message)) this.#onDequeued(message.size)
+    else socket.send(asMessageData(message))
   }
 
   readonly #onDequeued = (size: number): void => {

@@ -1,43 +1,46 @@
 import type { Socket } from "node:net"
-import { hasProgressed, measureProgress } from "./progress.ts"
+import type { Socket as EngineSocket } from "engine.io"
+import { closeStaleSocket, replacePongTimer, sendPing, writeProgressOf } from "../internals.ts"
+import { relayTransportOf } from "./RelayTransport.ts"
 
-/** The parts of a connection of Engine.IO by which it finds out that its member is gone. */
-export interface EngineSocketInternals {
-  readonly transport: object
-  readonly server: { readonly opts: { readonly pingTimeout: number } }
-  pingTimeoutTimer: ReturnType<typeof setTimeout> | null
-  resetPingTimeout: () => void
-  sendPacket(type: "ping"): void
-  onClose(reason: string): void
-  on(event: "upgrade", listener: () => void): unknown
+/** Bytes per second that a connection must receive to count as alive. Slower senders would hold memory for ever. */
+const minBytesPerSecond = 1024
+
+const measureProgress = (socket: Socket) => ({
+  socket,
+  bytesRead: socket.bytesRead,
+  ...writeProgressOf(socket)
+})
+
+/**
+ * Tells whether the peer sent bytes in these milliseconds, or took bytes that had been queued. Bytes that were never
+ * queued prove nothing: they may lie in a network buffer.
+ */
+const hasProgressed = (before: ReturnType<typeof measureProgress>, millis: number): boolean => {
+  const now = measureProgress(before.socket)
+  return (
+    now.bytesRead - before.bytesRead >= (minBytesPerSecond * millis) / 1000 ||
+    (before.bytesQueued > 0 && now.bytesSent > before.bytesSent)
+  )
 }
 
 /**
- * Waits for the answer to a ping, longer than Engine.IO would: who is still sending or taking a long message cannot
- * answer before its end, and is there as long as bytes move on the wires of its transport, which `wiresOf` gives.
+ * Keeps a connection open without a pong while bytes move on its sockets: a member that sends or receives a long
+ * message cannot answer a ping before its end.
  */
-export const extendKeepaliveOnProgress = (
-  engineSocket: EngineSocketInternals,
-  netSocketsOf: (transport: object) => ReadonlyArray<Socket>
-): void => {
-  const sendPing = () => {
-    engineSocket.sendPacket("ping")
-    engineSocket.resetPingTimeout()
-  }
-  engineSocket.resetPingTimeout = () => {
-    const { pingTimeout } = engineSocket.server.opts
-    clearTimeout(engineSocket.pingTimeoutTimer ?? undefined)
-    const baseline = netSocketsOf(engineSocket.transport).map(measureProgress)
-    engineSocket.pingTimeoutTimer = setTimeout(() => {
-      const isNewSocket = (candidate: Socket) => !baseline.some(({ socket }) => socket === candidate)
-      const isMoving = baseline.some((progress) => hasProgressed(progress, pingTimeout))
-      // Another connection of the same member says as much: polling has many.
-      if (!isMoving && !netSocketsOf(engineSocket.transport).some(isNewSocket))
-        return engineSocket.onClose("ping timeout")
-      // The member wants a sign of life, too, and gets none from Engine.IO before it has answered the last one.
-      sendPing()
-    }, pingTimeout)
-  }
-  // Engine.IO forgets with the old transport that it waits for an answer, and pings again only when that has come.
-  engineSocket.on("upgrade", sendPing)
+export const extendKeepaliveOnProgress = (engineSocket: EngineSocket): void => {
+  const netSockets = () => relayTransportOf(engineSocket).netSockets()
+  replacePongTimer(engineSocket, (millis) => {
+    const baseline = netSockets().map(measureProgress)
+    return setTimeout(() => {
+      const isMoving = baseline.some((progress) => hasProgressed(progress, millis))
+      // Polling opens new connections; a new one proves that the member is alive.
+      const hasNewSocket = () => netSockets().some((now) => !baseline.some(({ socket }) => socket === now))
+      // The member expects pings, too, and Engine.IO sends none before the last one is answered.
+      if (isMoving || hasNewSocket()) sendPing(engineSocket)
+      else closeStaleSocket(engineSocket)
+    }, millis)
+  })
+  // Engine.IO forgets a pending ping with the old transport, and sends the next one only after its pong.
+  engineSocket.on("upgrade", () => sendPing(engineSocket))
 }

@@ -1,19 +1,29 @@
 import { type Body, invalidBody, receivedBody } from "../../../application/ports/Body.ts"
-import { checkJsonBody } from "../../../domain/json.ts"
+import { checkJsonBody, parseJson } from "../../../domain/json.ts"
 import { badRequest, payloadTooLarge } from "../../../domain/model/ProtocolError.ts"
 import { maxEnvelopeBytes, namespace, maxUnauthenticatedBytes } from "../limits.ts"
 import { RawBody } from "../../bytes/RawBody.ts"
-import { isJsonWhitespace, scanJsonObject, skipWhitespace, findStringEnd } from "../../bytes/jsonScanner.ts"
+import {
+  closeBrace,
+  closeBracket,
+  comma,
+  findStringEnd,
+  isJsonWhitespace,
+  openBrace,
+  openBracket,
+  quote,
+  scanJsonObject,
+  skipWhitespace
+} from "../../bytes/jsonScanner.ts"
 
-/** What a packet reader must know. */
 export interface PacketLimits {
-  /** Largest body that is accepted. */
+  /** Larger bodies get error 413. */
   readonly maxMessageBytes: number
-  /** Bodies up to this size are read in full; of larger ones no more than routing needs. */
+  /** Bodies up to this size are parsed in full, larger ones as far as routing needs. */
   readonly validateBytes: number
 }
 
-/** One packet of a client. `attachments` tells how many binary frames follow it, which nobody wants. */
+/** One packet of a client. `attachments` is the number of binary frames that follow; they are dropped. */
 export type InboundPacket =
   | { readonly type: "connect"; readonly namespace: string; readonly auth: unknown }
   | { readonly type: "disconnect"; readonly namespace: string }
@@ -34,17 +44,11 @@ export type InboundPacket =
     }
 
 const slash = 0x2f
-const comma = 0x2c
 const dash = 0x2d
-const quote = 0x22
 const zero = 0x30
-const openBracket = 0x5b
-const closeBracket = 0x5d
-const openBrace = 0x7b
-const closeBrace = 0x7d
 const recordSeparator = 0x1e
 
-/** Binary parts that one packet may announce: more than any honest peer sends by mistake. */
+/** Binary frames that one packet may announce; no honest client sends so many. */
 const maxAttachments = 16
 
 const namespacePrefix = Buffer.from(`${namespace},`)
@@ -52,7 +56,7 @@ const namespacePrefix = Buffer.from(`${namespace},`)
 const isDigit = (byte: number | undefined): byte is number =>
   byte !== undefined && byte >= zero && byte <= zero + 9
 
-/** Reads a whole number of at most 15 digits at a place; the place after it, and `undefined` when there is none. */
+/** Parses a natural number of at most 15 digits at `at`; `end` is the index after it. */
 const parseNumber = (
   bytes: Buffer,
   at: number
@@ -66,33 +70,24 @@ const parseNumber = (
   return { value, end: place }
 }
 
-/** A body of a packet whose attachments, had they been wanted, would have stood in it. */
 const binaryBody = invalidBody(badRequest("Bad message: binary data where JSON is expected"))
 
-/** Bodies that routing cannot be read from are read in full up to this size, to find out what is wrong with them. */
+/** Bodies that the scanner rejects are parsed in full up to this size, for an exact error. */
 const maxFullParseBytes = 64 * 1024
 
-/** What stands for larger ones: reading millions of values only to refuse them keeps everybody else waiting. */
+/** Replaces larger ones: parsing millions of values blocks all members. */
 const unparsedBody = invalidBody(
   badRequest("Bad message: a large body must be one text or JSON object, of not too many members and levels")
 )
 
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** The place before the bracket that ends a packet, white space after it left out; -1 when there is none. */
+/** The index of the bracket that ends a packet, before trailing white space; -1 without one. */
 const closingBracketIndex = (bytes: Buffer): number => {
   let end = bytes.length - 1
   while (end > 0 && bytes[end] !== closeBracket && isJsonWhitespace(bytes[end])) end -= 1
   return bytes[end] === closeBracket ? end : -1
 }
 
-/** A value that was read, as the bytes it came in when it is all that stands between `from` and `to`. */
+/** A body of a parsed value. It keeps the received bytes when the value is the only one between `from` and `to`. */
 const toBody = (bytes: Buffer, from: number, to: number, value: unknown, isOnly: boolean): Body => {
   if (value === undefined) return receivedBody(undefined)
   const problem = checkJsonBody(value)
@@ -100,39 +95,37 @@ const toBody = (bytes: Buffer, from: number, to: number, value: unknown, isOnly:
   return isOnly ? RawBody.parsed(bytes.subarray(from, to + 1), value) : receivedBody(value)
 }
 
-/** The arguments of a packet, read in full; `undefined` when they are no JSON array. */
+/** The parsed arguments of a packet; `undefined` unless they are a JSON array. */
 const parseArguments = (bytes: Buffer, at: number, end: number): ReadonlyArray<unknown> | undefined => {
   const values = parseJson(bytes.toString("utf8", at, end + 1))
   return Array.isArray(values) ? values : undefined
 }
 
-/** Would reading these arguments in full take long? One text is soon read, whatever its length. */
+/** True for large arguments, except a single string, which parses fast at any length. */
 const isExpensiveToParse = (bytes: Buffer, from: number, end: number): boolean =>
   end - from > maxFullParseBytes &&
   !(bytes[from] === quote && skipWhitespace(bytes, findStringEnd(bytes, from)) === end)
 
-type ParseResult<A> = A | "malformed"
-
-/** The name of an event and the only body we take, from the array that begins at `at`. */
+/** Parses the event name and the first body of the array that begins at `at`. */
 const parseEvent = (
   bytes: Buffer,
   at: number,
   limits: PacketLimits
-): ParseResult<{ readonly event: string; readonly body: Body }> => {
+): { readonly event: string; readonly body: Body } | undefined => {
   const end = closingBracketIndex(bytes)
   const nameAt = skipWhitespace(bytes, at + 1)
-  if (end === -1 || bytes[nameAt] !== quote) return "malformed"
+  if (end === -1 || bytes[nameAt] !== quote) return undefined
   const nameEnd = findStringEnd(bytes, nameAt)
-  if (nameEnd === -1 || nameEnd - nameAt > maxEnvelopeBytes) return "malformed"
+  if (nameEnd === -1 || nameEnd - nameAt > maxEnvelopeBytes) return undefined
   const separator = skipWhitespace(bytes, nameEnd)
   const from = skipWhitespace(bytes, separator + 1)
   if (end - from > limits.validateBytes) {
     const event = parseJson(bytes.toString("utf8", nameAt, nameEnd))
-    if (typeof event !== "string" || bytes[separator] !== comma) return "malformed"
+    if (typeof event !== "string" || bytes[separator] !== comma) return undefined
     if (end - from > limits.maxMessageBytes) {
       return { event, body: invalidBody(payloadTooLarge(limits.maxMessageBytes)) }
     }
-    if (bytes.includes(recordSeparator, from)) return "malformed"
+    if (bytes.includes(recordSeparator, from)) return undefined
     const scanned = scanJsonObject(bytes, from)
     if (scanned !== undefined && skipWhitespace(bytes, scanned.end) === end) {
       return { event, body: RawBody.scanned(bytes.subarray(from, end + 1), scanned.head) }
@@ -141,29 +134,29 @@ const parseEvent = (
   }
   const values = parseArguments(bytes, at, end)
   const event = values?.[0]
-  if (values === undefined || typeof event !== "string") return "malformed"
+  if (values === undefined || typeof event !== "string") return undefined
   return { event, body: toBody(bytes, from, end, values[1], values.length === 2) }
 }
 
-/** The values of an acknowledgement, from the array that begins at `at`. */
-const parseAck = (bytes: Buffer, at: number, limits: PacketLimits): ParseResult<ReadonlyArray<Body>> => {
+/** Parses the values of an acknowledgement, from the array that begins at `at`. */
+const parseAck = (bytes: Buffer, at: number, limits: PacketLimits): ReadonlyArray<Body> | undefined => {
   const end = closingBracketIndex(bytes)
-  if (end === -1) return "malformed"
+  if (end === -1) return undefined
   const from = skipWhitespace(bytes, at + 1)
   if (end - from > limits.maxMessageBytes) return [invalidBody(payloadTooLarge(limits.maxMessageBytes))]
   if (end - from > limits.validateBytes) {
-    if (bytes.includes(recordSeparator, from)) return "malformed"
+    if (bytes.includes(recordSeparator, from)) return undefined
     if (bytes[from] === openBrace && bytes[end - 1] === closeBrace) {
       return [RawBody.unparsed(bytes.subarray(from, end + 1))]
     }
     if (isExpensiveToParse(bytes, from, end)) return [unparsedBody]
   }
   const values = parseArguments(bytes, at, end)
-  if (values === undefined) return "malformed"
+  if (values === undefined) return undefined
   return values.map((value) => toBody(bytes, from, end, value, values.length === 1))
 }
 
-/** The namespace of a packet and the place after it. */
+/** The namespace of a packet and the index after it. */
 const parseNamespace = (bytes: Buffer, at: number): { readonly name: string; readonly end: number } => {
   if (bytes[at] !== slash) return { name: "/", end: at }
   if (
@@ -177,10 +170,7 @@ const parseNamespace = (bytes: Buffer, at: number): { readonly name: string; rea
   return { name: bytes.toString("utf8", at, end), end: end + 1 }
 }
 
-/**
- * Reads one packet in the standard format of Socket.IO. `undefined` for what is none: the sender does not speak the
- * protocol, and there is nobody to tell.
- */
+/** Parses one packet in the standard format of Socket.IO; `undefined` when it is invalid. */
 export const parsePacket = (bytes: Buffer, limits: PacketLimits): InboundPacket | undefined => {
   const kind = (bytes[0] ?? 0) - zero
   const isBinary = kind === 5 || kind === 6
@@ -203,7 +193,7 @@ export const parsePacket = (bytes: Buffer, limits: PacketLimits): InboundPacket 
       const { end: at, value: id } = parseNumber(bytes, end)
       if (bytes[at] !== openBracket) return undefined
       const read = parseEvent(bytes, at, limits)
-      if (read === "malformed") return undefined
+      if (read === undefined) return undefined
       const body = attachments > 0 ? binaryBody : read.body
       return { type: "event", namespace: name, id, event: read.event, body, attachments }
     }
@@ -212,7 +202,7 @@ export const parsePacket = (bytes: Buffer, limits: PacketLimits): InboundPacket 
       const { end: at, value: id } = parseNumber(bytes, end)
       if (bytes[at] !== openBracket || id === undefined) return undefined
       const read = parseAck(bytes, at, limits)
-      if (read === "malformed") return undefined
+      if (read === undefined) return undefined
       return { type: "ack", namespace: name, id, values: attachments > 0 ? [binaryBody] : read, attachments }
     }
     default:

@@ -16,40 +16,40 @@ import { type DeviceLimits, defaultDeviceLimits } from "../DeviceLimits.ts"
 import { makeServiceCatalog } from "./ServiceCatalog.ts"
 import { serveDeviceServer } from "./DeviceServerConnection.ts"
 
-/** Where a device server is, and who connects. */
+/** Address of a device server, and identity of the device. */
 export interface DeviceClientOptions {
   readonly host: string
   readonly port: number
-  /** What the server asks for; nothing is shown unless set. It may not hold `##`. */
+  /** Token of the device; must not contain `##`. */
   readonly token?: Redacted.Redacted
-  /** The name to go by; the server gives one unless set. It may not hold `##`. */
+  /** Name of the device; must not contain `##`. The server assigns one by default. */
   readonly name?: string
   readonly limits?: Partial<DeviceLimits>
-  /** How often the server is greeted, so that neither end takes the other for gone; a minute unless set. */
+  /** Interval of PING, the keepalive of both ends; 1 minute by default. */
   readonly heartbeatInterval?: Duration.Duration
 }
 
-/** Where a device stands. `Ended` is final: trying again would not help. */
+/** Connection status of a device. `Failed` is final: a retry fails again. */
 export type DeviceStatus =
   | { readonly _tag: "Connecting" }
   | { readonly _tag: "Registered"; readonly services: number }
-  | { readonly _tag: "Lost"; readonly reason: string }
-  | { readonly _tag: "Ended"; readonly error: DeviceRejected | McpSessionError }
+  | { readonly _tag: "Disconnected"; readonly reason: string }
+  | { readonly _tag: "Failed"; readonly error: DeviceRejected | McpSessionError }
 
-/** Models behind a device server have more patience than those behind a gateway of ours need. */
+/** Models behind a device server wait longer than those behind a gateway of this package. */
 const defaultClientLimits: DeviceLimits = {
   ...defaultDeviceLimits,
   maxCalls: 32,
   callTimeout: Duration.minutes(5)
 }
 
-/** A connection that lasted so long was a good one: waits begin anew after it. */
+/** A connection that lasted this long resets the backoff. */
 const stableAfter = Duration.minutes(1)
 
 /**
- * Connects any session with a device server for as long as the scope: its tools are registered as services, again
- * whenever they change and whenever the connection had to be opened again, and called by the server. Gives where the
- * device stands, now and after every change.
+ * Connects a session to a device server until the scope closes. Registers its tools as services after every connect
+ * and every change, and calls them for the server. Reconnects with backoff. Returns the status: the current one, then
+ * every change.
  */
 export const connectDevice = Effect.fnUntraced(function* (
   session: McpSession,
@@ -74,27 +74,27 @@ export const connectDevice = Effect.fnUntraced(function* (
       const connectedAt = yield* Clock.currentTimeMillis
       const outcome = yield* Effect.result(Effect.scoped(connection))
       if (Result.isFailure(outcome)) {
-        yield* Effect.logError("the device may not come back", {
+        yield* Effect.logError("device rejected", {
           ...logFields,
           reason: outcome.failure.message
         })
-        return yield* setStatus({ _tag: "Ended", error: outcome.failure })
+        return yield* setStatus({ _tag: "Failed", error: outcome.failure })
       }
       const reason = outcome.success
-      yield* setStatus({ _tag: "Lost", reason })
+      yield* setStatus({ _tag: "Disconnected", reason })
       const connectedFor = (yield* Clock.currentTimeMillis) - connectedAt
       if (connectedFor >= Duration.toMillis(stableAfter)) attempt = 1
       const delay = yield* backoffDelay(reconnectBackoff, attempt++)
-      yield* Effect.logWarning("no connection with the device server, trying again", {
+      yield* Effect.logWarning("device disconnected, reconnecting", {
         ...logFields,
         reason,
-        seconds: Duration.toSeconds(delay)
+        delaySeconds: Duration.toSeconds(delay)
       })
       yield* Effect.sleep(delay)
       yield* setStatus({ _tag: "Connecting" })
     }
   })
-  const sessionEnded = Effect.flatMap(session.closed, (error) => setStatus({ _tag: "Ended", error }))
+  const sessionEnded = Effect.flatMap(session.closed, (error) => setStatus({ _tag: "Failed", error }))
   yield* Effect.forkScoped(Effect.raceFirst(reconnectLoop, sessionEnded))
   return SubscriptionRef.changes(status)
 })

@@ -25,7 +25,6 @@ import type { DeviceLimits } from "../DeviceLimits.ts"
 import { makeFrameLink } from "../FrameLink.ts"
 import type { ServiceCatalog } from "./ServiceCatalog.ts"
 
-/** What one connection with a device server is for. */
 export interface DeviceServerOptions {
   readonly host: string
   readonly port: number
@@ -34,25 +33,24 @@ export interface DeviceServerOptions {
   readonly limits: DeviceLimits
   readonly heartbeatInterval: Duration.Duration
   readonly services: ServiceCatalog
-  /** So many services have just been registered. */
+  /** Runs after every registration, with the number of services. */
   readonly onRegistered: (services: number) => Effect.Effect<void>
 }
 
-/** How long the answer to AUTH is waited for: what a server says there, and whether, is documented nowhere. */
+/** How long to wait for a reply to AUTH: servers are not required to send one. */
 const authTimeout = "5 seconds"
 
-/** A server that used to answer greetings and misses so many is gone. */
+/** Heartbeat intervals without data after which a server that has replied to PING counts as lost. */
 const maxMissedHeartbeats = 2.5
 
-/** Kinds of answers to AUTH that mean no. */
 const isRejection = (kind: string): boolean =>
   /ERR|FAIL|DENIED|DENY|INVALID|REFUS|REJECT|UNAUTH|EXPIRED/.test(kind)
 
 type CallMessage = Extract<DeviceMessage, { readonly _tag: "Call" }>
 
 /**
- * Serves one connection with a device server: shows who we are, registers the services and answers calls. Gives the
- * reason why it ended, or fails when trying again would not help.
+ * Serves one connection to a device server: authenticates, registers the services, answers calls. Resolves with the
+ * reason when the connection ends; fails when a retry cannot succeed.
  */
 export const serveDeviceServer = Effect.fnUntraced(function* ({
   heartbeatInterval,
@@ -68,31 +66,30 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
   const connected = yield* Effect.result(connect({ host, port }))
   if (Result.isFailure(connected)) return connected.failure.message
   const link = yield* makeFrameLink(connected.success, limits)
-  /** AUTH was answered, which not all servers do. */
+  /** Completes with the reply to AUTH; some servers send none. */
   const authenticated = yield* Deferred.make<void>()
-  /** We are not welcome, or not any more. */
   const rejected = yield* Deferred.make<never, DeviceRejected>()
   const runningCalls = yield* FiberMap.make<string, void>()
-  const deviceName = name === undefined ? "our name" : `the name '${name}'`
+  const deviceName = name === undefined ? "the same name" : `the name '${name}'`
   let hasPonged = false
-  /** The last complaint of the server, which may say why it ends the connection. */
+  /** Can explain why the server closes the connection. */
   let lastServerError: string | undefined
 
   const reject = (message: string) => {
     Deferred.doneUnsafe(rejected, Exit.fail(new DeviceRejected({ message })))
   }
 
-  /** Sends a result, or the reason why that one cannot be sent. */
+  /** Sends a result; if it cannot be encoded, sends an error in its place. */
   const sendResult = (callId: string, outcome: ServiceOutcome, task: string) => {
     const sendOutcome = (reply: ServiceOutcome) => link.sendMcp(makeDeviceMessage.result(callId, reply), task)
     return sendOutcome(outcome).pipe(
-      Effect.catchTag("FrameUnsendable", ({ message }) =>
-        sendOutcome({ success: false, error: `the result cannot be sent: ${message}` })
+      Effect.catchTag("FrameEncodeError", ({ message }) =>
+        sendOutcome({ success: false, error: `sending the result failed: ${message}` })
       ),
-      // What JSON cannot say, from a session of our own process.
+      // An in-process session can return values that JSON cannot represent.
       Effect.catchDefect((defect) =>
         Effect.andThen(
-          Effect.logError("a result cannot be sent", { call: callId }, defect),
+          Effect.logError("sending result failed", { callId }, defect),
           sendOutcome({ success: false, error: "internal error" })
         )
       ),
@@ -102,10 +99,10 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
 
   const onCall = Effect.fnUntraced(function* ({ callId, method, params }: CallMessage, task: string) {
     if (FiberMap.hasUnsafe(runningCalls, callId)) {
-      return yield* Effect.logDebug("a call came twice", { call: callId, service: method })
+      return yield* Effect.logDebug("duplicate call ignored", { callId, service: method })
     }
     if ((yield* FiberMap.size(runningCalls)) >= limits.maxCalls) {
-      const error = `busy: ${limits.maxCalls} calls run already`
+      const error = `busy: ${limits.maxCalls} calls are in flight`
       return yield* sendResult(callId, { success: false, error }, task)
     }
     return yield* FiberMap.run(
@@ -118,7 +115,7 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
   const onMessage = Effect.fnUntraced(function* ({ payload, task }: Frame) {
     const decoded = decodeDeviceMessage(payload)
     if (Result.isFailure(decoded)) {
-      return yield* Effect.logWarning("the device server sent a bad message", { reason: decoded.failure })
+      return yield* Effect.logWarning("invalid message from device server", { reason: decoded.failure })
     }
     const message = decoded.success
     switch (message._tag) {
@@ -126,11 +123,11 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
         return yield* onCall(message, task)
       case "Registered":
         if (message.faults.length === 0) return
-        return yield* Effect.logWarning("the device server refused services", { faults: message.faults })
+        return yield* Effect.logWarning("device server rejected services", { errors: message.faults })
       case "Register":
       case "Result":
       case "Unknown":
-        return yield* Effect.logDebug("a message of another kind", { message })
+        return yield* Effect.logDebug("unexpected message", { message })
     }
   })
 
@@ -138,11 +135,11 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
     if (frame.type === "mcp") return yield* onMessage(frame)
     if (frame.type !== "auth" && frame.type !== "status") return
     const { kind, text } = parseStatus(decodeUtf8Lossy(frame.payload))
-    if (kind === "REPLACED") return reject(`another device goes by ${deviceName}`)
+    if (kind === "REPLACED") return reject(`another device uses ${deviceName}`)
     if (kind === "INFO" && text === "PONG") hasPonged = true
     else if (isRejection(kind)) {
       lastServerError = text || kind
-      if (frame.type === "auth") return reject(`the device server does not let us in: ${lastServerError}`)
+      if (frame.type === "auth") return reject(`the device server rejected the device: ${lastServerError}`)
     }
     if (frame.type === "auth") Deferred.doneUnsafe(authenticated, Exit.void)
   })
@@ -159,8 +156,8 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
     link.sendMcp(makeDeviceMessage.register(offered)).pipe(
       Effect.andThen(Effect.logInfo("services registered", { services: offered.size })),
       Effect.andThen(onRegistered(offered.size)),
-      Effect.catchTag("FrameUnsendable", ({ message }) =>
-        Effect.logError("the services cannot be registered", { services: offered.size, reason: message })
+      Effect.catchTag("FrameEncodeError", ({ message }) =>
+        Effect.logError("registering services failed", { services: offered.size, reason: message })
       )
     )
 
@@ -169,7 +166,7 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
     Effect.andThen(Effect.never),
     Effect.catchTags({
       ByteLinkClosed: () => Effect.never,
-      FrameUnsendable: ({ message }) =>
+      FrameEncodeError: ({ message }) =>
         Effect.fail(new DeviceRejected({ message: `the token cannot be sent: ${message}` }))
     })
   )
@@ -179,7 +176,7 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
       yield* Effect.sleep(heartbeatInterval)
       const idleMillis = (yield* Clock.currentTimeMillis) - link.lastReceivedAt()
       if (hasPonged && idleMillis > maxMissedHeartbeats * Duration.toMillis(heartbeatInterval))
-        return "the device server is silent"
+        return "keepalive_timeout: the device server sent nothing for too long"
       yield* link.sendStatus("status", "PING")
     }
   })
@@ -187,15 +184,17 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
   const receive = link
     .receive({
       onFrame,
-      onInvalid: (reason) => Effect.logDebug("the device server sent a bad frame", { reason })
+      onInvalid: (reason) => Effect.logDebug("invalid frame from device server", { reason })
     })
     .pipe(
-      // A server that refuses closes right afterwards: what it said counts, whichever is noticed first.
+      // A server closes right after a rejection: the rejection counts, even when the close is noticed first.
       Effect.andThen((reason) =>
         Deferred.isDoneUnsafe(rejected)
           ? Deferred.await(rejected)
           : Effect.succeed(
-              lastServerError === undefined ? reason : `${reason}; the server said: ${lastServerError}`
+              lastServerError === undefined
+                ? reason
+                : `${reason}; last error of the server: ${lastServerError}`
             )
       )
     )

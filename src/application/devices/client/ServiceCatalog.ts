@@ -1,38 +1,34 @@
 import { Duration, Effect, Option, Schedule, type Scope, Stream, SubscriptionRef } from "effect"
 import { sanitizeName } from "../../../domain/tools/exposedNames.ts"
 import type { ServiceOutcome } from "../../../domain/devices/deviceMessages.ts"
-import { toolResultToOutcome } from "../../../domain/devices/serviceOutcome.ts"
+import { failedOutcome, toolResultToOutcome } from "../../../domain/devices/serviceOutcome.ts"
 import type { DeviceService } from "../../../domain/devices/serviceDefinitions.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
-import { listAllPages } from "../../shared/mcpPaging.ts"
+import { isJsonObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import { listAllPages } from "../../shared/paging.ts"
 import type { McpSession } from "../../ports/McpSession.ts"
 import { makeParamsCheck } from "../../shared/paramsCheck.ts"
 import { makeRefresher } from "../../shared/Refresher.ts"
 
-/** A tool as a device offers it. */
 export interface ToolService extends DeviceService {
-  /** The name the session knows it by. */
+  /** Name of the tool in the session. */
   readonly toolName: string
 }
 
-/** The tools of a session as services of a device. */
+/** Exposes the tools of a session as services of a device. */
 export interface ServiceCatalog {
-  /** The services now, and whenever they have changed, each by its name. */
+  /** Services by name: the current ones, then every change. */
   readonly changes: Stream.Stream<ReadonlyMap<string, ToolService>>
-  /** Calls a service. What keeps it from giving data is an outcome that says so. */
+  /** Calls a service; every failure becomes an outcome. */
   readonly call: (name: string, params: JsonObject) => Effect.Effect<ServiceOutcome>
 }
 
-/** How long a service's name may be: what every model takes as a function's. */
+/** The longest function name that every model API accepts. */
 const maxServiceNameLength = 64
 
-/** Listings are fetched this far apart, and tried again this long after one that failed. */
 const listingDelays = { debounce: Duration.millis(100), retry: Duration.seconds(5) }
 
-const failedOutcome = (error: string): ServiceOutcome => ({ success: false, error })
-
 const toService = ({ description, inputSchema }: JsonObject): DeviceService => ({
-  description: typeof description === "string" ? description : "",
+  description: stringOrEmpty(description),
   parameters: isJsonObject(inputSchema) ? inputSchema : { type: "object", properties: {} }
 })
 
@@ -50,7 +46,7 @@ const toServices = (tools: ReadonlyArray<JsonObject>): ReadonlyMap<string, ToolS
 const hasSameServices = (one: ReadonlyMap<string, ToolService>, other: ReadonlyMap<string, ToolService>) =>
   JSON.stringify([...one]) === JSON.stringify([...other])
 
-/** Offers the tools of a session, and follows their changes for as long as the scope. */
+/** Makes the catalog of a session, and follows its changes until the scope closes. */
 export const makeServiceCatalog = Effect.fnUntraced(function* (
   session: McpSession,
   callTimeout: Duration.Duration
@@ -66,7 +62,7 @@ export const makeServiceCatalog = Effect.fnUntraced(function* (
         before !== undefined && hasSameServices(before, services) ? Option.none() : Option.some(services)
       )
     }),
-    Effect.tapError(({ message }) => Effect.logWarning("the tools cannot be listed", { reason: message })),
+    Effect.tapError(({ message }) => Effect.logWarning("listing tools failed", { reason: message })),
     Effect.retry(Schedule.spaced(listingDelays.retry)),
     Effect.orDie
   )
@@ -75,9 +71,9 @@ export const makeServiceCatalog = Effect.fnUntraced(function* (
     Effect.tap(() => refresh("tools", refreshServices)),
     Effect.flatMap(Stream.runForEach(() => refresh("tools", refreshServices))),
     Effect.scoped,
-    // Without word of changes, what is there now is there for good.
+    // Without change notifications the first listing is final.
     Effect.catch(({ message }) =>
-      Effect.logWarning("nothing tells when the tools change", { reason: message }).pipe(
+      Effect.logWarning("tool changes cannot be watched", { reason: message }).pipe(
         Effect.andThen(refresh("tools", refreshServices))
       )
     ),
@@ -91,17 +87,17 @@ export const makeServiceCatalog = Effect.fnUntraced(function* (
     changes: Stream.filter(SubscriptionRef.changes(current), (services) => services !== undefined),
     call: Effect.fnUntraced(function* (name, params) {
       const service = SubscriptionRef.getUnsafe(current)?.get(name)
-      if (service === undefined) return failedOutcome(`There is no service '${name}' here`)
+      if (service === undefined) return failedOutcome(`The device has no service '${name}'`)
       const errors = yield* check(service.parameters, params)
       if (errors.length > 0) {
-        return failedOutcome(`'${name}' was not called: its parameters do not fit. ${errors.join("; ")}`)
+        return failedOutcome(`'${name}' was not called: invalid parameters. ${errors.join("; ")}`)
       }
       return yield* session.callTool(service.toolName, params).pipe(
         Effect.match({ onSuccess: toolResultToOutcome, onFailure: ({ message }) => failedOutcome(message) }),
         Effect.timeoutOrElse({ duration: callTimeout, orElse: () => Effect.succeed(timeoutOutcome(name)) }),
         Effect.catchDefect((defect) =>
           Effect.as(
-            Effect.logError("a service failed", { service: name }, defect),
+            Effect.logError("service call failed", { service: name }, defect),
             failedOutcome("internal error")
           )
         )

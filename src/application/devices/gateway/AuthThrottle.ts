@@ -1,23 +1,22 @@
-/** Remembers who was refused, and stays shut for those who come again and again. */
+/** Limits rejected and unauthenticated connections per address. */
 export interface AuthThrottle {
   readonly recordRejection: (peer: string, now: number) => void
   readonly isBlocked: (peer: string, now: number) => boolean
-  /** Takes a place among those who have not shown yet who they are; false when there is none for this address. */
+  /** Reserves a slot for an unauthenticated connection; false when the address or the gateway has none left. */
   readonly acquirePending: (peer: string) => boolean
-  /** Gives that place back. */
   readonly releasePending: (peer: string) => void
 }
 
-/** So many refusals of one address within a minute of the first shut the door for a minute after the last. */
+/** An address with this many rejections within a minute is blocked for a minute after the last one. */
 const rejectionLimit = { count: 5, windowMillis: 60_000 }
 
-/** How many addresses are remembered; of more, those that were refused longest ago are forgotten. */
+/** When the table is full, the address with the oldest rejection is evicted. */
 const maxTrackedPeers = 4096
 
-/** So many may wait at once, of all addresses and of one: each of them holds up to a whole frame of ours. */
+/** Each unauthenticated connection can hold a whole frame in memory. */
 const maxPending = { total: 512, perPeer: 64 }
 
-/** A door that is open for everybody. Times are in milliseconds since 1970. */
+/** Makes a throttle without history. Times are in milliseconds since 1970. */
 export const makeAuthThrottle = (): AuthThrottle => {
   const rejections = new Map<string, { readonly windowStart: number; readonly count: number }>()
   const pending = new Map<string, number>()
@@ -30,7 +29,7 @@ export const makeAuthThrottle = (): AuthThrottle => {
     recordRejection: (peer, now) => {
       const before = currentWindow(peer, now) ?? { windowStart: now, count: 0 }
       const count = before.count + 1
-      // Set anew, so that the oldest stand first.
+      // Reinserted, so the oldest entry comes first.
       rejections.delete(peer)
       rejections.set(peer, { windowStart: count < rejectionLimit.count ? before.windowStart : now, count })
       const [oldest] = rejections.keys()

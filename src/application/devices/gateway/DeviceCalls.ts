@@ -1,6 +1,6 @@
 import { Deferred, Duration, Effect, Exit, FiberSet, type Scope } from "effect"
 import { makeDeviceMessage, type ServiceOutcome } from "../../../domain/devices/deviceMessages.ts"
-import { outcomeToToolResult } from "../../../domain/devices/serviceOutcome.ts"
+import { failedOutcome, outcomeToToolResult } from "../../../domain/devices/serviceOutcome.ts"
 import type { DeviceService } from "../../../domain/devices/serviceDefinitions.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { makeParamsCheck } from "../../shared/paramsCheck.ts"
@@ -8,26 +8,22 @@ import { makeRequestId } from "../../shared/requestId.ts"
 import type { DeviceLimits } from "../DeviceLimits.ts"
 import type { FrameLink } from "../FrameLink.ts"
 
-/** The calls of one device that wait for their results. */
+/** In-flight calls of one device. */
 export interface DeviceCalls {
   /**
-   * Calls a service and gives its result as MCP has it; what keeps it from having one is a result that says so.
-   * Interrupting it stops the waiting: the protocol has no word for giving a call up.
+   * Calls a service; the result, an MCP tool result, covers every failure. Interruption stops waiting only: the
+   * protocol has no message that cancels a call.
    */
   readonly call: (name: string, service: DeviceService, params: JsonObject) => Effect.Effect<JsonObject>
-  /** A result has come; false when nobody waits for it. */
+  /** Completes a call; false when no call waits for the result. */
   readonly complete: (callId: string, outcome: ServiceOutcome) => boolean
-  /** The device is gone: nothing else will come. */
+  /** Fails all calls when the device disconnects. */
   readonly failAll: (reason: string) => void
-  /** Why the device is gone, if it is. */
   readonly disconnectReason: () => string | undefined
-  /** Waits until the device is gone, and says why. */
+  /** Resolves with the reason when the device disconnects. */
   readonly disconnected: Effect.Effect<string>
 }
 
-const failedOutcome = (error: string): ServiceOutcome => ({ success: false, error })
-
-/** The calls of the device at the other end of this link. */
 export const makeDeviceCalls = Effect.fnUntraced(function* (
   device: string,
   { sendMcp }: FrameLink,
@@ -36,25 +32,27 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
   const check = yield* makeParamsCheck
   const pending = new Map<string, Deferred.Deferred<ServiceOutcome>>()
   /**
-   * Messages that the device has not taken yet. They are there whether or not anybody waits for their result, so they
-   * keep their places: who calls a device that does not read would fill our memory.
+   * Unsent messages count as calls even after their caller has given up: otherwise calls to a device that does not
+   * read would exhaust memory.
    */
   const sending = yield* FiberSet.make<void>()
   const disconnected = yield* Deferred.make<string>()
   let disconnectReason: string | undefined
 
-  const disconnectMessage = (reason: string) => `Device '${device}' has gone: ${reason}`
+  const disconnectMessage = (reason: string) => `Device '${device}' disconnected: ${reason}`
 
   const request = Effect.fnUntraced(function* (name: string, params: JsonObject) {
     const callId = yield* makeRequestId
     const result = Deferred.makeUnsafe<ServiceOutcome>()
     const fail = (error: string) => void Deferred.doneUnsafe(result, Exit.succeed(failedOutcome(error)))
     const send = sendMcp(makeDeviceMessage.call(callId, name, params)).pipe(
-      Effect.catch(({ message }) => Effect.sync(() => fail(`device '${device}' was not asked: ${message}`))),
-      // What JSON cannot say, from a program that shares our process.
+      Effect.catch(({ message }) =>
+        Effect.sync(() => fail(`the call was not sent to device '${device}': ${message}`))
+      ),
+      // An in-process caller can pass values that JSON cannot represent.
       Effect.catchDefect((defect) => {
-        fail(`device '${device}' was not asked: internal error`)
-        return Effect.logError("a call of a device failed", { device, service: name }, defect)
+        fail(`the call was not sent to device '${device}': internal error`)
+        return Effect.logError("device call failed", { device, service: name }, defect)
       })
     )
     const register = Effect.sync(() => {
@@ -77,14 +75,14 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
       if (errors.length > 0) {
         const list = errors.map((error) => `\n- ${error}`).join("")
         return outcomeToToolResult(
-          failedOutcome(`'${name}' was not called: its arguments do not fit its schema.${list}`)
+          failedOutcome(`'${name}' was not called: its arguments do not match its schema.${list}`)
         )
       }
       if (disconnectReason !== undefined)
         return outcomeToToolResult(failedOutcome(disconnectMessage(disconnectReason)))
       if (Math.max(pending.size, yield* FiberSet.size(sending)) >= maxCalls) {
         return outcomeToToolResult(
-          failedOutcome(`Device '${device}' is busy: ${maxCalls} calls run already. Try again later.`)
+          failedOutcome(`Device '${device}' is busy: ${maxCalls} calls are in flight. Try again later.`)
         )
       }
       return yield* request(name, params).pipe(

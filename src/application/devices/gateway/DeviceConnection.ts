@@ -1,55 +1,45 @@
 import { Clock, Deferred, Duration, Effect, Exit, Ref, Result, Scope } from "effect"
-import type { Frame } from "../../../domain/devices/framing/frame.ts"
-import { makeDeviceMessage, decodeDeviceMessage } from "../../../domain/devices/deviceMessages.ts"
-import { isExhausted, newViolationBudget, recordViolation } from "../../../domain/devices/ViolationBudget.ts"
-import { maxNameLength, decodeServices } from "../../../domain/devices/serviceDefinitions.ts"
 import { parseCredentials, parseStatus } from "../../../domain/devices/handshake.ts"
+import type { Frame } from "../../../domain/devices/framing/frame.ts"
+import { isExhausted, newViolationBudget, recordViolation } from "../../../domain/devices/ViolationBudget.ts"
 import { decodeUtf8Lossy } from "../../../domain/utf8.ts"
-import type { JsonObject } from "../../../domain/json.ts"
 import type { ByteLink } from "../../ports/ByteLink.ts"
-import type { AuthenticateDevice } from "../AuthenticateDevice.ts"
-import { makeDeviceCalls } from "./DeviceCalls.ts"
-import type { GatewayLimits } from "../DeviceLimits.ts"
-import type { DeviceRegistry, DeviceEntry } from "./DeviceRegistry.ts"
-import type { AuthThrottle } from "./AuthThrottle.ts"
 import { makeFrameLink } from "../FrameLink.ts"
+import { makeDeviceCalls } from "./DeviceCalls.ts"
+import { makeMessageHandler } from "./deviceMessageHandler.ts"
+import type { DeviceEntry } from "./DeviceRegistry.ts"
+import type { GatewayContext } from "./GatewayContext.ts"
 
-/** What a device sends beside calls and results, such as voice and text of a talk. */
-export type OnDeviceFrame = (
-  device: string,
-  frame: Frame,
-  reply: (frame: Frame) => Effect.Effect<void>
-) => Effect.Effect<void>
+/** Why a connection ends: a code for logs, and a sentence that explains it to the device. */
+const closeReasons = {
+  too_many_violations: "the device sent too many invalid frames or messages",
+  session_takeover: "another connection uses the name of this device",
+  auth_throttled: "too many rejected attempts from this address",
+  auth_rejected: "authentication failed",
+  auth_timeout: "the device sent no token in time",
+  idle_timeout: "the device sent nothing for too long",
+  client_disconnect: "the device disconnected"
+} as const
 
-/** What all connections of a gateway share. */
-export interface GatewayContext {
-  readonly registry: DeviceRegistry
-  readonly limits: GatewayLimits
-  readonly authenticate: AuthenticateDevice | undefined
-  /** Tell devices what became of their registration. */
-  readonly acknowledgeRegistration: boolean
-  readonly onFrame: OnDeviceFrame | undefined
-  /** Counts who is refused. */
-  readonly authThrottle: AuthThrottle
-}
-
-/** Why a connection ends, and by which word the device is told, if it is to be. */
-interface CloseReason {
+interface Closing {
   readonly reason: string
+  /** Kind of the status that tells the device; the gateway sends none when absent. */
   readonly statusKind?: "ERROR" | "REPLACED"
 }
 
-/** How long a device that says goodbye has to close its end. */
+const closing = (code: keyof typeof closeReasons, statusKind?: Closing["statusKind"]): Closing => ({
+  reason: `${code}: ${closeReasons[code]}`,
+  ...(statusKind !== undefined && { statusKind })
+})
+
+/** How long a device has to close its end after DISCONNECT. */
 const disconnectTimeout = "2 seconds"
 
-/** How many faults of one registration are told; the others are counted. */
-const maxReportedErrors = 10
-
-/** A name that can be part of a tool's: nothing in it is invisible, so that no two look the same, and it is no essay. */
+/** True for a name that can be part of a tool's name: 1 to 64 visible characters, no spaces at the ends. */
 export const isValidDeviceName = (name: string): boolean =>
   /^\P{C}{1,64}$/u.test(name) && name.trim() === name
 
-/** Serves one device until it is gone, or no longer welcome. */
+/** Serves one device until it disconnects or the gateway closes the connection. */
 export const serveDevice = Effect.fnUntraced(function* (
   bytes: ByteLink,
   { acknowledgeRegistration, authenticate, authThrottle, limits, onFrame, registry }: GatewayContext
@@ -57,12 +47,12 @@ export const serveDevice = Effect.fnUntraced(function* (
   const link = yield* makeFrameLink(bytes, limits)
   const { remoteAddress } = link
   const scope = yield* Effect.scope
-  const closing = yield* Deferred.make<CloseReason>()
-  /** Its place among those who have not shown who they are, until it has. */
+  const closed = yield* Deferred.make<Closing>()
+  /** Holds a slot of the throttle until the device is authenticated. */
   const pendingAuthScope = yield* Scope.fork(scope)
   if (authenticate !== undefined) {
     if (!authThrottle.acquirePending(remoteAddress))
-      return yield* Effect.logDebug("too many strangers wait", { peer: remoteAddress })
+      return yield* Effect.logDebug("too many unauthenticated connections", { remoteAddress })
     yield* Scope.addFinalizer(
       pendingAuthScope,
       Effect.sync(() => authThrottle.releasePending(remoteAddress))
@@ -70,37 +60,31 @@ export const serveDevice = Effect.fnUntraced(function* (
   }
   const violations = yield* Ref.make(newViolationBudget(yield* Clock.currentTimeMillis))
   let admitted: DeviceEntry | undefined
-  /** A token has been shown; how long it takes to judge it is not the device's fault. */
+  /** Stops the authentication timeout: the device does not answer for the time that the check takes. */
   let hasPresentedToken = false
-  /** Services have been registered before. */
-  let hasRegistered = false
 
-  const close = (reason: string, statusKind?: CloseReason["statusKind"]): void => {
-    Deferred.doneUnsafe(closing, Exit.succeed({ reason, ...(statusKind !== undefined && { statusKind }) }))
+  const close = (code: keyof typeof closeReasons, statusKind?: Closing["statusKind"]): void => {
+    Deferred.doneUnsafe(closed, Exit.succeed(closing(code, statusKind)))
   }
-  const deviceName = () => admitted?.device.name
-  /** Counts a refusal. Said as long as the door is open, so that no stranger fills the log. */
+  /** Counts a rejection, and logs it until the throttle blocks the address. */
   const onRejected = Effect.fnUntraced(function* (reason: string) {
     const now = yield* Clock.currentTimeMillis
     if (!authThrottle.isBlocked(remoteAddress, now))
-      yield* Effect.logInfo("device refused", { peer: remoteAddress, reason })
+      yield* Effect.logInfo("device rejected", { remoteAddress, reason })
     authThrottle.recordRejection(remoteAddress, now)
   })
 
   const onViolation = Effect.fnUntraced(function* (violation: string, reason: string, size = 0) {
-    yield* Effect.logDebug("a device sent what cannot be used", {
-      device: deviceName(),
-      peer: remoteAddress,
-      what: violation,
-      reason
-    })
+    const device = admitted?.device.name
+    yield* Effect.logDebug("device violation", { device, remoteAddress, violation, reason })
     const now = yield* Clock.currentTimeMillis
-    if (
-      isExhausted(yield* Ref.updateAndGet(violations, (one) => recordViolation(one, now, violation, size)))
-    ) {
-      close("it sent too much that cannot be used", "ERROR")
-    }
+    const budget = yield* Ref.updateAndGet(violations, (before) =>
+      recordViolation(before, now, violation, size)
+    )
+    if (isExhausted(budget)) close("too_many_violations", "ERROR")
   })
+
+  const handleMessage = makeMessageHandler({ acknowledgeRegistration, limits, link, onViolation, registry })
 
   const admit = Effect.fnUntraced(function* (requestedName: string | undefined) {
     const trimmed = requestedName?.trim() ?? ""
@@ -108,7 +92,7 @@ export const serveDevice = Effect.fnUntraced(function* (
     const entry: DeviceEntry = {
       device: { name, remoteAddress, connectedAt: yield* Clock.currentTimeMillis, services: new Map() },
       calls: yield* makeDeviceCalls(name, link, limits),
-      evict: () => close("another connection goes by its name", "REPLACED")
+      evict: () => close("session_takeover", "REPLACED")
     }
     admitted = entry
     yield* Scope.close(pendingAuthScope, Exit.void)
@@ -120,17 +104,12 @@ export const serveDevice = Effect.fnUntraced(function* (
     return entry
   })
 
-  /** A device shows who it is. Shown again, nothing changes. */
   const onAuth = Effect.fnUntraced(function* (payload: Uint8Array) {
     if (admitted !== undefined) {
-      return yield* Effect.logDebug("a device shows its token again", {
-        device: deviceName(),
-        peer: remoteAddress
-      })
+      return yield* Effect.logDebug("repeated auth ignored", { device: admitted.device.name, remoteAddress })
     }
-    // Asked again, since whoever opens many connections before the first refusal has found the door open with each.
-    if (authThrottle.isBlocked(remoteAddress, yield* Clock.currentTimeMillis))
-      return close("its address was refused too often")
+    // Checked again here: one peer can open many connections before its first rejection.
+    if (authThrottle.isBlocked(remoteAddress, yield* Clock.currentTimeMillis)) return close("auth_throttled")
     hasPresentedToken = true
     const credentials = parseCredentials(decodeUtf8Lossy(payload))
     const outcome = yield* Effect.result(
@@ -142,71 +121,10 @@ export const serveDevice = Effect.fnUntraced(function* (
       const { message } = outcome.failure
       yield* onRejected(message)
       yield* link.sendStatus("auth", "ERROR", message)
-      return close(message)
+      return close("auth_rejected")
     }
     yield* admit(outcome.success.name ?? credentials.options.get("name"))
     return yield* link.sendStatus("auth", "INFO", "AUTHENTICATED")
-  })
-
-  const onRegister = Effect.fnUntraced(function* (
-    entry: DeviceEntry,
-    definitions: JsonObject,
-    duplicates: ReadonlyArray<string>
-  ) {
-    const { errors: invalidDefinitions, services } = decodeServices(definitions, limits.maxServices)
-    const errors = [
-      ...invalidDefinitions,
-      ...duplicates.map(
-        (name) => `${JSON.stringify(name.slice(0, maxNameLength))}: registered more than once`
-      )
-    ]
-    const omitted = errors.length > maxReportedErrors ? [`and ${errors.length - maxReportedErrors} more`] : []
-    const reported = [...errors.slice(0, maxReportedErrors), ...omitted]
-    const device = entry.device.name
-    if (errors.length > 0) {
-      yield* Effect.logWarning("services of a device cannot be used as they are", {
-        device,
-        faults: reported
-      })
-      yield* onViolation("registration", "some services cannot be used")
-    }
-    if (JSON.stringify([...services]) !== JSON.stringify([...entry.device.services])) {
-      yield* registry.updateServices(entry, services)
-      // Once is enough: a device may change its services as often as it likes.
-      const log = hasRegistered ? Effect.logDebug : Effect.logInfo
-      hasRegistered = true
-      yield* log("device registered", { device, services: services.size })
-    }
-    if (acknowledgeRegistration)
-      yield* Effect.ignore(link.sendMcp(makeDeviceMessage.registered(services.size, reported)))
-  })
-
-  const onMessage = Effect.fnUntraced(function* (entry: DeviceEntry, { payload, task }: Frame) {
-    const decoded = decodeDeviceMessage(payload)
-    if (Result.isFailure(decoded)) return yield* onViolation("message", decoded.failure)
-    const message = decoded.success
-    switch (message._tag) {
-      case "Register":
-        return yield* onRegister(entry, message.definitions, message.duplicates)
-      case "Result":
-        if (entry.calls.complete(message.callId, message.outcome)) return
-        return yield* Effect.logDebug("a result nobody waits for", {
-          device: deviceName(),
-          call: message.callId
-        })
-      case "Call": {
-        const unknownService = {
-          success: false,
-          error: `There is no service '${message.method}' here`
-        } as const
-        return yield* Effect.ignore(
-          link.sendMcp(makeDeviceMessage.result(message.callId, unknownService), task)
-        )
-      }
-      case "Registered":
-      case "Unknown":
-        return yield* Effect.logDebug("a message of another kind", { device: deviceName(), message })
-    }
   })
 
   const onStatus = Effect.fnUntraced(function* (payload: Uint8Array) {
@@ -214,7 +132,7 @@ export const serveDevice = Effect.fnUntraced(function* (
     if (kind === "PING") return yield* link.sendStatus("status", "INFO", "PONG")
     if (kind !== "DISCONNECT") return
     const closeLater = Effect.delay(
-      Effect.sync(() => close("it said goodbye")),
+      Effect.sync(() => close("client_disconnect")),
       disconnectTimeout
     )
     yield* Effect.forkScoped(closeLater, { startImmediately: true })
@@ -224,15 +142,16 @@ export const serveDevice = Effect.fnUntraced(function* (
   const handleFrame = Effect.fnUntraced(function* (frame: Frame) {
     if (frame.type === "auth") return yield* onAuth(frame.payload)
     if (admitted === undefined && authenticate !== undefined) {
-      return yield* onViolation("unauthenticated", "a token comes first")
+      return yield* onViolation("unauthenticated", "the first frame must be AUTH")
     }
     const entry = admitted ?? (yield* admit(undefined))
-    if (frame.type === "mcp") return yield* onMessage(entry, frame)
+    const device = entry.device.name
+    if (frame.type === "mcp") return yield* handleMessage(entry, frame)
     if (frame.type === "status") yield* onStatus(frame.payload)
     if (onFrame === undefined) return
     yield* Effect.catchCause(
-      onFrame(entry.device.name, frame, (reply) => Effect.ignore(link.send(reply))),
-      (cause) => Effect.logError("handling a frame of a device failed", { device: deviceName() }, cause)
+      onFrame(device, frame, (reply) => Effect.ignore(link.send(reply))),
+      (cause) => Effect.logError("frame handler failed", { device }, cause)
     )
   })
 
@@ -240,35 +159,34 @@ export const serveDevice = Effect.fnUntraced(function* (
     const idleMillis = Duration.toMillis(limits.idleTimeout)
     while (true) {
       const left = link.lastReceivedAt() + idleMillis - (yield* Clock.currentTimeMillis)
-      if (left <= 0) return { reason: "nothing was heard of it", statusKind: "ERROR" } as const
+      if (left <= 0) return closing("idle_timeout", "ERROR")
       yield* Effect.sleep(Duration.millis(left))
     }
   })
   const authTimeout = Effect.gen(function* () {
     if (authenticate === undefined) return yield* Effect.never
     yield* Effect.sleep(limits.authTimeout)
-    if (hasPresentedToken) return yield* Effect.never
-    return { reason: "it showed no token in time", statusKind: "ERROR" } as const
+    return hasPresentedToken ? yield* Effect.never : closing("auth_timeout", "ERROR")
   })
 
-  const { statusKind, reason } = yield* Effect.raceAllFirst<Effect.Effect<CloseReason, never, Scope.Scope>>([
+  const { statusKind, reason } = yield* Effect.raceAllFirst<Effect.Effect<Closing, never, Scope.Scope>>([
     link
       .receive({
         onFrame: (frame) => Scope.provide(handleFrame(frame), scope),
-        onInvalid: (violation, size) => onViolation(violation, "a bad frame", size)
+        onInvalid: (violation, size) => onViolation(violation, "invalid frame", size)
       })
-      .pipe(Effect.map((reason) => ({ reason }))),
-    Deferred.await(closing),
+      .pipe(Effect.map((linkReason) => ({ reason: linkReason }))),
+    Deferred.await(closed),
     idleTimeout,
     authTimeout
   ])
   if (admitted === undefined) {
-    // Strangers come and go; who leaves after a wrong token has been counted already.
+    // A rejected token has been counted already; it closes the connection without a status.
     if (statusKind !== undefined && authenticate !== undefined) yield* onRejected(reason)
-    yield* Effect.logDebug("a stranger is gone", { peer: remoteAddress, reason })
+    yield* Effect.logDebug("unauthenticated connection closed", { remoteAddress, reason })
   } else {
     admitted.calls.failAll(reason)
-    yield* Effect.logInfo("device gone", { device: deviceName(), peer: remoteAddress, reason })
+    yield* Effect.logInfo("device disconnected", { device: admitted.device.name, remoteAddress, reason })
   }
   if (statusKind !== undefined) yield* link.sendStatus("status", statusKind, reason)
 }, Effect.scoped)

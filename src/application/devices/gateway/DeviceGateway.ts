@@ -3,47 +3,45 @@ import { type ByteLink, ByteListener } from "../../ports/ByteLink.ts"
 import type { McpSession } from "../../ports/McpSession.ts"
 import type { ListenError } from "../../ports/Transport.ts"
 import type { AuthenticateDevice } from "../AuthenticateDevice.ts"
-import { type GatewayContext, type OnDeviceFrame, serveDevice } from "./DeviceConnection.ts"
 import { type GatewayLimits, defaultGatewayLimits } from "../DeviceLimits.ts"
-import { type Device, makeDeviceRegistry } from "./DeviceRegistry.ts"
 import { makeAuthThrottle } from "./AuthThrottle.ts"
+import { serveDevice } from "./DeviceConnection.ts"
+import { type Device, makeDeviceRegistry } from "./DeviceRegistry.ts"
 import { makeGatewaySession, makeDeviceSession } from "./deviceSessions.ts"
+import type { GatewayContext, OnDeviceFrame } from "./GatewayContext.ts"
 
-/** What an operator may set about a gateway. */
+/** Options of a gateway. */
 export interface DeviceGatewayOptions {
-  /** The address to listen on; only this machine reaches `127.0.0.1`, which it is unless set. */
+  /** Address to listen on; `127.0.0.1` by default, which only this machine reaches. */
   readonly host?: string
   /** 0 picks a free port. */
   readonly port: number
-  /** Decides who may come in; everybody may unless set. */
-  readonly authenticate?: AuthenticateDevice
+  /** How devices authenticate. `"allowAll"` admits every device that reaches the address, with any name. */
+  readonly authenticate: AuthenticateDevice | "allowAll"
   readonly limits?: Partial<GatewayLimits>
   /**
-   * Answer every registration with a message `registered` that says how many services were taken, and what is wrong
-   * with the others. The protocol has no such message, so a device must know it.
+   * Answers every registration with a `registered` message: the number of accepted services, and the errors of the
+   * others. The protocol has no such message, so devices must know it. Off by default.
    */
   readonly acknowledgeRegistration?: boolean
-  /** Hears what devices send beside MCP, as it came; nobody does unless set. */
   readonly onFrame?: OnDeviceFrame
 }
 
-/** Devices that connect over TCP and register services, as MCP peers (seed 002). */
+/** Accepts devices over TCP and exposes their services as MCP peers (seed 002). */
 export class DeviceGateway extends Context.Service<
   DeviceGateway,
   {
-    /** Where it listens. */
     readonly address: { readonly host: string; readonly port: number }
-    /** The devices that are connected. */
     readonly devices: Effect.Effect<ReadonlyArray<Device>>
-    /** The devices now, and whenever one came, went, or has other services. */
+    /** The connected devices: the current list, then one after every change. */
     readonly changes: Stream.Stream<ReadonlyArray<Device>>
-    /** All devices as one peer, with tools named `device__service`. */
+    /** All devices as one peer with tools named `device__service`. */
     readonly session: McpSession
-    /** One device as a peer of its own, while it is connected. */
+    /** One device as a peer; undefined when it is not connected. */
     readonly deviceSession: (name: string) => Effect.Effect<McpSession | undefined>
   }
 >()("a2c-smcp/application/devices/DeviceGateway") {
-  /** Listens until the layer's scope closes. */
+  /** Listens until the scope of the layer closes. */
   static readonly layer = (
     options: DeviceGatewayOptions
   ): Layer.Layer<DeviceGateway, ListenError, ByteListener> => Layer.effect(DeviceGateway, make(options))
@@ -68,18 +66,19 @@ const make = Effect.fnUntraced(function* ({
   const context: GatewayContext = {
     registry,
     limits,
-    authenticate,
+    authenticate: authenticate === "allowAll" ? undefined : authenticate,
     acknowledgeRegistration,
     onFrame,
     authThrottle
   }
   const serve = Effect.fnUntraced(function* (link: ByteLink) {
-    if (authThrottle.isBlocked(link.remoteAddress, yield* Clock.currentTimeMillis)) {
-      return yield* Effect.logDebug("a device was refused too often", { peer: link.remoteAddress })
+    const { remoteAddress } = link
+    if (authThrottle.isBlocked(remoteAddress, yield* Clock.currentTimeMillis)) {
+      return yield* Effect.logDebug("device throttled", { remoteAddress })
     }
     return yield* serveDevice(link, context)
   })
-  // Connections are served in fibers of the listener: they know what this service knows.
+  // The listener owns the fibers of connections, so they do not inherit the context of this service.
   const services = yield* Effect.context<never>()
   const address = yield* listen({ host, port, maxConnections: limits.maxDevices }, (link) =>
     Effect.provideContext(serve(link), services)

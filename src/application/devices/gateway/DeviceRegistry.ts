@@ -4,65 +4,58 @@ import type { DeviceService } from "../../../domain/devices/serviceDefinitions.t
 import { makeRefresher } from "../../shared/Refresher.ts"
 import type { DeviceCalls } from "./DeviceCalls.ts"
 
-/** A device that is connected. */
 export interface Device {
   readonly name: string
-  /** The address it comes from. */
   readonly remoteAddress: string
-  /** Since when it is connected, in milliseconds since 1970. */
+  /** In milliseconds since 1970. */
   readonly connectedAt: number
   readonly services: ReadonlyMap<string, DeviceService>
 }
 
-/** A device as its own connection keeps it. */
 export interface DeviceEntry {
   device: Device
   readonly calls: DeviceCalls
-  /** Ends its connection, because another one goes by its name now. */
+  /** Closes the connection after a session takeover. */
   readonly evict: () => void
 }
 
-/** A service among those of all devices. */
-interface RegisteredService {
+export interface RegisteredService {
   readonly entry: DeviceEntry
   readonly service: string
 }
 
-/** The devices that are connected, and their services under names of their own. */
+/** Connected devices and their services. */
 export interface DeviceRegistry {
-  /** Takes a device in. Whoever went by that name before is superseded: a device that comes back is more alive. */
+  /** Adds a device. A device with the same name is evicted: after a reconnect, the old connection is stale. */
   readonly add: (entry: DeviceEntry) => Effect.Effect<void>
-  /** These are the services of a device now. */
   readonly updateServices: (
     entry: DeviceEntry,
     services: ReadonlyMap<string, DeviceService>
   ) => Effect.Effect<void>
   readonly remove: (entry: DeviceEntry) => Effect.Effect<void>
-  /** A name for a device that has none: the lowest number that is free, so that one that comes back has it again. */
+  /** The lowest free name `device-N`, so a device that reconnects usually keeps its name. */
   readonly nextFreeName: () => string
   readonly find: (device: string) => DeviceEntry | undefined
   readonly entries: () => Iterable<DeviceEntry>
-  /** The services of all devices by the name of their tool; the same map as long as they are the same. */
+  /** Services of all devices by tool name; the same map until one changes. */
   readonly tools: () => ReadonlyMap<string, RegisteredService>
-  /** Somebody came, went, or has other services now; changes that follow each other closely are one. */
+  /** Emits after a device connects, disconnects or changes its services; debounced. */
   readonly changes: Effect.Effect<Stream.Stream<void>, never, Scope.Scope>
 }
 
-/** How long a tool's name may be: what every MCP host takes. */
+/** The longest tool name that every MCP host accepts. */
 const maxToolNameLength = 64
 
-/** Changes closer together than this are told as one. */
 const changeDebounce = Duration.millis(100)
 
-/** Makes a registry without devices. */
 export const makeDeviceRegistry: Effect.Effect<DeviceRegistry, never, Scope.Scope> = Effect.gen(function* () {
   const entries = new Map<string, DeviceEntry>()
   let tools: Map<string, RegisteredService> | undefined
-  /** All numbers below this one are taken: of thousands that come at once, none counts from 1. */
+  /** Keeps the search for a free name short when thousands of devices connect at once. */
   let lowestFreeNumber = 1
   const hub = yield* Effect.acquireRelease(PubSub.sliding<void>(1), PubSub.shutdown)
   const { refresh } = yield* makeRefresher(changeDebounce)
-  /** Tells of a change; the tools are others now unless it is about a device without services. */
+  /** `hasTools` is false when a device without services connects or disconnects. */
   const notifyChanged = (hasTools: boolean) => {
     if (hasTools) tools = undefined
     return refresh(hasTools ? "tools" : "devices", Effect.asVoid(PubSub.publish(hub, undefined)))
@@ -86,13 +79,11 @@ export const makeDeviceRegistry: Effect.Effect<DeviceRegistry, never, Scope.Scop
         const previous = entries.get(name)
         entries.set(name, entry)
         previous?.evict()
+        const fields = { device: name, remoteAddress }
         const logged =
           previous === undefined
-            ? Effect.logInfo("device connected", { device: name, peer: remoteAddress })
-            : Effect.logWarning("device connected again, its earlier connection ends", {
-                device: name,
-                peer: remoteAddress
-              })
+            ? Effect.logInfo("device connected", fields)
+            : Effect.logWarning("device session taken over", fields)
         return Effect.andThen(
           notifyChanged(previous !== undefined && previous.device.services.size > 0),
           logged

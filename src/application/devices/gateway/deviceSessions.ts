@@ -3,12 +3,11 @@ import type { DeviceService } from "../../../domain/devices/serviceDefinitions.t
 import type { JsonObject } from "../../../domain/json.ts"
 import { McpSessionError, type McpSession } from "../../ports/McpSession.ts"
 import { toolNotFound, toolsOnlySession } from "../../shared/toolsOnlySession.ts"
-import type { DeviceRegistry, DeviceEntry } from "./DeviceRegistry.ts"
+import type { DeviceRegistry, DeviceEntry, RegisteredService } from "./DeviceRegistry.ts"
 
-/** How many tools one page of a listing holds. */
+/** Tools on one page of a listing. */
 const pageSize = 1000
 
-/** A service as MCP lists it. */
 const toMcpTool = (name: string, { description, parameters }: DeviceService): JsonObject => ({
   name,
   description,
@@ -25,81 +24,85 @@ const pageAt = (items: ReadonlyArray<JsonObject>, cursor = "0") => {
   return Effect.succeed({ items: items.slice(start, end), nextCursor })
 }
 
-/** Tells whenever something that belongs to a registry is another one than before. */
-const makeWatch =
-  (registry: DeviceRegistry, current: () => unknown): McpSession["watch"] =>
-  ({ tools }) =>
+interface SessionTools {
+  /** The source of the listing; another reference means that the tools have changed. */
+  readonly source: () => unknown
+  readonly list: () => ReadonlyArray<JsonObject>
+  readonly find: (tool: string) => RegisteredService | undefined
+}
+
+const makeToolMembers = (
+  registry: DeviceRegistry,
+  { find, list, source }: SessionTools
+): Pick<McpSession, "listTools" | "callTool" | "watch"> => ({
+  listTools: (cursor) => Effect.suspend(() => pageAt(list(), cursor)),
+  callTool: (tool, params) =>
+    Effect.suspend(() => {
+      const found = find(tool)
+      const service = found?.entry.device.services.get(found.service)
+      return found === undefined || service === undefined
+        ? Effect.fail(toolNotFound(tool))
+        : found.entry.calls.call(found.service, service, params)
+    }),
+  watch: ({ tools }) =>
     Effect.map(registry.changes, (changes) => {
       if (!tools) return Stream.never
-      let previous = current()
+      let previous = source()
       return changes.pipe(
         Stream.filter(() => {
           const last = previous
-          previous = current()
+          previous = source()
           return previous !== last
         }),
         Stream.map(() => ({ _tag: "ToolsChanged" }) as const)
       )
     })
+})
 
-/** All devices of a gateway as one MCP peer: their services are the tools `device__service`. */
+/** Combines all devices of a gateway into one MCP peer with tools named `device__service`. */
 export const makeGatewaySession = (registry: DeviceRegistry, name: string): McpSession => {
-  let listed: { readonly of: unknown; readonly items: ReadonlyArray<JsonObject> } | undefined
-  /** The listing right now; made anew only when it is another. */
-  const items = () => {
+  let cached: { readonly of: unknown; readonly items: ReadonlyArray<JsonObject> } | undefined
+  const list = () => {
     const tools = registry.tools()
-    if (listed?.of !== tools) {
-      const definitions = [...tools].map(([tool, { entry, service }]) => ({
+    if (cached?.of !== tools) {
+      const items = [...tools].map(([tool, { entry, service }]) => ({
         ...toMcpTool(tool, entry.device.services.get(service) ?? { description: "", parameters: {} }),
         _meta: { a2c_device: entry.device.name, a2c_service: service }
       }))
-      listed = { of: tools, items: definitions }
+      cached = { of: tools, items }
     }
-    return listed.items
+    return cached.items
   }
   return {
     ...toolsOnlySession(
       name,
-      "These are services of devices: each is named DEVICE__SERVICE. Devices come and go."
+      "Services of devices, each named DEVICE__SERVICE. Devices connect and disconnect."
     ),
-    listTools: (cursor) => Effect.suspend(() => pageAt(items(), cursor)),
-    callTool: (tool, params) =>
-      Effect.suspend(() => {
-        const found = registry.tools().get(tool)
-        const service = found?.entry.device.services.get(found.service)
-        return found === undefined || service === undefined
-          ? Effect.fail(toolNotFound(tool))
-          : found.entry.calls.call(found.service, service, params)
-      }),
-    watch: makeWatch(registry, registry.tools),
+    ...makeToolMembers(registry, {
+      source: registry.tools,
+      list,
+      find: (tool) => registry.tools().get(tool)
+    }),
     ping: Effect.void,
     closed: Effect.never
   }
 }
 
-/** One device as an MCP peer: its services are its tools. The session ends with the device's connection. */
+/** Exposes the services of one device as an MCP peer. The session ends with the connection of the device. */
 export const makeDeviceSession = (registry: DeviceRegistry, entry: DeviceEntry): McpSession => {
-  const items = () =>
-    [...entry.device.services].map(([service, definition]) => toMcpTool(service, definition))
+  const closedError = (reason: string) =>
+    new McpSessionError({ reason: "closed", message: `the device disconnected: ${reason}` })
   return {
     ...toolsOnlySession(entry.device.name),
-    listTools: (cursor) => Effect.suspend(() => pageAt(items(), cursor)),
-    callTool: (tool, params) =>
-      Effect.suspend(() => {
-        const service = entry.device.services.get(tool)
-        return service === undefined
-          ? Effect.fail(toolNotFound(tool))
-          : entry.calls.call(tool, service, params)
-      }),
-    watch: makeWatch(registry, () => entry.device.services),
-    ping: Effect.flatMap(Effect.sync(entry.calls.disconnectReason), (reason) =>
-      reason === undefined
-        ? Effect.void
-        : Effect.fail(new McpSessionError({ reason: "closed", message: `the device is gone: ${reason}` }))
-    ),
-    closed: Effect.map(
-      entry.calls.disconnected,
-      (reason) => new McpSessionError({ reason: "closed", message: `the device is gone: ${reason}` })
-    )
+    ...makeToolMembers(registry, {
+      source: () => entry.device.services,
+      list: () => [...entry.device.services].map(([service, definition]) => toMcpTool(service, definition)),
+      find: (service) => ({ entry, service })
+    }),
+    ping: Effect.suspend(() => {
+      const reason = entry.calls.disconnectReason()
+      return reason === undefined ? Effect.void : Effect.fail(closedError(reason))
+    }),
+    closed: Effect.map(entry.calls.disconnected, closedError)
   }
 }

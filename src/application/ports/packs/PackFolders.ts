@@ -1,29 +1,28 @@
 import { Context, Data, type Effect, type Result, type Scope, type Stream } from "effect"
 
-/** A folder with packs cannot be read. */
+/** A pack folder cannot be read. */
 export class FolderUnreadable extends Data.TaggedError("FolderUnreadable")<{ readonly message: string }> {}
 
-/** What lies in a folder with packs: a folder that may be a pack, or a file that may be one. */
+/** An entry of a pack folder: a folder or a file that may be a pack. */
 export interface PackFolderEntry {
-  /** Its name there. */
   readonly name: string
-  /** By absolute path. */
+  /** Absolute. */
   readonly path: string
-  /** Names of the files directly inside, or nothing for a file. */
+  /** Names of the files directly in a folder; missing for a file. */
   readonly files: ReadonlyArray<string> | undefined
-  /** What `config.yaml` or `config.yml` says, or why it cannot be read; nothing where there is none. */
+  /** The content of `config.yaml` or `config.yml`, or why it cannot be read; missing without such a file. */
   readonly config: Result.Result<unknown, string> | undefined
-  /** Changes whenever a file in it does; what is installed there does not count. */
+  /** Changes with every file in it, except installed packages. */
   readonly version: string
 }
 
-/** Looks into folders with packs. */
+/** Scans and watches pack folders. */
 export class PackFolders extends Context.Service<
   PackFolders,
   {
-    /** What lies in a folder, by name in order. A folder that does not exist is empty. */
+    /** The entries of a folder, sorted by name. A missing folder is empty. */
     readonly scan: (folder: string) => Effect.Effect<ReadonlyArray<PackFolderEntry>, FolderUnreadable>
-    /** Says that something in one of these folders may have changed, from the moment this effect succeeds. */
+    /** Emits when one of these folders may have changed, from the moment when this effect succeeds. */
     readonly watch: (folders: ReadonlyArray<string>) => Effect.Effect<Stream.Stream<void>, never, Scope.Scope>
   }
 >()("a2c-smcp/application/ports/PackFolders") {}

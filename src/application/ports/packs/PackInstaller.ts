@@ -1,15 +1,15 @@
 import { Context, Data, type Effect } from "effect"
 
 /** The packages of a pack could not be installed. */
-export class PackInstallError extends Data.TaggedError("InstallFailed")<{ readonly message: string }> {}
+export class PackInstallError extends Data.TaggedError("PackInstallError")<{ readonly message: string }> {}
 
-/** Installs what packs depend on. */
+/** Installs the dependencies of packs. */
 export class PackInstaller extends Context.Service<
   PackInstaller,
   {
     /**
-     * Installs packages, each a name with a version as npm has it, into a pack's own folder. Does nothing when exactly
-     * these are there already. `onLine` hears what the installation says.
+     * Installs npm packages, each a name with a version, into the folder of a pack. Does nothing when exactly these are
+     * installed. `onLine` gets the output of the installation.
      */
     readonly install: (
       folder: string,

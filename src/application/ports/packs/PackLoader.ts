@@ -3,72 +3,68 @@ import type { JsonObject } from "../../../domain/json.ts"
 import type { PackManifest, ParamsProblem } from "../../../domain/packs/PackManifest.ts"
 import type { McpProgress } from "../McpSession.ts"
 
-/** Where a pack is, and how it is to be loaded. */
 export interface PackSource {
-  /** Name of the pack: of its folder, or of its only file without `_tool`. */
+  /** The name of its folder, or of its only file without `_tool`. */
   readonly name: string
-  /** The folder that is the pack's own, by absolute path; the folder of the file for a pack of one file. */
+  /** The absolute path of the pack's folder, or of the folder that holds its only file. */
   readonly folder: string
-  /** The module to load, by absolute path. */
+  /** The absolute path of the module to load. */
   readonly file: string
-  /** Name of the class in there, as `VideoGenerateTool`. */
+  /** The class in the module, such as `VideoGenerateTool`. */
   readonly className: string
-  /** Changes whenever a file of the pack does. */
+  /** Changes with every file of the pack. */
   readonly version: string
-  /** What `config.yaml` says, as it says it. */
+  /** The content of `config.yaml`. */
   readonly config: JsonObject
-  /** Run it apart from everything else, so that it can be killed. */
+  /** Run it in a separate process that can be killed. */
   readonly isolated: boolean
-  /** How much memory an isolated pack may take, in MiB. */
+  /** Memory limit of an isolated pack, in MiB. */
   readonly memory: number
 }
 
-/** A file that came with a call. It is on disk until the call has ended. */
+/** A file uploaded with a call. It stays on disk until the call has ended. */
 export interface UploadedFile {
   readonly filename: string
   readonly contentType: string
-  /** In bytes. */
+  /** Bytes. */
   readonly size: number
-  /** Where it is, by absolute path. */
+  /** Absolute. */
   readonly path: string
 }
 
-/** One call of a tool of a pack. */
 export interface PackCall {
   readonly tool: string
-  /**
-   * The parameters, not checked yet. Those of a form are texts, or lists of texts, that become what the schema wants.
-   */
+  /** Unvalidated parameters. Those of a form are strings or lists of strings, which are converted by the schema. */
   readonly args: JsonObject
   readonly form: boolean
-  /** The files of a form by the name of their parameter. */
+  /** The files of a form by parameter name. */
   readonly files: { readonly [name: string]: ReadonlyArray<UploadedFile> }
 }
 
 /**
- * A pack, or a call of one, did not work.
+ * A pack, or a call of one, failed.
  *
- * - `params`: the parameters are wrong; `problems` says how
- * - `unknown`: there is no such tool in the pack
- * - `failed`: the code of the pack said so, or threw
- * - `crashed`: what ran it is gone
- * - `unusable`: it cannot be loaded
+ * - `invalid_params`: the parameters are invalid; `problems` says how
+ * - `unknown_tool`: the pack has no such tool
+ * - `failed`: the code of the pack failed
+ * - `crashed`: the process of the pack exited
+ * - `unusable`: the pack cannot be loaded
  */
-export class PackError extends Data.TaggedError("PackFailure")<{
-  readonly reason: "params" | "unknown" | "failed" | "crashed" | "unusable"
+export class PackError extends Data.TaggedError("PackError")<{
+  readonly reason: "invalid_params" | "unknown_tool" | "failed" | "crashed" | "unusable"
   readonly message: string
   readonly problems?: ReadonlyArray<ParamsProblem>
 }> {}
 
-/** A pack whose code runs. */
+/** A running pack. */
 export interface LoadedPack {
   readonly manifest: PackManifest
-  /** Calls a tool and gives its result as MCP has it. Interrupting it aborts the `signal` that the tool sees. */
+  /** Calls a tool and gives its MCP result. Interruption aborts the `signal` of the tool. */
   readonly call: (
     call: PackCall,
     onProgress: (progress: McpProgress) => Effect.Effect<void>
   ) => Effect.Effect<JsonObject, PackError>
-  /** Waits until what runs the pack is gone without our asking, and says why. */
+  /** Resolves with the reason when the pack ends unexpectedly. */
   readonly exited: Effect.Effect<string>
 }
 
@@ -76,7 +72,7 @@ export interface LoadedPack {
 export class PackLoader extends Context.Service<
   PackLoader,
   {
-    /** Loads a pack, which is disposed of with the scope. Another version of the same pack may be loaded meanwhile. */
+    /** Loads a pack as long as the scope. Another version of the same pack may be loaded at the same time. */
     readonly load: (source: PackSource) => Effect.Effect<LoadedPack, PackError, Scope.Scope>
   }
 >()("a2c-smcp/application/ports/PackLoader") {}

@@ -1,151 +1,128 @@
-import { Clock, Context, Effect, FiberSet, Layer, type Scope, type Semaphore } from "effect"
-import type { Identity } from "../../../domain/model/Identity.ts"
-import type { NotificationBacklog } from "../../../domain/office/NotificationBacklog.ts"
-import type { ProtocolLine } from "../../../domain/wire/lines.ts"
+import { Effect, FiberSet, type Scope } from "effect"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
-import {
-  chargeTokens,
-  makeTokenBucket,
-  type RateLimit,
-  type TokenBucket
-} from "../../../domain/tokenBucket.ts"
+import { makeTokenBucket } from "../../../domain/tokenBucket.ts"
 import { AdmissionRejected, type Link } from "../../ports/Transport.ts"
-import { Limits } from "./Limits.ts"
-import { ServerMetrics } from "../observability/ServerMetrics.ts"
+import type { Connection, ConnectionParts } from "./Connection.ts"
+import { formatLimitName, type Limits } from "./Limits.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
-/** An open connection, the protocol line it speaks, and what its limits need to know. Times are of the epoch, in ms. */
-export interface Connection {
-  readonly link: Link
-  readonly line: ProtocolLine
-  /** Who is at the other end: nobody until it is let in. */
-  identity: Identity
-  /** What it may still send. */
-  readonly bucket: TokenBucket
-  /** When a message last went either way. */
-  lastActivityAt: number
-  /** When it began to sit in no office, or was last seen in one. */
-  outsideSince: number
-  /** How many of its joins and leaves are under way, and whose turn it is: they are done one after the other. */
-  pendingMembershipChanges: number
-  membershipLock: Semaphore.Semaphore | undefined
-  /** What it has not been told because it reads too slowly. */
-  notificationBacklog: NotificationBacklog | undefined
-  /** It has been told to go, and is as good as gone. */
-  closing: boolean
+/** The connections of this Server by session id. */
+export interface Connections {
+  /**
+   * Reserves a slot for a link as long as the scope. Links count from before their authentication. Fails when every
+   * slot is taken.
+   */
+  readonly reserve: (link: Link) => Effect.Effect<void, AdmissionRejected, Scope.Scope>
+  /** Opens the connection of a link that has a slot. Releasing the slot removes it. */
+  readonly open: (parts: ConnectionParts) => Connection
+  readonly get: (sid: string) => Connection | undefined
+  /** A snapshot of the open connections. */
+  readonly all: () => ReadonlyArray<Connection>
+  /** Closes a connection that exceeded a limit, in the background. `detail` is the link's close reason. */
+  readonly closeForLimit: (connection: Connection, limit: keyof Limits, detail: string) => void
+  /** The send backlog of a connection in bytes; closes the connection when it exceeds the limit. */
+  readonly checkBacklog: (connection: Connection) => number
+  /** Closes every link, also those that still authenticate. */
+  readonly closeAll: (reason: string) => Effect.Effect<void>
+  /** How many links have a slot. */
+  readonly size: () => number
+  /** Send backlog of all links, in bytes. */
+  readonly totalBacklogBytes: () => number
 }
 
-/** Members that may be told of something, or listed, for the price of one message. */
-const recipientsPerToken = 16
-
-/** Counts what a message of a member has cost because of all those whom it concerned. */
-export const chargeFanOut = ({ bucket }: Connection, members: number): void =>
-  chargeTokens(bucket, Math.floor(members / recipientsPerToken))
-
-/** Whoever has not been let in yet. */
-export const unauthenticated: Identity = {
-  subject: "nobody",
-  grants: { rights: [], offices: [], names: [] },
-  expiresAt: undefined
+/** Reason codes of the log for connections that a limit closed; other limits go by their own names. */
+const closeReasons: { readonly [limit in keyof Limits]?: string } = {
+  messagesPerSecond: "rate_limit_flood",
+  backlogBytes: "send_backlog_exceeded",
+  notificationBacklogBytes: "notification_backlog_exceeded"
 }
 
-/** Who is connected to this Server, by session id. */
-export class Connections extends Context.Service<
-  Connections,
-  {
-    /** Adds a connection for as long as the scope, unless there are too many. */
-    readonly add: (
-      link: Link,
-      line: ProtocolLine
-    ) => Effect.Effect<Connection, AdmissionRejected, Scope.Scope>
-    readonly get: (sid: string) => Connection | undefined
-    /** All of them, as they are right now. */
-    readonly all: () => ReadonlyArray<Connection>
-    /** Lets a connection go that has exceeded a limit. Its link closes a moment later, in the background. */
-    readonly closeForLimit: (connection: Connection, limit: keyof Limits, reason: string) => void
-    /** The bytes that wait for a connection; it is let go when they are too many. */
-    readonly checkBacklog: (connection: Connection) => number
-    /** How many there are. */
-    readonly size: () => number
-    /** The bytes that wait for all of them together. */
-    readonly totalBacklogBytes: () => number
-  }
->()("a2c-smcp/application/server/Connections") {
-  static readonly layer = Layer.effect(
-    Connections,
-    Effect.gen(function* () {
-      const limits = yield* Limits
-      const { backlogBytes, connections: maxConnections } = limits
-      const rate: RateLimit = { perSecond: limits.messagesPerSecond, burst: limits.messageBurst }
-      const clock = yield* Clock.Clock
-      const metrics = yield* ServerMetrics
-      const run = yield* FiberSet.makeRuntime<never>()
-      const connections = new Map<string, Connection>()
+/** Keeps the connections of one Server. */
+export const makeConnections = Effect.fnUntraced(function* ({
+  clock,
+  limits,
+  metrics
+}: Pick<ServerContext, "clock" | "limits" | "metrics">): Effect.fn.Return<Connections, never, Scope.Scope> {
+  const { backlogBytes, connections: maxConnections } = limits
+  const rate = { perSecond: limits.messagesPerSecond, burst: limits.messageBurst }
+  const run = yield* FiberSet.makeRuntime<never>()
+  const links = new Set<Link>()
+  const connections = new Map<string, Connection>()
 
-      const register = (link: Link, line: ProtocolLine) =>
-        Effect.suspend(() => {
-          if (connections.size >= maxConnections) {
-            metrics.limitExceeded("connections")
-            return new AdmissionRejected({
-              code: errorCodes.unavailable,
-              message: `This Server has ${maxConnections} connections and takes no more`,
-              reason: "too_many_connections",
-              retryable: true
-            })
-          }
-          const now = clock.currentTimeMillisUnsafe()
-          const connection: Connection = {
-            link,
-            line,
-            identity: unauthenticated,
-            bucket: makeTokenBucket(rate, now),
-            lastActivityAt: now,
-            outsideSince: now,
-            pendingMembershipChanges: 0,
-            membershipLock: undefined,
-            notificationBacklog: undefined,
-            closing: false
-          }
-          connections.set(link.id, connection)
-          return Effect.succeed(connection)
-        })
-
-      const closeForLimit = (connection: Connection, limit: keyof Limits, reason: string) => {
-        if (connection.closing) return
-        connection.closing = true
-        connection.notificationBacklog = undefined
-        metrics.limitExceeded(limit)
-        const { link } = connection
-        // Not where it was noticed: that may be a message of this very link, which its close interrupts.
-        run(
-          Effect.andThen(
-            Effect.logWarning("connection closed", { sid: link.id, limit, reason }),
-            link.close(reason)
-          )
-        )
-      }
-
-      return Connections.of({
-        add: (link, line) =>
-          Effect.acquireRelease(register(link, line), () =>
-            Effect.sync(() => void connections.delete(link.id))
-          ),
-        get: (sid) => connections.get(sid),
-        all: () => [...connections.values()],
-        closeForLimit,
-        checkBacklog: (connection) => {
-          const bytes = connection.link.backlog()
-          if (bytes > backlogBytes) {
-            closeForLimit(connection, "backlogBytes", `too slow: ${bytes} bytes wait for it`)
-          }
-          return bytes
-        },
-        size: () => connections.size,
-        totalBacklogBytes: () => {
-          let bytes = 0
-          for (const { link } of connections.values()) bytes += link.backlog()
-          return bytes
-        }
+  const takeSlot = (link: Link) =>
+    Effect.suspend(() => {
+      if (links.size < maxConnections) return Effect.sync(() => void links.add(link))
+      metrics.limitExceeded("connections")
+      return new AdmissionRejected({
+        code: errorCodes.unavailable,
+        message: `This Server has ${maxConnections} connections and takes no more`,
+        reason: "too_many_connections",
+        retryable: true
       })
     })
-  )
-}
+
+  const releaseSlot = (link: Link) =>
+    Effect.sync(() => {
+      links.delete(link)
+      connections.delete(link.id)
+    })
+
+  const open = (parts: ConnectionParts): Connection => {
+    const now = clock.currentTimeMillisUnsafe()
+    const connection: Connection = {
+      ...parts,
+      bucket: makeTokenBucket(rate, now),
+      calls: new Set(),
+      inboundCalls: new Set(),
+      lookups: 0,
+      lastActivityAt: now,
+      outsideSince: now,
+      pendingMembershipChanges: 0,
+      membershipLock: undefined,
+      notificationBacklog: undefined,
+      closing: false
+    }
+    // A link that closed during its admission has lost its slot, and nothing would remove the connection.
+    if (links.has(parts.link)) connections.set(parts.link.id, connection)
+    return connection
+  }
+
+  const closeForLimit: Connections["closeForLimit"] = (connection, limit, detail) => {
+    if (connection.closing) return
+    connection.closing = true
+    connection.notificationBacklog = undefined
+    metrics.limitExceeded(limit)
+    const { link } = connection
+    const reason = closeReasons[limit] ?? formatLimitName(limit)
+    // In another fiber: the caller may handle a message of this link, and closing the link interrupts that.
+    run(
+      Effect.andThen(
+        Effect.logWarning("connection closed", { sid: link.id, reason, detail }),
+        link.close(detail)
+      )
+    )
+  }
+
+  return {
+    reserve: (link) => Effect.acquireRelease(takeSlot(link), () => releaseSlot(link)),
+    open,
+    get: (sid) => connections.get(sid),
+    all: () => [...connections.values()],
+    closeForLimit,
+    checkBacklog: (connection) => {
+      const bytes = connection.link.backlog()
+      if (bytes > backlogBytes) {
+        closeForLimit(connection, "backlogBytes", `too slow: ${bytes} bytes wait for it`)
+      }
+      return bytes
+    },
+    closeAll: (reason) =>
+      Effect.forEach([...links], (link) => link.close(reason), { discard: true, concurrency: "unbounded" }),
+    size: () => links.size,
+    totalBacklogBytes: () => {
+      let bytes = 0
+      for (const link of links) bytes += link.backlog()
+      return bytes
+    }
+  }
+})

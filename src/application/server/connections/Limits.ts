@@ -2,38 +2,35 @@ import { Context, Duration } from "effect"
 import { maxIdentifierLength } from "../../../domain/model/names.ts"
 
 /**
- * What a stranger may use of a Server at most. Infinity is no limit, except for lengths, which the protocol bounds.
- * docs/limits.md says how each is set and what exceeding it is answered with.
+ * Server limits. Infinity disables a limit, except for lengths, which the protocol bounds. docs/limits.md lists the
+ * flags and the errors.
  */
 export interface Limits {
-  /** Messages a member may send in a second on average, answers not counted, and how many at once. */
+  /** Rate limit of a client's messages, replies excluded: average per second, and burst. */
   readonly messagesPerSecond: number
   readonly messageBurst: number
-  /** Calls of one Agent, and to one Computer, that wait for their answer at the same time. */
+  /** Calls in flight of one Agent, and to one Computer. */
   readonly callsPerAgent: number
   readonly callsPerComputer: number
   readonly connections: number
   readonly offices: number
   readonly membersPerOffice: number
-  /** UTF-16 units of the name of a member, of an office id, and of a request id. */
+  /** UTF-16 units of a member name, an office id and a request id. */
   readonly nameLength: number
   readonly officeLength: number
   readonly requestIdLength: number
-  /** How long a connection may stay outside of every office. */
+  /** Longest time of a connection outside of all offices. */
   readonly joinTimeout: Duration.Duration
-  /** How long a member may sit in an office without a message in either direction. */
+  /** Longest time of a connection without a message in either direction. */
   readonly idleTimeout: Duration.Duration
-  /** Bytes that wait for a member before notifications to it are put off. */
+  /** Send backlog of a client, in bytes, above which its notifications are deferred. */
   readonly notificationBacklogBytes: number
-  /** Bytes that wait for a member before it is let go; an Agent begins no call any more above half of them. */
+  /** Send backlog of a client, in bytes, above which it is closed. Calls of an Agent are rejected above half of it. */
   readonly backlogBytes: number
 }
 
-/**
- * The limits of a Server; generous for honest members. The messages are what a Server relays in a second on a fraction
- * of a core, the longest names those of the protocol.
- */
-export const Limits = Context.Reference<Limits>("a2c-smcp/application/server/Limits", {
+/** The limits of a Server; the defaults are generous for well-behaved clients. */
+export const Limits = Context.Reference<Limits>("a2c-smcp/application/server/connections/Limits", {
   defaultValue: () => ({
     messagesPerSecond: 5000,
     messageBurst: 10_000,
@@ -52,6 +49,6 @@ export const Limits = Context.Reference<Limits>("a2c-smcp/application/server/Lim
   })
 })
 
-/** How the wire names a limit. */
+/** The name of a limit in protocol errors: snake case. */
 export const formatLimitName = (limit: keyof Limits): string =>
   limit.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -1,43 +1,33 @@
-import { Clock, Duration, Effect, Option } from "effect"
-import { InFlightCalls } from "../routing/InFlightCalls.ts"
-import { type Connection, Connections } from "./Connections.ts"
-import { Limits } from "./Limits.ts"
-import { MembershipCoordinator } from "../membership/MembershipCoordinator.ts"
-import { ClusterNodes } from "../cluster/ClusterNodes.ts"
-import { Notifications } from "../membership/Notifications.ts"
+import { Duration, Effect } from "effect"
+import type { Notifications } from "../membership/Notifications.ts"
+import { type Connection, hasCalls, isMember } from "./Connection.ts"
+import type { Connections } from "./Connections.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
-/** How often connections are looked at. Their times are kept as exactly as this. */
+/** Interval of the scan, and so the precision of its timeouts. */
 const scanInterval = Duration.seconds(1)
 
 /**
- * Looks at every connection once a second until the scope closes, in place of timers and fibers for each: tells slow
- * readers what was put off, and lets those go that read nothing at all, stay outside, or have nothing to say.
+ * Scans all connections once a second until the scope closes, in place of a timer for each. Flushes deferred
+ * notifications. Closes connections that exceed the send backlog, the join timeout or the idle timeout.
  */
-export const startIdleReaper = Effect.gen(function* () {
-  const coordinator = yield* MembershipCoordinator
-  const connections = yield* Connections
-  const notifications = yield* Notifications
-  const inFlightCalls = yield* InFlightCalls
-  const nodes = yield* ClusterNodes
-  const limits = yield* Limits
-  const { notificationBacklogBytes } = limits
+export const startIdleReaper = (
+  { clock, limits }: ServerContext,
+  connections: Connections,
+  notifications: Notifications
+) => {
   const joinTimeout = Duration.toMillis(limits.joinTimeout)
   const idleTimeout = Duration.toMillis(limits.idleTimeout)
-  const clock = yield* Clock.Clock
-
-  const isMember = (sid: string): boolean =>
-    Option.exists(coordinator.session(sid), ({ membership }) => Option.isSome(membership))
 
   const checkTimeouts = (connection: Connection, now: number) => {
-    const { id } = connection.link
     if (now - connection.outsideSince > joinTimeout) {
-      // Whoever sits somewhere is not asked again before it may have been outside for so long once more.
-      if (isMember(id)) connection.outsideSince = now
+      // A member restarts the timeout, so that it is checked again only after the next one.
+      if (isMember(connection)) connection.outsideSince = now
       else
         connections.closeForLimit(connection, "joinTimeout", `it joined no office in ${joinTimeout / 1000} s`)
     }
     if (now - connection.lastActivityAt > idleTimeout) {
-      if (inFlightCalls.count(id) > 0 || nodes.inboundCount(id) > 0) connection.lastActivityAt = now
+      if (hasCalls(connection)) connection.lastActivityAt = now
       else
         connections.closeForLimit(
           connection,
@@ -54,16 +44,16 @@ export const startIdleReaper = Effect.gen(function* () {
       if (connection.closing) continue
       checkTimeouts(connection, now)
       const backlog = connections.checkBacklog(connection)
-      if (connection.notificationBacklog !== undefined && backlog <= notificationBacklogBytes)
+      if (connection.notificationBacklog !== undefined && backlog <= limits.notificationBacklogBytes)
         drained.push(connection)
     }
     return Effect.forEach(drained, notifications.flush, { discard: true })
   })
 
-  yield* Effect.sleep(scanInterval).pipe(
+  return Effect.sleep(scanInterval).pipe(
     Effect.andThen(scan),
-    Effect.catchCause((cause) => Effect.logError("looking at the connections failed", cause)),
+    Effect.catchCause((cause) => Effect.logError("idle check failed", cause)),
     Effect.forever,
     Effect.forkScoped
   )
-})
+}

@@ -1,41 +1,38 @@
-import { Clock, Effect, Option, Semaphore } from "effect"
-import type { EventDefinition } from "../../../domain/wire/lines.ts"
+import { Effect, Semaphore } from "effect"
 import { shuttingDown, type ProtocolError, tooManyRequests } from "../../../domain/model/ProtocolError.ts"
-import { recordRejection, type RateLimit, takeToken } from "../../../domain/tokenBucket.ts"
-import type { Reply, MessageHandler } from "../../ports/Transport.ts"
-import { isNotification, errorReply } from "../routing/replies.ts"
-import { type Connection, Connections } from "./Connections.ts"
-import { Limits, formatLimitName } from "./Limits.ts"
-import { MembershipCoordinator } from "../membership/MembershipCoordinator.ts"
-import { ServerMetrics } from "../observability/ServerMetrics.ts"
+import { recordRejection, takeToken } from "../../../domain/tokenBucket.ts"
+import type { Reply } from "../../ports/Transport.ts"
+import type { ClientRequest, RequestHandler } from "../routing/ClientRequest.ts"
+import { errorReply, isNotification } from "../routing/replies.ts"
+import { type Connection, isMember } from "./Connection.ts"
+import type { Connections } from "./Connections.ts"
+import { formatLimitName, type Limits } from "./Limits.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
-/** How long an Agent that reads too slowly is asked to wait before its next call, in milliseconds. */
+/** Milliseconds after which an Agent with a large send backlog may retry its call. */
 const slowAgentRetryAfter = 1000
 
-/** How long a member that sends too much is not read from, in milliseconds: its messages wait where they come from. */
+/** Milliseconds for which a client beyond its rate limit is not read from: TCP backpressure reaches the client. */
 const rateLimitReadPause = 100
 
-/**
- * How many joins and leaves of one member may be under way: they take their turn, and where offices are shared each of
- * them takes longer than the next one takes to come.
- */
+/** Joins and leaves of one client in progress. They are serialized, and a shared registry makes each of them slow. */
 const maxPendingMembershipChanges = 16
 
 /**
- * What stands before the receiver of every connection: too many messages, calls of Agents that do not read the answers,
- * and what a Server that goes down does not begin any more are refused here, before anybody looks into them.
+ * Rejects requests before the handler decodes them: requests beyond the rate limit, calls of Agents that do not read
+ * their replies, and joins and calls while the Server drains. Serializes the joins and leaves of each client.
  */
-export const makeInboundGuard = Effect.gen(function* () {
-  const coordinator = yield* MembershipCoordinator
-  const connections = yield* Connections
-  const { backlogBytes, messageBurst: burst, messagesPerSecond: perSecond } = yield* Limits
-  const clock = yield* Clock.Clock
-  const metrics = yield* ServerMetrics
-  const rate: RateLimit = { burst, perSecond }
+export const guardInbound = (
+  { clock, limits, metrics, readiness }: ServerContext,
+  connections: Connections,
+  handle: RequestHandler
+): RequestHandler => {
+  const { backlogBytes, messageBurst: burst, messagesPerSecond: perSecond } = limits
+  const rate = { burst, perSecond }
+  const allowed = `${perSecond} messages a second, ${burst} at once`
 
   const reject = (
-    { line }: Connection,
-    definition: EventDefinition | undefined,
+    { connection: { line }, definition }: ClientRequest,
     limit: keyof Limits | "moves",
     error: ProtocolError
   ): Reply => {
@@ -44,50 +41,34 @@ export const makeInboundGuard = Effect.gen(function* () {
     return errorReply(line, definition, error)
   }
 
-  const rejectRateLimited = (
-    connection: Connection,
-    definition: EventDefinition | undefined,
-    now: number,
-    wait: number
-  ): Effect.Effect<Reply> => {
+  const rejectRateLimited = (request: ClientRequest, now: number, wait: number): Effect.Effect<Reply> => {
+    const { connection } = request
     connection.link.pauseReading(rateLimitReadPause)
-    const allowed = `${perSecond} messages a second, ${burst} at once`
     const severity = recordRejection(connection.bucket, rate, now)
     if (severity === "flood") {
-      connections.closeForLimit(
-        connection,
-        "messagesPerSecond",
-        `it went on sending far more than ${allowed}`
-      )
+      const detail = `it went on sending far more than ${allowed}`
+      connections.closeForLimit(connection, "messagesPerSecond", detail)
     }
-    const error = tooManyRequests(
-      `More than ${allowed}`,
-      formatLimitName("messagesPerSecond"),
-      perSecond,
-      Math.ceil(wait)
-    )
-    const reply = reject(connection, definition, "messagesPerSecond", error)
+    const limit = formatLimitName("messagesPerSecond")
+    const error = tooManyRequests(`More than ${allowed}`, limit, perSecond, Math.ceil(wait))
+    const reply = reject(request, "messagesPerSecond", error)
     if (severity !== "first") return Effect.succeed(reply)
-    return Effect.as(Effect.logWarning("messages refused", { sid: connection.link.id, allowed }), reply)
+    return Effect.as(
+      Effect.logWarning("rate limit exceeded", { sid: connection.link.id, perSecond, burst }),
+      reply
+    )
   }
 
-  const isMember = ({ link }: Connection): boolean =>
-    Option.exists(coordinator.session(link.id), ({ membership }) => Option.isSome(membership))
-
-  const guardCall = (
-    connection: Connection,
-    definition: EventDefinition,
-    receiving: Effect.Effect<Reply>
-  ) => {
-    const backlog = connections.checkBacklog(connection)
-    if (backlog <= backlogBytes / 2) return receiving
+  const guardCall = (request: ClientRequest) => {
+    const backlog = connections.checkBacklog(request.connection)
+    if (backlog <= backlogBytes / 2) return handle(request)
     const error = tooManyRequests(
       `${backlog} bytes wait for you: read them first`,
       formatLimitName("backlogBytes"),
       backlogBytes,
       slowAgentRetryAfter
     )
-    return Effect.succeed(reject(connection, definition, "backlogBytes", error))
+    return Effect.succeed(reject(request, "backlogBytes", error))
   }
 
   const releaseMembershipChange = (connection: Connection) =>
@@ -95,53 +76,42 @@ export const makeInboundGuard = Effect.gen(function* () {
       connection.pendingMembershipChanges -= 1
     })
 
-  const guardMembershipChange = (
-    connection: Connection,
-    definition: EventDefinition,
-    receiving: Effect.Effect<Reply>
-  ) => {
+  const guardMembershipChange = (request: ClientRequest, handling: Effect.Effect<Reply>) => {
+    const { connection } = request
     if (isMember(connection)) connection.outsideSince = connection.lastActivityAt
     if (connection.pendingMembershipChanges >= maxPendingMembershipChanges) {
       const message = `${maxPendingMembershipChanges} of your joins and leaves are under way: wait for them`
-      return Effect.succeed(
-        reject(
-          connection,
-          definition,
-          "moves",
-          tooManyRequests(message, "moves", maxPendingMembershipChanges)
-        )
-      )
+      const error = tooManyRequests(message, "moves", maxPendingMembershipChanges)
+      return Effect.succeed(reject(request, "moves", error))
     }
     return Effect.suspend(() => {
       connection.pendingMembershipChanges += 1
       connection.membershipLock ??= Semaphore.makeUnsafe(1)
-      // What waits for its turn is given up when the connection is lost; what is under way is not.
+      // Closing the link interrupts changes that wait for the lock; the one that holds it is uninterruptible.
       return Effect.ensuring(
-        connection.membershipLock.withPermit(receiving),
+        connection.membershipLock.withPermit(handling),
         releaseMembershipChange(connection)
       )
     })
   }
 
-  /** `draining` says that no call and no stay in an office may begin any more. */
-  return (connection: Connection, receive: MessageHandler, draining: () => boolean): MessageHandler =>
-    (event, body) => {
-      const now = clock.currentTimeMillisUnsafe()
-      connection.lastActivityAt = now
-      const definition = connection.line.findEventDefinition(event)
-      const wait = takeToken(connection.bucket, rate, now)
-      if (wait > 0) return rejectRateLimited(connection, definition, now, wait)
-      const rejectDraining = () => Effect.succeed(errorReply(connection.line, definition, shuttingDown()))
-      if (definition?.kind === "call") {
-        return draining() ? rejectDraining() : guardCall(connection, definition, receive(event, body))
-      }
-      if (definition?.kind === "join") {
-        // It may have to wait for its turn, and the Server may go down meanwhile.
-        const joining = Effect.suspend(() => (draining() ? rejectDraining() : receive(event, body)))
-        return guardMembershipChange(connection, definition, joining)
-      }
-      return definition?.kind === "leave"
-        ? guardMembershipChange(connection, definition, receive(event, body))
-        : receive(event, body)
+  const rejectDraining = (request: ClientRequest) =>
+    readiness.isDraining()
+      ? Effect.succeed(errorReply(request.connection.line, request.definition, shuttingDown()))
+      : undefined
+
+  return (request) => {
+    const { connection, definition } = request
+    const now = clock.currentTimeMillisUnsafe()
+    connection.lastActivityAt = now
+    const wait = takeToken(connection.bucket, rate, now)
+    if (wait > 0) return rejectRateLimited(request, now, wait)
+    if (definition?.kind === "call") return rejectDraining(request) ?? guardCall(request)
+    if (definition?.kind === "join") {
+      // Checked when the lock is free: the Server may begin to drain while the join waits.
+      const joining = Effect.suspend(() => rejectDraining(request) ?? handle(request))
+      return guardMembershipChange(request, joining)
     }
-})
+    return definition?.kind === "leave" ? guardMembershipChange(request, handle(request)) : handle(request)
+  }
+}

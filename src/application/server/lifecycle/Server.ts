@@ -1,6 +1,9 @@
-import { Context, Effect, Layer, Scope } from "effect"
+import { Clock, Context, Effect, Layer, Scope } from "effect"
 import { lineForVersion } from "../../../domain/wire/lines.ts"
 import { formatVersion } from "../../../domain/wire/version.ts"
+import { Authenticator } from "../../ports/Authenticator.ts"
+import { NodeLink } from "../../ports/NodeLink.ts"
+import { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
 import {
   type AdmissionRejected,
   type Handshake,
@@ -9,33 +12,43 @@ import {
   type MessageHandler,
   TransportServer
 } from "../../ports/Transport.ts"
-import type { NodeLink } from "../../ports/NodeLink.ts"
-import type { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
-import { makeAdmission } from "../membership/admission.ts"
-import { InFlightCalls } from "../routing/InFlightCalls.ts"
-import { Connections } from "../connections/Connections.ts"
-import { MembershipObservers } from "../observability/MembershipObservers.ts"
-import { makeGracefulShutdown } from "./gracefulShutdown.ts"
-import { reconnectKeyOf } from "../membership/reconnectKey.ts"
-import { makeInboundGuard } from "../connections/inboundGuard.ts"
-import { MembershipCoordinator } from "../membership/MembershipCoordinator.ts"
-import { ClusterNodes } from "../cluster/ClusterNodes.ts"
-import { Notifications } from "../membership/Notifications.ts"
-import { Readiness } from "./Readiness.ts"
-import { makeRequestHandler } from "../routing/requestHandler.ts"
-import { Routing } from "../routing/Routing.ts"
+import { makeClusterNodes } from "../cluster/ClusterNodes.ts"
+import { makeConnections } from "../connections/Connections.ts"
 import { startIdleReaper } from "../connections/idleReaper.ts"
-import { ServerMetrics } from "../observability/ServerMetrics.ts"
+import { guardInbound } from "../connections/inboundGuard.ts"
+import { makeLengthChecks } from "../connections/lengthChecks.ts"
+import { Limits } from "../connections/Limits.ts"
+import { makeAdmission, reconnectKeyOf } from "../membership/admission.ts"
+import { makeMembershipCoordinator } from "../membership/MembershipCoordinator.ts"
+import { makeNotifications } from "../membership/Notifications.ts"
+import { CallObservers, MembershipObservers } from "../observability/observers.ts"
+import { type Gauge, ServerMetrics } from "../observability/ServerMetrics.ts"
+import { makeInFlightCalls } from "../routing/InFlightCalls.ts"
+import { makeRequestHandler } from "../routing/requestHandler.ts"
+import { makeRouting } from "../routing/Routing.ts"
+import { shutDownGracefully } from "./gracefulShutdown.ts"
+import { Readiness } from "./Readiness.ts"
+import type { ServerContext } from "./ServerContext.ts"
+import { ServerSettings } from "./ServerSettings.ts"
 
-/** A whole A2C-SMCP Server on whatever transport it is given. */
+/** What a {@link Server} is composed of. */
+type ServerRequirements =
+  | TransportServer
+  | OfficeRegistry
+  | NodeLink
+  | Authenticator
+  | ServerMetrics
+  | Readiness
+
+/** An A2C-SMCP Server on any transport. */
 export class Server extends Context.Service<
   Server,
   {
     /** Where members connect. */
     readonly url: string
-    /** True from when the Server begins to go down: it takes no members and begins no calls any more. */
+    /** True once the Server shuts down: it rejects joins and new calls. */
     readonly draining: () => boolean
-    /** How much the Server holds right now; all zero when everybody has gone. */
+    /** Current counts; all zero when every client has disconnected. */
     readonly load: () => {
       readonly connections: number
       readonly sessions: number
@@ -43,129 +56,90 @@ export class Server extends Context.Service<
       readonly calls: number
     }
   }
->()("a2c-smcp/application/server/Server") {
-  /** Serves until the layer's scope closes. */
-  static readonly layerNoDeps = Layer.effect(
+>()("a2c-smcp/application/server/lifecycle/Server") {
+  /** Serves until the layer's scope closes. `Observability` provides the metrics and the readiness. */
+  static readonly layer: Layer.Layer<Server, ListenError, ServerRequirements> = Layer.effect(
     Server,
-    Effect.gen(function* () {
-      const transport = yield* TransportServer
-      const coordinator = yield* MembershipCoordinator
-      const connections = yield* Connections
-      const inFlightCalls = yield* InFlightCalls
-      const { gauge } = yield* ServerMetrics
-      const readiness = yield* Readiness
-      let isDraining = false
-      const draining = () => isDraining
-      const acceptConnection = yield* makeAcceptConnection(draining)
-      const shutdownGracefully = yield* makeGracefulShutdown
-      yield* gauge({ name: "connections", help: "Open connections", read: connections.size })
-      yield* gauge({ name: "calls_pending", help: "Calls under way", read: inFlightCalls.size })
-      yield* gauge({
-        name: "backlog_bytes",
-        help: "Bytes that wait for members to take them",
-        read: connections.totalBacklogBytes
-      })
-      yield* gauge({
-        name: "nodes",
-        help: "Servers that share their offices",
-        read: () => coordinator.registryState().nodes
-      })
-      yield* gauge({
-        name: "registry_up",
-        help: "1 while members can join: what the Servers share can be reached",
-        read: () => (coordinator.registryState().available ? 1 : 0)
-      })
-      yield* gauge({
-        name: "registry_sessions",
-        help: "Connections of this Server that its registry knows",
-        read: () => coordinator.registryState().sessions
-      })
-      yield* gauge({
-        name: "registry_offices",
-        help: "Offices that the registry of this Server follows",
-        read: () => coordinator.registryState().offices
-      })
-      yield* readiness.registerComponent("registry", () =>
-        coordinator.registryState().available
-          ? undefined
-          : "what the nodes share cannot be reached: nobody can join"
-      )
-      yield* startIdleReaper
-      // A scope of its own, and the finalizer after it: the last one runs first, and members are still served meanwhile.
-      const listenScope = yield* Scope.fork(yield* Effect.scope)
-      const { url } = yield* Scope.provide(transport.serve(acceptConnection), listenScope)
-      readiness.setState({ _tag: "Ready" })
-      yield* Effect.addFinalizer(() =>
-        shutdownGracefully(() => {
-          isDraining = true
-          readiness.setState({ _tag: "Draining", reason: "the Server is shutting down" })
-        })
-      )
-      return Server.of({
-        url,
-        draining,
-        load: () => ({
-          connections: connections.size(),
-          sessions: coordinator.registryState().sessions,
-          offices: coordinator.registryState().offices,
-          calls: inFlightCalls.size()
-        })
-      })
-    })
+    Effect.suspend(() => make)
   )
-
-  /** {@link Server.layerNoDeps} with everything but the transport and its way to the others of its cluster. */
-  static readonly layer: Layer.Layer<Server, ListenError, TransportServer | OfficeRegistry | NodeLink> =
-    Server.layerNoDeps.pipe(
-      Layer.provide(Routing.layer),
-      Layer.provide(MembershipCoordinator.layer),
-      Layer.provide(Notifications.layer),
-      Layer.provide(ClusterNodes.layer),
-      Layer.provide(Layer.merge(Connections.layer, InFlightCalls.layer))
-    )
 }
 
-/** Lets connections in: finds out who they are, and keeps what they hold in their own scope. */
-const makeAcceptConnection = Effect.fnUntraced(function* (draining: () => boolean) {
-  const coordinator = yield* MembershipCoordinator
-  const connections = yield* Connections
-  const handlerFor = yield* makeRequestHandler
-  const guard = yield* makeInboundGuard
-  const { admit, enforceValidity } = yield* makeAdmission
-  const observers = yield* MembershipObservers
+const make = Effect.gen(function* () {
+  const transport = yield* TransportServer
+  const context: ServerContext = {
+    registry: yield* OfficeRegistry,
+    nodeLink: yield* NodeLink,
+    authenticator: yield* Authenticator,
+    metrics: yield* ServerMetrics,
+    readiness: yield* Readiness,
+    limits: yield* Limits,
+    settings: yield* ServerSettings,
+    callObservers: yield* CallObservers,
+    membershipObservers: yield* MembershipObservers,
+    clock: yield* Clock.Clock
+  }
+  const { membershipObservers, metrics, readiness, registry } = context
+  const connections = yield* makeConnections(context)
+  const inFlightCalls = makeInFlightCalls(context)
+  const lengths = makeLengthChecks(context)
+  const nodes = yield* makeClusterNodes(context, connections)
+  const notifications = makeNotifications(context, connections)
+  const coordinator = yield* makeMembershipCoordinator(context, connections, inFlightCalls, notifications)
+  const route = makeRouting(context, { connections, inFlightCalls, lengths, nodes, notifications })
+  const handler = makeRequestHandler(context, { coordinator, lengths, notifications, route })
+  const handle = guardInbound(context, connections, handler)
+  const { admit, enforceValidity } = yield* makeAdmission(context, connections)
 
-  return Effect.fnUntraced(function* (
-    link: Link,
-    handshake: Handshake
-  ): Effect.fn.Return<MessageHandler, AdmissionRejected, Scope.Scope> {
-    const sid = link.id
-    const line = lineForVersion(handshake.version)
-    const reportRejection = ({ code, message: reason }: AdmissionRejected) => {
-      const { remoteAddress } = handshake
-      for (const observe of observers)
-        observe({ _tag: "ConnectionRefused", sid, remoteAddress, code, reason })
-      return Effect.logWarning("connection refused", { sid, remote: remoteAddress, code, reason })
+  const acceptConnection = Effect.fnUntraced(
+    function* (
+      link: Link,
+      handshake: Handshake
+    ): Effect.fn.Return<MessageHandler, AdmissionRejected, Scope.Scope> {
+      const sid = link.id
+      yield* connections.reserve(link)
+      const { identity, role } = yield* admit(handshake)
+      const version = formatVersion(handshake.version)
+      const reconnectKey = reconnectKeyOf(identity.subject, handshake.auth)
+      const registration = yield* coordinator.connect({ sid, version, role, reconnectKey })
+      const line = lineForVersion(handshake.version)
+      const connection = connections.open({ link, line, identity, registration })
+      yield* enforceValidity(connection)
+      yield* Effect.logDebug("connection accepted", { sid, version, subject: identity.subject })
+      return (event, body) => handle({ connection, event, definition: line.findEventDefinition(event), body })
+    },
+    (accepting, { id: sid }, { remoteAddress }) =>
+      Effect.tapError(accepting, ({ code, message: reason }) => {
+        for (const observe of membershipObservers)
+          observe({ _tag: "ConnectionRejected", sid, remoteAddress, code, reason })
+        return Effect.logWarning("connection rejected", { sid, remoteAddress, code, reason })
+      })
+  )
+
+  const gauges: ReadonlyArray<Gauge> = [
+    { name: "connections", read: connections.size },
+    { name: "calls_in_flight", read: inFlightCalls.size },
+    { name: "backlog_bytes", read: connections.totalBacklogBytes },
+    { name: "nodes", read: () => registry.state().nodes },
+    { name: "registry_up", read: () => (registry.state().available ? 1 : 0) },
+    { name: "registry_sessions", read: () => registry.state().sessions },
+    { name: "registry_offices", read: () => registry.state().offices }
+  ]
+  yield* Effect.forEach(gauges, metrics.gauge, { discard: true })
+  yield* readiness.registerComponent("registry", () =>
+    registry.state().available ? undefined : "the shared registry cannot be reached: no member can join"
+  )
+  yield* startIdleReaper(context, connections, notifications)
+  // Its own scope, closed after the finalizer below has run: the transport serves during the graceful shutdown.
+  const listenScope = yield* Scope.fork(yield* Effect.scope)
+  const { url } = yield* Scope.provide(transport.serve(acceptConnection), listenScope)
+  readiness.setState({ _tag: "Ready" })
+  yield* Effect.addFinalizer(() => shutDownGracefully(context, connections, inFlightCalls))
+  return Server.of({
+    url,
+    draining: readiness.isDraining,
+    load: () => {
+      const { offices, sessions } = registry.state()
+      return { connections: connections.size(), sessions, offices, calls: inFlightCalls.size() }
     }
-    // Before anything that takes time: whoever is being looked at counts, too.
-    const connection = yield* Effect.tapError(connections.add(link, line), reportRejection)
-    const { identity, role } = yield* Effect.tapError(admit(handshake), reportRejection)
-    connection.identity = identity
-    yield* Effect.tapError(enforceValidity(connection), reportRejection)
-    const version = formatVersion(handshake.version)
-    yield* Effect.acquireRelease(
-      Effect.orDie(
-        coordinator.apply({
-          _tag: "Connect",
-          sid,
-          node: coordinator.node,
-          version,
-          role,
-          reconnectKey: reconnectKeyOf(identity.subject, handshake.auth)
-        })
-      ),
-      () => Effect.orDie(coordinator.apply({ _tag: "Disconnect", sid }))
-    )
-    yield* Effect.logDebug("connected", { sid, version, subject: identity.subject })
-    return guard(connection, handlerFor(sid, line), draining)
   })
 })

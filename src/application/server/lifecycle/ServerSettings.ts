@@ -1,20 +1,19 @@
 import { Context, Duration } from "effect"
 
-/** What an operator may set about a Server. */
 export interface ServerSettings {
-  /** How long a Computer may take to answer a request that names no time of its own. */
+  /** Timeout of requests that set no timeout. */
   readonly routingTimeout: Duration.Duration
-  /** What is added to the time a request names: the way there and back. */
+  /** Added to the timeout that a request sets, for transit in both directions. */
   readonly timeoutGrace: Duration.Duration
-  /** How long calls under way may take to end when the Server goes down; zero cuts them off. */
+  /** Time limit of calls in flight during a graceful shutdown; zero aborts them. */
   readonly drainTimeout: Duration.Duration
-  /** Refuse connections that do not state their role (spec §15, row 35). */
+  /** Reject connections that declare no role (spec §15, row 35). */
   readonly requireRole: boolean
 }
 
-/** The settings of a Server; the defaults are those of spec §4.3. */
+/** The settings of a Server; the default timeouts are those of spec §4.3. */
 export const ServerSettings = Context.Reference<ServerSettings>(
-  "a2c-smcp/application/server/ServerSettings",
+  "a2c-smcp/application/server/lifecycle/ServerSettings",
   {
     defaultValue: () => ({
       routingTimeout: Duration.seconds(30),

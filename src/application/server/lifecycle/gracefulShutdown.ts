@@ -1,56 +1,43 @@
-import { Clock, Duration, Effect } from "effect"
-import { InFlightCalls } from "../routing/InFlightCalls.ts"
-import { Connections } from "../connections/Connections.ts"
-import { ClusterNodes } from "../cluster/ClusterNodes.ts"
-import { ServerSettings } from "./ServerSettings.ts"
+import { Duration, Effect } from "effect"
+import type { Connections } from "../connections/Connections.ts"
+import type { InFlightCalls } from "../routing/InFlightCalls.ts"
+import type { ServerContext } from "./ServerContext.ts"
 
-/** How often it is looked whether the last call has ended and its answer has gone. */
+/** Interval at which the drain checks for calls in flight and unsent replies. */
 const pollInterval = Duration.millis(20)
 
 /**
- * How a Server goes down while its transport still serves: calls under way may end within the time that the settings
- * give, then every connection is closed. `begin` must make sure that nothing new begins.
+ * Shuts a Server down while its transport still serves: rejects joins and new calls, waits for calls in flight until
+ * the drain timeout, then closes every connection.
  */
-export const makeGracefulShutdown = Effect.gen(function* () {
-  const connections = yield* Connections
-  const inFlightCalls = yield* InFlightCalls
-  const nodes = yield* ClusterNodes
-  const { drainTimeout } = yield* ServerSettings
-  const clock = yield* Clock.Clock
-  const drainMillis = Duration.toMillis(drainTimeout)
+export const shutDownGracefully = Effect.fnUntraced(function* (
+  { clock, nodeLink, readiness, settings }: ServerContext,
+  connections: Connections,
+  inFlightCalls: InFlightCalls
+) {
+  const drainMillis = Duration.toMillis(settings.drainTimeout)
   const seconds = drainMillis / 1000
-  // Who gives no time does not want to hear of every step either.
   const logProgress = drainMillis > 0 ? Effect.logInfo : Effect.logDebug
 
-  /** Calls of members of this node, and calls of others to them. */
-  const inFlightCount = () => inFlightCalls.size() + nodes.load().inboundRequests
+  /** Calls of members of this node, and calls of other nodes to them. */
+  const inFlightCount = () => inFlightCalls.size() + nodeLink.load().inboundRequests
 
-  const isBusy = (): boolean =>
-    inFlightCount() > 0 ||
-    nodes.load().hasUnsent ||
-    [...connections.all()].some(({ link }) => link.backlog() > 0)
+  const isIdle = (): boolean =>
+    inFlightCount() === 0 && nodeLink.load().queuedBytes === 0 && connections.totalBacklogBytes() === 0
 
-  const awaitIdle = Effect.suspend(() => {
+  readiness.setState({ _tag: "Draining", reason: "the Server is shutting down" })
+  const calls = inFlightCount()
+  yield* logProgress("graceful shutdown started", { connections: connections.size(), calls, seconds })
+  if (drainMillis > 0 && connections.size() > 0) {
     const end = clock.currentTimeMillisUnsafe() + drainMillis
-    return Effect.repeat(Effect.sleep(pollInterval), {
-      until: () => !isBusy() || clock.currentTimeMillisUnsafe() >= end
+    yield* Effect.repeat(Effect.sleep(pollInterval), {
+      until: () => isIdle() || clock.currentTimeMillisUnsafe() >= end
     })
-  })
-
-  return Effect.fnUntraced(function* (stopAccepting: () => void) {
-    stopAccepting()
-    nodes.rejectRequests()
-    const load = { connections: connections.size(), calls: inFlightCount() }
-    yield* logProgress("going down: joins and new calls are refused", { ...load, seconds })
-    if (drainMillis > 0 && load.connections > 0) yield* awaitIdle
-    const calls = inFlightCount()
-    yield* calls === 0
-      ? logProgress("going down: no call is under way")
-      : Effect.logWarning("going down: calls are cut off", { calls, seconds })
-    yield* logProgress("going down: closing connections", { connections: connections.size() })
-    yield* Effect.forEach([...connections.all()], ({ link }) => link.close("The Server is going down"), {
-      discard: true,
-      concurrency: "unbounded"
-    })
-  })
+  }
+  const remaining = inFlightCount()
+  yield* remaining === 0
+    ? logProgress("graceful shutdown: no calls in flight")
+    : Effect.logWarning("graceful shutdown: drain timeout exceeded", { calls: remaining, seconds })
+  yield* logProgress("graceful shutdown: closing connections", { connections: connections.size() })
+  yield* connections.closeAll("the Server is shutting down")
 })

@@ -1,138 +1,116 @@
-import { Context, Duration, Effect, FiberSet, Layer, type Option, Semaphore } from "effect"
-import type { MembershipCommand } from "../../../domain/office/membership.ts"
-import type { Member, MembershipError, Membership, Session } from "../../../domain/model/Membership.ts"
+import { Duration, Effect, FiberSet, type Scope, Semaphore } from "effect"
+import type { MembershipError, Membership } from "../../../domain/model/Membership.ts"
 import { computerNotFound, notInOffice } from "../../../domain/model/ProtocolError.ts"
-import { type RegistryChange, OfficeRegistry, type RegistryState } from "../../ports/OfficeRegistry.ts"
-import { InFlightCalls } from "../routing/InFlightCalls.ts"
-import { chargeFanOut, Connections } from "../connections/Connections.ts"
-import { MembershipObservers } from "../observability/MembershipObservers.ts"
-import { Limits } from "../connections/Limits.ts"
-import { ClusterNodes } from "../cluster/ClusterNodes.ts"
-import { Notifications } from "./Notifications.ts"
+import type { NewSession, OfficeCommand, Registration, RegistryChange } from "../../ports/OfficeRegistry.ts"
+import { chargeFanOut, type Connection } from "../connections/Connection.ts"
+import type { Connections } from "../connections/Connections.ts"
+import { abortCalls } from "../routing/InFlightCall.ts"
+import type { InFlightCalls } from "../routing/InFlightCalls.ts"
+import type { Notifications } from "./Notifications.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
 /**
- * How long the calls to a member of another node may still end by themselves when it has left: that news overtakes
- * answers, which come another way, and its node ends the rest.
+ * How long calls to a member of another node may still end by themselves after it has left. Registry changes and
+ * replies travel separately, so a change may overtake replies. The member's own node aborts the rest.
  */
 const remoteReplyGrace = Duration.seconds(1)
 
-/** Who sits in which office. Every change is told to the members of this node whom it concerns. */
-export class MembershipCoordinator extends Context.Service<
-  MembershipCoordinator,
-  {
-    /** The name of this node in its cluster. */
-    readonly node: string
-    /** Applies a command of a session of this node; when it returns its changes have been told here. */
-    readonly apply: (command: MembershipCommand) => Effect.Effect<void, MembershipError>
-    /** A session of this node. */
-    readonly session: (sid: string) => Option.Option<Session>
-    /** A Computer in an office in which this node has members, on whatever node it is. */
-    readonly findComputer: (office: string, name: string) => Option.Option<Member>
-    /** Does a Computer of this name sit in an office other than this one? May ask the other nodes' registry. */
-    readonly isComputerElsewhere: (office: string, name: string) => Effect.Effect<boolean>
-    /** Everybody in an office, the Agent first. */
-    readonly members: (office: string) => ReadonlyArray<Member>
-    /** Everybody in an office but one, on whatever node they are. */
-    readonly otherMembers: (office: string, sid: string) => ReadonlyArray<Member>
-    readonly registryState: () => RegistryState
+/** Applies membership changes, and follows those of the whole cluster: notifies members, aborts calls, evicts. */
+export interface MembershipCoordinator {
+  /** Registers a session as long as the scope. */
+  readonly connect: (session: NewSession) => Effect.Effect<Registration, never, Scope.Scope>
+  /** Applies a join or leave. The members of this node have been notified when it returns. */
+  readonly apply: (command: OfficeCommand) => Effect.Effect<void, MembershipError>
+}
+
+export const makeMembershipCoordinator = Effect.fnUntraced(function* (
+  { limits, membershipObservers, nodeLink, registry }: ServerContext,
+  connections: Connections,
+  inFlightCalls: InFlightCalls,
+  notifications: Notifications
+): Effect.fn.Return<MembershipCoordinator, never, Scope.Scope> {
+  const run = yield* FiberSet.makeRuntime<never>()
+  const announceLock = yield* Semaphore.make(1)
+  // Needs no bound: announcing never waits for a client.
+  const pendingChanges: Array<RegistryChange> = []
+
+  // In the background: closing a connection disconnects its session, which announces changes itself.
+  const evict = (sid: string, reason: string) =>
+    Effect.andThen(
+      Effect.logInfo("session evicted", { sid, reason }),
+      Effect.sync(() => void run(connections.get(sid)?.link.close(reason) ?? Effect.void))
+    )
+
+  const loseNode = (node: string) =>
+    Effect.andThen(
+      Effect.logWarning("node lost", { node }),
+      Effect.sync(() => nodeLink.onNodeLost(node))
+    )
+
+  const abortCallsOf = (
+    connection: Connection | undefined,
+    sid: string,
+    { name, office, role }: Membership
+  ) => {
+    const reason = role === "agent" ? notInOffice() : computerNotFound(name)
+    if (connection !== undefined) {
+      abortCalls(connection.inboundCalls, office, reason)
+      abortCalls(connection.calls, office, reason)
+      return
+    }
+    const calls = [...inFlightCalls.toRemote(sid)]
+    if (calls.length === 0) return
+    const abort = Effect.sync(() => abortCalls(calls, office, reason))
+    run(Effect.delay(abort, remoteReplyGrace))
   }
->()("a2c-smcp/application/server/Membership") {
-  static readonly layer = Layer.effect(
-    MembershipCoordinator,
-    Effect.gen(function* () {
-      const registry = yield* OfficeRegistry
-      const notifications = yield* Notifications
-      const inFlightCalls = yield* InFlightCalls
-      const connections = yield* Connections
-      const capacity = yield* Limits
-      const observers = yield* MembershipObservers
-      const nodes = yield* ClusterNodes
-      const run = yield* FiberSet.makeRuntime<never>()
-      const announceLock = yield* Semaphore.make(1)
-      // Emptied as fast as it fills: telling never waits for a member.
-      const pendingChanges: Array<RegistryChange> = []
 
-      /** Closing a connection ends in a command of its own, so nobody here may wait for it. */
-      const closeEvicted = (sid: string, reason: string) =>
-        Effect.andThen(
-          Effect.logInfo("member put out", { sid, reason }),
-          Effect.sync(() => void run(connections.get(sid)?.link.close(reason) ?? Effect.void))
-        )
-
-      const onNodeGone = (node: string) =>
-        Effect.andThen(
-          Effect.logWarning("node gone", { node }),
-          Effect.sync(() => nodes.onNodeLost(node))
-        )
-
-      /** Nobody waits any more for a member that has left. */
-      const abortCalls = (sid: string, { name, office, role }: Membership, isOwn: boolean) => {
-        const calls = inFlightCalls.inOffice(sid, office)
-        const reason = role === "agent" ? notInOffice() : computerNotFound(name)
-        const end = Effect.sync(() => {
-          for (const call of calls) call.abort(reason)
-        })
-        if (isOwn) nodes.onMemberLeft(sid, office, reason)
-        return isOwn || calls.length === 0
-          ? end
-          : Effect.sync(() => void run(Effect.delay(end, remoteReplyGrace)))
+  const announceChange = Effect.fnUntraced(
+    function* (change: RegistryChange) {
+      if (change._tag === "NodeLost") return yield* loseNode(change.node)
+      if (change._tag === "Evicted") return yield* evict(change.sid, change.reason)
+      const { _tag, recipients, membership, sid } = change
+      const connection = connections.get(sid)
+      if (connection !== undefined) {
+        chargeFanOut(connection, recipients.length)
+        const { subject } = connection.identity
+        for (const observe of membershipObservers) observe({ _tag, sid, membership, subject })
       }
-
-      const announceChange = Effect.fnUntraced(
-        function* (change: RegistryChange) {
-          if (change._tag === "NodeGone") return yield* onNodeGone(change.node)
-          if (change._tag === "Evicted") return yield* closeEvicted(change.sid, change.reason)
-          const { _tag, recipients, membership, sid } = change
-          const connection = connections.get(sid)
-          if (connection !== undefined) {
-            chargeFanOut(connection, recipients.length)
-            const { subject } = connection.identity
-            for (const observe of observers) observe({ _tag, sid, membership, subject })
-          }
-          if (_tag === "Left") {
-            yield* abortCalls(sid, membership, connection !== undefined)
-            // Nobody takes what it was not told about one office into the next.
-            if (connection !== undefined) yield* notifications.flush(connection)
-          }
-          yield* notifications.notify(recipients, { _tag, membership })
-        },
-        Effect.catchCause((cause) => Effect.logError("a change of an office was not told", cause))
-      )
-
-      /** Tells what is untold, in order: one change reaches everybody before the next begins. */
-      const announcePending = announceLock.withPermit(
-        Effect.whileLoop({
-          while: () => pendingChanges.length > 0,
-          body: () => Effect.forEach(pendingChanges.splice(0), announceChange, { discard: true }),
-          step: () => undefined
-        })
-      )
-
-      const queueTask = (task: () => void) => void Promise.resolve().then(task)
-      const announceRemaining = () => {
-        if (pendingChanges.length > 0) run(announcePending)
+      if (_tag === "Left") {
+        abortCallsOf(connection, sid, membership)
+        // Deferred notifications of one office must reach the client before those of the next.
+        if (connection !== undefined) yield* notifications.flush(connection)
       }
+      yield* notifications.notify(recipients, { _tag, membership })
+    },
+    Effect.catchCause((cause) => Effect.logError("membership notification failed", cause))
+  )
 
-      yield* registry.subscribe((change) => {
-        // Whoever applied a command tells what came of it; others' changes are told by whoever is first.
-        if (pendingChanges.push(change) === 1) queueTask(announceRemaining)
-      })
-
-      const apply = Effect.fnUntraced(function* (command: MembershipCommand) {
-        yield* registry.apply(command, capacity)
-        yield* announcePending
-      }, Effect.uninterruptible)
-
-      return MembershipCoordinator.of({
-        node: registry.node,
-        apply,
-        session: registry.session,
-        findComputer: registry.findComputer,
-        isComputerElsewhere: registry.isComputerElsewhere,
-        members: registry.members,
-        otherMembers: (office, sid) => registry.members(office).filter((member) => member.sid !== sid),
-        registryState: registry.state
-      })
+  /** Announces the pending changes in order, each one to all of its recipients before the next. */
+  const announcePending = announceLock.withPermit(
+    Effect.whileLoop({
+      while: () => pendingChanges.length > 0,
+      body: () => Effect.forEach(pendingChanges.splice(0), announceChange, { discard: true }),
+      step: () => undefined
     })
   )
-}
+
+  const announceRemaining = () => {
+    if (pendingChanges.length > 0) run(announcePending)
+  }
+
+  yield* registry.subscribe((change) => {
+    // The fiber that applied a command announces its changes; a microtask announces those of other nodes.
+    if (pendingChanges.push(change) === 1) void Promise.resolve().then(announceRemaining)
+  })
+
+  return {
+    connect: (session) =>
+      Effect.acquireRelease(registry.connect(session), () =>
+        Effect.andThen(registry.disconnect(session.sid), announcePending)
+      ),
+    apply: Effect.fnUntraced(function* (command) {
+      yield* registry.apply(command, limits)
+      yield* announcePending
+    }, Effect.uninterruptible)
+  }
+})

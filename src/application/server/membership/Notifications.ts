@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer } from "effect"
+import { Effect, Result } from "effect"
 import {
   addToBacklog,
   backlogNotifications,
@@ -6,12 +6,12 @@ import {
 } from "../../../domain/office/NotificationBacklog.ts"
 import type { Member } from "../../../domain/model/Membership.ts"
 import type { Notification } from "../../../domain/model/Notification.ts"
-import type { ProtocolLine } from "../../../domain/wire/lines.ts"
+import { lineForVersion, type ProtocolLine } from "../../../domain/wire/lines.ts"
+import { parseVersion, type Version } from "../../../domain/wire/version.ts"
 import { type Body, jsonBody } from "../../ports/Body.ts"
-import { type Connection, Connections } from "../connections/Connections.ts"
-import { Limits } from "../connections/Limits.ts"
-import { ClusterNodes } from "../cluster/ClusterNodes.ts"
-import { ServerMetrics } from "../observability/ServerMetrics.ts"
+import type { Connection } from "../connections/Connection.ts"
+import type { Connections } from "../connections/Connections.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
 interface EncodedNotification {
   readonly event: string
@@ -19,10 +19,16 @@ interface EncodedNotification {
 }
 
 /**
- * How many notices a member that reads too slowly may have ahead: every member of a full office may have come or gone
- * and changed in every part. Whoever misses more comes back and asks anew.
+ * Deferred notifications of one client. Every member of a full office may have joined or left, and changed in every
+ * part. A client that misses more is closed, and fetches everything when it reconnects.
  */
-const maxDeferredNotices = 8192
+const maxDeferredNotifications = 8192
+
+/** The line for members of other nodes whose version cannot be parsed. */
+const oldestVersion: Version = { major: 0, minor: 2, patch: 0 }
+
+const lineOf = ({ version }: Member): ProtocolLine =>
+  lineForVersion(Result.getOrElse(parseVersion(version), () => oldestVersion))
 
 const encodeNotification = (line: ProtocolLine, notification: Notification): EncodedNotification => {
   const { body, event } = line.encodeNotification(notification)
@@ -33,116 +39,100 @@ const send = ({ link }: Connection, { body, event }: EncodedNotification): Effec
   Effect.ignore(link.notify(event, body))
 
 /**
- * Tells members what happened in their office. Delivery is best effort: who is gone misses it. A member that reads too
- * slowly is told later, and no more than it needs to have the same view as the others.
+ * Notifies members of events in their office, best effort. Notifications to a client that reads too slowly are deferred
+ * and merged until only those remain that it needs to have the same view as the others.
  */
-export class Notifications extends Context.Service<
-  Notifications,
-  {
-    /** Tells sessions of this node. */
-    readonly notify: (recipients: ReadonlyArray<string>, notification: Notification) => Effect.Effect<void>
-    /** The same for members of an office, on whatever node they are: other nodes hear it once for all of theirs. */
-    readonly notifyMembers: (
-      members: ReadonlyArray<Member>,
-      notification: Notification
-    ) => Effect.Effect<void>
-    /** Tells a member what was put off, however much still waits for it. */
-    readonly flush: (connection: Connection) => Effect.Effect<void>
+export interface Notifications {
+  /** Notifies sessions of this node. */
+  readonly notify: (recipients: ReadonlyArray<string>, notification: Notification) => Effect.Effect<void>
+  /** Notifies members of any node. Another node gets one message for all of its members. */
+  readonly notifyMembers: (members: ReadonlyArray<Member>, notification: Notification) => Effect.Effect<void>
+  /** Sends the deferred notifications of a client without regard to its send backlog. */
+  readonly flush: (connection: Connection) => Effect.Effect<void>
+}
+
+export const makeNotifications = (
+  { clock, limits: { notificationBacklogBytes }, metrics, nodeLink }: ServerContext,
+  connections: Connections
+): Notifications => {
+  const defer = (connection: Connection, notification: Notification) => {
+    const backlog = (connection.notificationBacklog ??= makeBacklog())
+    const before = backlog.size
+    addToBacklog(backlog, notification)
+    for (let saved = before + 1 - backlog.size; saved > 0; saved--) metrics.dropped("notification")
+    if (backlog.size <= maxDeferredNotifications) return
+    connections.closeForLimit(
+      connection,
+      "notificationBacklogBytes",
+      `too slow: it has missed ${maxDeferredNotifications} notifications`
+    )
   }
->()("a2c-smcp/application/server/Notifications") {
-  static readonly layer = Layer.effect(
-    Notifications,
-    Effect.gen(function* () {
-      const connections = yield* Connections
-      const { notificationBacklogBytes } = yield* Limits
-      const clock = yield* Clock.Clock
-      const metrics = yield* ServerMetrics
-      const nodes = yield* ClusterNodes
 
-      const defer = (connection: Connection, notification: Notification) => {
-        const backlog = (connection.notificationBacklog ??= makeBacklog())
-        const before = backlog.size
-        addToBacklog(backlog, notification)
-        for (let saved = before + 1 - backlog.size; saved > 0; saved--) metrics.dropped("notification")
-        if (backlog.size <= maxDeferredNotices) return
-        connections.closeForLimit(
-          connection,
-          "notificationBacklogBytes",
-          `too slow: it has missed ${maxDeferredNotices} notifications`
-        )
-      }
-
-      const flush = (connection: Connection) =>
-        Effect.suspend(() => {
-          const { line, notificationBacklog } = connection
-          if (notificationBacklog === undefined) return Effect.void
-          connection.notificationBacklog = undefined
-          return Effect.forEach(
-            backlogNotifications(notificationBacklog),
-            (notification) => send(connection, encodeNotification(line, notification)),
-            {
-              discard: true
-            }
-          )
-        })
-
-      const notify = (recipients: ReadonlyArray<string>, notification: Notification) =>
-        Effect.suspend(() => {
-          const now = clock.currentTimeMillisUnsafe()
-          const encoded = new Map<ProtocolLine, EncodedNotification>()
-          const encodeOnce = (line: ProtocolLine) => {
-            const message = encodeNotification(line, notification)
-            encoded.set(line, message)
-            return message
-          }
-          return Effect.forEach(
-            recipients,
-            (sid) => {
-              const connection = connections.get(sid)
-              if (connection === undefined || connection.closing) return Effect.void
-              connection.lastActivityAt = now
-              const backlog = connections.checkBacklog(connection)
-              if (backlog <= notificationBacklogBytes && connection.notificationBacklog === undefined) {
-                return send(connection, encoded.get(connection.line) ?? encodeOnce(connection.line))
-              }
-              if (connection.closing) return Effect.void
-              defer(connection, notification)
-              return backlog <= notificationBacklogBytes ? flush(connection) : Effect.void
-            },
-            { discard: true }
-          )
-        })
-
-      const notifyNode = (node: string, members: ReadonlyArray<Member>, notification: Notification) => {
-        const lines = Map.groupBy(members, (member) => nodes.remoteConnection(member).line)
-        for (const [line, recipients] of lines) {
-          const { body, event } = encodeNotification(line, notification)
-          nodes.notify(
-            node,
-            recipients.map(({ sid }) => sid),
-            event,
-            body
-          )
-        }
-      }
-
-      const notifyMembers = (members: ReadonlyArray<Member>, notification: Notification) =>
-        Effect.suspend(() => {
-          const here: Array<string> = []
-          const elsewhere: Array<Member> = []
-          for (const member of members) {
-            if (member.node === nodes.node) here.push(member.sid)
-            else elsewhere.push(member)
-          }
-          if (elsewhere.length > 0) {
-            for (const [node, those] of Map.groupBy(elsewhere, (member) => member.node)) {
-              notifyNode(node, those, notification)
-            }
-          }
-          return notify(here, notification)
-        })
-
-      return Notifications.of({ flush, notify, notifyMembers })
+  const flush = (connection: Connection) =>
+    Effect.suspend(() => {
+      const { line, notificationBacklog } = connection
+      if (notificationBacklog === undefined) return Effect.void
+      connection.notificationBacklog = undefined
+      return Effect.forEach(
+        backlogNotifications(notificationBacklog),
+        (notification) => send(connection, encodeNotification(line, notification)),
+        { discard: true }
+      )
     })
-  )
+
+  const notify = (recipients: ReadonlyArray<string>, notification: Notification) =>
+    Effect.suspend(() => {
+      const now = clock.currentTimeMillisUnsafe()
+      const encoded = new Map<ProtocolLine, EncodedNotification>()
+      const encodeOnce = (line: ProtocolLine) => {
+        const message = encodeNotification(line, notification)
+        encoded.set(line, message)
+        return message
+      }
+      return Effect.forEach(
+        recipients,
+        (sid) => {
+          const connection = connections.get(sid)
+          if (connection === undefined || connection.closing) return Effect.void
+          connection.lastActivityAt = now
+          const backlog = connections.checkBacklog(connection)
+          if (backlog <= notificationBacklogBytes && connection.notificationBacklog === undefined) {
+            return send(connection, encoded.get(connection.line) ?? encodeOnce(connection.line))
+          }
+          if (connection.closing) return Effect.void
+          defer(connection, notification)
+          return backlog <= notificationBacklogBytes ? flush(connection) : Effect.void
+        },
+        { discard: true }
+      )
+    })
+
+  const notifyNode = (node: string, members: ReadonlyArray<Member>, notification: Notification) => {
+    for (const [line, recipients] of Map.groupBy(members, lineOf)) {
+      const { body, event } = encodeNotification(line, notification)
+      nodeLink.notify(
+        node,
+        recipients.map(({ sid }) => sid),
+        event,
+        body
+      )
+    }
+  }
+
+  const notifyMembers = (members: ReadonlyArray<Member>, notification: Notification) =>
+    Effect.suspend(() => {
+      const local: Array<string> = []
+      const remote: Array<Member> = []
+      for (const member of members) {
+        if (member.node === nodeLink.node) local.push(member.sid)
+        else remote.push(member)
+      }
+      if (remote.length > 0) {
+        for (const [node, recipients] of Map.groupBy(remote, (member) => member.node))
+          notifyNode(node, recipients, notification)
+      }
+      return notify(local, notification)
+    })
+
+  return { flush, notify, notifyMembers }
 }

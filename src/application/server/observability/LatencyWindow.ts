@@ -1,26 +1,26 @@
-/** What the last minute was like. */
+/** The calls of the last minute. */
 export interface RecentCalls {
-  /** Calls that ended in a second, on average over the last ten or so. */
+  /** Completed calls per second, averaged over about ten seconds. */
   readonly perSecond: number
-  /** Milliseconds that so much of the last minute's calls took at most, to a tenth; missing without calls. */
+  /** Percentiles in milliseconds, with an error below a tenth; missing without calls. */
   readonly latency: { readonly p50: number; readonly p90: number; readonly p99: number } | undefined
 }
 
-/** Remembers durations of calls for a minute, in constant room. */
+/** Keeps the durations of the last minute's calls in constant memory. */
 export interface LatencyWindow {
-  /** A call ended at `now`, in milliseconds of the epoch, and took `millis`. */
+  /** Records a call that ended at `now`, in milliseconds of the epoch, after `millis`. */
   readonly record: (now: number, millis: number) => void
   readonly snapshot: (now: number) => RecentCalls
 }
 
 const slotMillis = 5000
 const slotCount = 12
-/** Slots whose calls make the rate: the one that is being filled, and two before. */
+/** Slots of the rate: the current one, and two before. */
 const rateSlots = 3
 
-/** Buckets per doubling of the duration: neighbours differ by less than a tenth. */
+/** Buckets per doubling of the duration: adjacent ones differ by less than a tenth. */
 const perDoubling = 8
-/** The shortest duration told apart is 2^-10 ms; the longest 2^22 ms, an hour and ten minutes. */
+/** Durations range from 2^-10 ms to 2^22 ms, an hour and ten minutes. */
 const minExponent = -10
 const bucketCount = (22 - minExponent) * perDoubling
 
@@ -31,13 +31,13 @@ const bucketOf = (millis: number): number => {
 const millisOf = (bucket: number): number => 2 ** ((bucket + 0.5) / perDoubling + minExponent)
 
 interface Slot {
-  /** Which five seconds of the epoch these are. */
+  /** The five seconds of the epoch that this slot holds. */
   at: number
   count: number
   readonly buckets: Uint32Array
 }
 
-/** Starts to remember; rates count from `start`, in milliseconds of the epoch. */
+/** Makes an empty window. Rates count from `start`, in milliseconds of the epoch. */
 export const makeLatencyWindow = (start: number): LatencyWindow => {
   const slots = Array.from(
     { length: slotCount },

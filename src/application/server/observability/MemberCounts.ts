@@ -1,23 +1,21 @@
-import type { MembershipEvent } from "./MembershipObservers.ts"
+import type { MembershipEvent } from "./observers.ts"
 
-/** How many sit in one office. */
 export interface OfficeCount {
   readonly office: string
   readonly agents: number
   readonly computers: number
 }
 
-/** Counts who sits here, from what is told of coming and going. */
+/** Counts the members of this Server from its membership events. */
 export interface MemberCounts {
   readonly observe: (event: MembershipEvent) => void
   readonly agents: () => number
   readonly computers: () => number
   readonly offices: () => number
-  /** The offices by name, at most so many; never who sits in them. */
+  /** At most `max` offices, without the names of their members. */
   readonly list: (max: number) => ReadonlyArray<OfficeCount>
 }
 
-/** A census that begins with nobody. */
 export const makeMemberCounts = (): MemberCounts => {
   const offices = new Map<string, { agent: number; computer: number }>()
   const total = { agent: 0, computer: 0 }

@@ -3,24 +3,23 @@ import { PROTOCOL_VERSION } from "../../../domain/wire/version.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
 import { AuditLog } from "../../ports/AuditLog.ts"
 import { auditCall, auditMembership } from "./auditing.ts"
-import { CallObservers } from "./observers.ts"
 import { makeMemberCounts, type OfficeCount } from "./MemberCounts.ts"
-import { MembershipObservers } from "./MembershipObservers.ts"
+import { CallObservers, MembershipObservers } from "./observers.ts"
 import { makeEffectMetrics, type MetricTotals } from "./EffectMetrics.ts"
-import { makeReadiness, Readiness, type ReadinessState } from "../lifecycle/Readiness.ts"
+import { Readiness, type ReadinessState } from "../lifecycle/Readiness.ts"
 import { makeLatencyWindow, type RecentCalls } from "./LatencyWindow.ts"
-import { ServerMetrics } from "./ServerMetrics.ts"
+import { type Gauge, ServerMetrics } from "./ServerMetrics.ts"
 import { recordCallSpan } from "./traceCalls.ts"
 
-/** How a Server is right now, without anybody's name. */
+/** The status of a Server, without names of members. */
 export interface StatusReport {
   readonly version: string
   readonly protocol: string
   readonly state: "starting" | "ready" | "draining"
-  /** Why it is not ready, where somebody said. */
+  /** Why it is not ready. */
   readonly reason?: string
-  /** Parts that a Server may have, such as a registry, and what is wrong with each. */
-  readonly parts: { readonly [part: string]: { readonly ok: boolean; readonly fault?: string } }
+  /** The health of each component, such as the registry. */
+  readonly components: { readonly [component: string]: { readonly ok: boolean; readonly error?: string } }
   /** Milliseconds of the epoch. */
   readonly startedAt: number
   readonly uptimeSeconds: number
@@ -38,21 +37,21 @@ const formatState = (state: ReadinessState): Pick<StatusReport, "state" | "reaso
   ...(state._tag === "Draining" && { reason: state.reason })
 })
 
-/** Sees what a Server does, for those who operate it. */
+/** Metrics, status and readiness of one Server, for its operators. */
 export class Observability extends Context.Service<
   Observability,
   {
     readonly report: () => StatusReport
-    /** The offices of this Server by name, at most so many. */
     readonly offices: (max: number) => ReadonlyArray<OfficeCount>
-    readonly readiness: Pick<Readiness, "state" | "components">
+    readonly readiness: Pick<Readiness["Service"], "state" | "components">
   }
->()("a2c-smcp/application/server/Sight") {
+>()("a2c-smcp/application/server/observability/Observability") {
   /**
-   * Watches the Server that is built on top of this: counts into the metrics of the context, records a span of every
-   * call where the context has a tracer, and writes to the {@link AuditLog} if there is one.
+   * Observes the Server that this layer is provided to. Updates the metrics in the registry of the context. Records a
+   * span for every call when the context has a tracer, and audit events when it has an {@link AuditLog}. Every Server
+   * gets its own instance.
    */
-  static readonly layer: Layer.Layer<Observability> = Layer.effectContext(
+  static readonly layer: Layer.Layer<Observability | ServerMetrics | Readiness> = Layer.effectContext(
     Effect.gen(function* () {
       const clock = yield* Clock.Clock
       const metrics = yield* makeEffectMetrics
@@ -61,49 +60,29 @@ export class Observability extends Context.Service<
       const startedAt = clock.currentTimeMillisUnsafe()
       const latency = makeLatencyWindow(startedAt)
       const memberCounts = makeMemberCounts()
-      const readiness = makeReadiness()
+      const readiness = yield* Readiness
       const uptimeSeconds = () => (clock.currentTimeMillisUnsafe() - startedAt) / 1000
 
-      const gauges = [
+      const gauges: ReadonlyArray<Gauge> = [
+        { name: "members", labels: { role: "agent" }, read: memberCounts.agents },
+        { name: "members", labels: { role: "computer" }, read: memberCounts.computers },
+        { name: "offices", read: memberCounts.offices },
+        { name: "ready", read: () => (readiness.state()._tag === "Ready" ? 1 : 0) },
         {
-          name: "members",
-          labels: { role: "agent" },
-          help: "Who sits in an office",
-          read: memberCounts.agents
-        },
-        {
-          name: "members",
-          labels: { role: "computer" },
-          help: "Who sits in an office",
-          read: memberCounts.computers
-        },
-        { name: "offices", help: "Offices in which somebody sits", read: memberCounts.offices },
-        {
-          name: "ready",
-          help: "1 while the Server takes members",
-          read: () => (readiness.state()._tag === "Ready" ? 1 : 0)
-        },
-        {
-          name: "parts_failing",
-          help: "Parts of the Server, such as its registry, that do not work",
+          name: "components_unhealthy",
           read: () => [...readiness.components().values()].filter((error) => error !== undefined).length
         },
-        { name: "uptime_seconds", help: "How long the Server has been running", read: uptimeSeconds },
+        { name: "uptime_seconds", read: uptimeSeconds },
         {
           name: "build_info",
           labels: { version: packageVersion, protocol: PROTOCOL_VERSION },
-          help: "Always 1",
           read: () => 1
-        }
+        },
+        ...(Option.isSome(audit)
+          ? [{ name: "audit_events_dropped_total", read: audit.value.lostCount } as const]
+          : [])
       ]
       yield* Effect.forEach(gauges, metrics.gauge, { discard: true })
-      if (Option.isSome(audit)) {
-        yield* metrics.gauge({
-          name: "audit_lost",
-          help: "Facts that the audit could not keep up with",
-          read: audit.value.lostCount
-        })
-      }
 
       const callObservers = [
         metrics.onCall,
@@ -122,10 +101,10 @@ export class Observability extends Context.Service<
         version: packageVersion,
         protocol: PROTOCOL_VERSION,
         ...formatState(readiness.state()),
-        parts: Object.fromEntries(
+        components: Object.fromEntries(
           [...readiness.components()].map(([component, error]) => [
             component,
-            error === undefined ? { ok: true } : { ok: false, fault: error }
+            error === undefined ? { ok: true } : { ok: false, error }
           ])
         ),
         startedAt,
@@ -143,9 +122,13 @@ export class Observability extends Context.Service<
       ).pipe(
         Context.add(CallObservers, [...(yield* CallObservers), ...callObservers]),
         Context.add(MembershipObservers, [...(yield* MembershipObservers), ...membershipObservers]),
-        Context.add(ServerMetrics, metrics),
-        Context.add(Readiness, readiness)
+        Context.add(ServerMetrics, metrics)
       )
     })
+  ).pipe(Layer.provideMerge(Readiness.layer), Layer.fresh)
+
+  /** Counts nothing and observes nothing, for one Server. */
+  static readonly layerNone: Layer.Layer<ServerMetrics | Readiness> = Layer.fresh(
+    Layer.merge(ServerMetrics.layerNone, Readiness.layer)
   )
 }

@@ -1,37 +1,39 @@
-import { Context, Effect, type Scope } from "effect"
+import { Context, Effect, Layer, type Scope } from "effect"
+import type { GaugeName } from "./metricNames.ts"
 
-/** A number that is looked up when somebody wants to see it. */
+/** A number that is read when the metrics are scraped. */
 export interface Gauge {
-  /** In the words of Prometheus, without our prefix: `calls_pending`, `backlog_bytes`. */
-  readonly name: string
-  /** What the number says, in a sentence without a full stop. */
-  readonly help: string
-  /** Tells numbers of one name apart. Few and known in advance: nothing that a peer chooses. */
+  readonly name: GaugeName
+  /** Few values that are known in advance: nothing that a client chooses. */
   readonly labels?: { readonly [label: string]: string }
-  /** It only grows, until the process starts anew. */
-  readonly monotonic?: boolean
   /** Must be cheap and must not throw. */
   readonly read: () => number
 }
 
-/** Where parts of a Server count what happens to them. All of it may be called on the hot path. */
-export interface ServerMetrics {
-  /** A limit has turned something away; `limit` is its name among the limits, such as `callsPerAgent`. */
-  readonly limitExceeded: (limit: string) => void
-  /** Something was left out for want of room: `notification`, `audit`. */
-  readonly dropped: (kind: string) => void
-  /** A connection was refused, with one of the protocol's codes. */
-  readonly connectionRejected: (code: number) => void
-  /** Shows a number for as long as the scope. */
-  readonly gauge: (gauge: Gauge) => Effect.Effect<void, never, Scope.Scope>
+/** The metrics of a Server. Every method may be called on the hot path. */
+export class ServerMetrics extends Context.Service<
+  ServerMetrics,
+  {
+    /** Counts a rejection or a closed connection by the name of its limit, such as `callsPerAgent`. */
+    readonly limitExceeded: (limit: string) => void
+    /** Counts something dropped because of a limit: `notification`, `message`. */
+    readonly dropped: (kind: string) => void
+    /** Counts a rejected connection by its protocol code. */
+    readonly connectionRejected: (code: number) => void
+    /** Registers a gauge as long as the scope. */
+    readonly gauge: (gauge: Gauge) => Effect.Effect<void, never, Scope.Scope>
+  }
+>()("a2c-smcp/application/server/observability/ServerMetrics") {
+  /** Counts nothing. */
+  static readonly layerNone: Layer.Layer<ServerMetrics> = Layer.suspend(() =>
+    Layer.succeed(ServerMetrics, noMetrics)
+  )
 }
 
-/** The tally of a Server; counts nothing unless somebody looks. */
-export const ServerMetrics = Context.Reference<ServerMetrics>("a2c-smcp/application/server/Tally", {
-  defaultValue: () => ({
-    limitExceeded: () => undefined,
-    dropped: () => undefined,
-    connectionRejected: () => undefined,
-    gauge: () => Effect.void
-  })
-})
+/** The metrics of {@link ServerMetrics.layerNone}. */
+export const noMetrics: ServerMetrics["Service"] = {
+  limitExceeded: () => undefined,
+  dropped: () => undefined,
+  connectionRejected: () => undefined,
+  gauge: () => Effect.void
+}

@@ -1,13 +1,12 @@
 import { type Clock, Result } from "effect"
 import { isJsonObject } from "../../../domain/json.ts"
 import type { AuditEvent } from "../../ports/AuditLog.ts"
-import type { CompletedCall } from "./observers.ts"
-import type { MembershipEvent } from "./MembershipObservers.ts"
+import type { CompletedCall, MembershipEvent } from "./observers.ts"
 import { callOutcome } from "./callOutcome.ts"
 
 type RecordAuditEvent = (event: AuditEvent) => void
 
-/** A text that a peer chose, as long as a line of the audit has room for. */
+/** Shortens a text that a client chose for a line of the audit. */
 const truncate = (text: string): string => (text.length <= 256 ? text : `${text.slice(0, 255)}…`)
 
 const toolOf = ({ request }: CompletedCall): string | undefined => {
@@ -16,7 +15,7 @@ const toolOf = ({ request }: CompletedCall): string | undefined => {
   return typeof name === "string" ? truncate(name) : undefined
 }
 
-/** Notes every call: who asked what of whom, and how it ended; of its arguments no more than a digest. */
+/** Records calls, with a digest of their arguments. */
 export const auditCall =
   (record: RecordAuditEvent) =>
   (call: CompletedCall): void => {
@@ -47,16 +46,16 @@ const membershipFields = (event: MembershipEvent) => {
       const type = event._tag === "Entered" ? "join" : "leave"
       return { type, office, role, name, subject: event.subject, sid: event.sid }
     }
-    case "ConnectionRefused": {
+    case "ConnectionRejected": {
       const { code, reason, remoteAddress, sid } = event
       return { type: "connection_refused", remote: remoteAddress, code, reason: truncate(reason), sid }
     }
-    case "JoinRefused":
+    case "JoinRejected":
       return { type: "join_refused", subject: event.subject, reason: truncate(event.reason), sid: event.sid }
   }
 }
 
-/** Notes who comes, who goes, and who was not let in. */
+/** Records joins, leaves, and rejected connections and joins. */
 export const auditMembership =
   (record: RecordAuditEvent, clock: Clock.Clock) =>
   (event: MembershipEvent): void =>

@@ -6,13 +6,12 @@ import type { CompletedCall } from "./observers.ts"
 
 const knownCodes: ReadonlySet<number> = new Set(Object.values(errorCodes))
 
-/** A code as a label: peers may answer with any number, and labels must be few. */
+/** A code as a label. Codes outside of the protocol become `other`, because labels must be few. */
 export const codeLabel = (code: number): string => (knownCodes.has(code) ? String(code) : "other")
 
 /**
- * How a call ended, in one word of few: `ok`, `tool_error` for a tool that ran and failed, else the code of the
- * protocol, or `other` where there is no such code. Large answers that nobody has read count as `ok`: reading them
- * would cost more than passing them on.
+ * The outcome of a call: `ok`, `tool_error` for a tool that ran and failed, or the label of its error code. A large
+ * reply whose head is not parsed counts as `ok`: the parse would cost more than the routing.
  */
 export const callOutcome = ({ outcome }: Pick<CompletedCall, "outcome">): string => {
   if ("_tag" in outcome) return codeLabel(outcome.code)

@@ -3,27 +3,56 @@ import type { Membership } from "../../../domain/model/Membership.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { Body } from "../../ports/Body.ts"
 
-/** One routed request and how it ended. */
+/** A routed request and its outcome. */
 export interface CompletedCall {
-  /** The event as the table knows it; `client:*` for those it does not know. */
+  /** The event of the protocol's table; `client:*` for an event that the table does not list. */
   readonly event: string
-  /** Who asked, and where it sits. */
+  /** The session of the Agent. */
   readonly sid: string
   readonly agent: Membership
-  /** Who that is by the word of the authenticator; `undefined` where nobody is asked. */
-  readonly subject: string | undefined
+  /** The subject of the Agent's identity. */
+  readonly subject: string
   readonly computer: string
   readonly reqId: string
   readonly request: Body
-  /** The Computer's answer, or why there is none. */
+  /** The Computer's reply, or the error. */
   readonly outcome: Body | ProtocolError
   /** Milliseconds of the epoch, with fractions. */
   readonly startedAt: number
   readonly endedAt: number
 }
 
-/** Those who want to know of every routed request when it has ended: metrics, traces, the audit. They must not throw. */
+/** Called after every routed request: metrics, traces, the audit. An observer must not throw. */
 export const CallObservers = Context.Reference<ReadonlyArray<(call: CompletedCall) => void>>(
-  "a2c-smcp/application/server/CallObservers",
+  "a2c-smcp/application/server/observability/CallObservers",
+  { defaultValue: () => [] }
+)
+
+/** A join, a leave, or a rejected connection or join. */
+export type MembershipEvent =
+  | {
+      readonly _tag: "Entered" | "Left"
+      readonly sid: string
+      readonly membership: Membership
+      /** The subject of the member's identity. */
+      readonly subject: string
+    }
+  | {
+      readonly _tag: "ConnectionRejected"
+      readonly sid: string
+      readonly remoteAddress: string
+      readonly code: number
+      readonly reason: string
+    }
+  | {
+      readonly _tag: "JoinRejected"
+      readonly sid: string
+      readonly subject: string
+      readonly reason: string
+    }
+
+/** Called for every {@link MembershipEvent}, synchronously: metrics, the audit. An observer must not throw. */
+export const MembershipObservers = Context.Reference<ReadonlyArray<(event: MembershipEvent) => void>>(
+  "a2c-smcp/application/server/observability/MembershipObservers",
   { defaultValue: () => [] }
 )

@@ -3,24 +3,20 @@ import { parseTraceparent } from "../../../domain/traceparent.ts"
 import type { CompletedCall } from "./observers.ts"
 import { callOutcome } from "./callOutcome.ts"
 
-/** What a span ends with that stands for a call nobody answered as it should be. */
-class CallFailed extends Data.TaggedError("CallFaulted")<{ readonly outcome: string }> {
+/** The error of a span whose call failed. */
+class CallFailed extends Data.TaggedError("CallFailed")<{ readonly outcome: string }> {
   override get message(): string {
     return `The call ended with ${this.outcome}`
   }
 }
 
-/** Milliseconds of the epoch as the tracer counts: nanoseconds. */
 const toNanos = (millis: number): bigint => BigInt(Math.round(millis * 1_000_000))
 
-/** Outcomes that are the Server's or the Computer's fault rather than a caller's mistake or a tool's own failure. */
+/** True for failures of the Server or the Computer, in contrast to those of the caller or the tool. */
 const isServerFailure = (outcome: string): boolean =>
   outcome === "408" || outcome === "500" || outcome === "other"
 
-/**
- * Records calls when they have ended: as part of the trace that the request id names, or as one of their own when the
- * Agent does not trace.
- */
+/** Records completed calls as spans of the trace in their request id. Without one, a call starts a new trace. */
 export const recordCallSpan =
   (tracer: Tracer.Tracer) =>
   (call: CompletedCall): void => {

@@ -1,74 +1,89 @@
-import { Context, Layer } from "effect"
-import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { type ProtocolError, tooManyRequests } from "../../../domain/model/ProtocolError.ts"
+import type { Connection } from "../connections/Connection.ts"
+import { formatLimitName } from "../connections/Limits.ts"
+import type { InFlightCall } from "./InFlightCall.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
-/** A call under way between two sessions. */
-export interface InFlightCall {
-  /** The office in which it was begun: whoever comes from another one brings no calls along. */
-  readonly office: string
-  /** Ends the call before its answer has come; nothing when it has ended already. */
-  readonly abort: (reason: ProtocolError) => void
+/** A Computer by its connection here, or by its session id at another node. */
+type CallTarget = Connection | string
+
+/** The calls of this node's Agents. Connections hold their own calls; this holds those to Computers of other nodes. */
+export interface InFlightCalls {
+  /** The error of a call that would exceed a limit. `target` is missing for a lookup in the cluster. */
+  readonly checkLimits: (agent: Connection, target: CallTarget | undefined) => ProtocolError | undefined
+  readonly add: (agent: Connection, target: CallTarget, call: InFlightCall) => void
+  readonly remove: (agent: Connection, target: CallTarget, call: InFlightCall) => void
+  readonly addLookup: (agent: Connection) => void
+  readonly removeLookup: (agent: Connection) => void
+  /** Calls to a Computer of another node. */
+  readonly toRemote: (sid: string) => ReadonlySet<InFlightCall>
+  /** All calls and lookups. */
+  readonly size: () => number
 }
 
-/** Calls under way by session. */
-export interface CallsBySession {
-  readonly add: (sid: string, call: InFlightCall) => void
-  readonly remove: (sid: string, call: InFlightCall) => void
-  /** How many of a session are under way. */
-  readonly count: (sid: string) => number
-  /** Those of a session in an office that are under way now. */
-  readonly inOffice: (sid: string, office: string) => ReadonlyArray<InFlightCall>
-}
+const noCalls: ReadonlySet<InFlightCall> = new Set()
 
-/** Keeps nothing for sessions without calls: nobody may ever tell that one of another node has left. */
-export const makeCallsBySession = (): CallsBySession => {
-  const callsBySession = new Map<string, Set<InFlightCall>>()
+export const makeInFlightCalls = ({
+  limits: { callsPerAgent, callsPerComputer },
+  metrics
+}: ServerContext): InFlightCalls => {
+  const remoteCalls = new Map<string, Set<InFlightCall>>()
+  let size = 0
+
+  const reject = (
+    limit: "callsPerAgent" | "callsPerComputer",
+    max: number,
+    subject: string
+  ): ProtocolError => {
+    metrics.limitExceeded(limit)
+    const message = `${subject} ${max} calls under way and may have no more`
+    return tooManyRequests(message, formatLimitName(limit), max)
+  }
+
+  const toRemote = (sid: string) => remoteCalls.get(sid) ?? noCalls
+
+  const countOf = (agent: Connection, target: CallTarget | undefined): number => {
+    if (target === undefined) return agent.lookups
+    return typeof target === "string" ? toRemote(target).size : target.calls.size
+  }
+
   return {
-    add: (sid, call) => {
-      const own = callsBySession.get(sid)
-      if (own === undefined) callsBySession.set(sid, new Set([call]))
-      else own.add(call)
+    checkLimits: (agent, target) => {
+      if (agent.calls.size + agent.lookups >= callsPerAgent)
+        return reject("callsPerAgent", callsPerAgent, "You have")
+      return countOf(agent, target) >= callsPerComputer
+        ? reject("callsPerComputer", callsPerComputer, "The Computer has")
+        : undefined
     },
-    remove: (sid, call) => {
-      const own = callsBySession.get(sid)
-      if (own?.delete(call) === true && own.size === 0) callsBySession.delete(sid)
+    add: (agent, target, call) => {
+      size += 1
+      agent.calls.add(call)
+      if (typeof target !== "string") target.calls.add(call)
+      else {
+        const calls = remoteCalls.get(target)
+        if (calls === undefined) remoteCalls.set(target, new Set([call]))
+        else calls.add(call)
+      }
     },
-    count: (sid) => callsBySession.get(sid)?.size ?? 0,
-    inOffice: (sid, office) => [...(callsBySession.get(sid) ?? [])].filter((call) => call.office === office)
+    remove: (agent, target, call) => {
+      size -= 1
+      agent.calls.delete(call)
+      if (typeof target !== "string") target.calls.delete(call)
+      else {
+        // An empty set must go: nothing may ever report that a session of another node has ended.
+        const calls = remoteCalls.get(target)
+        if (calls?.delete(call) === true && calls.size === 0) remoteCalls.delete(target)
+      }
+    },
+    addLookup: (agent) => {
+      size += 1
+      agent.lookups += 1
+    },
+    removeLookup: (agent) => {
+      size -= 1
+      agent.lookups -= 1
+    },
+    toRemote,
+    size: () => size
   }
-}
-
-/** Calls of this node's Agents under way, so that they end when one of their sides leaves. */
-export class InFlightCalls extends Context.Service<
-  InFlightCalls,
-  {
-    /** A call has begun. It counts for both sides until {@link landed}. */
-    readonly add: (agent: string, computer: string, call: InFlightCall) => void
-    readonly remove: (agent: string, computer: string, call: InFlightCall) => void
-    /** The calls of a session in an office that are under way now, to it or from it. */
-    readonly inOffice: (sid: string, office: string) => ReadonlyArray<InFlightCall>
-    /** How many calls of a session are under way, to it or from it. */
-    readonly count: (sid: string) => number
-    /** How many calls are under way. */
-    readonly size: () => number
-  }
->()("a2c-smcp/application/server/Cancellation") {
-  static readonly layer = Layer.sync(InFlightCalls, () => {
-    const calls = makeCallsBySession()
-    let total = 0
-    return InFlightCalls.of({
-      add: (agent, computer, call) => {
-        total += 1
-        calls.add(agent, call)
-        calls.add(computer, call)
-      },
-      remove: (agent, computer, call) => {
-        total -= 1
-        calls.remove(agent, call)
-        calls.remove(computer, call)
-      },
-      inOffice: calls.inOffice,
-      count: calls.count,
-      size: () => total
-    })
-  })
 }

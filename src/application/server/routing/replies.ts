@@ -4,17 +4,16 @@ import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { jsonBody } from "../../ports/Body.ts"
 import type { Reply } from "../../ports/Transport.ts"
 
-/** What answers the sender when nothing is to be said: an acknowledgement without values. */
+/** An acknowledgement without values. */
 export const emptyReply: Reply = []
 
-/** An acknowledgement with these values. */
 export const jsonReply = (...given: ReadonlyArray<unknown>): Reply => given.map(jsonBody)
 
-/** Does a message of this row go unanswered, whatever becomes of it? */
+/** True for events without a reply, not even an error. */
 export const isNotification = (definition: EventDefinition | undefined): boolean =>
-  definition?.kind === "report" || definition?.kind === "cancel"
+  definition?.kind === "update" || definition?.kind === "cancel"
 
-/** How a message is refused, in the shape that its event promises; `undefined` is the row of an unknown event. */
+/** The error reply to an event, in the shape that the event defines. An unknown event has no definition. */
 export const errorReply = (
   line: ProtocolLine,
   definition: EventDefinition | undefined,

@@ -1,11 +1,5 @@
 import { Effect, Result } from "effect"
-import { checkJoinRights } from "../../../domain/office/grants.ts"
-import type {
-  EventDefinition,
-  ProtocolLine,
-  ServerRequests,
-  UpdateDefinition
-} from "../../../domain/wire/lines.ts"
+import type { Notification } from "../../../domain/model/Notification.ts"
 import {
   errorCodes,
   forbidden,
@@ -14,59 +8,56 @@ import {
   type ProtocolError,
   unknownEvent
 } from "../../../domain/model/ProtocolError.ts"
-import { type Body, decodeHead } from "../../ports/Body.ts"
-import type { Reply, MessageHandler } from "../../ports/Transport.ts"
-import { errorReply, emptyReply, jsonReply } from "./replies.ts"
-import { chargeFanOut, Connections } from "../connections/Connections.ts"
-import { MembershipObservers } from "../observability/MembershipObservers.ts"
-import { makeLengthChecks } from "../connections/lengthChecks.ts"
-import { MembershipCoordinator } from "../membership/MembershipCoordinator.ts"
-import { Notifications } from "../membership/Notifications.ts"
-import { Routing, requireMembership } from "./Routing.ts"
+import { checkJoinRights } from "../../../domain/office/grants.ts"
+import type { EventDefinition, ServerRequests, UpdateDefinition } from "../../../domain/wire/lines.ts"
+import { decodeHead } from "../../ports/Body.ts"
+import type { Reply } from "../../ports/Transport.ts"
+import { chargeFanOut } from "../connections/Connection.ts"
+import type { LengthChecks } from "../connections/lengthChecks.ts"
+import type { MembershipCoordinator } from "../membership/MembershipCoordinator.ts"
+import type { Notifications } from "../membership/Notifications.ts"
+import type { ClientRequest, RequestHandler } from "./ClientRequest.ts"
+import { emptyReply, errorReply, jsonReply } from "./replies.ts"
+import { type Route, requireMembership } from "./Routing.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
-/** Every message of a member gets its answer here: one for each row of the event table. */
-export const makeRequestHandler = Effect.gen(function* () {
-  const connections = yield* Connections
-  const coordinator = yield* MembershipCoordinator
-  const notifications = yield* Notifications
-  const routing = yield* Routing
-  const lengths = yield* makeLengthChecks
-  const observers = yield* MembershipObservers
+interface RequestHandlerParts {
+  readonly coordinator: MembershipCoordinator
+  readonly notifications: Notifications
+  readonly route: Route
+  readonly lengths: LengthChecks
+}
 
-  /** One message to a full office is work for a thousand. */
-  const chargeRecipients = <M>(sid: string, members: ReadonlyArray<M>): ReadonlyArray<M> => {
-    const connection = connections.get(sid)
-    if (connection !== undefined) chargeFanOut(connection, members.length)
-    return members
-  }
+type CancelDefinition = Extract<EventDefinition, { readonly kind: "cancel" }>
 
-  const dropMessage = (sid: string, event: string, reason: string) =>
-    Effect.as(Effect.logWarning("message dropped", { sid, event, reason }), emptyReply)
+/** Handles every request of a client: one function for each kind of event. */
+export const makeRequestHandler = (
+  { membershipObservers, registry }: ServerContext,
+  { coordinator, lengths, notifications, route }: RequestHandlerParts
+): RequestHandler => {
+  const dropMessage = ({ connection, event }: ClientRequest, reason: string) =>
+    Effect.as(Effect.logWarning("message dropped", { sid: connection.link.id, event, reason }), emptyReply)
 
   const join = Effect.fnUntraced(function* (
-    sid: string,
-    line: ProtocolLine,
-    definition: ServerRequests["join"],
-    body: Body
+    { body, connection }: ClientRequest,
+    definition: ServerRequests["join"]
   ) {
+    const { identity, line, link } = connection
     const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkMembership)
     const outcome = yield* Effect.fromResult(request).pipe(
-      Effect.tap(({ name, officeId: office, role }) => {
-        const identity = connections.get(sid)?.identity
-        const obstacle =
-          identity === undefined ? "Not connected" : checkJoinRights(identity, { office, role, name })
-        return obstacle === undefined ? Effect.void : Effect.fail(forbidden(obstacle))
-      }),
-      Effect.flatMap(({ name, officeId: office, role }) =>
-        Effect.andThen(
-          coordinator.apply({ _tag: "Join", sid, role, name, office }),
-          Effect.logInfo("joined", { sid, office, role, name })
-        )
+      Effect.flatMap(
+        Effect.fnUntraced(function* ({ name, officeId: office, role }) {
+          const denial = checkJoinRights(identity, { office, role, name })
+          if (denial !== undefined) return yield* forbidden(denial)
+          yield* coordinator.apply({ _tag: "Join", sid: link.id, role, name, office })
+          yield* Effect.logInfo("joined", { sid: link.id, office, role, name })
+        })
       ),
       Effect.tapError(({ message: reason }) => {
-        const subject = connections.get(sid)?.identity?.subject
-        for (const observe of observers) observe({ _tag: "JoinRefused", sid, subject, reason })
-        return Effect.logWarning("join refused", { sid, reason })
+        const { subject } = identity
+        for (const observe of membershipObservers)
+          observe({ _tag: "JoinRejected", sid: link.id, subject, reason })
+        return Effect.logWarning("join rejected", { sid: link.id, reason })
       }),
       Effect.result
     )
@@ -74,16 +65,14 @@ export const makeRequestHandler = Effect.gen(function* () {
   })
 
   const leave = Effect.fnUntraced(function* (
-    sid: string,
-    line: ProtocolLine,
-    definition: ServerRequests["leave"],
-    body: Body
+    { body, connection: { line, link } }: ClientRequest,
+    definition: ServerRequests["leave"]
   ) {
     const outcome = yield* Effect.fromResult(decodeHead(body, definition.request.decode)).pipe(
       Effect.flatMap(({ officeId: office }) =>
         Effect.andThen(
-          coordinator.apply({ _tag: "Leave", sid, office }),
-          Effect.logInfo("left", { sid, office })
+          coordinator.apply({ _tag: "Leave", sid: link.id, office }),
+          Effect.logInfo("left", { sid: link.id, office })
         )
       ),
       Effect.result
@@ -91,113 +80,113 @@ export const makeRequestHandler = Effect.gen(function* () {
     return jsonReply(...line.encodeMembershipAck(outcome))
   })
 
-  const list = Effect.fnUntraced(function* (sid: string, definition: ServerRequests["list"], body: Body) {
+  const list = Effect.fnUntraced(function* (
+    { body, connection }: ClientRequest,
+    definition: ServerRequests["list"]
+  ) {
     const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkRequestId)
     const { officeId, reqId } = yield* Effect.fromResult(request)
-    const { office } = yield* Effect.fromResult(requireMembership(coordinator.session(sid), definition.from))
+    const { office } = yield* Effect.fromResult(requireMembership(connection, definition.from))
     if (office !== officeId) {
-      yield* Effect.logWarning("listing another office refused", { sid, office: officeId })
+      yield* Effect.logWarning("list request for another office rejected", {
+        sid: connection.link.id,
+        office: officeId
+      })
       return yield* otherOffice(`Room '${officeId}'`)
     }
-    const sessions = chargeRecipients(sid, coordinator.members(office)).map(
-      ({ membership, sid: id, version }) => ({
-        sid: id,
-        name: membership.name,
-        role: membership.role,
-        officeId: membership.office,
-        version
-      })
-    )
+    const members = registry.members(office)
+    chargeFanOut(connection, members.length)
+    const sessions = members.map(({ membership, sid, version }) => ({
+      sid,
+      name: membership.name,
+      role: membership.role,
+      officeId: membership.office,
+      version
+    }))
     return jsonReply(definition.reply.encode({ sessions, reqId }))
   })
 
-  const report = Effect.fnUntraced(function* (
-    sid: string,
-    definition: UpdateDefinition,
-    event: string,
-    body: Body
+  /** Sends a notification to the other members of the office. It must be about its sender. */
+  const relay = Effect.fnUntraced(function* (
+    request: ClientRequest,
+    { from }: UpdateDefinition | CancelDefinition,
+    decoded: Result.Result<Extract<Notification, { readonly _tag: "Updated" | "Cancelled" }>, ProtocolError>
   ) {
-    const request = decodeHead(body, definition.request.decode)
-    if (Result.isFailure(request)) return yield* dropMessage(sid, event, request.failure.message)
-    const membership = requireMembership(coordinator.session(sid), definition.from)
-    if (Result.isFailure(membership)) return yield* dropMessage(sid, event, membership.failure.message)
+    const { connection } = request
+    if (Result.isFailure(decoded)) return yield* dropMessage(request, decoded.failure.message)
+    const membership = requireMembership(connection, from)
+    if (Result.isFailure(membership)) return yield* dropMessage(request, membership.failure.message)
     const { name, office } = membership.success
-    if (request.success.computer !== name) return yield* dropMessage(sid, event, "not about the sender")
-    yield* notifications.notifyMembers(chargeRecipients(sid, coordinator.otherMembers(office, sid)), {
-      _tag: "Updated",
-      part: definition.part,
-      computer: name
-    })
+    const notification = decoded.success
+    const about = notification._tag === "Updated" ? notification.computer : notification.agent
+    if (about !== name) return yield* dropMessage(request, "not about the sender")
+    const recipients = registry.members(office).filter(({ sid }) => sid !== connection.link.id)
+    chargeFanOut(connection, recipients.length)
+    yield* notifications.notifyMembers(recipients, notification)
     return emptyReply
   })
 
-  const cancel = Effect.fnUntraced(function* (
-    sid: string,
-    definition: Extract<EventDefinition, { readonly kind: "cancel" }>,
-    event: string,
-    body: Body
-  ) {
-    const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkRequestId)
-    if (Result.isFailure(request)) return yield* dropMessage(sid, event, request.failure.message)
-    const membership = requireMembership(coordinator.session(sid), definition.from)
-    if (Result.isFailure(membership)) return yield* dropMessage(sid, event, membership.failure.message)
-    const { name, office } = membership.success
-    if (request.success.agent !== name) return yield* dropMessage(sid, event, "not about the sender")
-    yield* notifications.notifyMembers(chargeRecipients(sid, coordinator.otherMembers(office, sid)), {
-      _tag: "Cancelled",
-      agent: name,
-      reqId: request.success.reqId
-    })
-    return emptyReply
-  })
-
-  const rejectRequest = (sid: string, line: ProtocolLine, event: string) => (error: ProtocolError) =>
-    Effect.as(
-      error.code === errorCodes.forbidden
-        ? Effect.logWarning("request refused", { sid, event, reason: error.message })
-        : Effect.logDebug("request refused", { sid, event, code: error.code, reason: error.message }),
-      jsonReply(line.encodeProtocolError(error))
+  const update = (request: ClientRequest, definition: UpdateDefinition) =>
+    relay(
+      request,
+      definition,
+      Result.map(decodeHead(request.body, definition.request.decode), ({ computer }) => ({
+        _tag: "Updated",
+        part: definition.part,
+        computer
+      }))
     )
 
-  const dispatch = (
-    sid: string,
-    line: ProtocolLine,
-    definition: EventDefinition,
-    event: string,
-    body: Body
-  ): Effect.Effect<Reply> => {
+  const cancel = (request: ClientRequest, definition: CancelDefinition) => {
+    const decoded = decodeHead(request.body, definition.request.decode)
+    return relay(
+      request,
+      definition,
+      Result.map(Result.flatMap(decoded, lengths.checkRequestId), ({ agent, reqId }) => ({
+        _tag: "Cancelled",
+        agent,
+        reqId
+      }))
+    )
+  }
+
+  const reject = ({ connection: { line, link }, event }: ClientRequest, error: ProtocolError) => {
+    const { code, message: reason } = error
+    const log = code === errorCodes.forbidden ? Effect.logWarning : Effect.logDebug
+    return Effect.as(
+      log("request rejected", { sid: link.id, event, code, reason }),
+      jsonReply(line.encodeProtocolError(error))
+    )
+  }
+
+  const dispatch = (request: ClientRequest, definition: EventDefinition): Effect.Effect<Reply> => {
     switch (definition.kind) {
       case "call":
-        return Effect.matchEffect(routing.route(sid, definition, event, body), {
+        return Effect.matchEffect(route(request, definition), {
           onSuccess: (reply) => Effect.succeed([reply]),
-          onFailure: rejectRequest(sid, line, event)
+          onFailure: (error) => reject(request, error)
         })
       case "join":
-        return join(sid, line, definition, body)
+        return join(request, definition)
       case "leave":
-        return leave(sid, line, definition, body)
+        return leave(request, definition)
       case "list":
-        return Effect.catch(list(sid, definition, body), rejectRequest(sid, line, event))
-      case "report":
-        return report(sid, definition, event, body)
+        return Effect.catch(list(request, definition), (error) => reject(request, error))
+      case "update":
+        return update(request, definition)
       case "cancel":
-        return cancel(sid, definition, event, body)
+        return cancel(request, definition)
     }
   }
 
-  /** What a session's messages are answered with; it never fails. */
-  const handlerFor =
-    (sid: string, line: ProtocolLine): MessageHandler =>
-    (event, body) => {
-      const definition = line.findEventDefinition(event)
-      if (definition === undefined) return rejectRequest(sid, line, event)(unknownEvent(event))
-      return Effect.catchDefect(dispatch(sid, line, definition, event, body), (defect) =>
-        Effect.as(
-          Effect.logError("request failed", { sid, event }, defect),
-          errorReply(line, definition, internalError("Internal error"))
-        )
+  return (request) => {
+    const { connection, definition, event } = request
+    if (definition === undefined) return reject(request, unknownEvent(event))
+    return Effect.catchDefect(dispatch(request, definition), (defect) =>
+      Effect.as(
+        Effect.logError("request failed", { sid: connection.link.id, event }, defect),
+        errorReply(connection.line, definition, internalError("Internal error"))
       )
-    }
-
-  return handlerFor
-})
+    )
+  }
+}

@@ -1,6 +1,5 @@
-import type { Frame, FrameType } from "./frame.ts"
 import { appendBytes, type ByteBuffer, copyToBuffer, emptyBuffer, bytesOf } from "./byteBuffer.ts"
-import { defaultFrameLimits, type FrameLimits, maxPayloadFor } from "../limits.ts"
+import { defaultFrameLimits, type Frame, type FrameLimits, type FrameType, maxPayloadFor } from "./frame.ts"
 import { type PayloadMode, type PayloadPosition, scanPayload } from "./payloadScanner.ts"
 import {
   endMarker,
@@ -13,23 +12,25 @@ import {
   startMarker
 } from "./frameHeader.ts"
 
-/** Why a frame was given up: a header that is none, another frame began within it, too many bytes, or no end came. */
-export type InvalidFrameReason = "header" | "unterminated" | "oversize" | "stalled"
+/**
+ * Why the decoder drops a frame: invalid header, a new frame before the end, payload above the limit, or no end in
+ * time.
+ */
+export type InvalidFrameReason = "invalid_header" | "unterminated" | "too_large" | "timeout"
 
-/** What was found in the stream. */
 export type DecoderEvent =
-  /** `bracketed`: the sequence stood in brackets, as some documents show it. */
+  /** `bracketed`: the sequence stands in brackets, as some documents show it. */
   | { readonly _tag: "Frame"; readonly frame: Frame; readonly bracketed: boolean }
-  /** A frame was given up, and the search for the next one goes on. Its bytes count as garbage. */
-  | { readonly _tag: "BadFrame"; readonly reason: InvalidFrameReason }
-  /** So many bytes since the last frame belong to no frame. Comes right before the next frame. */
+  /** The decoder drops a frame and searches for the next one. The bytes of the frame count as garbage. */
+  | { readonly _tag: "InvalidFrame"; readonly reason: InvalidFrameReason }
+  /** Number of bytes since the last frame that belong to no frame. Comes right before the next frame. */
   | { readonly _tag: "Garbage"; readonly bytes: number }
 
-/** How to decode. Limits left out are the usual ones. */
+/** Decoder options; {@link defaultFrameLimits} apply where a limit is absent. */
 export interface DecoderOptions extends Partial<FrameLimits> {
   /**
-   * `strict`, the usual: the end of JSON is found by its strings, and frames that were cut off are noticed. `naive`: the
-   * first end marker ends any frame, as simple peers read it.
+   * `strict` (default) skips JSON strings when it searches for the end, and detects truncated frames. `naive` ends
+   * every frame at the first end marker, as simple peers do.
    */
   readonly framing?: "strict" | "naive"
 }
@@ -38,29 +39,28 @@ interface DecoderSettings extends FrameLimits {
   readonly framing: "strict" | "naive"
 }
 
-/** A frame whose header has been read. Places are counted from its start marker. */
+/** A frame with a complete header. Offsets count from its start marker. */
 interface PartialFrame extends PayloadPosition {
   readonly header: Header
 }
 
-/** Where the decoding of a stream stands. A value that never changes, to be used with {@link decodeChunk}. */
+/** Immutable state between two calls of {@link decodeChunk}. */
 export interface DecoderState {
   readonly settings: DecoderSettings
-  /** What began and has not ended: from a start marker on, or from the first bytes of what may become one. */
+  /** Bytes from the start marker of the partial frame on, or from a possible beginning of one. */
   readonly buffered: ByteBuffer
   readonly partial: PartialFrame | undefined
-  /** How many bytes of garbage have not been told yet, because no frame came after them. */
+  /** Bytes of garbage since the last frame, reported before the next frame. */
   readonly pendingGarbage: number
 }
 
 const jsonFrameTypes: ReadonlySet<FrameType> = new Set(["mcp", "listen", "emoji"])
 
 const initialPayloadMode = (type: FrameType, { framing }: DecoderSettings): PayloadMode => {
-  if (framing === "naive") return "first"
-  return jsonFrameTypes.has(type) ? "outside" : "plain"
+  if (framing === "naive") return "firstMarker"
+  return jsonFrameTypes.has(type) ? "outsideString" : "plain"
 }
 
-/** The state before the first byte of a stream. */
 export const initialDecoderState = ({
   framing = "strict",
   ...limits
@@ -71,30 +71,27 @@ export const initialDecoderState = ({
   pendingGarbage: 0
 })
 
-/** How many bytes of the stream a state keeps. Never more than {@link maxBufferedBytes}. */
+/** Number of buffered bytes, at most {@link maxBufferedBytes}. */
 export const bufferedBytes = (state: DecoderState): number => state.buffered.length
 
-/**
- * The most bytes that a state ever keeps: a header, the largest payload, and the beginning of a header after it, as long
- * as it is not known whether it is one.
- */
+/** Upper bound of the buffered bytes: a header, the largest payload, and an incomplete header after it. */
 export const maxBufferedBytes = (limits: FrameLimits): number =>
   maxHeaderLength + Math.max(limits.maxPayloadBytes, limits.maxAudioPayloadBytes) + maxHeaderLength - 1
 
-/** Has a frame begun that has not ended? What may only become a start marker does not count, nor does garbage. */
+/** True when a frame has started and not ended. An incomplete start marker does not count. */
 export const hasPartialFrame = (state: DecoderState): boolean =>
   state.partial !== undefined || bufferedBytes(state) >= startMarker.length
 
-/** Where the next start marker stands, or the beginning of one at the very end; the end when there is neither. */
+/** Offset of the next start marker, or of an incomplete one at the end of the bytes. */
 const findStartMarker = (bytes: Uint8Array, from: number): number => {
   let at = bytes.indexOf(hashByte, from)
   while (at !== -1 && matchMarker(bytes, at, startMarker) === "no") at = bytes.indexOf(hashByte, at + 1)
   return at === -1 ? bytes.length : at
 }
 
-/** What is known while bytes are read. Changes as the reading goes on, and never leaves the step it belongs to. */
+/** Mutable state within one scan. */
 interface ScanState {
-  /** What began and has not ended begins here; whatever stands before it is done with. */
+  /** Start of the partial frame; all bytes before it are consumed. */
   frameStart: number
   partial: PartialFrame | undefined
   garbage: number
@@ -102,7 +99,7 @@ interface ScanState {
 }
 
 const rejectFrame = (scan: ScanState, reason: InvalidFrameReason, resumeAt: number): void => {
-  scan.events.push({ _tag: "BadFrame", reason })
+  scan.events.push({ _tag: "InvalidFrame", reason })
   scan.garbage += resumeAt - scan.frameStart
   scan.frameStart = resumeAt
   scan.partial = undefined
@@ -118,7 +115,7 @@ const emitFrame = (bytes: Uint8Array, scan: ScanState, header: Header, end: numb
   scan.partial = undefined
 }
 
-/** Searches for the header of the next frame; none when the bytes end before it does. */
+/** Finds the next header; undefined when more bytes are needed. */
 const findHeader = (
   bytes: Uint8Array,
   scan: ScanState,
@@ -129,15 +126,14 @@ const findHeader = (
     scan.garbage += start - scan.frameStart
     scan.frameStart = start
     const match = matchHeader(bytes, start)
-    if (match === "cut") return undefined
+    if (match === "incomplete") return undefined
     const header = match === "yes" ? parseHeader(bytes, start) : undefined
     if (header !== undefined)
       return { header, offset: header.size, mode: initialPayloadMode(header.type, settings) }
-    rejectFrame(scan, "header", start + startMarker.length)
+    rejectFrame(scan, "invalid_header", start + startMarker.length)
   }
 }
 
-/** Reads until the bytes say no more. */
 const scanChunk = (bytes: Uint8Array, scan: ScanState, settings: DecoderSettings): void => {
   for (;;) {
     const partial = scan.partial ?? findHeader(bytes, scan, settings)
@@ -156,50 +152,53 @@ const scanChunk = (bytes: Uint8Array, scan: ScanState, settings: DecoderSettings
       case "start":
         rejectFrame(scan, "unterminated", offset)
         break
-      case "oversize":
-        rejectFrame(scan, "oversize", offset)
+      case "tooLarge":
+        rejectFrame(scan, "too_large", offset)
         break
-      case "open":
+      case "incomplete":
         scan.partial = { header, offset: offset - scan.frameStart, mode }
         return
     }
   }
 }
 
+type DecodeResult = readonly [DecoderState, ReadonlyArray<DecoderEvent>]
+
+/** Scans the bytes and keeps the rest of them: in `buffer` if nothing was consumed, else as a copy. */
+const finishScan = (
+  bytes: Uint8Array,
+  scan: ScanState,
+  settings: DecoderSettings,
+  buffer?: ByteBuffer
+): DecodeResult => {
+  scanChunk(bytes, scan, settings)
+  const { events, frameStart, garbage, partial } = scan
+  const buffered =
+    frameStart === 0 && buffer !== undefined ? buffer : copyToBuffer(bytes.subarray(frameStart))
+  return [{ settings, buffered, partial, pendingGarbage: garbage }, events]
+}
+
 /**
- * Reads the next piece of a stream. Never fails, and takes time proportional to the piece. However a stream is cut into
- * pieces, the events of all of them together are the same.
+ * Decodes the next chunk of a stream in linear time; it never fails. Chunk boundaries do not affect the events.
  *
- * Payloads may share memory with the piece, which therefore must not be written to afterwards.
+ * Payloads can share memory with the chunk, so the caller must not modify it afterwards.
  */
 export const decodeChunk = (
   { partial, pendingGarbage, buffered, settings }: DecoderState,
   chunk: Uint8Array
-): readonly [DecoderState, ReadonlyArray<DecoderEvent>] => {
+): DecodeResult => {
   const buffer = buffered.length === 0 ? undefined : appendBytes(buffered, chunk, maxBufferedBytes(settings))
-  // A view of its own, since subclasses of Uint8Array have ideas of their own about what their methods do.
+  // A plain view: subclasses of Uint8Array override methods such as `subarray`.
   const bytes =
     buffer === undefined ? new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length) : bytesOf(buffer)
-  const scan: ScanState = { frameStart: 0, partial, garbage: pendingGarbage, events: [] }
-  scanChunk(bytes, scan, settings)
-  const remaining =
-    scan.frameStart === 0 && buffer !== undefined ? buffer : copyToBuffer(bytes.subarray(scan.frameStart))
-  return [{ settings, buffered: remaining, partial: scan.partial, pendingGarbage: scan.garbage }, scan.events]
+  return finishScan(bytes, { frameStart: 0, partial, garbage: pendingGarbage, events: [] }, settings, buffer)
 }
 
-/**
- * Gives up the frame that has begun, for whoever has waited long enough for its end (see {@link hasPartialFrame}). What is
- * held of it is searched for other frames. Does nothing when no frame has begun.
- */
-export const dropPartialFrame = (
-  state: DecoderState
-): readonly [DecoderState, ReadonlyArray<DecoderEvent>] => {
+/** Drops the partial frame after a timeout (see {@link hasPartialFrame}), and scans its bytes for other frames. */
+export const dropPartialFrame = (state: DecoderState): DecodeResult => {
   if (!hasPartialFrame(state)) return [state, []]
   const { pendingGarbage, buffered, settings } = state
-  const bytes = bytesOf(buffered)
   const scan: ScanState = { frameStart: 0, partial: undefined, garbage: pendingGarbage, events: [] }
-  rejectFrame(scan, "stalled", startMarker.length)
-  scanChunk(bytes, scan, settings)
-  const remaining = copyToBuffer(bytes.subarray(scan.frameStart))
-  return [{ settings, buffered: remaining, partial: scan.partial, pendingGarbage: scan.garbage }, scan.events]
+  rejectFrame(scan, "timeout", startMarker.length)
+  return finishScan(bytesOf(buffered), scan, settings)
 }

@@ -1,6 +1,5 @@
 import { Data, Result } from "effect"
-import { type Frame, frameTypes } from "./frame.ts"
-import { defaultFrameLimits, type FrameLimits, maxPayloadFor } from "../limits.ts"
+import { defaultFrameLimits, type Frame, type FrameLimits, frameTypes, maxPayloadFor } from "./frame.ts"
 import { encodeUtf8 } from "../../utf8.ts"
 import {
   endMarker,
@@ -12,17 +11,14 @@ import {
   taskLength
 } from "./frameHeader.ts"
 
-/**
- * A frame that cannot be sent, and why: its task or its sequence is none, its payload holds a marker, at which peers
- * would cut it, or its payload is larger than the limit. Trying again does not help.
- */
-export class FrameEncodeError extends Data.TaggedError("FrameUnsendable")<{
-  readonly reason: "TaskInvalid" | "SequenceOutOfRange" | "PayloadContainsMarker" | "PayloadTooLarge"
-  /** The reason in words. Never says what a payload holds, which may be secret. */
+/** A frame cannot be encoded: a retry fails again. */
+export class FrameEncodeError extends Data.TaggedError("FrameEncodeError")<{
+  readonly reason: "invalid_task" | "sequence_out_of_range" | "payload_contains_marker" | "payload_too_large"
+  /** The reason as text. Never contains the payload, which can be secret. */
   readonly detail: string
 }> {
   override get message(): string {
-    return `Frame cannot be sent: ${this.detail}`
+    return `Frame cannot be encoded: ${this.detail}`
   }
 }
 
@@ -42,28 +38,30 @@ const findViolation = (
   limits: FrameLimits
 ): { readonly reason: FrameEncodeError["reason"]; readonly detail: string } | undefined => {
   if (!printableTask.test(task) || markerPattern.test(task)) {
-    const detail = `the task ${JSON.stringify(task)} is not up to ${taskLength} printable ASCII characters without a marker`
-    return { reason: "TaskInvalid", detail }
+    const detail = `the task ${JSON.stringify(task)} must be up to ${taskLength} printable ASCII characters without a marker`
+    return { reason: "invalid_task", detail }
   }
   if (!Number.isInteger(sequence) || sequence < 0 || sequence > maxSequence) {
-    return { reason: "SequenceOutOfRange", detail: `the sequence ${sequence} is not 0 to ${maxSequence}` }
+    return {
+      reason: "sequence_out_of_range",
+      detail: `the sequence ${sequence} must be an integer from 0 to ${maxSequence}`
+    }
   }
   const maxBytes = maxPayloadFor(type, limits)
   if (payload.length > maxBytes) {
-    const detail = `a payload of ${payload.length} bytes is larger than the ${maxBytes} that ${type} may have`
-    return { reason: "PayloadTooLarge", detail }
+    const detail = `a payload of ${payload.length} bytes exceeds the limit of ${maxBytes} bytes for ${type}`
+    return { reason: "payload_too_large", detail }
   }
   if (!containsMarker(payload)) return undefined
   return {
-    reason: "PayloadContainsMarker",
-    detail: "the payload holds ##START or ##END, where peers would cut it"
+    reason: "payload_contains_marker",
+    detail: "the payload contains ##START or ##END, which ends a frame"
   }
 }
 
 /**
- * The bytes of a frame as every peer understands them: a short task filled up with spaces, four digits of sequence, no
- * brackets, and no marker but the two of the frame. The payload of a JSON type must be JSON (see {@link encodeJson}).
- * Limits left out are the usual ones.
+ * Encodes a frame for every peer: padded task, four-digit sequence without brackets. The payload of a JSON type must
+ * be JSON (see {@link encodeJson}). {@link defaultFrameLimits} apply where a limit is absent.
  */
 export const encodeFrame = (
   frame: Frame,
@@ -85,9 +83,8 @@ export const encodeFrame = (
 }
 
 /**
- * A value as JSON on one line that holds neither marker: a `#` that begins one inside a string is written as an escape,
- * which every parser of JSON reads as the same text. What JSON cannot say becomes what `JSON.stringify` makes of it, and
- * nothing at all becomes null; cycles and bigints throw, as they do there.
+ * Encodes a value as one line of JSON without markers: a `#` that starts a marker inside a string is escaped.
+ * `undefined` becomes null; cycles and bigints throw, as in `JSON.stringify`.
  */
 export const encodeJson = (value: unknown): Uint8Array =>
   encodeUtf8((JSON.stringify(value) ?? "null").replace(/#(?=#(?:START|END))/g, String.raw`\u0023`))

@@ -1,4 +1,4 @@
-/** The kinds of frames of the AI降临派 TCP protocol, by the byte that says so on the wire (seed 002 §2, its parent). */
+/** Frame types of the AI降临派 TCP protocol by their byte on the wire (parent protocol of seed 002, §2). */
 export const frameTypes = {
   auth: 1,
   audio: 2,
@@ -13,12 +13,28 @@ export const frameTypes = {
 
 export type FrameType = keyof typeof frameTypes
 
-/** One frame. What it carries is not looked at. */
+/** One frame; its payload is not parsed. */
 export interface Frame {
   readonly type: FrameType
-  /** Up to 8 printable ASCII characters, without the spaces that fill it up on the wire. */
+  /** Up to 8 printable ASCII characters, without the padding of the wire. */
   readonly task: string
   /** 0 to 9999. */
   readonly sequence: number
   readonly payload: Uint8Array
 }
+
+/** Maximum payload sizes of frames, in bytes, for both directions. */
+export interface FrameLimits {
+  /** For every frame type except audio. */
+  readonly maxPayloadBytes: number
+  readonly maxAudioPayloadBytes: number
+}
+
+/**
+ * Default limits; the protocol names none. 1 MiB holds any list of services or tool result for a device. 64 KiB are two
+ * seconds of 16-bit PCM at 16 kHz, many times the content of one speech frame.
+ */
+export const defaultFrameLimits: FrameLimits = { maxPayloadBytes: 1_048_576, maxAudioPayloadBytes: 65_536 }
+
+export const maxPayloadFor = (type: FrameType, limits: FrameLimits): number =>
+  type === "audio" ? limits.maxAudioPayloadBytes : limits.maxPayloadBytes

@@ -8,70 +8,70 @@ import {
 } from "./frameHeader.ts"
 
 /**
- * How the end of a payload is found:
- * - `first`: the first end marker, whatever stands before it
- * - `plain`: the same, but a whole header means that the frame was cut off and a new one begins
- * - `outside`, `inside`, `escaped`: JSON, by where in it the next byte stands: in no string, in a string, or in a
- *   string after a backslash. A string may hold both markers.
+ * How the scanner finds the end of a payload:
+ *
+ * - `firstMarker`: at the first end marker
+ * - `plain`: the same, but a complete header means that the frame was truncated
+ * - `outsideString`, `insideString`, `escape`: JSON, by the position of the next byte: outside a string, inside a
+ * string, or after a backslash. A string can contain both markers.
  */
-export type PayloadMode = "first" | "plain" | "outside" | "inside" | "escaped"
+export type PayloadMode = "firstMarker" | "plain" | "outsideString" | "insideString" | "escape"
 
-/** Where the reading of a payload stands. */
 export interface PayloadPosition {
-  /** The next byte to look at. */
+  /** Offset of the next byte to scan. */
   readonly offset: number
   readonly mode: PayloadMode
 }
 
 /**
- * What has been found at `at`: the end marker, the start of another frame, that there are too many bytes (and no marker
- * begins before `at`), or nothing that could be decided by the bytes there are.
+ * What the scanner has found at `offset`: the end marker, the start of another frame, too many bytes, or no decision
+ * yet.
  */
 export interface PayloadMatch extends PayloadPosition {
-  readonly outcome: "end" | "start" | "oversize" | "open"
+  readonly outcome: "end" | "start" | "tooLarge" | "incomplete"
 }
 
 const quote = 0x22
 const backslash = 0x5c
-/** Bytes below this are control characters, which no string of JSON may hold as they are. */
+/** Bytes below this value are control characters, which are invalid in a JSON string. */
 const firstPrintableByte = 0x20
 
 const scanPlainPayload = (
   bytes: Uint8Array,
   from: number,
   lastEndOffset: number,
-  mode: "first" | "plain"
+  mode: "firstMarker" | "plain"
 ): PayloadMatch => {
   let offset = from
   for (;;) {
     const nextHash = bytes.indexOf(hashByte, offset)
     offset = nextHash === -1 ? bytes.length : nextHash
-    if (offset > lastEndOffset) return { outcome: "oversize", offset, mode }
-    if (offset === bytes.length) return { outcome: "open", offset, mode }
+    if (offset > lastEndOffset) return { outcome: "tooLarge", offset, mode }
+    if (offset === bytes.length) return { outcome: "incomplete", offset, mode }
     const end = matchMarker(bytes, offset, endMarker)
     if (end === "yes") return { outcome: "end", offset, mode }
-    const start = mode === "first" ? "no" : matchNestedHeader(bytes, offset)
+    const start = mode === "firstMarker" ? "no" : matchNestedHeader(bytes, offset)
     if (start === "yes") return { outcome: "start", offset, mode }
-    if (end === "cut" || start === "cut") return { outcome: "open", offset, mode }
+    if (end === "incomplete" || start === "incomplete") return { outcome: "incomplete", offset, mode }
     offset++
   }
 }
 
-/** In no string a `#` is no JSON, so both markers are meant. */
+/** A `#` outside a string is not JSON, so both markers are valid. */
 const classifyOutsideString = (bytes: Uint8Array, at: number): PayloadMatch["outcome"] | "no" => {
   const end = matchMarker(bytes, at, endMarker)
   if (end === "yes") return "end"
   const start = matchMarker(bytes, at, startMarker)
   if (start === "yes") return "start"
-  return end === "cut" || start === "cut" ? "open" : "no"
+  return end === "incomplete" || start === "incomplete" ? "incomplete" : "no"
 }
 
-/** In a string both are content, but for a start marker with a type: types are control characters. */
+/** Both markers inside a string are content, except a start marker with a type byte: types are control characters. */
 const classifyInsideString = (bytes: Uint8Array, at: number): PayloadMatch["outcome"] | "no" => {
   const start = matchMarker(bytes, at, startMarker)
   if (start === "no") return "no"
   const type = bytes[at + startMarker.length]
-  if (start === "cut" || type === undefined) return "open"
+  if (start === "incomplete" || type === undefined) return "incomplete"
   return isTypeByte(type) ? "start" : "no"
 }
 
@@ -79,7 +79,7 @@ const scanJsonPayload = (
   bytes: Uint8Array,
   from: number,
   lastEndOffset: number,
-  initialMode: "outside" | "inside" | "escaped"
+  initialMode: "outsideString" | "insideString" | "escape"
 ): PayloadMatch => {
   const end = Math.min(bytes.length, lastEndOffset + 1)
   let mode = initialMode
@@ -88,31 +88,31 @@ const scanJsonPayload = (
     const byte = bytes[offset] ?? 0
     if (byte === hashByte) {
       const outcome =
-        mode === "outside" ? classifyOutsideString(bytes, offset) : classifyInsideString(bytes, offset)
+        mode === "outsideString" ? classifyOutsideString(bytes, offset) : classifyInsideString(bytes, offset)
       if (outcome !== "no") return { outcome, offset, mode }
-      if (mode === "escaped") mode = "inside"
-    } else if (mode === "outside") {
-      if (byte === quote) mode = "inside"
+      if (mode === "escape") mode = "insideString"
+    } else if (mode === "outsideString") {
+      if (byte === quote) mode = "insideString"
     } else if (byte < firstPrintableByte) {
-      // It is no JSON whatever follows, so strings are not a shelter any more.
+      // The payload is not JSON, so strings no longer protect markers.
       return scanPlainPayload(bytes, offset + 1, lastEndOffset, "plain")
-    } else if (mode === "escaped") mode = "inside"
-    else if (byte === quote) mode = "outside"
-    else if (byte === backslash) mode = "escaped"
+    } else if (mode === "escape") mode = "insideString"
+    else if (byte === quote) mode = "outsideString"
+    else if (byte === backslash) mode = "escape"
   }
-  return { outcome: offset > lastEndOffset ? "oversize" : "open", offset, mode }
+  return { outcome: offset > lastEndOffset ? "tooLarge" : "incomplete", offset, mode }
 }
 
 /**
- * Reads on in a payload until something is found or the bytes end; `last` is the last place where its end marker may
- * begin. Looks at every byte once, and at the few after a `#` once more. What it finds depends on nothing but the bytes
- * from `at` on, so that it does not matter how they came.
+ * Scans a payload until a match or the end of the bytes; the end marker starts at `lastEndOffset` at the latest. Scans
+ * each byte once, plus the few bytes after a `#`. The result depends only on the bytes from `offset` on, not on chunk
+ * boundaries.
  */
 export const scanPayload = (
   bytes: Uint8Array,
   { offset, mode }: PayloadPosition,
   lastEndOffset: number
 ): PayloadMatch =>
-  mode === "first" || mode === "plain"
+  mode === "firstMarker" || mode === "plain"
     ? scanPlainPayload(bytes, offset, lastEndOffset, mode)
     : scanJsonPayload(bytes, offset, lastEndOffset, mode)

@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject, maxJsonDepth } from "../../json.ts"
 import { decodePointerSegment, resolveRef } from "../params/jsonSchema.ts"
 
-/** More than so many schemas within one are no parameters; what is beyond is left open. */
+/** Limit of subschemas in one schema; the rest becomes `{}`. */
 const maxSchemas = 10_000
 
-/** Keywords that hold another schema. */
+/** Keywords with one subschema. */
 const singleSchemaKeywords: ReadonlySet<string> = new Set([
   "additionalItems",
   "additionalProperties",
@@ -20,10 +20,10 @@ const singleSchemaKeywords: ReadonlySet<string> = new Set([
   "unevaluatedProperties"
 ])
 
-/** Keywords that hold a list of schemas. */
+/** Keywords with a list of subschemas. */
 const schemaListKeywords: ReadonlySet<string> = new Set(["allOf", "anyOf", "oneOf", "prefixItems"])
 
-/** Keywords that hold schemas by name. */
+/** Keywords with a map of subschemas. */
 const schemaMapKeywords: ReadonlySet<string> = new Set([
   "$defs",
   "definitions",
@@ -32,7 +32,7 @@ const schemaMapKeywords: ReadonlySet<string> = new Set([
   "properties"
 ])
 
-/** Names and bases of a schema of its own, which mean something else, or nothing, within a document. */
+/** Identifiers and anchors: they mean something else, or nothing, inside a larger document. */
 const documentScopeKeywords: ReadonlySet<string> = new Set([
   "$schema",
   "$id",
@@ -45,15 +45,15 @@ const documentScopeKeywords: ReadonlySet<string> = new Set([
   "$vocabulary"
 ])
 
-/** Says where a reference leads in the document; nothing drops it, so that the place is left open. */
+/** Rewrites a reference; undefined removes it. */
 type RefRewriter = (reference: string) => string | undefined
 
-/** Goes through a schema, and copies it with its references redirected. What is data in it, such as a default, stays. */
+/** Copies a schema and rewrites its references. Data in it, such as defaults, stays unchanged. */
 const rewriteSchema = (schema: unknown, redirect: RefRewriter): JsonObject | boolean => {
   let count = 0
   const visit = (node: unknown, depth: number): JsonObject | boolean => {
     if (typeof node === "boolean") return node
-    // Objects of a program may hold themselves; JSON cannot.
+    // Objects of a program can be cyclic.
     if (!isJsonObject(node) || depth > maxJsonDepth || ++count > maxSchemas) return {}
     return Object.fromEntries(
       Object.entries(node).flatMap(([keyword, value]): ReadonlyArray<readonly [string, unknown]> => {
@@ -62,7 +62,7 @@ const rewriteSchema = (schema: unknown, redirect: RefRewriter): JsonObject | boo
           const target = typeof value === "string" ? redirect(value) : undefined
           return target === undefined ? [] : [[keyword, target]]
         }
-        // The drafts before 2020 wrote tuples like this.
+        // Drafts before 2020 write tuples as a list of `items`.
         const isTuple = keyword === "items" && Array.isArray(value)
         if (isTuple || schemaListKeywords.has(keyword)) {
           const list = Array.isArray(value) ? value.map((item) => visit(item, depth + 1)) : []
@@ -78,20 +78,19 @@ const rewriteSchema = (schema: unknown, redirect: RefRewriter): JsonObject | boo
   return visit(schema, 0)
 }
 
-/** A name as a part of a pointer in a reference. */
 const encodePointerSegment = (name: string): string =>
   encodeURIComponent(name.toWellFormed().replaceAll("~", "~0").replaceAll("/", "~1")).replaceAll("%24", "$")
 
-/** Writes the parts of a pointer anew, so that every reader takes them for the same. */
+/** Normalizes the escapes of a pointer, so all readers resolve it alike. */
 const rewritePointer = (reference: string, basePointer: string): string => {
   const parts = reference.split("/").slice(1)
   return [basePointer, ...parts.map((part) => encodePointerSegment(decodePointerSegment(part)))].join("/")
 }
 
 /**
- * A JSON Schema as a part of a larger document, where it stands at `place`, such as `#/components/schemas/fetch`. Its
- * definitions stay within it, and references to them lead there; a reference that leads nowhere, or out of the schema,
- * is dropped, as it would spoil the document for everything else.
+ * Embeds a JSON Schema in a larger document at `basePointer`, such as `#/components/schemas/fetch`. References to its
+ * own definitions are rewritten; other references are removed, because one of them would invalidate the whole
+ * document.
  */
 export const embedSchema = (schema: JsonObject, basePointer: string): JsonObject => {
   const normalized = rewriteSchema(schema, (reference) => reference)
@@ -102,7 +101,7 @@ export const embedSchema = (schema: JsonObject, basePointer: string): JsonObject
       : undefined
   })
   if (!isJsonObject(embedded) || embedded["$ref"] === undefined) return isJsonObject(embedded) ? embedded : {}
-  // Many readers take a reference for all there is, and would lose the definitions beside it.
+  // Many readers ignore the siblings of a `$ref`, and would lose the definitions.
   const { $ref, allOf, ...rest } = embedded
   return { ...rest, allOf: [...(Array.isArray(allOf) ? allOf : []), { $ref }] }
 }

@@ -1,46 +1,44 @@
 import { sanitizeName } from "../../tools/exposedNames.ts"
-import { isJsonObject, type JsonObject } from "../../json.ts"
+import { asObject, isJsonObject, type JsonObject, stringOrEmpty } from "../../json.ts"
 import { jsonResponse, responseSchemas, errorResponses, schemaRef, toolCallResponses } from "./responses.ts"
 import { embedSchema } from "./embedSchema.ts"
 import type { PackRoute } from "../PackManifest.ts"
 
-/** A host of packs, as far as its clients see it. */
 export interface OpenApiHost {
   readonly version: string
-  /** Where it is reached; the place that the document comes from unless given. */
+  /** Base URL; relative to the document by default. */
   readonly url?: string
-  /** Calls need a key. */
   readonly requiresKey: boolean
 }
 
-/** A pack whose routes can be called. */
+/** A ready pack. */
 export interface OpenApiPack {
   readonly name: string
   readonly description: string
   readonly usage: string
   readonly routes: ReadonlyArray<PackRoute>
-  /** Its tools as it lists them: they describe the routes. */
+  /** Tool definitions, which describe the routes. */
   readonly tools: ReadonlyArray<JsonObject>
 }
 
-/** A route in the document. */
 interface Operation {
   readonly id: string
   readonly pack: OpenApiPack
   readonly route: PackRoute
 }
 
-/** Ids of what every host answers, which no route takes. */
-const hostOperationIds = { "/": "greet", "/health": "checkHealth", "/tools": "listTools" } as const
+const hostOperationIds = { "/": "getServerInfo", "/health": "getHealth", "/tools": "listTools" } as const
 
-/** Longest id of an operation, in characters: clients make names of functions from it. */
+/** Generated clients use operation ids as function names. */
 const maxOperationIdLength = 64
 
-/** The path without what all have in common, as a name. */
 const operationIdOf = (endpoint: string): string =>
   sanitizeName(endpoint.replace(/^\/(tools\/(?=.))?/, "").replaceAll("/", "_"), maxOperationIdLength)
 
-/** Every endpoint once. An id depends on the endpoint alone, unless two would have the same: then both say more. */
+/**
+ * Collects each endpoint once. Its id depends on the endpoint alone; when two ids are equal, both get a hash of the
+ * path.
+ */
 const collectOperations = (packs: ReadonlyArray<OpenApiPack>): ReadonlyArray<Operation> => {
   const routes = new Map<string, Omit<Operation, "id">>()
   for (const pack of packs) {
@@ -53,16 +51,13 @@ const collectOperations = (packs: ReadonlyArray<OpenApiPack>): ReadonlyArray<Ope
     ids.indexOf(id) !== ids.lastIndexOf(id) || Object.values<string>(hostOperationIds).includes(id)
   return [...routes].map(([endpoint, operation]) => {
     const id = operationIdOf(endpoint)
-    // No path is a name, so that this one always ends in a mark of the whole path.
+    // A path is not a valid name, so `sanitizeName` always adds the hash.
     return { ...operation, id: isShared(id) ? sanitizeName(endpoint, maxOperationIdLength) : id }
   })
 }
 
-const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "")
-
 const paramsSchemaName = (id: string): string => `params.${id}`
 
-/** A file as forms carry it, with what its schema says about it. */
 const formFileSchema = (schema: unknown, multiple: boolean): JsonObject => {
   const file = { type: "string", format: "binary" }
   const described = isJsonObject(schema) && typeof schema["description"] === "string"
@@ -74,7 +69,7 @@ const formFileSchema = (schema: unknown, multiple: boolean): JsonObject => {
 
 const paramsSchemaOf = ({ id, route: { files, params, useForm } }: Operation): JsonObject => {
   const schema = embedSchema({ type: "object", ...params }, `#/components/schemas/${paramsSchemaName(id)}`)
-  const properties = isJsonObject(schema["properties"]) ? schema["properties"] : {}
+  const properties = asObject(schema["properties"])
   if (!useForm || Object.keys(files).length === 0) return schema
   const forms = Object.entries(files).map(([name, { multiple }]) => [
     name,
@@ -106,7 +101,7 @@ const describeOperation = ({ id, pack, route }: Operation, requiresKey: boolean)
   }
 }
 
-/** Either of the two ways to show the key. */
+/** A client can send the key in either way. */
 const security = [{ apiKey: [] }, { bearer: [] }]
 
 const securitySchemes = {
@@ -118,30 +113,32 @@ const hostPaths = (requiresKey: boolean): JsonObject => ({
   "/": {
     get: {
       operationId: hostOperationIds["/"],
-      summary: "Says that the host is up",
-      responses: { 200: jsonResponse("It is", "Greeting") }
+      summary: "Returns the version of the server and the number of tools",
+      responses: { 200: jsonResponse("The server is up", "ServerInfo") }
     }
   },
   "/health": {
     get: {
       operationId: hostOperationIds["/health"],
-      summary: "Says whether the host is well",
-      responses: { 200: jsonResponse("It is", "Health") }
+      summary: "Returns the health of the server",
+      responses: { 200: jsonResponse("The server is up", "Health") }
     }
   },
   "/tools": {
     get: {
       operationId: hostOperationIds["/tools"],
       summary: "Lists all tools and packs",
-      responses: { 200: jsonResponse("What there is", "ToolList"), ...(requiresKey && errorResponses(401)) },
+      responses: {
+        200: jsonResponse("Tools and packs", "ToolList"),
+        ...(requiresKey && errorResponses(401))
+      },
       ...(requiresKey && { security })
     }
   }
 })
 
 /**
- * The OpenAPI 3.1 document of a host and what its packs offer over HTTP. Of two routes with one endpoint the first is
- * described. Schemas keep their definitions, wherever they are used from.
+ * Makes the OpenAPI 3.1 document of a host and its packs. Of two routes with the same endpoint, the first one counts.
  */
 export const makeOpenApiDocument = (host: OpenApiHost, packs: ReadonlyArray<OpenApiPack>): JsonObject => {
   const { requiresKey, url, version } = host

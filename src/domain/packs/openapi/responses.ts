@@ -6,31 +6,19 @@ const anyObjectSchema = { type: "object" }
 const objectSchema = (
   properties: JsonObject,
   required: ReadonlyArray<string> = Object.keys(properties)
-): JsonObject => ({
-  type: "object",
-  properties,
-  ...(required.length > 0 && { required })
-})
+): JsonObject => ({ type: "object", properties, required })
 
 const contentBlockSchema = (
   type: string,
   properties: JsonObject,
-  required?: ReadonlyArray<string>
-): JsonObject => {
-  const { properties: own, ...rest } = objectSchema(properties, required)
-  return {
-    ...rest,
-    properties: { type: { const: type }, ...(typeof own === "object" && own) },
-    required: ["type", ...(required ?? Object.keys(properties))]
-  }
-}
+  required: ReadonlyArray<string> = Object.keys(properties)
+): JsonObject => objectSchema({ type: { const: type }, ...properties }, ["type", ...required])
 
 const binaryProperties = { data: { type: "string", contentEncoding: "base64" }, mimeType: stringSchema }
 
-/** A reference to a schema of the document. */
 export const schemaRef = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
 
-/** What the host answers, as JSON Schemas by their names in the document. */
+/** Component schemas of responses, by name. */
 export const responseSchemas: { readonly [name: string]: JsonObject } = {
   TextContent: contentBlockSchema("text", { text: stringSchema }),
   ImageContent: contentBlockSchema("image", binaryProperties),
@@ -50,20 +38,20 @@ export const responseSchemas: { readonly [name: string]: JsonObject } = {
     {
       content: {
         type: "array",
-        description: "What the tool said, block by block, as MCP has it",
+        description: "Content blocks of the result, as in MCP",
         items: {
           oneOf: ["TextContent", "ImageContent", "AudioContent", "EmbeddedResource", "ResourceLink"].map(
             schemaRef
           )
         }
       },
-      structuredContent: { ...anyObjectSchema, description: "The same as data, where the tool gives any" },
-      isError: { type: "boolean", description: "True when the tool itself says that it failed" }
+      structuredContent: { ...anyObjectSchema, description: "Structured result, when the tool returns one" },
+      isError: { type: "boolean", description: "True when the tool reports a failure" }
     },
     ["content"]
   ),
-  Failure: objectSchema({ detail: stringSchema }),
-  ParamsProblems: objectSchema({
+  Error: objectSchema({ detail: stringSchema }),
+  ValidationError: objectSchema({
     detail: {
       type: "array",
       items: objectSchema({
@@ -73,7 +61,7 @@ export const responseSchemas: { readonly [name: string]: JsonObject } = {
       })
     }
   }),
-  Greeting: objectSchema({
+  ServerInfo: objectSchema({
     message: stringSchema,
     version: stringSchema,
     tools_count: { type: "integer", minimum: 0 }
@@ -93,32 +81,31 @@ export const responseSchemas: { readonly [name: string]: JsonObject } = {
   )
 }
 
-/** A response of JSON. */
 export const jsonResponse = (description: string, schema: string): JsonObject => ({
   description,
   content: { "application/json": { schema: schemaRef(schema) } }
 })
 
 const errorDescriptions: { readonly [status: string]: string } = {
-  401: "The key is missing or wrong",
-  404: "There is no such tool any more",
+  401: "The API key is missing or invalid",
+  404: "The tool no longer exists",
   413: "The parameters are too large",
-  415: "The parameters are of another kind than this endpoint takes",
+  415: "The endpoint does not support this media type",
   500: "The tool failed",
-  502: "What ran the tool is gone",
-  503: "Too much is going on, or the tool is not there at the moment",
-  504: "The tool took too long"
+  502: "The tool process exited",
+  503: "Too many requests, or the tool is not loaded",
+  504: "The tool timed out"
 }
 
-/** The responses that say by status what went wrong, for such statuses as can occur. */
+/** Responses for error statuses. */
 export const errorResponses = (...statuses: ReadonlyArray<number>): JsonObject =>
   Object.fromEntries(
-    statuses.map((status) => [status, jsonResponse(errorDescriptions[status] ?? "", "Failure")])
+    statuses.map((status) => [status, jsonResponse(errorDescriptions[status] ?? "", "Error")])
   )
 
-/** The responses of an endpoint that calls a tool. */
+/** Responses of an endpoint that calls a tool. */
 export const toolCallResponses = (requiresKey: boolean): JsonObject => ({
-  200: jsonResponse("What the tool gave", "ToolResult"),
-  422: jsonResponse("The parameters are wrong", "ParamsProblems"),
+  200: jsonResponse("Result of the tool", "ToolResult"),
+  422: jsonResponse("The parameters are invalid", "ValidationError"),
   ...errorResponses(...(requiresKey ? [401] : []), 404, 413, 415, 500, 502, 503, 504)
 })

@@ -1,13 +1,12 @@
-import { Result } from "effect"
-import { checkJsonBody, isJsonObject, type JsonObject, maxJsonDepth } from "../../json.ts"
+import { checkJsonBody, isJsonObject, type JsonObject, maxJsonDepth, parseJson } from "../../json.ts"
 import { itemSchema, literalValues, propertySchemas, collectSubschemas, declaredTypes } from "./jsonSchema.ts"
 
-/** What a schema makes of texts. */
+/** Types that a form field can be converted to. */
 interface TargetType {
   readonly types: ReadonlySet<unknown>
   readonly literals: ReadonlyArray<unknown>
   readonly subschemas: ReadonlyArray<JsonObject>
-  /** Any text will do, not only certain ones. */
+  /** The schema accepts any string, not only literals. */
   readonly acceptsText: boolean
   readonly acceptsNull: boolean
 }
@@ -28,14 +27,14 @@ const targetTypeOf = (root: JsonObject, schema: unknown): TargetType => {
   }
 }
 
-/** Words for yes and no, as pydantic takes them, in any capitals. */
+/** Boolean words of pydantic, case-insensitive. */
 const trueWords: ReadonlySet<string> = new Set(["true", "1", "on", "yes", "t", "y"])
 const falseWords: ReadonlySet<string> = new Set(["false", "0", "off", "no", "f", "n"])
 
 const parseInteger = (text: string): number | undefined => {
   if (!/^[+-]?\d+(\.0*)?$/.test(text.trim())) return undefined
   const value = Number(text)
-  // Beyond this another number would come out, and nobody would notice.
+  // A larger integer would silently lose precision.
   return Number.isSafeInteger(value) ? value : undefined
 }
 
@@ -50,16 +49,16 @@ const parseBoolean = (text: string): boolean | undefined => {
   return trueWords.has(word) ? true : falseWords.has(word) ? false : undefined
 }
 
-/** JSON that could have come as a body, too. */
-const parseJson = (text: string): unknown => {
-  const parsed = Result.try((): unknown => JSON.parse(text))
-  return Result.isSuccess(parsed) && checkJsonBody(parsed.success) === undefined ? parsed.success : undefined
+/** Parses JSON that a request body could hold as well. */
+const parseBodyJson = (text: string): unknown => {
+  const parsed = parseJson(text)
+  return checkJsonBody(parsed) === undefined ? parsed : undefined
 }
 
 const parseLiteral = (literals: ReadonlyArray<unknown>, text: string): unknown =>
   literals.find((one) => (typeof one === "number" || typeof one === "boolean") && String(one) === text)
 
-/** A text as the schema wants it; as it is where it cannot be that. */
+/** Converts a text to the type of its schema; returns the text unchanged when that is impossible. */
 const coerceText = (
   root: JsonObject,
   { literals, subschemas, acceptsNull, acceptsText, types }: TargetType,
@@ -70,7 +69,7 @@ const coerceText = (
   const literal = parseLiteral(literals, text)
   if (literal !== undefined) return literal
   if (acceptsText) return text
-  const json = types.has("object") || types.has("array") ? parseJson(text) : undefined
+  const json = types.has("object") || types.has("array") ? parseBodyJson(text) : undefined
   if (types.has("object") && isJsonObject(json)) return json
   if (types.has("array") && Array.isArray(json)) return json
   const value =
@@ -95,17 +94,16 @@ const coerce = (root: JsonObject, target: TargetType, value: unknown): unknown =
     : value
 }
 
-/** The default that a schema states, if it does. */
 const defaultOf = (root: JsonObject, schema: unknown): { readonly value: unknown } | undefined => {
   const part = collectSubschemas(root, schema, "none").find((one) => Object.hasOwn(one, "default"))
   return part === undefined ? undefined : { value: part["default"] }
 }
 
 /**
- * The parameters that the fields of a form are, by the JSON Schema of an object: every field is a text, or a list of
- * texts where it came more than once. Texts become what the schema wants, arrays and objects from JSON if need be; a
- * field left empty is null where that is allowed, and is not there where a default stands in. What cannot be what
- * is wanted stays as it is, so that it is found when the parameters are checked. Defaults are not filled in.
+ * Converts form fields to parameters by the JSON Schema of an object. A field is a text, or a list of texts when it
+ * occurs several times; arrays and objects can be JSON. An empty field is null where the schema allows it, and is
+ * removed when the schema has a default. Texts that do not match stay unchanged, so validation reports them. Does not
+ * add defaults.
  */
 export const coerceForm = (schema: JsonObject, fields: JsonObject): JsonObject => {
   const parts = collectSubschemas(schema, schema, "all")
@@ -122,7 +120,7 @@ export const coerceForm = (schema: JsonObject, fields: JsonObject): JsonObject =
   )
 }
 
-/** Defaults belong to the schema: whoever changes what a call was given must not change those. */
+/** Clones a default, so changes to arguments never reach the schema. */
 const cloneJson = (value: unknown, depth: number): unknown => {
   if (depth > maxJsonDepth) return null
   if (Array.isArray(value)) return value.map((item) => cloneJson(item, depth + 1))
@@ -134,7 +132,7 @@ const cloneJson = (value: unknown, depth: number): unknown => {
 
 const fillValue = (root: JsonObject, schema: unknown, value: unknown, depth: number): unknown => {
   if (typeof value !== "object" || value === null || depth > maxJsonDepth) return value
-  const parts = collectSubschemas(root, schema, "sole")
+  const parts = collectSubschemas(root, schema, "single")
   if (Array.isArray(value))
     return value.map((item, index) => fillValue(root, itemSchema(parts, index), item, depth + 1))
   if (!isJsonObject(value)) return value
@@ -152,8 +150,7 @@ const fillValue = (root: JsonObject, schema: unknown, value: unknown, depth: num
 }
 
 /**
- * Adds the defaults that a JSON Schema states for what was not given, at any depth; where several alternatives could be
- * meant, none is chosen. The parameters themselves are left alone.
+ * Adds the defaults of a JSON Schema at any depth, except where several alternatives match. Does not modify `params`.
  */
 export const fillDefaults = (schema: JsonObject, params: JsonObject): JsonObject => {
   const filled = fillValue(schema, schema, params, 0)

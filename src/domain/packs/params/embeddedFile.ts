@@ -2,24 +2,23 @@ import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../../json.ts"
 import { fileParamsOf } from "./jsonSchema.ts"
 
-/** A file that stands in the arguments of a call, since MCP sends none beside them. */
+/** A file inside the arguments of a call: MCP has no attachments. */
 export interface EmbeddedFile {
   readonly filename: string
   readonly contentType: string
-  /** Its contents: base64, or text whose bytes are written as `%41`. */
+  /** Contents: base64 or percent-encoded. */
   readonly data: string
   readonly encoding: "base64" | "percent"
 }
 
-/** What a sender that says nothing means. */
 const defaults = { filename: "file", contentType: "application/octet-stream" }
 
 const dataUrlPattern = /^data:([^,;]*)((?:;[^,;]*)*),/
 
-/** Only what follows a padding is looked at twice: of much white space every other way would be tried. */
+/** The padding is matched separately, because a lazier pattern backtracks on long white space. */
 const isBase64 = (text: string): boolean => /^[A-Za-z0-9+/_\s-]*(?:={1,2}\s*)?$/.test(text)
 
-/** The value of a parameter of a data URL, as `notes.txt` in `;name=notes.txt`. */
+/** Value of a data URL parameter, such as `notes.txt` in `;name=notes.txt`. */
 const dataUrlParameter = (words: ReadonlyArray<string>, name: string): string | undefined => {
   const word = words.find((one) => one.startsWith(`${name}=`))
   return word === undefined
@@ -34,7 +33,7 @@ const parseDataUrl = (text: string): Result.Result<EmbeddedFile, string> => {
   const data = text.slice(head.length)
   const encoding = words.includes("base64") ? "base64" : "percent"
   return encoding === "base64" && !isBase64(data)
-    ? Result.fail("what the data URL holds is not base64")
+    ? Result.fail("the data URL is not valid base64")
     : Result.succeed({
         filename: dataUrlParameter(words, "name") ?? dataUrlParameter(words, "filename") ?? defaults.filename,
         contentType: type || defaults.contentType,
@@ -43,12 +42,12 @@ const parseDataUrl = (text: string): Result.Result<EmbeddedFile, string> => {
       })
 }
 
-/** Reads a file in the arguments of a call: a data URL, or `{filename, contentType, data}` with data in base64. */
+/** Parses a data URL, or `{filename, contentType, data}` with base64 data. */
 export const parseEmbeddedFile = (value: unknown): Result.Result<EmbeddedFile, string> => {
   if (typeof value === "string") return parseDataUrl(value)
   if (!isJsonObject(value)) return parseDataUrl("")
   const { contentType, data, filename } = value
-  if (typeof data !== "string" || !isBase64(data)) return Result.fail("its data is not base64")
+  if (typeof data !== "string" || !isBase64(data)) return Result.fail("its data is not valid base64")
   return Result.succeed({
     filename: typeof filename === "string" ? filename : defaults.filename,
     contentType: typeof contentType === "string" ? contentType : defaults.contentType,
@@ -76,7 +75,7 @@ const embeddedFileSchema: JsonObject = {
   ]
 }
 
-/** The schema of a tool's parameters for those who can send no files beside them. */
+/** Replaces file parameters in a schema by embedded files, for clients without uploads. */
 export const embedFileParams = (schema: JsonObject): JsonObject => {
   const files = fileParamsOf(schema)
   const { properties } = schema

@@ -2,23 +2,25 @@ import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../../json.ts"
 import type { PackRoute } from "../PackManifest.ts"
 
-/** So many parts of one schema are looked at; more alternatives than that are no parameters any more. */
 const maxSubschemas = 64
 
-/** A part of a pointer as the name it stands for: pointers in URIs are escaped twice. */
-export const decodePointerSegment = (part: string): string =>
-  part
-    .replaceAll(/(?:%[0-9A-Fa-f]{2})+/g, (codes) =>
-      // What is no UTF-8 is a name that holds percent signs itself.
+/** Unescapes one segment of a JSON Pointer (RFC 6901). */
+export const unescapePointerSegment = (segment: string): string =>
+  segment.replaceAll("~1", "/").replaceAll("~0", "~")
+
+/** Decodes one segment of a JSON Pointer in a URI fragment, which is percent-encoded as well. */
+export const decodePointerSegment = (segment: string): string =>
+  unescapePointerSegment(
+    segment.replaceAll(/(?:%[0-9A-Fa-f]{2})+/g, (codes) =>
+      // Bytes that are not UTF-8 belong to a name with literal percent signs.
       Result.getOrElse(
         Result.try(() => decodeURIComponent(codes)),
         () => codes
       )
     )
-    .replaceAll("~1", "/")
-    .replaceAll("~0", "~")
+  )
 
-/** Follows a pointer such as `#/$defs/Level` through a document; nothing when it leads nowhere, or elsewhere. */
+/** Resolves a reference such as `#/$defs/Level` within a document; undefined when it leads elsewhere or nowhere. */
 export const resolveRef = (root: unknown, reference: string): unknown => {
   if (reference !== "#" && !reference.startsWith("#/")) return undefined
   let node: unknown = root
@@ -32,7 +34,7 @@ export const resolveRef = (root: unknown, reference: string): unknown => {
 
 const asArray = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** The types that a schema names, or that it means without naming them. */
+/** Types that a schema declares or implies. */
 export const declaredTypes = ({
   items,
   prefixItems,
@@ -44,7 +46,6 @@ export const declaredTypes = ({
   return items !== undefined || prefixItems !== undefined ? ["array"] : []
 }
 
-/** The values that a schema lists one by one. */
 export const literalValues = (schema: JsonObject): ReadonlyArray<unknown> => [
   ...asArray(schema["enum"]),
   ...(Object.hasOwn(schema, "const") ? [schema["const"]] : [])
@@ -53,20 +54,17 @@ export const literalValues = (schema: JsonObject): ReadonlyArray<unknown> => [
 const isNullSchema = (schema: unknown): boolean =>
   isJsonObject(schema) && (schema["type"] === "null" || schema["const"] === null)
 
-/** The branches of `anyOf` and `oneOf` to look at: all of them, the only one beside null, or none. */
-export type BranchSelection = "all" | "sole" | "none"
+/** Branches of `anyOf` and `oneOf`: all, the single one beside null, or none. */
+export type BranchSelection = "all" | "single" | "none"
 
 const selectBranches = (schema: JsonObject, branches: BranchSelection): ReadonlyArray<unknown> => {
   const given = [...asArray(schema["anyOf"]), ...asArray(schema["oneOf"])]
   if (branches === "all") return given
   const real = given.filter((branch) => !isNullSchema(branch))
-  return branches === "sole" && real.length === 1 ? real : []
+  return branches === "single" && real.length === 1 ? real : []
 }
 
-/**
- * A schema and everything it says elsewhere: behind `$ref`, in `allOf`, and in branches. What stands nearest comes first;
- * references that lead in circles end.
- */
+/** Collects a schema and its parts: `$ref`, `allOf`, and selected branches, nearest first. Cycles end. */
 export const collectSubschemas = (
   root: JsonObject,
   schema: unknown,
@@ -85,7 +83,7 @@ export const collectSubschemas = (
   return [...parts]
 }
 
-/** The schemas of the members of an object, by name; several for one name are alternatives. */
+/** Property schemas by name; several schemas of one name become alternatives. */
 export const propertySchemas = (parts: ReadonlyArray<JsonObject>): ReadonlyMap<string, unknown> => {
   const members = new Map<string, unknown>()
   for (const { properties } of parts) {
@@ -97,7 +95,7 @@ export const propertySchemas = (parts: ReadonlyArray<JsonObject>): ReadonlyMap<s
   return members
 }
 
-/** The schema of the item at a place of an array; nothing where any item will do. */
+/** Schema of the array item at an index; undefined when it accepts anything. */
 export const itemSchema = (parts: ReadonlyArray<JsonObject>, index: number): unknown => {
   for (const { items, prefixItems } of parts) {
     const schema = asArray(prefixItems)[index] ?? items
@@ -106,7 +104,7 @@ export const itemSchema = (parts: ReadonlyArray<JsonObject>, index: number): unk
   return undefined
 }
 
-/** Text in a file is text, but JSON in a text is a parameter like any other. */
+/** A JSON document inside a string is an ordinary parameter. */
 const isBinaryType = (type: unknown): boolean => typeof type === "string" && !/[/+]json$/.test(type)
 
 const isFileSchema = (schema: JsonObject): boolean => {
@@ -117,8 +115,8 @@ const isFileSchema = (schema: JsonObject): boolean => {
 }
 
 /**
- * Which parameters are files, by name, and whether each takes many: texts with `format: "binary"` or a
- * `contentMediaType`, as pydantic, zod and OpenAPI write them, and arrays of these.
+ * Finds file parameters: strings with `format: "binary"` or a `contentMediaType`, as pydantic, zod and OpenAPI declare
+ * them, and arrays of such strings.
  */
 export const fileParamsOf = (schema: JsonObject): PackRoute["files"] => {
   const subschemasOf = (given: unknown) => collectSubschemas(schema, given, "all")

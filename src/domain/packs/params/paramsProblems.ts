@@ -1,26 +1,27 @@
 import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../../json.ts"
-import type { ParamsProblem } from "../PackManifest.ts"
+import { unescapePointerSegment } from "./jsonSchema.ts"
+import { type ParamsProblem, paramsProblem } from "../PackManifest.ts"
 
-/** What a Standard Schema found, of whatever library. */
+/** Issue of a Standard Schema. */
 export interface StandardIssue {
   readonly message: string
   readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
 }
 
-/** What a JSON Schema validator of Ajv's kind found. */
+/** Issue of a JSON Schema validator such as Ajv. */
 export interface KeywordIssue {
-  /** JSON pointer to what does not fit. */
+  /** JSON Pointer. */
   readonly instancePath: string
   readonly keyword: string
   readonly params: JsonObject
   readonly message?: string | undefined
 }
 
-/** So many problems are told at most: nobody reads more, and each item of a long list may have its own. */
+/** Each item of a long list can cause a problem. */
 const maxProblems = 100
 
-/** A place as a path in the parameters: what counts items is a number. */
+/** Converts array indices in a path to numbers. */
 const toLocation = (
   keys: ReadonlyArray<string | number>,
   params: unknown
@@ -33,7 +34,6 @@ const toLocation = (
   })
 }
 
-/** Is there nothing where something should be? */
 const isMissingAt = (keys: ReadonlyArray<string | number>, params: unknown): boolean => {
   if (keys.length === 0) return false
   let node = params
@@ -44,14 +44,10 @@ const isMissingAt = (keys: ReadonlyArray<string | number>, params: unknown): boo
   return node === undefined
 }
 
-/** A parameter that has to be there and is not, by its path. */
-const missingParamProblem = (path: ReadonlyArray<string | number>): ParamsProblem => ({
-  loc: ["body", ...path],
-  msg: "Field required",
-  type: "missing"
-})
+const missingParamProblem = (path: ReadonlyArray<string | number>): ParamsProblem =>
+  paramsProblem("Field required", path, "missing")
 
-/** Problems of parameters from what a Standard Schema says about them. */
+/** Converts issues of a Standard Schema to problems. */
 export const problemsFromStandardIssues = (
   issues: ReadonlyArray<StandardIssue>,
   params: unknown
@@ -63,10 +59,10 @@ export const problemsFromStandardIssues = (
     })
     return isMissingAt(keys, params)
       ? missingParamProblem(keys)
-      : { loc: ["body", ...toLocation(keys, params)], msg: message, type: "value_error" }
+      : paramsProblem(message, toLocation(keys, params))
   })
 
-/** Kinds of problems by the type that was wanted, in pydantic's words. */
+/** Codes of pydantic by expected type. */
 const typeErrorCodes: { readonly [type: string]: string } = {
   string: "string_type",
   integer: "int_type",
@@ -77,7 +73,7 @@ const typeErrorCodes: { readonly [type: string]: string } = {
   null: "none_required"
 }
 
-/** Kinds of problems by the keyword that was broken, in pydantic's words. */
+/** Codes of pydantic by violated keyword. */
 const keywordErrorCodes: { readonly [keyword: string]: string } = {
   minimum: "greater_than_equal",
   exclusiveMinimum: "greater_than",
@@ -101,18 +97,18 @@ const errorCodeOf = ({ keyword, params }: KeywordIssue): string => {
   return Object.hasOwn(codes, key) ? (codes[key] ?? "value_error") : "value_error"
 }
 
-/** Values that a schema allows, as JSON; a schema made by a program may hold what JSON cannot say. */
+/** A schema made by a program can contain values that JSON cannot represent. */
 const formatValues = (values: unknown): string =>
   Result.getOrElse(
     Result.try(() => JSON.stringify(values)),
     () => "others"
   )
 
-const formatMessage = ({ keyword, message = "does not fit", params }: KeywordIssue): string => {
+const formatMessage = ({ keyword, message = "invalid", params }: KeywordIssue): string => {
   switch (keyword) {
     case "additionalProperties":
     case "unevaluatedProperties":
-      return "there is no such parameter"
+      return "unknown parameter"
     case "enum":
       return `${message}: ${formatValues(params["allowedValues"])}`
     case "const":
@@ -122,7 +118,7 @@ const formatMessage = ({ keyword, message = "does not fit", params }: KeywordIss
   }
 }
 
-/** The member that an issue is about, where its pointer leads to the object around it. */
+/** Member that an issue refers to when its pointer leads to the parent object. */
 const memberNameOf = ({ params }: KeywordIssue): ReadonlyArray<string> => {
   for (const name of ["missingProperty", "additionalProperty", "unevaluatedProperty"]) {
     const member = params[name]
@@ -131,18 +127,15 @@ const memberNameOf = ({ params }: KeywordIssue): ReadonlyArray<string> => {
   return []
 }
 
-/** Problems of parameters from what a JSON Schema validator says about them. */
+/** Converts issues of a JSON Schema validator to problems. */
 export const problemsFromKeywordIssues = (
   issues: ReadonlyArray<KeywordIssue>,
   params: unknown
 ): ReadonlyArray<ParamsProblem> =>
   issues.slice(0, maxProblems).map((issue) => {
-    const keys = issue.instancePath
-      .split("/")
-      .slice(1)
-      .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"))
+    const keys = issue.instancePath.split("/").slice(1).map(unescapePointerSegment)
     const path = toLocation([...keys, ...memberNameOf(issue)], params)
     return typeof issue.params["missingProperty"] === "string"
       ? missingParamProblem(path)
-      : { loc: ["body", ...path], msg: formatMessage(issue), type: errorCodeOf(issue) }
+      : paramsProblem(formatMessage(issue), path, errorCodeOf(issue))
   })

@@ -2,7 +2,7 @@ import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../../json.ts"
 import { ProtocolError } from "../../model/ProtocolError.ts"
 
-/** A refusal as an acknowledgement carries it: flat, no envelope (spec §4.2). */
+/** Encodes an error for an acknowledgement: flat, without an envelope (spec §4.2). */
 export const encodeProtocolError = ({ code, details, extra, message }: ProtocolError): JsonObject => ({
   code,
   message,
@@ -13,7 +13,7 @@ export const encodeProtocolError = ({ code, details, extra, message }: ProtocolE
 const isFlatError = (value: unknown): value is JsonObject & { code: number; message: string } =>
   isJsonObject(value) && Number.isInteger(value["code"]) && typeof value["message"] === "string"
 
-/** The refusal an acknowledgement carries, flat or in the older nested envelope, or `undefined` when it is none. */
+/** Decodes the error of an acknowledgement, flat or in the older nested envelope; `undefined` for other values. */
 export const decodeProtocolError = (value: unknown): ProtocolError | undefined => {
   if (isJsonObject(value) && isFlatError(value["error"])) return decodeProtocolError(value["error"])
   if (!isFlatError(value)) return undefined
@@ -21,7 +21,7 @@ export const decodeProtocolError = (value: unknown): ProtocolError | undefined =
   return new ProtocolError({ code, message, extra, ...(isJsonObject(details) && { details }) })
 }
 
-/** The two values that acknowledge a join or a leave: `(true, null)` or `(false, reason)` (spec §3.2). */
+/** Encodes the acknowledgement of a join or a leave: `(true, null)` or `(false, reason)` (spec §3.2). */
 export const encodeMembershipAck = (
   outcome: Result.Result<unknown, { readonly message: string }>
 ): readonly [boolean, string | null] =>
@@ -30,13 +30,11 @@ export const encodeMembershipAck = (
     onFailure: ({ message }) => [false, message]
   })
 
-/** Reads the acknowledgement of a join or a leave, given as two values or as one array of two. */
+/** Decodes the acknowledgement of a join or a leave: two values, or one array of two. */
 export const decodeMembershipAck = (values: ReadonlyArray<unknown>): Result.Result<void, string> => {
   const [first, second] = values
   if (Array.isArray(first)) return decodeMembershipAck(first)
   if (first === true) return Result.succeed(undefined)
-  if (first === false) return Result.fail(typeof second === "string" ? second : "refused without a reason")
-  return Result.fail(
-    decodeProtocolError(first)?.message ?? "the answer is neither an acceptance nor a refusal"
-  )
+  if (first === false) return Result.fail(typeof second === "string" ? second : "rejected without a reason")
+  return Result.fail(decodeProtocolError(first)?.message ?? "invalid acknowledgement")
 }

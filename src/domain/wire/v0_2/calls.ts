@@ -15,8 +15,8 @@ import { SmcpTool } from "./tools.ts"
 const reqId = Schema.String
 
 /**
- * `GetToolsReq` and `GetComputerConfigReq`: nothing beyond the target. It is also all that is known of a `client:*`
- * event of a newer peer (spec §4.1).
+ * `GetToolsReq` and `GetComputerConfigReq`: the target only. Also decodes `client:*` events of newer peers (spec
+ * §4.1).
  */
 export const TargetReq = Schema.Struct(targetFields).pipe(Schema.encodeKeys({ reqId: "req_id" }))
 
@@ -28,7 +28,7 @@ export const GetToolsRet = Schema.Struct({ tools: Schema.Array(SmcpTool), reqId 
   Schema.encodeKeys({ reqId: "req_id" })
 )
 
-/** `GetDeskTopReq`; a size of zero or less asks for nothing, `window` for one window by its exact URI. */
+/** `GetDeskTopReq`; a size of zero or less requests no windows, `window` one window by its exact URI. */
 export const GetDesktopReq = Schema.Struct({
   ...targetFields,
   desktopSize: optionalField(Schema.Int),
@@ -63,7 +63,7 @@ const WireFinderFields = FinderRequest.mapFields((fields) => ({
   tags: optionalField(Schema.Array(Schema.String))
 })).pipe(Schema.encodeKeys({ reqId: "req_id", fileType: "file_type" }))
 
-/** `GetFinderReq`; `tags` is what a later text called the keywords, read when `keywords` is absent. */
+/** `GetFinderReq`; `tags` of a later text is an alias of `keywords`, which has precedence. */
 export const GetFinderReq = WireFinderFields.pipe(
   Schema.decodeTo(Schema.toType(FinderRequest), {
     decode: SchemaGetter.transform(({ tags, ...request }: typeof WireFinderFields.Type): FinderRequest => {
@@ -85,7 +85,7 @@ const WireDocumentSummary = DocumentSummary.pipe(
   })
 )
 
-/** `GetFinderRet`; `totalCount` counts what the filters left, before paging. */
+/** `GetFinderRet`; `totalCount` counts all matches before paging. */
 export const GetFinderRet = Schema.Struct({
   documents: Schema.Array(WireDocumentSummary),
   totalCount: Schema.Int,

@@ -9,28 +9,27 @@ import { maxIdentifierLength } from "../../model/names.ts"
 import * as O from "./office.ts"
 import { ToolResult } from "../../model/ToolResult.ts"
 
-/** What the Server needs of a request to a Computer; the rest of the body is none of its business. */
+/** The parts of a request to a Computer that the Server reads. */
 interface RoutingInfo {
   readonly computer: string
   readonly reqId: string
-  /** How long the Computer may take by the request's own word, in seconds. */
+  /** The timeout that the request states, in seconds. */
   readonly timeoutSeconds: number | undefined
 }
 
-/** The Server's side of a request to a Computer: where it goes, how long it may take, can it be cancelled. */
+/** The Server's side of a request to a Computer: its target, its timeout, and whether it can be cancelled. */
 export interface RoutedDefinition {
   readonly kind: "call"
-  readonly constant: string
   readonly event: string
-  /** Names by which other texts of the protocol know the same event. */
+  /** Names of the same event in other texts of the protocol. */
   readonly aliases: ReadonlyArray<string>
   readonly from: "agent"
   readonly decodeRouting: (head: unknown) => Result.Result<RoutingInfo, string>
-  /** May the Agent cancel it by its request id? */
+  /** True when the Agent can cancel it by its request id. */
   readonly cancellable: boolean
 }
 
-/** A request of the Agent to a Computer, with what its two ends need. */
+/** A request of the Agent to a Computer, with the codecs for both ends. */
 export interface CallDefinition<Request, Reply> extends RoutedDefinition {
   readonly request: Codec<Request>
   readonly reply: Codec<Reply>
@@ -39,20 +38,18 @@ export interface CallDefinition<Request, Reply> extends RoutedDefinition {
 type TargetedRequest = { readonly agent: string; readonly reqId: string; readonly computer: string }
 
 const defineCall = <Request extends TargetedRequest, RequestWire, Reply, ReplyWire>(definition: {
-  readonly constant: string
   readonly event: string
   readonly aliases?: ReadonlyArray<string>
   readonly request: Schema.Codec<Request, RequestWire>
   readonly reply: Schema.Codec<Reply, ReplyWire>
   readonly timeoutSeconds?: (request: Request) => number
-  /** The routing of a request that the schema would take; `undefined` leaves it to the schema. */
+  /** Decodes the routing of valid requests without the schema; `undefined` falls back to the schema. */
   readonly decodeRoutingFast?: (head: unknown) => RoutingInfo | undefined
   readonly cancellable?: boolean
 }): CallDefinition<Request, Reply> => {
   const request = makeCodec(definition.request)
   return {
     kind: "call",
-    constant: definition.constant,
     event: definition.event,
     aliases: definition.aliases ?? [],
     from: "agent",
@@ -71,15 +68,15 @@ const defineCall = <Request extends TargetedRequest, RequestWire, Reply, ReplyWi
   }
 }
 
-/** How long a Computer may take to resolve a document when the request does not say, in seconds. */
+/** The default timeout for resolving a document, in seconds. */
 const defaultDpeTimeoutSeconds = 60
 
 const isIdentifier = (value: unknown): value is string =>
   typeof value === "string" && value.length > 0 && value.length <= maxIdentifierLength
 
 /**
- * What {@link C.ToolCallReq} says, without a schema: every call of every tool comes by here, and the schema takes
- * longer than all the rest of the routing. Whatever it does not know for good is left to the schema.
+ * Decodes the routing of {@link C.ToolCallReq} without its schema, which takes longer than the rest of the routing.
+ * Gives `undefined` unless the request is certainly valid.
  */
 const decodeToolCallRoutingFast = (head: unknown): RoutingInfo | undefined => {
   if (!isJsonObject(head)) return undefined
@@ -97,10 +94,9 @@ const decodeToolCallRoutingFast = (head: unknown): RoutingInfo | undefined => {
     : undefined
 }
 
-/** Requests to a Computer (spec §5.1). The Server routes them; Agent and Computer take their codecs from here. */
+/** Requests to a Computer, routed by the Server (spec §5.1). */
 export const calls = {
   toolCall: defineCall({
-    constant: "TOOL_CALL_EVENT",
     event: "client:tool_call",
     request: C.ToolCallReq,
     reply: ToolResult,
@@ -108,39 +104,21 @@ export const calls = {
     decodeRoutingFast: decodeToolCallRoutingFast,
     cancellable: true
   }),
-  getTools: defineCall({
-    constant: "GET_TOOLS_EVENT",
-    event: "client:get_tools",
-    request: C.TargetReq,
-    reply: C.GetToolsRet
-  }),
-  getConfig: defineCall({
-    constant: "GET_CONFIG_EVENT",
-    event: "client:get_config",
-    request: C.TargetReq,
-    reply: ComputerConfig
-  }),
-  getDesktop: defineCall({
-    constant: "GET_DESKTOP_EVENT",
-    event: "client:get_desktop",
-    request: C.GetDesktopReq,
-    reply: C.GetDesktopRet
-  }),
+  getTools: defineCall({ event: "client:get_tools", request: C.TargetReq, reply: C.GetToolsRet }),
+  getConfig: defineCall({ event: "client:get_config", request: C.TargetReq, reply: ComputerConfig }),
+  getDesktop: defineCall({ event: "client:get_desktop", request: C.GetDesktopReq, reply: C.GetDesktopRet }),
   getDpe: defineCall({
-    constant: "GET_DPE_EVENT",
     event: "client:get_dpe",
     request: C.GetDpeReq,
     reply: C.GetDpeRet,
     timeoutSeconds: ({ timeout }) => timeout ?? defaultDpeTimeoutSeconds
   }),
   getResources: defineCall({
-    constant: "GET_RESOURCES_EVENT",
     event: "client:get_resources",
     request: C.GetResourcesReq,
     reply: C.GetResourcesRet
   }),
   getFinder: defineCall({
-    constant: "GET_FINDER_EVENT",
     event: "client:get_finder",
     aliases: ["client:list_finder"],
     request: C.GetFinderReq,
@@ -148,33 +126,24 @@ export const calls = {
   })
 }
 
-/** How `client:*` events of newer peers are routed: by the Computer they name, nothing else is known (spec §4.1). */
+/** Routes `client:*` events of newer peers by their Computer (spec §4.1). */
 const fallbackCall: RoutedDefinition = defineCall({
-  constant: "",
   event: "client:*",
   request: C.TargetReq,
   reply: Schema.Unknown
 })
 
-/** Requests that the Server answers itself (spec §5.2). */
+/** Requests that the Server handles itself (spec §5.2). */
 export const serverRequests = {
-  join: {
-    kind: "join",
-    constant: "JOIN_OFFICE_EVENT",
-    event: "server:join_office",
-    from: "member",
-    request: makeCodec(O.EnterOfficeReq)
-  },
+  join: { kind: "join", event: "server:join_office", from: "member", request: makeCodec(O.EnterOfficeReq) },
   leave: {
     kind: "leave",
-    constant: "LEAVE_OFFICE_EVENT",
     event: "server:leave_office",
     from: "member",
     request: makeCodec(O.LeaveOfficeReq)
   },
   list: {
     kind: "list",
-    constant: "LIST_ROOM_EVENT",
     event: "server:list_room",
     from: "agent",
     request: makeCodec(O.ListRoomReq),
@@ -182,43 +151,40 @@ export const serverRequests = {
   }
 } as const
 
-/** A Computer's word that a part of it changed; the Server passes it on to the office. */
+/** A Computer's update of one of its parts; the Server notifies the office. */
 export interface UpdateDefinition {
-  readonly kind: "report"
-  readonly constant: string
+  readonly kind: "update"
   readonly event: string
   readonly from: "computer"
   readonly part: ComputerPart
   readonly request: Codec<typeof O.ComputerRef.Type>
 }
 
-const defineUpdate = (part: ComputerPart, constant: string, event: string): UpdateDefinition => ({
-  kind: "report",
-  constant,
+const defineUpdate = (part: ComputerPart, event: string): UpdateDefinition => ({
+  kind: "update",
   event,
   from: "computer",
   part,
   request: makeCodec(O.ComputerRef)
 })
 
-/** Reports without an answer (spec §5.2); each becomes the notification of the same part. */
+/** Updates without a reply (spec §5.2); each becomes the notification of the same part. */
 export const updates: { readonly [P in ComputerPart]: UpdateDefinition } = {
-  config: defineUpdate("config", "UPDATE_CONFIG_EVENT", "server:update_config"),
-  toolList: defineUpdate("toolList", "UPDATE_TOOL_LIST_EVENT", "server:update_tool_list"),
-  desktop: defineUpdate("desktop", "UPDATE_DESKTOP_EVENT", "server:update_desktop"),
-  finder: defineUpdate("finder", "UPDATE_FINDER_EVENT", "server:update_finder")
+  config: defineUpdate("config", "server:update_config"),
+  toolList: defineUpdate("toolList", "server:update_tool_list"),
+  desktop: defineUpdate("desktop", "server:update_desktop"),
+  finder: defineUpdate("finder", "server:update_finder")
 }
 
-/** The Agent gives up a call (spec §6.3). */
+/** The Agent's cancellation of a call (spec §6.3). */
 export const cancel = {
   kind: "cancel",
-  constant: "CANCEL_TOOL_CALL_EVENT",
   event: "server:tool_call_cancel",
   from: "agent",
   request: makeCodec(O.AgentCallData)
 } as const
 
-/** What a member may send to the Server. */
+/** An event that a member may send to the Server. */
 export type EventDefinition =
   | RoutedDefinition
   | (typeof serverRequests)[keyof typeof serverRequests]
@@ -235,8 +201,8 @@ const definitionsByEvent: ReadonlyMap<string, EventDefinition> = new Map(
 )
 
 /**
- * The row of an event that a member sends, or `undefined` for one nobody may send. Unknown `client:*` events are
- * routed like their kin: peers of the same line may know newer ones.
+ * Finds the definition of an event that a member sends; `undefined` for an unknown one. Unknown `client:*` events are
+ * routed: peers of the same line may know newer ones.
  */
 export const findEventDefinition = (event: string): EventDefinition | undefined =>
   definitionsByEvent.get(event) ?? (event.startsWith("client:") ? fallbackCall : undefined)

@@ -1,127 +1,79 @@
-import { Result, type Schema } from "effect"
-import { makeCodec } from "../../validation.ts"
+import { Result } from "effect"
 import type { Membership } from "../../model/Membership.ts"
-import type { Notification, ComputerPart } from "../../model/Notification.ts"
+import { type ComputerPart, computerParts, type Notification } from "../../model/Notification.ts"
+import { makeCodec } from "../../validation.ts"
 import { AgentCallData, ComputerRef, OfficeNotification } from "./office.ts"
 
-/** An event with its body, ready for the wire. */
+/** An event name with its encoded body. */
 export interface WireMessage {
   readonly event: string
   readonly body: unknown
 }
 
-/** One notification: how a notice becomes its body and back. */
-interface NotificationDefinition<N extends Notification> {
-  readonly constant: string
-  readonly event: string
-  readonly from: "server"
-  readonly encode: (notification: N) => WireMessage
-  readonly decode: (body: unknown) => Result.Result<N, string>
-}
+/** Events that the Server sends to an office (spec §5.3). */
+export const notificationEvents = {
+  entered: "notify:enter_office",
+  left: "notify:leave_office",
+  cancelled: "notify:tool_call_cancel",
+  config: "notify:update_config",
+  toolList: "notify:update_tool_list",
+  desktop: "notify:update_desktop",
+  finder: "notify:update_finder"
+} as const
 
-const defineNotification = <N extends Notification, Fields, Wire>(
-  constant: string,
-  event: string,
-  schema: Schema.Codec<Fields, Wire>,
-  toFields: (notification: N) => Fields,
-  toNotification: (fields: Fields) => Result.Result<N, string>
-): NotificationDefinition<N> => {
-  const { decode, encode } = makeCodec(schema)
-  return {
-    constant,
-    event,
-    from: "server",
-    encode: (notification) => ({ event, body: encode(toFields(notification)) }),
-    decode: (body) => Result.flatMap(decode(body), toNotification)
-  }
-}
+const membershipCodec = makeCodec(OfficeNotification)
+const updateCodec = makeCodec(ComputerRef)
+const cancelCodec = makeCodec(AgentCallData)
 
-type EnteredNotification = Extract<Notification, { readonly _tag: "Entered" }>
-type LeftNotification = Extract<Notification, { readonly _tag: "Left" }>
-type UpdatedNotification = Extract<Notification, { readonly _tag: "Updated" }>
-type CancelledNotification = Extract<Notification, { readonly _tag: "Cancelled" }>
-
-const encodeMembership = ({ name, office, role }: Membership): typeof OfficeNotification.Type =>
-  role === "agent" ? { officeId: office, agent: name } : { officeId: office, computer: name }
-
-const decodeMembership = ({
-  agent,
-  computer,
-  officeId
-}: typeof OfficeNotification.Type): Result.Result<Membership, string> => {
-  if (computer !== undefined) return Result.succeed({ office: officeId, role: "computer", name: computer })
-  if (agent !== undefined) return Result.succeed({ office: officeId, role: "agent", name: agent })
-  return Result.fail("neither computer nor agent is given")
-}
-
-const defineUpdated = (part: ComputerPart, constant: string, event: string) =>
-  defineNotification<UpdatedNotification, typeof ComputerRef.Type, typeof ComputerRef.Encoded>(
-    constant,
-    event,
-    ComputerRef,
-    ({ computer }) => ({ computer }),
-    ({ computer }) => Result.succeed({ _tag: "Updated", part, computer })
+const encodeMembership = ({ name, office, role }: Membership): unknown =>
+  membershipCodec.encode(
+    role === "agent" ? { officeId: office, agent: name } : { officeId: office, computer: name }
   )
 
-/** What the Server tells an office (spec §5.3). Only the Server sends these. */
-export const notifications = {
-  entered: defineNotification<
-    EnteredNotification,
-    typeof OfficeNotification.Type,
-    typeof OfficeNotification.Encoded
-  >(
-    "ENTER_OFFICE_NOTIFICATION",
-    "notify:enter_office",
-    OfficeNotification,
-    ({ membership }) => encodeMembership(membership),
-    (fields) => Result.map(decodeMembership(fields), (membership) => ({ _tag: "Entered", membership }))
-  ),
-  left: defineNotification<
-    LeftNotification,
-    typeof OfficeNotification.Type,
-    typeof OfficeNotification.Encoded
-  >(
-    "LEAVE_OFFICE_NOTIFICATION",
-    "notify:leave_office",
-    OfficeNotification,
-    ({ membership }) => encodeMembership(membership),
-    (fields) => Result.map(decodeMembership(fields), (membership) => ({ _tag: "Left", membership }))
-  ),
-  config: defineUpdated("config", "UPDATE_CONFIG_NOTIFICATION", "notify:update_config"),
-  toolList: defineUpdated("toolList", "UPDATE_TOOL_LIST_NOTIFICATION", "notify:update_tool_list"),
-  desktop: defineUpdated("desktop", "UPDATE_DESKTOP_NOTIFICATION", "notify:update_desktop"),
-  finder: defineUpdated("finder", "UPDATE_FINDER_NOTIFICATION", "notify:update_finder"),
-  cancelled: defineNotification<
-    CancelledNotification,
-    typeof AgentCallData.Type,
-    typeof AgentCallData.Encoded
-  >(
-    "CANCEL_TOOL_CALL_NOTIFICATION",
-    "notify:tool_call_cancel",
-    AgentCallData,
-    ({ agent, reqId }) => ({ agent, reqId }),
-    (fields) => Result.succeed({ _tag: "Cancelled", ...fields })
-  )
-}
+const decodeMembership = (body: unknown): Result.Result<Membership, string> =>
+  Result.flatMap(membershipCodec.decode(body), ({ agent, computer, officeId: office }) => {
+    if (computer !== undefined)
+      return Result.succeed<Membership>({ office, role: "computer", name: computer })
+    if (agent !== undefined) return Result.succeed<Membership>({ office, role: "agent", name: agent })
+    return Result.fail("computer or agent is required")
+  })
 
-/** A notice as the office hears it. */
+/** Encodes a notification. */
 export const encodeNotification = (notification: Notification): WireMessage => {
   switch (notification._tag) {
     case "Entered":
-      return notifications.entered.encode(notification)
+      return { event: notificationEvents.entered, body: encodeMembership(notification.membership) }
     case "Left":
-      return notifications.left.encode(notification)
+      return { event: notificationEvents.left, body: encodeMembership(notification.membership) }
     case "Updated":
-      return notifications[notification.part].encode(notification)
+      return { event: notificationEvents[notification.part], body: updateCodec.encode(notification) }
     case "Cancelled":
-      return notifications.cancelled.encode(notification)
+      return { event: notificationEvents.cancelled, body: cancelCodec.encode(notification) }
   }
 }
 
-const decodersByEvent: ReadonlyMap<string, (body: unknown) => Result.Result<Notification, string>> = new Map(
-  Object.values(notifications).map(({ event, decode }) => [event, decode])
-)
+type Decode = (body: unknown) => Result.Result<Notification, string>
 
-/** The notice a member was sent, or why it is none. */
+const decodeMembershipChange =
+  (_tag: "Entered" | "Left"): Decode =>
+  (body) =>
+    Result.map(decodeMembership(body), (membership) => ({ _tag, membership }))
+
+const decodeUpdate =
+  (part: ComputerPart): Decode =>
+  (body) =>
+    Result.map(updateCodec.decode(body), ({ computer }) => ({ _tag: "Updated", part, computer }))
+
+const decodersByEvent: ReadonlyMap<string, Decode> = new Map([
+  [notificationEvents.entered, decodeMembershipChange("Entered")],
+  [notificationEvents.left, decodeMembershipChange("Left")],
+  [
+    notificationEvents.cancelled,
+    (body) => Result.map(cancelCodec.decode(body), (call) => ({ _tag: "Cancelled", ...call }))
+  ],
+  ...computerParts.map((part) => [notificationEvents[part], decodeUpdate(part)] as const)
+])
+
+/** Decodes a notification; fails with the error in one line. */
 export const decodeNotification = (event: string, body: unknown): Result.Result<Notification, string> =>
   decodersByEvent.get(event)?.(body) ?? Result.fail(`Unknown notification ${JSON.stringify(event)}`)

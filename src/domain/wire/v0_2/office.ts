@@ -30,10 +30,10 @@ export const ListRoomRet = Schema.Struct({
   reqId: Schema.String
 }).pipe(Schema.encodeKeys({ reqId: "req_id" }))
 
-/** What all `server:update_*` and `notify:update_*` carry (seed 000, `UpdateComputerConfigReq`). */
+/** The body of all `server:update_*` and `notify:update_*` (seed 000, `UpdateComputerConfigReq`). */
 export const ComputerRef = Schema.Struct({ computer: Identifier })
 
-/** `AgentCallData`, as `server:tool_call_cancel` and its notification carry it. */
+/** `AgentCallData`: the body of `server:tool_call_cancel` and its notification. */
 export const AgentCallData = Schema.Struct({ agent: Identifier, reqId: Identifier }).pipe(
   Schema.encodeKeys({ reqId: "req_id" })
 )

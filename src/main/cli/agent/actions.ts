@@ -23,11 +23,11 @@ import type {
 type AgentAction<R = never> = Effect.Effect<void, AgentError | AmbiguousTool | CommandFailed, Agent | R>
 
 const explainAgentError = (error: AgentError | AmbiguousTool | CommandFailed): CommandFailed => {
-  if (error._tag === "OwnerUnclear" && error.owners.length > 0) {
+  if (error._tag === "AmbiguousTool" && error.owners.length > 0) {
     const choice = `choose one by --computer ${error.owners.join("|")}`
     return new CommandFailed({ message: `Several Computers have a tool '${error.tool}': ${choice}` })
   }
-  return error._tag === "Refusal"
+  return error._tag === "ProtocolError"
     ? new CommandFailed({ message: `${error.message} (${error.code})` })
     : toCommandFailed(error)
 }
@@ -146,7 +146,7 @@ export const listResources = (
         const names = requested === undefined ? Object.keys(servers) : [requested]
         return yield* Effect.forEach(names, (mcpServer) =>
           Effect.map(
-            Effect.catchTag(agent.allResources(computer, mcpServer), "Refusal", (error) =>
+            Effect.catchTag(agent.allResources(computer, mcpServer), "ProtocolError", (error) =>
               requested === undefined ? Effect.succeed([]) : Effect.fail(error)
             ),
             (list) => list.map((resource) => ({ computer, mcpServer, resource }))
@@ -204,7 +204,7 @@ const describeEvent = (event: AgentEvent): string => {
       return `agent ${event.agent} cancelled ${event.reqId}`
     case "Joined":
       return "joined the office"
-    case "Lost":
+    case "Disconnected":
       return `connection lost: ${event.reason}`
   }
 }

@@ -13,8 +13,8 @@ import {
   readConfigFiles,
   formatDiagnostic
 } from "../../config/configFiles.ts"
-import { formatServerLocation } from "../../config/placeOf.ts"
-import { unknownInputWarnings } from "../../config/strayInputs.ts"
+import { formatServerLocation } from "../../config/serverLocation.ts"
+import { unknownInputWarnings } from "../../config/unknownInputs.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { formatJson } from "../output.ts"
 import type { CheckCommandOptions } from "./flags.ts"
@@ -46,9 +46,9 @@ const serverSummary = (server: ServerConfig): ServerSummary => ({
 })
 
 const sourceTexts = {
-  given: "given on the command line",
+  explicit: "given on the command line",
   environment: "from the environment",
-  person: "asked for",
+  prompt: "asked for",
   command: "from its command",
   default: "its default"
 } as const

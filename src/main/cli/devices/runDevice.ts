@@ -38,7 +38,7 @@ const stayConnected = Effect.fnUntraced(function* (
     if (deviceStatus._tag === "Registered") {
       return print(`registered ${deviceStatus.services} services at ${addressText}`)
     }
-    return deviceStatus._tag === "Ended" ? Effect.fail(toCommandFailed(deviceStatus.error)) : Effect.void
+    return deviceStatus._tag === "Failed" ? Effect.fail(toCommandFailed(deviceStatus.error)) : Effect.void
   })
 })
 

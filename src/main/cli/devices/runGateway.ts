@@ -3,7 +3,6 @@ import { publishStdio } from "../../../adapters/mcp/publish/publishStdio.ts"
 import { authenticateByToken, authenticateByTokens } from "../../../adapters/auth/deviceTokens.ts"
 import { isValidDeviceName } from "../../../application/devices/gateway/DeviceConnection.ts"
 import { DeviceGateway } from "../../../application/devices/gateway/DeviceGateway.ts"
-import { definedOnly } from "../../../domain/definedOnly.ts"
 import { isValidDeviceToken } from "../../../domain/devices/handshake.ts"
 import { parseJson } from "../../../domain/json.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
@@ -90,9 +89,9 @@ export const runGateway = Effect.fnUntraced(
     const layer = gatewayLayer({
       host,
       port,
+      authenticate: authenticate ?? "allowAll",
       acknowledgeRegistration,
-      limits,
-      ...definedOnly({ authenticate })
+      limits
     })
     return yield* Effect.provide(publishDevices(options), Layer.fresh(layer))
   },

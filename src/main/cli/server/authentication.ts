@@ -97,7 +97,7 @@ const jwtSchemes = Effect.fnUntraced(function* (
 export const makeAuthenticator = Effect.fnUntraced(function* (
   options: AuthenticationOptions,
   hasTls: boolean
-): Effect.fn.Return<Authenticator | undefined, CommandFailed, Requirements> {
+): Effect.fn.Return<Authenticator["Service"] | undefined, CommandFailed, Requirements> {
   const { apiKeys, host, insecure } = options
   // The shape of a credential identifies a JWT; every other credential is an API key.
   const schemes = [...(yield* jwtSchemes(options)), ...(yield* apiKeySchemes(apiKeys))]

@@ -1,6 +1,6 @@
 import { Config, Duration } from "effect"
 import { Argument, type Command, Flag } from "effect/cli"
-import { defaultAuditRotation } from "../../../adapters/audit/auditRotation.ts"
+import { defaultAuditRotation } from "../../../adapters/audit/AuditFile.ts"
 import {
   defaultMaxMessageBytes,
   defaultPath,

@@ -24,7 +24,7 @@ const StatusReport = Schema.Struct({
   protocol: Schema.String,
   state: Schema.String,
   reason: Schema.optionalKey(Schema.String),
-  parts: Schema.Record(Schema.String, Schema.Struct({ fault: Schema.optionalKey(Schema.String) })),
+  components: Schema.Record(Schema.String, Schema.Struct({ error: Schema.optionalKey(Schema.String) })),
   uptimeSeconds: Schema.Finite,
   members: Schema.Struct({ agents: Schema.Finite, computers: Schema.Finite }),
   offices: Schema.Finite,
@@ -35,9 +35,9 @@ const StatusReport = Schema.Struct({
   totals: Schema.Struct({
     calls: Schema.Finite,
     outcomes: Counts,
-    refused: Counts,
+    limitRejections: Counts,
     dropped: Counts,
-    turnedAway: Counts
+    rejectedConnections: Counts
   }),
   gauges: Counts,
   officeList: Schema.optionalKey(
@@ -115,8 +115,8 @@ const fetchStatus = Effect.fnUntraced(function* (page: URL, token: string | unde
 const formatState = ({ reason, state }: StatusReport): string =>
   reason === undefined ? state : `${state}: ${reason}`
 
-const failingComponents = ({ parts }: StatusReport): ReadonlyArray<string> =>
-  Object.entries(parts).flatMap(([component, { fault: error }]) =>
+const failingComponents = ({ components }: StatusReport): ReadonlyArray<string> =>
+  Object.entries(components).flatMap(([component, { error }]) =>
     error === undefined ? [] : [`${component}: ${error}`]
   )
 
@@ -151,12 +151,12 @@ const formatSummary = (report: StatusReport): string => {
     ["members", `${members.agents} agents, ${members.computers} computers`],
     ["connections", String(gauges["connections"] ?? "unknown")],
     ["calls", `${totals.calls} so far, ${recent.perSecond.toFixed(1)} a second`],
-    ["in flight", String(gauges["calls_pending"] ?? "unknown")],
+    ["in flight", String(gauges["calls_in_flight"] ?? "unknown")],
     ["outcomes", formatCounts(totals.outcomes)],
     ["latency", formatLatency(report)],
-    ["rejected", formatCounts(totals.refused)],
+    ["rejected", formatCounts(totals.limitRejections)],
     ["dropped", formatCounts(totals.dropped)],
-    ["rejected connections", formatCounts(totals.turnedAway)]
+    ["rejected connections", formatCounts(totals.rejectedConnections)]
   ]
   const list = (officeList ?? []).map(({ agents, computers, office }) => [
     office,
@@ -168,8 +168,8 @@ const formatSummary = (report: StatusReport): string => {
 
 const formatLine = (now: number, report: StatusReport): string => {
   const { gauges, members, offices, recent, totals } = report
-  const limitRejections = Object.values(totals.refused).reduce((sum, count) => sum + count, 0)
-  const parts = [
+  const limitRejections = Object.values(totals.limitRejections).reduce((sum, count) => sum + count, 0)
+  const columns = [
     new Date(now).toISOString().slice(11, 19),
     formatState(report),
     ...failingComponents(report).map((error) => `(component failed: ${error})`),
@@ -177,10 +177,10 @@ const formatLine = (now: number, report: StatusReport): string => {
     `${members.agents}+${members.computers} members`,
     `${recent.perSecond.toFixed(1)} calls/s`,
     formatLatency(report),
-    `${gauges["calls_pending"] ?? "?"} in flight`,
+    `${gauges["calls_in_flight"] ?? "?"} in flight`,
     `${limitRejections} rejected`
   ]
-  return parts.join("  ")
+  return columns.join("  ")
 }
 
 /** Shows the status of a Server once, or repeatedly; with `--watch` a failed request does not end the command. */

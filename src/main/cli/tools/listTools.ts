@@ -1,5 +1,6 @@
 import { Console, Effect } from "effect"
-import { PackHost, type PackView } from "../../../application/packs/PackHost.ts"
+import { PackHost } from "../../../application/packs/PackHost.ts"
+import type { PackView } from "../../../application/packs/PackView.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { formatColumns, formatJson, truncateLine } from "../output.ts"

@@ -5,7 +5,7 @@ import { parseTraceparent } from "../../../../src/domain/traceparent.ts"
 import { recorder } from "../../../recorder.ts"
 import { json, makeHttpPeer, open } from "./http/HttpPeer.ts"
 
-/** A server of either era that keeps what stands beside the parameters of its last call. */
+/** A server of either era that records `_meta` of its last call. */
 const makeServer = Effect.fnUntraced(function* (isModern: boolean) {
   let meta: unknown
   const peer = yield* makeHttpPeer(({ id, method, params, verb }, response) => {
@@ -43,26 +43,26 @@ const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
 for (const isModern of [false, true]) {
   describe(`a call of a tool of ${isModern ? "revision 2026-07-28" : "an older revision"}`, () => {
     live(
-      "tells the MCP server the span it belongs to, which is a step of the caller's",
+      "sends its span to the MCP server as a child of the caller's",
       Effect.gen(function* () {
         const { spans, tracer } = recorder()
         const { meta, peer } = yield* makeServer(isModern)
         const session = yield* open(peer)
         const calling = session.callTool("t", {}, { onProgress: () => Effect.void })
         yield* Effect.withSpan(calling, "caller").pipe(Effect.provideService(Tracer.Tracer, tracer))
-        const told = parseTraceparent(String(meta()?.["traceparent"]))
+        const sent = parseTraceparent(String(meta()?.["traceparent"]))
         const caller = spans.find(({ name }) => name === "caller")
         const step = spans.find(({ name }) => name === "tools/call t")
-        assert.strictEqual(told?.traceId, caller?.traceId)
-        assert.strictEqual(told?.spanId, step?.spanId)
+        assert.strictEqual(sent?.traceId, caller?.traceId)
+        assert.strictEqual(sent?.spanId, step?.spanId)
         assert.isTrue(step?.parent._tag === "Some" && step.parent.value.spanId === caller?.spanId)
-        // What the protocol itself puts there stays.
+        // The protocol's own members stay.
         assert.property(meta(), "progressToken")
       })
     )
 
     live(
-      "tells nothing where nobody records spans",
+      "sends no trace context without a tracer",
       Effect.gen(function* () {
         const { meta, peer } = yield* makeServer(isModern)
         const session = yield* open(peer)

@@ -8,7 +8,7 @@ import { decodeEndpoint } from "../../../../src/domain/config/endpointParameters
 
 const Live = McpClient.layer.pipe(Layer.provide(NodeServices.layer))
 
-/** A real HTTP server that is friendly until a tool is called, and then answers with this status. */
+/** An HTTP server that responds to tool calls with this status. */
 const refusing = (status: number, headers: Record<string, string> = {}) =>
   Effect.gen(function* () {
     const seen: Array<string | undefined> = []
@@ -63,7 +63,7 @@ const connect = (given: object) =>
     open("guarded", Result.getOrThrow(decodeEndpoint("streamable", given)))
   )
 
-describe("an upstream server behind HTTP", () => {
+describe("upstream HTTP server", () => {
   it.live.each([
     ["cases 147, 148: 401", 401, {}, "unauthorized"],
     ["case 148: 401 with a challenge", 401, { "WWW-Authenticate": 'Bearer realm="mcp"' }, "unauthorized"],
@@ -79,7 +79,7 @@ describe("an upstream server behind HTTP", () => {
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
 
-  it.live("configured headers go with every request", () =>
+  it.live("receives the configured headers with every request", () =>
     Effect.gen(function* () {
       const { seen, url } = yield* refusing(401)
       const session = yield* connect(parameters(url, { "X-Key": "k" }))
@@ -88,10 +88,10 @@ describe("an upstream server behind HTTP", () => {
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
 
-  it.live("an address where nobody listens, and one that is none", () =>
+  it.live("is reported as unavailable for a closed port and for an invalid URL", () =>
     Effect.gen(function* () {
-      const nobody = yield* Effect.flip(connect(parameters("http://127.0.0.1:9/mcp")))
-      assert.strictEqual(nobody.reason, "unavailable")
+      const closedPort = yield* Effect.flip(connect(parameters("http://127.0.0.1:9/mcp")))
+      assert.strictEqual(closedPort.reason, "unavailable")
       assert.strictEqual((yield* Effect.flip(connect(parameters("nonsense")))).reason, "unavailable")
     }).pipe(Effect.scoped, Effect.provide(Live))
   )

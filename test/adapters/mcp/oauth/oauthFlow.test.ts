@@ -34,7 +34,7 @@ import { type Guarded, makeGuarded } from "../../../fixtures/oauth.ts"
 
 type Kind = "streamable" | "sse"
 
-/** Everything that is logged, as text. */
+/** All log lines. */
 class Logged extends Context.Service<Logged, Array<string>>()("test/Logged") {}
 
 interface OpenOptions {
@@ -47,15 +47,15 @@ interface OpenOptions {
 
 interface World extends Guarded {
   readonly store: CredentialStore["Service"]
-  /** What was shown to whoever is asked. */
-  readonly shown: Array<AuthorizationRequest>
-  /** The pages a browser has shown. */
+  /** The authorization requests shown. */
+  readonly shownRequests: Array<AuthorizationRequest>
+  /** The pages that the browser showed. */
   readonly pages: Array<{ readonly status: number; readonly text: string }>
-  /** Opens a session; asks somebody who does as told, unless the settings say otherwise. */
+  /** Opens a session with interactive authorization unless the options override it. */
   readonly open: (options?: OpenOptions) => Effect.Effect<McpSession, McpSessionError, Scope.Scope>
-  /** Opens a session where nobody is asked. */
-  readonly openAlone: (kind?: Kind) => Effect.Effect<McpSession, McpSessionError, Scope.Scope>
-  /** Opens a session, and closes it: afterwards there are credentials. */
+  /** Opens a session without interactive authorization. */
+  readonly openNonInteractive: (kind?: Kind) => Effect.Effect<McpSession, McpSessionError, Scope.Scope>
+  /** Opens and closes a session, which stores credentials. */
   readonly authorize: Effect.Effect<void, McpSessionError>
   readonly stored: Effect.Effect<JsonObject | undefined, CredentialsUnavailable>
 }
@@ -69,19 +69,19 @@ const browse = (url: string) =>
 const makeWorld = Effect.gen(function* () {
   const store = yield* CredentialStore
   const guarded = yield* makeGuarded
-  const shown: World["shown"] = []
+  const shownRequests: World["shownRequests"] = []
   const pages: Array<{ readonly status: number; readonly text: string }> = []
   const show = (request: AuthorizationRequest) =>
     Effect.uninterruptible(
       Effect.map(browse(request.url), (page) => {
-        shown.push(request)
+        shownRequests.push(request)
         pages.push(page)
       })
     )
   const scope = yield* Effect.scope
   const authorizerOf = (oauth: AuthorizerOptions, kept = store) =>
     makeAuthorizer(oauth).pipe(Effect.provideService(CredentialStore, kept), Scope.provide(scope))
-  const usual = yield* authorizerOf({ authorize: show })
+  const defaultAuthorizer = yield* authorizerOf({ authorize: show })
   const openWith = Effect.fnUntraced(function* (
     authorizer: Effect.Effect<Authorizer>,
     { headers, kind = "streamable", url = guarded[kind] }: OpenOptions
@@ -101,17 +101,17 @@ const makeWorld = Effect.gen(function* () {
     const { oauth, store: kept } = options
     const isUsual = oauth === undefined && kept === undefined
     return openWith(
-      isUsual ? Effect.succeed(usual) : authorizerOf({ authorize: show, ...oauth }, kept),
+      isUsual ? Effect.succeed(defaultAuthorizer) : authorizerOf({ authorize: show, ...oauth }, kept),
       options
     )
   }
   const world: World = {
     ...guarded,
     store,
-    shown,
+    shownRequests: shownRequests,
     pages,
     open,
-    openAlone: (kind = "streamable") => openWith(authorizerOf({}), { kind }),
+    openNonInteractive: (kind = "streamable") => openWith(authorizerOf({}), { kind }),
     authorize: Effect.asVoid(Effect.scoped(open())),
     stored: Effect.map(store.read("guarded"), (text) =>
       Option.match(text, {
@@ -142,7 +142,7 @@ const Live = Layer.mergeAll(
   )
 )
 
-/** Nothing that must not be seen stands in any of these texts. */
+/** Asserts that none of the texts contains a secret. */
 const assertClean = ({ secrets }: World, ...texts: ReadonlyArray<string>) => {
   assert.isTrue(secrets.size > 0)
   for (const text of texts) for (const secret of secrets) assert.notInclude(text, secret)
@@ -155,51 +155,51 @@ const given = (title: string, body: Body) =>
 const echo = (session: McpSession) => session.callTool("echo", { a: 1 })
 const echoed: JsonObject = { content: [{ type: "text", text: '{"a":1}' }] }
 
-describe("a server that asks for authorization", () => {
+describe("MCP server with OAuth", () => {
   for (const kind of ["streamable", "sse"] as const) {
-    given(`lets us in after somebody was asked (${kind})`, (world) =>
+    given(`accepts a session after interactive authorization (${kind})`, (world) =>
       Effect.gen(function* () {
         const session = yield* world.open({ kind })
         assert.deepStrictEqual(yield* echo(session), echoed)
-        assert.deepStrictEqual([world.shown.length, world.registrations.length], [1, 1])
+        assert.deepStrictEqual([world.shownRequests.length, world.registrations.length], [1, 1])
       })
     )
 
-    given(`is not asked for again as long as the tokens are good (${kind})`, (world) =>
+    given(`accepts valid tokens without another authorization (${kind})`, (world) =>
       Effect.gen(function* () {
         yield* Effect.scoped(world.open({ kind }))
-        assert.deepStrictEqual(yield* echo(yield* world.openAlone(kind)), echoed)
-        assert.deepStrictEqual([world.shown.length, world.registrations.length], [1, 1])
+        assert.deepStrictEqual(yield* echo(yield* world.openNonInteractive(kind)), echoed)
+        assert.deepStrictEqual([world.shownRequests.length, world.registrations.length], [1, 1])
       })
     )
 
-    given(`turns us away at once where nobody can be asked (${kind})`, (world) =>
+    given(`is unauthorized at once without interactive authorization (${kind})`, (world) =>
       Effect.gen(function* () {
-        const failure = yield* Effect.flip(world.openAlone(kind))
+        const failure = yield* Effect.flip(world.openNonInteractive(kind))
         assert.strictEqual(failure.reason, "unauthorized")
         assert.strictEqual(world.headers.authorization.length, 0)
       })
     )
 
-    given(`renews an expired token before the session opens (${kind})`, (world) =>
+    given(`gets refreshed tokens before the session opens (${kind})`, (world) =>
       Effect.gen(function* () {
         yield* Effect.scoped(world.open({ kind }))
         world.expire()
-        assert.deepStrictEqual(yield* echo(yield* world.openAlone(kind)), echoed)
-        assert.strictEqual(world.shown.length, 1)
+        assert.deepStrictEqual(yield* echo(yield* world.openNonInteractive(kind)), echoed)
+        assert.strictEqual(world.shownRequests.length, 1)
       })
     )
 
-    given(`renews a token that expires under way (${kind})`, (world) =>
+    given(`gets refreshed tokens in an open session (${kind})`, (world) =>
       Effect.gen(function* () {
         const session = yield* world.open({ kind })
         world.expire()
         assert.deepStrictEqual(yield* echo(session), echoed)
-        assert.strictEqual(world.shown.length, 1)
+        assert.strictEqual(world.shownRequests.length, 1)
       })
     )
 
-    given(`is forbidden when a renewal is refused, and the tokens are gone (${kind})`, (world) =>
+    given(`is forbidden after a rejected refresh, which removes the tokens (${kind})`, (world) =>
       Effect.gen(function* () {
         const session = yield* world.open({ kind })
         world.revoke()
@@ -209,42 +209,44 @@ describe("a server that asks for authorization", () => {
       })
     )
 
-    given(`is forbidden when the renewal for a new session is refused (${kind})`, (world) =>
+    given(`is forbidden when the refresh for a new session is rejected (${kind})`, (world) =>
       Effect.gen(function* () {
         yield* Effect.scoped(world.open({ kind }))
         world.revoke()
-        const failure = yield* Effect.flip(world.openAlone(kind))
+        const failure = yield* Effect.flip(world.openNonInteractive(kind))
         assert.strictEqual(failure.reason, "forbidden")
-        assert.include(failure.message, "cannot be renewed")
+        assert.include(failure.message, "cannot be refreshed")
         assert.isUndefined((yield* world.stored)?.["tokens"])
       })
     )
 
-    given(`is forbidden where it permits less (${kind})`, (world) =>
+    given(`is forbidden when the scope is insufficient (${kind})`, (world) =>
       Effect.gen(function* () {
         yield* Effect.scoped(world.open({ kind }))
         world.behaviour.mcp = "forbids"
         assert.strictEqual((yield* Effect.flip(world.open({ kind }))).reason, "forbidden")
-        assert.strictEqual(world.shown.length, 1)
+        assert.strictEqual(world.shownRequests.length, 1)
       })
     )
 
-    given(`is unavailable while its authorization server is down, and the tokens stay (${kind})`, (world) =>
-      Effect.gen(function* () {
-        yield* Effect.scoped(world.open({ kind }))
-        world.expire()
-        world.behaviour.tokens = "down"
-        const failure = yield* Effect.flip(world.open({ kind }))
-        assert.strictEqual(failure.reason, "unavailable")
-        assert.include(failure.message, "authorization server does not answer")
-        world.behaviour.tokens = "fine"
-        assert.deepStrictEqual(yield* echo(yield* world.openAlone(kind)), echoed)
-        assert.strictEqual(world.shown.length, 1)
-      })
+    given(
+      `is unavailable while its authorization server is down, which keeps the tokens (${kind})`,
+      (world) =>
+        Effect.gen(function* () {
+          yield* Effect.scoped(world.open({ kind }))
+          world.expire()
+          world.behaviour.tokens = "down"
+          const failure = yield* Effect.flip(world.open({ kind }))
+          assert.strictEqual(failure.reason, "unavailable")
+          assert.include(failure.message, "authorization server does not respond")
+          world.behaviour.tokens = "fine"
+          assert.deepStrictEqual(yield* echo(yield* world.openNonInteractive(kind)), echoed)
+          assert.strictEqual(world.shownRequests.length, 1)
+        })
     )
   }
 
-  given("is sent a challenge and a state that fit each authorization alone", (world) =>
+  given("receives a unique PKCE challenge and state per authorization", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
       world.revoke()
@@ -260,27 +262,27 @@ describe("a server that asks for authorization", () => {
     })
   )
 
-  given("asks again when a renewal was refused and there is somebody to ask", (world) =>
+  given("starts interactive authorization after a rejected refresh", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
       world.revoke()
       assert.deepStrictEqual(yield* echo(yield* world.open()), echoed)
-      assert.deepStrictEqual([world.shown.length, world.registrations.length], [2, 2])
+      assert.deepStrictEqual([world.shownRequests.length, world.registrations.length], [2, 2])
     })
   )
 
-  given("asks again when a token without renewal has expired", (world) =>
+  given("starts interactive authorization when a token without refresh token expires", (world) =>
     Effect.gen(function* () {
       world.behaviour.renewable = false
       yield* world.authorize
       world.expire()
-      assert.strictEqual((yield* Effect.flip(world.openAlone())).reason, "unauthorized")
+      assert.strictEqual((yield* Effect.flip(world.openNonInteractive())).reason, "unauthorized")
       yield* world.open()
-      assert.strictEqual(world.shown.length, 2)
+      assert.strictEqual(world.shownRequests.length, 2)
     })
   )
 
-  given("gets one renewal for all calls that wait for it", (world) =>
+  given("receives one refresh for all waiting calls", (world) =>
     Effect.gen(function* () {
       const session = yield* world.open()
       world.expire()
@@ -291,7 +293,7 @@ describe("a server that asks for authorization", () => {
     })
   )
 
-  given("refuses all calls that wait for one renewal alike", (world) =>
+  given("fails all calls that wait for a rejected refresh", (world) =>
     Effect.gen(function* () {
       const session = yield* world.open()
       world.revoke()
@@ -301,10 +303,10 @@ describe("a server that asks for authorization", () => {
     })
   )
 
-  given("uses what another session has renewed", (world) =>
+  given("uses the tokens that another session refreshed", (world) =>
     Effect.gen(function* () {
       const one = yield* world.open()
-      const other = yield* world.openAlone()
+      const other = yield* world.openNonInteractive()
       world.expire()
       yield* echo(one)
       const before = world.tokenRequests.length
@@ -313,7 +315,7 @@ describe("a server that asks for authorization", () => {
     })
   )
 
-  given("is left only when a renewal that has begun is stored", (world) =>
+  given("closes only after a started refresh is stored", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
       world.expire()
@@ -338,11 +340,11 @@ describe("a server that asks for authorization", () => {
       yield* Effect.yieldNow
       release()
       yield* Fiber.join(leaving)
-      assert.deepStrictEqual(yield* echo(yield* world.openAlone()), echoed)
+      assert.deepStrictEqual(yield* echo(yield* world.openNonInteractive()), echoed)
     })
   )
 
-  given("is believed when another process has renewed what it refuses to renew again", (world) =>
+  given("uses the tokens that another process refreshed after a rejected refresh", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
       world.expire()
@@ -359,17 +361,17 @@ describe("a server that asks for authorization", () => {
         read: (server: string) => Effect.andThen(elsewhere, world.store.read(server))
       }
       assert.deepStrictEqual(yield* echo(yield* world.open({ oauth: {}, store })), echoed)
-      assert.deepStrictEqual([reads, world.shown.length], [3, 1])
+      assert.deepStrictEqual([reads, world.shownRequests.length], [3, 1])
     })
   )
 
-  given("that refuses even a fresh token is not asked for ever", (world) =>
+  given("fails when it rejects a fresh token, without an endless loop", (world) =>
     Effect.gen(function* () {
       world.behaviour.mcp = "distrusts"
       const failure = yield* Effect.flip(world.open())
       assert.strictEqual(failure.reason, "unauthorized")
-      assert.include(failure.message, "does not take the tokens")
-      assert.strictEqual(world.shown.length, 1)
+      assert.include(failure.message, "rejected the token")
+      assert.strictEqual(world.shownRequests.length, 1)
     })
   )
 
@@ -390,7 +392,7 @@ describe("a server that asks for authorization", () => {
       yield* world.store.write("guarded", Redacted.make('{"url":1,"tokens":"s3cret"}'))
       const failure = yield* Effect.flip(world.open())
       assert.strictEqual(failure.reason, "unavailable")
-      assert.include(failure.message, 'credentials kept for "guarded"')
+      assert.include(failure.message, 'stored credentials of "guarded"')
       assert.notInclude(failure.message, "s3cret")
     })
   )
@@ -406,31 +408,31 @@ describe("a server that asks for authorization", () => {
       yield* world.authorize
       world.expire()
       world.behaviour.tokens = tokens
-      assert.strictEqual((yield* Effect.flip(world.openAlone())).reason, "forbidden")
+      assert.strictEqual((yield* Effect.flip(world.openNonInteractive())).reason, "forbidden")
       assert.strictEqual((yield* world.stored)?.["tokens"] !== undefined, kept)
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
 
-  given("whose authorization server has forgotten us is registered with anew", (world) =>
+  given("registers the client again when the authorization server dropped it", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
       world.expire()
       world.behaviour.tokens = "forgets its client"
-      yield* Effect.flip(world.openAlone())
+      yield* Effect.flip(world.openNonInteractive())
       world.behaviour.tokens = "fine"
       yield* world.authorize
       assert.strictEqual(world.registrations.length, 2)
     })
   )
 
-  given("whose authorization server answers without end is not listened to", (world) =>
+  given("fails when its authorization server sends an endless response", (world) =>
     Effect.gen(function* () {
       world.behaviour.tokens = "floods"
-      assert.include((yield* Effect.flip(world.open())).message, "authorization server does not let us in")
+      assert.include((yield* Effect.flip(world.open())).message, "authorization server rejected the request")
     })
   )
 
-  given("whose authorization server registers nobody says so", (world) =>
+  given("reports an authorization server without dynamic registration", (world) =>
     Effect.gen(function* () {
       world.behaviour.registers = false
       const failure = yield* Effect.flip(world.open())
@@ -440,8 +442,8 @@ describe("a server that asks for authorization", () => {
   )
 })
 
-describe("who is asked", () => {
-  given("may be whoever reads the log", () =>
+describe("interactive authorization", () => {
+  given("logs the URL by default", () =>
     Effect.gen(function* () {
       yield* logAuthorizationRequest({ server: "guarded", url: "https://issuer.example/authorize?state=s" })
       assert.include((yield* Logged).join(), '"url":"https://issuer.example/authorize?state=s"')
@@ -461,10 +463,10 @@ describe("who is asked", () => {
       )
     )
 
-  given("sees which server it is for, and afterwards a page without secrets", (world) =>
+  given("shows the server name, then a page without secrets", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
-      assert.strictEqual(world.shown[0]?.server, "guarded")
+      assert.strictEqual(world.shownRequests[0]?.server, "guarded")
       assert.deepStrictEqual(
         world.pages.map(({ status }) => status),
         [200]
@@ -473,7 +475,7 @@ describe("who is asked", () => {
     })
   )
 
-  given("may decline", (world) =>
+  given("reports a declined authorization", (world) =>
     Effect.gen(function* () {
       world.behaviour.declines = true
       const failure = yield* Effect.flip(world.open())
@@ -490,7 +492,7 @@ describe("who is asked", () => {
     ["no state", { code: "stolen" }],
     ["an error and the wrong state", { state: "wrong", error: "access_denied" }]
   ] as const) {
-    given(`may come back although somebody else came with ${title}`, (world) =>
+    given(`ignores a redirect with ${title}`, (world) =>
       Effect.gen(function* () {
         const answers: Array<number> = []
         const show = (request: AuthorizationRequest) =>
@@ -507,7 +509,7 @@ describe("who is asked", () => {
     )
   }
 
-  given("may ask for other pages, of which there are none", (world) =>
+  given("responds with 404 to other paths", (world) =>
     Effect.gen(function* () {
       const answers: Array<number> = []
       const show = (request: AuthorizationRequest) =>
@@ -523,7 +525,7 @@ describe("who is asked", () => {
     })
   )
 
-  it.effect("has five minutes", () =>
+  it.effect("times out after five minutes", () =>
     Effect.gen(function* () {
       const world = yield* makeWorld
       const asked = yield* Deferred.make<AuthorizationRequest>()
@@ -536,13 +538,13 @@ describe("who is asked", () => {
       const failure = yield* Fiber.join(opening)
       assert.deepStrictEqual(
         [failure.reason, failure.message],
-        ["unauthorized", "nobody authorized it within 300 seconds"]
+        ["unauthorized", "authorization timeout after 300 seconds"]
       )
       assert.isFalse(yield* isListening(callback(request, {})))
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
 
-  it.effect("has as long as the host says", () =>
+  it.effect("times out after the configured time", () =>
     Effect.gen(function* () {
       const world = yield* makeWorld
       const asked = yield* Deferred.make<void>()
@@ -552,11 +554,11 @@ describe("who is asked", () => {
       )
       yield* Deferred.await(asked)
       yield* TestClock.adjust("1 minute")
-      assert.include((yield* Fiber.join(opening)).message, "within 60 seconds")
+      assert.include((yield* Fiber.join(opening)).message, "timeout after 60 seconds")
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
 
-  given("may answer after the session was given up, for the next one", (world) =>
+  given("continues for the next session after an interruption", (world) =>
     Effect.gen(function* () {
       const asked = yield* Deferred.make<AuthorizationRequest>()
       const authorize = (request: AuthorizationRequest) => Effect.asVoid(Deferred.succeed(asked, request))
@@ -571,19 +573,19 @@ describe("who is asked", () => {
       yield* Fiber.interrupt(opening)
       assert.strictEqual((yield* browse(url)).status, 200)
       yield* Deferred.await(written)
-      assert.deepStrictEqual(yield* echo(yield* world.openAlone()), echoed)
+      assert.deepStrictEqual(yield* echo(yield* world.openNonInteractive()), echoed)
     })
   )
 
-  given("is asked once for two sessions", (world) =>
+  given("runs once for two sessions", (world) =>
     Effect.gen(function* () {
       const both = yield* Effect.all([world.open(), world.open()], { concurrency: "unbounded" })
       assert.deepStrictEqual(yield* Effect.forEach(both, echo), [echoed, echoed])
-      assert.strictEqual(world.shown.length, 1)
+      assert.strictEqual(world.shownRequests.length, 1)
     })
   )
 
-  it.live("is waited for only as long as the Computer runs", () =>
+  it.live("stops with the Computer", () =>
     Effect.gen(function* () {
       const asked = yield* Deferred.make<AuthorizationRequest>()
       const authorize = (request: AuthorizationRequest) => Effect.asVoid(Deferred.succeed(asked, request))
@@ -598,36 +600,36 @@ describe("who is asked", () => {
     }).pipe(Effect.provide(Live))
   )
 
-  given("is waited for no longer once the answer is there", (world) =>
+  given("stops listening after the redirect", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
-      assert.isFalse(yield* isListening(callback(world.shown[0] ?? { server: "", url: "" }, {})))
+      assert.isFalse(yield* isListening(callback(world.shownRequests[0] ?? { server: "", url: "" }, {})))
     })
   )
 
-  given("is waited for even if showing the URL never ends", (world) =>
+  given("waits for the redirect although `authorize` never returns", (world) =>
     Effect.gen(function* () {
       const show = (request: AuthorizationRequest) => Effect.andThen(browse(request.url), Effect.never)
       assert.deepStrictEqual(yield* echo(yield* world.open({ oauth: { authorize: show } })), echoed)
     })
   )
 
-  it.live.each(["file:///etc/passwd", "smb://evil/x", "ms-settings:x"])("is never sent to %s", (asksAt) =>
+  it.live.each(["file:///etc/passwd", "smb://evil/x", "ms-settings:x"])("never opens %s", (asksAt) =>
     Effect.gen(function* () {
       const world = yield* makeWorld
       world.behaviour.asksAt = asksAt
       const failure = yield* Effect.flip(world.open())
       assert.strictEqual(failure.reason, "unauthorized")
-      assert.include(failure.message, "no web page")
-      assert.strictEqual(world.shown.length, 0)
+      assert.include(failure.message, "not http or https")
+      assert.strictEqual(world.shownRequests.length, 0)
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
 })
 
-describe("what must not get about", () => {
+describe("OAuth secret", () => {
   const never = () => Promise.reject(new Error("must not be asked"))
 
-  it("tokens go to no other origin, even if the server sends us there", async () => {
+  it("is not sent to another origin after a redirect", async () => {
     const seen: Array<string | null> = []
     const base: FetchLike = async (_, init) => {
       seen.push(new Headers(init?.headers).get("authorization"))
@@ -640,14 +642,14 @@ describe("what must not get about", () => {
     assert.deepStrictEqual(seen, ["Bearer t0ken", null, null])
   })
 
-  it("a token that no header can carry is not quoted", async () => {
+  it("is not quoted when it is an invalid header value", async () => {
     const send = makeBearerAuth(new URL("https://mcp.example/mcp"), "t0ken\n", never).wrapFetch(never)
     const error: unknown = await send("https://mcp.example/mcp").catch((reason: unknown) => reason)
-    assert.include(String(error), "characters that no request can carry")
+    assert.include(String(error), "characters that are invalid in a header")
     assert.notInclude(String(error), "t0ken")
   })
 
-  given("tokens go only to the address they were given for", (world) =>
+  given("is sent only to the URL it was issued for", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
       const elsewhere = yield* makeGuarded
@@ -660,7 +662,7 @@ describe("what must not get about", () => {
     })
   )
 
-  given("a configured Authorization header stays alone", (world) =>
+  given("leaves a configured Authorization header unchanged", (world) =>
     Effect.gen(function* () {
       yield* world.authorize
       world.headers.mcp.length = 0
@@ -670,11 +672,11 @@ describe("what must not get about", () => {
         world.headers.mcp.map(({ authorization }) => authorization),
         ["Bearer mine"]
       )
-      assert.strictEqual(world.shown.length, 1)
+      assert.strictEqual(world.shownRequests.length, 1)
     })
   )
 
-  given("configured headers go to the MCP server and not to its authorization server", (world) =>
+  given("keeps configured headers away from the authorization server", (world) =>
     Effect.gen(function* () {
       yield* world.open({ headers: { "X-Key": "k" } })
       const { authorization, mcp } = world.headers
@@ -683,13 +685,13 @@ describe("what must not get about", () => {
     })
   )
 
-  given("no secret is logged when all is well", (world) =>
+  given("is not logged on success", (world) =>
     Effect.gen(function* () {
       const session = yield* world.open()
       world.expire()
       yield* echo(session)
       const lines = yield* Logged
-      assert.isTrue(lines.some((line) => line.includes("authorization renewed")))
+      assert.isTrue(lines.some((line) => line.includes("OAuth tokens refreshed")))
       assertClean(
         world,
         ...lines,
@@ -701,17 +703,17 @@ describe("what must not get about", () => {
   )
 
   for (const tokens of ["babbles", "down", "gives nonsense", "forgets its client"] as const) {
-    given(`no secret is logged or told when a renewal ${tokens}`, (world) =>
+    given(`is not logged or reported when a refresh ${tokens}`, (world) =>
       Effect.gen(function* () {
         const session = yield* world.open()
         world.expire()
         world.behaviour.tokens = tokens
-        const failures = [yield* Effect.flip(echo(session)), yield* Effect.flip(world.openAlone())]
+        const failures = [yield* Effect.flip(echo(session)), yield* Effect.flip(world.openNonInteractive())]
         assertClean(world, ...failures.map(({ message }) => message), ...(yield* Logged))
       })
     )
 
-    given(`no secret is logged or told when an authorization ${tokens}`, (world) =>
+    given(`is not logged or reported when an authorization ${tokens}`, (world) =>
       Effect.gen(function* () {
         world.behaviour.tokens = tokens
         const failure = yield* Effect.flip(world.open())
@@ -721,7 +723,7 @@ describe("what must not get about", () => {
     )
   }
 
-  given("no secret is logged or told when the MCP server shows what it was sent", (world) =>
+  given("is not logged or reported when the MCP server echoes the request", (world) =>
     Effect.gen(function* () {
       const session = yield* world.open()
       for (const mcp of ["babbles", "forbids", "distrusts"] as const) {

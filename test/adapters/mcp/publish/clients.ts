@@ -22,25 +22,24 @@ import type {
 } from "../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 
-/** A client of another make, as the tests use it. */
+/** A client of an independent implementation, as the tests use it. */
 export interface Peer {
-  /** The revision of MCP that was agreed on. */
+  /** The negotiated MCP revision. */
   readonly version: string | undefined
-  /** What the server said of itself. */
   readonly server: JsonObject
-  /** Fails with what the SDK fails with; interrupting it gives the request up. */
+  /** Fails with the error of the SDK; interruption cancels the request. */
   readonly request: (
     method: string,
     params?: JsonObject,
     onProgress?: (progress: McpProgress) => void
   ) => Effect.Effect<JsonObject, { readonly code: unknown; readonly message: string }>
-  /** Succeeds when it is told from now on that this resource changes. */
+  /** Succeeds when the resource subscription is active. */
   readonly subscribe: (uri: string) => Effect.Effect<void>
-  /** Succeeds when it is told from now on that the list of tools changes. */
+  /** Succeeds when the tool list subscription is active. */
   readonly listen: Effect.Effect<void>
-  /** The notifications it got, without their subscription. */
-  readonly told: Queue.Queue<JsonObject>
-  /** Goes away as a process does that was killed. */
+  /** The received notifications without subscription ids. */
+  readonly notifications: Queue.Queue<JsonObject>
+  /** Disconnects like a killed process. */
   readonly vanish: Effect.Effect<void>
 }
 
@@ -59,13 +58,13 @@ const asking = (
 ): Effect.Effect<JsonObject, ReturnType<typeof failureOf>> =>
   Effect.tryPromise({ try: ask, catch: failureOf })
 
-/** A client of the first SDK on a transport. */
-const older = (transport: Transport, vanish: () => unknown) =>
+/** A client of the v1 SDK on a transport. */
+const makeLegacyClient = (transport: Transport, vanish: () => unknown) =>
   Effect.gen(function* () {
-    const told = yield* Queue.unbounded<JsonObject>()
+    const notifications = yield* Queue.unbounded<JsonObject>()
     const client = new Client({ name: "older", version: "1" })
     client.fallbackNotificationHandler = async ({ method, params }) =>
-      void Queue.offerUnsafe(told, { method, ...params })
+      void Queue.offerUnsafe(notifications, { method, ...params })
     yield* Effect.acquireRelease(
       Effect.promise(() => client.connect(transport)),
       () => Effect.promise(() => client.close())
@@ -87,19 +86,19 @@ const older = (transport: Transport, vanish: () => unknown) =>
       request,
       subscribe: (uri) => Effect.orDie(Effect.asVoid(request("resources/subscribe", { uri }))),
       listen: Effect.void,
-      told,
+      notifications,
       vanish: Effect.promise(async () => vanish())
     }
     return peer
   })
 
-/** A client of the second SDK, which finds out which era the server speaks. */
-const younger = (
+/** A client of the v2 SDK, which detects the era of the server. */
+const makeModernClient = (
   transport: Parameters<ModernClient["connect"]>[0],
   vanish: () => unknown
 ): Effect.Effect<Peer, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const told = yield* Queue.unbounded<JsonObject>()
+    const notifications = yield* Queue.unbounded<JsonObject>()
     const client = new ModernClient(
       { name: "younger", version: "1" },
       { versionNegotiation: { mode: "auto" } }
@@ -111,7 +110,7 @@ const younger = (
     ] as const) {
       client.setNotificationHandler(method, ({ params }) => {
         const uri = params !== undefined && "uri" in params ? { uri: params["uri"] } : {}
-        Queue.offerUnsafe(told, { method, ...uri })
+        Queue.offerUnsafe(notifications, { method, ...uri })
       })
     }
     yield* Effect.acquireRelease(
@@ -136,12 +135,12 @@ const younger = (
         ),
       subscribe: (uri) => listen({ resourceSubscriptions: [uri] }),
       listen: listen({ toolsListChanged: true }),
-      told,
+      notifications,
       vanish: Effect.promise(async () => vanish())
     }
   })
 
-/** The streams of a session that is published over stdio, and the fiber that does it. */
+/** The streams of a session published over stdio, and the fiber of `publishStdio`. */
 export const overStreams = Effect.fnUntraced(function* (session: McpSession) {
   const stdin = new PassThrough()
   const stdout = new PassThrough()
@@ -157,43 +156,42 @@ const url = (session: McpSession, options: Partial<PublishHttpOptions> = {}) =>
     (published) => new URL(published.url)
   )
 
-/** A kind of client, and what opens one. */
+/** A kind of client and how to open one. */
 type Way = readonly [name: string, connect: Connect]
 
-/** All ways in. */
-export const ways: readonly [Way, ...ReadonlyArray<Way>] = [
+export const clientKinds: readonly [Way, ...ReadonlyArray<Way>] = [
   [
     "the v1 SDK over stdio",
     Effect.fnUntraced(function* (session) {
       const { stdin, stdout } = yield* overStreams(session)
-      return yield* older(new StdioServerTransport(stdout, stdin), () => stdin.end())
+      return yield* makeLegacyClient(new StdioServerTransport(stdout, stdin), () => stdin.end())
     })
   ],
   [
     "the v2 SDK over stdio",
     Effect.fnUntraced(function* (session) {
       const { stdin, stdout } = yield* overStreams(session)
-      return yield* younger(new ModernStdioTransport(stdout, stdin), () => stdin.end())
+      return yield* makeModernClient(new ModernStdioTransport(stdout, stdin), () => stdin.end())
     })
   ],
   [
     "the v1 SDK over HTTP",
     Effect.fnUntraced(function* (session) {
       const transport = new StreamableHTTPClientTransport(yield* url(session))
-      return yield* older(transport as Transport, () => transport.close())
+      return yield* makeLegacyClient(transport as Transport, () => transport.close())
     })
   ],
   [
     "the v2 SDK over HTTP",
     Effect.fnUntraced(function* (session) {
       const transport = new ModernHttpTransport(yield* url(session))
-      return yield* younger(transport, () => transport.close())
+      return yield* makeModernClient(transport, () => transport.close())
     })
   ]
 ]
 
-/** A client of the first SDK over HTTP, of a session that is published already. */
+/** A client of the v1 SDK over HTTP. */
 export const connectHttp = (at: string) => {
   const transport = new StreamableHTTPClientTransport(new URL(at))
-  return older(transport as Transport, () => transport.close())
+  return makeLegacyClient(transport as Transport, () => transport.close())
 }

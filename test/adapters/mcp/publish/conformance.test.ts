@@ -31,7 +31,7 @@ const passed = [
   "dns-rebinding-protection"
 ]
 
-/** Scenarios about what a session does not have, and why. */
+/** Inapplicable scenarios and the reason. */
 const inapplicable = {
   "logging-set-level": "a session has no log for its clients",
   "tools-call-with-logging": "a session has no log for its clients",
@@ -48,7 +48,7 @@ const inapplicable = {
   "prompts-get-with-image": "a session has no prompts"
 }
 
-/** What the suite says of a published session: for each scenario its line of the summary. */
+/** The summary line of every scenario. */
 class Summary extends Context.Service<Summary, ReadonlyMap<string, string>>()("test/Summary") {}
 
 const summary = Effect.gen(function* () {
@@ -80,7 +80,7 @@ layer(Layer.effect(Summary, summary).pipe(Layer.provide(NodeServices.layer)), { 
         })
       )
     }
-    it.effect("has no scenario that is neither passed nor inapplicable", () =>
+    it.effect("leaves no scenario that neither passes nor is inapplicable", () =>
       Effect.gen(function* () {
         const known = [...passed, ...Object.keys(inapplicable)].sort()
         assert.deepStrictEqual([...(yield* Summary).keys()].sort(), known)

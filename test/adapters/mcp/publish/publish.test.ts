@@ -8,11 +8,11 @@ import {
 } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { McpSessionError, type McpProgress } from "../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
-import { overStreams, type Peer, ways } from "./clients.ts"
+import { overStreams, type Peer, clientKinds } from "./clients.ts"
 
 const said = (value: string): JsonObject => ({ content: [{ type: "text", text: value }] })
 
-/** A tool as it is listed, with much that a server could lose. */
+/** A listed tool with members that a server could drop. */
 const definitionOf = (name: string) => ({
   name,
   title: `Tool ${name}`,
@@ -36,7 +36,7 @@ const failing = (reason: McpSessionError["reason"]): MemoryTool => ({
   run: () => Effect.fail(new McpSessionError({ reason, code: -32055, message: "no luck" }))
 })
 
-/** A server in memory, and what becomes of its calls. */
+/** An in-memory server that records its calls. */
 const makeWorld = Effect.fnUntraced(function* (options: MemoryMcpServerOptions = {}) {
   const started = yield* Deferred.make<void>()
   const interrupted = yield* Deferred.make<void>()
@@ -52,7 +52,7 @@ const makeWorld = Effect.fnUntraced(function* (options: MemoryMcpServerOptions =
       definition: definitionOf("count"),
       run: (_, { progress }) =>
         Effect.forEach([1, 2], (step) =>
-          // The SDKs lose progress that comes together with the answer.
+          // The SDKs drop progress that arrives together with the response.
           Effect.andThen(progress({ progress: step, total: 2, message: `step ${step}` }), Effect.sleep(30))
         ).pipe(Effect.as(said("counted")))
     },
@@ -94,18 +94,18 @@ const textOf = (result: JsonObject): string => {
 const call = (peer: Peer, name: string, args: JsonObject = {}) =>
   peer.request("tools/call", { name, arguments: args })
 
-/** Lets time pass until the client is told something. */
-const nextTold = ({ told }: Peer) =>
+/** Advances the clock until the client receives a notification. */
+const nextNotification = ({ notifications }: Peer) =>
   Effect.andThen(
-    Effect.repeat(Effect.andThen(TestClock.adjust("100 millis"), Queue.size(told)), {
+    Effect.repeat(Effect.andThen(TestClock.adjust("100 millis"), Queue.size(notifications)), {
       until: (size) => size > 0
     }),
-    Queue.take(told)
+    Queue.take(notifications)
   )
 
 const toolsChanged = { method: "notifications/tools/list_changed" }
 
-for (const [way, connect] of ways) {
+for (const [way, connect] of clientKinds) {
   const opened = Effect.gen(function* () {
     const world = yield* makeWorld()
     return { ...world, peer: yield* connect(world.session) }
@@ -115,7 +115,7 @@ for (const [way, connect] of ways) {
     it.live(title, () => Effect.scoped(Effect.flatMap(opened, body)))
 
   describe(`a published session for ${way}`, () => {
-    live("says who it is, what it can and how to use it", ({ peer }) =>
+    live("reports its name, capabilities and instructions", ({ peer }) =>
       Effect.sync(() =>
         assert.deepStrictEqual(peer.server, {
           name: "world",
@@ -126,7 +126,7 @@ for (const [way, connect] of ways) {
       )
     )
 
-    it.live("says nothing of what the session cannot", () =>
+    it.live("omits missing capabilities", () =>
       Effect.gen(function* () {
         const { session } = yield* makeWorld({ capabilities: { resources: false, subscribe: false } })
         const { server } = yield* connect(session)
@@ -134,7 +134,7 @@ for (const [way, connect] of ways) {
       }).pipe(Effect.scoped)
     )
 
-    live("lists tools untouched", ({ peer }) =>
+    live("lists tools unchanged", ({ peer }) =>
       Effect.gen(function* () {
         const { tools } = yield* peer.request("tools/list")
         assert.deepStrictEqual((tools as ReadonlyArray<unknown>)[0], definitionOf("raw"))
@@ -151,14 +151,14 @@ for (const [way, connect] of ways) {
       }).pipe(Effect.scoped)
     )
 
-    live("gives a result untouched", ({ peer }) =>
+    live("returns a result unchanged", ({ peer }) =>
       Effect.gen(function* () {
         const { _meta, ...result } = yield* call(peer, "raw")
         assert.deepStrictEqual(result, rawResult)
       })
     )
 
-    live("puts structured content into an object where its revision knows no other", ({ peer }) =>
+    live("wraps structured content for revisions that require an object", ({ peer }) =>
       Effect.gen(function* () {
         const { structuredContent } = yield* call(peer, "numbers")
         assert.deepStrictEqual(structuredContent, way.startsWith("the v1") ? { result: [1] } : [1])
@@ -181,7 +181,7 @@ for (const [way, connect] of ways) {
       })
     )
 
-    live("reports progress to whoever asks for it", ({ peer }) =>
+    live("reports progress on request", ({ peer }) =>
       Effect.gen(function* () {
         const seen: Array<McpProgress> = []
         yield* peer.request("tools/call", { name: "count" }, (progress) => void seen.push(progress))
@@ -192,7 +192,7 @@ for (const [way, connect] of ways) {
       })
     )
 
-    it.effect("says every five seconds that a silent call still runs", () =>
+    it.effect("sends a heartbeat every five seconds of a silent call", () =>
       Effect.gen(function* () {
         const { peer, started } = yield* opened
         const seen = yield* Queue.unbounded<McpProgress>()
@@ -209,7 +209,7 @@ for (const [way, connect] of ways) {
       }).pipe(Effect.scoped)
     )
 
-    live("interrupts a call that is cancelled", ({ interrupted, peer, started }) =>
+    live("interrupts a canceled call", ({ interrupted, peer, started }) =>
       Effect.gen(function* () {
         const waiting = yield* Effect.forkChild(call(peer, "wait"))
         yield* started
@@ -218,7 +218,7 @@ for (const [way, connect] of ways) {
       })
     )
 
-    live("interrupts the call of a client that vanishes", ({ interrupted, peer, started }) =>
+    live("interrupts the call of a disconnected client", ({ interrupted, peer, started }) =>
       Effect.gen(function* () {
         yield* Effect.forkChild(Effect.ignore(call(peer, "wait")))
         yield* started
@@ -227,20 +227,20 @@ for (const [way, connect] of ways) {
       })
     )
 
-    live("tells changes of the resources that are subscribed to, and of no others", ({ peer, server }) =>
+    live("reports changes of subscribed resources only", ({ peer, server }) =>
       Effect.gen(function* () {
         yield* peer.subscribe("test://one")
         assert.deepStrictEqual(server.subscriptions(), ["test://one"])
         yield* server.notify({ _tag: "ResourceUpdated", uri: "test://two" })
         yield* server.notify({ _tag: "ResourceUpdated", uri: "test://one" })
-        assert.deepStrictEqual(yield* Queue.take(peer.told), {
+        assert.deepStrictEqual(yield* Queue.take(peer.notifications), {
           method: "notifications/resources/updated",
           uri: "test://one"
         })
       })
     )
 
-    it.effect("tells a storm of changes once, when it is over", () =>
+    it.effect("coalesces a burst of changes", () =>
       Effect.gen(function* () {
         const { peer, server, tools } = yield* opened
         yield* peer.listen
@@ -249,21 +249,21 @@ for (const [way, connect] of ways) {
           const { tools: now } = yield* peer.request("tools/list")
           assert.deepStrictEqual((now as ReadonlyArray<unknown>).length, tools.length - count)
         }
-        assert.strictEqual(yield* Queue.size(peer.told), 0)
-        assert.deepStrictEqual(yield* nextTold(peer), toolsChanged)
+        assert.strictEqual(yield* Queue.size(peer.notifications), 0)
+        assert.deepStrictEqual(yield* nextNotification(peer), toolsChanged)
         yield* server.setTools(tools)
-        assert.deepStrictEqual(yield* nextTold(peer), toolsChanged)
-        assert.strictEqual(yield* Queue.size(peer.told), 0)
+        assert.deepStrictEqual(yield* nextNotification(peer), toolsChanged)
+        assert.strictEqual(yield* Queue.size(peer.notifications), 0)
       }).pipe(Effect.scoped)
     )
 
     for (const [reason, words] of [
-      ["protocol", "refused the call: no luck (error -32055)"],
-      ["unavailable", "cannot be reached: no luck"],
-      ["closed", "was lost before it answered: no luck"],
-      ["forbidden", "may not be used: no luck"]
+      ["protocol", "rejected the call: no luck (error -32055)"],
+      ["unavailable", "is unavailable: no luck"],
+      ["closed", "was lost before it responded: no luck"],
+      ["forbidden", "requires authorization: no luck"]
     ] as const) {
-      live(`tells a model why a call failed (${reason})`, ({ peer }) =>
+      live(`explains to a model why a call failed (${reason})`, ({ peer }) =>
         Effect.gen(function* () {
           const result = yield* call(peer, reason)
           assert.strictEqual(result["isError"], true)
@@ -274,13 +274,13 @@ for (const [way, connect] of ways) {
 
     for (const [what, method, params, code] of [
       ["an unknown cursor", "tools/list", { cursor: "nowhere" }, -32602],
-      ["a cursor that is no text", "resources/list", { cursor: 7 }, -32602],
+      ["a cursor that is not a string", "resources/list", { cursor: 7 }, -32602],
       ["an unknown resource", "resources/read", { uri: "test://nine" }, -32602],
-      ["arguments that are no object", "tools/call", { name: "echo", arguments: [1] }, -32602],
+      ["arguments that are not an object", "tools/call", { name: "echo", arguments: [1] }, -32602],
       ["prompts", "prompts/list", {}, -32601],
-      ["a bug, without its words", "tools/call", { name: "bug" }, -32603]
+      ["a defect, without its message,", "tools/call", { name: "bug" }, -32603]
     ] as const) {
-      live(`answers ${what} with the error ${code}`, ({ peer }) =>
+      live(`rejects ${what} with the error ${code}`, ({ peer }) =>
         Effect.gen(function* () {
           const failure = yield* Effect.flip(peer.request(method, params))
           assert.strictEqual(failure.code, code)
@@ -289,9 +289,9 @@ for (const [way, connect] of ways) {
       )
     }
 
-    // Over stdio the program ends instead.
+    // Over stdio the process ends instead.
     if (way.endsWith("HTTP")) {
-      live("says so in every answer when the session has ended", ({ peer, server }) =>
+      live("fails every request after the session has closed", ({ peer, server }) =>
         Effect.gen(function* () {
           yield* server.crash("the house burnt down")
           assert.include(textOf(yield* call(peer, "echo")), "the house burnt down")
@@ -300,7 +300,7 @@ for (const [way, connect] of ways) {
       )
     }
 
-    it.live("interrupts every call when it is closed", () =>
+    it.live("interrupts every call on close", () =>
       Effect.gen(function* () {
         const { interrupted, session, started } = yield* makeWorld()
         const scope = yield* Scope.make()
@@ -314,15 +314,15 @@ for (const [way, connect] of ways) {
   })
 }
 
-describe("publishing over stdio", () => {
-  it.live("lets a client follow no more than 1024 resources", () =>
+describe("publishStdio", () => {
+  it.live("limits a client to 1024 subscriptions", () =>
     Effect.gen(function* () {
       const { session } = yield* makeWorld()
-      const { request, subscribe } = yield* ways[0][1](session)
+      const { request, subscribe } = yield* clientKinds[0][1](session)
       const uris = Array.from({ length: 1024 }, (_, index) => `test://${index}`)
       yield* Effect.forEach(uris, subscribe, { concurrency: 16, discard: true })
       const error = yield* Effect.flip(request("resources/subscribe", { uri: "test://more" }))
-      assert.include(error.message, "no more than 1024")
+      assert.include(error.message, "more than 1024")
     }).pipe(Effect.scoped)
   )
 
@@ -333,7 +333,7 @@ describe("publishing over stdio", () => {
   }
   const lineOf = (message: object) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`
 
-  it.live("answers what was piped in before the end, with nothing but messages", () =>
+  it.live("answers piped requests before the end of input", () =>
     Effect.gen(function* () {
       const { session } = yield* makeWorld()
       const { published, stdin, stdout } = yield* overStreams(session)
@@ -351,7 +351,7 @@ describe("publishing over stdio", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("takes no more than 1024 requests at once", () =>
+  it.live("limits in-flight requests to 1024", () =>
     Effect.gen(function* () {
       const { session } = yield* makeWorld()
       const { stdin, stdout } = yield* overStreams(session)
@@ -371,7 +371,7 @@ describe("publishing over stdio", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("succeeds when the client has closed its end", () =>
+  it.live("succeeds when the client closes its end", () =>
     Effect.gen(function* () {
       const { session } = yield* makeWorld()
       const { published, stdin } = yield* overStreams(session)
@@ -380,7 +380,7 @@ describe("publishing over stdio", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("fails with why the session has ended", () =>
+  it.live("fails with the close reason of the session", () =>
     Effect.gen(function* () {
       const { server, session } = yield* makeWorld()
       const { published } = yield* overStreams(session)

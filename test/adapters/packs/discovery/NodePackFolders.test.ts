@@ -9,11 +9,11 @@ import { temporaryFolder, write } from "../packs.ts"
 
 const scan = (folder: string) => PackFolders.use((folders) => folders.scan(folder))
 
-/** The version of the only pack there. */
+/** Version of the only pack. */
 const versionIn = (folder: string) => Effect.map(scan(folder), ([entry]) => entry?.version)
 
-layer(NodeFolders.layer, { excludeTestServices: true })("folders", (it) => {
-  it.effect("are told by name in order, with files and configuration", () =>
+layer(NodeFolders.layer, { excludeTestServices: true })("pack folder", (it) => {
+  it.effect("lists packs by name, with files and configuration", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* write(folder, {
@@ -43,18 +43,18 @@ layer(NodeFolders.layer, { excludeTestServices: true })("folders", (it) => {
     })
   )
 
-  it.effect("that do not exist are empty", () =>
+  it.effect("lists nothing when it does not exist", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       assert.deepStrictEqual(yield* scan(join(folder, "none")), [])
     })
   )
 
-  it.effect("links that lead nowhere and what never ends to be read do no harm", () =>
+  it.effect("ignores broken links and files that block readers", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* write(folder, { "a/a_tool.ts": "1" })
-      // As an editor leaves it beside a file that is being edited.
+      // Like the lock file of an editor.
       symlinkSync("nobody@nowhere:1", join(folder, "a", ".#a_tool.ts"))
       symlinkSync("/dev/zero", join(folder, "a", "zero"))
       execFileSync("mkfifo", [join(folder, "a", "pipe"), join(folder, "pipe")])
@@ -63,7 +63,7 @@ layer(NodeFolders.layer, { excludeTestServices: true })("folders", (it) => {
     })
   )
 
-  it.effect("that are none are unreadable", () =>
+  it.effect("fails for a path that is not a folder", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* write(folder, { file: "" })
@@ -72,7 +72,7 @@ layer(NodeFolders.layer, { excludeTestServices: true })("folders", (it) => {
     })
   )
 
-  it.effect("a version changes with any file of a pack", () =>
+  it.effect("changes the version with any file of a pack", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* write(folder, { "a/a_tool.ts": "1", "a/lib/more.ts": "1" })
@@ -93,7 +93,7 @@ layer(NodeFolders.layer, { excludeTestServices: true })("folders", (it) => {
     })
   )
 
-  it.effect("a version changes with the tool, however much lies beside it", () =>
+  it.effect("changes the version with the tool, beside any number of files", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const many = Array.from({ length: 2000 }, (_, index) => [`a/assets/${index}.txt`, "1"])
@@ -104,7 +104,7 @@ layer(NodeFolders.layer, { excludeTestServices: true })("folders", (it) => {
     })
   )
 
-  it.effect("a version stays for what is installed, hidden, ours, or the same", () =>
+  it.effect("keeps the version for installed, hidden, generated and identical files", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* write(folder, { "a/a_tool.ts": "1" })
@@ -122,47 +122,47 @@ layer(NodeFolders.layer, { excludeTestServices: true })("folders", (it) => {
   )
 
   const changes: ReadonlyArray<readonly [what: string, change: (folder: string) => Effect.Effect<void>]> = [
-    ["a file that changes", (folder) => write(folder, { "here/a/a_tool.ts": "2" })],
+    ["a changed file", (folder) => write(folder, { "here/a/a_tool.ts": "2" })],
     ["a new folder", (folder) => write(folder, { "here/b/lib/b.ts": "1" })],
-    ["a file that goes", (folder) => Effect.sync(() => rmSync(join(folder, "here", "a", "a_tool.ts")))],
-    ["a folder that appears", (folder) => write(folder, { "missing/c_tool.ts": "1" })],
-    ["a folder that goes", (folder) => Effect.sync(() => rmSync(join(folder, "here"), { recursive: true }))]
+    ["a removed file", (folder) => Effect.sync(() => rmSync(join(folder, "here", "a", "a_tool.ts")))],
+    ["a folder created later", (folder) => write(folder, { "missing/c_tool.ts": "1" })],
+    ["a removed folder", (folder) => Effect.sync(() => rmSync(join(folder, "here"), { recursive: true }))]
   ]
   for (const [what, change] of changes) {
-    it.effect(`${what} is told`, () =>
+    it.effect(`reports ${what}`, () =>
       Effect.gen(function* () {
         const folder = yield* temporaryFolder
         yield* write(folder, { "here/a/a_tool.ts": "1" })
         const watched = [join(folder, "here"), join(folder, "missing")]
-        const told = yield* PackFolders.use((folders) => folders.watch(watched))
+        const changes = yield* PackFolders.use((folders) => folders.watch(watched))
         yield* change(folder)
-        yield* told.pipe(Stream.take(1), Stream.runDrain, Effect.timeout("10 seconds"))
+        yield* changes.pipe(Stream.take(1), Stream.runDrain, Effect.timeout("10 seconds"))
       })
     )
   }
 
-  it.effect("a folder that came back is watched again", () =>
+  it.effect("watches a folder again after its deletion", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const watched = join(folder, "watched")
-      const told = yield* PackFolders.use((folders) => folders.watch([watched]))
-      const heard = yield* Queue.unbounded<void>()
-      yield* Effect.forkScoped(Stream.runForEach(told, () => Queue.offer(heard, undefined)))
+      const changes = yield* PackFolders.use((folders) => folders.watch([watched]))
+      const notified = yield* Queue.unbounded<void>()
+      yield* Effect.forkScoped(Stream.runForEach(changes, () => Queue.offer(notified, undefined)))
       yield* write(watched, { a: "1" })
-      yield* Queue.take(heard)
-      yield* Queue.take(heard) // the echo: nothing is left to be told after it
+      yield* Queue.take(notified)
+      yield* Queue.take(notified) // the second notification of the same change
       yield* write(watched, { a: "2" })
-      yield* Effect.timeout(Queue.take(heard), "10 seconds")
+      yield* Effect.timeout(Queue.take(notified), "10 seconds")
     })
   )
 
-  it.effect("what is installed is not told", () =>
+  it.effect("ignores installed packages", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* write(folder, { "a/node_modules/b/index.js": "1" })
-      const told = yield* PackFolders.use((folders) => folders.watch([folder]))
+      const changes = yield* PackFolders.use((folders) => folders.watch([folder]))
       yield* write(folder, { "a/node_modules/b/index.js": "2", "a/.cache/x": "" })
-      const outcome = yield* told.pipe(Stream.take(1), Stream.runDrain, Effect.timeoutOption("500 millis"))
+      const outcome = yield* changes.pipe(Stream.take(1), Stream.runDrain, Effect.timeoutOption("500 millis"))
       assert.strictEqual(outcome._tag, "None")
     })
   )

@@ -7,7 +7,7 @@ import { Effect, Layer, Schedule } from "effect"
 import * as NodeLoader from "../../../../src/adapters/packs/loading/NodePackLoader.ts"
 import * as NpmInstaller from "../../../../src/adapters/packs/install/NpmInstaller.ts"
 import { PackInstaller } from "../../../../src/application/ports/packs/PackInstaller.ts"
-import { callOf, load, quiet, sourceOf, temporaryFolder, write } from "../packs.ts"
+import { callOf, load, ignoreProgress, sourceOf, temporaryFolder, write } from "../packs.ts"
 
 const silent = () => Effect.void
 
@@ -24,7 +24,7 @@ const reject = (folder: string, packages: ReadonlyArray<string>) =>
     Effect.provide(NpmInstaller.layerWithoutInstall)
   )
 
-/** An archive as the registry has it, of a package that would leave a file behind if its script ran. */
+/** An archive of the registry; its install script would write a file. */
 const archive = Effect.fnUntraced(function* (folder: string) {
   const content = {
     name: "tiny",
@@ -41,7 +41,7 @@ const archive = Effect.fnUntraced(function* (folder: string) {
   return `tiny@file:${join(folder, "tiny.tgz")}`
 })
 
-/** A program that stands for npm. */
+/** A program in place of npm. */
 const program = Effect.fnUntraced(function* (folder: string, script: string) {
   const command = join(folder, "npm.sh")
   yield* write(folder, { "npm.sh": `#!/bin/sh\n${script}\n` })
@@ -49,9 +49,9 @@ const program = Effect.fnUntraced(function* (folder: string, script: string) {
   return command
 })
 
-describe("npm", () => {
+describe("npm installer", () => {
   it.live(
-    "installs into the folder of a pack, once, without running scripts",
+    "installs into the folder of a pack, once, without install scripts",
     () =>
       Effect.gen(function* () {
         const folder = yield* temporaryFolder
@@ -69,7 +69,7 @@ describe("npm", () => {
         const lines = yield* install(pack, [spec])
         assert.match(lines.join("\n"), /added 1 package/)
         const { call } = yield* load(sourceOf(pack, "a_tool.ts")).pipe(Effect.provide(loader))
-        assert.deepStrictEqual((yield* call(callOf("a", {}), quiet))["content"], [
+        assert.deepStrictEqual((yield* call(callOf("a", {}), ignoreProgress))["content"], [
           { type: "text", text: "tiny" }
         ])
         assert.isTrue(existsSync(join(pack, "package-lock.json")))
@@ -82,7 +82,7 @@ describe("npm", () => {
   )
 
   it.live(
-    "leaves a package.json alone that the pack has brought",
+    "keeps the package.json of a pack",
     () =>
       Effect.gen(function* () {
         const folder = yield* temporaryFolder
@@ -98,7 +98,7 @@ describe("npm", () => {
     60_000
   )
 
-  it.live("says in a line why it fails", () =>
+  it.live("reports a failure in one line", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const { message } = yield* Effect.flip(install(folder, ["tiny@file:no-such.tgz"]))
@@ -106,7 +106,7 @@ describe("npm", () => {
     })
   )
 
-  it.live("says what the registry said", () =>
+  it.live("reports the message of the registry", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const command = yield* program(
@@ -126,11 +126,11 @@ exit 1`
         message,
         "Not Found - GET https://registry.example/tiny - Not found; The requested resource 'tiny@9' could not be found"
       )
-      assert.deepStrictEqual((yield* Effect.flip(reject(folder, ["tiny@9"])))._tag, "InstallFailed")
+      assert.deepStrictEqual((yield* Effect.flip(reject(folder, ["tiny@9"])))._tag, "PackInstallError")
     })
   )
 
-  it.live("is killed with everything it has started when it takes too long", () =>
+  it.live("kills npm and its child processes after the timeout", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const command = yield* program(folder, "trap '' TERM\nsleep 300 & echo $!\nwait")
@@ -143,13 +143,13 @@ exit 1`
         ),
         Effect.flip
       )
-      assert.match(outcome.message, /was not done within 300ms$/)
+      assert.match(outcome.message, /timed out after 300ms$/)
       const isGone = Effect.try(() => process.kill(Number(lines[0]), 0)).pipe(Effect.flip)
       yield* Effect.retry(isGone, Schedule.spaced("20 millis")).pipe(Effect.timeout("5 seconds"))
     })
   )
 
-  it.live("is asked for when it is not there", () =>
+  it.live("reports a missing npm", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const { message } = yield* Effect.flip(install(folder, ["tiny"], { command: "no-such-program" }))
@@ -157,7 +157,7 @@ exit 1`
     })
   )
 
-  it.live("has nothing to do for nothing", () =>
+  it.live("does nothing without packages", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       assert.deepStrictEqual(yield* install(folder, [], { command: "no-such-program" }), [])
@@ -165,13 +165,13 @@ exit 1`
     })
   )
 
-  it.live("that may install nothing says what to do", () =>
+  it.live("explains what to do when installation is disabled", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* write(folder, { "node_modules/tiny/package.json": '{ "version": "1.0.0" }' })
       yield* reject(folder, ["tiny@1.0.0"])
       const { message } = yield* Effect.flip(reject(folder, ["tiny@2.0.0"]))
-      assert.match(message, /^it needs tiny@2\.0\.0, which is not there, and nothing may be installed: /)
+      assert.match(message, /^missing packages: tiny@2\.0\.0\. Installation is disabled: /)
     })
   )
 })

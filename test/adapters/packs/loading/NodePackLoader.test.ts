@@ -4,11 +4,21 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Logger, Schedule, Scope } from "effect"
 import * as NodeLoader from "../../../../src/adapters/packs/loading/NodePackLoader.ts"
 import type { PackError } from "../../../../src/application/ports/packs/PackLoader.ts"
-import { callOf, dull, fixture, load, loadText, quiet, sourceOf, temporaryFolder, write } from "../packs.ts"
+import {
+  callOf,
+  packSource,
+  fixture,
+  load,
+  loadText,
+  ignoreProgress,
+  sourceOf,
+  temporaryFolder,
+  write
+} from "../packs.ts"
 
 const text = (value: string) => ({ content: [{ type: "text", text: value }] })
 
-/** What a file holds once it holds this. */
+/** Content of a file once it contains a text. */
 const eventually = (file: string, wanted: string) =>
   Effect.try(() => readFileSync(file, "utf8")).pipe(
     Effect.filterOrFail((content) => content.includes(wanted)),
@@ -18,14 +28,14 @@ const eventually = (file: string, wanted: string) =>
   )
 
 const modes = [
-  ["in our thread", false],
-  ["in a process of its own", true]
+  ["pack in the host's thread", false],
+  ["pack in a separate process", true]
 ] as const
 
 for (const [where, isolated] of modes) {
   layer(NodeLoader.layer, { excludeTestServices: true })(where, (it) => {
-    describe("good packs", () => {
-      it.effect("a class of TypeScript says what it offers", () =>
+    describe("valid pack", () => {
+      it.effect("loads a TypeScript class", () =>
         Effect.gen(function* () {
           const source = fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated })
           const { manifest } = yield* load(source)
@@ -47,37 +57,41 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("a class of TypeScript is called", () =>
+      it.effect("calls a TypeScript class", () =>
         Effect.gen(function* () {
           const { call } = yield* load(
             fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated })
           )
           assert.deepStrictEqual(
-            yield* call(callOf("text_counter", { text: "héllo wörld 😀" }), quiet),
+            yield* call(callOf("text_counter", { text: "héllo wörld 😀" }), ignoreProgress),
             text("text_counter: 13 characters, 3 words")
           )
-          const { reason, problems } = yield* Effect.flip(call(callOf("text_counter", { text: "!" }), quiet))
+          const { reason, problems } = yield* Effect.flip(
+            call(callOf("text_counter", { text: "!" }), ignoreProgress)
+          )
           assert.deepStrictEqual(
             [reason, problems],
-            ["params", [{ loc: ["body", "text"], msg: "is too loud", type: "value_error" }]]
+            ["invalid_params", [{ loc: ["body", "text"], msg: "is too loud", type: "value_error" }]]
           )
         })
       )
 
-      it.effect("parameters that do not fit are refused before the tool sees them", () =>
+      it.effect("rejects invalid parameters before the tool runs", () =>
         Effect.gen(function* () {
           const { call } = yield* load(
             fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated })
           )
-          const { reason, message, problems } = yield* Effect.flip(call(callOf("text_counter", {}), quiet))
-          assert.deepStrictEqual([reason, message], ["params", "text: Field required"])
+          const { reason, message, problems } = yield* Effect.flip(
+            call(callOf("text_counter", {}), ignoreProgress)
+          )
+          assert.deepStrictEqual([reason, message], ["invalid_params", "text: Field required"])
           assert.deepStrictEqual(problems, [
             { loc: ["body", "text"], msg: "Field required", type: "missing" }
           ])
         })
       )
 
-      it.effect("a tool of one definition takes files and what a form says", () =>
+      it.effect("passes files and form fields to a defined tool", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           yield* write(folder, { a: "abc", b: "" })
@@ -100,20 +114,20 @@ for (const [where, isolated] of modes) {
           })
           const files = { file: [upload("a", 3)], others: [upload("b", 0)], stray: [upload("b", 0)] }
           assert.deepStrictEqual(
-            yield* call(callOf("file_analyzer", { level: "4" }, { form: true, files }), quiet),
+            yield* call(callOf("file_analyzer", { level: "4" }, { form: true, files }), ignoreProgress),
             text("a.txt+b.txt text/plain 3 3 abc 5")
           )
           const two = { file: [upload("a", 3), upload("b", 0)] }
           const { message } = yield* Effect.flip(
-            call(callOf("file_analyzer", {}, { form: true, files: two }), quiet)
+            call(callOf("file_analyzer", {}, { form: true, files: two }), ignoreProgress)
           )
-          assert.strictEqual(message, "file: one file is expected, and 2 came")
-          const other = yield* Effect.flip(call(callOf("file_analyzer", { file: "abc" }), quiet))
+          assert.strictEqual(message, "file: one file is expected, not 2")
+          const other = yield* Effect.flip(call(callOf("file_analyzer", { file: "abc" }), ignoreProgress))
           assert.match(other.message, /^file: a file is expected: a data URL/)
         })
       )
 
-      it.effect("a class in the words of Automata, with parameters of zod", () =>
+      it.effect("loads a class with the names of Automata and zod parameters", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           yield* write(folder, { note: "pst", long: "psst!" })
@@ -126,7 +140,7 @@ for (const [where, isolated] of modes) {
             note: [{ filename: name, contentType: "text/plain", size: 3, path: join(folder, name) }]
           })
           const shout = (args: { readonly [name: string]: string }, name = "note") =>
-            call(callOf("shout", args, { form: true, files: note(name) }), quiet)
+            call(callOf("shout", args, { form: true, files: note(name) }), ignoreProgress)
           assert.deepStrictEqual(yield* shout({ text: "hey", times: "2" }), {
             content: [{ type: "text", text: '{"shout":"HEYHEY","note":"pst"}' }],
             structuredContent: { shout: "HEYHEY", note: "pst" }
@@ -142,7 +156,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("a class of CommonJS with JSON Schema", () =>
+      it.effect("loads a CommonJS class with JSON Schema", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           yield* write(folder, { a: "a" })
@@ -151,7 +165,7 @@ for (const [where, isolated] of modes) {
           )
           const files = { file: [{ filename: "a", contentType: "", size: 1, path: join(folder, "a") }] }
           const form = (args: { readonly [name: string]: string }) =>
-            call(callOf("old", args, { form: true, files }), quiet)
+            call(callOf("old", args, { form: true, files }), ignoreProgress)
           assert.deepStrictEqual((yield* form({ flag: "yes" }))["structuredContent"], {
             flag: true,
             count: 3,
@@ -166,32 +180,32 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("an argument that takes too long to check is refused, and the next one is checked", () =>
+      it.effect("rejects an argument whose validation takes too long, and validates the next one", () =>
         Effect.gen(function* () {
           const params = `{ type: "object", properties: { name: { type: "string", pattern: "^(a+)+$" } } }`
           const routes = `() { return { endpoint: "/tools/pack", params: ${params} } }`
-          const { call } = yield* loadText(dull({ routes }), { isolated })
+          const { call } = yield* loadText(packSource({ routes }), { isolated })
           const { reason, problems } = yield* Effect.flip(
-            call(callOf("pack", { name: "a".repeat(64) + "!" }), quiet)
+            call(callOf("pack", { name: "a".repeat(64) + "!" }), ignoreProgress)
           )
-          assert.strictEqual(reason, "params")
+          assert.strictEqual(reason, "invalid_params")
           assert.deepStrictEqual(problems, [
-            { loc: ["body"], msg: "takes longer than 500 ms", type: "value_error" }
+            { loc: ["body"], msg: "schema timeout after 500 ms", type: "value_error" }
           ])
-          assert.deepStrictEqual(yield* call(callOf("pack", { name: "aa" }), quiet), {
+          assert.deepStrictEqual(yield* call(callOf("pack", { name: "aa" }), ignoreProgress), {
             content: [{ type: "text", text: "called" }]
           })
         })
       )
 
-      it.effect("every kind of result becomes one of MCP", () =>
+      it.effect("converts every kind of result to an MCP result", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           const config = { trace: join(folder, "trace") }
           const { call } = yield* load(
             fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config })
           )
-          const get = (what: string) => call(callOf("effectful", { what }), quiet)
+          const get = (what: string) => call(callOf("effectful", { what }), ignoreProgress)
           assert.deepStrictEqual(yield* get("nothing"), { content: [] })
           assert.deepStrictEqual(yield* get("image"), {
             content: [{ type: "image", data: "AA==", mimeType: "image/png" }]
@@ -206,7 +220,7 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("Effects fail as exceptions do", () =>
+      it.effect("converts failures of Effects like exceptions", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           const config = { trace: join(folder, "trace") }
@@ -214,19 +228,19 @@ for (const [where, isolated] of modes) {
             fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config })
           )
           const get = (what: string) =>
-            Effect.map(Effect.flip(call(callOf("effectful", { what }), quiet)), (failure) => [
+            Effect.map(Effect.flip(call(callOf("effectful", { what }), ignoreProgress)), (failure) => [
               failure.reason,
               failure.message
             ])
-          assert.deepStrictEqual(yield* get("refuse"), ["params", "not like this"])
+          assert.deepStrictEqual(yield* get("refuse"), ["invalid_params", "not like this"])
           assert.deepStrictEqual(yield* get("fail"), ["failed", "it cannot be done"])
           assert.deepStrictEqual(yield* get("die"), ["failed", "the bug"])
-          const { reason } = yield* Effect.flip(call(callOf("other", {}), quiet))
-          assert.strictEqual(reason, "unknown")
+          const { reason } = yield* Effect.flip(call(callOf("other", {}), ignoreProgress))
+          assert.strictEqual(reason, "unknown_tool")
         })
       )
 
-      it.effect("reports come in order and before the result, and lines go to the log", () =>
+      it.effect("delivers progress in order and before the result, and logs lines", () =>
         Effect.gen(function* () {
           const heard: Array<string> = []
           const lines: Array<unknown> = []
@@ -249,27 +263,30 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("giving a call up aborts its signal and interrupts its Effect; the pack lives on", () =>
+      it.effect("aborts the signal and the Effect of a cancelled call, and keeps running", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           const trace = join(folder, "trace")
           const { call } = yield* load(
             fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config: { trace } })
           )
-          const waiting = yield* Effect.forkChild(call(callOf("effectful", { what: "wait" }), quiet), {
-            startImmediately: true
-          })
+          const waiting = yield* Effect.forkChild(
+            call(callOf("effectful", { what: "wait" }), ignoreProgress),
+            {
+              startImmediately: true
+            }
+          )
           yield* eventually(trace, "waiting")
           yield* Fiber.interrupt(waiting)
           yield* eventually(trace, "aborted")
           yield* eventually(trace, "interrupted")
-          assert.deepStrictEqual(yield* call(callOf("effectful", { what: "nothing" }), quiet), {
+          assert.deepStrictEqual(yield* call(callOf("effectful", { what: "nothing" }), ignoreProgress), {
             content: []
           })
         })
       )
 
-      it.effect("the pack is disposed of with its scope", () =>
+      it.effect("disposes of the pack with its scope", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           const trace = join(folder, "trace")
@@ -278,17 +295,17 @@ for (const [where, isolated] of modes) {
             load(fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config: { trace } })),
             scope
           )
-          yield* call(callOf("effectful", { what: "nothing" }), quiet)
+          yield* call(callOf("effectful", { what: "nothing" }), ignoreProgress)
           yield* Scope.close(scope, Exit.void)
           assert.strictEqual(readFileSync(trace, "utf8"), "disposed\n")
         })
       )
 
-      it.effect("a pack outside of any project has our packages, and its own files anew each time", () =>
+      it.effect("resolves shared packages outside any project, and reloads the pack's files", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           const source = sourceOf(folder, "a_tool.ts", { isolated })
-          const call = Effect.flatMap(load(source), ({ call: run }) => run(callOf("a", {}), quiet))
+          const call = Effect.flatMap(load(source), ({ call: run }) => run(callOf("a", {}), ignoreProgress))
           yield* write(folder, {
             "a_tool.ts": `import { defineTool } from "a2c-smcp/tools"
               import { Effect } from "effect"
@@ -307,14 +324,14 @@ for (const [where, isolated] of modes) {
         })
       )
 
-      it.effect("files of CommonJS are loaded anew, too", () =>
+      it.effect("reloads CommonJS files", () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           const call = Effect.flatMap(load(sourceOf(folder, "a_tool.js", { isolated })), ({ call: run }) =>
-            run(callOf("pack", {}), quiet)
+            run(callOf("pack", {}), ignoreProgress)
           )
           yield* write(folder, {
-            "a_tool.js": `const { word } = require("./word.js")\n${dull({ call: "() { return word }" }).replace("export class T", "exports.T = class")}`,
+            "a_tool.js": `const { word } = require("./word.js")\n${packSource({ call: "() { return word }" }).replace("export class T", "exports.T = class")}`,
             "word.js": "exports.word = 'one'"
           })
           assert.deepStrictEqual(yield* Effect.scoped(call), text("one"))
@@ -324,171 +341,174 @@ for (const [where, isolated] of modes) {
       )
     })
 
-    describe("packs that cannot be used", () => {
-      const cases: ReadonlyArray<readonly [what: string, text: string, said: RegExp, file?: string]> = [
-        ["throws at import", "throw new Error('no import')", /^it cannot be loaded: no import$/],
+    describe("unusable pack", () => {
+      const cases: ReadonlyArray<readonly [what: string, text: string, expected: RegExp, file?: string]> = [
+        ["throws at import", "throw new Error('no import')", /^loading failed: no import$/],
         [
-          "has a class of another name",
-          dull().replace("class T", "class TextTool"),
-          /^there is no class 'T' in it: it exports 'TextTool'/
+          "has a class with another name",
+          packSource().replace("class T", "class TextTool"),
+          /^class 'T' not found: the module exports 'TextTool'/
         ],
-        ["exports nothing", "const a = 1", /it exports nothing/],
+        ["exports nothing", "const a = 1", /the module exports nothing/],
         [
           "lacks a method",
-          dull().replace("listTools", "listTool"),
+          packSource().replace("listTools", "listTool"),
           /^T lacks listTools\(\) \(or list_tools\(\)\)$/
         ],
         [
           "throws in its constructor",
-          dull({ constructing: "throw new Error('no T')" }),
+          packSource({ constructing: "throw new Error('no T')" }),
           /^the constructor of T failed: no T$/
         ],
         [
           "throws in getRouteConfig",
-          dull({ routes: "() { throw new Error('no routes') }" }),
+          packSource({ routes: "() { throw new Error('no routes') }" }),
           /^getRouteConfig\(\) failed: no routes$/
         ],
         [
           "rejects in listTools",
-          dull({ tools: "() { return Promise.reject(new Error('no tools')) }" }),
+          packSource({ tools: "() { return Promise.reject(new Error('no tools')) }" }),
           /^listTools\(\) failed: no tools$/
         ],
-        ["lists no list", dull({ tools: "() { return 1 }" }), /^listTools\(\) has to give a list of tools/],
+        [
+          "returns no list of tools",
+          packSource({ tools: "() { return 1 }" }),
+          /^listTools\(\) must return a list of tools/
+        ],
         [
           "has an endpoint without a slash",
-          dull({ routes: "() { return [{ endpoint: 'tools', params: {} }] }", tools: "() { return [] }" }),
+          packSource({
+            routes: "() { return [{ endpoint: 'tools', params: {} }] }",
+            tools: "() { return [] }"
+          }),
           /^it has no tools: route 1 \(tools\): /
         ],
         [
-          "gives an instance whose members throw",
-          dull({ constructing: "return { get getRouteConfig() { throw new Error('no member') } }" }),
+          "makes an instance whose members throw",
+          packSource({ constructing: "return { get getRouteConfig() { throw new Error('no member') } }" }),
           /^it cannot be read: no member$/
         ],
         [
           "lists a tool whose name throws",
-          dull({ tools: "() { return [{ get name() { throw new Error('no name') } }] }" }),
-          /^what it declares cannot be read$/
+          packSource({ tools: "() { return [{ get name() { throw new Error('no name') } }] }" }),
+          /^its declaration cannot be read$/
         ],
         [
-          "refers to its parameters by what is no name",
-          dull({
+          "refers to its parameters by an invalid name",
+          packSource({
             routes: "() { return { endpoint: '/tools/a', params: { $ref: '#/$defs/%ZZ', $defs: {} } } }"
           }),
-          /^what it declares cannot be read$/
+          /^its declaration cannot be read$/
         ],
         [
-          "throws what cannot be read",
-          dull({ routes: "() { throw { get message() { throw 1 } } }" }),
+          "throws an unreadable value",
+          packSource({ routes: "() { throw { get message() { throw 1 } } }" }),
           /^getRouteConfig\(\) failed: an error that cannot be read$/
         ],
         [
-          "has parameters of no kind",
-          dull({ routes: "() { return [{ endpoint: '/tools/a', params: 7 }] }" }),
-          /^params of the route \/tools\/a: the parameters are no Effect Schema/
+          "has unsupported parameters",
+          packSource({ routes: "() { return [{ endpoint: '/tools/a', params: 7 }] }" }),
+          /^params of the route \/tools\/a: the parameters must be an Effect Schema/
         ],
         [
-          "has parameters that are no object",
-          dull({ routes: "() { return [{ endpoint: '/tools/a', params: { type: 'string' } }] }" }),
-          /^params of the route \/tools\/a: the parameters have to be an object, not "string"$/
+          "has parameters that are not an object",
+          packSource({ routes: "() { return [{ endpoint: '/tools/a', params: { type: 'string' } }] }" }),
+          /^params of the route \/tools\/a: the parameters must be an object, not "string"$/
         ],
         [
-          "is TypeScript that has to be compiled",
-          `enum A { B }\n${dull()}`,
-          /^it cannot be loaded: pack_tool\.ts:1: TypeScript enum is not supported.*: write it without them/
+          "is TypeScript that needs a compiler",
+          `enum A { B }\n${packSource()}`,
+          /^loading failed: pack_tool\.ts:1: TypeScript enum is not supported.*: write it without them/
         ],
-        ["is no TypeScript at all", "const = 1", /^it cannot be loaded: (pack_tool\.ts:1: )?/],
+        ["is malformed TypeScript", "const = 1", /^loading failed: (pack_tool\.ts:1: )?/],
         [
-          "is no JavaScript at all",
+          "is malformed JavaScript",
           "let a = 1\nconst = 1",
-          /^it cannot be loaded: in pack_tool.mjs, or what it imports: Unexpected token '='$/,
+          /^loading failed: in pack_tool.mjs, or what it imports: Unexpected token '='$/,
           "pack_tool.mjs"
         ],
         [
-          "needs a package that is not there",
+          "imports a missing package",
           `import "no-such-package"`,
-          /^it cannot be loaded: Cannot find package 'no-such-package' .*Name it under 'packages' in config\.yaml$/
+          /^loading failed: Cannot find package 'no-such-package' .*Name it under 'packages' in config\.yaml$/
         ],
-        [
-          "needs a file that is not there",
-          `import "./other.ts"`,
-          /^it cannot be loaded: Cannot find module '.*other\.ts'/
-        ]
+        ["imports a missing file", `import "./other.ts"`, /^loading failed: Cannot find module '.*other\.ts'/]
       ]
-      // All of this happens in the pack's own process, too, where starting one for each would take long.
-      for (const [what, code, said, file] of isolated ? cases.slice(0, 2) : cases) {
-        it.effect(`one that ${what}`, () =>
+      // An isolated pack behaves the same; starting a process for each case would take long.
+      for (const [what, code, expected, file] of isolated ? cases.slice(0, 2) : cases) {
+        it.effect(`explains a pack that ${what}`, () =>
           Effect.gen(function* () {
             const { reason, message } = yield* Effect.flip(loadText(code, { isolated }, file))
             assert.strictEqual(reason, "unusable")
-            assert.match(message, said)
+            assert.match(message, expected)
           })
         )
       }
 
-      it.effect("what contradicts itself is told, and works as far as it does", () =>
+      it.effect("warns about a contradictory declaration, and loads the rest", () =>
         Effect.gen(function* () {
           const { call, manifest } = yield* loadText(
-            dull({ tools: "() { return [{ name: 'other' }, { name: 'other' }, {}] }" }),
+            packSource({ tools: "() { return [{ name: 'other' }, { name: 'other' }, {}] }" }),
             { isolated }
           )
           assert.deepStrictEqual(manifest.warnings, [
-            "listTools() lists 'other' twice; only the first counts",
-            "tool 3 of listTools() has no 'name' and is left out",
-            "route /tools/pack calls the tool 'pack', which listTools() does not list: not there over MCP",
-            "listTools() lists 'other', which no route calls: not there over HTTP"
+            "listTools() lists 'other' twice; the first one is used",
+            "tool 3 of listTools() has no 'name' and is ignored",
+            "route /tools/pack calls the tool 'pack', which listTools() does not list: it is not available over MCP",
+            "listTools() lists 'other', which no route calls: it is not available over HTTP"
           ])
-          assert.deepStrictEqual(yield* call(callOf("other", { a: 1 }), quiet), text("called"))
-          assert.deepStrictEqual(yield* call(callOf("pack", {}), quiet), text("called"))
+          assert.deepStrictEqual(yield* call(callOf("other", { a: 1 }), ignoreProgress), text("called"))
+          assert.deepStrictEqual(yield* call(callOf("pack", {}), ignoreProgress), text("called"))
         })
       )
     })
 
-    describe("packs that misbehave", () => {
-      it.effect("one that throws in a call, without its stack", () =>
+    describe("misbehaving pack", () => {
+      it.effect("reports an exception of a call without its stack", () =>
         Effect.gen(function* () {
           const { call } = yield* loadText(
-            dull({ call: "() { throw new Error('oh no', { cause: new Error('secret') }) }" }),
+            packSource({ call: "() { throw new Error('oh no', { cause: new Error('secret') }) }" }),
             { isolated }
           )
-          const { reason, message } = yield* Effect.flip(call(callOf("pack", {}), quiet))
+          const { reason, message } = yield* Effect.flip(call(callOf("pack", {}), ignoreProgress))
           assert.deepStrictEqual([reason, message], ["failed", "oh no"])
         })
       )
 
-      it.effect("one that throws, or gives back, what cannot be read", () =>
+      it.effect("survives thrown values and results that cannot be read", () =>
         Effect.gen(function* () {
-          for (const [body, said] of [
+          for (const [body, expected] of [
             ["throw { get code() { throw 1 }, message: 'no' }", "no"],
             ["throw new Proxy({}, { has() { throw 1 } })", "an error that cannot be read"],
             [
               "return { toJSON() { throw Object.create(null) } }",
-              "the result of pack is not JSON: an error that says nothing"
+              "the result of pack is not JSON: an error without a readable message"
             ]
           ] as const) {
-            const { call } = yield* loadText(dull({ call: `() { ${body} }` }), { isolated })
-            const { reason, message } = yield* Effect.flip(call(callOf("pack", {}), quiet))
-            assert.deepStrictEqual([reason, message], ["failed", said])
+            const { call } = yield* loadText(packSource({ call: `() { ${body} }` }), { isolated })
+            const { reason, message } = yield* Effect.flip(call(callOf("pack", {}), ignoreProgress))
+            assert.deepStrictEqual([reason, message], ["failed", expected])
           }
         })
       )
 
-      it.effect("one that never answers is given up at once", () =>
+      it.effect("abandons a call that never ends", () =>
         Effect.gen(function* () {
-          const { call } = yield* loadText(dull({ call: "() { return new Promise(() => {}) }" }), {
+          const { call } = yield* loadText(packSource({ call: "() { return new Promise(() => {}) }" }), {
             isolated
           })
-          const outcome = yield* Effect.timeoutOption(call(callOf("pack", {}), quiet), "50 millis")
+          const outcome = yield* Effect.timeoutOption(call(callOf("pack", {}), ignoreProgress), "50 millis")
           assert.strictEqual(outcome._tag, "None")
         })
       )
 
-      it.effect("one that throws where nobody catches costs no call", () =>
+      it.effect("keeps calls running after an uncaught error", () =>
         Effect.gen(function* () {
           const lines: Array<unknown> = []
           const logger = Logger.make<unknown, void>(({ message }) => void lines.push(message))
           yield* Effect.gen(function* () {
             const { call } = yield* loadText(
-              dull({
+              packSource({
                 call: `() {
                   Promise.reject(new Error('forgotten'))
                   setTimeout(() => { throw new Error('too late') }, 1)
@@ -497,15 +517,15 @@ for (const [where, isolated] of modes) {
               }),
               { isolated }
             )
-            assert.deepStrictEqual(yield* call(callOf("pack", {}), quiet), text("called"))
+            assert.deepStrictEqual(yield* call(callOf("pack", {}), ignoreProgress), text("called"))
           }).pipe(Effect.provide(Logger.layer([logger])))
-          assert.deepStrictEqual(lines.flat(), ["nobody caught: forgotten", "nobody caught: too late"])
+          assert.deepStrictEqual(lines.flat(), ["uncaught error: forgotten", "uncaught error: too late"])
         })
       )
 
-      it.effect("one that fails to clean up costs nobody", () =>
+      it.effect("closes after a failed dispose", () =>
         Effect.gen(function* () {
-          const pack = loadText(dull({ call: "() {}\n dispose() { throw new Error('no dispose') }" }), {
+          const pack = loadText(packSource({ call: "() {}\n dispose() { throw new Error('no dispose') }" }), {
             isolated
           })
           const outcome = yield* Effect.exit(Effect.scoped(Effect.asVoid(pack)))
@@ -516,24 +536,24 @@ for (const [where, isolated] of modes) {
   })
 }
 
-layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (it) => {
-  const fallen = Effect.fnUntraced(function* (call: string, memory = 128) {
-    const pack = yield* loadText(dull({ call }), { isolated: true, memory })
-    const failure = yield* Effect.flip(pack.call(callOf("pack", {}), quiet))
+layer(NodeLoader.layer, { excludeTestServices: true })("isolated pack", (it) => {
+  const exitOf = Effect.fnUntraced(function* (call: string, memory = 128) {
+    const pack = yield* loadText(packSource({ call }), { isolated: true, memory })
+    const failure = yield* Effect.flip(pack.call(callOf("pack", {}), ignoreProgress))
     return {
       failure,
       reason: yield* pack.exited,
-      again: yield* Effect.flip(pack.call(callOf("pack", {}), quiet))
+      again: yield* Effect.flip(pack.call(callOf("pack", {}), ignoreProgress))
     }
   })
-  const said = ({ reason, message }: PackError) => [reason, message]
+  const describeError = ({ reason, message }: PackError) => [reason, message]
 
-  it.effect("ends alone with process.exit", () =>
+  it.effect("ends its process only with process.exit", () =>
     Effect.gen(function* () {
-      const { again, failure, reason } = yield* fallen("() { process.exit(3) }")
-      assert.strictEqual(reason, "it ended its process with code 3")
+      const { again, failure, reason } = yield* exitOf("() { process.exit(3) }")
+      assert.strictEqual(reason, "its process exited with code 3")
       assert.deepStrictEqual(
-        [said(failure), said(again)],
+        [describeError(failure), describeError(again)],
         [
           ["crashed", reason],
           ["crashed", reason]
@@ -542,22 +562,25 @@ layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (
     })
   )
 
-  it.effect("ends alone when it takes too much memory", () =>
+  it.effect("ends its process only when it exceeds its memory", () =>
     Effect.gen(function* () {
-      const { failure, reason } = yield* fallen(
+      const { failure, reason } = yield* exitOf(
         "() { const all = []; for (;;) all.push({ a: new Array(1000).fill(all.length) }) }",
         64
       )
-      assert.strictEqual(reason, "it was aborted, most likely because it took more than 64 MiB of memory")
-      assert.deepStrictEqual(said(failure), ["crashed", reason])
+      assert.strictEqual(
+        reason,
+        "its process was aborted, most likely because it used more than 64 MiB of memory"
+      )
+      assert.deepStrictEqual(describeError(failure), ["crashed", reason])
     })
   )
 
-  it.effect("leaves no files of a call behind, however it ends", () =>
+  it.effect("leaves no files of a call after any exit", () =>
     Effect.gen(function* () {
       const notes = yield* temporaryFolder
       const schema = "{ type: 'object', properties: { file: { type: 'string', format: 'binary' } } }"
-      const text = dull({
+      const text = packSource({
         constructing: "this.fs = process.getBuiltinModule('node:fs')",
         routes: `() { return { endpoint: '/tools/pack', params: ${schema} } }`,
         tools: `() { return [{ name: 'pack' }, { name: 'unrouted', inputSchema: ${schema} }] }`,
@@ -566,18 +589,18 @@ layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (
       for (const tool of ["pack", "unrouted"]) {
         const { call } = yield* loadText(text, { isolated: true })
         const note = join(notes, tool)
-        const failing = call(callOf(tool, { file: `data:;name=${note},abc` }), quiet)
+        const failing = call(callOf(tool, { file: `data:;name=${note},abc` }), ignoreProgress)
         assert.strictEqual((yield* Effect.flip(failing)).reason, "crashed")
         assert.isFalse(existsSync(readFileSync(note, "utf8")))
       }
     })
   )
 
-  it.effect("is ended when a call that is given up never gives it back", () =>
+  it.effect("dies when a cancelled call blocks it", () =>
     Effect.gen(function* () {
       const started = yield* Deferred.make<void>()
       const pack = yield* loadText(
-        dull({
+        packSource({
           call: `(name, args, { progress }) {
             if (args.wait) return new Promise(() => progress({ progress: 1 }))
             for (;;) {}
@@ -589,15 +612,15 @@ layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (
         Effect.flip(pack.call(callOf("pack", { wait: true }), () => Deferred.succeed(started, undefined)))
       )
       yield* Deferred.await(started)
-      const outcome = yield* Effect.timeoutOption(pack.call(callOf("pack", {}), quiet), "50 millis")
+      const outcome = yield* Effect.timeoutOption(pack.call(callOf("pack", {}), ignoreProgress), "50 millis")
       assert.strictEqual(outcome._tag, "None")
       const reason = yield* pack.exited
-      assert.match(reason, /^it did not answer for a second/)
-      assert.deepStrictEqual(said(yield* Fiber.join(other)), ["crashed", reason])
+      assert.match(reason, /^its process was unresponsive for a second/)
+      assert.deepStrictEqual(describeError(yield* Fiber.join(other)), ["crashed", reason])
     })
   )
 
-  it.effect("is ended with its scope even when it never ends loading", () =>
+  it.effect("dies with its scope while it loads", () =>
     Effect.gen(function* () {
       const outcome = yield* Effect.timeoutOption(
         Effect.scoped(loadText("for (;;) {}", { isolated: true })),
@@ -607,15 +630,17 @@ layer(NodeLoader.layer, { excludeTestServices: true })("a process of its own", (
     })
   )
 
-  it.effect("prints to the log, not to our output", () =>
+  it.effect("prints to the log, not to the host's output", () =>
     Effect.gen(function* () {
       const heard = yield* Deferred.make<unknown>()
       const logger = Logger.make<unknown, void>(({ message }) =>
         Deferred.doneUnsafe(heard, Effect.succeed(message))
       )
       yield* Effect.gen(function* () {
-        const { call } = yield* loadText(dull({ call: "() { console.log('printed') }" }), { isolated: true })
-        yield* call(callOf("pack", {}), quiet)
+        const { call } = yield* loadText(packSource({ call: "() { console.log('printed') }" }), {
+          isolated: true
+        })
+        yield* call(callOf("pack", {}), ignoreProgress)
         assert.deepStrictEqual(yield* Deferred.await(heard), ["printed"])
       }).pipe(Effect.provide(Logger.layer([logger])))
     })

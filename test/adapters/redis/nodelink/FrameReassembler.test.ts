@@ -1,5 +1,4 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ByteBudget } from "../../../../src/adapters/redis/nodelink/ByteBudget.ts"
 import {
   firstFragment,
   MessageReader,
@@ -8,13 +7,14 @@ import {
   lastFragment
 } from "../../../../src/adapters/redis/nodelink/messageFormat.ts"
 import {
+  ByteBudget,
   FrameReassembler,
   maxReassemblyBytes
 } from "../../../../src/adapters/redis/nodelink/FrameReassembler.ts"
 
 const mib = 1024 * 1024
 
-/** A piece of a frame whose fields are so many bytes, its kind included. */
+/** A fragment of a frame. `fieldBytes` includes the kind. */
 const fragment = (id: number, flags: number, promised: number, text = "", fieldBytes = 1): MessageReader => {
   const writer = new MessageWriter(Buffer.alloc(fieldBytes + text.length + 64)).u32(id).u8(flags)
   if ((flags & firstFragment) !== 0) {
@@ -29,8 +29,8 @@ const begin = (reassembler: FrameReassembler, id: number, promised: number) =>
 
 const plenty = () => new ByteBudget(Number.MAX_SAFE_INTEGER)
 
-describe("frames that come in pieces", () => {
-  it("are put together again, each for itself", () => {
+describe("FrameReassembler", () => {
+  it("reassembles interleaved frames", () => {
     const reassembler = new FrameReassembler(mib, plenty())
     assert.isUndefined(reassembler.onFragment(fragment(1, firstFragment, 4, "ab")))
     assert.isUndefined(reassembler.onFragment(fragment(2, firstFragment, 4, "wx")))
@@ -43,7 +43,7 @@ describe("frames that come in pieces", () => {
     assert.deepStrictEqual([one?.kind, reassembler.size], [frameKinds.notify, 0])
   })
 
-  it("are nothing without their beginning, or with more or less than was promised", () => {
+  it("drops frames without a first fragment, and with another length than announced", () => {
     const reassembler = new FrameReassembler(mib, plenty())
     assert.isUndefined(reassembler.onFragment(fragment(1, lastFragment, 0, "ab")))
     for (const text of ["abc", "a"]) {
@@ -52,7 +52,7 @@ describe("frames that come in pieces", () => {
     }
   })
 
-  it("are not begun where one node has promised more than may wait for another one", () => {
+  it("rejects a frame beyond the budget of its node", () => {
     const reassembler = new FrameReassembler(mib, plenty())
     const max = maxReassemblyBytes(mib)
     assert.isUndefined(begin(reassembler, 1, max / 2 - 2))
@@ -61,16 +61,16 @@ describe("frames that come in pieces", () => {
     assert.deepStrictEqual([third?.kind, third?.tail, reassembler.size], [frameKinds.notify, undefined, 2])
   })
 
-  it("are not begun where all nodes together have promised too much", () => {
+  it("rejects a frame beyond the budget of all nodes", () => {
     const all = new ByteBudget(1000)
     const [one, other] = [new FrameReassembler(mib, all), new FrameReassembler(mib, all)]
     assert.isUndefined(begin(one, 1, 600))
     assert.isDefined(begin(other, 1, maxReassemblyBytes(mib) - 2))
     assert.deepStrictEqual([one.size, other.size], [1, 0])
-    assert.isUndefined(begin(other, 2, 300), "there is room for that")
+    assert.isUndefined(begin(other, 2, 300), "the budget allows it")
   })
 
-  it("give back what they took, however they end", () => {
+  it("releases the budget of every frame that ends", () => {
     const reassembler = new FrameReassembler(mib, plenty())
     const max = maxReassemblyBytes(mib) - 2
     const free = (how: string) => {
@@ -81,19 +81,19 @@ describe("frames that come in pieces", () => {
     free("whole")
     begin(reassembler, 1, max)
     reassembler.onFragment(fragment(1, lastFragment, 0, "too little"))
-    free("cut short")
+    free("truncated")
     begin(reassembler, 1, max)
     reassembler.discard(1)
     reassembler.discard(1)
     free("dropped")
     begin(reassembler, 1, max)
-    assert.isUndefined(begin(reassembler, 1, max), "begun anew")
+    assert.isUndefined(begin(reassembler, 1, max), "restarted")
     reassembler.close()
     free("closed")
-    assert.isDefined(begin(reassembler, 1, max + 1), "and no more than they took")
+    assert.isDefined(begin(reassembler, 1, max + 1), "the budget is restored exactly")
   })
 
-  it("give back what all share, too, when one node has had no room", () => {
+  it("reserves nothing of the shared budget when the budget of the node is exceeded", () => {
     const all = new ByteBudget(2 * mib)
     const reassembler = new FrameReassembler(mib, all)
     for (let id = 0; id < 3; id++) begin(reassembler, id, mib)
@@ -101,7 +101,7 @@ describe("frames that come in pieces", () => {
     assert.isTrue(all.reserve(2 * mib))
   })
 
-  it("are no more than there may be, however short, and their fields no longer than ours", () => {
+  it("limits the number of frames and the length of their fields", () => {
     const reassembler = new FrameReassembler(64 * mib, plenty())
     for (let id = 0; id < 2000; id++) begin(reassembler, id, 1)
     assert.strictEqual(reassembler.size, 1024)

@@ -9,7 +9,7 @@ import {
   frameKinds,
   decodeHeader
 } from "../../../../src/adapters/redis/nodelink/messageFormat.ts"
-import { maxRequestBytes, writeRequestFields } from "../../../../src/adapters/redis/nodelink/frameContents.ts"
+import { requestFrame } from "../../../../src/adapters/redis/nodelink/frameContents.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { makeEcho, memberOf, outcomeOf } from "../../nodeLink.contract.ts"
 
@@ -21,7 +21,7 @@ interface Sent {
   readonly message: Buffer
 }
 
-/** An exchange with everything that it sends and warns of. */
+/** A messenger with its sent messages and its warnings. */
 const messengerOf = (node: string, publish?: (sent: Sent) => void) => {
   const sent: Array<Sent> = []
   const warned: Array<string> = []
@@ -41,20 +41,20 @@ const messengerOf = (node: string, publish?: (sent: Sent) => void) => {
   return { messenger, sent, warned }
 }
 
-/** The first piece of a frame that promises a text of so many bytes. */
-const promise = (node: string, stream: number, fields: Uint8Array, bytes: number): Buffer => {
+/** The first fragment of a frame that announces a text of this length. */
+const announcement = (node: string, stream: number, fields: Uint8Array, bytes: number): Buffer => {
   const writer = new MessageWriter(Buffer.alloc(1024)).beginMessage(node)
   writer.beginFrame(frameKinds.fragment).u32(stream).u8(firstFragment)
   writer.u32(fields.length).bytes(fields).u32(bytes).endFrame()
   return Buffer.from(writer.finishMessage(1, 0, 0))
 }
 
-const requestFields = (id: number) =>
-  encodeFields(maxRequestBytes(memberOf(), "echo"), frameKinds.request, (writer) =>
-    writeRequestFields(writer, id, 60_000, memberOf(), "echo")
-  )
+const requestFields = (id: number) => {
+  const request = requestFrame(id, 60_000, { to: memberOf(), event: "echo", content: "" })
+  return encodeFields(request.maxFieldBytes, request.kind, request.writeFields)
+}
 
-const answerFields = (id: number) => encodeFields(6, frameKinds.reply, (writer) => writer.u32(id).u8(1).u8(0))
+const replyFields = (id: number) => encodeFields(6, frameKinds.reply, (writer) => writer.u32(id).u8(1).u8(0))
 
 /** Kind and id of every frame in a message. */
 const framesIn = (message: Buffer): ReadonlyArray<readonly [kind: number, id: number]> => {
@@ -69,11 +69,12 @@ const framesIn = (message: Buffer): ReadonlyArray<readonly [kind: number, id: nu
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-describe("a node that promises more than may be held for it", () => {
-  it("is refused what it asks beyond that, at once, and an operator hears of it once", async () => {
+describe("node that exceeds the reassembly budget", () => {
+  it("rejects its further requests at once and logs one warning", async () => {
     const { messenger, sent, warned } = messengerOf("here")
     messenger.setHandler(makeEcho())
-    for (let id = 1; id <= 10; id++) messenger.onMessage(promise("hostile", id, requestFields(id), 64 * mib))
+    for (let id = 1; id <= 10; id++)
+      messenger.onMessage(announcement("hostile", id, requestFields(id), 64 * mib))
     await turn()
     assert.strictEqual(messenger.load().incompleteBodies, 1)
     assert.deepStrictEqual(
@@ -85,7 +86,7 @@ describe("a node that promises more than may be held for it", () => {
     assert.strictEqual(messenger.load().ignored, 9)
   })
 
-  it("is as if away to whoever waits for such an answer of it", async () => {
+  it("ends a request as unreachable when its reply exceeds the budget", async () => {
     const { messenger } = messengerOf("here")
     const ends: Array<unknown> = []
     for (let count = 0; count < 2; count++) {
@@ -94,16 +95,16 @@ describe("a node that promises more than may be held for it", () => {
       )
     }
     await turn()
-    for (const id of [1, 2]) messenger.onMessage(promise("hostile", id, answerFields(id), 64 * mib))
-    assert.deepStrictEqual(ends, ["NodeAway"])
+    for (const id of [1, 2]) messenger.onMessage(announcement("hostile", id, replyFields(id), 64 * mib))
+    assert.deepStrictEqual(ends, ["NodeUnreachable"])
     assert.strictEqual(messenger.outboundCount(), 1)
   })
 
-  it("fills no more, under however many names, than is shared by all; and room is made when it goes", () => {
+  it("shares one budget among all node names, and releases it when a node leaves", () => {
     const { messenger } = messengerOf("here")
     const names = Array.from({ length: 20 }, (_, index) => `hostile ${index}`)
     const promises = () => {
-      for (const name of names) messenger.onMessage(promise(name, 1, requestFields(1), 64 * mib))
+      for (const name of names) messenger.onMessage(announcement(name, 1, requestFields(1), 64 * mib))
       return messenger.load().incompleteBodies
     }
     assert.strictEqual(promises(), 8)
@@ -113,8 +114,8 @@ describe("a node that promises more than may be held for it", () => {
   })
 })
 
-describe("a node that behaves", () => {
-  it("never promises more than the other one holds, whatever it has to send", async () => {
+describe("sending node", () => {
+  it("never exceeds the reassembly budget of the receiver", async () => {
     const there = messengerOf("there")
     there.messenger.setHandler({
       ...makeEcho(),
@@ -123,7 +124,7 @@ describe("a node that behaves", () => {
     const here = messengerOf("here", ({ message, to }) => {
       if (to === "there") there.messenger.onMessage(message)
     })
-    /** What goes back tells what has arrived, so that more may go. */
+    /** Replies acknowledge received bytes, which opens the window. */
     let taken = 0
     const deliver = () => {
       for (const { message } of there.sent.slice(taken)) here.messenger.onMessage(message)
@@ -146,7 +147,7 @@ describe("a node that behaves", () => {
         }
       )
     }
-    // Much is almost there when as much begins anew, and again.
+    // Most of the bytes have arrived when as many are queued again, and again.
     for (let round = 0; round < 6; round++) {
       for (let count = 0; count < 8; count++) ask(`${round} ${count}`, (8 - round) * mib)
       while (here.messenger.load().queuedBytes > 16 * mib && open > 0) {
@@ -162,7 +163,7 @@ describe("a node that behaves", () => {
     assert.deepStrictEqual([there.messenger.load().ignored, there.warned], [0, []])
   })
 
-  it("leaves no more in the hands of Redis than it takes, however many short bodies there are", async () => {
+  it("keeps unacknowledged bytes of short bodies within the window", async () => {
     const there = messengerOf("there")
     there.messenger.setHandler(makeEcho())
     const here = messengerOf("here")
@@ -185,7 +186,7 @@ describe("a node that behaves", () => {
     }
     const bytes = here.sent.reduce((sum, { message }) => sum + message.length, 0)
     assert.isBelow(bytes, 2.2 * mib)
-    // As what was sent arrives the rest goes, too.
+    // Acknowledgements release the rest.
     for (let sent = 0, back = 0; ended < total; await turn()) {
       const arriving = here.sent.slice(sent)
       sent = here.sent.length

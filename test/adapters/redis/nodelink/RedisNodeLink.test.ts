@@ -17,7 +17,7 @@ const mib = 1024 * 1024
 const minute = Duration.minutes(1)
 
 const join = (url: string, node: string): Effect.Effect<LinkOf, never, Scope.Scope> =>
-  Layer.build(Layer.fresh(RedisNodeLink.layer({ url: Redacted.make(url), node }))).pipe(
+  Layer.build(Layer.fresh(RedisNodeLink.layer({ url: Redacted.make(url), prefix: "{a2c}", node }))).pipe(
     Effect.flatMap((context) => Effect.provideContext(NodeLink, context)),
     Effect.orDie
   )
@@ -31,7 +31,7 @@ const pair = Effect.fnUntraced(function* (url: string) {
   return { echo, one, two }
 })
 
-/** A client of the tests' own, to look at Redis and to disturb. */
+/** A separate client, to inspect Redis and to inject messages. */
 const clientOf = (url: string) =>
   Effect.acquireRelease(
     Effect.promise(() =>
@@ -42,7 +42,7 @@ const clientOf = (url: string) =>
     (client) => Effect.sync(() => client.destroy())
   )
 
-/** A node in a process of its own. */
+/** A node in a child process. */
 const peer = (url: string, node: string): Effect.Effect<ChildProcess, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.callback<ChildProcess>((resume) => {
@@ -53,10 +53,10 @@ const peer = (url: string, node: string): Effect.Effect<ChildProcess, never, Sco
     (child) => Effect.sync(() => void child.kill("SIGKILL"))
   )
 
-/** Asks until the answer comes: nothing but being away stands between. */
+/** Retries a request until it succeeds. Only NodeUnreachable is retried. */
 const works = (link: LinkOf, node: string): Effect.Effect<void> =>
   Effect.flatMap(request(link, node, "echo", "again"), (outcome) => {
-    if (outcome === "NodeAway") {
+    if (outcome === "NodeUnreachable") {
       return Effect.andThen(
         Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 10))),
         works(link, node)
@@ -65,7 +65,7 @@ const works = (link: LinkOf, node: string): Effect.Effect<void> =>
     return Effect.sync(() => assert.deepStrictEqual(outcome, ["again"]))
   })
 
-/** Asks without end, a few at once, and counts how the requests ended; `stop` waits for the last of them. */
+/** Sends requests concurrently and counts their outcomes. `stop` waits for the last of them. */
 const load = (link: LinkOf, node: string) => {
   const ends = new Map<string, number>()
   let begun = 0
@@ -113,7 +113,7 @@ const load = (link: LinkOf, node: string) => {
 const textsOf = (bodies: ReadonlyArray<Body>): ReadonlyArray<string> =>
   bodies.map((body) => Result.getOrElse(body.text(), () => "fault"))
 
-/** What is logged meanwhile, as one text. */
+/** Collects the log as one text. */
 const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
   const lines: Array<string> = []
   const logger = Logger.make(
@@ -122,8 +122,8 @@ const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
   return Effect.as(Effect.provide(effect, Logger.layer([logger])), lines)
 }
 
-describe("nodes over Redis", () => {
-  it.live("no request is lost when Redis ends under load, and all works again when it is back", () =>
+describe("RedisNodeLink", () => {
+  it.live("ends every request when Redis stops under load, and recovers when Redis restarts", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const redis = yield* startRedis()
@@ -131,7 +131,7 @@ describe("nodes over Redis", () => {
         const [there, back] = [load(one, "two"), load(two, "one")]
         yield* until(() => there.count("answered") > 200 && back.count("answered") > 200)
         yield* redis.kill
-        yield* until(() => there.count("NodeAway") > 100 && back.count("NodeAway") > 100)
+        yield* until(() => there.count("NodeUnreachable") > 100 && back.count("NodeUnreachable") > 100)
         const before = there.count("answered")
         yield* redis.restart
         yield* until(() => there.count("answered") > before + 200)
@@ -142,7 +142,7 @@ describe("nodes over Redis", () => {
     )
   )
 
-  it.live("a Redis that is stopped counts as away within seconds, and as back when it goes on", () =>
+  it.live("detects a stalled Redis within seconds, and recovers when it continues", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const redis = yield* startRedis()
@@ -152,10 +152,10 @@ describe("nodes over Redis", () => {
         yield* redis.pause
         const begun = performance.now()
         const early = yield* Effect.forkChild(request(one, "two", "echo", 1), { startImmediately: true })
-        assert.strictEqual(yield* Fiber.join(waiting), "NodeAway")
-        assert.strictEqual(yield* Fiber.join(early), "NodeAway")
+        assert.strictEqual(yield* Fiber.join(waiting), "NodeUnreachable")
+        assert.strictEqual(yield* Fiber.join(early), "NodeUnreachable")
         assert.isBelow(performance.now() - begun, 4000)
-        assert.strictEqual(yield* request(one, "two", "echo", 1), "NodeAway")
+        assert.strictEqual(yield* request(one, "two", "echo", 1), "NodeUnreachable")
         yield* redis.resume
         yield* works(one, "two")
         assert.isTrue(idle(one))
@@ -163,43 +163,41 @@ describe("nodes over Redis", () => {
     )
   )
 
-  it.live(
-    "when a node loses its connection, requests from and to it end, and the next ones are answered",
-    () =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const redis = yield* startRedis()
-          const { echo, one, two } = yield* pair(redis.url)
-          const third = yield* join(redis.url, "three")
-          yield* third.serve(echo)
-          const from = yield* Effect.forkChild(request(one, "two", "never", 1), { startImmediately: true })
-          const to = yield* Effect.forkChild(request(two, "one", "never", 1), { startImmediately: true })
-          const other = yield* Effect.forkChild(request(two, "three", "never", 1), { startImmediately: true })
-          yield* until(() => echo.reached() === 3)
-          const client = yield* clientOf(redis.url)
-          const list = yield* Effect.promise(() => client.sendCommand<string>(["CLIENT", "LIST"]))
-          // The first that came is the first node's.
-          const [first] = list.split("\n").map((line) => /^id=(\d+)/.exec(line)?.[1] ?? "")
-          yield* Effect.promise(() => client.sendCommand(["CLIENT", "KILL", "ID", first ?? ""]))
-          assert.strictEqual(yield* Fiber.join(from), "NodeAway")
-          assert.strictEqual(yield* Fiber.join(to), "NodeAway")
-          assert.strictEqual(third.load().inboundRequests, 1)
-          yield* Fiber.interrupt(other)
-          yield* works(one, "two")
-          yield* works(two, "one")
-          yield* until(() => idle(one) && idle(two) && idle(third))
-        })
-      )
+  it.live("ends requests from and to a node that loses its connection, and sends the next ones", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const redis = yield* startRedis()
+        const { echo, one, two } = yield* pair(redis.url)
+        const third = yield* join(redis.url, "three")
+        yield* third.serve(echo)
+        const from = yield* Effect.forkChild(request(one, "two", "never", 1), { startImmediately: true })
+        const to = yield* Effect.forkChild(request(two, "one", "never", 1), { startImmediately: true })
+        const other = yield* Effect.forkChild(request(two, "three", "never", 1), { startImmediately: true })
+        yield* until(() => echo.reached() === 3)
+        const client = yield* clientOf(redis.url)
+        const list = yield* Effect.promise(() => client.sendCommand<string>(["CLIENT", "LIST"]))
+        // The first client belongs to the first node.
+        const [first] = list.split("\n").map((line) => /^id=(\d+)/.exec(line)?.[1] ?? "")
+        yield* Effect.promise(() => client.sendCommand(["CLIENT", "KILL", "ID", first ?? ""]))
+        assert.strictEqual(yield* Fiber.join(from), "NodeUnreachable")
+        assert.strictEqual(yield* Fiber.join(to), "NodeUnreachable")
+        assert.strictEqual(third.load().inboundRequests, 1)
+        yield* Fiber.interrupt(other)
+        yield* works(one, "two")
+        yield* works(two, "one")
+        yield* until(() => idle(one) && idle(two) && idle(third))
+      })
+    )
   )
 
-  it.live("a stopped node holds up nobody else, and costs Redis and the others no more than the bounds", () =>
+  it.live("isolates a stalled node within the limits of Redis and of the other nodes", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const redis = yield* startRedis()
         const { one } = yield* pair(redis.url)
         const child = yield* peer(redis.url, "child")
         const client = yield* clientOf(redis.url)
-        // Stricter than usual: a lag of 4 MiB would cost the node its connection.
+        // Stricter than the default: Redis disconnects a subscriber with 4 MiB of output.
         yield* Effect.promise(() => client.configSet("client-output-buffer-limit", "pubsub 4mb 4mb 1"))
         yield* works(one, "child")
         child.kill("SIGSTOP")
@@ -212,7 +210,7 @@ describe("nodes over Redis", () => {
         }
         yield* works(one, "two")
         yield* until(() => ends.length > 0)
-        assert.strictEqual(ends[0], "NotSent 503")
+        assert.strictEqual(ends[0], "SendFailed 503")
         assert.isBelow(one.load().queuedBytes, 64 * mib + 1)
         const memory = yield* Effect.promise(() => client.sendCommand<string>(["CLIENT", "LIST"]))
         const held = [...memory.matchAll(/omem=(\d+)/g)].map(([, bytes]) => Number(bytes))
@@ -220,13 +218,13 @@ describe("nodes over Redis", () => {
         child.kill("SIGCONT")
         yield* until(() => ends.length === 10)
         assert.isAbove(ends.filter((end) => end === "answered").length, 6)
-        assert.notInclude(ends, "NodeAway")
+        assert.notInclude(ends, "NodeUnreachable")
         yield* until(() => idle(one))
       })
     )
   )
 
-  it.live("a node whose process is killed is away when it is asked next, or when the cluster says so", () =>
+  it.live("reports a killed node as unreachable at the next request, or when the cluster removes it", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const redis = yield* startRedis()
@@ -238,14 +236,14 @@ describe("nodes over Redis", () => {
         child.kill("SIGKILL")
         yield* until(() => child.signalCode !== null)
         one.onNodeLost("child")
-        assert.strictEqual(yield* Fiber.join(waiting), "NodeAway")
-        assert.strictEqual(yield* request(one, "child", "echo", 1), "NodeAway")
+        assert.strictEqual(yield* Fiber.join(waiting), "NodeUnreachable")
+        assert.strictEqual(yield* request(one, "child", "echo", 1), "NodeUnreachable")
         assert.isTrue(idle(one))
       })
     )
   )
 
-  it.live("short requests pass long ones of other members", () =>
+  it.live("sends short requests before long ones of other members", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const redis = yield* startRedis()
@@ -262,7 +260,7 @@ describe("nodes over Redis", () => {
     )
   )
 
-  it.live("a member's body comes back byte for byte, whatever its length", () =>
+  it.live("preserves the bytes of bodies of every length", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const redis = yield* startRedis()
@@ -284,7 +282,7 @@ describe("nodes over Redis", () => {
     )
   )
 
-  it.live("a long body from another node goes on to the member without being read", () =>
+  it.live("relays a long body of another node unparsed", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const redis = yield* startRedis()
@@ -310,7 +308,7 @@ describe("nodes over Redis", () => {
     )
   )
 
-  it.live("an acknowledgement of several values keeps them apart, long ones and faults, too", () =>
+  it.live("separates the values of an acknowledgement, long and invalid ones included", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const redis = yield* startRedis()
@@ -335,7 +333,7 @@ describe("nodes over Redis", () => {
     )
   )
 
-  it.live("whatever else is published to a node is ignored, with one warning", () =>
+  it.live("ignores invalid messages with one warning", () =>
     Effect.gen(function* () {
       const lines = yield* logged(
         Effect.scoped(
@@ -354,13 +352,13 @@ describe("nodes over Redis", () => {
         )
       )
       assert.lengthOf(
-        lines.filter((line) => line.includes("none of a node") && line.includes('"two"')),
+        lines.filter((line) => line.includes("invalid node message") && line.includes('"two"')),
         1
       )
     })
   )
 
-  it.live("a Redis that refuses the password leaves the node without others, and the password unsaid", () =>
+  it.live("starts when Redis rejects the password, and never logs it", () =>
     Effect.gen(function* () {
       const lines = yield* logged(
         Effect.scoped(
@@ -368,32 +366,34 @@ describe("nodes over Redis", () => {
             const redis = yield* startRedis()
             const link = yield* join(redis.url.replace("redis://", "redis://someone:s3cret@"), "one")
             const outcome = yield* request(link, "two", "echo", 1)
-            assert.strictEqual(outcome, "NodeAway")
+            assert.strictEqual(outcome, "NodeUnreachable")
           })
         )
       )
       assert.lengthOf(
-        lines.filter((line) => line.includes("no connection to Redis")),
+        lines.filter((line) => line.includes("Redis connection lost")),
         1
       )
       assert.notInclude(lines.join("\n"), "s3cret")
     })
   )
 
-  it.live("an address that is none is refused without being quoted", () =>
+  it.live("rejects an invalid URL without quoting it", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const url = Redacted.make("http://someone:s3cret@host")
-        const failed = yield* Effect.flip(Layer.build(RedisNodeLink.layer({ url, node: "one" })))
-        assert.include(failed.message, "redis://host:port")
+        const failed = yield* Effect.flip(
+          Layer.build(RedisNodeLink.layer({ url, prefix: "{a2c}", node: "one" }))
+        )
+        assert.include(failed.message, "redis://user:password@host:6379")
         assert.notInclude(String(failed), "s3cret")
       })
     )
   )
 })
 
-describe("an exchange", () => {
-  it("survives every message, however it was cut or bent", () => {
+describe("NodeMessenger", () => {
+  it("survives truncated and corrupted messages", () => {
     const sent: Array<Buffer> = []
     const make = (node: string, publish: (message: Buffer) => void) =>
       new NodeMessenger({
@@ -420,7 +420,7 @@ describe("an exchange", () => {
       for (let round = 0; round < 3000; round++) {
         const original = sent[round % sent.length] ?? Buffer.alloc(0)
         const bent = Buffer.from(original.subarray(0, random(10) === 0 ? random(original.length) : undefined))
-        // Mostly where the fields are.
+        // Corrupts mostly the fields.
         for (let count = random(4); count > 0 && bent.length > 0; count--) {
           bent[random(Math.min(bent.length, random(5) === 0 ? bent.length : 80))] = random(256)
         }

@@ -12,21 +12,21 @@ const memberIn = (office: string, joinRevision: number): Member => ({
   joinRevision
 })
 
-/** A node whose only session sits in an office. */
-const seated = () => {
-  const told: Array<string> = []
+/** A node with one session, which is in an office. */
+const makeMember = () => {
+  const emitted: Array<string> = []
   const local = new LocalOffices("n1", (change) => {
-    if ("sid" in change) told.push(`${change._tag} ${change.sid}`)
+    if ("sid" in change) emitted.push(`${change._tag} ${change.sid}`)
   })
   const none = Option.none()
   local.connect({ sid: "old", node: "n1", version: "0.2.0", role: none, membership: none, reconnectKey: "h" })
   const done = local.beginJoin("old", "O", () => undefined)
   local.applySnapshot("O", { revision: 1, asOf: 1, members: [memberIn("O", 1)] })
   done()
-  return { local, told }
+  return { local, emitted }
 }
 
-/** It joins elsewhere, and its node learns of that by a snapshot: what came by the channel is late. */
+/** The session joins another office; a snapshot shows it before the channel does. */
 const moveTo = (local: LocalOffices, office: string, revision: number) => {
   const done = local.beginJoin("old", office, () => undefined)
   local.applySnapshot(office, { revision, asOf: revision, members: [memberIn(office, revision)] })
@@ -42,36 +42,36 @@ const loseSeat = (local: LocalOffices) =>
     change: { _tag: "Left", sid: "old", membership: membershipIn("O"), replaced: true }
   })
 
-describe("a session whose seat is taken over", () => {
-  it("is put out", () => {
-    const { local, told } = seated()
+describe("session that is taken over", () => {
+  it("is evicted", () => {
+    const { local, emitted } = makeMember()
     loseSeat(local)
-    assert.deepStrictEqual(told, ["Entered old", "Left old", "Evicted old"])
+    assert.deepStrictEqual(emitted, ["Entered old", "Left old", "Evicted old"])
   })
 
-  it("is put out when the join under way has come to nothing, since it sits nowhere then", () => {
-    const { local, told } = seated()
+  it("is evicted when its pending join fails", () => {
+    const { local, emitted } = makeMember()
     const done = local.beginJoin("old", "P", () => undefined)
     loseSeat(local)
-    assert.deepStrictEqual(told, ["Entered old", "Left old"])
+    assert.deepStrictEqual(emitted, ["Entered old", "Left old"])
     done()
-    assert.deepStrictEqual(told, ["Entered old", "Left old", "Evicted old"])
+    assert.deepStrictEqual(emitted, ["Entered old", "Left old", "Evicted old"])
   })
 
-  it("stays when that join has brought it elsewhere", () => {
-    const { local, told } = seated()
+  it("stays when its pending join succeeds", () => {
+    const { local, emitted } = makeMember()
     const done = local.beginJoin("old", "P", () => undefined)
     loseSeat(local)
     local.applySnapshot("P", { revision: 3, asOf: 3, members: [memberIn("P", 3)] })
     done()
-    assert.deepStrictEqual(told, ["Entered old", "Left old", "Entered old"])
+    assert.deepStrictEqual(emitted, ["Entered old", "Left old", "Entered old"])
   })
 
-  it("stays when its move elsewhere was known here before that its seat was taken over", () => {
-    const { local, told } = seated()
+  it("stays when its move was applied before the takeover", () => {
+    const { local, emitted } = makeMember()
     moveTo(local, "P", 3)
     loseSeat(local)
-    assert.deepStrictEqual(told, ["Entered old", "Entered old", "Left old"])
+    assert.deepStrictEqual(emitted, ["Entered old", "Entered old", "Left old"])
     assert.deepStrictEqual(
       Option.map(local.session("old")?.membership ?? Option.none(), officeOf),
       Option.some("P")
@@ -79,19 +79,19 @@ describe("a session whose seat is taken over", () => {
   })
 })
 
-describe("a session that has moved", () => {
-  it("stays when only a snapshot says that it has left the office before", () => {
-    const { local, told } = seated()
+describe("session that has moved", () => {
+  it("stays when only a snapshot shows that it left its previous office", () => {
+    const { local, emitted } = makeMember()
     moveTo(local, "P", 3)
     local.applySnapshot("O", { revision: 4, asOf: 4, members: [] })
-    assert.deepStrictEqual(told, ["Entered old", "Entered old", "Left old"])
+    assert.deepStrictEqual(emitted, ["Entered old", "Entered old", "Left old"])
     assert.deepStrictEqual([local.hasReplica("O"), local.hasReplica("P")], [false, true])
   })
 
-  it("is put out when it has lost the seat to which it has moved", () => {
-    const { local, told } = seated()
+  it("is evicted when it loses its new membership", () => {
+    const { local, emitted } = makeMember()
     moveTo(local, "P", 3)
     local.applySnapshot("P", { revision: 4, asOf: 4, members: [] })
-    assert.deepStrictEqual(told.at(-1), "Evicted old")
+    assert.deepStrictEqual(emitted.at(-1), "Evicted old")
   })
 })

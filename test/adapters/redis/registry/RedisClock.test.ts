@@ -5,8 +5,8 @@ import { RedisClock } from "../../../../src/adapters/redis/registry/RedisClock.t
 
 const takes = (millis: number, said: number) => Effect.as(TestClock.adjust(millis), said)
 
-describe("the time of Redis", () => {
-  it.effect("goes on from what Redis has said last", () =>
+describe("RedisClock", () => {
+  it.effect("advances from the last reply of Redis", () =>
     Effect.gen(function* () {
       const clock = new RedisClock()
       yield* clock.syncFrom(takes(0, 5000), (said) => said)
@@ -17,10 +17,10 @@ describe("the time of Redis", () => {
     })
   )
 
-  it.effect("is never taken for earlier than it is, however long an answer takes", () =>
+  it.effect("is never behind Redis, even with slow replies", () =>
     Effect.gen(function* () {
       const clock = new RedisClock()
-      // Said at the beginning of that time or at its end: nobody knows.
+      // Redis may have read its clock at the beginning or at the end of that time.
       yield* clock.syncFrom(takes(40, 5000), (said) => said)
       assert.strictEqual(yield* clock.now, 5040)
     })

@@ -13,17 +13,15 @@ beforeAll(async () => {
 })
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-/** Milliseconds of a lease, and for which a registry that has just begun settles. */
+/** In milliseconds. */
 const lease = 3000
-const settle = 1000
+const gracePeriod = 1000
 
-/** No bound of an office, or of offices. */
 const unbounded = String(Number.MAX_SAFE_INTEGER)
 
-/** What is never late. */
 const never = 1e15
 
-interface Told {
+interface Message {
   readonly office?: string
   readonly from?: number
   readonly to?: number
@@ -33,8 +31,8 @@ interface Told {
   readonly gone?: string
 }
 
-/** A message in words. */
-const inWords = ({ all, entered, gone, left, office }: Told): string => {
+/** A message as a short text. */
+const formatMessage = ({ all, entered, gone, left, office }: Message): string => {
   if (entered !== undefined) return `+${entered.sid}@${office}`
   if (left !== undefined) return `-${left.sid}:${left.field}@${office}${left.replaced ? " replaced" : ""}`
   return gone === undefined
@@ -50,13 +48,13 @@ const connected = Effect.acquireRelease(
   (client) => Effect.sync(() => client.destroy())
 )
 
-/** A place in an office; an Agent's field is `a`, a Computer's `c` and its name. */
+/** A membership. The field of an Agent is `a`, that of a Computer `c` and its name. */
 interface Place {
   readonly sid: string
   readonly office: string
   readonly field: string
-  readonly holder?: string
-  /** The name of an Agent, which its field does not say. */
+  readonly reconnectKey?: string
+  /** The name of an Agent, which its field does not contain. */
   readonly name?: string
 }
 
@@ -74,32 +72,32 @@ const memberOf = (node: string, place: Place): string =>
     }
   })
 
-/** The keys of one cluster, what its scripts do to them, and what its nodes are told. */
+/** The keys of one cluster, its scripts, and the messages of its nodes. */
 const cluster = Effect.gen(function* () {
   const prefix = `{${crypto.randomUUID()}}:`
   const client = yield* connected
-  const ear = yield* connected
-  let told: Array<readonly [node: string, message: Told]> = []
-  const marks = new Map<string, () => void>()
+  const subscriber = yield* connected
+  let received: Array<readonly [node: string, message: Message]> = []
+  const markers = new Map<string, () => void>()
   yield* Effect.promise(() =>
-    ear.pSubscribe(`${prefix}to:*`, (text, channel) => {
+    subscriber.pSubscribe(`${prefix}to:*`, (text, channel) => {
       const node = channel.slice(`${prefix}to:`.length)
-      const mark = marks.get(text)
-      if (mark !== undefined) return mark()
-      told.push([node, JSON.parse(text)])
+      const marker = markers.get(text)
+      if (marker !== undefined) return marker()
+      received.push([node, JSON.parse(text)])
     })
   )
   const run = (name: ScriptName, ...args: ReadonlyArray<string | number>) =>
     Effect.promise(() => client.eval(luaScripts[name], { keys: [prefix], arguments: args.map(String) }))
-  /** Everything that the nodes have been told since the last time. */
+  /** All messages since the last call. */
   const messages = Effect.promise(async () => {
-    const mark = crypto.randomUUID()
-    const arrived = new Promise<void>((resolve) => marks.set(mark, resolve))
-    await client.publish(`${prefix}to:mark`, mark)
+    const marker = crypto.randomUUID()
+    const arrived = new Promise<void>((resolve) => markers.set(marker, resolve))
+    await client.publish(`${prefix}to:marker`, marker)
     await arrived
-    const before = told
-    told = []
-    return before
+    const messages = received
+    received = []
+    return messages
   })
   const key = (name: string) => `${prefix}${name}`
   return {
@@ -107,19 +105,21 @@ const cluster = Effect.gen(function* () {
     key,
     run,
     messages,
-    /** The same in words: to whom, and what. */
-    hears: Effect.map(messages, (all) => all.map(([node, message]) => `${node}: ${inWords(message)}`)),
-    /** A node comes, or comes back, with members. */
-    node: (
+    /** All messages since the last call, as `node: text`. */
+    published: Effect.map(messages, (all) =>
+      all.map(([node, message]) => `${node}: ${formatMessage(message)}`)
+    ),
+    /** Reconciles a node with its members. */
+    reconcile: (
       name: string,
       {
-        changing = [],
+        pending = [],
         highest = 0,
-        seated = []
+        joined = []
       }: {
         readonly highest?: number
-        readonly seated?: ReadonlyArray<Place>
-        readonly changing?: ReadonlyArray<string>
+        readonly joined?: ReadonlyArray<Place>
+        readonly pending?: ReadonlyArray<string>
       } = {}
     ) =>
       run(
@@ -127,31 +127,49 @@ const cluster = Effect.gen(function* () {
         name,
         lease,
         highest,
-        settle,
-        seated.length,
-        ...seated.flatMap((one) => [one.sid, one.office, one.field, memberOf(name, one), one.holder ?? ""]),
-        ...changing
+        gracePeriod,
+        joined.length,
+        ...joined.flatMap((one) => [
+          one.sid,
+          one.office,
+          one.field,
+          memberOf(name, one),
+          one.reconnectKey ?? ""
+        ]),
+        ...pending
       ),
     join: (
       node: string,
       place: Place,
       {
-        latest = never,
+        expiresAt = never,
         members = unbounded,
         offices = unbounded
-      }: { readonly offices?: string; readonly members?: string; readonly latest?: number } = {}
+      }: { readonly offices?: string; readonly members?: string; readonly expiresAt?: number } = {}
     ) => {
-      const { field, holder = "", office, sid } = place
+      const { field, reconnectKey = "", office, sid } = place
       const member = memberOf(node, place)
-      return run("join", node, sid, office, field, nameOf(place), member, holder, offices, members, latest)
+      return run(
+        "join",
+        node,
+        sid,
+        office,
+        field,
+        nameOf(place),
+        member,
+        reconnectKey,
+        offices,
+        members,
+        expiresAt
+      )
     },
     renew: (node: string) =>
       Effect.map(
         run("renew", node, lease),
         (renewed) => renewed as [state: string, count: number, now: number]
       ),
-    /** Who sits in an office, as a node is told. */
-    sits: (office: string) =>
+    /** The sessions in an office. */
+    sessionsIn: (office: string) =>
       Effect.map(
         Effect.promise(() => client.hVals(key(`office:${office}`))),
         (values) => values.map((value) => String(JSON.parse(value.slice(value.indexOf(" "))).sid)).toSorted()
@@ -168,7 +186,6 @@ const cluster = Effect.gen(function* () {
       ),
     set: (name: string, value: number) => Effect.promise(() => client.set(key(name), value.toFixed(0))),
     leaseOf: (node: string) => Effect.promise(() => client.zScore(key("nodes"), node)),
-    /** The lease of a node ends at this time. */
     endLease: (node: string, at: number) =>
       Effect.promise(() => client.zAdd(key("nodes"), { value: node, score: at }))
   }
@@ -184,41 +201,41 @@ const desk: Place = { sid: "d", office: "O", field: "cdesk" }
 const shelf: Place = { sid: "s", office: "O", field: "cshelf" }
 const elsewhere: Place = { sid: "e", office: "P", field: "cdesk" }
 
-/** Two nodes; the first one has an Agent in the office O, and the second one a Computer. */
+/** Two nodes: n1 has an Agent in the office O, n2 a Computer. */
 const pair = Effect.fnUntraced(function* (of: Cluster) {
-  yield* of.node("n1")
-  yield* of.node("n2")
+  yield* of.reconcile("n1")
+  yield* of.reconcile("n2")
   yield* of.join("n1", agent)
   yield* of.join("n2", desk)
   yield* of.messages
 })
 
-describe("the script that lets a session in", () => {
-  check("knows no node that has not said what it has", (of) =>
+describe("script join", () => {
+  check("rejects a node that has not reconciled", (of) =>
     Effect.gen(function* () {
-      assert.strictEqual(yield* of.join("n1", agent), "gone")
-      assert.deepStrictEqual(yield* of.sits("O"), [])
+      assert.strictEqual(yield* of.join("n1", agent), "unknown_node")
+      assert.deepStrictEqual(yield* of.sessionsIn("O"), [])
     })
   )
 
-  check("does nothing when nobody waits for it any more", (of) =>
+  check("does nothing after the request has expired", (of) =>
     Effect.gen(function* () {
-      yield* of.node("n1")
+      yield* of.reconcile("n1")
       const now = yield* of.now
-      assert.strictEqual(yield* of.join("n1", agent, { latest: now - 1 }), "late")
-      assert.deepStrictEqual(yield* of.sits("O"), [])
-      assert.strictEqual(yield* of.join("n1", agent, { latest: now + lease }), "in")
+      assert.strictEqual(yield* of.join("n1", agent, { expiresAt: now - 1 }), "expired")
+      assert.deepStrictEqual(yield* of.sessionsIn("O"), [])
+      assert.strictEqual(yield* of.join("n1", agent, { expiresAt: now + lease }), "joined")
     })
   )
 
-  check("tells a node everybody with its first member in an office, and the others who has come", (of) =>
+  check("publishes a snapshot for the first member of a node, and the change to other nodes", (of) =>
     Effect.gen(function* () {
-      yield* of.node("n1")
-      yield* of.node("n2")
+      yield* of.reconcile("n1")
+      yield* of.reconcile("n2")
       yield* of.join("n1", agent)
       yield* of.join("n2", desk)
       yield* of.join("n2", shelf)
-      assert.deepStrictEqual(yield* of.hears, [
+      assert.deepStrictEqual(yield* of.published, [
         "n1: O=a",
         "n1: +d@O",
         "n2: O=a,d",
@@ -227,27 +244,27 @@ describe("the script that lets a session in", () => {
     })
   )
 
-  check("says of every change which one it follows, and with which one a member entered", (of) =>
+  check("publishes the previous revision of each change, and the join revision of each member", (of) =>
     Effect.gen(function* () {
       yield* pair(of)
       yield* of.join("n1", elsewhere)
       const [[, first] = []] = yield* of.messages
-      assert.strictEqual(first?.to, yield* of.get("rev"), "of everybody, too")
+      assert.strictEqual(first?.to, yield* of.get("rev"), "also the revision of the snapshot")
       yield* of.join("n2", shelf)
       yield* of.run("leave", "n2", "s")
-      const [come, gone] = (yield* of.messages).flatMap(([node, message]) =>
+      const [entered, left] = (yield* of.messages).flatMap(([node, message]) =>
         node === "n1" && message.from !== undefined ? [message] : []
       )
-      assert.strictEqual(come?.entered?.since, come?.to)
-      assert.strictEqual(gone?.from, come?.to)
-      assert.isAbove(gone?.to ?? 0, come?.to ?? 0)
-      assert.isBelow(come?.from ?? 0, (come?.to ?? 0) - 1, "a change of another office is between")
+      assert.strictEqual(entered?.entered?.since, entered?.to)
+      assert.strictEqual(left?.from, entered?.to)
+      assert.isAbove(left?.to ?? 0, entered?.to ?? 0)
+      assert.isBelow(entered?.from ?? 0, (entered?.to ?? 0) - 1, "the change of another office is in between")
     })
   )
 
-  check("writes revisions in full, however great", (of) =>
+  check("formats large revisions without an exponent", (of) =>
     Effect.gen(function* () {
-      yield* of.node("n1")
+      yield* of.reconcile("n1")
       yield* of.set("rev", 3e15)
       yield* of.join("n1", agent)
       const [, asOf, revision] = (yield* of.run("snapshot", "n1", "O")) as Array<string>
@@ -255,110 +272,116 @@ describe("the script that lets a session in", () => {
     })
   )
 
-  check("changes nothing when the seat is the session's own already", (of) =>
+  check("changes nothing when the session has joined already", (of) =>
     Effect.gen(function* () {
       yield* pair(of)
-      assert.strictEqual(yield* of.join("n1", agent), "in")
-      assert.deepStrictEqual(yield* of.hears, [])
+      assert.strictEqual(yield* of.join("n1", agent), "joined")
+      assert.deepStrictEqual(yield* of.published, [])
     })
   )
 
-  check("gives a seat to nobody but its holder", (of) =>
+  check("requires the reconnect key for a takeover", (of) =>
     Effect.gen(function* () {
-      yield* of.node("n1")
-      yield* of.join("n1", { ...agent, holder: "h" })
+      yield* of.reconcile("n1")
+      yield* of.join("n1", { ...agent, reconnectKey: "h" })
       yield* of.join("n1", desk)
       const take = (place: Place, more: Partial<Place>) => of.join("n1", { ...place, sid: "new", ...more })
-      assert.strictEqual(yield* take(agent, {}), "taken", "without a secret")
-      assert.strictEqual(yield* take(agent, { holder: "other" }), "taken", "with another one")
-      assert.strictEqual(yield* take(agent, { holder: "h", name: "other" }), "taken", "another name")
-      assert.strictEqual(yield* take(desk, {}), "taken", "nobody can prove nothing")
-      assert.strictEqual(yield* take(agent, { holder: "h" }), "in")
-      assert.deepStrictEqual(yield* of.sits("O"), ["d", "new"])
+      assert.strictEqual(yield* take(agent, {}), "taken", "without a key")
+      assert.strictEqual(yield* take(agent, { reconnectKey: "other" }), "taken", "with another key")
+      assert.strictEqual(
+        yield* take(agent, { reconnectKey: "h", name: "other" }),
+        "taken",
+        "with another name"
+      )
+      assert.strictEqual(yield* take(desk, {}), "taken", "an empty key proves nothing")
+      assert.strictEqual(yield* take(agent, { reconnectKey: "h" }), "joined")
+      assert.deepStrictEqual(yield* of.sessionsIn("O"), ["d", "new"])
     })
   )
 
-  check("tells the node of whoever is put out that its seat was taken over", (of) =>
+  check("publishes a takeover to the node of the evicted session", (of) =>
     Effect.gen(function* () {
-      yield* of.node("n1")
-      yield* of.node("n2")
-      yield* of.join("n1", { ...desk, holder: "h" })
+      yield* of.reconcile("n1")
+      yield* of.reconcile("n2")
+      yield* of.join("n1", { ...desk, reconnectKey: "h" })
       yield* of.messages
-      yield* of.join("n2", { ...desk, sid: "new", holder: "h" })
-      assert.deepStrictEqual(yield* of.hears, ["n1: -d:cdesk@O replaced", "n2: O=new"])
-      assert.strictEqual(yield* of.join("n1", { ...desk, office: "P" }), "in")
-      assert.deepStrictEqual(yield* of.hears, ["n1: P=d"], "it sits nowhere any more")
+      yield* of.join("n2", { ...desk, sid: "new", reconnectKey: "h" })
+      assert.deepStrictEqual(yield* of.published, ["n1: -d:cdesk@O replaced", "n2: O=new"])
+      assert.strictEqual(yield* of.join("n1", { ...desk, office: "P" }), "joined")
+      assert.deepStrictEqual(yield* of.published, ["n1: P=d"], "it has no membership any more")
     })
   )
 
-  check("has whoever moves leave first, and whose seat it takes before that", (of) =>
+  check("removes the evicted session, then the old membership of the new one, before the join", (of) =>
     Effect.gen(function* () {
       yield* pair(of)
-      yield* of.join("n1", { ...elsewhere, holder: "h" })
-      yield* of.join("n1", { ...shelf, holder: "h" })
+      yield* of.join("n1", { ...elsewhere, reconnectKey: "h" })
+      yield* of.join("n1", { ...shelf, reconnectKey: "h" })
       yield* of.messages
-      yield* of.join("n1", { ...elsewhere, sid: "s", holder: "h" })
+      yield* of.join("n1", { ...elsewhere, sid: "s", reconnectKey: "h" })
       assert.deepStrictEqual(
-        (yield* of.hears).filter((one) => one.startsWith("n1")),
+        (yield* of.published).filter((one) => one.startsWith("n1")),
         ["n1: -e:cdesk@P replaced", "n1: -s:cshelf@O", "n1: P=s"]
       )
-      assert.deepStrictEqual([yield* of.sits("O"), yield* of.sits("P")], [["a", "d"], ["s"]])
+      assert.deepStrictEqual([yield* of.sessionsIn("O"), yield* of.sessionsIn("P")], [["a", "d"], ["s"]])
     })
   )
 
-  check(
-    "takes the same name in another office, and the same office under another one, for another seat",
-    (of) =>
-      Effect.gen(function* () {
-        yield* of.node("n1")
-        yield* of.join("n1", desk)
-        yield* of.join("n1", { ...desk, office: "P" })
-        assert.deepStrictEqual([yield* of.sits("O"), yield* of.sits("P")], [[], ["d"]])
-        yield* of.messages
-        yield* of.join("n1", { ...desk, office: "P", field: "cother" })
-        assert.deepStrictEqual(yield* of.hears, ["n1: -d:cdesk@P", "n1: P=d"])
-      })
+  check("moves a session to the same name in another office, and to another name in the same office", (of) =>
+    Effect.gen(function* () {
+      yield* of.reconcile("n1")
+      yield* of.join("n1", desk)
+      yield* of.join("n1", { ...desk, office: "P" })
+      assert.deepStrictEqual([yield* of.sessionsIn("O"), yield* of.sessionsIn("P")], [[], ["d"]])
+      yield* of.messages
+      yield* of.join("n1", { ...desk, office: "P", field: "cother" })
+      assert.deepStrictEqual(yield* of.published, ["n1: -d:cdesk@P", "n1: P=d"])
+    })
   )
 
-  check("fills an office to its bound, and lets those who come back in", (of) =>
+  check("limits the members of an office, except for takeovers", (of) =>
     Effect.gen(function* () {
-      yield* of.node("n1")
+      yield* of.reconcile("n1")
       const two = { members: "2" }
-      assert.strictEqual(yield* of.join("n1", agent, two), "in")
-      assert.strictEqual(yield* of.join("n1", { ...desk, holder: "h" }, two), "in")
-      assert.strictEqual(yield* of.join("n1", shelf, two), "office full")
-      assert.strictEqual(yield* of.join("n1", { ...desk, sid: "new", holder: "h" }, two), "in")
+      assert.strictEqual(yield* of.join("n1", agent, two), "joined")
+      assert.strictEqual(yield* of.join("n1", { ...desk, reconnectKey: "h" }, two), "joined")
+      assert.strictEqual(yield* of.join("n1", shelf, two), "office_full")
+      assert.strictEqual(yield* of.join("n1", { ...desk, sid: "new", reconnectKey: "h" }, two), "joined")
     })
   )
 
-  check("opens offices to their bound, counting the one that is left", (of) =>
+  check("limits the offices, without the one that becomes empty", (of) =>
     Effect.gen(function* () {
-      yield* of.node("n1")
+      yield* of.reconcile("n1")
       const one = { offices: "1" }
-      assert.strictEqual(yield* of.join("n1", agent, one), "in")
-      assert.strictEqual(yield* of.join("n1", elsewhere, one), "too many offices")
-      assert.strictEqual(yield* of.join("n1", desk, one), "in", "an office that is there")
-      assert.strictEqual(yield* of.join("n1", { ...desk, office: "P" }, one), "too many offices")
+      assert.strictEqual(yield* of.join("n1", agent, one), "joined")
+      assert.strictEqual(yield* of.join("n1", elsewhere, one), "too_many_offices")
+      assert.strictEqual(yield* of.join("n1", desk, one), "joined", "an existing office")
+      assert.strictEqual(yield* of.join("n1", { ...desk, office: "P" }, one), "too_many_offices")
       yield* of.run("leave", "n1", "a")
-      assert.strictEqual(yield* of.join("n1", { ...desk, office: "P" }, one), "in", "it was alone")
+      assert.strictEqual(
+        yield* of.join("n1", { ...desk, office: "P" }, one),
+        "joined",
+        "its old office becomes empty"
+      )
     })
   )
 })
 
-describe("the script by which a session leaves", () => {
-  check("tells every node with members in the office, its own, too", (of) =>
+describe("script leave", () => {
+  check("publishes the change to all nodes with members, its own included", (of) =>
     Effect.gen(function* () {
       yield* pair(of)
       yield* of.run("leave", "n1", "a")
-      assert.deepStrictEqual((yield* of.hears).toSorted(), ["n1: -a:a@O", "n2: -a:a@O"])
+      assert.deepStrictEqual((yield* of.published).toSorted(), ["n1: -a:a@O", "n2: -a:a@O"])
       yield* of.run("leave", "n1", "a")
-      assert.deepStrictEqual(yield* of.hears, [], "it has left already")
+      assert.deepStrictEqual(yield* of.published, [], "it has left already")
       yield* of.run("leave", "n2", "d")
-      assert.deepStrictEqual(yield* of.hears, ["n2: -d:cdesk@O"], "nobody else is there")
+      assert.deepStrictEqual(yield* of.published, ["n2: -d:cdesk@O"], "no other node has members")
     })
   )
 
-  check("leaves nothing behind but what a registry always has", (of) =>
+  check("removes all keys of the office", (of) =>
     Effect.gen(function* () {
       yield* pair(of)
       yield* of.run("leave", "n1", "a")
@@ -369,51 +392,51 @@ describe("the script by which a session leaves", () => {
   )
 })
 
-describe("the script by which a node ends", () => {
-  check("tells the others who has gone, and then that it is gone; itself nothing", (of) =>
+describe("script leaveCluster", () => {
+  check("publishes the lost members, then the lost node, to the other nodes only", (of) =>
     Effect.gen(function* () {
       yield* pair(of)
       yield* of.join("n2", shelf)
       yield* of.messages
-      yield* of.run("depart", "n2")
-      const heard = yield* of.hears
-      assert.deepStrictEqual(heard.slice(0, -1).toSorted(), ["n1: -d:cdesk@O", "n1: -s:cshelf@O"])
-      assert.strictEqual(heard.at(-1), "n1: gone n2")
-      assert.deepStrictEqual(yield* of.sits("O"), ["a"])
+      yield* of.run("leaveCluster", "n2")
+      const published = yield* of.published
+      assert.deepStrictEqual(published.slice(0, -1).toSorted(), ["n1: -d:cdesk@O", "n1: -s:cshelf@O"])
+      assert.strictEqual(published.at(-1), "n1: gone n2")
+      assert.deepStrictEqual(yield* of.sessionsIn("O"), ["a"])
       assert.isNull(yield* of.leaseOf("n2"))
     })
   )
 })
 
-describe("the script that shows an office", () => {
-  check("says of what moment it is, and which was the office's last change", (of) =>
+describe("script snapshot", () => {
+  check("returns the current revision and the revision of the office", (of) =>
     Effect.gen(function* () {
       yield* pair(of)
       const last = yield* of.get("rev")
       yield* of.join("n1", elsewhere)
-      const [known, asOf, revision, members] = (yield* of.run("snapshot", "n1", "O")) as Array<string>
-      assert.deepStrictEqual([known, Number(asOf), Number(revision)], ["ok", last + 1, last])
+      const [state, asOf, revision, members] = (yield* of.run("snapshot", "n1", "O")) as Array<string>
+      assert.deepStrictEqual([state, Number(asOf), Number(revision)], ["ok", last + 1, last])
       assert.lengthOf(members ?? "", 2)
       yield* of.run("leave", "n2", "d")
       const [, , later] = (yield* of.run("snapshot", "n1", "O")) as Array<string>
-      assert.strictEqual(Number(later), last + 2, "leaving is a change, too")
+      assert.strictEqual(Number(later), last + 2, "a leave is a change")
     })
   )
 
-  check("shows nothing to a node that was taken for dead", (of) =>
+  check("returns unknown_node to a removed node", (of) =>
     Effect.gen(function* () {
       yield* pair(of)
-      yield* of.run("depart", "n1")
-      assert.deepStrictEqual(yield* of.run("snapshot", "n1", "O"), ["gone", "0", "0", []])
+      yield* of.run("leaveCluster", "n1")
+      assert.deepStrictEqual(yield* of.run("snapshot", "n1", "O"), ["unknown_node", "0", "0", []])
     })
   )
 })
 
-describe("the script that knows Computers elsewhere", () => {
-  check("counts neither those here nor Agents", (of) =>
+describe("script isComputerElsewhere", () => {
+  check("ignores the own office and Agents", (of) =>
     Effect.gen(function* () {
-      yield* of.node("n1")
-      const ask = (office: string) => of.run("elsewhere", office, "desk")
+      yield* of.reconcile("n1")
+      const ask = (office: string) => of.run("isComputerElsewhere", office, "desk")
       yield* of.join("n1", { ...agent, office: "Q", name: "desk" })
       assert.strictEqual(yield* ask("O"), 0)
       yield* of.join("n1", desk)
@@ -426,25 +449,25 @@ describe("the script that knows Computers elsewhere", () => {
   )
 })
 
-describe("the script by which a node renews its lease", () => {
-  check("tells a node that nobody knows any more", (of) =>
+describe("script renew", () => {
+  check("returns unknown_node to a removed node", (of) =>
     Effect.gen(function* () {
-      assert.deepStrictEqual((yield* of.renew("n1")).slice(0, 2), ["gone", 0])
+      assert.deepStrictEqual((yield* of.renew("n1")).slice(0, 2), ["unknown_node", 0])
       assert.isNull(yield* of.leaseOf("n1"))
     })
   )
 
-  check("gives a whole lease from now on, and counts the nodes", (of) =>
+  check("extends the lease and counts the nodes", (of) =>
     Effect.gen(function* () {
-      yield* of.node("n1")
-      yield* of.node("n2")
+      yield* of.reconcile("n1")
+      yield* of.reconcile("n2")
       yield* of.renew("n2")
       yield* of.endLease("n1", 1)
       const before = yield* of.now
       const [state, count, said] = yield* of.renew("n1")
       assert.deepStrictEqual([state, count], ["ok", 2])
       const after = yield* of.now
-      assert.isTrue(before <= said && said <= after, "and says what time it is")
+      assert.isTrue(before <= said && said <= after, "returns the time")
       const ends = (yield* of.leaseOf("n1")) ?? 0
       assert.isTrue(before + lease <= ends && ends <= after + lease, `${before} ${ends} ${after}`)
       const seen = yield* of.get("seen")
@@ -452,17 +475,17 @@ describe("the script by which a node renews its lease", () => {
     })
   )
 
-  check("removes a node whose lease has ended, with its members, and tells the others", (of) =>
+  check("removes a node with an expired lease and its members, and publishes that", (of) =>
     Effect.gen(function* () {
       yield* pair(of)
       yield* of.renew("n1")
       yield* of.endLease("n2", (yield* of.now) - 1)
       assert.deepStrictEqual((yield* of.renew("n1")).slice(0, 2), ["ok", 1])
-      assert.deepStrictEqual(yield* of.hears, ["n1: -d:cdesk@O", "n1: gone n2"])
+      assert.deepStrictEqual(yield* of.published, ["n1: -d:cdesk@O", "n1: gone n2"])
     })
   )
 
-  check("removes nobody as long as a lease lasts", (of) =>
+  check("keeps nodes with a valid lease", (of) =>
     Effect.gen(function* () {
       yield* pair(of)
       yield* of.renew("n1")
@@ -476,7 +499,7 @@ describe("the script by which a node renews its lease", () => {
     [3 / 4, false]
   ] as const) {
     check(
-      `${removes ? "removes" : "spares"} others when the last sign of life was ${part} of a lease ago`,
+      `${removes ? "removes" : "keeps"} expired nodes when the last renewal was ${part} of a lease ago`,
       (of) =>
         Effect.gen(function* () {
           yield* pair(of)
@@ -485,121 +508,125 @@ describe("the script by which a node renews its lease", () => {
           yield* of.endLease("n2", now - 1)
           assert.deepStrictEqual((yield* of.renew("n1")).slice(0, 2), ["ok", removes ? 1 : 2])
           const ends = (yield* of.leaseOf("n2")) ?? 0
-          // Redis has stood still: whoever is spared has a whole lease to show that it lives.
+          // Redis was stalled: a kept node gets a full lease.
           assert.isTrue(removes ? ends === 0 : ends >= now + lease, String(ends))
         })
     )
   }
 })
 
-describe("the script by which a node comes, or comes back", () => {
-  check("gives it a lease, and counts the nodes", (of) =>
+describe("script reconcile", () => {
+  check("grants a lease and counts the nodes", (of) =>
     Effect.gen(function* () {
-      yield* of.node("n1")
+      yield* of.reconcile("n1")
       const before = yield* of.now
-      const [, count, , now = 0] = (yield* of.node("n2")) as Array<number>
+      const [, count, , now = 0] = (yield* of.reconcile("n2")) as Array<number>
       assert.strictEqual(count, 2)
-      assert.isTrue(before <= now && now <= (yield* of.now), "and says what time it is")
+      assert.isTrue(before <= now && now <= (yield* of.now), "returns the time")
       assert.isAtLeast((yield* of.leaseOf("n2")) ?? 0, before + lease)
     })
   )
 
-  check("says how long a registry that has just begun settles; one that is older does not", (of) =>
+  check("returns the remaining grace period of a new registry, and 0 for an older one", (of) =>
     Effect.gen(function* () {
-      const [left = 0] = (yield* of.node("n1")) as Array<number>
-      assert.isTrue(left > 0 && left <= settle, String(left))
-      yield* of.set("born", (yield* of.now) - settle / 2)
-      const [half = 0] = (yield* of.node("n2")) as Array<number>
-      assert.isTrue(half > 0 && half <= settle / 2, String(half))
-      yield* of.set("born", (yield* of.now) - 2 * settle)
-      assert.deepInclude(yield* of.node("n3"), 0)
+      const [left = 0] = (yield* of.reconcile("n1")) as Array<number>
+      assert.isTrue(left > 0 && left <= gracePeriod, String(left))
+      yield* of.set("born", (yield* of.now) - gracePeriod / 2)
+      const [half = 0] = (yield* of.reconcile("n2")) as Array<number>
+      assert.isTrue(half > 0 && half <= gracePeriod / 2, String(half))
+      yield* of.set("born", (yield* of.now) - 2 * gracePeriod)
+      assert.deepInclude(yield* of.reconcile("n3"), 0)
     })
   )
 
-  check("begins revisions at the time, so that they are greater than those of a registry before", (of) =>
+  check("starts revisions at the current time, above those of an earlier registry", (of) =>
     Effect.gen(function* () {
       const before = yield* of.now
-      yield* of.node("n1", { highest: 7 })
+      yield* of.reconcile("n1", { highest: 7 })
       assert.isAtLeast(yield* of.get("rev"), before)
     })
   )
 
-  check("begins them with what a node has seen, where that is more", (of) =>
+  check("starts revisions at the highest known revision when that is greater", (of) =>
     Effect.gen(function* () {
       const seen = (yield* of.now) + 1_000_000
-      yield* of.node("n1", { highest: seen })
+      yield* of.reconcile("n1", { highest: seen })
       assert.strictEqual(yield* of.get("rev"), seen)
     })
   )
 
-  check("begins anew where Redis has come back with something old, and settles again", (of) =>
+  check("restarts the grace period when Redis has lost revisions", (of) =>
     Effect.gen(function* () {
-      yield* of.node("n1")
+      yield* of.reconcile("n1")
       const old = yield* of.get("rev")
       yield* of.set("born", 1)
-      yield* of.node("n2", { highest: old })
-      assert.deepStrictEqual([yield* of.get("born"), yield* of.get("rev")], [1, old], "nothing is missing")
-      const [left = 0] = (yield* of.node("n2", { highest: old + 1_000_000 })) as Array<number>
+      yield* of.reconcile("n2", { highest: old })
+      assert.deepStrictEqual(
+        [yield* of.get("born"), yield* of.get("rev")],
+        [1, old],
+        "no revision is missing"
+      )
+      const [left = 0] = (yield* of.reconcile("n2", { highest: old + 1_000_000 })) as Array<number>
       assert.isAbove(left, 0)
       assert.isAtLeast(yield* of.get("rev"), old + 1_000_000)
     })
   )
 
-  check("puts its members in, and with them what proves who they are", (of) =>
+  check("adds its members with their reconnect keys", (of) =>
     Effect.gen(function* () {
-      yield* of.node("n1", { seated: [agent, { ...desk, holder: "h" }] })
-      assert.deepStrictEqual(yield* of.sits("O"), ["a", "d"])
-      assert.strictEqual(yield* of.join("n1", { ...desk, sid: "new", holder: "h" }), "in")
-      assert.strictEqual(yield* of.run("elsewhere", "P", "desk"), 1)
+      yield* of.reconcile("n1", { joined: [agent, { ...desk, reconnectKey: "h" }] })
+      assert.deepStrictEqual(yield* of.sessionsIn("O"), ["a", "d"])
+      assert.strictEqual(yield* of.join("n1", { ...desk, sid: "new", reconnectKey: "h" }), "joined")
+      assert.strictEqual(yield* of.run("isComputerElsewhere", "P", "desk"), 1)
     })
   )
 
-  check("tells nobody of members that sit as before", (of) =>
+  check("publishes nothing for unchanged members", (of) =>
     Effect.gen(function* () {
       yield* pair(of)
-      const [, , losers] = (yield* of.node("n1", { seated: [agent] })) as Array<unknown>
-      assert.deepStrictEqual(losers, [])
-      assert.deepStrictEqual(yield* of.hears, [])
+      const [, , evicted] = (yield* of.reconcile("n1", { joined: [agent] })) as Array<unknown>
+      assert.deepStrictEqual(evicted, [])
+      assert.deepStrictEqual(yield* of.published, [])
     })
   )
 
-  check("takes out who sits there no longer, but for those whose seat is just changing", (of) =>
+  check("removes its former members, except those with a pending join", (of) =>
     Effect.gen(function* () {
       yield* pair(of)
       yield* of.join("n1", shelf)
       yield* of.messages
-      yield* of.node("n1", { changing: ["s"] })
-      assert.deepStrictEqual(yield* of.sits("O"), ["d", "s"])
-      assert.deepStrictEqual((yield* of.hears).toSorted(), ["n1: -a:a@O", "n2: -a:a@O"])
+      yield* of.reconcile("n1", { pending: ["s"] })
+      assert.deepStrictEqual(yield* of.sessionsIn("O"), ["d", "s"])
+      assert.deepStrictEqual((yield* of.published).toSorted(), ["n1: -a:a@O", "n2: -a:a@O"])
     })
   )
 
-  check("moves those that sit elsewhere by now", (of) =>
+  check("moves its members to their new memberships", (of) =>
     Effect.gen(function* () {
-      yield* of.node("n1")
+      yield* of.reconcile("n1")
       yield* of.join("n1", desk)
       yield* of.join("n1", shelf)
-      yield* of.node("n1", {
-        seated: [
+      yield* of.reconcile("n1", {
+        joined: [
           { ...desk, office: "P" },
           { ...shelf, field: "cother" }
         ]
       })
-      assert.deepStrictEqual([yield* of.sits("O"), yield* of.sits("P")], [["s"], ["d"]])
+      assert.deepStrictEqual([yield* of.sessionsIn("O"), yield* of.sessionsIn("P")], [["s"], ["d"]])
       const fields = yield* Effect.promise(() => of.client.hKeys(of.key("office:O")))
       assert.deepStrictEqual(fields, ["cother"])
     })
   )
 
-  check("names those whose seat is another's by now, and leaves it to the other", (of) =>
+  check("returns the sessions whose membership another session has taken", (of) =>
     Effect.gen(function* () {
       yield* pair(of)
-      yield* of.node("n3")
-      const [, , losers] = (yield* of.node("n3", {
-        seated: [{ ...desk, sid: "late" }, shelf]
+      yield* of.reconcile("n3")
+      const [, , evicted] = (yield* of.reconcile("n3", {
+        joined: [{ ...desk, sid: "late" }, shelf]
       })) as ReadonlyArray<unknown>
-      assert.deepStrictEqual(losers, ["late"])
-      assert.deepStrictEqual(yield* of.sits("O"), ["a", "d", "s"])
+      assert.deepStrictEqual(evicted, ["late"])
+      assert.deepStrictEqual(yield* of.sessionsIn("O"), ["a", "d", "s"])
     })
   )
 })

@@ -1,21 +1,23 @@
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, type Scope } from "effect"
+import { Deferred, Duration, Effect, type Scope, Layer } from "effect"
 import { io } from "socket.io-client"
 import * as SocketIoClient from "../../../../src/adapters/socketio/client/SocketIoClient.ts"
 import * as SocketIoServer from "../../../../src/adapters/socketio/SocketIoServer.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { type Link, TransportClient, TransportServer } from "../../../../src/application/ports/Transport.ts"
 import { openProxy } from "../../../chaos/Proxy.ts"
+import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
 
 const mebibyte = 1024 * 1024
 const minute = Duration.minutes(1)
-const pem = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
+const pem = (name: string) =>
+  readFileSync(new URL(`../../../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
 const cert = pem("first.cert")
 const key = pem("first.key")
 
-/** How a message passes: what is sent and answered in MiB, and how long a sign of life may take, in milliseconds. */
-interface Passage {
+/** Sizes of a request and its reply in MiB, and the keepalive timeout in milliseconds. */
+interface Transfer {
   readonly up: number
   readonly down: number
   readonly pingTimeout: number
@@ -24,8 +26,8 @@ interface Passage {
 
 const pingInterval = 1000
 
-/** A Server behind a way that can be disturbed. It answers whatever it is asked with so much. */
-const site = Effect.fnUntraced(function* ({ down, pingTimeout, tls = false }: Passage) {
+/** A Server behind a proxy that can throttle. It replies to every request with `down` MiB. */
+const site = Effect.fnUntraced(function* ({ down, pingTimeout, tls = false }: Transfer) {
   const accepted = yield* Deferred.make<Link>()
   const answer = jsonBody("x".repeat(down * mebibyte))
   const { url } = yield* TransportServer.use(({ serve }) =>
@@ -33,9 +35,15 @@ const site = Effect.fnUntraced(function* ({ down, pingTimeout, tls = false }: Pa
       Effect.as(Deferred.succeed(accepted, link), () => Effect.succeed([down === 0 ? jsonBody("") : answer]))
     )
   ).pipe(
-    Effect.provide(SocketIoServer.layer({ pingInterval, pingTimeout, ...(tls && { tls: { cert, key } }) }), {
-      local: true
-    }),
+    Effect.provide(
+      Layer.provide(
+        SocketIoServer.layer({ pingInterval, pingTimeout, ...(tls && { tls: { cert, key } }) }),
+        ServerMetrics.layerNone
+      ),
+      {
+        local: true
+      }
+    ),
     Effect.orDie
   )
   const proxy = yield* openProxy({ target: () => Number(new URL(url).port) })
@@ -51,25 +59,25 @@ const connect = (url: string, transport: "websocket" | "polling") =>
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body), 30_000)
 
-/** Half a mebibyte in a second, and as much as does not fit into the buffers of the network. */
-const upload: Passage = { up: 3, down: 0, pingTimeout: 1500 }
+/** Half a mebibyte per second, and more bytes than network buffers hold. */
+const upload: Transfer = { up: 3, down: 0, pingTimeout: 1500 }
 const uploadRate = mebibyte / 2
-const download: Passage = { up: 0, down: 24, pingTimeout: 3000 }
+const download: Transfer = { up: 0, down: 24, pingTimeout: 3000 }
 const downloadRate = 4 * mebibyte
 
-/** Half of what has to come. */
+/** Half of the rate that counts as alive, in bytes per second. */
 const trickle = 512
 
 const seconds = (began: number) => (performance.now() - began) / 1000
 
-describe("a message that takes much longer than a sign of life may", { concurrent: true }, () => {
+describe("a message that takes longer than the keepalive timeout", { concurrent: true }, () => {
   for (const [title, transport, tls] of [
     ["WebSocket", "websocket", false],
     ["WebSocket and TLS", "websocket", true],
     ["polling", "polling", false]
   ] as const) {
     live(
-      `is sent to the end over ${title}`,
+      `arrives at the Server over ${title}`,
       Effect.gen(function* () {
         const { proxy, url } = yield* site({ ...upload, tls })
         const link = yield* connect(url, transport)
@@ -86,7 +94,7 @@ describe("a message that takes much longer than a sign of life may", { concurren
     ["WebSocket and TLS", true]
   ] as const) {
     live(
-      `is received to the end over ${title}`,
+      `arrives at the member over ${title}`,
       Effect.gen(function* () {
         const { proxy, url } = yield* site({ ...download, tls })
         const link = yield* connect(url, "websocket")
@@ -100,7 +108,7 @@ describe("a message that takes much longer than a sign of life may", { concurren
   }
 
   live(
-    "is sent to the end by clients of others",
+    "arrives from other clients",
     Effect.gen(function* () {
       const { proxy, url } = yield* site(upload)
       const socket = yield* Effect.acquireRelease(
@@ -126,7 +134,7 @@ describe("a message that takes much longer than a sign of life may", { concurren
   )
 
   live(
-    "is given up when it comes more slowly than over any line that is of use",
+    "closes the connection below the minimum rate",
     Effect.gen(function* () {
       const { far, proxy, url } = yield* site(upload)
       const link = yield* connect(url, "websocket")
@@ -135,7 +143,7 @@ describe("a message that takes much longer than a sign of life may", { concurren
       yield* Effect.forkChild(link.request("take", jsonBody("x".repeat(upload.up * mebibyte)), minute), {
         startImmediately: true
       })
-      assert.strictEqual(yield* server.closed, "ping timeout")
+      assert.strictEqual(yield* server.closed, "keepalive_timeout")
     })
   )
 
@@ -144,7 +152,7 @@ describe("a message that takes much longer than a sign of life may", { concurren
     ["received", download, downloadRate]
   ] as const) {
     live(
-      `does not keep a connection that has died while it was ${title}`,
+      `does not keep a dead connection open while it is ${title}`,
       Effect.gen(function* () {
         const { far, proxy, url } = yield* site(passage)
         const link = yield* connect(url, "websocket")
@@ -156,8 +164,8 @@ describe("a message that takes much longer than a sign of life may", { concurren
         yield* Effect.sleep("1 second")
         yield* proxy.silence
         assert.deepStrictEqual(yield* Effect.all([server.closed, link.closed], { concurrency: 2 }), [
-          "ping timeout",
-          "ping timeout"
+          "keepalive_timeout",
+          "keepalive_timeout"
         ])
       })
     )

@@ -1,13 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, type Scope } from "effect"
+import { Deferred, Effect, type Scope, Layer } from "effect"
 import { WebSocket } from "ws"
 import * as SocketIoServer from "../../../../src/adapters/socketio/SocketIoServer.ts"
 import { type Link, TransportServer } from "../../../../src/application/ports/Transport.ts"
+import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
 
-/** Signs of life are asked for this often, and have so long to come, in milliseconds. */
-const signs = { pingInterval: 200, pingTimeout: 300 }
+/** Keepalive interval and timeout in milliseconds. */
+const keepalive = { pingInterval: 200, pingTimeout: 300 }
 
-/** A Server that hands out its end of its one link, and says when that link's scope has closed. */
+/** A Server that exposes its end of one link, and the end of the link's scope. */
 const site = (options: SocketIoServer.SocketIoServerOptions) =>
   Effect.gen(function* () {
     const accepted = yield* Deferred.make<Link>()
@@ -19,11 +20,14 @@ const site = (options: SocketIoServer.SocketIoServerOptions) =>
           () => Deferred.succeed(gone, undefined)
         )
       )
-    ).pipe(Effect.provide(SocketIoServer.layer(options), { local: true }), Effect.orDie)
+    ).pipe(
+      Effect.provide(Layer.provide(SocketIoServer.layer(options), ServerMetrics.layerNone), { local: true }),
+      Effect.orDie
+    )
     return { url, far: Deferred.await(accepted), gone: Deferred.await(gone) }
   })
 
-/** A member that polls only when it is told to. */
+/** A member that polls only on request. */
 const openPolling = Effect.fnUntraced(function* (url: string) {
   const address = `${url}/smcp/?EIO=4&transport=polling&a2c_version=0.2.0`
   const text = (path: string, body?: string) =>
@@ -56,20 +60,20 @@ const upgrade = (url: string, sid: string): Effect.Effect<WebSocket, never, Scop
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body), 10_000)
 
-describe("a connection whose member says nothing", () => {
+describe("a stale connection", () => {
   live(
-    "is closed, though it changed to WebSocket while it was asked for a sign of life",
+    "closes after an upgrade to WebSocket during a pending ping",
     Effect.gen(function* () {
-      const { far, url } = yield* site(signs)
+      const { far, url } = yield* site(keepalive)
       const { poll, sid } = yield* openPolling(url)
       assert.strictEqual(yield* poll, "2")
       yield* upgrade(url, sid)
-      assert.strictEqual(yield* (yield* far).closed, "ping timeout")
+      assert.strictEqual(yield* (yield* far).closed, "keepalive_timeout")
     })
   )
 
   live(
-    "is gone soon after it was closed, though it does not poll",
+    "closes soon although its member does not poll",
     Effect.gen(function* () {
       const { far, gone, url } = yield* site({})
       yield* openPolling(url)

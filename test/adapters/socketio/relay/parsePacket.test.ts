@@ -5,7 +5,7 @@ import { scanJsonObject } from "../../../../src/adapters/bytes/jsonScanner.ts"
 import { isJsonObject, type JsonObject } from "../../../../src/domain/json.ts"
 
 const inFull = { maxMessageBytes: 1_000_000, validateBytes: Number.POSITIVE_INFINITY }
-/** Everything is too large to be read in full. */
+/** Limits that make every body too large to parse in full. */
 const scanned = { ...inFull, validateBytes: 0 }
 const limits = [inFull, scanned]
 
@@ -23,7 +23,7 @@ const codeOf = (result: Result.Result<unknown, { readonly code: number }> | unde
     ? undefined
     : Result.match(result, { onFailure: ({ code }) => code, onSuccess: () => 0 })
 
-/** What a head must hold of a value: scalars as they are, stand-ins for the rest. */
+/** The head of a value: scalars, and stand-ins for the rest. */
 const headOf = (value: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(value).map(([name, member]) => [
@@ -34,9 +34,9 @@ const headOf = (value: JsonObject): JsonObject =>
 
 const JsonMembers = Schema.Record(Schema.String, Schema.Json)
 
-describe("the outermost members of an object", () => {
+describe("the scanner of outermost members", () => {
   it.prop(
-    "are what JSON.parse finds, however the text is laid out",
+    "agrees with JSON.parse at any indentation",
     [JsonMembers, Schema.Literals([0, 1, 4])],
     ([value, indent]) => {
       const text = JSON.stringify(value, null, indent)
@@ -46,34 +46,30 @@ describe("the outermost members of an object", () => {
     }
   )
 
-  it.prop(
-    "are never found in a text that was cut, and nothing throws",
-    [JsonMembers, Schema.Int],
-    ([value, cut]) => {
-      const whole = bytes(JSON.stringify(value))
-      assert.isUndefined(scanJsonObject(whole.subarray(0, Math.abs(cut) % whole.length), 0))
-    }
-  )
+  it.prop("rejects truncated text without throwing", [JsonMembers, Schema.Int], ([value, cut]) => {
+    const whole = bytes(JSON.stringify(value))
+    assert.isUndefined(scanJsonObject(whole.subarray(0, Math.abs(cut) % whole.length), 0))
+  })
 
-  it("are the last of equal names, as for JSON.parse", () => {
+  it("uses the last of equal names, as JSON.parse does", () => {
     assert.deepStrictEqual(scanJsonObject(bytes('{"a":1,"a":"2"}'), 0)?.head, { a: "2" })
   })
 
   it.each(["[1]", "1", '{"a"}', '{"a":1,}', '{"a":[}]}', '{"a":{"b":1]}', "{a:1}", '{"a":tru}', '{"a" 1}'])(
-    "are not looked for in %s",
+    "rejects %s",
     (text) => {
       assert.isUndefined(scanJsonObject(bytes(text), 0))
     }
   )
 
-  it("are refused with hostile depth and with __proto__", () => {
+  it("rejects hostile depth and __proto__", () => {
     assert.isUndefined(scanJsonObject(bytes(`{"a":${"[".repeat(200)}${"]".repeat(200)}}`), 0))
     assert.isUndefined(scanJsonObject(bytes('{"__proto__":{}}'), 0))
   })
 })
 
 describe("a packet", () => {
-  it.prop("keeps its body as the bytes it came in", [JsonMembers], ([value]) => {
+  it.prop("keeps its body as received bytes", [JsonMembers], ([value]) => {
     const text = JSON.stringify(value)
     for (const limit of limits) {
       const { body } = event(parsePacket(bytes(`2/smcp,7["client:x", ${text} ]`), limit))
@@ -85,27 +81,27 @@ describe("a packet", () => {
     }
   })
 
-  it("has the id and the name it was given", () => {
+  it("has an id and an event name", () => {
     const { event: name, id } = event(parsePacket(bytes('2/smcp,12["client:\\u0078",{}]'), scanned))
     assert.deepStrictEqual([name, id], ["client:x", 12])
     assert.isUndefined(event(parsePacket(bytes('2/smcp,["server:x",{}]'), inFull)).id)
   })
 
-  it("without a body is one with a body that says nothing", () => {
+  it("has an undefined body when it holds none", () => {
     for (const limit of limits) {
       const { body } = event(parsePacket(bytes('2/smcp,1["client:x"]'), limit))
       assert.isUndefined(Result.getOrThrow(body.head))
     }
   })
 
-  it("with more arguments than one keeps the first alone", () => {
+  it("keeps only the first of several arguments", () => {
     for (const limit of limits) {
       const { body } = event(parsePacket(bytes('2/smcp,1["client:x",{"a":1},{"b":2}]'), limit))
       assert.deepStrictEqual(Result.getOrThrow(body.text()), '{"a":1}')
     }
   })
 
-  it("whose body cannot be used says so to whoever routes it", () => {
+  it("has an invalid body when its body is not usable", () => {
     for (const limit of limits) {
       const proto = event(parsePacket(bytes('2/smcp,1["client:x",{"__proto__":{"a":1}}]'), limit))
       assert.strictEqual(codeOf(proto.body.head), 400)
@@ -118,7 +114,7 @@ describe("a packet", () => {
     assert.strictEqual(codeOf(large.body.head), 413)
   })
 
-  it("with binary parts tells how many to skip, and has no body", () => {
+  it("counts its binary attachments and has an invalid body with them", () => {
     const read = event(parsePacket(bytes('52-/smcp,1["client:x",{"_placeholder":true,"num":0}]'), inFull))
     assert.strictEqual(read.attachments, 2)
     assert.strictEqual(codeOf(read.body.head), 400)
@@ -127,7 +123,7 @@ describe("a packet", () => {
     assert.isUndefined(parsePacket(bytes('517-/smcp,1["client:x"]'), inFull))
   })
 
-  it("that could split into two on its way to a polling member is none", () => {
+  it("is invalid when it would split into two packets over polling", () => {
     for (const limit of limits) {
       assert.isUndefined(parsePacket(bytes('2/smcp,1["client:x",{"a":"\u001e4\u001e"}]'), limit))
       assert.isUndefined(parsePacket(bytes('3/smcp,1[{"a":"\u001e42/smcp,[]"}]'), limit))
@@ -158,12 +154,12 @@ describe("a packet", () => {
     "0/smcp,{",
     "7/smcp,",
     '2/smcp,1234567890123456789["a"]'
-  ])("%j is none", (text) => {
+  ])("is invalid as %j", (text) => {
     for (const limit of limits) assert.isUndefined(parsePacket(bytes(text), limit))
   })
 
   it.prop(
-    "is read or refused, never thrown at",
+    "parses or fails without throwing",
     [Schema.String, Schema.Literals(["2", "3", "0", "51-"])],
     ([text, kind]) => {
       for (const limit of limits) {

@@ -1,16 +1,17 @@
 import { connect as connectTcp } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Fiber, Queue, Result, Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Queue, Result, Scope, Layer } from "effect"
 import { io } from "socket.io-client"
 import { WebSocket } from "ws"
 import * as SocketIoServer from "../../../../src/adapters/socketio/SocketIoServer.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { type Link, TransportServer } from "../../../../src/application/ports/Transport.ts"
+import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
 
-/** A client that sends whatever it likes. */
+/** A client that sends raw frames. */
 interface Raw {
   readonly send: (frame: string | Buffer) => void
-  /** The next message but the greeting and the pings. */
+  /** The next message, without the handshake and pings. */
   readonly next: Effect.Effect<string>
   readonly close: Effect.Effect<void>
   readonly closed: Effect.Effect<void>
@@ -39,12 +40,15 @@ const rawClient = Effect.fnUntraced(function* (url: string): Effect.fn.Return<Ra
   }
 })
 
-/** A server that answers with what it was sent, and hands out its ends of the links. */
+/** An echo server that exposes its ends of links. */
 const site = Effect.gen(function* () {
   const links = yield* Queue.unbounded<Link>()
   const { url } = yield* TransportServer.use(({ serve }) =>
     serve((link) => Effect.as(Queue.offer(links, link), (_event, body) => Effect.succeed([body])))
-  ).pipe(Effect.provide(SocketIoServer.layer(), { local: true }), Effect.orDie)
+  ).pipe(
+    Effect.provide(Layer.provide(SocketIoServer.layer(), ServerMetrics.layerNone), { local: true }),
+    Effect.orDie
+  )
   return { url, link: Queue.take(links), client: rawClient(url) }
 })
 
@@ -56,7 +60,7 @@ const connected = Effect.gen(function* () {
   return { ...place, client, far: yield* place.link }
 })
 
-/** A Server that notes what comes, and from which of its links; two clients of it. */
+/** A Server that records messages with their links, and two clients. */
 const noted = Effect.gen(function* () {
   const heard: Array<readonly [string, unknown]> = []
   const { url } = yield* TransportServer.use(({ serve }) =>
@@ -68,7 +72,10 @@ const noted = Effect.gen(function* () {
         })
       )
     )
-  ).pipe(Effect.provide(SocketIoServer.layer(), { local: true }), Effect.orDie)
+  ).pipe(
+    Effect.provide(Layer.provide(SocketIoServer.layer(), ServerMetrics.layerNone), { local: true }),
+    Effect.orDie
+  )
   const clients = [yield* rawClient(url), yield* rawClient(url)] as const
   for (const client of clients) {
     client.send("40/smcp,")
@@ -77,13 +84,13 @@ const noted = Effect.gen(function* () {
   return { clients, heard }
 })
 
-/** The id by which the Server wants to know the answer to a message. */
+/** The acknowledgement id of a message. */
 const idOf = (packet: string): string => /^2\/smcp,(\d+)\[/.exec(packet)?.[1] ?? assert.fail(packet)
 
 const many = Array.from({ length: 1000 }, (_, number) => number)
 
-describe("many messages at once", () => {
-  it.live("are taken in their order, and the others have their turn meanwhile", () =>
+describe("a burst of messages", () => {
+  it.live("keeps its order and does not block other members", () =>
     Effect.gen(function* () {
       const {
         clients: [one, other],
@@ -103,7 +110,7 @@ describe("many messages at once", () => {
     })
   )
 
-  it.live("are all taken, though their sender closes the connection right after them", () =>
+  it.live("arrives in full when its sender closes the connection right after it", () =>
     Effect.gen(function* () {
       const {
         clients: [one],
@@ -118,8 +125,8 @@ describe("many messages at once", () => {
   )
 })
 
-describe("the protocol of Socket.IO", () => {
-  it.live("has no other namespace", () =>
+describe("the relay of Socket.IO", () => {
+  it.live("rejects other namespaces", () =>
     Effect.gen(function* () {
       const client = yield* Effect.flatMap(site, (place) => place.client)
       client.send("40")
@@ -129,7 +136,7 @@ describe("the protocol of Socket.IO", () => {
     })
   )
 
-  it.live("answers an event with the id it came with", () =>
+  it.live("acknowledges an event with its id", () =>
     Effect.gen(function* () {
       const { client } = yield* connected
       client.send('42/smcp,17["x", {"a": [1, 2]} ]')
@@ -137,25 +144,25 @@ describe("the protocol of Socket.IO", () => {
     })
   )
 
-  it.live("lets a member leave and come back on the same connection", () =>
+  it.live("accepts a new session on the same connection after a disconnect", () =>
     Effect.gen(function* () {
       const { client, far, link } = yield* connected
       client.send("41/smcp,")
-      assert.strictEqual(yield* far.closed, "left by the member")
+      assert.strictEqual(yield* far.closed, "client_disconnect")
       client.send("40/smcp,")
       assert.match(yield* client.next, /^0\/smcp,/)
       assert.notStrictEqual((yield* link).id, far.id)
     })
   )
 
-  it.live("does not take an answer to an earlier connection of a member for one to this one", () =>
+  it.live("ignores an acknowledgement for an earlier connection", () =>
     Effect.gen(function* () {
       const { client, far, link, url } = yield* connected
       const begin = { startImmediately: true }
       yield* Effect.forkChild(Effect.exit(far.request("x", jsonBody("first"), Duration.minutes(1))), begin)
       const stale = idOf(yield* client.next)
       yield* client.close
-      // Clients of others answer when they are done, on whatever connection they have by then.
+      // Other clients acknowledge late requests on their current connection.
       const back = yield* rawClient(url)
       back.send("40/smcp,")
       yield* back.next
@@ -175,7 +182,7 @@ describe("the protocol of Socket.IO", () => {
     })
   )
 
-  it.live("lets nobody come back for ever", () =>
+  it.live("limits the sessions per connection", () =>
     Effect.gen(function* () {
       const { client } = yield* connected
       for (let time = 0; time < 30; time += 1) {
@@ -186,7 +193,7 @@ describe("the protocol of Socket.IO", () => {
     })
   )
 
-  it.live("skips the binary parts of an event and answers it", () =>
+  it.live("drops the binary attachments of an event and acknowledges it", () =>
     Effect.gen(function* () {
       const { client } = yield* connected
       client.send('452-/smcp,1["x",{"_placeholder":true,"num":0}]')
@@ -199,7 +206,7 @@ describe("the protocol of Socket.IO", () => {
   )
 
   const ends = (what: string, first: ReadonlyArray<string>, then: ReadonlyArray<string | Buffer>) =>
-    it.live(`ends with ${what}`, () =>
+    it.live(`closes the connection on ${what}`, () =>
       Effect.gen(function* () {
         const { client } = yield* site
         const raw = yield* client
@@ -208,15 +215,15 @@ describe("the protocol of Socket.IO", () => {
       })
     )
   const connect = ["40/smcp,"]
-  ends("an event before it is in", [], ['42/smcp,1["x",{}]'])
-  ends("an answer before it is in", [], ["43/smcp,1[]"])
-  ends("binary that nobody announced", connect, [Buffer.from("x")])
-  ends("something else between the parts of an event", connect, ['451-/smcp,1["x"]', '42/smcp,1["x"]'])
-  ends("no packet at all", connect, ["4nonsense"])
-  ends("a second way in", connect, connect)
-  ends("what is no JSON", connect, ['42/smcp,1["x",{]'])
+  ends("an event before admission", [], ['42/smcp,1["x",{}]'])
+  ends("an acknowledgement before admission", [], ["43/smcp,1[]"])
+  ends("unexpected binary", connect, [Buffer.from("x")])
+  ends("a packet in place of an attachment", connect, ['451-/smcp,1["x"]', '42/smcp,1["x"]'])
+  ends("an invalid packet", connect, ["4nonsense"])
+  ends("a second connect packet", connect, connect)
+  ends("invalid JSON", connect, ['42/smcp,1["x",{]'])
 
-  it.live("ignores an answer that nobody asked for", () =>
+  it.live("ignores an unsolicited acknowledgement", () =>
     Effect.gen(function* () {
       const { client } = yield* connected
       client.send("43/smcp,99[{}]")
@@ -225,7 +232,7 @@ describe("the protocol of Socket.IO", () => {
     })
   )
 
-  it.live("does not let an answer become packets of a polling member", () =>
+  it.live("forwards no reply that splits into several packets over polling", () =>
     Effect.gen(function* () {
       const { client, far, link, url } = yield* connected
       const agent = yield* Effect.acquireRelease(
@@ -259,7 +266,7 @@ describe("the protocol of Socket.IO", () => {
     })
   )
 
-  it.live("carries large bodies to members of either kind", () =>
+  it.live("forwards large bodies over both transports", () =>
     Effect.gen(function* () {
       const { client, far, link, url } = yield* connected
       const text = JSON.stringify({ text: "å".repeat(100_000) })
@@ -290,22 +297,22 @@ describe("the protocol of Socket.IO", () => {
     })
   )
 
-  it.live("waits for nobody whose upgrade it has turned away when it closes", () =>
+  it.live("closes without waiting for a connection whose upgrade it rejected", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const { url } = yield* Scope.provide(site, scope)
       const { hostname, port } = new URL(url)
-      const stranger = yield* Effect.acquireRelease(
+      const client = yield* Effect.acquireRelease(
         Effect.sync(() => connectTcp({ host: hostname, port: Number(port), allowHalfOpen: true })),
         (socket) => Effect.sync(() => socket.destroy())
       )
-      stranger.on("error", () => undefined)
-      stranger.write(
+      client.on("error", () => undefined)
+      client.write(
         "GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
           "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n"
       )
-      stranger.resume()
-      yield* Effect.callback<void>((resume) => void stranger.once("end", () => resume(Effect.void)))
+      client.resume()
+      yield* Effect.callback<void>((resume) => void client.once("end", () => resume(Effect.void)))
       yield* Scope.close(scope, Exit.void)
     })
   )

@@ -42,7 +42,7 @@ const tool = (
   run
 })
 
-/** A device server at port 7 that a test plays, and a device that offers tools to it. */
+/** A scripted device server at port 7, and a device that offers tools to it. */
 const makeDevice = Effect.fnUntraced(function* (
   tools: ReadonlyArray<MemoryTool>,
   options: Partial<DeviceClientOptions> = {}
@@ -79,20 +79,20 @@ const makeDevice = Effect.fnUntraced(function* (
   return { mcp, open, close, start, next: Queue.take(connections), seen: () => seen.map(({ _tag }) => _tag) }
 })
 
-/** The next message, which must be a registration: its names. */
+/** Service names of the next message, which must be a registration. */
 const registered = (server: RawPeer) =>
   Effect.map(server.nextMessage, (message) =>
     message._tag === "Register" ? Object.keys(message.definitions).join() : message._tag
   )
 
-/** Calls a service, and gives the outcome. */
+/** Calls a service and returns its outcome. */
 const call = Effect.fnUntraced(function* (server: RawPeer, method: string, params: object = {}, id = "c1") {
   yield* server.message(makeDeviceMessage.call(id, method, { ...params }))
   const message = yield* server.nextMessage
   return message._tag === "Result" ? { id: message.callId, ...message.outcome } : message
 })
 
-describe("a device", () => {
+describe("device client", () => {
   scoped(
     "registers its tools and answers calls",
     Effect.gen(function* () {
@@ -114,7 +114,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "answers on the task a call came with",
+    "answers on the task of the call",
     Effect.gen(function* () {
       const { next, open, start } = yield* makeDevice([tool("on")])
       yield* open
@@ -127,7 +127,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "says what is wrong with a call",
+    "explains a failed call",
     Effect.gen(function* () {
       const failing = tool("fails", () => Effect.succeed({ ...text("out of oil"), isError: true }))
       const broken = tool("breaks", () => Effect.die(new Error("a bug")))
@@ -139,10 +139,10 @@ describe("a device", () => {
       yield* server.next
       const error = (method: string, params: object = {}) =>
         Effect.map(call(server, method, params), (result) => ("error" in result ? result.error : result))
-      assert.strictEqual(yield* error("nope"), "There is no service 'nope' here")
+      assert.strictEqual(yield* error("nope"), "The device has no service 'nope'")
       assert.strictEqual(
         yield* error("on", { n: "x" }),
-        "'on' was not called: its parameters do not fit. /n: must be integer"
+        "'on' was not called: invalid parameters. /n: must be integer"
       )
       assert.strictEqual(yield* error("fails"), "out of oil")
       assert.strictEqual(yield* error("breaks"), "internal error")
@@ -153,7 +153,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "runs calls side by side, up to a limit, and each once",
+    "runs calls concurrently, up to a limit, and each once",
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       let runs = 0
@@ -174,7 +174,7 @@ describe("a device", () => {
       assert.deepStrictEqual(yield* call(server, "quick", {}, "c3"), {
         id: "c3",
         success: false,
-        error: "busy: 2 calls run already"
+        error: "busy: 2 calls are in flight"
       })
       yield* Deferred.succeed(gate, undefined)
       const ids = [yield* server.nextMessage, yield* server.nextMessage].map((message) =>
@@ -186,7 +186,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "ends a call that takes too long",
+    "times out a slow call",
     Effect.gen(function* () {
       const { next, open, start } = yield* makeDevice([tool("slow", () => Effect.never)], {
         heartbeatInterval: Duration.hours(1)
@@ -207,7 +207,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "says so when a result is too large to be sent",
+    "reports a result above the size limit",
     Effect.gen(function* () {
       const large = tool("large", () => Effect.succeed(text("x".repeat(2000))))
       const { next, open, start } = yield* makeDevice([large], { limits: { maxPayloadBytes: 1000 } })
@@ -216,12 +216,12 @@ describe("a device", () => {
       const server = yield* next
       yield* server.next
       const result = yield* call(server, "large")
-      assert.match(JSON.stringify(result), /the result cannot be sent: .*larger than the 1000/)
+      assert.match(JSON.stringify(result), /sending the result failed: .*exceeds the limit of 1000/)
     })
   )
 
   scoped(
-    "registers again when its tools change, and only then",
+    "registers again only when its tools change",
     Effect.gen(function* () {
       const { mcp, next, open, start } = yield* makeDevice([tool("a")])
       yield* open
@@ -237,7 +237,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "names of tools that servers may not take are replaced",
+    "replaces tool names that servers can reject",
     Effect.gen(function* () {
       const { next, open, start } = yield* makeDevice([tool("files/read it"), tool("plain")])
       yield* open
@@ -251,7 +251,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "shows its token and its name, and waits for the answer",
+    "sends its token and name, and waits for the reply",
     Effect.gen(function* () {
       const token = Redacted.make("s3cret")
       const { next, open, start } = yield* makeDevice([tool("a")], { token, name: "lamp" })
@@ -265,7 +265,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "registers after five seconds where showing a token is not answered",
+    "registers after five seconds without a reply to AUTH",
     Effect.gen(function* () {
       const { next, open, start } = yield* makeDevice([tool("a")], { token: Redacted.make("t") })
       yield* open
@@ -278,11 +278,11 @@ describe("a device", () => {
   )
 
   scoped(
-    "gives up for good when its token is refused, or its name is taken over",
+    "stops when its token is rejected or another device takes over its name",
     Effect.gen(function* () {
       for (const [type, payload] of [
         ["auth", "##ERROR:the token is not valid"],
-        ["status", "##REPLACED:another connection goes by its name"]
+        ["status", "##REPLACED:session_takeover: another connection uses the name of this device"]
       ] as const) {
         yield* Effect.scoped(
           Effect.gen(function* () {
@@ -292,9 +292,9 @@ describe("a device", () => {
             const server = yield* next
             yield* server.next
             yield* server.frame(type, payload, "00000000")
-            yield* until(Effect.sync(() => seen().at(-1) === "Ended"))
+            yield* until(Effect.sync(() => seen().at(-1) === "Failed"))
             yield* TestClock.adjust("10 minutes")
-            assert.strictEqual(seen().at(-1), "Ended")
+            assert.strictEqual(seen().at(-1), "Failed")
           })
         )
       }
@@ -302,7 +302,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "gives up for good when its name is taken over, although it was let in before",
+    "stops when another device takes over its name after a reply to AUTH",
     Effect.gen(function* () {
       const { next, open, seen, start } = yield* makeDevice([tool("a")], { name: "lamp" })
       yield* open
@@ -311,17 +311,21 @@ describe("a device", () => {
       yield* server.next
       yield* server.frame("auth", "##INFO:AUTHENTICATED", "00000000")
       assert.strictEqual(yield* registered(server), "a")
-      yield* server.frame("status", "##REPLACED:another connection goes by its name", "00000000")
-      yield* until(Effect.sync(() => seen().at(-1) === "Ended"))
+      yield* server.frame(
+        "status",
+        "##REPLACED:session_takeover: another connection uses the name of this device",
+        "00000000"
+      )
+      yield* until(Effect.sync(() => seen().at(-1) === "Failed"))
     })
   )
 
   scoped(
-    "connects when the server is there, and again after it was gone, with growing waits",
+    "connects and reconnects with backoff",
     Effect.gen(function* () {
       const { close, next, open, seen, start } = yield* makeDevice([tool("a")])
       yield* start
-      yield* until(Effect.sync(() => seen().includes("Lost")))
+      yield* until(Effect.sync(() => seen().includes("Disconnected")))
       yield* open
       yield* TestClock.adjust("10 seconds")
       const first = yield* next
@@ -336,7 +340,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "stops the calls of a connection that is gone",
+    "interrupts the calls of a closed connection",
     Effect.gen(function* () {
       const stopped = yield* Deferred.make<void>()
       const slow = tool("slow", () =>
@@ -357,7 +361,7 @@ describe("a device", () => {
   )
 
   scoped(
-    "greets the server every minute, and leaves one that used to answer and does not any more",
+    "sends PING every minute, and leaves a server that stops replying",
     Effect.gen(function* () {
       const { next, open, seen, start } = yield* makeDevice([tool("a")])
       yield* open
@@ -367,15 +371,15 @@ describe("a device", () => {
       yield* TestClock.adjust("1 minute")
       assert.strictEqual(yield* server.nextText, "##PING")
       yield* TestClock.adjust("10 minutes")
-      assert.notInclude(seen(), "Lost")
+      assert.notInclude(seen(), "Disconnected")
       yield* server.frame("status", "##INFO:PONG")
       yield* TestClock.adjust("4 minutes")
-      assert.include(seen(), "Lost")
+      assert.include(seen(), "Disconnected")
     })
   )
 
   scoped(
-    "ends with its session",
+    "closes with its session",
     Effect.gen(function* () {
       const { mcp, next, open, seen, start } = yield* makeDevice([tool("a")])
       yield* open
@@ -383,7 +387,7 @@ describe("a device", () => {
       const server = yield* next
       yield* server.next
       yield* mcp.crash("out of memory")
-      yield* until(Effect.sync(() => seen().at(-1) === "Ended"))
+      yield* until(Effect.sync(() => seen().at(-1) === "Failed"))
       yield* TestClock.adjust("5 seconds")
       yield* server.rest
     })

@@ -14,14 +14,14 @@ const scoped = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) 
 const toolsOf = ({ session }: Gateway) =>
   Effect.map(Effect.orDie(session.listTools()), ({ items }) => items.map(({ name }) => String(name)))
 
-/** Waits until the gateway has exactly these tools. */
+/** Waits until the gateway lists exactly these tools. */
 const hasTools = (gateway: Gateway, ...names: ReadonlyArray<string>) =>
   until(Effect.map(toolsOf(gateway), (tools) => tools.join() === names.join()))
 
 const isFailure = (text: string) => ({ content: [{ type: "text", text }], isError: true })
-const said = (text: string) => ({ content: [{ type: "text", text }], isError: false })
+const textResult = (text: string) => ({ content: [{ type: "text", text }], isError: false })
 
-/** Answers the next call that comes, and gives what was asked. */
+/** Answers the next call and returns it. */
 const answerNext = Effect.fnUntraced(function* (device: RawPeer, data: unknown) {
   const call = yield* device.nextMessage
   assert.strictEqual(call._tag, "Call")
@@ -30,9 +30,9 @@ const answerNext = Effect.fnUntraced(function* (device: RawPeer, data: unknown) 
   return call
 })
 
-describe("a gateway", () => {
+describe("device gateway", () => {
   scoped(
-    "a device that says no name gets one, and its service is a tool",
+    "assigns a name to a device without one, and lists its service as a tool",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -50,12 +50,12 @@ describe("a gateway", () => {
       const call = yield* Effect.forkChild(gateway.session.callTool("device-1__get_current_time", { a: 1 }))
       const { method, params } = yield* answerNext(device, "14:30")
       assert.deepStrictEqual({ method, params }, { method: "get_current_time", params: { a: 1 } })
-      assert.deepStrictEqual(yield* Fiber.join(call), said("14:30"))
+      assert.deepStrictEqual(yield* Fiber.join(call), textResult("14:30"))
     })
   )
 
   scoped(
-    "calls are answered in any order, each with its own result",
+    "matches results to calls in any order",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -73,12 +73,12 @@ describe("a gateway", () => {
           makeDeviceMessage.result(call.callId, { success: true, data: `got ${String(call.params["n"])}` })
         )
       }
-      assert.deepStrictEqual(yield* Fiber.join(calls), [said("got 1"), said("got 2")])
+      assert.deepStrictEqual(yield* Fiber.join(calls), [textResult("got 1"), textResult("got 2")])
     })
   )
 
   scoped(
-    "a second result, a late one and one that nobody asked for are dropped",
+    "drops duplicate, late and unrequested results",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -88,7 +88,7 @@ describe("a gateway", () => {
       const first = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
       const { callId } = yield* answerNext(device, "one")
       yield* device.message(makeDeviceMessage.result(callId, { success: true, data: "two" }))
-      assert.deepStrictEqual(yield* Fiber.join(first), said("one"))
+      assert.deepStrictEqual(yield* Fiber.join(first), textResult("one"))
       const late = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
       const call = yield* device.nextMessage
       yield* TestClock.adjust("30 seconds")
@@ -100,12 +100,12 @@ describe("a gateway", () => {
         yield* device.message(makeDeviceMessage.result(call.callId, { success: true, data: 1 }))
       const next = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
       yield* answerNext(device, "three")
-      assert.deepStrictEqual(yield* Fiber.join(next), said("three"))
+      assert.deepStrictEqual(yield* Fiber.join(next), textResult("three"))
     })
   )
 
   scoped(
-    "giving a call up frees its place, and its result is dropped",
+    "frees the slot of a cancelled call, and drops its result",
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ limits: { maxCalls: 1 } })
       const device = yield* gateway.newDevice
@@ -115,19 +115,19 @@ describe("a gateway", () => {
       const given = yield* device.nextMessage
       assert.deepStrictEqual(
         yield* gateway.session.callTool("device-1__a", {}),
-        isFailure("Device 'device-1' is busy: 1 calls run already. Try again later.")
+        isFailure("Device 'device-1' is busy: 1 calls are in flight. Try again later.")
       )
       yield* Fiber.interrupt(first)
       const second = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
       if (given._tag === "Call")
         yield* device.message(makeDeviceMessage.result(given.callId, { success: true, data: 1 }))
       yield* answerNext(device, "mine")
-      assert.deepStrictEqual(yield* Fiber.join(second), said("mine"))
+      assert.deepStrictEqual(yield* Fiber.join(second), textResult("mine"))
     })
   )
 
   scoped(
-    "a device that takes nothing is given no more than it may have calls, however many are given up",
+    "limits unsent calls to a device that does not read, also cancelled ones",
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ limits: { maxCalls: 2 } })
       const { connect } = Context.get(gateway.bytes, ByteConnector)
@@ -143,13 +143,13 @@ describe("a gateway", () => {
       }
       assert.deepStrictEqual(
         yield* large,
-        isFailure("Device 'device-1' is busy: 2 calls run already. Try again later.")
+        isFailure("Device 'device-1' is busy: 2 calls are in flight. Try again later.")
       )
     })
   )
 
   scoped(
-    "a call that JSON cannot say ends at once",
+    "fails a call that JSON cannot represent",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -157,13 +157,13 @@ describe("a gateway", () => {
       yield* hasTools(gateway, "device-1__a")
       assert.deepStrictEqual(
         yield* gateway.session.callTool("device-1__a", { n: 1n }),
-        isFailure("device 'device-1' was not asked: internal error")
+        isFailure("the call was not sent to device 'device-1': internal error")
       )
     })
   )
 
   scoped(
-    "a call that the device has not taken yet ends with its connection, and says why",
+    "fails an unsent call when the device disconnects",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -174,12 +174,12 @@ describe("a gateway", () => {
       )
       yield* Effect.yieldNow
       yield* device.hangUp
-      assert.match(JSON.stringify(yield* Fiber.join(call)), /Device 'device-1' has gone: the far end closed/)
+      assert.match(JSON.stringify(yield* Fiber.join(call)), /Device 'device-1' disconnected: closed by peer/)
     })
   )
 
   scoped(
-    "arguments that do not fit never reach the device",
+    "rejects invalid arguments before the call",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -193,7 +193,7 @@ describe("a gateway", () => {
       const wrong = yield* gateway.session.callTool("device-1__dim", { level: "high" })
       assert.deepStrictEqual(
         wrong,
-        isFailure("'dim' was not called: its arguments do not fit its schema.\n- /level: must be integer")
+        isFailure("'dim' was not called: its arguments do not match its schema.\n- /level: must be integer")
       )
       const missing = yield* gateway.session.callTool("device-1__dim", {})
       assert.match(JSON.stringify(missing), /must have required property 'level'/)
@@ -204,7 +204,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "a tool that is not there is an error of the protocol",
+    "fails with a protocol error for an unknown tool",
     Effect.gen(function* () {
       const { session } = yield* makeGateway()
       const failure = yield* Effect.flip(session.callTool("lamp__on", {}))
@@ -213,7 +213,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "an error of a service is an error of the tool",
+    "converts a service error to a tool error",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -229,7 +229,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "when a device is gone its calls end at once and its tools vanish",
+    "fails calls and removes tools when a device disconnects",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const other = yield* gateway.newDevice
@@ -246,14 +246,14 @@ describe("a gateway", () => {
       yield* device.nextMessage
       yield* device.hangUp
       for (const result of yield* Fiber.join(calls)) {
-        assert.match(JSON.stringify(result), /Device 'device-2' has gone: the far end closed/)
+        assert.match(JSON.stringify(result), /Device 'device-2' disconnected: closed by peer/)
       }
       yield* hasTools(gateway, "device-1__stays")
     })
   )
 
   scoped(
-    "a new registration replaces the services; a call of one that is gone may still end",
+    "replaces services after a registration, and completes calls of removed services",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -265,45 +265,45 @@ describe("a gateway", () => {
       yield* hasTools(gateway, "device-1__b", "device-1__c")
       if (call._tag === "Call")
         yield* device.message(makeDeviceMessage.result(call.callId, { success: true, data: "x" }))
-      assert.deepStrictEqual(yield* Fiber.join(running), said("x"))
+      assert.deepStrictEqual(yield* Fiber.join(running), textResult("x"))
       yield* device.message(registration())
       yield* hasTools(gateway)
     })
   )
 
   scoped(
-    "changes are announced, those that change nothing are not",
+    "announces changes, but not unchanged registrations",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
-      const told: Array<string> = []
+      const notified: Array<string> = []
       const changes = yield* gateway.session.watch({ tools: true, resources: true, uris: [] })
       yield* Effect.forkScoped(
-        Stream.runForEach(changes, (change) => Effect.sync(() => told.push(change._tag))),
+        Stream.runForEach(changes, (change) => Effect.sync(() => notified.push(change._tag))),
         { startImmediately: true }
       )
       const device = yield* gateway.newDevice
       yield* device.message(registration("a"))
-      yield* until(Effect.sync(() => told.length === 1))
+      yield* until(Effect.sync(() => notified.length === 1))
       yield* TestClock.adjust("1 second")
       yield* device.message(registration("a"))
       yield* TestClock.adjust("1 second")
-      assert.lengthOf(told, 1)
+      assert.lengthOf(notified, 1)
       yield* device.message(registration("a", "b"))
-      yield* until(Effect.sync(() => told.length === 2))
+      yield* until(Effect.sync(() => notified.length === 2))
       yield* TestClock.adjust("1 second")
       yield* device.hangUp
-      yield* until(Effect.sync(() => told.length === 3))
+      yield* until(Effect.sync(() => notified.length === 3))
     })
   )
 
   scoped(
-    "a device that comes without services is announced, but not to those who want to know of tools",
+    "announces a device without services, but no change of tools",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const seen: Array<string> = []
       const watch = yield* gateway.session.watch({ tools: true, resources: false, uris: [] })
-      const told = Stream.runForEach(watch, (change) => Effect.sync(() => seen.push(change._tag)))
-      yield* Effect.forkScoped(told, { startImmediately: true })
+      const notified = Stream.runForEach(watch, (change) => Effect.sync(() => seen.push(change._tag)))
+      yield* Effect.forkScoped(notified, { startImmediately: true })
       const devices = Stream.runForEach(gateway.changes, (all) =>
         Effect.sync(() => seen.push(`${all.length}`))
       )
@@ -319,7 +319,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "what a device does wrong harms neither it nor others",
+    "survives invalid input of a device",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -332,19 +332,21 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "registering what cannot be used again and again costs the connection",
+    "closes a connection after repeated invalid registrations",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
       yield* Effect.repeat(device.message({ type: "register", data: { services: { bad: 3 } } }), {
         times: 100
       })
-      assert.deepStrictEqual(yield* device.rest, ["##ERROR:it sent too much that cannot be used"])
+      assert.deepStrictEqual(yield* device.rest, [
+        "##ERROR:too_many_violations: the device sent too many invalid frames or messages"
+      ])
     })
   )
 
   scoped(
-    "registering other services again and again fills no log",
+    "logs the first registration only",
     Effect.gen(function* () {
       const lines: Array<unknown> = []
       const logger = Logger.make<unknown, void>(({ message }) => void lines.push(message))
@@ -357,14 +359,14 @@ describe("a gateway", () => {
       })
       yield* Effect.provide(register, Logger.layer([logger]))
       assert.deepStrictEqual(lines, [
-        ["device connected", { device: "device-1", peer: "127.0.0.1" }],
+        ["device connected", { device: "device-1", remoteAddress: "127.0.0.1" }],
         ["device registered", { device: "device-1", services: 1 }]
       ])
     })
   )
 
   scoped(
-    "a device that calls is told that there is nothing to call",
+    "answers a call of a device with an error",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -372,13 +374,13 @@ describe("a gateway", () => {
       assert.deepStrictEqual(yield* device.nextMessage, {
         _tag: "Result",
         callId: "c",
-        outcome: { success: false, error: "There is no service 'open_the_door' here" }
+        outcome: { success: false, error: "The gateway has no service 'open_the_door'" }
       })
     })
   )
 
   scoped(
-    "a registration is acknowledged where that is switched on",
+    "acknowledges a registration when enabled",
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ acknowledgeRegistration: true })
       const device = yield* gateway.newDevice
@@ -393,7 +395,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "a registration with more faults than a message can hold is acknowledged, too",
+    "acknowledges a registration with too many errors for one message",
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ acknowledgeRegistration: true, limits: { maxPayloadBytes: 5000 } })
       const device = yield* gateway.newDevice
@@ -406,7 +408,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "greetings are answered, and a goodbye closes after a while",
+    "answers PING, and closes after DISCONNECT",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -423,7 +425,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "a device of which nothing is heard for five minutes is gone",
+    "closes a connection after five idle minutes",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -435,13 +437,15 @@ describe("a gateway", () => {
       yield* TestClock.adjust("4 minutes")
       assert.deepStrictEqual(yield* toolsOf(gateway), ["device-1__a"])
       yield* TestClock.adjust("1 minute")
-      assert.deepStrictEqual(yield* device.rest, ["##ERROR:nothing was heard of it"])
+      assert.deepStrictEqual(yield* device.rest, [
+        "##ERROR:idle_timeout: the device sent nothing for too long"
+      ])
       assert.deepStrictEqual(yield* toolsOf(gateway), [])
     })
   )
 
   scoped(
-    "a frame that is never finished is given up after half a minute",
+    "drops an unfinished frame after half a minute",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -453,7 +457,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "frames that are too large cost nothing, the third within a minute the connection",
+    "tolerates frames above the size limit, but not three within a minute",
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ limits: { maxPayloadBytes: 1000 } })
       const device = yield* gateway.newDevice
@@ -463,12 +467,14 @@ describe("a gateway", () => {
       yield* device.message(registration("a"))
       yield* hasTools(gateway, "device-1__a")
       yield* Effect.ignore(device.link.send(large))
-      assert.deepStrictEqual(yield* device.rest, ["##ERROR:it sent too much that cannot be used"])
+      assert.deepStrictEqual(yield* device.rest, [
+        "##ERROR:too_many_violations: the device sent too many invalid frames or messages"
+      ])
     })
   )
 
   scoped(
-    "garbage without end costs the connection",
+    "closes a connection that sends endless garbage",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -478,7 +484,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "frames of other types are handed on untouched, and may be answered",
+    "passes frames of other types to the host, which can reply",
     Effect.gen(function* () {
       const heard: Array<string> = []
       const gateway = yield* makeGateway({
@@ -495,7 +501,7 @@ describe("a gateway", () => {
   )
 
   scoped(
-    "one device is a peer of its own, whose session ends with it",
+    "exposes one device as a peer, whose session closes with the connection",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const device = yield* gateway.newDevice
@@ -510,7 +516,7 @@ describe("a gateway", () => {
       )
       const call = yield* Effect.forkChild(session.callTool("on", {}))
       yield* answerNext(device, "ok")
-      assert.deepStrictEqual(yield* Fiber.join(call), said("ok"))
+      assert.deepStrictEqual(yield* Fiber.join(call), textResult("ok"))
       yield* session.ping
       yield* device.hangUp
       assert.strictEqual((yield* session.closed).reason, "closed")

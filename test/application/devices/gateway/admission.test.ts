@@ -21,13 +21,13 @@ const authFrame = (text: string) =>
 const hasDevices = (gateway: Gateway, expected: string) =>
   until(Effect.map(names(gateway), (found) => found === expected))
 
-const guarded = makeGateway({ authenticate: authenticateByToken(Redacted.make("s3cret")) })
+const gatewayWithToken = makeGateway({ authenticate: authenticateByToken(Redacted.make("s3cret")) })
 
-describe("a device at the door", () => {
+describe("admission of a device", () => {
   scoped(
-    "comes in with the token, under the name it gives itself",
+    "accepts the token, and the name that the device chooses",
     Effect.gen(function* () {
-      const gateway = yield* guarded
+      const gateway = yield* gatewayWithToken
       const device = yield* gateway.newDevice
       yield* device.frame("auth", "s3cret##lang:zh##name:lamp", "00000000")
       assert.strictEqual(yield* device.nextText, "##INFO:AUTHENTICATED")
@@ -36,9 +36,9 @@ describe("a device at the door", () => {
   )
 
   scoped(
-    "is refused with another one, and told why",
+    "rejects another token, and says why",
     Effect.gen(function* () {
-      const gateway = yield* guarded
+      const gateway = yield* gatewayWithToken
       const device = yield* gateway.newDevice
       yield* device.frame("auth", "guess##name:lamp", "00000000")
       assert.deepStrictEqual(yield* device.rest, ["##ERROR:the token is not valid"])
@@ -47,7 +47,7 @@ describe("a device at the door", () => {
   )
 
   scoped(
-    "is refused when it shows nothing, even where nothing is what was set",
+    "rejects an empty token, even when the configured one is empty",
     Effect.gen(function* () {
       const nothing = Redacted.make("")
       for (const authenticate of [
@@ -62,9 +62,9 @@ describe("a device at the door", () => {
   )
 
   scoped(
-    "registers nothing before it has shown its token",
+    "ignores registrations before AUTH",
     Effect.gen(function* () {
-      const gateway = yield* guarded
+      const gateway = yield* gatewayWithToken
       const device = yield* gateway.newDevice
       yield* device.message(registration("early"))
       yield* device.frame("auth", "s3cret##name:lamp", "00000000")
@@ -74,21 +74,21 @@ describe("a device at the door", () => {
   )
 
   scoped(
-    "has five seconds to show it",
+    "times out after five seconds",
     Effect.gen(function* () {
-      const gateway = yield* guarded
+      const gateway = yield* gatewayWithToken
       const device = yield* gateway.newDevice
       yield* TestClock.adjust("4999 millis")
       yield* device.message(registration("early"))
       yield* TestClock.adjust("1 millis")
-      assert.deepStrictEqual(yield* device.rest, ["##ERROR:it showed no token in time"])
+      assert.deepStrictEqual(yield* device.rest, ["##ERROR:auth_timeout: the device sent no token in time"])
     })
   )
 
   scoped(
-    "changes nothing by showing it again",
+    "ignores a repeated AUTH",
     Effect.gen(function* () {
-      const gateway = yield* guarded
+      const gateway = yield* gatewayWithToken
       const device = yield* gateway.newDevice
       yield* device.frame("auth", "s3cret##name:lamp", "00000000")
       yield* device.frame("auth", "wrong##name:door", "00000000")
@@ -99,9 +99,9 @@ describe("a device at the door", () => {
   )
 
   scoped(
-    "finds it shut after five refusals within a minute, for a minute",
+    "throttles an address for a minute after five rejections within a minute",
     Effect.gen(function* () {
-      const gateway = yield* guarded
+      const gateway = yield* gatewayWithToken
       for (let attempt = 1; attempt <= 5; attempt++) {
         const device = yield* gateway.newDevice
         yield* device.frame("auth", `guess ${attempt}`, "00000000")
@@ -117,9 +117,9 @@ describe("a device at the door", () => {
   )
 
   scoped(
-    "does not find it shut after refusals that are further apart",
+    "tolerates rejections that are further apart",
     Effect.gen(function* () {
-      const gateway = yield* guarded
+      const gateway = yield* gatewayWithToken
       for (let attempt = 1; attempt <= 10; attempt++) {
         const device = yield* gateway.newDevice
         yield* device.frame("auth", `guess ${attempt}`, "00000000")
@@ -130,7 +130,7 @@ describe("a device at the door", () => {
   )
 
   scoped(
-    "has one guess for each connection, although it sends many at once",
+    "checks one token per connection, also when many are sent at once",
     Effect.gen(function* () {
       let guesses = 0
       const gateway = yield* makeGateway({
@@ -148,9 +148,9 @@ describe("a device at the door", () => {
   )
 
   scoped(
-    "has five guesses a minute, although it connected many times before the first",
+    "checks five tokens a minute per address, also on earlier connections",
     Effect.gen(function* () {
-      const gateway = yield* guarded
+      const gateway = yield* gatewayWithToken
       const devices = yield* Effect.replicateEffect(gateway.newDevice, 6)
       const answers = yield* Effect.forEach(devices, (device, index) =>
         Effect.andThen(
@@ -159,14 +159,14 @@ describe("a device at the door", () => {
         )
       )
       assert.deepStrictEqual(
-        answers.map((said) => said.length),
+        answers.map((frames) => frames.length),
         [1, 1, 1, 1, 1, 0]
       )
     })
   )
 
   scoped(
-    "is known by a token of its own, whatever it calls itself",
+    "identifies a device by its token, not by the name that it sends",
     Effect.gen(function* () {
       const tokens = new Map([
         ["lamp", Redacted.make("one")],
@@ -180,7 +180,7 @@ describe("a device at the door", () => {
   )
 
   scoped(
-    "takes over from the connection that went by its name",
+    "takes over the session of a device with the same name",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const stale = yield* gateway.newDevice
@@ -191,7 +191,7 @@ describe("a device at the door", () => {
       yield* fresh.frame("auth", "##name:lamp", "00000000")
       assert.deepStrictEqual(yield* stale.rest, [
         "##INFO:AUTHENTICATED",
-        "##REPLACED:another connection goes by its name"
+        "##REPLACED:session_takeover: another connection uses the name of this device"
       ])
       assert.strictEqual(yield* names(gateway), "lamp")
       assert.deepStrictEqual((yield* gateway.session.listTools()).items, [])
@@ -203,7 +203,7 @@ describe("a device at the door", () => {
   )
 
   scoped(
-    "gets the lowest number that is free when it has no name",
+    "assigns the lowest free number to a device without a name",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const first = yield* gateway.newDevice
@@ -221,7 +221,7 @@ describe("a device at the door", () => {
   )
 
   scoped(
-    "does not go by a name that only looks like another's",
+    "rejects names that look like others",
     Effect.gen(function* () {
       const gateway = yield* makeGateway()
       const lamp = yield* gateway.newDevice
@@ -234,7 +234,7 @@ describe("a device at the door", () => {
   )
 
   scoped(
-    "is not late when it is the one who decides that takes long",
+    "excludes the duration of the check from the timeout",
     Effect.gen(function* () {
       const gateway = yield* makeGateway({
         authenticate: () => Effect.delay(Effect.succeed({}), "8 seconds")
@@ -249,9 +249,9 @@ describe("a device at the door", () => {
   )
 
   scoped(
-    "finds no place when 64 of its address have not shown yet who they are",
+    "limits unauthenticated connections of one address to 64",
     Effect.gen(function* () {
-      const gateway = yield* guarded
+      const gateway = yield* gatewayWithToken
       const waiting = yield* Effect.forEach(Array.from({ length: 64 }), () => gateway.newDevice)
       const late = yield* gateway.newDevice
       assert.deepStrictEqual(yield* late.rest, [])
@@ -270,7 +270,7 @@ describe("a device at the door", () => {
   )
 
   scoped(
-    "is closed at once when there are as many as there may be",
+    "limits the number of connections",
     Effect.gen(function* () {
       const gateway = yield* makeGateway({ limits: { maxDevices: 1 } })
       const first = yield* gateway.newDevice
@@ -282,37 +282,41 @@ describe("a device at the door", () => {
   )
 })
 
-/** Runs something, and gives the lines that an operator sees of it. */
+/** Runs an effect and collects the log lines above the debug level. */
 const linesOf = <A, E, R>(body: Effect.Effect<A, E, R>) => {
   const lines: Array<string> = []
   const logger = Logger.make<unknown, void>(({ message }) => void lines.push(JSON.stringify(message)))
   return Effect.as(Effect.provide(body, Logger.layer([logger])), lines)
 }
 
-describe("what a stranger can make a gateway log", () => {
+describe("log of unauthenticated connections", () => {
   scoped(
-    "nothing by coming and going, and one line by sending what nobody can use",
+    "contains nothing for short connections, and one line for invalid frames",
     Effect.gen(function* () {
       const lines = yield* linesOf(
         Effect.gen(function* () {
-          const gateway = yield* guarded
+          const gateway = yield* gatewayWithToken
           for (let visit = 1; visit <= 10; visit++) yield* (yield* gateway.newDevice).hangUp
           const device = yield* gateway.newDevice
           yield* Effect.repeat(device.message(registration("early")), { times: 100 })
-          assert.deepStrictEqual(yield* device.rest, ["##ERROR:it sent too much that cannot be used"])
+          assert.deepStrictEqual(yield* device.rest, [
+            "##ERROR:too_many_violations: the device sent too many invalid frames or messages"
+          ])
         })
       )
-      const reason = "it sent too much that cannot be used"
-      assert.deepStrictEqual(lines, [JSON.stringify(["device refused", { peer: "127.0.0.1", reason }])])
+      const reason = "too_many_violations: the device sent too many invalid frames or messages"
+      assert.deepStrictEqual(lines, [
+        JSON.stringify(["device rejected", { remoteAddress: "127.0.0.1", reason }])
+      ])
     })
   )
 
   scoped(
-    "five lines a minute by showing wrong tokens or none, however many connections it opens",
+    "limits rejections to five lines a minute for any number of connections",
     Effect.gen(function* () {
       const lines = yield* linesOf(
         Effect.gen(function* () {
-          const gateway = yield* guarded
+          const gateway = yield* gatewayWithToken
           const devices = yield* Effect.replicateEffect(gateway.newDevice, 20)
           yield* Effect.forEach(devices.slice(0, 2), (device) =>
             Effect.andThen(device.frame("auth", "guess", "00000000"), device.rest)
@@ -321,8 +325,9 @@ describe("what a stranger can make a gateway log", () => {
           yield* Effect.forEach(devices, ({ rest }) => rest)
         })
       )
-      const line = (reason: string) => JSON.stringify(["device refused", { peer: "127.0.0.1", reason }])
-      const late = line("it showed no token in time")
+      const line = (reason: string) =>
+        JSON.stringify(["device rejected", { remoteAddress: "127.0.0.1", reason }])
+      const late = line("auth_timeout: the device sent no token in time")
       assert.deepStrictEqual(lines, [...Array(2).fill(line("the token is not valid")), late, late, late])
     })
   )

@@ -1,34 +1,56 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Result, Scope } from "effect"
+import { Clock, Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Result, Scope } from "effect"
 import * as MemoryCluster from "../../../../src/adapters/memory/MemoryCluster.ts"
 import { type Body, jsonBody } from "../../../../src/application/ports/Body.ts"
+import { NodeLink } from "../../../../src/application/ports/NodeLink.ts"
 import { OfficeRegistry } from "../../../../src/application/ports/OfficeRegistry.ts"
 import { requestUsing, type Link } from "../../../../src/application/ports/Transport.ts"
-import { Connections } from "../../../../src/application/server/connections/Connections.ts"
-import { ClusterNodes } from "../../../../src/application/server/cluster/ClusterNodes.ts"
+import { makeClusterNodes } from "../../../../src/application/server/cluster/ClusterNodes.ts"
+import { makeConnections } from "../../../../src/application/server/connections/Connections.ts"
+import { Limits } from "../../../../src/application/server/connections/Limits.ts"
+import { Readiness } from "../../../../src/application/server/lifecycle/Readiness.ts"
+import { noMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+import { allGrants } from "../../../../src/domain/model/Identity.ts"
+import { unlimitedCapacity } from "../../../../src/domain/office/MembershipState.ts"
 import { lineForVersion } from "../../../../src/domain/wire/lines.ts"
 
 const minute = Duration.minutes(1)
 const valueOf = (body: Body) => Result.getOrElse(body.value(), ({ code }) => `fault ${code}`)
 
-/** A node, and the hand on who is connected to it. */
-const start = (cluster: MemoryCluster.MemoryCluster, node: string) =>
-  Effect.map(
-    Layer.build(
-      ClusterNodes.layer.pipe(
-        Layer.provideMerge(
-          Layer.merge(Layer.fresh(Connections.layer), MemoryCluster.layerNode(cluster, node))
-        )
-      )
-    ),
-    (context) => ({
-      nodes: Context.get(context, ClusterNodes),
-      connections: Context.get(context, Connections),
-      registry: Context.get(context, OfficeRegistry)
-    })
+/** A node of the cluster and its connections. */
+const start = Effect.fnUntraced(function* (cluster: MemoryCluster.MemoryCluster, node: string) {
+  const context = yield* Layer.build(
+    Layer.merge(MemoryCluster.layerNode(cluster, node), Layer.fresh(Readiness.layer))
   )
+  const nodeLink = Context.get(context, NodeLink)
+  const server = {
+    nodeLink,
+    limits: Limits.defaultValue(),
+    metrics: noMetrics,
+    readiness: Context.get(context, Readiness),
+    clock: yield* Clock.Clock
+  }
+  const connections = yield* makeConnections(server)
+  const nodes = yield* makeClusterNodes(server, connections)
+  return { nodes, nodeLink, connections, registry: Context.get(context, OfficeRegistry) }
+})
 
-/** A link that answers with the event and the body, unless the event is `never`. */
+/** The requests and notifications of a node to a member of another node. */
+const remoteLink = (
+  { nodeLink, nodes }: Effect.Success<ReturnType<typeof start>>,
+  sid: string,
+  office: string
+) => {
+  const member = { node: "two", sid, membership: { role: "computer", name: "pc", office } } as const
+  return {
+    request: requestUsing((event, body, timeout, onReply) =>
+      nodes.startRequest(member, event, body, timeout, onReply)
+    ),
+    notify: (event: string, body: Body) => Effect.sync(() => nodeLink.notify("two", [sid], event, body))
+  }
+}
+
+/** A link that replies with the event and the body, unless the event is `never`. */
 const linkOf = (id: string, heard: Array<unknown>, forgotten: Deferred.Deferred<void>): Link => {
   const startRequest: Link["startRequest"] = (event, body, _, onReply) => {
     heard.push(event)
@@ -49,7 +71,7 @@ const linkOf = (id: string, heard: Array<unknown>, forgotten: Deferred.Deferred<
   }
 }
 
-/** Two nodes; two Computers are connected to the second one and sit in an office. */
+/** Two nodes, and two Computers of the second one in an office. */
 const world = Effect.gen(function* () {
   const cluster = MemoryCluster.makeCluster()
   const heard: Array<unknown> = []
@@ -59,25 +81,27 @@ const world = Effect.gen(function* () {
   const two = yield* Scope.provide(start(cluster, "two"), home)
   const line = lineForVersion({ major: 0, minor: 2, patch: 0 })
   for (const sid of ["c1", "c2"]) {
-    yield* Scope.provide(two.connections.add(linkOf(sid, heard, forgotten), line), home)
-    yield* two.registry.apply({
-      _tag: "Connect",
+    const link = linkOf(sid, heard, forgotten)
+    yield* Scope.provide(two.connections.reserve(link), home)
+    const registration = yield* two.registry.connect({
       sid,
-      node: "two",
       version: "0.2.0",
       role: Option.none(),
       reconnectKey: ""
     })
-    yield* two.registry.apply({ _tag: "Join", sid, role: "computer", name: sid, office: "O" })
+    const identity = { subject: "test", grants: allGrants, expiresAt: undefined }
+    two.connections.open({ link, line, identity, registration })
+    yield* two.registry.apply(
+      { _tag: "Join", sid, role: "computer", name: sid, office: "O" },
+      unlimitedCapacity
+    )
   }
-  const linkTo = (sid: string, office = "O") =>
-    one.nodes.remoteConnection({ node: "two", sid, membership: { name: "pc", office }, version: "0.2.0" })
-      .link
+  const linkTo = (sid: string, office = "O") => remoteLink(one, sid, office)
   return { forgotten, heard, home, linkTo, one, two }
 })
 
-describe("members of other nodes", () => {
-  it.effect("are asked and answer as if they were here", () =>
+describe("a member of another node", () => {
+  it.effect("replies to requests", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { linkTo } = yield* world
@@ -87,7 +111,7 @@ describe("members of other nodes", () => {
     )
   )
 
-  it.effect("that have gone are closed links", () =>
+  it.effect("fails requests with LinkClosed after it has disconnected", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { linkTo } = yield* world
@@ -97,7 +121,7 @@ describe("members of other nodes", () => {
     )
   )
 
-  it.effect("are not asked by an office in which they sit no more, unless they are just on the move", () =>
+  it.effect("gets no requests of an office that it left, except during a membership change", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { heard, linkTo, two } = yield* world
@@ -113,24 +137,24 @@ describe("members of other nodes", () => {
     )
   )
 
-  it.effect("whose node goes are refused with 503 and the name of the Computer", () =>
+  it.effect("fails requests with 503 and the name of the Computer when its node is lost", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { home, linkTo } = yield* world
         yield* Scope.close(home, Exit.void)
         const failed = yield* Effect.flip(linkTo("c1").request("client:x", jsonBody({}), minute))
-        const error = failed._tag === "NotSent" ? failed.error : undefined
+        const error = failed._tag === "SendFailed" ? failed.error : undefined
         assert.strictEqual(error?.code, 503)
         assert.include(error?.message, "'pc'")
       })
     )
   )
 
-  it.effect("are told once for all of them", () =>
+  it.effect("shares one notification with the other members of its node", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { heard, linkTo, one } = yield* world
-        one.nodes.notify("two", ["c1", "gone", "c2"], "notify:x", jsonBody(1))
+        one.nodeLink.notify("two", ["c1", "gone", "c2"], "notify:x", jsonBody(1))
         yield* linkTo("c1").notify("notify:y", jsonBody(2))
         while (heard.length < 3) yield* Effect.yieldNow
         assert.deepStrictEqual(heard, [
@@ -142,7 +166,7 @@ describe("members of other nodes", () => {
     )
   )
 
-  it.effect("are let go when the asker is interrupted", () =>
+  it.effect("cancels the request when the caller is interrupted", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { forgotten, heard, linkTo } = yield* world

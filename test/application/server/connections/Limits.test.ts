@@ -2,12 +2,15 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
 import * as MemoryCluster from "../../../../src/adapters/memory/MemoryCluster.ts"
 import { OfficeRegistry } from "../../../../src/application/ports/OfficeRegistry.ts"
-import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+import {
+  noMetrics,
+  type ServerMetrics
+} from "../../../../src/application/server/observability/ServerMetrics.ts"
 import {
   agent,
   agentIn,
   assertDenied,
-  assertRefused,
+  assertRejected,
   bodiesOf,
   computer,
   computerIn,
@@ -19,7 +22,7 @@ import { buildWorld, conform, type Peer, type World } from "../../../conformance
 const calling = (peer: Peer, reqId: string, computerName = "pc-1") =>
   peer.ask("client:get_tools", { agent: "agent-1", req_id: reqId, computer: computerName })
 
-/** Answers calls when it is told to. */
+/** Replies to calls when the returned effect runs. */
 const answersLater = (peer: Peer) => {
   const gate = Deferred.makeUnsafe<void>()
   return Effect.as(
@@ -30,7 +33,7 @@ const answersLater = (peer: Peer) => {
 
 const answersAtOnce = (peer: Peer) => peer.answers(() => Effect.succeed([{ tools: [], req_id: "r" }]))
 
-/** Waits until the Computer has got so many calls. */
+/** Waits until the Computer has received `count` calls. */
 const reached = (peer: Peer, count: number) =>
   Effect.repeat(
     Effect.andThen(
@@ -43,30 +46,30 @@ const reached = (peer: Peer, count: number) =>
 const warnings = (world: World, text: string) =>
   world.logs.filter((line) => line.level === "Warn" && line.text.includes(text))
 
-/** A tally of its own for a test, and what it has counted. */
+/** Metrics of one test and their counts. */
 const counting = () => {
   const counts: Record<string, number> = {}
   const count = (what: string) => {
     counts[what] = (counts[what] ?? 0) + 1
   }
-  const metrics: ServerMetrics = {
-    ...ServerMetrics.defaultValue(),
+  const metrics: ServerMetrics["Service"] = {
+    ...noMetrics,
     limitExceeded: (limit) => count(`refused ${limit}`),
     dropped: (kind) => count(`dropped ${kind}`)
   }
   return { counts, metrics }
 }
 
-describe("messages", () => {
+describe("the message rate limit", () => {
   const few = { messagesPerSecond: 0.01, messageBurst: 3 }
   const expected = {
     code: 429,
     limit: "messages_per_second",
-    most: 0.01
+    max: 0.01
   }
 
   conform(
-    "too many are refused with what is allowed and when to try again, for that member alone",
+    "rejects messages of one member with the limit and a retry delay",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -84,7 +87,7 @@ describe("messages", () => {
   )
 
   conform(
-    "are taken again after the time that was said",
+    "accepts messages again after the retry delay",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -101,7 +104,7 @@ describe("messages", () => {
   )
 
   conform(
-    "count as many when they concern a large office",
+    "charges messages to a large office as several",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -118,7 +121,7 @@ describe("messages", () => {
 
   const told = counting()
   conform(
-    "that nobody answers are dropped and counted",
+    "drops and counts messages without a reply",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -128,13 +131,13 @@ describe("messages", () => {
         for (const _ of [1, 2]) yield* a1.hear("notify:update_desktop")
         assert.strictEqual(bodiesOf(a1, "notify:update_desktop").length, 2)
         assert.isAtLeast(told.counts["dropped message"] ?? 0, 2)
-        assert.strictEqual(warnings(world, "messages refused").length, 1)
+        assert.strictEqual(warnings(world, "rate limit exceeded").length, 1)
       }),
     { limits: few, tally: told.metrics }
   )
 
   conform(
-    "do not count when they are answers",
+    "never counts replies",
     (world) =>
       Effect.gen(function* () {
         const c1 = yield* computerIn(world, "O1")
@@ -150,7 +153,7 @@ describe("messages", () => {
   )
 
   conform(
-    "in a flood cost their sender the connection, and nobody else anything",
+    "closes the connection of a flood, without effect on others",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -159,16 +162,16 @@ describe("messages", () => {
         yield* a1.closed
         assert.deepStrictEqual(yield* c1.hear("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
         const [line] = warnings(world, "connection closed")
-        assert.include(line?.text, "messagesPerSecond")
+        assert.include(line?.text, "rate_limit_flood")
         yield* settled([c1])
       }),
     { limits: few }
   )
 })
 
-describe("calls", () => {
+describe("the limit of calls in flight", () => {
   conform(
-    "of one Agent are so many at once, and the next one goes when one has ended",
+    "applies to one Agent, until a call has ended",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -180,11 +183,11 @@ describe("calls", () => {
         const other = yield* Effect.forkChild(calling(a1, "2"))
         yield* reached(c1, 2)
         const [refused] = yield* calling(a1, "3", "pc-2")
-        assert.deepInclude(refused, { code: 429, limit: "calls_per_agent", most: 2 })
+        assert.deepInclude(refused, { code: 429, limit: "calls_per_agent", max: 2 })
         const a2 = yield* agentIn(world, "O2")
         yield* computerIn(world, "O2")
-        assert.deepStrictEqual(yield* calling(a2, "1", "nobody"), [
-          { code: 404, message: "Computer 'nobody' not found in the office" }
+        assert.deepStrictEqual(yield* calling(a2, "1", "pc-9"), [
+          { code: 404, message: "Computer 'pc-9' not found in the office" }
         ])
         yield* answer
         yield* Fiber.join(waiting)
@@ -195,7 +198,7 @@ describe("calls", () => {
   )
 
   conform(
-    "to one Computer are so many at once, and another Computer is still there",
+    "applies to one Computer, and not to another",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -206,7 +209,7 @@ describe("calls", () => {
         const waiting = yield* Effect.forkChild(calling(a1, "1"))
         yield* reached(c1, 1)
         const [refused] = yield* calling(a1, "2")
-        assert.deepInclude(refused, { code: 429, limit: "calls_per_computer", most: 1 })
+        assert.deepInclude(refused, { code: 429, limit: "calls_per_computer", max: 1 })
         assert.deepStrictEqual(yield* calling(a1, "3", "pc-2"), [{ tools: [], req_id: "r" }])
         yield* answer
         yield* Fiber.join(waiting)
@@ -214,7 +217,7 @@ describe("calls", () => {
     { limits: { callsPerComputer: 1 } }
   )
 
-  it.effect("to nobody count as long as other Servers are asked for them", () =>
+  it.effect("counts lookups of an absent Computer", () =>
     Effect.gen(function* () {
       const asked = yield* Deferred.make<void>()
       const told = yield* Deferred.make<boolean>()
@@ -233,7 +236,7 @@ describe("calls", () => {
       const first = yield* Effect.forkChild(calling(a1, "1"))
       yield* Deferred.await(asked)
       const [refused] = yield* calling(a1, "2")
-      assert.deepInclude(refused, { code: 429, limit: "calls_per_agent", most: 1 })
+      assert.deepInclude(refused, { code: 429, limit: "calls_per_agent", max: 1 })
       yield* Deferred.succeed(told, false)
       assert.deepInclude((yield* Fiber.join(first))[0], { code: 404 })
       assert.deepInclude((yield* calling(a1, "3"))[0], { code: 404 })
@@ -241,11 +244,11 @@ describe("calls", () => {
   )
 })
 
-describe("texts", () => {
+describe("the length limit", () => {
   const short = { nameLength: 8, officeLength: 4, requestIdLength: 3 }
 
   conform(
-    "names and office ids are so long, and hold nothing that breaks a line",
+    "applies to names and office ids, which must not contain line breaks",
     (world) =>
       Effect.gen(function* () {
         const c1 = yield* computer(world)
@@ -259,14 +262,14 @@ describe("texts", () => {
   )
 
   conform(
-    "request ids are so long",
+    "applies to request ids",
     (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1", "agent-1")
         const c1 = yield* computerIn(world, "O1")
         yield* answersAtOnce(c1)
-        assertRefused(yield* calling(a1, "long"), 400)
-        assertRefused(
+        assertRejected(yield* calling(a1, "long"), 400)
+        assertRejected(
           yield* a1.ask("server:list_room", { agent: "agent-1", req_id: "long", office_id: "O1" }),
           400
         )
@@ -278,9 +281,9 @@ describe("texts", () => {
   )
 })
 
-describe("connections", () => {
+describe("the connection limit", () => {
   conform(
-    "are so many, and the next one comes in when one has gone",
+    "rejects a connection until another one closes",
     (world) =>
       Effect.gen(function* () {
         const first = yield* agent(world)
@@ -296,24 +299,24 @@ describe("connections", () => {
   )
 
   conform(
-    "join an office in time, or are closed",
+    "closes a connection that joins no office before the join timeout",
     (world) =>
       Effect.gen(function* () {
         const seated = yield* computerIn(world, "O1")
         const outside = yield* agent(world)
         yield* world.elapse("3 seconds")
         yield* outside.closed
-        assert.include(warnings(world, "connection closed")[0]?.text, "joinTimeout")
+        assert.include(warnings(world, "connection closed")[0]?.text, "join_timeout")
         yield* settled([seated])
       }),
     { limits: { joinTimeout: Duration.seconds(2) } }
   )
 
   conform(
-    "that have left an office have their time again",
+    "restarts the join timeout after a leave",
     (world) =>
       Effect.gen(function* () {
-        // Where time is real, the time to join is never over.
+        // With real time, the join timeout never expires here.
         if (world.transport !== "memory") return
         const c1 = yield* computerIn(world, "O1")
         yield* world.elapse("50 seconds")
@@ -321,7 +324,7 @@ describe("connections", () => {
         yield* world.elapse("59 seconds")
         assert.deepStrictEqual(yield* join(c1, "computer", "pc-1", "O2"), [true, null])
         yield* c1.ask("server:leave_office", { office_id: "O2" })
-        // Asking to leave what one is not in gives no time.
+        // A rejected leave does not restart the timeout.
         yield* world.elapse("30 seconds")
         yield* settled([c1])
         yield* world.elapse("32 seconds")
@@ -331,7 +334,7 @@ describe("connections", () => {
   )
 
   conform(
-    "in which nothing comes or goes are closed, if that is wanted",
+    "closes a connection after the idle timeout, if it is set",
     (world) =>
       Effect.gen(function* () {
         if (world.transport !== "memory") return
@@ -343,10 +346,10 @@ describe("connections", () => {
         yield* reached(c1, 1)
         yield* world.elapse("40 seconds")
         yield* silent.closed
-        assert.include(warnings(world, "connection closed")[0]?.text, "idleTimeout")
+        assert.include(warnings(world, "connection closed")[0]?.text, "idle_timeout")
         yield* answer
         yield* Fiber.join(waiting)
-        // Being asked something is a sign of life of both, and so is being told something.
+        // Requests and notifications restart the idle timeout of both sides.
         yield* world.elapse("20 seconds")
         yield* calling(a1, "2")
         yield* world.elapse("20 seconds")
@@ -362,7 +365,7 @@ describe("connections", () => {
   )
 
   conform(
-    "that have just answered, or been answered, have their time again",
+    "restarts the idle timeout with every reply",
     (world) =>
       Effect.gen(function* () {
         if (world.transport !== "memory") return
@@ -377,7 +380,7 @@ describe("connections", () => {
         yield* world.elapse("29 seconds")
         assert.deepStrictEqual(warnings(world, "connection closed"), [])
         yield* world.elapse("2 seconds")
-        // Whoever hears of it has its time again.
+        // The notification restarts the timeout of its recipients.
         yield* a1.closed
       }),
     {

@@ -1,15 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Latch, type Scope } from "effect"
 import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
-import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+import {
+  noMetrics,
+  type ServerMetrics
+} from "../../../../src/application/server/observability/ServerMetrics.ts"
 import { agentIn, bodiesOf, computerIn, settled } from "../../../conformance/cast.ts"
 import { buildWorld, type Peer, type World } from "../../../conformance/World.ts"
 
-/** A world in which members stop reading, and go on, as a test wants. */
+/** A world in which a test stops and resumes the reading of members. */
 interface SlowWorld extends World {
   readonly stop: (peer: Peer) => void
   readonly goOn: (peer: Peer) => void
-  /** Notifications that were never sent. */
+  /** Dropped notifications. */
   readonly saved: () => number
 }
 
@@ -22,8 +25,8 @@ const slow = (
     Effect.gen(function* () {
       const latches = new Map<string, Latch.Latch>()
       let saved = 0
-      const metrics: ServerMetrics = {
-        ...ServerMetrics.defaultValue(),
+      const metrics: ServerMetrics["Service"] = {
+        ...noMetrics,
         dropped: (kind) => {
           if (kind === "notification") saved += 1
         }
@@ -60,11 +63,11 @@ const calling = (peer: Peer, reqId: string) =>
 
 const closedLines = ({ logs }: World) => logs.filter(({ text }) => text.includes("connection closed"))
 
-/** Notifications of an update in these tests have 19 bytes: eleven are sent at once, whatever comes then is put off. */
+/** An update has 19 bytes in these tests: eleven are sent at once, and the rest is deferred. */
 const little = { notificationBacklogBytes: 190, backlogBytes: 100_000 }
 
 describe("a member that reads too slowly", () => {
-  slow("is told the same things once, and what is over not at all", little, (world) =>
+  slow("gets repeated changes once, and reverted ones not at all", little, (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -88,7 +91,7 @@ describe("a member that reads too slowly", () => {
         ["notify:update_desktop", "pc-1"],
         ["notify:enter_office", "pc-2"]
       ])
-      // 8 updates, the update of pc-2, the coming and going of pc-3, and of pc-2 before it came again.
+      // 8 updates, the update of pc-2, the join and leave of pc-3, and those of pc-2 before its last join.
       assert.strictEqual(world.saved(), 8 + 1 + 2 + 2)
       assert.deepStrictEqual(closedLines(world), [])
     })
@@ -114,7 +117,7 @@ describe("a member that reads too slowly", () => {
     })
   )
 
-  slow("is told everything before it leaves, so that nothing of an office comes later", little, (world) =>
+  slow("gets all notifications of an office before it leaves", little, (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -136,7 +139,7 @@ describe("a member that reads too slowly", () => {
     })
   )
 
-  slow("loses no answer", little, (world) =>
+  slow("gets every reply", little, (world) =>
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
@@ -153,7 +156,7 @@ describe("a member that reads too slowly", () => {
   )
 
   slow(
-    "begins no calls while half of what may wait for it does",
+    "begins no calls while its backlog is above half of the limit",
     { backlogBytes: 18_000, notificationBacklogBytes: 100 },
     (world) =>
       Effect.gen(function* () {
@@ -171,7 +174,7 @@ describe("a member that reads too slowly", () => {
         assert.deepInclude(refused, {
           code: 429,
           limit: "backlog_bytes",
-          most: 18_000,
+          max: 18_000,
           retry_after: 1
         })
         const [answer] = yield* calling(a1, "3")
@@ -180,7 +183,7 @@ describe("a member that reads too slowly", () => {
   )
 
   slow(
-    "is closed when too much waits for it, while the others go on",
+    "is closed when its backlog exceeds the limit, without effect on others",
     { backlogBytes: 25_000, notificationBacklogBytes: 100 },
     (world) =>
       Effect.gen(function* () {
@@ -190,14 +193,14 @@ describe("a member that reads too slowly", () => {
         world.stop(a1)
         yield* Effect.forEach(["1", "2", "3", "4"], (id) => Effect.forkChild(Effect.exit(calling(a1, id))))
         yield* a1.closed
-        assert.include(closedLines(world)[0]?.text, "backlogBytes")
+        assert.include(closedLines(world)[0]?.text, "send_backlog_exceeded")
         assert.deepStrictEqual(yield* c1.hear("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
         yield* settled([c1])
       })
   )
 
   slow(
-    "is closed soon after, when it asks for nothing more",
+    "is closed by the next scan when it sends nothing",
     { backlogBytes: 25_000, notificationBacklogBytes: 100 },
     (world) =>
       Effect.gen(function* () {
@@ -214,7 +217,7 @@ describe("a member that reads too slowly", () => {
   )
 
   slow(
-    "is closed when it has missed more than it can be told",
+    "is closed when it has too many deferred notifications",
     { ...little, messagesPerSecond: Number.POSITIVE_INFINITY },
     (world) =>
       Effect.gen(function* () {
@@ -227,7 +230,7 @@ describe("a member that reads too slowly", () => {
           if (id % 1000 === 0) yield* settled([a1])
         }
         yield* c1.closed
-        // So many at once are more than the other one takes at once, too; it is told the rest.
+        // The other member defers some of so many notifications, too, and gets the rest later.
         yield* world.elapse("1 second")
         yield* settled([c2])
         assert.strictEqual(bodiesOf(c2, "notify:tool_call_cancel").length, 8250)

@@ -5,21 +5,21 @@ import {
   agent,
   agentIn,
   assertDenied,
-  assertRefused,
+  assertRejected,
   bodiesOf,
   computerIn,
   join
 } from "../../../conformance/cast.ts"
 import { buildWorld, type Peer } from "../../../conformance/World.ts"
 
-/** A Server that a test can close while its members stay. */
+/** A Server that a test can close while its members stay connected. */
 const closable = Effect.fnUntraced(function* (drainTimeout: Duration.Duration) {
   const scope = yield* Scope.make()
   const world = yield* Scope.provide(buildWorld("memory", { drainTimeout }), scope)
   return { world, close: Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true }) }
 })
 
-/** An office with a call that is under way until `answer`. */
+/** An office with a call in flight until `answer`. */
 const callUnderWay = Effect.fnUntraced(function* (drainTimeout: Duration.Duration) {
   const { close, world } = yield* closable(drainTimeout)
   const a1 = yield* agentIn(world, "O1")
@@ -34,15 +34,15 @@ const callUnderWay = Effect.fnUntraced(function* (drainTimeout: Duration.Duratio
 const calling = (peer: Peer, reqId: string) =>
   peer.ask("client:get_tools", { agent: "agent-1", req_id: reqId, computer: "pc-1" })
 
-describe("a Server that goes down", () => {
-  it.effect("lets calls end, and begins neither calls nor stays in an office meanwhile", () =>
+describe("a graceful shutdown", () => {
+  it.effect("waits for calls in flight, and rejects new calls and joins", () =>
     Effect.gen(function* () {
       const { a1, answer, c1, call, close, world } = yield* callUnderWay(Duration.seconds(10))
       const newcomer = yield* agent(world)
       const closing = yield* close
       assert.isTrue(world.server.draining())
-      assert.include(assertDenied(yield* join(newcomer, "agent", "agent-2", "O2")), "going down")
-      assertRefused(yield* calling(a1, "2"), 503)
+      assert.include(assertDenied(yield* join(newcomer, "agent", "agent-2", "O2")), "shutting down")
+      assertRejected(yield* calling(a1, "2"), 503)
       yield* TestClock.adjust("5 seconds")
       assert.isUndefined(closing.pollUnsafe())
       yield* answer
@@ -54,7 +54,7 @@ describe("a Server that goes down", () => {
     })
   )
 
-  it.effect("cuts off what takes longer than it was given, and says so", () =>
+  it.effect("aborts calls after the drain timeout with a warning", () =>
     Effect.gen(function* () {
       const { a1, call, close, world } = yield* callUnderWay(Duration.seconds(10))
       const closing = yield* close
@@ -64,11 +64,13 @@ describe("a Server that goes down", () => {
       yield* Fiber.join(closing)
       yield* a1.closed
       assert.isTrue(Exit.isFailure(yield* Fiber.await(call)))
-      assert.isTrue(world.logs.some(({ level, text }) => level === "Warn" && text.includes("cut off")))
+      assert.isTrue(
+        world.logs.some(({ level, text }) => level === "Warn" && text.includes("drain timeout exceeded"))
+      )
     })
   )
 
-  it.effect("is in no hurry and in no delay when nothing is under way", () =>
+  it.effect("completes at once without calls in flight", () =>
     Effect.gen(function* () {
       const { close, world } = yield* closable(Duration.seconds(10))
       const c1 = yield* computerIn(world, "O1")
@@ -80,7 +82,7 @@ describe("a Server that goes down", () => {
     })
   )
 
-  it.effect("cuts calls off at once when it was given no time", () =>
+  it.effect("aborts calls at once without a drain timeout", () =>
     Effect.gen(function* () {
       const { call, close } = yield* callUnderWay(Duration.zero)
       yield* Fiber.join(yield* close)

@@ -19,9 +19,12 @@ import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
 import { isJsonObject } from "../../../../src/domain/json.ts"
 import { allGrants, type Grants, type Identity } from "../../../../src/domain/model/Identity.ts"
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/version.ts"
+import { Observability } from "../../../../src/application/server/observability/Observability.ts"
 
-/** Who may be whom: identities by the token that they show, taken back by {@link Guests.revoke}. */
-interface Guests extends Authenticator {
+type AuthenticatorService = Authenticator["Service"]
+
+/** Identities by their tokens, which {@link Guests.revoke} revokes. */
+interface Guests extends AuthenticatorService {
   readonly revoke: (token: string) => Effect.Effect<void>
 }
 
@@ -36,6 +39,7 @@ const guests = (known: { readonly [token: string]: Identity }) =>
     const left = yield* Ref.make(new Map(Object.entries(known)))
     const changes = yield* Queue.unbounded<void>()
     const made: Guests = {
+      requiresCredentials: true,
       authenticate: ({ auth }) =>
         Effect.gen(function* () {
           const token = isJsonObject(auth) ? auth["token"] : undefined
@@ -53,8 +57,8 @@ const guests = (known: { readonly [token: string]: Identity }) =>
     return made
   })
 
-/** A Server in memory, and everything that it logs. */
-const serve = Effect.fnUntraced(function* (authenticator: Authenticator) {
+/** A Server in memory and its log. */
+const serve = Effect.fnUntraced(function* (authenticator: Authenticator["Service"]) {
   const logs: Array<string> = []
   const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
     logs.push(`${logLevel} ${JSON.stringify(message)}`)
@@ -62,7 +66,7 @@ const serve = Effect.fnUntraced(function* (authenticator: Authenticator) {
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(Memory.layer()),
     Layer.provide(MemoryCluster.layer),
-    Layer.provide(Layer.succeed(Authenticator, authenticator)),
+    Layer.provide([Layer.succeed(Authenticator, authenticator), Observability.layerNone]),
     Layer.provide(Logger.layer([logger])),
     Layer.build
   )
@@ -86,7 +90,7 @@ const serve = Effect.fnUntraced(function* (authenticator: Authenticator) {
   return { connect, join, logs, transport, load: Context.get(context, Server).load }
 })
 
-/** Waits until the Server has so many connections: a link is closed a moment before what belongs to it is. */
+/** Waits until the Server has `count` connections: a link closes a moment before its scope. */
 const until = (load: Server["Service"]["load"], connections: number) =>
   Effect.repeat(
     Effect.andThen(
@@ -98,8 +102,8 @@ const until = (load: Server["Service"]["load"], connections: number) =>
 
 const computers: Grants = { rights: ["computer"], offices: ["team*"], names: ["desk"] }
 
-describe("connecting", () => {
-  it.effect("is for those whom the authenticator knows", () =>
+describe("a connection", () => {
+  it.effect("is accepted when the authenticator knows the client", () =>
     Effect.gen(function* () {
       const { connect, load, logs } = yield* serve(yield* guests({ good: guest("me") }))
       const refused = yield* Effect.flip(connect("bad-s3cret"))
@@ -111,7 +115,7 @@ describe("connecting", () => {
     })
   )
 
-  it.effect("needs the right to the stated role", () =>
+  it.effect("requires the right to the declared role", () =>
     Effect.gen(function* () {
       const { connect } = yield* serve(yield* guests({ pc: guest("pc", computers) }))
       yield* connect("pc", "computer")
@@ -124,7 +128,7 @@ describe("connecting", () => {
     })
   )
 
-  it.effect("is not for those whose time is over", () =>
+  it.effect("is rejected with expired credentials", () =>
     Effect.gen(function* () {
       const { connect } = yield* serve(yield* guests({ old: guest("old", allGrants, 1000) }))
       yield* TestClock.adjust("1 second")
@@ -135,7 +139,7 @@ describe("connecting", () => {
     })
   )
 
-  it.effect("does not hang on an authenticator that does", () =>
+  it.effect("times out with an authenticator that hangs", () =>
     Effect.gen(function* () {
       const { connect, load } = yield* serve({ ...allowAll, authenticate: () => Effect.never })
       const attempt = yield* Effect.forkChild(Effect.flip(connect("x")), { startImmediately: true })
@@ -150,15 +154,15 @@ describe("connecting", () => {
   )
 })
 
-describe("joining", () => {
-  it.effect("needs the role, the office and the name", () =>
+describe("a join", () => {
+  it.effect("requires grants of the role, the office and the name", () =>
     Effect.gen(function* () {
       const { connect, join, load } = yield* serve(yield* guests({ pc: guest("pc", computers) }))
       const link = yield* connect("pc")
       const rows = [
         ["agent", "team", "desk", "'pc' may not be an Agent"],
         ["computer", "ops", "desk", "'pc' may not join room 'ops'"],
-        ["computer", "team", "root", "'pc' may not go by the name 'root'"]
+        ["computer", "team", "root", "'pc' may not use the name 'root'"]
       ] as const
       for (const [role, office, name, reason] of rows) {
         assert.deepStrictEqual(yield* join(link, role, office, name), [false, reason])
@@ -169,8 +173,8 @@ describe("joining", () => {
   )
 })
 
-describe("an identity that ends", () => {
-  it.effect("ends its connections at that moment, and frees their seats", () =>
+describe("an identity that expires", () => {
+  it.effect("closes its connections at that moment and frees their memberships", () =>
     Effect.gen(function* () {
       const end = Duration.toMillis("2 hours")
       const world = yield* serve(
@@ -185,13 +189,13 @@ describe("an identity that ends", () => {
       yield* TestClock.adjust(1)
       assert.strictEqual(yield* short.closed, "credentials expired")
       assert.deepStrictEqual(world.load(), { connections: 1, sessions: 1, offices: 1, calls: 0 })
-      assert.isTrue(world.logs.some((line) => line.includes("credentials expired") && line.includes("short")))
+      assert.isTrue(world.logs.some((line) => line.includes("credentials_expired") && line.includes("short")))
     })
   )
 })
 
-describe("an identity that is taken back", () => {
-  it.effect("ends its connections at once, and no others", () =>
+describe("an identity that is revoked", () => {
+  it.effect("closes its connections at once, and no others", () =>
     Effect.gen(function* () {
       const known = yield* guests({ out: guest("out"), in: guest("in") })
       const { connect, load } = yield* serve(known)
@@ -204,7 +208,7 @@ describe("an identity that is taken back", () => {
     })
   )
 
-  it.effect("does not slip in while it is judged", () =>
+  it.effect("is rejected when it is revoked during its admission", () =>
     Effect.gen(function* () {
       const known = yield* guests({ out: guest("out") })
       const judging = yield* Deferred.make<void>()
@@ -222,12 +226,12 @@ describe("an identity that is taken back", () => {
   )
 })
 
-describe("over Socket.IO", () => {
-  const live = Effect.fnUntraced(function* (authenticator: Authenticator) {
+describe("admission over Socket.IO", () => {
+  const live = Effect.fnUntraced(function* (authenticator: Authenticator["Service"]) {
     const context = yield* Server.layer.pipe(
       Layer.provide(SocketIoServer.layer()),
       Layer.provide(MemoryCluster.layer),
-      Layer.provide(Layer.succeed(Authenticator, authenticator)),
+      Layer.provide([Layer.succeed(Authenticator, authenticator), Observability.layerNone]),
       Layer.provide(Logger.layer([])),
       Layer.fresh,
       Layer.build
@@ -247,12 +251,12 @@ describe("over Socket.IO", () => {
   })
 
   for (const transport of ["polling", "websocket"] as const) {
-    it.live(`refusals say why in words for programs, over ${transport}`, () =>
+    it.live(`gives machine-readable reasons of rejections over ${transport}`, () =>
       Effect.gen(function* () {
         const { connect } = yield* live(yield* guests({ good: guest("me") }))
         const transports = [transport]
         assert.deepInclude<object>(yield* Effect.flip(connect({ transports, token: "bad" })), {
-          _tag: "AdmissionRefused",
+          _tag: "AdmissionRejected",
           code: 401,
           reason: "invalid_credentials",
           message: "The key is not valid",
@@ -263,23 +267,23 @@ describe("over Socket.IO", () => {
     )
   }
 
-  it.live("whoever is revoked hears it, and is let go", () =>
+  it.live("closes a revoked connection with the reason", () =>
     Effect.gen(function* () {
       const known = yield* guests({ out: guest("out") })
       const { connect, load } = yield* live(known)
       const link = yield* connect({ token: "out" })
       yield* known.revoke("out")
-      assert.strictEqual(yield* link.closed, "transport close")
+      assert.strictEqual(yield* link.closed, "transport_closed")
       yield* until(load, 0)
     }).pipe(Effect.scoped)
   )
 
-  it.live("a token is asked for anew with every connection, and one that cannot be had is no refusal", () =>
+  it.live("requests a new token for every connection, and reports a failure to get one as unreachable", () =>
     Effect.gen(function* () {
       const { connect } = yield* live(yield* guests({ good: guest("me") }))
       const next = yield* Ref.make("bad")
       const token = Ref.get(next)
-      assert.strictEqual((yield* Effect.flip(connect({ token })))._tag, "AdmissionRefused")
+      assert.strictEqual((yield* Effect.flip(connect({ token })))._tag, "AdmissionRejected")
       yield* Ref.set(next, "good")
       yield* connect({ token })
       const none = yield* Effect.flip(connect({ token: Effect.fail({ message: "it is locked" }) }))
@@ -288,11 +292,11 @@ describe("over Socket.IO", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("a Server that is broken, or a proxy that has too much to do, may let in later", () =>
+  it.live("marks errors of the Server and of proxies as retryable", () =>
     Effect.gen(function* () {
       const broken = yield* live({ ...allowAll, authenticate: () => Effect.die(new Error("a bug")) })
       const here = yield* Effect.flip(broken.connect({}))
-      assert.deepInclude<object>(here, { _tag: "AdmissionRefused", code: 500, retryable: true })
+      assert.deepInclude<object>(here, { _tag: "AdmissionRejected", code: 500, retryable: true })
       let status = 0
       const proxy = createServer((_, response) => void response.writeHead(status).end())
       yield* Effect.acquireRelease(
@@ -307,12 +311,12 @@ describe("over Socket.IO", () => {
       ] as const) {
         status = answered
         const refused = yield* Effect.flip(broken.connect({ url: `http://127.0.0.1:${port}` }))
-        assert.deepInclude<object>(refused, { _tag: "AdmissionRefused", code: answered, retryable })
+        assert.deepInclude<object>(refused, { _tag: "AdmissionRejected", code: answered, retryable })
       }
     }).pipe(Effect.scoped)
   )
 
-  it.live("who asks why a WebSocket was refused shows its token, too: a proxy may want to see it", () =>
+  it.live("sends the token with the request for the reason of a rejected WebSocket, for proxies", () =>
     Effect.gen(function* () {
       const mismatch = { code: 4008, message: "m", server_version: "0.3.0", client_version: "0.2.0" }
       const proxy = createServer(({ headers }, response) => {
@@ -328,11 +332,11 @@ describe("over Socket.IO", () => {
       const { connect } = yield* live(allowAll)
       const url = `http://127.0.0.1:${port}`
       const refused = yield* Effect.flip(connect({ url, token: "good", transports: ["websocket"] }))
-      assert.strictEqual(refused._tag, "VersionRefused")
+      assert.strictEqual(refused._tag, "VersionRejected")
     }).pipe(Effect.scoped)
   )
 
-  const expired: Authenticator = {
+  const expired: Authenticator["Service"] = {
     ...allowAll,
     authenticate: (handshake) =>
       isJsonObject(handshake.auth) && handshake.auth["token"] === "fresh"
@@ -346,7 +350,7 @@ describe("over Socket.IO", () => {
     onLost: () => Effect.void
   })
 
-  it.live("a member with a token that may be renewed tries again when it has expired", () =>
+  it.live("retries with a renewed token after an expiry", () =>
     Effect.gen(function* () {
       const { client, load } = yield* live(expired)
       const tokens = yield* Ref.make(["stale", "fresh"])
@@ -356,7 +360,7 @@ describe("over Socket.IO", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("a member whose token stays the same does not", () =>
+  it.live("never retries with a fixed token after an expiry", () =>
     Effect.gen(function* () {
       const { client } = yield* live(expired)
       const refused = yield* Effect.flip(

@@ -13,7 +13,7 @@ import { type Seen, seenServer } from "../seen.ts"
 
 const calls = (outcome: string) => `a2c_calls_total{event=client:tool_call,outcome=${outcome}}`
 
-/** An office with a Computer whose tools answer, fail and wait, once the Agent has looked around. */
+/** An office whose Computer has a tool that succeeds, one that fails and one that waits. The Agent has listed them. */
 const office = Effect.gen(function* () {
   const seen = yield* seenServer()
   const started = yield* Deferred.make<void>()
@@ -31,7 +31,7 @@ const office = Effect.gen(function* () {
   return { agent, computerScope, seen, started }
 })
 
-/** What a peer gets that is not let in. */
+/** The error of a rejected connection. */
 const refusedConnection = ({ client }: Seen) =>
   Effect.flip(
     Effect.scoped(
@@ -44,8 +44,8 @@ const refusedConnection = ({ client }: Seen) =>
     )
   )
 
-describe("the metrics of a Server", () => {
-  it.effect("count calls by event and by how they ended", () =>
+describe("the ServerMetrics of a watched Server", () => {
+  it.effect("counts calls by event and outcome", () =>
     Effect.gen(function* () {
       const { agent, seen } = yield* office
       yield* agent.callTool({ computer: "pc-1", tool: "good" })
@@ -59,29 +59,29 @@ describe("the metrics of a Server", () => {
       )
       assert.strictEqual(series["a2c_call_duration_seconds{event=client:tool_call}"], 4)
       assert.isAbove(series["a2c_call_request_bytes_total{event=client:tool_call}"] ?? 0, 4 * 50)
-      assert.isAbove(series["a2c_call_answer_bytes_total{event=client:tool_call}"] ?? 0, 3 * 20)
+      assert.isAbove(series["a2c_call_reply_bytes_total{event=client:tool_call}"] ?? 0, 3 * 20)
     })
   )
 
-  it.effect("count a call that its Computer's loss has ended", () =>
+  it.effect("counts a call that ends because its Computer is lost", () =>
     Effect.gen(function* () {
       const { agent, computerScope, seen, started } = yield* office
       const calling = yield* Effect.forkChild(
         Effect.flip(agent.callTool({ computer: "pc-1", tool: "slow", timeout: 60 }))
       )
       yield* Deferred.await(started)
-      assert.strictEqual(seen.series()["a2c_calls_pending"], 1)
+      assert.strictEqual(seen.series()["a2c_calls_in_flight"], 1)
       yield* TestClock.adjust("2 seconds")
       yield* Scope.close(computerScope, Exit.void)
       yield* Fiber.join(calling)
       assert.strictEqual(seen.series()[calls("404")], 1)
-      assert.strictEqual(seen.series()["a2c_calls_pending"], 0)
+      assert.strictEqual(seen.series()["a2c_calls_in_flight"], 0)
       const { latency } = seen.observability.report().recent
       assert.approximately(latency?.p99 ?? 0, 2000, 200)
     })
   )
 
-  it.effect("count who comes and goes, and show who is here", () =>
+  it.effect("counts joins and leaves, and shows current members", () =>
     Effect.gen(function* () {
       const { computerScope, seen } = yield* office
       const shown = () => {
@@ -102,25 +102,25 @@ describe("the metrics of a Server", () => {
     })
   )
 
-  it.effect("count connections that were refused, by code", () =>
+  it.effect("counts rejected connections by code", () =>
     Effect.gen(function* () {
       const rejection = new AdmissionRejected({ code: 401, message: "no token" })
       const seen = yield* seenServer({}, { ...allowAll, authenticate: () => Effect.fail(rejection) })
       yield* refusedConnection(seen)
-      assert.strictEqual(seen.series()["a2c_connections_refused_total{code=401}"], 1)
-      assert.deepStrictEqual(seen.observability.report().totals.turnedAway, { "401": 1 })
+      assert.strictEqual(seen.series()["a2c_connections_rejected_total{code=401}"], 1)
+      assert.deepStrictEqual(seen.observability.report().totals.rejectedConnections, { "401": 1 })
     })
   )
 
-  it.effect("have few labels, whatever is counted", () =>
+  it.effect("limits the number of series of a label", () =>
     Effect.gen(function* () {
       const { metrics, observability, series } = yield* seenServer()
       for (let at = 0; at < 1000; at++) metrics.limitExceeded(`limit ${at}`)
       metrics.connectionRejected(123_456)
       const names = Object.keys(series())
-      assert.isAtMost(names.filter((name) => name.startsWith("a2c_refusals_total")).length, 65)
-      assert.include(names, "a2c_connections_refused_total{code=other}")
-      const counted = Object.values(observability.report().totals.refused).reduce(
+      assert.isAtMost(names.filter((name) => name.startsWith("a2c_limit_rejections_total")).length, 65)
+      assert.include(names, "a2c_connections_rejected_total{code=other}")
+      const counted = Object.values(observability.report().totals.limitRejections).reduce(
         (sum, count) => sum + count,
         0
       )
@@ -128,27 +128,24 @@ describe("the metrics of a Server", () => {
     })
   )
 
-  it.effect("show a number as long as its owner lives", () =>
+  it.effect("removes a gauge when its scope closes", () =>
     Effect.gen(function* () {
       const { metrics, observability, series } = yield* seenServer()
       const owner = yield* Scope.make()
-      yield* Scope.provide(
-        metrics.gauge({ name: "wheels", labels: { of: "a car" }, help: "How many", read: () => 4 }),
-        owner
-      )
-      assert.strictEqual(series()["a2c_wheels{of=a car}"], 4)
-      assert.strictEqual(observability.report().gauges["wheels{of=a car}"], 4)
+      yield* Scope.provide(metrics.gauge({ name: "nodes", labels: { of: "a test" }, read: () => 4 }), owner)
+      assert.strictEqual(series()["a2c_nodes{of=a test}"], 4)
+      assert.strictEqual(observability.report().gauges["nodes{of=a test}"], 4)
       yield* Scope.close(owner, Exit.void)
-      assert.notProperty(series(), "a2c_wheels{of=a car}")
-      assert.notProperty(observability.report().gauges, "wheels{of=a car}")
+      assert.notProperty(series(), "a2c_nodes{of=a test}")
+      assert.notProperty(observability.report().gauges, "nodes{of=a test}")
     })
   )
 })
 
-describe("how a call ended", () => {
+describe("the outcome of a call", () => {
   const body = (value: unknown) => callOutcome({ outcome: jsonBody(value) })
 
-  it("is one word of few", () => {
+  it("is ok, tool_error, a known code or other", () => {
     assert.strictEqual(body({ content: [], isError: false }), "ok")
     assert.strictEqual(body({ content: [], isError: true }), "tool_error")
     assert.strictEqual(body({ code: 4015, message: "cannot" }), "4015")
@@ -160,7 +157,7 @@ describe("how a call ended", () => {
 })
 
 describe("the readiness of a Server", () => {
-  it.effect("is there when it takes members, and goes before it closes", () =>
+  it.effect("is ready while the Server accepts members, and drains before it closes", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const seen = yield* Scope.provide(seenServer(), scope)
@@ -171,22 +168,22 @@ describe("the readiness of a Server", () => {
     })
   )
 
-  it.effect("outlives a part that fails, which is told", () =>
+  it.effect("stays ready and reports an unhealthy component", () =>
     Effect.gen(function* () {
       const seen = yield* seenServer()
       let error: string | undefined
       yield* seen.readiness.registerComponent("registry", () => error)
-      assert.deepStrictEqual(seen.observability.report().parts, { registry: { ok: true } })
+      assert.deepStrictEqual(seen.observability.report().components, { registry: { ok: true } })
       error = "Redis does not answer"
-      const { parts, state } = seen.observability.report()
-      assert.deepStrictEqual([state, parts], ["ready", { registry: { ok: false, fault: error } }])
-      assert.strictEqual(seen.series()["a2c_parts_failing"], 1)
+      const { components, state } = seen.observability.report()
+      assert.deepStrictEqual([state, components], ["ready", { registry: { ok: false, error } }])
+      assert.strictEqual(seen.series()["a2c_components_unhealthy"], 1)
     })
   )
 })
 
-describe("what the audit is given", () => {
-  it.effect("is one fact for each call, with its request and without its arguments", () =>
+describe("the audit of a Server", () => {
+  it.effect("gets one event per call, with the request and without arguments in its fields", () =>
     Effect.gen(function* () {
       const { agent, seen } = yield* office
       yield* Queue.takeAll(seen.audited)
@@ -199,7 +196,7 @@ describe("what the audit is given", () => {
         type: "call",
         office: "O1",
         agent: "agent-1",
-        subject: "anybody",
+        subject: "anonymous",
         computer: "pc-1",
         event: "client:tool_call",
         tool: "good",
@@ -212,7 +209,7 @@ describe("what the audit is given", () => {
     })
   )
 
-  it.effect("is everybody who comes, who goes, and who is not let in", () =>
+  it.effect("gets joins, leaves and rejected connections", () =>
     Effect.gen(function* () {
       const { computerScope, seen } = yield* office
       yield* Scope.close(computerScope, Exit.void)
@@ -238,14 +235,14 @@ describe("what the audit is given", () => {
     })
   )
 
-  it.effect("is also who may not join", () =>
+  it.effect("gets rejected joins", () =>
     Effect.gen(function* () {
       const { seen } = yield* office
       yield* Queue.takeAll(seen.audited)
       yield* Effect.exit(agentUnderTest(seen, { name: "second" }))
       const events = (yield* Queue.takeAll(seen.audited)).map(({ fields }) => fields)
       assert.deepInclude(events[0], { type: "join_refused", reason: "Room already has an agent" })
-      assert.strictEqual(seen.series()["a2c_joins_refused_total"], 1)
+      assert.strictEqual(seen.series()["a2c_joins_rejected_total"], 1)
     })
   )
 })

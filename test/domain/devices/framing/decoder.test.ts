@@ -10,8 +10,7 @@ import {
   decodeChunk
 } from "../../../../src/domain/devices/framing/decoder.ts"
 import { encodeJson } from "../../../../src/domain/devices/framing/encoder.ts"
-import { capacity } from "../../../../src/domain/devices/framing/byteBuffer.ts"
-import { cycle, Draft, Lengths, sendable, Stream } from "../frames.ts"
+import { capacity, cycle, Draft, Lengths, sendable, Stream } from "../frames.ts"
 import { readAtOnce } from "../reference.ts"
 import { brief, cut, decode, framesOf, full, join, latin1, readPieces, sent } from "../streams.ts"
 
@@ -27,75 +26,83 @@ const briefly = (stream: string, options?: Parameters<typeof decode>[1]) =>
 
 const after = (...pieces: ReadonlyArray<string>): DecoderState => readPieces(pieces.map(latin1))[0]
 
-describe("frames in a stream", () => {
-  it.prop("come out as they went in, cut anywhere", [Schema.Array(Draft), Lengths], ([drafts, lengths]) => {
-    const frames = sendable(drafts)
-    const [state, events] = readPieces(cut(join(frames.map(sent)), cycle(lengths)))
-    assert.deepStrictEqual(
-      events,
-      frames.map((frame) => ({
-        _tag: "Frame",
-        frame: { ...frame, task: frame.task.trimEnd() },
-        bracketed: false
-      }))
-    )
-    assert.strictEqual(bufferedBytes(state), 0)
-  })
+describe("frame in a stream", () => {
+  it.prop(
+    "survives encoding and decoding with any chunk boundaries",
+    [Schema.Array(Draft), Lengths],
+    ([drafts, lengths]) => {
+      const frames = sendable(drafts)
+      const [state, events] = readPieces(cut(join(frames.map(sent)), cycle(lengths)))
+      assert.deepStrictEqual(
+        events,
+        frames.map((frame) => ({
+          _tag: "Frame",
+          frame: { ...frame, task: frame.task.trimEnd() },
+          bracketed: false
+        }))
+      )
+      assert.strictEqual(bufferedBytes(state), 0)
+    }
+  )
 
-  it.prop("are found by the simplest of peers too", [Schema.Array(Draft)], ([drafts]) => {
+  it.prop("decodes equally with naive framing", [Schema.Array(Draft)], ([drafts]) => {
     const stream = join(sendable(drafts).map(sent))
     assert.deepStrictEqual(decode(stream, { framing: "naive" }), decode(stream))
   })
 
-  it.prop("are found after any noise", [Stream, Schema.Array(Draft)], ([noise, drafts]) => {
+  it.prop("decodes after any garbage", [Stream, Schema.Array(Draft)], ([noise, drafts]) => {
     const frames = sendable(drafts).map(sent)
     const alone = framesOf(decode(join(frames)))
     const found = framesOf(decode(join([bytesOf(noise), ...frames])))
     assert.deepStrictEqual(found.slice(found.length - alone.length), alone)
   })
 
-  it.prop("mean what the rules say", [Stream, Schema.Literals(["strict", "naive"])], ([stream, framing]) => {
-    const limits = { maxPayloadBytes: 30, maxAudioPayloadBytes: 10 }
-    const [state, events] = readPieces([bytesOf(stream)], { ...limits, framing })
-    assert.deepStrictEqual(
-      { events: events.map(full), incomplete: hasPartialFrame(state) },
-      readAtOnce(stream.join(""), limits, framing)
-    )
-  })
+  it.prop(
+    "follows the rules of the reference decoder",
+    [Stream, Schema.Literals(["strict", "naive"])],
+    ([stream, framing]) => {
+      const limits = { maxPayloadBytes: 30, maxAudioPayloadBytes: 10 }
+      const [state, events] = readPieces([bytesOf(stream)], { ...limits, framing })
+      assert.deepStrictEqual(
+        { events: events.map(full), incomplete: hasPartialFrame(state) },
+        readAtOnce(stream.join(""), limits, framing)
+      )
+    }
+  )
 })
 
-describe("restarting", () => {
-  it("audio that was cut off is noticed", () => {
+describe("truncated frame", () => {
+  it("reports truncated audio", () => {
     assert.deepStrictEqual(briefly(`##START\x02task12340000abc${end}`), ["B(unterminated)", "G(23)", E])
   })
 
-  it("a start marker in a text is content without a header", () => {
+  it("treats a start marker without a header as content of a text", () => {
     assert.deepStrictEqual(briefly(`${text}a ##START b##END`), ["F(4,task1234,0000,11)"])
   })
 
-  it("a text that ends after a start marker waits for nothing", () => {
+  it("ends a text right after a start marker", () => {
     assert.deepStrictEqual(briefly(`${text}x##START\x06ab##END`), ["F(4,task1234,0000,11)"])
     assert.deepStrictEqual(briefly(`${text}x##START\x06abc##END`), ["F(4,task1234,0000,12)"])
   })
 
-  it("JSON that is malformed ends at the first end marker", () => {
+  it("ends malformed JSON at the first end marker", () => {
     assert.deepStrictEqual(briefly(`${mcp}{"a":"\n##END`), ["F(6,mcp00001,0000,7)"])
   })
 
-  it("JSON that is malformed and was cut off is noticed by a whole header only", () => {
+  it("detects truncated, malformed JSON by a complete header only", () => {
     assert.deepStrictEqual(briefly(`${mcp}{"a":"\n##START\x06##END`), ["F(6,mcp00001,0000,15)"])
     assert.deepStrictEqual(briefly(`${mcp}{"a":"\n${end}`), ["B(unterminated)", "G(27)", E])
   })
 
-  it("JSON that was cut off after a backslash is noticed", () => {
+  it("detects JSON that is truncated after a backslash", () => {
     assert.deepStrictEqual(briefly(`${mcp}{"a":"\\${end}`), ["B(unterminated)", "G(27)", E])
   })
 
-  it("a backslash takes one byte with it, a hash too", () => {
+  it("escapes one byte after a backslash, also a hash", () => {
     assert.deepStrictEqual(briefly(`${mcp}"\\#"##END`), ["F(6,mcp00001,0000,4)"])
   })
 
-  it("the simple way knows nothing of it", () => {
+  it("ignores all of this with naive framing", () => {
     const naive = { framing: "naive" } as const
     assert.deepStrictEqual(briefly(`${text}hello${end}`, naive), ["F(4,task1234,0000,25)"])
     assert.deepStrictEqual(briefly(`${mcp}{"a":"##END"}##END${end}`, naive), [
@@ -106,27 +113,27 @@ describe("restarting", () => {
   })
 })
 
-describe("limits", () => {
-  it("audio has one of its own", () => {
+describe("payload limit", () => {
+  it("uses a separate limit for audio", () => {
     const options = { maxPayloadBytes: 100, maxAudioPayloadBytes: 3 }
     const audio = (payload: string) => `##START\x02task12340000${payload}##END${end}`
     assert.deepStrictEqual(briefly(audio("abc"), options), ["F(2,task1234,0000,3)", E])
-    assert.deepStrictEqual(briefly(audio("abcd"), options), ["B(oversize)", "G(29)", E])
+    assert.deepStrictEqual(briefly(audio("abcd"), options), ["B(too_large)", "G(29)", E])
   })
 
-  it("a frame right after one that was too large is found", () => {
-    assert.deepStrictEqual(briefly(`${text}abcd${end}`, { maxPayloadBytes: 3 }), ["B(oversize)", "G(24)", E])
+  it("decodes a frame right after one above the limit", () => {
+    assert.deepStrictEqual(briefly(`${text}abcd${end}`, { maxPayloadBytes: 3 }), ["B(too_large)", "G(24)", E])
   })
 
-  it("a payload of a mebibyte is taken, and not a byte more", () => {
+  it("accepts a payload of exactly 1 MiB", () => {
     const mebibyte = (more: number) => `${text}${"x".repeat(1_048_576 + more)}##END`
     assert.deepStrictEqual(briefly(mebibyte(0)), ["F(4,task1234,0000,1048576)"])
-    assert.deepStrictEqual(briefly(mebibyte(1)), ["B(oversize)"])
+    assert.deepStrictEqual(briefly(mebibyte(1)), ["B(too_large)"])
   })
 })
 
-describe("a frame that does not end", () => {
-  it("has begun with its marker, and not before", () => {
+describe("frame without an end", () => {
+  it("starts with its complete marker", () => {
     assert.deepStrictEqual(
       ["", "noise", "noise##STAR", "##START", "##START\x04ta", text, `${text}abc##EN`, `${text}##END`].map(
         (stream) => hasPartialFrame(after(stream))
@@ -135,28 +142,28 @@ describe("a frame that does not end", () => {
     )
   })
 
-  it("is given up on demand, and its bytes are garbage", () => {
+  it("becomes garbage when the decoder drops it", () => {
     const [state, events] = dropPartialFrame(after(`${mcp}{"a":"x}##END##STAR`))
-    assert.deepStrictEqual(events, [{ _tag: "BadFrame", reason: "stalled" }])
+    assert.deepStrictEqual(events, [{ _tag: "InvalidFrame", reason: "timeout" }])
     assert.isFalse(hasPartialFrame(state))
     assert.deepStrictEqual(decodeChunk(state, latin1(`T\x03task12340001##END`))[1].map(brief), ["G(33)", E])
   })
 
-  it("may have another begun in it", () => {
+  it("keeps another frame that starts inside it", () => {
     const [state, events] = dropPartialFrame(after("##START\x04##START\x20"))
-    assert.deepStrictEqual(events.map(brief), ["B(stalled)", "B(header)"])
+    assert.deepStrictEqual(events.map(brief), ["B(timeout)", "B(invalid_header)"])
     assert.deepStrictEqual(decodeChunk(state, latin1(end))[1].map(brief), ["G(16)", E])
   })
 
-  it("that has not begun is not given up", () => {
+  it("needs a start marker to be dropped", () => {
     const state = after("noise##STAR")
     assert.deepStrictEqual(dropPartialFrame(state), [state, []])
   })
 })
 
-describe("pieces of a stream", () => {
+describe("chunk of a stream", () => {
   it.prop(
-    "give the same events as the whole, and are never kept beyond a bound",
+    "produces the same events with any boundaries, within the memory bound",
     [Stream, Lengths],
     (given) => {
       const [words, lengths] = given
@@ -178,7 +185,7 @@ describe("pieces of a stream", () => {
     }
   )
 
-  it.prop("may follow the same state, each as if it were the only one", [Stream, Stream, Stream], (given) => {
+  it.prop("leaves the previous state unchanged", [Stream, Stream, Stream], (given) => {
     const [before, one, other] = given
     const [state] = readPieces(cut(bytesOf([text, ...before]), () => 3))
     const nexts = [one, other, one].map((words) => decodeChunk(state, bytesOf(words)))
@@ -189,18 +196,18 @@ describe("pieces of a stream", () => {
     assert.deepStrictEqual(nexts.map(endOf), alone.map(endOf))
   })
 
-  it("are not copied for a frame that lies in one of them", () => {
+  it("shares memory with the frames inside it", () => {
     const stream = latin1(`${text}abc##END`)
     const [frame] = framesOf(decode(stream))
     assert.strictEqual(frame?.payload.buffer, stream.buffer)
   })
 
-  it("may be Buffers; payloads are none", () => {
+  it("accepts a Buffer, while payloads are plain arrays", () => {
     const [frame] = framesOf(decode(Buffer.from(`${text}abc##END`)))
     assert.strictEqual(frame?.payload.constructor, Uint8Array)
   })
 
-  it("are copied as far as they are kept", () => {
+  it("keeps a copy of its unfinished part", () => {
     const piece = Buffer.from(`${text}ab`)
     const [state] = decodeChunk(initialDecoderState(), piece)
     piece.fill(0)
@@ -209,10 +216,10 @@ describe("pieces of a stream", () => {
   })
 })
 
-describe("memory", () => {
+describe("decoder memory", () => {
   const big = sent({ type: "mcp", task: "", sequence: 0, payload: encodeJson("x".repeat(1_000_000)) })
 
-  it("grows no further than the largest frame needs", () => {
+  it("grows no further than the largest frame", () => {
     let state = initialDecoderState()
     for (const piece of cut(big.subarray(0, -1), () => 997)) {
       state = decodeChunk(state, piece)[0]
@@ -221,13 +228,13 @@ describe("memory", () => {
     assert.isAtLeast(bufferedBytes(state), 1_000_000)
   })
 
-  it("of a big frame is not kept after it", () => {
+  it("releases a large frame after decoding", () => {
     const [state, events] = readPieces([...cut(big, () => 1000), latin1("##START\x04ab")])
     assert.strictEqual(events.length, 1)
     assert.isAtMost(capacity(state.buffered), 100)
   })
 
-  it("of a big piece is not kept for the little that was left of it", () => {
+  it("releases a large chunk when only a small rest remains", () => {
     const [state] = readPieces([latin1(`${"noise".repeat(100_000)}##START\x04ab`)])
     assert.strictEqual(capacity(state.buffered), 10)
   })

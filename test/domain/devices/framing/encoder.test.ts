@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Option, Result, Schema } from "effect"
 import { encodeFrame, encodeJson } from "../../../../src/domain/devices/framing/encoder.ts"
 import { type Frame, frameTypes } from "../../../../src/domain/devices/framing/frame.ts"
-import { defaultFrameLimits } from "../../../../src/domain/devices/limits.ts"
+import { defaultFrameLimits } from "../../../../src/domain/devices/framing/frame.ts"
 import { decodeUtf8 } from "../../../../src/domain/utf8.ts"
 import { Draft, jsonTypes, sendable, Stream, types } from "../frames.ts"
 import { characters, decode, framesOf, latin1, sent } from "../streams.ts"
@@ -25,7 +25,7 @@ const callInHex =
   "23235354415254066d63703030303031303030307b2274797065223a2263616c6c222c2264617461223a7b2263616c6c5f6964223a226331222c226d6574686f64223a226d222c22706172616d73223a7b7d7d7d2323454e44"
 
 describe("encodeFrame", () => {
-  it("gives the bytes of the documents", () => {
+  it("encodes the bytes of the documents", () => {
     const payload = encodeJson({ type: "call", data: { call_id: "c1", method: "m", params: {} } })
     assert.strictEqual(
       Buffer.from(sent({ type: "mcp", task: "mcp00001", sequence: 0, payload })).toString("hex"),
@@ -33,19 +33,19 @@ describe("encodeFrame", () => {
     )
   })
 
-  it("fills a short task up with spaces, and a sequence with zeros", () => {
+  it("pads a short task with spaces, and the sequence with zeros", () => {
     assert.strictEqual(characters(sent(frame({ task: "abc", sequence: 7 }))), "##START\x04abc     0007##END")
   })
 
-  it.each(types.map((type, index) => [type, index + 1] as const))("%s is type %i", (type, byte) => {
+  it.each(types.map((type, index) => [type, index + 1] as const))("encodes %s as type %i", (type, byte) => {
     assert.strictEqual(sent(frame({ type }))[7], byte)
     assert.strictEqual(frameTypes[type], byte)
   })
 
-  it("refuses a task that has no place in a frame", () => {
+  it("rejects a task that does not fit into a header", () => {
     assert.deepStrictEqual(
       ["123456789", "ä", "\n", "\x7f", "##START", "a##END"].map((task) => reasonOf({ task })),
-      Array.from({ length: 6 }, () => "TaskInvalid")
+      Array.from({ length: 6 }, () => "invalid_task")
     )
     assert.deepStrictEqual(
       ["", "12345678", " ~", "##STAR"].map((task) => reasonOf({ task })),
@@ -53,43 +53,43 @@ describe("encodeFrame", () => {
     )
   })
 
-  it("refuses a sequence that four digits cannot say", () => {
+  it("rejects a sequence that four digits cannot hold", () => {
     assert.deepStrictEqual(
       [0, 9999, 10_000, -1, 0.5, Number.NaN].map((sequence) => reasonOf({ sequence })),
-      [undefined, undefined, ...Array.from({ length: 4 }, () => "SequenceOutOfRange")]
+      [undefined, undefined, ...Array.from({ length: 4 }, () => "sequence_out_of_range")]
     )
   })
 
-  it.each(types)("refuses a marker in the payload of type %s", (type) => {
+  it.each(types)("rejects a marker in the payload of type %s", (type) => {
     for (const payload of ["##END", "a##ENDb", "###END", "##START", "####START"]) {
-      assert.strictEqual(reasonOf({ type, payload: latin1(payload) }), "PayloadContainsMarker", payload)
+      assert.strictEqual(reasonOf({ type, payload: latin1(payload) }), "payload_contains_marker", payload)
     }
     for (const payload of ["##", "##EN", "##PING", "##STAR", "# #END"]) {
       assert.isUndefined(reasonOf({ type, payload: latin1(payload) }), payload)
     }
   })
 
-  it("refuses a payload over the limit of its type", () => {
+  it("rejects a payload above the limit of its type", () => {
     const { maxPayloadBytes, maxAudioPayloadBytes } = defaultFrameLimits
     const reasonAt = (type: Frame["type"], length: number) =>
       reasonOf({ type, payload: new Uint8Array(length) })
     assert.isUndefined(reasonAt("text", maxPayloadBytes))
-    assert.strictEqual(reasonAt("text", maxPayloadBytes + 1), "PayloadTooLarge")
+    assert.strictEqual(reasonAt("text", maxPayloadBytes + 1), "payload_too_large")
     assert.isUndefined(reasonAt("audio", maxAudioPayloadBytes))
-    assert.strictEqual(reasonAt("audio", maxAudioPayloadBytes + 1), "PayloadTooLarge")
-    assert.strictEqual(reasonOf({ payload: latin1("abc") }, { maxPayloadBytes: 2 }), "PayloadTooLarge")
+    assert.strictEqual(reasonAt("audio", maxAudioPayloadBytes + 1), "payload_too_large")
+    assert.strictEqual(reasonOf({ payload: latin1("abc") }, { maxPayloadBytes: 2 }), "payload_too_large")
   })
 
-  it("says why without saying what", () => {
+  it("explains a rejection without the payload", () => {
     const rejected = encodeFrame(frame({ type: "auth", payload: latin1("secret##END") }))
     const message = Result.match(rejected, { onFailure: (error) => error.message, onSuccess: () => "" })
     assert.strictEqual(
       message,
-      "Frame cannot be sent: the payload holds ##START or ##END, where peers would cut it"
+      "Frame cannot be encoded: the payload contains ##START or ##END, which ends a frame"
     )
   })
 
-  it.prop("what is sent is what arrives", [Draft], ([draft]) => {
+  it.prop("survives encoding and decoding", [Draft], ([draft]) => {
     for (const given of sendable([draft])) {
       assert.deepStrictEqual(framesOf(decode(sent(given))), [{ ...given, task: given.task.trimEnd() }])
     }
@@ -106,7 +106,7 @@ describe("encodeJson", () => {
     )
   })
 
-  it.prop("says the same as JSON.stringify, on one line without a marker", [Content], ([{ any, words }]) => {
+  it.prop("equals JSON.stringify on one line without markers", [Content], ([{ any, words }]) => {
     const value = [any, words.join("")]
     const json = encodeJson(value)
     assert.notMatch(characters(json), /##START|##END|\n/)
@@ -116,7 +116,7 @@ describe("encodeJson", () => {
     )
   })
 
-  it.prop("arrives whole at peers of both kinds", [Content], ([content]) => {
+  it.prop("decodes equally with strict and naive framing", [Content], ([content]) => {
     for (const type of jsonTypes) {
       const payload = encodeJson(content)
       const stream = sent(frame({ type, payload }))
@@ -125,7 +125,7 @@ describe("encodeJson", () => {
     }
   })
 
-  it("says null for nothing", () => {
+  it("encodes undefined as null", () => {
     assert.strictEqual(characters(encodeJson(undefined)), "null")
   })
 })

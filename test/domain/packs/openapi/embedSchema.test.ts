@@ -5,8 +5,8 @@ import { embedSchema } from "../../../../src/domain/packs/openapi/embedSchema.ts
 const place = "#/components/schemas/x"
 const embedded = (schema: { readonly [key: string]: unknown }) => embedSchema(schema, place)
 
-describe("schemas within a document", () => {
-  it("references lead to where the schema stands", () => {
+describe("embedded schema", () => {
+  it("rewrites references to its place in the document", () => {
     const schema = {
       $defs: { A: { type: "string" }, "B[a/b~c%]": { items: { $ref: "#" } } },
       properties: {
@@ -25,7 +25,7 @@ describe("schemas within a document", () => {
     })
   })
 
-  it("what leads nowhere, or out of the schema, is left open", () => {
+  it("removes references that lead nowhere or elsewhere", () => {
     const schema = {
       type: "object",
       properties: {
@@ -42,14 +42,14 @@ describe("schemas within a document", () => {
     })
   })
 
-  it("a reference stands alone, so that no reader loses what is beside it", () => {
+  it("keeps a top-level reference apart, so no reader loses its siblings", () => {
     assert.deepStrictEqual(embedded({ $ref: "#/$defs/A", allOf: [true], $defs: { A: {} } }), {
       $defs: { A: {} },
       allOf: [true, { $ref: `${place}/$defs/A` }]
     })
   })
 
-  it("data is no schema, and a parameter may have the name of a keyword", () => {
+  it("copies data unchanged, also parameters named like keywords", () => {
     const schema = {
       default: { $ref: "#/gone" },
       enum: [{ $id: "x" }],
@@ -62,7 +62,7 @@ describe("schemas within a document", () => {
     })
   })
 
-  it("its own names and drafts are left out, and old tuples written anew", () => {
+  it("removes identifiers and drafts, and converts old tuples", () => {
     const schema = {
       $schema: "http://json-schema.org/draft-07/schema#",
       $id: "urn:x",
@@ -71,13 +71,13 @@ describe("schemas within a document", () => {
     assert.deepStrictEqual(embedded(schema), { prefixItems: [{}, true] })
   })
 
-  it("objects that hold themselves, and schemas too large to read, end", () => {
+  it("ends for cyclic and huge schemas", () => {
     const circle: Record<string, unknown> = {}
     circle["properties"] = { a: circle, b: circle }
     assert.isBelow(JSON.stringify(embedded(circle)).length, 1_000_000)
   })
 
-  it("what stands where a schema should is left open", () => {
+  it("replaces invalid subschemas by an open schema", () => {
     assert.deepStrictEqual(embedded({ properties: 7, allOf: {}, items: "x" }), {
       properties: {},
       items: {}
@@ -85,7 +85,7 @@ describe("schemas within a document", () => {
   })
 
   it.prop(
-    "any object is a schema, and without references it stays what it has become",
+    "accepts any object, and stays the same when embedded again",
     [Schema.Record(Schema.String, Schema.Json)],
     ([json]) => {
       const once = embedded({ ...json, properties: json, anyOf: [json] })

@@ -29,9 +29,9 @@ const pack = (routes: ReadonlyArray<PackRoute>, more: Partial<OpenApiPack> = {})
   ...more
 })
 const open = { version: "1.2.3", requiresKey: false }
-const guarded = { ...open, requiresKey: true }
+const hostWithKey = { ...open, requiresKey: true }
 
-/** The part of a document that a pointer leads to, past any reference. */
+/** Resolves a pointer in a document, through references. */
 const at = (document: JsonObject, ...path: ReadonlyArray<string>): unknown =>
   path.reduce<unknown>((node, key) => {
     const value = isJsonObject(node) && Object.hasOwn(node, key) ? node[key] : undefined
@@ -45,10 +45,10 @@ const operationIds = (document: JsonObject) =>
     at(Object(Object.values(Object(item))[0]), "operationId")
   )
 
-/** One for all: it compiles what it judges by only once. */
+/** Shared: the validator compiles its schemas only once. */
 const validator = new Validator()
 
-/** What a real validator has against a document, as it goes over the wire. */
+/** Errors of an OpenAPI validator for the serialized document. */
 const errorsOf = (document: JsonObject) =>
   Effect.map(
     Effect.promise(() => validator.validate(JSON.parse(JSON.stringify(document)))),
@@ -57,8 +57,8 @@ const errorsOf = (document: JsonObject) =>
 const assertValid = (document: JsonObject) =>
   Effect.map(errorsOf(document), (errors) => assert.deepStrictEqual(errors, []))
 
-describe("documents that a real validator reads", () => {
-  it.effect("the validator does find faults", () =>
+describe("valid document", () => {
+  it.effect("fails validation when it has an error", () =>
     Effect.gen(function* () {
       const document = makeOpenApiDocument(open, [pack([route("/a")])])
       assert.isNotEmpty(yield* errorsOf({ ...document, info: {} }))
@@ -143,19 +143,19 @@ describe("documents that a real validator reads", () => {
         ])
       ]
     ]
-  ] as const)("%s", ([_title, packs]) =>
+  ] as const)("passes validation for %s", ([_title, packs]) =>
     Effect.gen(function* () {
       yield* assertValid(makeOpenApiDocument(open, packs))
-      yield* assertValid(makeOpenApiDocument({ ...guarded, url: "https://tools.example.org" }, packs))
+      yield* assertValid(makeOpenApiDocument({ ...hostWithKey, url: "https://tools.example.org" }, packs))
     })
   )
 
   it.effect.prop(
-    "whatever a pack offers",
+    "passes validation for any pack",
     [Schema.String, Schema.Record(Schema.String, Schema.Json), Schema.Array(Schema.String)],
     ([name, json, names]) =>
       assertValid(
-        makeOpenApiDocument(guarded, [
+        makeOpenApiDocument(hostWithKey, [
           pack(
             names.map((one) => route(`/${encodeURIComponent(one.toWellFormed())}`, json)),
             { name, usage: name }
@@ -165,15 +165,15 @@ describe("documents that a real validator reads", () => {
   )
 })
 
-describe("what a document says", () => {
-  it("parameters are found with their definitions", () => {
+describe("document content", () => {
+  it("contains parameters with their definitions", () => {
     const params = object({ level: { $ref: "#/$defs/Level" } }, { $defs: { Level: { enum: [1, 2] } } })
     const document = makeOpenApiDocument(open, [pack([route("/a", params)])])
     const schema = ["requestBody", "content", "application/json", "schema"]
     assert.deepStrictEqual(operation(document, "/a", ...schema, "properties", "level"), { enum: [1, 2] })
   })
 
-  it("recursive parameters lead back to themselves", () => {
+  it("resolves recursive parameters", () => {
     const document = makeOpenApiDocument(open, [pack([route("/a", object({ next: { $ref: "#" } }))])])
     const schema = ["requestBody", "content", "application/json", "schema"]
     assert.strictEqual(
@@ -182,7 +182,7 @@ describe("what a document says", () => {
     )
   })
 
-  it("files are binary fields of a form", () => {
+  it("declares files as binary form fields", () => {
     const file = {
       anyOf: [{ type: "string", contentMediaType: "image/png" }, { type: "null" }],
       description: "A file"
@@ -204,7 +204,7 @@ describe("what a document says", () => {
     )
   })
 
-  it("tools describe their routes, and packs their tags", () => {
+  it("describes routes by their tools, and tags by packs", () => {
     const described = pack([route("/a", text, { tool: "x" }), route("/b")], {
       description: "What it is",
       usage: "How to use it",
@@ -212,16 +212,16 @@ describe("what a document says", () => {
     })
     const document = makeOpenApiDocument(open, [described])
     assert.deepStrictEqual(document["tags"], [{ name: "pack", description: "What it is\n\nHow to use it" }])
-    const said = (endpoint: string) =>
+    const textsOf = (endpoint: string) =>
       ["summary", "description"].map((key) => operation(document, endpoint, key))
-    assert.deepStrictEqual(said("/a"), ["An X", "Does x"])
-    assert.deepStrictEqual(said("/b"), ["tool", "What it is"])
+    assert.deepStrictEqual(textsOf("/a"), ["An X", "Does x"])
+    assert.deepStrictEqual(textsOf("/b"), ["tool", "What it is"])
   })
 
-  it("a key is asked for exactly where there is one", () => {
+  it("requires a key only when the server does", () => {
     const packs = [pack([route("/a")])]
     const statuses = (document: JsonObject) => Object.keys(Object(operation(document, "/a", "responses")))
-    assert.includeMembers(statuses(makeOpenApiDocument(guarded, packs)), [
+    assert.includeMembers(statuses(makeOpenApiDocument(hostWithKey, packs)), [
       "200",
       "401",
       "404",
@@ -232,25 +232,25 @@ describe("what a document says", () => {
       "504"
     ])
     assert.notInclude(statuses(makeOpenApiDocument(open, packs)), "401")
-    assert.isDefined(operation(makeOpenApiDocument(guarded, packs), "/a", "security"))
-    assert.isDefined(at(makeOpenApiDocument(guarded, packs), "paths", "/tools", "get", "security"))
-    assert.isUndefined(at(makeOpenApiDocument(guarded, packs), "paths", "/health", "get", "security"))
+    assert.isDefined(operation(makeOpenApiDocument(hostWithKey, packs), "/a", "security"))
+    assert.isDefined(at(makeOpenApiDocument(hostWithKey, packs), "paths", "/tools", "get", "security"))
+    assert.isUndefined(at(makeOpenApiDocument(hostWithKey, packs), "paths", "/health", "get", "security"))
     assert.isUndefined(operation(makeOpenApiDocument(open, packs), "/a", "security"))
   })
 
-  it("an endpoint belongs to the pack that came first", () => {
+  it("assigns an endpoint to the first pack", () => {
     const document = makeOpenApiDocument(open, [pack([route("/a")]), pack([route("/a")], { name: "late" })])
     assert.deepStrictEqual(operation(document, "/a", "tags"), ["pack"])
   })
 
-  it("operations are called by their path", () => {
+  it("names operations by their path", () => {
     const document = makeOpenApiDocument(open, [
       pack([route("/tools/video/generate"), route("/fetch"), route("/tools/text_counter")])
     ])
     assert.deepStrictEqual(operationIds(document).slice(3), ["video_generate", "fetch", "text_counter"])
   })
 
-  it("what would share a name, or take one of the host's, says more", () => {
+  it("adds a hash to duplicate and reserved operation ids", () => {
     const endpoints = ["/tools/a/b", "/tools/a_b", "/a_b", "/listTools", "/x", "/tools/文"]
     const ids = operationIds(makeOpenApiDocument(open, [pack(endpoints.map((endpoint) => route(endpoint)))]))
     assert.strictEqual(new Set(ids).size, ids.length)

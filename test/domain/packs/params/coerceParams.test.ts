@@ -9,7 +9,7 @@ const read = (schema: object, value: unknown) => coerceForm(object({ x: schema }
 const nullable = (schema: object) => ({ anyOf: [schema, { type: "null" }] })
 const AnyObject = Schema.Record(Schema.String, Schema.Json)
 
-describe("fields of a form", () => {
+describe("form field", () => {
   it.each([
     [{ type: "string" }, "5", "5"],
     [{ type: "string" }, "", ""],
@@ -37,15 +37,15 @@ describe("fields of a form", () => {
     [{ enum: ["1", 1] }, "1", "1"],
     [{ const: true }, "true", true],
     [{}, "5", "5"]
-  ])("%j makes of %j: %j", (schema, value, expected) => {
+  ])("converts by %j the text %j to %j", (schema, value, expected) => {
     assert.deepStrictEqual(read(schema, value), expected)
   })
 
-  it.each(["true", "1", "on", "yes", "True", "Y", "t"])("'%s' is yes", (text) => {
+  it.each(["true", "1", "on", "yes", "True", "Y", "t"])("parses '%s' as true", (text) => {
     assert.strictEqual(read({ type: "boolean" }, text), true)
   })
 
-  it.each(["false", "0", "off", "no", "False", "N", "f"])("'%s' is no", (text) => {
+  it.each(["false", "0", "off", "no", "False", "N", "f"])("parses '%s' as false", (text) => {
     assert.strictEqual(read({ type: "boolean" }, text), false)
   })
 
@@ -66,7 +66,7 @@ describe("fields of a form", () => {
     [{ type: "integer", enum: [1, 2] }, "x"],
     [false, "5"],
     [{ $ref: "#/$defs/none" }, "5"]
-  ])("what %j cannot be stays %j", (schema, value) => {
+  ])("keeps, by %j, the invalid text %j", (schema, value) => {
     assert.deepStrictEqual(coerceForm(object({ x: schema }), { x: value }), { x: value })
   })
 
@@ -86,11 +86,11 @@ describe("fields of a form", () => {
     [z.toJSONSchema(z.number().int().optional()), "7", 7],
     [z.toJSONSchema(z.boolean().nullable()), "on", true],
     [z.toJSONSchema(z.literal([1, 2])), "2", 2]
-  ])("alternatives %j make of %j: %j", (schema, value, expected) => {
+  ])("converts by alternatives %j the text %j to %j", (schema, value, expected) => {
     assert.deepStrictEqual(read(schema, value), expected)
   })
 
-  it("definitions are looked up", () => {
+  it("resolves definitions", () => {
     const level = { type: "integer", enum: [1, 2] }
     const schema = object(
       { level: { $ref: "#/$defs/Level" }, levels: { type: "array", items: { $ref: "#/$defs/Level" } } },
@@ -102,7 +102,7 @@ describe("fields of a form", () => {
     })
   })
 
-  it("parameters behind references and in alternatives are found", () => {
+  it("finds parameters behind references and in alternatives", () => {
     const $defs = {
       A: object({ kind: { const: "a" }, n: { type: "integer" } }),
       B: object({ on: { type: "boolean" } })
@@ -111,7 +111,7 @@ describe("fields of a form", () => {
     assert.deepStrictEqual(coerceForm(schema, { kind: "a", n: "1", on: "1" }), { kind: "a", n: 1, on: true })
   })
 
-  it("what the schema does not name goes by additionalProperties, and stays a text otherwise", () => {
+  it("uses additionalProperties for unknown names, and else stays text", () => {
     assert.deepStrictEqual(
       coerceForm({ type: "object", additionalProperties: { type: "integer" } }, { a: "1" }),
       { a: 1 }
@@ -119,7 +119,7 @@ describe("fields of a form", () => {
     assert.deepStrictEqual(coerceForm({ type: "object", additionalProperties: true }, { a: "1" }), { a: "1" })
   })
 
-  it("a field left empty leaves its place to the default", () => {
+  it("yields to the default when it is empty", () => {
     const schema = object({
       n: { type: "integer", default: 3 },
       s: { ...nullable({ type: "string" }), default: "x" },
@@ -129,13 +129,13 @@ describe("fields of a form", () => {
     assert.deepStrictEqual(coerceForm(schema, { n: "", s: "", list: "", text: "" }), { text: "" })
   })
 
-  it.prop("numbers and booleans come back from their texts", [Schema.Finite, Schema.Boolean], ([n, flag]) => {
+  it.prop("restores numbers and booleans from their text", [Schema.Finite, Schema.Boolean], ([n, flag]) => {
     assert.equal(read({ type: "number" }, String(n)), n)
     assert.strictEqual(read({ type: "boolean" }, String(flag)), flag)
   })
 
   it.prop(
-    "lists and objects come back from their JSON",
+    "restores lists and objects from their JSON",
     [Schema.Array(Schema.Finite), AnyObject],
     ([list, data]) => {
       const clean = (value: unknown) => JSON.parse(JSON.stringify(value).replaceAll("__proto__", "proto"))
@@ -144,17 +144,21 @@ describe("fields of a form", () => {
     }
   )
 
-  it.prop("any schema takes any form, and makes up no names", [AnyObject, AnyObject], ([schema, fields]) => {
-    for (const given of [schema, object(schema), { ...object(schema), anyOf: [schema], $ref: "#" }]) {
-      assert.includeMembers(Object.keys(fields), Object.keys(coerceForm(given, fields)))
+  it.prop(
+    "accepts any schema and any form, and adds no names",
+    [AnyObject, AnyObject],
+    ([schema, fields]) => {
+      for (const given of [schema, object(schema), { ...object(schema), anyOf: [schema], $ref: "#" }]) {
+        assert.includeMembers(Object.keys(fields), Object.keys(coerceForm(given, fields)))
+      }
     }
-  })
+  )
 })
 
-describe("defaults", () => {
+describe("schema default", () => {
   const fill = (schema: JsonObject, params: JsonObject) => fillDefaults(schema, params)
 
-  it("stand in for what was not given, and for nothing else", () => {
+  it("fills missing members only", () => {
     const schema = object({
       a: { default: 1 },
       b: { default: 2 },
@@ -165,7 +169,7 @@ describe("defaults", () => {
     assert.deepStrictEqual(fill(schema, { b: 7, x: 8, e: null }), { b: 7, x: 8, e: null, a: 1, c: null })
   })
 
-  it("are found behind references and within objects and lists", () => {
+  it("applies behind references, and inside objects and lists", () => {
     const $defs = { Unit: object({ unit: { $ref: "#/$defs/Name" } }), Name: { type: "string", default: "m" } }
     const schema = object(
       {
@@ -182,17 +186,17 @@ describe("defaults", () => {
     })
   })
 
-  it("the nearest one counts", () => {
+  it("comes from the nearest schema", () => {
     const schema = object({ a: { $ref: "#/$defs/A", default: 1 } }, { $defs: { A: { default: 2 } } })
     assert.deepStrictEqual(fill(schema, {}), { a: 1 })
   })
 
-  it("are not taken from one of several alternatives", () => {
+  it("ignores ambiguous alternatives", () => {
     const schema = { anyOf: [object({ a: { default: 1 } }), object({ b: { default: 2 } })] }
     assert.deepStrictEqual(fill(schema, {}), {})
   })
 
-  it("belong to nobody but the call", () => {
+  it("clones values for every call", () => {
     const stated = [{ n: 1 }]
     const { list } = fill(object({ list: { default: stated } }), {})
     assert.deepStrictEqual(list, stated)
@@ -200,7 +204,7 @@ describe("defaults", () => {
     assert.notStrictEqual([list].flat()[0], stated[0])
   })
 
-  it("recursive schemas end where the parameters do", () => {
+  it("ends recursion where the parameters end", () => {
     const schema = {
       $ref: "#/$defs/Node",
       $defs: { Node: object({ n: { default: 0 }, next: { $ref: "#/$defs/Node" } }) }
@@ -209,7 +213,7 @@ describe("defaults", () => {
   })
 
   it.prop(
-    "filling twice is filling once, and leaves the parameters alone",
+    "fills idempotently, without modifying the parameters",
     [AnyObject, AnyObject],
     ([schema, params]) => {
       const before = JSON.stringify(params)

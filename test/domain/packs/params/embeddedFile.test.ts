@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { embedFileParams, parseEmbeddedFile } from "../../../../src/domain/packs/params/embeddedFile.ts"
 
-describe("a file in arguments", () => {
+describe("embedded file", () => {
   it.each([
     [
       "data:text/plain;base64,aGk=",
@@ -20,26 +20,26 @@ describe("a file in arguments", () => {
       { filename: "x.png", contentType: "image/png", data: "aGk=" },
       { filename: "x.png", contentType: "image/png", data: "aGk=", encoding: "base64" }
     ]
-  ])("reads: %j", (value, file) => {
+  ])("parses %j", (value, file) => {
     assert.deepStrictEqual(Result.getOrThrow(parseEmbeddedFile(value)), file)
   })
 
-  it.each(["plain text", 3, null, {}, { data: "!" }, "data:;base64,<>"])("is none: %j", (value) => {
+  it.each(["plain text", 3, null, {}, { data: "!" }, "data:;base64,<>"])("rejects %j", (value) => {
     assert.isTrue(Result.isFailure(parseEmbeddedFile(value)))
   })
 
-  it("is looked at once, however much white space it holds", () => {
+  it("takes linear time for any amount of white space", () => {
     const blank = " ".repeat(1_000_000)
     const began = performance.now()
     for (const data of [`${blank}!`, `aGk=${blank}!`, `${blank}=${blank}=`]) {
       assert.isTrue(Result.isFailure(parseEmbeddedFile({ data })))
     }
     assert.isTrue(Result.isSuccess(parseEmbeddedFile({ data: `aGk=${blank}` })))
-    // Looked at anew from every place it would take minutes.
+    // A backtracking pattern would take minutes.
     assert.isBelow(performance.now() - began, 5000)
   })
 
-  it("is asked for where a file is", () => {
+  it("replaces a file parameter in a schema", () => {
     const file = { type: "string", format: "binary", description: "the file" }
     const schema = {
       type: "object",
@@ -56,7 +56,7 @@ describe("a file in arguments", () => {
     assert.match(text, /"level":\{"type":"string"\}\}$/)
   })
 
-  it("changes no other schema", () => {
+  it("leaves other schemas unchanged", () => {
     const schema = { type: "object", properties: { a: { type: "string" } } }
     assert.strictEqual(embedFileParams(schema), schema)
   })

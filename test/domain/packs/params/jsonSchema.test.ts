@@ -10,7 +10,7 @@ import {
 const object = (properties: object, more: object = {}) => ({ type: "object", properties, ...more })
 const binary = { type: "string", format: "binary" }
 
-describe("pointers", () => {
+describe("JSON Pointer", () => {
   const root = { $defs: { "a/b~c": { n: [{ deep: 1 }] }, "L[int]": "list", "50%": "half" } }
 
   it.each([
@@ -24,34 +24,34 @@ describe("pointers", () => {
     ["#/$defs/a~1b~0c/n/x", undefined],
     ["other.json#/a", undefined],
     ["#anchor", undefined]
-  ])("%s", (pointer, target) => {
+  ])("resolves %s", (pointer, target) => {
     assert.strictEqual(resolveRef(root, pointer), target)
   })
 
-  it.prop("anything may stand in a reference", [Schema.Json, Schema.String], ([json, text]) => {
+  it.prop("accepts any reference", [Schema.Json, Schema.String], ([json, text]) => {
     assert.doesNotThrow(() => resolveRef(json, `#/${text}`))
   })
 })
 
-describe("parts of a schema", () => {
-  it("references in circles end", () => {
+describe("subschema", () => {
+  it("ends for cyclic references", () => {
     const root = { $ref: "#/$defs/a", $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } } }
     assert.lengthOf(collectSubschemas(root, root, "all"), 3)
   })
 
-  it("what stands nearest comes first", () => {
+  it("comes in order of distance", () => {
     const root = { $defs: { a: { default: 2 } } }
     const near = { default: 1, $ref: "#/$defs/a" }
     assert.deepStrictEqual(collectSubschemas(root, near, "none"), [near, root.$defs.a])
   })
 
-  it("schemas without end are cut", () => {
+  it("stops at the limit for endless schemas", () => {
     const wide = { anyOf: Array.from({ length: 1000 }, (_, index) => ({ const: index })) }
     assert.lengthOf(collectSubschemas(wide, wide, "all"), 64)
   })
 })
 
-describe("parameters that are files", () => {
+describe("file parameter", () => {
   it.each([
     ["OpenAPI", binary, { multiple: false }],
     ["pydantic", { type: "string", contentMediaType: "application/octet-stream" }, { multiple: false }],
@@ -61,7 +61,7 @@ describe("parameters that are files", () => {
     ["a list", { type: "array", items: binary }, { multiple: true }],
     ["a list by reference", { items: { $ref: "#/$defs/File" } }, { multiple: true }],
     ["an optional list", { anyOf: [{ type: "array", items: binary }, { type: "null" }] }, { multiple: true }]
-  ])("as %s writes it", (_who, file, expected) => {
+  ])("detects a file as %s declares it", (_who, file, expected) => {
     const schema = object({ file, name: { type: "string" } }, { $defs: { File: binary } })
     assert.deepStrictEqual(fileParamsOf(schema), { file: expected })
   })
@@ -73,16 +73,16 @@ describe("parameters that are files", () => {
     { type: "string", contentMediaType: "image/png", contentEncoding: "base64" },
     { type: "object", format: "binary" },
     { type: "array", items: { type: "string" } }
-  ])("%j is none", (file) => {
+  ])("ignores %j", (file) => {
     assert.deepStrictEqual(fileParamsOf(object({ file })), {})
   })
 
-  it("schemas behind a reference have parameters, too", () => {
+  it("finds parameters behind a reference", () => {
     const schema = { $ref: "#/$defs/Params", $defs: { Params: object({ file: binary }) } }
     assert.deepStrictEqual(fileParamsOf(schema), { file: { multiple: false } })
   })
 
-  it.prop("any object is a schema", [Schema.Record(Schema.String, Schema.Json)], ([json]) => {
+  it.prop("accepts any object as schema", [Schema.Record(Schema.String, Schema.Json)], ([json]) => {
     assert.doesNotThrow(() => fileParamsOf({ ...json, properties: json }))
   })
 })

@@ -18,8 +18,8 @@ const missing = (...loc: ReadonlyArray<string | number>) => ({
   type: "missing"
 })
 
-describe("problems that a JSON Schema validator found", () => {
-  it("what is missing is said as the original says it", () => {
+describe("problem of a JSON Schema validator", () => {
+  it("reports a missing parameter like the original", () => {
     const item = { type: "object", required: ["a/b"] }
     const schema = { required: ["text"], properties: { list: { type: "array", items: item } } }
     assert.deepStrictEqual(byAjv(schema, { list: [{}] }), [missing("text"), missing("list", 0, "a/b")])
@@ -34,56 +34,56 @@ describe("problems that a JSON Schema validator found", () => {
     [{ pattern: "^a" }, "b", "string_pattern_mismatch"],
     [{ enum: ["a"] }, "b", "literal_error"],
     [{ not: {} }, "b", "value_error"]
-  ])("%j against %j is a %s", (schema, x, type) => {
+  ])("reports %j against %j as %s", (schema, x, type) => {
     const [problem] = byAjv({ properties: { x: schema } }, { x })
     assert.deepStrictEqual([problem?.loc, problem?.type], [["body", "x"], type])
   })
 
-  it("the allowed values are said", () => {
+  it("lists the allowed values", () => {
     assert.match(byAjv({ properties: { x: { enum: ["a", 1] } } }, { x: 0 })[0]?.msg ?? "", /: \["a",1\]$/)
   })
 
-  it("what nobody asked for is named", () => {
+  it("names an unknown parameter", () => {
     const schema = { properties: {}, additionalProperties: false }
     assert.deepStrictEqual(byAjv(schema, { "a/b": 1 }), [
-      { loc: ["body", "a/b"], msg: "there is no such parameter", type: "extra_forbidden" }
+      { loc: ["body", "a/b"], msg: "unknown parameter", type: "extra_forbidden" }
     ])
   })
 
-  it("a name of digits in an object is no number", () => {
+  it("keeps a numeric name in an object as text", () => {
     const deep = { properties: { 0: { type: "string" } } }
     assert.deepStrictEqual(byAjv({ properties: { x: deep } }, { x: { 0: 1 } })[0]?.loc, ["body", "x", "0"])
   })
 
-  it("names in pointers are read", () => {
+  it("unescapes names in pointers", () => {
     const schema = { properties: { "a/b~c": { type: "string" } } }
     assert.deepStrictEqual(byAjv(schema, { "a/b~c": 1 })[0]?.loc, ["body", "a/b~c"])
   })
 
-  it("no more are told than anybody reads", () => {
+  it("stops at the maximum number of problems", () => {
     const list = Array.from({ length: 500 }, () => "x")
     assert.lengthOf(byAjv({ properties: { list: { items: { type: "integer" } } } }, { list }), 100)
   })
 })
 
-describe("problems that a Standard Schema found", () => {
+describe("problem of a Standard Schema", () => {
   const byZod = async (schema: z.ZodType, params: unknown) => {
     const { issues = [] } = await schema["~standard"].validate(params)
     return problemsFromStandardIssues(issues, params)
   }
 
-  it("what is missing for zod is said as the original says it", async () => {
+  it("reports a missing parameter of zod like the original", async () => {
     const schema = z.object({ text: z.string(), list: z.array(z.object({ n: z.number() })) })
     assert.deepStrictEqual(await byZod(schema, { list: [{}] }), [missing("text"), missing("list", 0, "n")])
   })
 
-  it("what is wrong for zod is in its words", async () => {
+  it("keeps the message of zod", async () => {
     const [problem] = await byZod(z.object({ n: z.number() }), { n: "x" })
     assert.deepStrictEqual([problem?.loc, problem?.type], [["body", "n"], "value_error"])
     assert.match(problem?.msg ?? "", /expected number/)
   })
 
-  it("what is missing for Effect's Schema is said, too", () => {
+  it("reports a missing parameter of an Effect Schema", () => {
     const schema = Schema.toStandardSchemaV1(Schema.Struct({ text: Schema.String }))
     const result = schema["~standard"].validate({})
     assert.deepStrictEqual(
@@ -92,7 +92,7 @@ describe("problems that a Standard Schema found", () => {
     )
   })
 
-  it("paths may be absent, or made of keys in objects", () => {
+  it("accepts missing paths and path objects", () => {
     const issues = [{ message: "bad" }, { message: "worse", path: [{ key: "a" }, { key: 0 }] }]
     assert.deepStrictEqual(problemsFromStandardIssues(issues, { a: ["x"] }), [
       { loc: ["body"], msg: "bad", type: "value_error" },

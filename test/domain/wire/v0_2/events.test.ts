@@ -9,7 +9,7 @@ import {
   findEventDefinition
 } from "../../../../src/domain/wire/v0_2/events.ts"
 import { line } from "../../../../src/domain/wire/v0_2/line.ts"
-import { notifications } from "../../../../src/domain/wire/v0_2/notifications.ts"
+import { notificationEvents } from "../../../../src/domain/wire/v0_2/notifications.ts"
 import { errorCodes, ProtocolError } from "../../../../src/domain/model/ProtocolError.ts"
 
 const Name = Schema.Literals(["pc-1", "电脑", "__proto__"])
@@ -27,49 +27,55 @@ const Notifications = Schema.Union([
   Schema.TaggedStruct("Cancelled", { agent: Name, reqId: Name })
 ])
 
+/** Events with their sender, by the constant that the seeds use. */
+const catalogue: { readonly [constant: string]: readonly [event: string, from: string] } = {
+  CANCEL_TOOL_CALL_EVENT: ["server:tool_call_cancel", "agent"],
+  CANCEL_TOOL_CALL_NOTIFICATION: ["notify:tool_call_cancel", "server"],
+  ENTER_OFFICE_NOTIFICATION: ["notify:enter_office", "server"],
+  GET_CONFIG_EVENT: ["client:get_config", "agent"],
+  GET_DESKTOP_EVENT: ["client:get_desktop", "agent"],
+  GET_DPE_EVENT: ["client:get_dpe", "agent"],
+  GET_FINDER_EVENT: ["client:get_finder", "agent"],
+  GET_RESOURCES_EVENT: ["client:get_resources", "agent"],
+  GET_TOOLS_EVENT: ["client:get_tools", "agent"],
+  JOIN_OFFICE_EVENT: ["server:join_office", "member"],
+  LEAVE_OFFICE_EVENT: ["server:leave_office", "member"],
+  LEAVE_OFFICE_NOTIFICATION: ["notify:leave_office", "server"],
+  LIST_ROOM_EVENT: ["server:list_room", "agent"],
+  TOOL_CALL_EVENT: ["client:tool_call", "agent"],
+  UPDATE_CONFIG_EVENT: ["server:update_config", "computer"],
+  UPDATE_CONFIG_NOTIFICATION: ["notify:update_config", "server"],
+  UPDATE_DESKTOP_EVENT: ["server:update_desktop", "computer"],
+  UPDATE_DESKTOP_NOTIFICATION: ["notify:update_desktop", "server"],
+  UPDATE_FINDER_EVENT: ["server:update_finder", "computer"],
+  UPDATE_FINDER_NOTIFICATION: ["notify:update_finder", "server"],
+  UPDATE_TOOL_LIST_EVENT: ["server:update_tool_list", "computer"],
+  UPDATE_TOOL_LIST_NOTIFICATION: ["notify:update_tool_list", "server"]
+}
+
 describe("event table", () => {
-  it("holds every event of the catalogue with its constant and sender", () => {
-    const rows = [calls, serverRequests, updates, { cancel }, notifications].flatMap((group) =>
-      Object.values(group)
-    )
-    assert.deepStrictEqual(rows.map(({ constant, event, from }) => `${constant} ${event} ${from}`).sort(), [
-      "CANCEL_TOOL_CALL_EVENT server:tool_call_cancel agent",
-      "CANCEL_TOOL_CALL_NOTIFICATION notify:tool_call_cancel server",
-      "ENTER_OFFICE_NOTIFICATION notify:enter_office server",
-      "GET_CONFIG_EVENT client:get_config agent",
-      "GET_DESKTOP_EVENT client:get_desktop agent",
-      "GET_DPE_EVENT client:get_dpe agent",
-      "GET_FINDER_EVENT client:get_finder agent",
-      "GET_RESOURCES_EVENT client:get_resources agent",
-      "GET_TOOLS_EVENT client:get_tools agent",
-      "JOIN_OFFICE_EVENT server:join_office member",
-      "LEAVE_OFFICE_EVENT server:leave_office member",
-      "LEAVE_OFFICE_NOTIFICATION notify:leave_office server",
-      "LIST_ROOM_EVENT server:list_room agent",
-      "TOOL_CALL_EVENT client:tool_call agent",
-      "UPDATE_CONFIG_EVENT server:update_config computer",
-      "UPDATE_CONFIG_NOTIFICATION notify:update_config server",
-      "UPDATE_DESKTOP_EVENT server:update_desktop computer",
-      "UPDATE_DESKTOP_NOTIFICATION notify:update_desktop server",
-      "UPDATE_FINDER_EVENT server:update_finder computer",
-      "UPDATE_FINDER_NOTIFICATION notify:update_finder server",
-      "UPDATE_TOOL_LIST_EVENT server:update_tool_list computer",
-      "UPDATE_TOOL_LIST_NOTIFICATION notify:update_tool_list server"
-    ])
+  it("holds every event of the catalogue with its sender", () => {
+    const definitions = [calls, serverRequests, updates, { cancel }].flatMap((group) => Object.values(group))
+    const senders = [
+      ...definitions.map(({ event, from }) => [event, from] as const),
+      ...Object.values(notificationEvents).map((event) => [event, "server"] as const)
+    ]
+    assert.deepStrictEqual(new Map(senders), new Map(Object.values(catalogue)))
+    assert.strictEqual(senders.length, Object.keys(catalogue).length)
   })
 
-  it("knows newer client events, and nothing that only the Server may send", () => {
+  it("finds newer client events, and no events of the Server", () => {
     assert.strictEqual(findEventDefinition("client:get_skills")?.kind, "call")
     for (const event of ["notify:enter_office", "server:nope", "message", "constructor", "__proto__"]) {
       assert.isUndefined(findEventDefinition(event), event)
     }
   })
 
-  it("the Finder goes by both of its names", () => {
+  it("finds the Finder under both names", () => {
     assert.strictEqual(findEventDefinition("client:list_finder"), findEventDefinition("client:get_finder"))
   })
 
-  it("a request says how long it may take where it can", () => {
+  it("reads the timeout of a request", () => {
     const base = { agent: "a", req_id: "r", computer: "c" }
     const timeoutOf = (
       definition: {
@@ -82,14 +88,18 @@ describe("event table", () => {
     assert.isUndefined(timeoutOf(calls.getTools))
   })
 
-  it.prop("a notice survives the wire, and carries exactly one name", [Notifications], ([notification]) => {
-    const { body, event } = line.encodeNotification(notification as Notification)
-    const wire: unknown = JSON.parse(JSON.stringify(body))
-    assert.deepStrictEqual(Result.getOrThrow(line.decodeNotification(event, wire)), notification)
-    if ("membership" in notification) assert.lengthOf(Object.keys(body as object), 2)
-  })
+  it.prop(
+    "decodes an encoded notification, which carries exactly one name",
+    [Notifications],
+    ([notification]) => {
+      const { body, event } = line.encodeNotification(notification as Notification)
+      const wire: unknown = JSON.parse(JSON.stringify(body))
+      assert.deepStrictEqual(Result.getOrThrow(line.decodeNotification(event, wire)), notification)
+      if ("membership" in notification) assert.lengthOf(Object.keys(body as object), 2)
+    }
+  )
 
-  it("null and absent say the same in a notification", () => {
+  it("treats null as absent in a notification", () => {
     assert.deepStrictEqual(
       Result.getOrThrow(
         line.decodeNotification("notify:enter_office", { office_id: "O", computer: null, agent: "a" })
@@ -98,7 +108,7 @@ describe("event table", () => {
     )
   })
 
-  it("the keywords of the Finder go by both names, the newer read last", () => {
+  it("reads keywords of the Finder under both names, and prefers keywords to tags", () => {
     const base = { agent: "a", req_id: "r", computer: "c" }
     const keywords = (more: object) =>
       Result.getOrThrow(calls.getFinder.request.decode({ ...base, ...more })).keywords
@@ -108,8 +118,8 @@ describe("event table", () => {
   })
 })
 
-describe("acknowledgements", () => {
-  it("case 336: a refusal is flat and survives the wire", () => {
+describe("acknowledgement", () => {
+  it("case 336: encodes an error flat, and decodes it", () => {
     const error = new ProtocolError({
       code: errorCodes.dpeResolutionFailed,
       message: "m",
@@ -121,11 +131,11 @@ describe("acknowledgements", () => {
     assert.deepStrictEqual(line.decodeProtocolError(wire), error)
   })
 
-  it("case 337: the older nested envelope is read", () => {
+  it("case 337: decodes the older nested envelope", () => {
     assert.strictEqual(line.decodeProtocolError({ error: { code: 404, message: "x" } })?.code, 404)
   })
 
-  it("an answer is no refusal", () => {
+  it("decodes no error from a reply", () => {
     for (const value of [
       { content: [] },
       { code: "x", message: "m" },
@@ -137,7 +147,7 @@ describe("acknowledgements", () => {
     }
   })
 
-  it("case 344: a join is acknowledged by two values or by one array", () => {
+  it("case 344: decodes two values or one array", () => {
     assert.isTrue(Result.isSuccess(line.decodeMembershipAck([true, null])))
     assert.isTrue(Result.isSuccess(line.decodeMembershipAck([[true, null]])))
     for (const values of [[false, "x"], [[false, "x"]], [{ code: 400, message: "x" }]]) {
@@ -146,7 +156,7 @@ describe("acknowledgements", () => {
     assert.isTrue(Result.isFailure(line.decodeMembershipAck([])))
   })
 
-  it("every code of the protocol has one name", () => {
+  it("has one name per error code", () => {
     const numbers = Object.values(errorCodes)
     assert.strictEqual(new Set(numbers).size, numbers.length)
   })

@@ -5,7 +5,7 @@ import { calls } from "../../../../src/domain/wire/v0_2/events.ts"
 const { request, decodeRouting } = calls.toolCall
 const good = { agent: "a", req_id: "r", computer: "pc", tool_name: "t", params: {}, timeout: 5 }
 
-/** What the routing of a tool call is by the schema alone. */
+/** The routing of a tool call by the schema alone. */
 const slow = (head: unknown) =>
   Result.map(request.decode(head), ({ computer, reqId, timeout }) => ({
     computer,
@@ -22,8 +22,8 @@ const odd = Schema.Union([
 ])
 const Field = Schema.Literals(["agent", "req_id", "computer", "tool_name", "params", "timeout", "other"])
 
-describe("the routing of a tool call", () => {
-  it.prop("is what the schema says", [Field, odd, Field, odd], ([one, first, two, second]) => {
+describe("routing of a tool call", () => {
+  it.prop("equals the schema's result", [Field, odd, Field, odd], ([one, first, two, second]) => {
     const head = { ...good, [one]: first, [two]: second }
     assert.deepStrictEqual(decodeRouting(head), slow(head))
   })
@@ -34,7 +34,7 @@ describe("the routing of a tool call", () => {
     assert.deepStrictEqual(decodeRouting(head), slow(head))
   })
 
-  it("of anything but an object is refused as by the schema", () => {
+  it("rejects other values than objects like the schema", () => {
     for (const head of [null, undefined, 1, "x", [good], Object.create(good)]) {
       assert.deepStrictEqual(decodeRouting(head), slow(head))
     }

@@ -1,79 +1,59 @@
 import type { IncomingMessage } from "node:http"
 import { maxMessageBytes } from "../mcpMessages.ts"
 
-/** How a response's body ended when it was not we who stopped reading. */
+/** How a response body ended, unless the client canceled it. */
 export interface BodyEnd {
-  /** Why, as the end of a sentence. */
   readonly reason: string
-  /** It was given up because nothing came for too long, or too much; otherwise the peer or the network ended it. */
+  /** The client closed the connection because of a timeout or the size limit. */
   readonly limitExceeded: boolean
-  /** An event of the stream carried an id, so that the server may offer to resume it; of too much, nobody wants more. */
+  /** An event carried an id, so the server may offer to resume the stream. False after the size limit. */
   readonly resumable: boolean
 }
 
-/** What is done about a body. */
 export interface BodyOptions {
-  /** How long it may be silent, in milliseconds; 0 means for ever. */
+  /** Milliseconds without data; 0 disables the timeout. */
   readonly idleTimeout: number
-  /** It is a stream of server-sent events. */
   readonly isEventStream: boolean
-  /** Aborted when it is we who stop reading. */
+  /** Aborted when the client cancels the request. */
   readonly signal?: AbortSignal | null | undefined
-  /** Hears the end. What it gives is read as the body's last words, and the body then ends well, however it ended. */
+  /** Runs at the end of the body. A returned event is appended, and the body then ends without an error. */
   readonly onEnd: (end: BodyEnd) => string | undefined
 }
 
 const encoder = new TextEncoder()
-const decoder = new TextDecoder("latin1")
 
-/** Sees whether a stream of server-sent events has carried an id, however it is cut into pieces. */
-const makeEventIdDetector = () => {
-  let found = false
-  let tail = "\n"
-  return {
-    scan: (chunk: Uint8Array): void => {
-      if (found) return
-      const text = tail + decoder.decode(chunk)
-      found = /[\r\n]id:/.test(text)
-      tail = text.slice(-3)
-    },
-    found: () => found
-  }
-}
-
-/** The ways in which events end. */
 const eventSeparators = ["\n\n", "\r\r", "\r\n\r\n"]
 
-/** Sees how many bytes have come of the message that is coming: of the event of a stream, else of the whole body. */
-const makeMessageMeter = (isEventStream: boolean) => {
+const makeBodyScanner = (isEventStream: boolean) => {
   let size = 0
-  let tail = Buffer.alloc(0)
-  return (chunk: Uint8Array): number => {
-    size += chunk.length
-    if (!isEventStream) return size
-    const text = Buffer.concat([tail, chunk])
-    const end = Math.max(...eventSeparators.map((blank) => text.lastIndexOf(blank)))
-    if (end >= 0) size = text.length - end
-    tail = text.subarray(-3)
-    return size
+  let hasEventId = false
+  let tail: Uint8Array = Buffer.from("\n")
+  return {
+    /** Returns the size in bytes of the current message: of the current event, else of the whole body. */
+    scan: (chunk: Uint8Array): number => {
+      size += chunk.length
+      if (!isEventStream) return size
+      const text = Buffer.concat([tail, chunk])
+      hasEventId ||= /[\r\n]id:/.test(text.toString("latin1"))
+      const end = Math.max(...eventSeparators.map((separator) => text.lastIndexOf(separator)))
+      if (end >= 0) size = text.length - end
+      tail = text.subarray(-3)
+      return size
+    },
+    hasEventId: () => hasEventId
   }
 }
 
-/**
- * The body of a response as fetch gives it. Unlike fetch's own, it has no limit but the given one on how long it may
- * be silent, it has one on how large a message may be, and it can have last words. Time in which nobody reads is not
- * silence.
- */
+/** Wraps a response body as a web stream. The idle timer stops while the reader applies backpressure. */
 export const readBody = (
   incoming: IncomingMessage,
   { onEnd, signal, idleTimeout, isEventStream }: BodyOptions
 ): ReadableStream => {
-  const eventIds = makeEventIdDetector()
+  const scanner = makeBodyScanner(isEventStream)
   let timer: NodeJS.Timeout | undefined
   let closed = false
   let limitExceeded = false
   let tooLarge = false
-  const meter = makeMessageMeter(isEventStream)
 
   const stopTimer = (): void => clearTimeout(timer)
   const abort = (reason: string): void => {
@@ -84,7 +64,7 @@ export const readBody = (
     stopTimer()
     if (idleTimeout === 0 || closed) return
     timer = setTimeout(() => {
-      abort(`nothing was heard for ${idleTimeout / 1000} seconds`)
+      abort(`idle timeout after ${idleTimeout / 1000} seconds`)
     }, idleTimeout)
   }
 
@@ -96,16 +76,15 @@ export const readBody = (
         stopTimer()
         if (error !== undefined && signal?.aborted === true) return controller.error(error)
         const reason = error === undefined ? "the response ended" : error.message
-        const finalEvent = onEnd({ reason, limitExceeded, resumable: eventIds.found() && !tooLarge })
+        const finalEvent = onEnd({ reason, limitExceeded, resumable: scanner.hasEventId() && !tooLarge })
         if (finalEvent !== undefined) controller.enqueue(encoder.encode(finalEvent))
         if (finalEvent === undefined && error !== undefined) return controller.error(error)
         controller.close()
       }
       incoming.on("data", (chunk: Uint8Array) => {
         if (tooLarge) return
-        tooLarge = meter(chunk) > maxMessageBytes
-        if (tooLarge) return abort(`it is larger than ${maxMessageBytes} bytes`)
-        eventIds.scan(chunk)
+        tooLarge = scanner.scan(chunk) > maxMessageBytes
+        if (tooLarge) return abort(`message exceeds ${maxMessageBytes} bytes`)
         controller.enqueue(chunk)
         if ((controller.desiredSize ?? 0) > 0) return restartTimer()
         incoming.pause()
@@ -113,7 +92,7 @@ export const readBody = (
       })
       incoming.on("end", () => finish())
       incoming.on("error", (error) =>
-        finish(error.message === "aborted" ? new Error("the connection was cut") : error)
+        finish(error.message === "aborted" ? new Error("connection reset") : error)
       )
       restartTimer()
     },

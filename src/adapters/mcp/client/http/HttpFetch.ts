@@ -7,42 +7,36 @@ import {
 } from "node:http"
 import { Agent as SecureAgent, request as secureRequest } from "node:https"
 import { Duration, Effect, type Scope } from "effect"
-import { McpSessionError } from "../../../../application/ports/McpSession.ts"
-import { isJsonObject } from "../../../../domain/json.ts"
-import { type BodyEnd, readBody } from "./HttpBody.ts"
+import { asObject } from "../../../../domain/json.ts"
+import { errorCodeOf, firstError, syntheticErrorEvent } from "./connectionFailures.ts"
+import { readBody } from "./HttpBody.ts"
 
-/** A request that was sent. */
 interface SentRequest {
   readonly method: string
-  /** It named an MCP session. */
   readonly hasSessionId: boolean
-  /** It asked for the rest of an earlier stream. */
   readonly isResume: boolean
 }
 
-/** What the transport learns on the way, whatever the SDK makes of it. */
+/** Transport events that the SDK does not expose. */
 export type HttpEvent =
-  | { readonly _tag: "Answered"; readonly sent: SentRequest; readonly status: number }
-  /** No answer came; `refused` when nobody listens at the address. */
-  | { readonly _tag: "Unanswered"; readonly sent: SentRequest; readonly connectionRefused: boolean }
-  /** A stream of events ended, and it was not we who ended it. */
+  | { readonly _tag: "ResponseReceived"; readonly sent: SentRequest; readonly status: number }
+  | { readonly _tag: "RequestFailed"; readonly sent: SentRequest; readonly connectionRefused: boolean }
+  /** An event stream ended and the client did not end it. */
   | { readonly _tag: "StreamEnded"; readonly sent: SentRequest; readonly reason: string }
 
-/** How HTTP is spoken with an MCP server. */
 export interface HttpFetchOptions {
-  /** How long the server may take until the headers of an answer, with the exceptions below. 0 means for ever. */
+  /** Timeout until response headers, except for calls and the GET of a session; 0 disables it. */
   readonly timeout: Duration.Duration
-  /** How long a response may be silent; for calls and a session's GET, also until the headers. 0 means for ever. */
+  /** Idle timeout of a response body; 0 disables it. */
   readonly sseReadTimeout: Duration.Duration
-  /** May a stream whose events carry ids be resumed? Otherwise what is unanswered at its end fails. */
+  /** Whether the SDK resumes streams with event ids. Otherwise their pending requests fail. */
   readonly resumable: boolean
   readonly onEvent?: (event: HttpEvent) => void
 }
 
-/** The part of fetch that the SDKs use. */
 export type HttpFetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
-/** The longest delay a timer takes, in milliseconds: longer ones fire at once. */
+/** The longest timer delay in milliseconds; longer delays fire at once. */
 const maxTimerDelay = 2 ** 31 - 1
 
 const toTimerMillis = (duration: Duration.Duration): number =>
@@ -50,57 +44,17 @@ const toTimerMillis = (duration: Duration.Duration): number =>
 
 const bodilessStatuses = new Set([204, 205, 304])
 
-/** The numbers that a response may have; a peer can send any of three digits. */
+/** The statuses that `Response` accepts; a peer can send any three digits. */
 const statusRange = { min: 200, max: 599 } as const
 
-/** What of the JSON-RPC message in a POST matters here. */
-interface PostedMessage {
-  readonly method: unknown
-  /** Undefined unless it is a request. */
-  readonly id: unknown
-  /** The request that it cancels. */
-  readonly cancelledId: unknown
-}
-
-const parsePostedMessage = (body: string | undefined): PostedMessage => {
-  const message: unknown = body === undefined ? undefined : JSON.parse(body)
-  const { id, method, params } = isJsonObject(message) ? message : {}
-  const cancelledId =
-    method === "notifications/cancelled" && isJsonObject(params) ? params["requestId"] : undefined
+/** The id is undefined unless the message is a request. */
+const parsePostedMessage = (body: string | undefined) => {
+  const { id, method, params } = asObject(body === undefined ? undefined : JSON.parse(body))
+  const cancelledId = method === "notifications/cancelled" ? asObject(params)["requestId"] : undefined
   return { method, id: method === undefined ? undefined : id, cancelledId }
 }
 
-/** The name under which an error says that it is ours, and why no answer came. */
-const syntheticErrorKey = "a2c/unanswered"
-
-/** The error that stands for the answer a stream never gave, as the last event of that stream. */
-const syntheticErrorEvent = (id: unknown, { limitExceeded, reason }: BodyEnd): string => {
-  const error = {
-    code: -32000,
-    message: `no answer came: ${reason}`,
-    data: { [syntheticErrorKey]: limitExceeded ? "given up" : "cut" }
-  }
-  // The empty line ends whatever event was cut in the middle.
-  return `\n\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`
-}
-
-/** Does this JSON-RPC error stand for an answer that never came because the connection was cut? */
-export const isConnectionLost = ({ data }: { readonly data?: unknown }): boolean =>
-  isJsonObject(data) && data[syntheticErrorKey] === "cut"
-
-/** What it means when a JSON-RPC error stands for an answer that never came. */
-export const syntheticErrorToSessionError = (
-  error: { readonly data?: unknown },
-  message: string
-): McpSessionError | undefined => {
-  if (isConnectionLost(error)) return new McpSessionError({ reason: "closed", message })
-  const { data } = error
-  return isJsonObject(data) && data[syntheticErrorKey] === "given up"
-    ? new McpSessionError({ reason: "unavailable", message })
-    : undefined
-}
-
-/** What may stand behind a status: a peer can send other bytes, which a response does not take. */
+/** The characters that `Response` accepts in a status text; a peer can send other bytes. */
 const statusTextPattern = /^[\t\x20-\x7e\x80-\xff]*$/
 
 const toResponse = (incoming: IncomingMessage, body: ReadableStream | null): Response => {
@@ -116,23 +70,10 @@ const toResponse = (incoming: IncomingMessage, body: ReadableStream | null): Res
   })
 }
 
-/** What went wrong, in words: an address with several numbers fails with several errors and none of its own. */
-const firstError = (error: Error): Error => {
-  const [first] = error instanceof AggregateError ? (error.errors as ReadonlyArray<unknown>) : []
-  return first instanceof Error ? first : error
-}
-
-const errorCodeOf = (error: Error): unknown => Reflect.get(error, "code")
-
-/** Did the connection end before an answer came, though the request may have arrived? */
-export const isConnectionReset = (error: unknown): boolean =>
-  error instanceof Error && errorCodeOf(error) === "ECONNRESET"
-
 /**
- * Makes a fetch whose connections end with the scope. Built on `node:http`: Node's own fetch gives up after 300
- * seconds without headers or bytes, which only a package of its own could change, and a tool may work for longer.
- * Redirects are not followed; the SDKs do that. Every response to a JSON-RPC request has an answer in it: where the
- * server's never came, one that says why.
+ * Makes a fetch whose connections close with the scope. It uses `node:http` because Node's fetch has a fixed
+ * timeout of 300 seconds, and tools may run longer. The SDKs follow redirects themselves. Every event stream
+ * that answers a JSON-RPC request contains a response: a missing one is replaced by a synthetic error.
  */
 export const makeHttpFetch = Effect.fnUntraced(function* ({
   resumable,
@@ -140,7 +81,7 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
   onEvent = () => undefined,
   timeout
 }: HttpFetchOptions): Effect.fn.Return<HttpFetch, never, Scope.Scope> {
-  // Proxies of the environment are used where fetch would use them.
+  // Node's fetch honors proxies only under this variable.
   const useProxies = process.env["NODE_USE_ENV_PROXY"] === "1"
   const options: AgentOptions = { keepAlive: true, ...(useProxies && { proxyEnv: process.env }) }
   const agents = { plain: new Agent(options), secure: new SecureAgent(options) }
@@ -151,7 +92,6 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
     })
   )
   const idleTimeout = toTimerMillis(sseReadTimeout)
-  /** Requests whose answer has not come to its end. */
   const inFlight = new Map<unknown, ClientRequest>()
 
   return (input, { body, headers: given, method = "GET", signal } = {}) =>
@@ -174,26 +114,26 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
         ...(signal && { signal })
       })
 
-      // A server may keep the headers of its stream of notifications until it has something to tell.
+      // A server may delay the headers of its notification stream until the first notification.
       const mayTakeLong = posted.method === "tools/call" || (method === "GET" && sent.hasSessionId)
       const headersTimeout = mayTakeLong ? idleTimeout : toTimerMillis(timeout)
-      const timeoutError = new Error(`the MCP server did not answer within ${headersTimeout / 1000} seconds`)
+      const timeoutError = new Error(`MCP server response timeout after ${headersTimeout / 1000} seconds`)
       const timer =
         headersTimeout === 0 ? undefined : setTimeout(() => request.destroy(timeoutError), headersTimeout)
 
       if (posted.id !== undefined) inFlight.set(posted.id, request)
       request.on("close", () => {
         clearTimeout(timer)
-        // Only where nothing else was said: when the server has switched to another protocol, unasked.
-        reject(new Error("the MCP server gave no HTTP answer"))
+        // Takes effect only without an earlier outcome: the server switched protocols without a request.
+        reject(new Error("MCP server closed the connection without an HTTP response"))
         if (inFlight.get(posted.id) === request) inFlight.delete(posted.id)
-        // The server knows that nobody waits for the answer any more: what it was to come on is of no use.
+        // The server no longer responds to a canceled request.
         if (posted.cancelledId !== undefined) inFlight.get(posted.cancelledId)?.destroy()
       })
       request.on("error", (error) => {
         clearTimeout(timer)
         onEvent({
-          _tag: "Unanswered",
+          _tag: "RequestFailed",
           sent,
           connectionRefused: errorCodeOf(firstError(error)) === "ECONNREFUSED"
         })
@@ -203,9 +143,9 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
         clearTimeout(timer)
         const status = incoming.statusCode ?? 500
         if (status < statusRange.min || status > statusRange.max) {
-          return request.destroy(new Error(`the MCP server answered with HTTP status ${status}`))
+          return request.destroy(new Error(`MCP server sent invalid HTTP status ${status}`))
         }
-        onEvent({ _tag: "Answered", sent, status })
+        onEvent({ _tag: "ResponseReceived", sent, status })
         if (bodilessStatuses.has(status)) {
           incoming.resume()
           return resolve(toResponse(incoming, null))

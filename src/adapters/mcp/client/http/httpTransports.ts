@@ -10,19 +10,17 @@ import {
   type RequestId
 } from "@modelcontextprotocol/sdk/types.js"
 import { Deferred, Effect, Exit, Queue, type Scope } from "effect"
-import { McpSessionError } from "../../../../application/ports/McpSession.ts"
+import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
 import type { SseParameters, StreamableParameters } from "../../../../domain/config/endpointParameters.ts"
-import { type HttpEvent, isConnectionLost, makeHttpFetch } from "./HttpFetch.ts"
 import type { WrapFetch } from "../../oauth/Authorizer.ts"
+import { sessionError } from "../../sessionError.ts"
+import { isConnectionLost } from "./connectionFailures.ts"
+import { type HttpEvent, makeHttpFetch } from "./HttpFetch.ts"
 import type { LegacySessionOptions } from "../openLegacySession.ts"
 
-/** How long taking leave of an HTTP server may take. */
 const terminateTimeout = "1 second"
 
-/**
- * How often and how fast a stream that was cut is taken up again: for some 25 seconds, which a proxy or a network needs
- * to come back. After that the session is given up, and whoever supervises it begins a new one.
- */
+/** About 25 seconds in total, enough for a proxy restart. After that the session is lost. */
 const reconnectionDefaults = {
   initialReconnectionDelay: 1000,
   reconnectionDelayGrowFactor: 1.5,
@@ -30,13 +28,12 @@ const reconnectionDefaults = {
   maxRetries: 7
 }
 
-/** Streams are asked for no more often than this, in milliseconds: a server may want no pause between them at all. */
+/** Minimum interval between stream requests in milliseconds: a server may request a retry delay of 0. */
 const minStreamInterval = 100
 
-/** What a session says of itself when its server gives it no stream to hear notifications on. */
-const noNotificationStream = "the server offers no stream of notifications; windows are polled"
+const noNotificationStream = "server offers no notification stream; resources are polled"
 
-/** Keeps the questions for streams apart, which the SDK asks as fast as the server says; others are asked at once. */
+/** Throttles GET requests: the SDK reconnects as fast as the server asks. Other requests pass. */
 const throttleStreamRequests = (fetch: FetchLike): FetchLike => {
   let next = 0
   return async (url, init) => {
@@ -50,18 +47,14 @@ const throttleStreamRequests = (fetch: FetchLike): FetchLike => {
   }
 }
 
-/** The headers of a configuration, for every request. */
 const requestInit = (headers: { readonly [name: string]: string } | null) =>
   headers === null ? {} : { requestInit: { headers: { ...headers } } }
 
-const connectionRefusedMessage = "the MCP server is gone: connection refused"
+const connectionRefusedMessage = "MCP server refused the connection"
 
-const sessionExpiredMessage = "the MCP server has forgotten this session"
+const sessionExpiredMessage = "MCP session expired (HTTP 404)"
 
-/**
- * Lets the first answer to a request pass and no other: the SDK complains of answers it does not wait for, and every
- * stream that carries answers ends with one more. Tells when that one is all the answer there is.
- */
+/** Drops responses to unknown requests, which the SDK reports as errors: streams end with a synthetic one. */
 const dropDuplicateResponses = (inner: Transport, onConnectionLost: (reason: string) => void): Transport => {
   const pendingIds = new Set<RequestId>()
   const outer: Transport = {
@@ -92,12 +85,11 @@ const dropDuplicateResponses = (inner: Transport, onConnectionLost: (reason: str
   return outer
 }
 
-const closedExit = (message: string) => Exit.succeed(new McpSessionError({ reason: "closed", message }))
+const closedExit = (message: string) => Exit.succeed(sessionError("closed", message))
 
 /**
- * A transport for a server that speaks Streamable HTTP. It says what the SDK's keeps to itself: that the server has
- * forgotten the session or is gone, that the stream of a call or of notifications was cut for good, that there is none
- * to hear notifications on. All but the last end the session.
+ * Makes a transport that also reports what the SDK hides: an expired session, a refused connection, a stream
+ * that cannot be resumed, and a missing notification stream. All but the last close the session.
  */
 export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   url: URL,
@@ -111,11 +103,11 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   const reconnectionOptions = { ...reconnectionDefaults }
 
   const markLost = (message: string): void => {
-    // Attempts that are already planned are the last.
+    // Reconnects that are already scheduled become the last ones.
     reconnectionOptions.maxRetries = 0
     Deferred.doneUnsafe(lost, closedExit(message))
   }
-  /** What an answer to GET says of the stream of notifications, or of one that is taken up again. */
+  /** Handles the response to a GET for the notification stream or for a resumed stream. */
   const onStreamResponse = (status: number, isResumed: boolean): void => {
     const reopened = Deferred.isDoneUnsafe(streamOpened)
     if (status === 200) {
@@ -124,18 +116,18 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
     } else if (!reopened && !isResumed)
       Deferred.doneUnsafe(notificationsUnavailable, Exit.succeed(noNotificationStream))
     else if (status === 404) markLost(sessionExpiredMessage)
-    // Here the SDK gives up without a word; any other answer makes it try again.
-    else if (status === 405) markLost("the MCP server does not resume its streams")
+    // The SDK gives up silently on 405 and retries on other statuses.
+    else if (status === 405) markLost("MCP server does not resume streams")
   }
   const onEvent = (event: HttpEvent): void => {
     const { hasSessionId, method, isResume } = event.sent
-    if (event._tag === "Unanswered") {
+    if (event._tag === "RequestFailed") {
       if (event.connectionRefused) markLost(connectionRefusedMessage)
       else if (method === "GET" && !Deferred.isDoneUnsafe(streamOpened)) {
         Deferred.doneUnsafe(notificationsUnavailable, Exit.succeed(noNotificationStream))
       }
     }
-    if (event._tag !== "Answered") return
+    if (event._tag !== "ResponseReceived") return
     if (method === "GET") onStreamResponse(event.status, isResume)
     if (method === "POST" && event.status === 404 && hasSessionId) markLost(sessionExpiredMessage)
   }
@@ -147,14 +139,14 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
     reconnectionOptions,
     fetch
   })
-  // The SDK's class and its own interface disagree under exactOptionalPropertyTypes.
+  // The SDK's class does not match its interface under exactOptionalPropertyTypes.
   const transport = dropDuplicateResponses(inner as Transport, (reason) =>
-    markLost(`a call was cut: ${reason}`)
+    markLost(`call failed, connection lost: ${reason}`)
   )
   const onerror = inner.onerror
   inner.onerror = (error) => {
     if (error.message.startsWith("Maximum reconnection attempts")) {
-      markLost("the stream from the MCP server was cut and could not be taken up again")
+      markLost("notification stream lost: reconnect attempts exhausted")
     }
     onerror?.(error)
   }
@@ -180,10 +172,7 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   }
 })
 
-/**
- * A transport for a server that speaks HTTP with SSE. The session lives as long as its stream of events: the SDK would
- * open another one by itself, but that is a session nobody has initialized.
- */
+/** The session closes with its event stream, because the SDK would reconnect without initializing. */
 export const makeSseTransport = Effect.fnUntraced(function* (
   url: URL,
   { headers, sseReadTimeout, timeout }: SseParameters,
@@ -192,11 +181,11 @@ export const makeSseTransport = Effect.fnUntraced(function* (
   const lost = yield* Deferred.make<McpSessionError>()
   const onEvent = (event: HttpEvent): void => {
     if (event._tag === "StreamEnded") {
-      Deferred.doneUnsafe(lost, closedExit(`the MCP server's stream of events has ended: ${event.reason}`))
+      Deferred.doneUnsafe(lost, closedExit(`MCP event stream closed: ${event.reason}`))
     }
-    if (event._tag === "Unanswered" && event.connectionRefused)
+    if (event._tag === "RequestFailed" && event.connectionRefused)
       Deferred.doneUnsafe(lost, closedExit(connectionRefusedMessage))
-    if (event._tag === "Answered" && event.sent.method === "POST" && event.status === 404) {
+    if (event._tag === "ResponseReceived" && event.sent.method === "POST" && event.status === 404) {
       Deferred.doneUnsafe(lost, closedExit(sessionExpiredMessage))
     }
   }

@@ -7,49 +7,44 @@ import {
   type StreamableHTTPClientTransport,
   SUBSCRIPTION_ID_META_KEY
 } from "@modelcontextprotocol/client"
-import { Deferred, Effect, Exit, Queue, Result, type Scope } from "effect"
+import { Deferred, Effect, Exit, FiberSet, Queue, Result, type Scope } from "effect"
 import { type McpChange, McpSessionError } from "../../../../application/ports/McpSession.ts"
-import { isJsonObject, type JsonObject } from "../../../../domain/json.ts"
+import { errorMessage } from "../../../../domain/errorMessage.ts"
+import { asObject, type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
 import { packageVersion } from "../../../../domain/packageVersion.ts"
-import { syntheticErrorToSessionError, isConnectionReset } from "../http/HttpFetch.ts"
+import { sessionError } from "../../sessionError.ts"
+import {
+  connectionResetFailure,
+  isConnectionReset,
+  syntheticErrorToSessionError
+} from "../http/connectionFailures.ts"
 import { httpStatusToSessionError, decodeChange, decodeProgress } from "../mcpMessages.ts"
 import type { SendRequest } from "../sessionRequests.ts"
 
-/** The revision of MCP that is spoken here: the first without sessions. */
+/** The first MCP revision without sessions. */
 export const modernRevision = "2026-07-28"
 
-/** How often a server may put off an answer, and how long we wait before we ask again. */
+/** Limits for a server that postpones its response with `input_required`. */
 const inputRequiredRetry = { maxAttempts: 10, delay: "250 millis" } as const
 
-/** What every request says of us. Nothing is offered that a server could ask for. */
+/** Sent with every request. The client offers no capabilities to the server. */
 const requestMeta = {
   [PROTOCOL_VERSION_META_KEY]: modernRevision,
   [CLIENT_INFO_META_KEY]: { name: "a2c-smcp", version: packageVersion },
   [CLIENT_CAPABILITIES_META_KEY]: {}
 }
 
-const protocolFailure = (message: string) => new McpSessionError({ reason: "protocol", message })
-
-const closedFailure = (message: string) => new McpSessionError({ reason: "closed", message })
-
-const httpErrorToSessionError = (error: SdkHttpError): McpSessionError => {
-  const { text } = error.data
-  return httpStatusToSessionError(error.status, typeof text === "string" ? text : "")
-}
-
 const transportErrorToSessionError = (error: unknown): McpSessionError => {
-  if (error instanceof SdkHttpError) return httpErrorToSessionError(error)
-  if (isConnectionReset(error)) return closedFailure("no answer came: the connection was cut")
-  return new McpSessionError({
-    reason: "unavailable",
-    message: error instanceof Error ? error.message : String(error)
-  })
+  if (error instanceof SdkHttpError)
+    return httpStatusToSessionError(error.status, stringOrEmpty(error.data.text))
+  return isConnectionReset(error) ? connectionResetFailure : sessionError("unavailable", errorMessage(error))
 }
 
-/** What came in answer to a request. */
+type Outcome = Result.Result<JsonObject, McpSessionError>
+
 type JsonRpcResponse = Exclude<JSONRPCMessage, { readonly method: string }>
 
-const decodeResponse = (response: JsonRpcResponse): Result.Result<JsonObject, McpSessionError> => {
+const decodeResponse = (response: JsonRpcResponse): Outcome => {
   if ("result" in response) return Result.succeed(response.result)
   const { code, message } = response.error
   return Result.fail(
@@ -58,78 +53,69 @@ const decodeResponse = (response: JsonRpcResponse): Result.Result<JsonObject, Mc
   )
 }
 
-/** Hears the notifications that belong to a request. */
 type OnNotification = (method: string, params: JsonObject) => void
 
-/** Asks a server that keeps no sessions. */
+/** A client of a server without sessions. */
 export interface ModernClient {
-  /** What the server says of itself; also its sign of life. */
+  /** Returns the server's description; also serves as a liveness check. */
   readonly discover: Effect.Effect<JsonObject, McpSessionError>
-  /** Gives the result as it came, without the mark that it is complete. Interrupting it ends the work at the peer. */
+  /** Returns the result without `resultType`. Interruption cancels the request at the server. */
   readonly request: SendRequest
-  /** Hears of changes until the server ends that, or fails. Interrupting it ends it here. */
+  /** Subscribes to changes until the server closes the subscription or fails. Interruption unsubscribes. */
   readonly listen: (
     wanted: JsonObject,
     handlers: {
-      /** The server tells from now on, and only what it says here. */
       readonly onAccepted: (honoured: JsonObject) => void
       readonly onChange: (change: McpChange) => void
     }
   ) => Effect.Effect<void, McpSessionError>
-  /** Done when the peer is given up; all requests then fail with it, also later ones. */
+  /** Done when the connection is lost; all requests then fail with this error. */
   readonly lost: Deferred.Deferred<McpSessionError>
-  /** Gives the peer up. */
   readonly markLost: (reason: string) => void
 }
 
 /**
- * Speaks the stateless revision of MCP over a transport of the v2 SDK, which closes with the scope. The SDK's client is
- * not used: it checks results against closed schemas even when it is given others, so that one unknown block of content
- * costs the whole result and one odd tool the whole listing; and it does not notice that an answer cannot come.
+ * Implements the stateless MCP revision over a transport of the v2 SDK, which closes with the scope. The
+ * SDK's client is not used for two reasons. It validates results against closed schemas, so one unknown
+ * content block fails a result, and one invalid tool a listing. It also does not detect a lost response.
  */
 export const makeModernClient = Effect.fnUntraced(function* (
   transport: StreamableHTTPClientTransport
 ): Effect.fn.Return<ModernClient, never, Scope.Scope> {
-  const run = Effect.runForkWith(yield* Effect.context<never>())
+  const run = yield* FiberSet.makeRuntime()
   const lost = yield* Deferred.make<McpSessionError>()
   const pending = new Map<
     string | number,
-    {
-      readonly settle: (result: Result.Result<JsonObject, McpSessionError>) => void
-      readonly onNotification: OnNotification
-    }
+    { readonly settle: (outcome: Outcome) => void; readonly onNotification: OnNotification }
   >()
-  /** Answers that were cut: each is a reason to look whether the server still lives. */
+  /** A lost response triggers a liveness check. */
   const livenessChecks = yield* Queue.sliding<void>(1)
   let count = 0
 
   const markLost = (reason: string): void => {
-    const failure = closedFailure(reason)
+    const failure = sessionError("closed", reason)
     if (!Deferred.doneUnsafe(lost, Exit.succeed(failure))) return
     for (const { settle } of pending.values()) settle(Result.fail(failure))
   }
 
-  const settle = (
-    id: string | number | undefined,
-    result: Result.Result<JsonObject, McpSessionError>
-  ): void => {
+  const settle = (id: string | number | undefined, outcome: Outcome): void => {
     const pendingRequest = id === undefined ? undefined : pending.get(id)
     if (pendingRequest === undefined) return
-    pendingRequest.settle(result)
-    if (Result.isFailure(result) && result.failure.reason === "closed")
+    pendingRequest.settle(outcome)
+    if (Result.isFailure(outcome) && outcome.failure.reason === "closed") {
       Queue.offerUnsafe(livenessChecks, undefined)
+    }
   }
 
   transport.onmessage = (message: JSONRPCMessage) => {
     if (!("method" in message)) return settle(message.id, decodeResponse(message))
-    // Whom it concerns: a call by its progress token, a subscription by its id.
+    // Notifications carry a progress token or a subscription id.
     const { params = {} } = message
-    const meta = isJsonObject(params._meta) ? params._meta : {}
-    const id = params["progressToken"] ?? meta[SUBSCRIPTION_ID_META_KEY]
+    const id = params["progressToken"] ?? asObject(params._meta)[SUBSCRIPTION_ID_META_KEY]
     if (typeof id === "string" || typeof id === "number")
       pending.get(id)?.onNotification(message.method, params)
   }
-  transport.onerror = (error) => run(Effect.logDebug("MCP transport", { reason: error.message }))
+  transport.onerror = (error) => run(Effect.logDebug("MCP client transport error", { reason: error.message }))
   yield* Effect.addFinalizer(() =>
     Effect.andThen(
       Effect.sync(() => markLost("the session was closed")),
@@ -141,10 +127,8 @@ export const makeModernClient = Effect.fnUntraced(function* (
   const sendRequest = (
     method: string,
     params: JsonObject,
-    {
-      onNotification,
-      progress = false
-    }: { readonly onNotification: OnNotification; readonly progress?: boolean }
+    onNotification: OnNotification,
+    wantsProgress = false
   ): Effect.Effect<JsonObject, McpSessionError> =>
     Effect.callback((resume, signal) => {
       if (Deferred.isDoneUnsafe(lost)) {
@@ -160,11 +144,10 @@ export const makeModernClient = Effect.fnUntraced(function* (
           resume(Effect.fromResult(result))
         }
       })
-      const { _meta: given } = params
       const _meta = {
-        ...(isJsonObject(given) && given),
+        ...asObject(params["_meta"]),
         ...requestMeta,
-        ...(progress && { progressToken: id })
+        ...(wantsProgress && { progressToken: id })
       }
       transport
         .send({ jsonrpc: "2.0", id, method, params: { ...params, _meta } }, { requestSignal: signal })
@@ -182,31 +165,38 @@ export const makeModernClient = Effect.fnUntraced(function* (
       const response = yield* sendRequest(
         method,
         { ...params, ...state },
-        { onNotification, progress: onProgress !== undefined }
+        onNotification,
+        onProgress !== undefined
       )
       const { resultType = "complete", ...result } = response
       if (resultType === "complete") return result
       const { inputRequests, requestState } = result
-      if (resultType !== "input_required") return yield* protocolFailure("the answer is no MCP result")
+      if (resultType !== "input_required")
+        return yield* sessionError("protocol", "the response is not an MCP result")
       if (inputRequests !== undefined || requestState === undefined) {
-        return yield* protocolFailure("the MCP server asks for input, and nobody here can give any")
+        return yield* sessionError(
+          "protocol",
+          "MCP server requested input, which this client does not support"
+        )
       }
       state = { requestState }
       yield* Effect.sleep(inputRequiredRetry.delay)
     }
-    return yield* protocolFailure("the MCP server puts off its answer again and again")
+    return yield* sessionError(
+      "protocol",
+      `MCP server postponed its response ${inputRequiredRetry.maxAttempts} times`
+    )
   })
 
   const listen: ModernClient["listen"] = (wanted, { onAccepted, onChange }) => {
     const onNotification: OnNotification = (method, params) => {
       if (method === "notifications/subscriptions/acknowledged") {
-        const { notifications } = params
-        return onAccepted(isJsonObject(notifications) ? notifications : {})
+        return onAccepted(asObject(params["notifications"]))
       }
       const change = decodeChange(method, params)
       if (change !== undefined) onChange(change)
     }
-    return Effect.asVoid(sendRequest("subscriptions/listen", { notifications: wanted }, { onNotification }))
+    return Effect.asVoid(sendRequest("subscriptions/listen", { notifications: wanted }, onNotification))
   }
 
   const discover = request("server/discover", {})
@@ -215,7 +205,8 @@ export const makeModernClient = Effect.fnUntraced(function* (
     Effect.catch(({ reason, message }) =>
       Effect.sync(
         () =>
-          (reason === "unavailable" || reason === "closed") && markLost(`the MCP server is gone: ${message}`)
+          (reason === "unavailable" || reason === "closed") &&
+          markLost(`MCP server does not respond: ${message}`)
       )
     ),
     Effect.forever,

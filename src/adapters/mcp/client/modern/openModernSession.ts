@@ -1,36 +1,17 @@
 import { SERVER_INFO_META_KEY, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import { Deferred, Effect, type Scope } from "effect"
-import { listAllPages } from "../../../../application/shared/mcpPaging.ts"
-import { McpSessionError, type McpInfo, type McpSession } from "../../../../application/ports/McpSession.ts"
-import { isJsonObject, type JsonObject } from "../../../../domain/json.ts"
+import { listAllPages } from "../../../../application/shared/paging.ts"
+import type { McpSession, McpSessionError } from "../../../../application/ports/McpSession.ts"
+import { asObject, type JsonObject } from "../../../../domain/json.ts"
 import type { StreamableParameters } from "../../../../domain/config/endpointParameters.ts"
 import type { WrapFetch } from "../../oauth/Authorizer.ts"
+import { sessionError } from "../../sessionError.ts"
 import { makeHttpFetch } from "../http/HttpFetch.ts"
+import { decodeInfo } from "../mcpMessages.ts"
 import { makeModernClient, modernRevision } from "./ModernClient.ts"
 import { watchModern } from "./watchModern.ts"
 import { makeSessionRequests } from "../sessionRequests.ts"
 
-const memberOf = (object: unknown, name: string): unknown => (isJsonObject(object) ? object[name] : undefined)
-
-const asString = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
-
-const infoOf = ({ _meta, capabilities, instructions }: JsonObject): McpInfo => {
-  const server = memberOf(_meta, SERVER_INFO_META_KEY)
-  const resources = memberOf(capabilities, "resources")
-  return {
-    name: asString(memberOf(server, "name")) ?? "unknown",
-    version: asString(memberOf(server, "version")) ?? "unknown",
-    protocolVersion: modernRevision,
-    capabilities: {
-      tools: memberOf(capabilities, "tools") !== undefined,
-      resources: resources !== undefined,
-      subscribe: memberOf(resources, "subscribe") === true
-    },
-    instructions: asString(instructions)
-  }
-}
-
-/** Refuses a server that speaks other revisions only. */
 const requireSupportedRevision = ({
   supportedVersions
 }: JsonObject): Effect.Effect<void, McpSessionError> => {
@@ -38,17 +19,11 @@ const requireSupportedRevision = ({
   return supported.includes(modernRevision)
     ? Effect.void
     : Effect.fail(
-        new McpSessionError({
-          reason: "unavailable",
-          message: `it speaks none of our revisions of MCP, only ${supported.join(", ") || "unknown ones"}`
-        })
+        sessionError("unavailable", `unsupported MCP revisions: ${supported.join(", ") || "unknown"}`)
       )
 }
 
-/**
- * Opens a session with a server that keeps none itself: it speaks Streamable HTTP of revision 2026-07-28. The session
- * is over when the server is found gone.
- */
+/** Opens a session over MCP 2026-07-28. It closes when the server no longer responds. */
 export const openModernSession = Effect.fnUntraced(function* (
   url: URL,
   { headers, sseReadTimeout, timeout }: StreamableParameters,
@@ -64,12 +39,16 @@ export const openModernSession = Effect.fnUntraced(function* (
   const { discover, request } = client
   const discovered = yield* discover
   yield* requireSupportedRevision(discovered)
-  const info = infoOf(discovered)
+  const { _meta, capabilities } = discovered
+  const info = decodeInfo(modernRevision, {
+    ...discovered,
+    serverInfo: asObject(_meta)[SERVER_INFO_META_KEY]
+  })
   const degraded = yield* Deferred.make<string>()
 
   const sessionRequests = yield* makeSessionRequests(request)
   const { listResources, readResource } = sessionRequests
-  const listChanged = memberOf(memberOf(discovered["capabilities"], "resources"), "listChanged") === true
+  const { listChanged } = asObject(asObject(capabilities)["resources"])
 
   return {
     info,
@@ -78,7 +57,7 @@ export const openModernSession = Effect.fnUntraced(function* (
       watchModern(wanted, {
         client,
         source: { listResources: listAllPages(listResources), readResource },
-        advertised: { subscribe: info.capabilities.subscribe, listChanged },
+        advertised: { subscribe: info.capabilities.subscribe, listChanged: listChanged === true },
         degraded
       }),
     ping: Effect.asVoid(discover),

@@ -2,38 +2,39 @@ import { Clock, Deferred, Effect, Exit, Queue, Result, type Scope, Stream } from
 import {
   isWatched,
   type McpChange,
-  McpSessionError,
+  type McpSessionError,
   type McpWatchOptions
 } from "../../../../application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../domain/json.ts"
+import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
+import { sessionError } from "../../sessionError.ts"
 import type { ModernClient } from "./ModernClient.ts"
 import { type PollableWatch, pollWhen, type PollSource, subscriptionsRejected } from "../resourcePolling.ts"
-import { maxPendingChanges, allChanges, methodNotFound } from "../mcpMessages.ts"
+import { maxPendingChanges, allChanges } from "../mcpMessages.ts"
 
 /**
- * How a subscription that ended is renewed: the pauses double from the first to the longest and begin anew after one
- * that has lasted; after so many that the server did not even accept, it is taken for gone.
+ * The delay doubles up to `maxDelay` and resets after a subscription that lasted `stableAfter`. After
+ * `maxFailures` rejected subscriptions in a row the session is lost. Times are in milliseconds.
  */
 const resubscribeBackoff = { initialDelay: 1000, maxDelay: 30_000, stableAfter: 60_000, maxFailures: 5 }
 
-const endedBeforeAccepted = new McpSessionError({
-  reason: "protocol",
-  message: "the MCP server ended the subscription before it began"
-})
+const endedBeforeAccepted = sessionError(
+  "protocol",
+  "MCP server closed the subscription before it accepted it"
+)
 
-const subscriptionsUnsupported = new McpSessionError({
-  reason: "unsupported",
-  message: "the MCP server does not tell when contents change"
-})
+const subscriptionsUnsupported = sessionError(
+  "unsupported",
+  "MCP server does not support resource subscriptions"
+)
 
-/** The names under which changes are asked for. */
 const toSubscriptionFilter = ({ resources, tools, uris }: McpWatchOptions): JsonObject => ({
   ...(tools && { toolsListChanged: true }),
   ...(resources && { resourcesListChanged: true }),
   ...(uris.length > 0 && { resourceSubscriptions: uris })
 })
 
-/** What of this the server will not tell, though it could be looked at. */
+/** The targets without a subscription, which can be polled. */
 const unservedTargets = ({ resources, uris }: McpWatchOptions, honoured: JsonObject): PollableWatch => {
   const honouredUris = honoured["resourceSubscriptions"]
   return {
@@ -51,23 +52,21 @@ const hasSubscriptions = ({
   resourcesListChanged === true ||
   (Array.isArray(resourceSubscriptions) && resourceSubscriptions.length > 0)
 
-/** Does it tell less of its listings than it did before? What is subscribed to may have gone with good reason. */
+/** Whether the server dropped a list-changed subscription. Resource subscriptions may end legitimately. */
 const hasLostListChanged = (before: JsonObject, now: JsonObject): boolean =>
   ["toolsListChanged", "resourcesListChanged"].some((kind) => before[kind] === true && now[kind] !== true)
 
-/** What a watch stands on. */
-export interface ModernWatchOptions {
+interface ModernWatchOptions {
   readonly client: ModernClient
   readonly source: PollSource
-  /** What the server has said it tells of resources. */
+  /** The resource capabilities of the server. */
   readonly advertised: { readonly subscribe: boolean; readonly listChanged: boolean }
-  /** Done when the server does not keep that. */
   readonly degraded: Deferred.Deferred<string>
 }
 
 /**
- * Hears of changes as long as the scope. A subscription that ends is renewed, and all counts as changed then, since
- * nobody heard what happened in between; what the server does not tell though it promised to is polled.
+ * Watches for changes until the scope closes. After a resubscription everything counts as changed, because
+ * notifications may have been missed. Advertised subscriptions that the server does not accept are polled.
  */
 export const watchModern = Effect.fnUntraced(function* (
   wanted: McpWatchOptions,
@@ -89,8 +88,8 @@ export const watchModern = Effect.fnUntraced(function* (
           onAccepted: (honoured) => {
             accepted = true
             if (before !== undefined && hasLostListChanged(before, honoured)) {
-              // Another session finds out what is to be polled.
-              return client.markLost("the MCP server tells less of its changes than before")
+              // A new session decides what to poll.
+              return client.markLost("MCP server dropped a list-changed subscription")
             }
             before ??= honoured
             if (Deferred.doneUnsafe(first, Exit.succeed(honoured))) return
@@ -107,7 +106,7 @@ export const watchModern = Effect.fnUntraced(function* (
       yield* Effect.sleep(delay)
       delay = Math.min(2 * delay, resubscribeBackoff.maxDelay)
     }
-    client.markLost("the MCP server does not take up its subscriptions again")
+    client.markLost("MCP subscription lost: resubscribe attempts exhausted")
   })
 
   const lost = Deferred.await(client.lost)
@@ -115,7 +114,7 @@ export const watchModern = Effect.fnUntraced(function* (
   yield* Effect.forkScoped(Effect.ignore(subscribeLoop))
   const honoured = yield* Effect.catchIf(
     Deferred.await(first),
-    ({ code }) => code === methodNotFound,
+    ({ code }) => code === jsonRpcCodes.methodNotFound,
     () => Effect.succeed({})
   )
   const { resources, uris } = unservedTargets(wanted, honoured)

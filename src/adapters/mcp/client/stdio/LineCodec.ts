@@ -1,19 +1,20 @@
 import { Result } from "effect"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
+import { escapeNonAscii } from "../../../../domain/json.ts"
 
 type ErrorHandler = StdioParameters["encodingErrorHandler"]
 
-/** How lines are read from and written to a process that speaks some encoding. */
+/** Decodes and encodes the lines of a process in a given encoding. */
 export interface LineCodec {
-  /** Bytes of one code unit: a line ends only at a whole one. */
+  /** A line ends only at a whole code unit. */
   readonly codeUnitBytes: 1 | 2
-  /** The text of a line, or why it cannot be read. Lines are read in their order. */
+  /** Decodes one line, or returns why it is invalid. Stateful: lines must be decoded in order. */
   readonly decode: (line: Uint8Array) => Result.Result<string, string>
-  /** The bytes of a line of JSON, for any text. Lines are written in their order. */
+  /** Encodes one line of JSON. Stateful: lines must be encoded in order. */
   readonly encode: (json: string) => Uint8Array
 }
 
-/** Python's names, without their punctuation, for encodings that the Encoding Standard calls otherwise. */
+/** Python's encoding names without punctuation, where the Encoding Standard has another label. */
 const pythonNames: ReadonlyMap<string, string> = new Map([
   ["big5hkscs", "big5"],
   ["cp65001", "utf-8"],
@@ -38,7 +39,7 @@ const pythonNames: ReadonlyMap<string, string> = new Map([
   ["utf16le", "utf-16le"]
 ])
 
-/** Names of encodings for which the Encoding Standard reads another, larger one. */
+/** Encodings that the Encoding Standard maps to a superset, such as windows-1252 for latin1. */
 const exactEncodings: ReadonlyMap<string, "ascii" | "latin1" | "utf-16"> = new Map([
   ["646", "ascii"],
   ["ascii", "ascii"],
@@ -67,7 +68,7 @@ const encodingLabelOf = (name: string): string | undefined => {
 const byteOrderMark = "\u{feff}"
 const replacement = "\u{fffd}"
 
-/** U+FFFD where an encoding has bytes for it and its characters can be told apart from anywhere in a text. */
+/** The encoded U+FFFD of self-synchronizing encodings. */
 const replacementBytes: ReadonlyMap<string, Uint8Array> = new Map([
   ["utf-8", Uint8Array.of(0xef, 0xbf, 0xbd)],
   ["utf-16le", Uint8Array.of(0xfd, 0xff)],
@@ -79,7 +80,7 @@ const codeUnitBytesOf = (label: string): LineCodec["codeUnitBytes"] => (label.st
 const asBuffer = ({ buffer, byteLength, byteOffset }: Uint8Array) =>
   Buffer.from(buffer, byteOffset, byteLength)
 
-/** The pieces of a text between the places where `mark` stands, which takes whole units. */
+/** Splits text at each `mark` that is aligned to code units. */
 const splitAtMark = (
   bytes: Uint8Array,
   mark: Uint8Array,
@@ -98,7 +99,7 @@ const splitAtMark = (
 
 type Decode = LineCodec["decode"]
 
-/** Reads with the platform's decoder. Bytes that mean nothing are treated as told; all that mean something stay. */
+/** Decodes with `TextDecoder`. An encoded U+FFFD in the input is kept. */
 const makeStandardDecoder = (label: string, handler: ErrorHandler): Decode => {
   const options = { ignoreBOM: true }
   const strict = new TextDecoder(label, { ...options, fatal: true })
@@ -107,7 +108,7 @@ const makeStandardDecoder = (label: string, handler: ErrorHandler): Decode => {
   const codeUnitBytes = codeUnitBytesOf(label)
   const decodeIgnoringInvalid = (bytes: Uint8Array) => lenient.decode(bytes).replaceAll(replacement, "")
   return (bytes) => {
-    const sound = Result.try({ try: () => strict.decode(bytes), catch: () => `it is not valid ${label}` })
+    const sound = Result.try({ try: () => strict.decode(bytes), catch: () => `invalid ${label}` })
     if (Result.isSuccess(sound) || handler === "strict") return sound
     if (handler === "replace") return Result.succeed(lenient.decode(bytes))
     const pieces = mark === undefined ? [bytes] : splitAtMark(bytes, mark, codeUnitBytes)
@@ -122,12 +123,10 @@ const makeAsciiDecoder =
   (bytes) => {
     const text = asBuffer(bytes).toString("latin1")
     const sound = text.replace(/[\u{80}-\u{ff}]/gu, handler === "replace" ? replacement : "")
-    return handler === "strict" && sound !== text
-      ? Result.fail("it is not valid ascii")
-      : Result.succeed(sound)
+    return handler === "strict" && sound !== text ? Result.fail("invalid ascii") : Result.succeed(sound)
   }
 
-/** Reads UTF-16 in the order that a mark at the start of a line gave last; little-endian until there is one. */
+/** Decodes UTF-16 in the byte order of the last byte order mark; little-endian by default. */
 const makeBomDecoder = (handler: ErrorHandler): Decode => {
   const little = makeStandardDecoder("utf-16le", handler)
   const big = makeStandardDecoder("utf-16be", handler)
@@ -152,11 +151,6 @@ const makeDecoder = (label: string, handler: ErrorHandler): Decode => {
   }
 }
 
-const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`
-
-/** JSON in letters that all encodings but UTF-16 write as ASCII does. */
-const escapeNonAscii = (json: string): string => json.replace(/[\u0080-\uffff]/g, escapeUnit)
-
 const makeEncoder = (label: string): LineCodec["encode"] => {
   switch (label) {
     case "utf-8":
@@ -166,7 +160,7 @@ const makeEncoder = (label: string): LineCodec["encode"] => {
     case "utf-16be":
       return (json) => Buffer.from(json, "utf16le").swap16()
     case "utf-16": {
-      // Without a mark some readers take it for big-endian; a second one would be a letter of the text.
+      // Some readers default to big-endian without a mark. A second mark would be text.
       let mark = byteOrderMark
       return (json) => {
         const bytes = Buffer.from(mark + json, "utf16le")
@@ -175,19 +169,17 @@ const makeEncoder = (label: string): LineCodec["encode"] => {
       }
     }
     default:
+      // All encodings but UTF-16 encode ASCII as ASCII.
       return (json) => Buffer.from(escapeNonAscii(json), "latin1")
   }
 }
 
-/**
- * The codec of an encoding, by any of its names in the Encoding Standard or in Python; fails with what is wrong with
- * the name. What is written is readable in the encoding, whatever it can express.
- */
+/** Makes a codec by name. Encoded lines are ASCII where the encoding cannot express all of Unicode. */
 export const makeLineCodec = (name: string, handler: ErrorHandler): Result.Result<LineCodec, string> => {
   const label = encodingLabelOf(name)
   if (label === undefined) {
     return Result.fail(
-      `unknown encoding "${name}": give a name such as utf-8, utf-16le, windows-1252 or shift_jis`
+      `unknown encoding "${name}": use a name such as utf-8, utf-16le, windows-1252 or shift_jis`
     )
   }
   const decode = makeDecoder(label, handler)

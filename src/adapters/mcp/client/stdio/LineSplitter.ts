@@ -1,19 +1,14 @@
-/** What a piece of output gave: a line, or the mark of one that was too long to keep. */
 export type Line =
   | { readonly _tag: "Line"; readonly bytes: Uint8Array }
-  /** `edges` are the first and the last bytes of the line: enough to see whose it was. */
+  /** A line beyond the limit. `edges` holds its first and last bytes, which identify the request. */
   | { readonly _tag: "TooLong"; readonly edges: Uint8Array }
 
-/** How much of either end of a line that is too long is kept, in bytes. */
+/** Bytes kept from each end of an oversized line. */
 const edgeBytes = 256
 
-/** The byte that ends a line. */
 export const newline = 10
 
-/**
- * Where the next line ends. With two bytes to a unit either order of them will do: U+0A00, the newline read in the
- * wrong order, is no character.
- */
+/** Finds the next newline, at a code unit. Both byte orders of UTF-16 match: U+0A00 is not assigned. */
 const findNewline = (bytes: Uint8Array, start: number, codeUnitBytes: 1 | 2): number => {
   let at = bytes.indexOf(newline, start)
   while (at >= 0 && codeUnitBytes === 2 && bytes[at ^ 1] !== 0) at = bytes.indexOf(newline, at + 1)
@@ -22,25 +17,15 @@ const findNewline = (bytes: Uint8Array, start: number, codeUnitBytes: 1 | 2): nu
 
 const concatBytes = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
   const [only] = chunks
-  if (only !== undefined && chunks.length === 1) return only
-  const joined = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0))
-  let offset = 0
-  for (const chunk of chunks) {
-    joined.set(chunk, offset)
-    offset += chunk.length
-  }
-  return joined
+  return only !== undefined && chunks.length === 1 ? only : Buffer.concat(chunks)
 }
 
-/**
- * Cuts a stream of bytes into lines, where one code unit of its text takes `unit` bytes. Pieces are kept as they come
- * and joined once per line; a line of more than `maxBytes` is dropped but for its edges, so that memory stays bounded.
- */
+/** Splits bytes into lines. Of a line beyond `maxBytes` only the edges are kept. */
 export const makeLineSplitter = (
   maxBytes: number,
   codeUnitBytes: 1 | 2 = 1
 ): ((chunk: Uint8Array) => ReadonlyArray<Line>) => {
-  /** The first byte of a unit whose second one has not come yet. */
+  /** The first byte of an incomplete code unit. */
   let half: Uint8Array = new Uint8Array()
   let pieces: Array<Uint8Array> = []
   let length = 0
@@ -54,7 +39,7 @@ export const makeLineSplitter = (
       return
     }
     if (head === undefined) {
-      // No piece is empty but the last, so that many of them are always enough.
+      // Every piece but the last has at least one byte, so this many pieces suffice.
       head = concatBytes([...pieces, piece].slice(0, edgeBytes)).slice(0, edgeBytes)
       tail = concatBytes(pieces.slice(-edgeBytes))
       pieces = []

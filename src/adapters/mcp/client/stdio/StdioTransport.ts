@@ -1,150 +1,55 @@
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js"
-import { type Cause, Deferred, Effect, Exit, Queue, Result, type Scope, Stream } from "effect"
-import { ChildProcess, ChildProcessSpawner } from "effect/process"
-import { McpSessionError } from "../../../../application/ports/McpSession.ts"
+import { type Cause, Deferred, Effect, Exit, Queue, Result, Stream } from "effect"
+import { ChildProcessSpawner } from "effect/process"
+import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
+import { parseJson } from "../../../../domain/json.ts"
 import { makeLineCodec } from "./LineCodec.ts"
 import { type Line, makeLineSplitter, newline } from "./LineSplitter.ts"
 import { maxMessageBytes } from "../mcpMessages.ts"
+import { sessionError } from "../../sessionError.ts"
+import { makeCommand, shutdownTimeouts } from "./serverCommand.ts"
+import { unreadableResponse } from "./unreadableResponse.ts"
 
-/** How many messages may wait to be written; a server that reads nothing holds up its callers, not our memory. */
+/** Backpressure: callers wait when the server does not read its input. */
 const maxQueuedWrites = 64
 
-/** How much of what a server complains about is kept: the last line, in characters; one of more bytes is cut. */
+/** Limits for the last stderr line that is kept. */
 const stderrLimits = { maxCharacters: 500, maxBytes: 64 * 1024 }
 
-/** How long a server may take to end by itself when its input ends, and after it was told to terminate. */
-const shutdownTimeouts = { afterInputEnd: "300 millis", afterTerminate: "2 seconds" } as const
-
-/** What a child inherits from us unless its configuration says otherwise: what it takes to run, and no secrets. */
-const inheritedVariables = [
-  "HOME",
-  "LOGNAME",
-  "PATH",
-  "SHELL",
-  "TERM",
-  "USER",
-  "LANG",
-  "TMPDIR",
-  "SystemRoot",
-  "APPDATA"
-]
-
-/**
- * Runs the command so that nothing of it outlives us, however we end. A watcher in its process group waits on
- * descriptor 3, which the system closes when we are gone, and then kills the group. The shell stays to collect its
- * children, and ends as the command ended.
- */
-const guardScript = `
-exec 4<&0 </dev/null
-"$@" <&4 3<&- 4<&- & server=$!
-exec 4<&- >/dev/null 2>&1
-(read -r _ <&3; kill -s KILL -- -$$) & watcher=$!
-exec 3<&-
-trap : TERM
-wait $server; status=$?
-while kill -0 $server; do wait $server; status=$?; done
-kill -s KILL $watcher; wait $watcher
-exit $status
-`
-
-const makeCommand = ({ args, command, cwd, env }: StdioParameters, environment: NodeJS.ProcessEnv) => {
-  const given = Object.fromEntries(
-    inheritedVariables.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]]))
-  )
-  const options = {
-    ...(cwd !== null && { cwd }),
-    env: { ...given, ...env },
-    forceKillAfter: shutdownTimeouts.afterTerminate
-  } as const
-  return process.platform === "win32"
-    ? ChildProcess.make(command, args, options)
-    : ChildProcess.make("/bin/sh", ["-c", guardScript, "sh", command, ...args], {
-        ...options,
-        additionalFds: { fd3: { type: "input" } }
-      })
-}
-
-/** How much of either end of an unreadable message is searched for the request it answers, in bytes. */
-const searchedBytes = 512
-
-/**
- * Where a message says which request it answers, at its start or at its end; one with a method is no answer. An id is
- * whole JSON: a number, or a text without escapes and control characters.
- */
-const responseIdPatterns = {
-  atStart:
-    /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\\p{Cc}]{1,100}"|[1-9]\d{0,14}|0)\s*,/u,
-  atEnd: /"id"\s*:\s*("[^"\\\p{Cc}]{1,100}"|[1-9]\d{0,14}|0)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/u,
-  notAResponse: /^\s*\{(?:\s*"(?:id|jsonrpc)"\s*:\s*(?:"[^"\\]{1,100}"|\d{1,15})\s*,)*\s*"(?:method|params)"/u
-}
-
-/** The ASCII in a text, whatever its encoding. */
-const asciiIn = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1").replaceAll("\0", "")
-
-/** An error in place of an answer that cannot be read, if its edges show whose it was. */
-const unreadableResponse = (bytes: Uint8Array, message: string): JSONRPCMessage | undefined => {
-  const head = asciiIn(bytes.subarray(0, searchedBytes))
-  if (responseIdPatterns.notAResponse.test(head)) return undefined
-  const id = (responseIdPatterns.atStart.exec(head) ??
-    responseIdPatterns.atEnd.exec(asciiIn(bytes.subarray(-searchedBytes))))?.[1]
-  return id === undefined
-    ? undefined
-    : { jsonrpc: "2.0", id: JSON.parse(id) as string | number, error: { code: -32603, message } }
-}
-
 const parseMessage = (text: string): Result.Result<JSONRPCMessage, string> => {
-  const value = Result.try({ try: (): unknown => JSON.parse(text), catch: () => "it is not JSON" })
-  return Result.flatMap(value, (message) =>
-    JSONRPCMessageSchema.safeParse(message).success
-      ? Result.succeed(message as JSONRPCMessage)
-      : Result.fail("it is no JSON-RPC message")
-  )
+  const message = parseJson(text)
+  if (message === undefined) return Result.fail("not JSON")
+  return JSONRPCMessageSchema.safeParse(message).success
+    ? Result.succeed(message as JSONRPCMessage)
+    : Result.fail("not a JSON-RPC message")
 }
 
 const spawnFailure = (defect: unknown): McpSessionError => {
   const code = defect instanceof Error && "code" in defect ? defect.code : undefined
-  return new McpSessionError({
-    reason: "unavailable",
-    message: `the process cannot be started${typeof code === "string" ? `: ${code}` : ""}`
-  })
+  return sessionError("unavailable", `process failed to start${typeof code === "string" ? `: ${code}` : ""}`)
 }
 
-/** A transport of the MCP SDK over a child process, and how that child ended. */
-export interface StdioTransport {
-  readonly transport: Transport
-  readonly pid: number
-  /** Why the process ended; for the owner's eyes, since it quotes what the process said. */
-  readonly exitReason: Effect.Effect<string>
-}
-
-/**
- * Starts an MCP server and talks with it over its standard streams. When the scope closes the server may end by
- * itself, is then told to terminate, and is then killed, each time with everything it has started.
- */
-export const makeStdioTransport = Effect.fnUntraced(function* (
-  server: string,
-  parameters: StdioParameters
-): Effect.fn.Return<StdioTransport, McpSessionError, Scope.Scope | ChildProcessSpawner.ChildProcessSpawner> {
+/** When the scope closes, stdin ends, then the process group is terminated, then killed. */
+export const makeStdioTransport = Effect.fnUntraced(function* (server: string, parameters: StdioParameters) {
   const codec = yield* Effect.fromResult(
-    Result.mapError(
-      makeLineCodec(parameters.encoding, parameters.encodingErrorHandler),
-      (message) => new McpSessionError({ reason: "unavailable", message })
+    Result.mapError(makeLineCodec(parameters.encoding, parameters.encodingErrorHandler), (message) =>
+      sessionError("unavailable", message)
     )
   )
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   const run = Effect.runPromiseWith(yield* Effect.context<never>())
   const child = yield* spawner.spawn(makeCommand(parameters, process.env)).pipe(
-    Effect.mapError(({ message }) => new McpSessionError({ reason: "unavailable", message })),
-    // Node throws some errors of the system where it tells others, such as arguments that are too long.
+    Effect.mapError(({ message }) => sessionError("unavailable", message)),
+    // Node throws for some system errors, such as an argument list that is too long.
     Effect.catchDefect((defect) => Effect.fail(spawnFailure(defect)))
   )
   const outgoing = yield* Queue.bounded<Uint8Array, Cause.Done>(maxQueuedWrites)
   let lastStderrLine: string | undefined
 
   const started = yield* Deferred.make<void>()
-  /** The last answer to a request of the server, until it has its place among what is written. */
+  /** The last response to a server request, until it is queued. */
   let lastReply: Promise<unknown> = Promise.resolve()
 
   const transport: Transport = {
@@ -163,20 +68,20 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
 
   const split = makeLineSplitter(maxMessageBytes, codec.codeUnitBytes)
   let isNoisy = false
-  /** The first noise is worth the owner's attention; the rest of it would only be more of the same. */
+  /** Warns about the first ignored line; later ones are logged at debug level. */
   const ignoreOutput = (reason: string) =>
     Effect.suspend(() => {
       const facts = { server, reason }
-      if (isNoisy) return Effect.logDebug("output ignored", facts)
+      if (isNoisy) return Effect.logDebug("stdout line ignored", facts)
       isNoisy = true
-      return Effect.logWarning("output ignored: standard output is for messages only", facts)
+      return Effect.logWarning("stdout line ignored: stdout is reserved for JSON-RPC messages", facts)
     })
-  /** A server that asks and asks, and reads no answer, is not listened to until it does. */
+  /** Backpressure for a server that sends requests without reading the responses. */
   const replyQueued = Effect.andThen(
     Effect.yieldNow,
     Effect.promise(() => lastReply)
   )
-  /** What the receiver throws, as it does at what is nested too deep for it, ends nobody's reading. */
+  /** An exception of the receiver, such as excessive nesting, must not stop the reader. */
   const deliver = (message: JSONRPCMessage) =>
     Effect.try({ try: () => transport.onmessage?.(message), catch: String }).pipe(
       Effect.catch(ignoreOutput),
@@ -184,25 +89,25 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
     )
   const handleLine = (line: Line): Effect.Effect<void> => {
     if (line._tag === "TooLong") {
-      const message = unreadableResponse(line.edges, `The answer is larger than ${maxMessageBytes} bytes`)
+      const message = unreadableResponse(line.edges, `The response exceeds ${maxMessageBytes} bytes`)
       return Effect.andThen(
-        Effect.logWarning("message too long", { server, limit: maxMessageBytes }),
+        Effect.logWarning("stdout message exceeds limit", { server, maxBytes: maxMessageBytes }),
         message === undefined ? Effect.void : deliver(message)
       )
     }
     const text = codec.decode(line.bytes)
     if (Result.isFailure(text)) {
-      const message = unreadableResponse(line.bytes, `The answer cannot be read: ${text.failure}`)
+      const message = unreadableResponse(line.bytes, `The response cannot be decoded: ${text.failure}`)
       return message === undefined ? ignoreOutput(text.failure) : deliver(message)
     }
     if (text.success.trim() === "") return Effect.void
     return Result.match(parseMessage(text.success), { onFailure: ignoreOutput, onSuccess: deliver })
   }
-  /** A line that nobody was ready for costs that line, and nobody's reading. */
+  /** A defect costs one line and does not stop the reader. */
   const handleLineSafely = (line: Line) =>
     Effect.catchDefect(
       Effect.suspend(() => handleLine(line)),
-      (defect) => Effect.logError("a line of output could not be read", { server }, defect)
+      (defect) => Effect.logError("stdout line handler failed", { server }, defect)
     )
   yield* Deferred.await(started).pipe(
     Effect.andThen(
@@ -221,7 +126,7 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
       lastStderrLine = text.slice(0, stderrLimits.maxCharacters)
       return Effect.logDebug("stderr", { server, line: text })
     })
-  // Last words may lack the end of their line.
+  // The last line may lack its newline.
   yield* Stream.concat(child.stderr, Stream.succeed(Uint8Array.of(newline))).pipe(
     Stream.runForEach((chunk) => Effect.forEach(splitStderr(chunk), recordStderr, { discard: true })),
     Effect.ignore,
@@ -229,15 +134,16 @@ export const makeStdioTransport = Effect.fnUntraced(function* (
   )
   yield* Stream.fromQueue(outgoing).pipe(Stream.run(child.stdin), Effect.ignore, Effect.forkScoped)
 
+  // Quotes stderr, so it is for the owner only.
   const exitReason = Effect.map(Effect.exit(child.exitCode), (exit) => {
     const quote = lastStderrLine === undefined ? "" : `: ${lastStderrLine}`
     if (Exit.isFailure(exit)) return `the process was killed${quote}`
     return exit.value === 127
       ? `command "${parameters.command}" not found`
-      : `the process ended with code ${exit.value}${quote}`
+      : `the process exited with code ${exit.value}${quote}`
   })
 
-  // Runs before the child is told to terminate: a server may end by itself when nobody talks to it any more.
+  // Runs before the process is terminated: a server may exit by itself when its input ends.
   yield* Effect.addFinalizer(() =>
     Effect.andThen(
       Queue.end(outgoing),

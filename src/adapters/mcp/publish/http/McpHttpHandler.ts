@@ -1,63 +1,50 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { isLegacyRequest } from "@modelcontextprotocol/server"
-import { type Duration, Effect, FiberSet, type Scope } from "effect"
+import { Effect, FiberSet, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../../application/ports/McpSession.ts"
-import { type WebHandler, runWebHandler } from "./webHandler.ts"
+import { type HeadersDecision, runWebHandler, type WebHandler } from "./webHandler.ts"
 import { makeModernHandler } from "./modernHandler.ts"
-import { makeLegacyHandler } from "./legacyHandler.ts"
+import { type LegacySessionLimits, makeLegacyHandler } from "./legacyHandler.ts"
 import { makePublishedSession } from "../PublishedSession.ts"
 
-/** How much the clients of a session that is served over HTTP may take. */
-export interface McpHttpLimits {
-  /** How large one message of a client may be, in bytes. */
-  readonly maxMessageBytes: number
-  /** How many clients of revisions with sessions there may be at once. */
-  readonly maxSessions: number
-  /** How long a session lasts of which nothing is heard and which listens to nothing. */
-  readonly idleTimeout: Duration.Input
+export interface McpHttpLimits extends LegacySessionLimits {
+  /** Largest message of a client in bytes; 16 MiB by default, because arguments may contain files. */
+  readonly maxMessageBytes?: number
 }
 
-/** What whoever stands at the door says of a request. */
-interface AccessDecision {
-  /** The answer when the request is not to be read any further. */
-  readonly earlyResponse: Response | undefined
-  /** Headers that every answer to it has. */
-  readonly headers: Readonly<Record<string, string>>
-}
-
-/** Answers a request of which only the headers have been read. */
+/** Handles a request whose body is not read yet. */
 export type McpHttpHandler = (
   request: IncomingMessage,
   response: ServerResponse,
-  decision: AccessDecision
+  decision: HeadersDecision
 ) => void
 
-/** Ends an exchange that failed: because its peer is gone, as peers do, or because of a bug. */
+/** Ends a failed request: its client disconnected, or a defect occurred. */
 const abortExchange = Effect.fnUntraced(function* (response: ServerResponse, cause: unknown) {
-  if (response.destroyed) return yield* Effect.logDebug("an MCP client is gone", { reason: String(cause) })
+  if (response.destroyed) return yield* Effect.logDebug("MCP client disconnected", { reason: String(cause) })
   if (response.headersSent) response.destroy()
   else response.writeHead(500).end()
-  return yield* Effect.logError("an MCP exchange failed", cause)
+  return yield* Effect.logError("MCP HTTP request failed", cause)
 })
 
 /**
- * Serves a session over Streamable HTTP, in any revision of MCP up to 2026-07-28, to the clients of an HTTP server that
- * is somebody else's: who may come in, and where, is decided there. The call of a client whose connection is gone is
- * interrupted: its answer could not be fetched. Closing the scope ends all sessions and calls.
+ * Serves a session over Streamable HTTP in any MCP revision up to 2026-07-28. The HTTP server belongs to the
+ * caller, which also checks access. The calls of a closed connection are interrupted because their responses
+ * would be lost. Closing the scope ends all sessions and calls.
  */
 export const makeMcpHttpHandler = Effect.fnUntraced(function* (
   session: McpSession,
-  { idleTimeout, maxMessageBytes, maxSessions }: McpHttpLimits
+  { maxMessageBytes = 16 * 1024 * 1024, ...sessionLimits }: McpHttpLimits
 ): Effect.fn.Return<McpHttpHandler, McpSessionError, Scope.Scope> {
   const publishedSession = yield* makePublishedSession(session)
   const run = yield* FiberSet.makeRuntime()
   const modern = yield* makeModernHandler(publishedSession, session.info.capabilities.subscribe)
-  const legacy = yield* makeLegacyHandler(publishedSession, { idleTimeout, maxSessions })
+  const legacy = yield* makeLegacyHandler(publishedSession, sessionLimits)
   const handler: WebHandler = async (request, body) =>
     (await isLegacyRequest(request, body)) ? legacy(request, body) : modern(request, body)
 
-  return (request, response, { earlyResponse, headers }) => {
-    const options = { handler, earlyResponse, headers, maxBytes: maxMessageBytes }
+  return (request, response, decision) => {
+    const options = { ...decision, handler, maxBytes: maxMessageBytes }
     run(
       Effect.catch(
         Effect.tryPromise(() => runWebHandler(request, response, options)),

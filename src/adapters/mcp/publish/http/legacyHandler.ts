@@ -1,35 +1,31 @@
 import { randomUUID } from "node:crypto"
 import { isInitializeRequest, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server"
 import { Clock, Duration, Effect, Schedule, type Scope } from "effect"
+import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { type WebHandler, jsonRpcErrorResponse } from "./webHandler.ts"
 import type { PublishedSession } from "../PublishedSession.ts"
 
-/** How much a server holds for its clients. */
-export interface SessionLimits {
-  /** How many clients may have a session at once; a new one takes the place of the one that was idle longest. */
-  readonly maxSessions: number
-  /** How long a session lasts of which nothing is heard and which listens to nothing. */
-  readonly idleTimeout: Duration.Input
+export interface LegacySessionLimits {
+  /** Maximum number of sessions, 256 by default. A new one evicts the longest idle one. */
+  readonly maxSessions?: number
+  /** Time without requests and streams until a session is closed; 30 minutes by default. */
+  readonly idleTimeout?: Duration.Input
 }
 
 interface ClientSession {
   readonly transport: WebStandardStreamableHTTPServerTransport
-  /** Requests and streams that are open now. */
   inFlight: number
   /** When the last of them ended, in milliseconds. */
   idleSince: number
 }
 
-/** How many looks at idle sessions an idle time has: one may last a quarter longer than it should. */
+/** A session may exceed its idle timeout by a quarter. */
 const sweepsPerTimeout = 4
 
-/**
- * Serves the revisions of MCP that have sessions (up to 2025-11-25) over HTTP. Their clients find out that a session is
- * gone by the answer 404, and open a new one.
- */
+/** Serves MCP revisions with sessions (up to 2025-11-25). Clients of a closed session receive 404. */
 export const makeLegacyHandler = Effect.fnUntraced(function* (
   { makeClientServer, fork, run }: PublishedSession,
-  { idleTimeout, maxSessions }: SessionLimits
+  { idleTimeout = Duration.minutes(30), maxSessions = 256 }: LegacySessionLimits
 ): Effect.fn.Return<WebHandler, never, Scope.Scope> {
   const clock = yield* Clock.Clock
   const sessions = new Map<string, ClientSession>()
@@ -52,7 +48,7 @@ export const makeLegacyHandler = Effect.fnUntraced(function* (
     return session.transport.handleRequest(request, body === undefined ? undefined : { parsedBody: body })
   }
 
-  /** Makes room for one more; false when all sessions are in use. */
+  /** Evicts the longest idle session if needed. False when all sessions are in use. */
   const ensureCapacity = Effect.gen(function* () {
     if (sessions.size < maxSessions) return true
     const [oldest] = idleSessions()
@@ -62,9 +58,14 @@ export const makeLegacyHandler = Effect.fnUntraced(function* (
   })
   const openSession = Effect.fnUntraced(function* (request: Request, body: unknown) {
     if (!(yield* ensureCapacity)) {
-      return jsonRpcErrorResponse(503, -32000, "All sessions are in use; try again later", {
-        "Retry-After": "60"
-      })
+      return jsonRpcErrorResponse(
+        503,
+        jsonRpcCodes.connectionClosed,
+        "All sessions are in use; try again later",
+        {
+          "Retry-After": "60"
+        }
+      )
     }
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
@@ -98,13 +99,13 @@ export const makeLegacyHandler = Effect.fnUntraced(function* (
         ? run(openSession(request, body))
         : jsonRpcErrorResponse(
             400,
-            -32000,
-            "A session begins with initialize; later requests name it in Mcp-Session-Id"
+            jsonRpcCodes.connectionClosed,
+            "The first request must be initialize; later requests must send Mcp-Session-Id"
           )
     }
     const session = sessions.get(id)
     return session === undefined
-      ? jsonRpcErrorResponse(404, -32001, "Session not found")
+      ? jsonRpcErrorResponse(404, jsonRpcCodes.requestTimeout, "Session not found")
       : handle(session, request, body)
   }
 })

@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { checkJsonBody } from "../../../../domain/json.ts"
+import { checkJsonBody, parseJson } from "../../../../domain/json.ts"
+import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 
-/** Answers a request of the web's kind; its signal is aborted once its connection or its answer has ended. */
+/** Handles a web request. Its signal aborts when the connection closes or the response ends. */
 export type WebHandler = (request: Request, body: unknown) => Promise<Response>
 
-/** An error as it is answered before anything is known of the request. */
+/** Makes an error response without a request id. */
 export const jsonRpcErrorResponse = (
   status: number,
   code: number,
@@ -12,7 +13,7 @@ export const jsonRpcErrorResponse = (
   headers: Record<string, string> = {}
 ) => Response.json({ jsonrpc: "2.0", id: null, error: { code, message } }, { status, headers })
 
-/** The text of a body, or undefined when it is larger than allowed, in bytes. */
+/** Reads a body; undefined when it exceeds the limit in bytes. */
 const readBodyText = async (request: IncomingMessage, maxBytes: number): Promise<string | undefined> => {
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) return undefined
   const chunks: Array<Buffer> = []
@@ -24,14 +25,6 @@ const readBodyText = async (request: IncomingMessage, maxBytes: number): Promise
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString("utf8")
-}
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 const toWebRequest = ({ headers, method = "GET", url = "/" }: IncomingMessage, signal: AbortSignal) => {
@@ -50,16 +43,16 @@ const callHandler = async (
   if (request.method !== "POST") return handler(toWebRequest(request, signal), undefined)
   const text = await readBodyText(request, maxBytes)
   if (text === undefined) {
-    return jsonRpcErrorResponse(413, -32000, `A message may have no more than ${maxBytes} bytes`, {
+    return jsonRpcErrorResponse(413, jsonRpcCodes.connectionClosed, `The message exceeds ${maxBytes} bytes`, {
       Connection: "close"
     })
   }
   const body = parseJson(text)
-  if (body === undefined) return jsonRpcErrorResponse(400, -32700, "The body is not JSON")
+  if (body === undefined) return jsonRpcErrorResponse(400, jsonRpcCodes.parseError, "The body is not JSON")
   const problem = checkJsonBody(body)
   return problem === undefined
     ? handler(toWebRequest(request, signal), body)
-    : jsonRpcErrorResponse(400, -32600, `The body cannot be a message: ${problem}`)
+    : jsonRpcErrorResponse(400, jsonRpcCodes.invalidRequest, `The body is not a valid message: ${problem}`)
 }
 
 const waitForDrain = (response: ServerResponse) =>
@@ -73,7 +66,7 @@ const waitForDrain = (response: ServerResponse) =>
     response.on("close", done)
   })
 
-/** Sends a body as fast as the peer takes it, and lets go of it when the peer has gone. */
+/** Sends a body with backpressure and cancels it when the connection closes. */
 const pipeBody = async (body: ReadableStream<Uint8Array>, response: ServerResponse) => {
   const reader = body.getReader()
   const cancel = () => void reader.cancel().catch(() => undefined)
@@ -87,18 +80,20 @@ const pipeBody = async (body: ReadableStream<Uint8Array>, response: ServerRespon
   response.end()
 }
 
-/** What an exchange is made of. */
-interface ExchangeOptions {
-  readonly handler: WebHandler
-  /** Given when the answer is known before the body has been read; then nobody reads it. */
+/** What is decided from the headers of a request. */
+export interface HeadersDecision {
+  /** Given when the response does not depend on the body, which is then not read. */
   readonly earlyResponse: Response | undefined
-  /** Headers of every answer. */
+  /** For every response. */
   readonly headers: Readonly<Record<string, string>>
-  /** How large a body may be, in bytes. */
+}
+
+interface ExchangeOptions extends HeadersDecision {
+  readonly handler: WebHandler
   readonly maxBytes: number
 }
 
-/** Has a request of Node's kind answered by one that knows those of the web. */
+/** Adapts a Node request to a web handler. */
 export const runWebHandler = async (
   request: IncomingMessage,
   response: ServerResponse,

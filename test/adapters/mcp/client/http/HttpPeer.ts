@@ -11,7 +11,7 @@ import {
 } from "../../../../../src/application/ports/McpSession.ts"
 import { decodeEndpoint, type ServerType } from "../../../../../src/domain/config/endpointParameters.ts"
 
-/** A request as a peer sees it: its HTTP method, and the JSON-RPC message of a POST. */
+/** The HTTP method of a request, and the JSON-RPC message of a POST. */
 export interface Asked {
   readonly verb: string
   readonly headers: IncomingHttpHeaders
@@ -20,27 +20,27 @@ export interface Asked {
   readonly params: { readonly name?: string; readonly uri?: string; readonly [name: string]: unknown }
 }
 
-/** An HTTP server of one line of code per fault, without any SDK. */
+/** An HTTP server without an SDK, for fault injection. */
 export interface HttpPeer {
   readonly url: string
-  /** What it was asked, in order: names of tools, methods of JSON-RPC, or of HTTP where there is no message. */
-  readonly asked: ReadonlyArray<string>
+  /** The requests in order: tool names, JSON-RPC methods, or HTTP methods without a message. */
+  readonly requests: ReadonlyArray<string>
   /**
-   * Waits until it is asked this; what was asked before that is not waited for any more. `X was given up` waits until
-   * nobody waits for the answer to X any more.
+   * Waits for a request that has not been awaited yet. `X was given up` waits until the client closes the
+   * request X.
    */
   readonly until: (what: string) => Effect.Effect<void>
-  /** Closes every connection and listens no more. */
+  /** Closes every connection and stops listening. */
   readonly stop: Effect.Effect<void>
-  /** Listens again, at the same address. */
+  /** Listens again at the same address. */
   readonly start: Effect.Effect<void>
 }
 
 /** Starts a peer on a free port. */
 export const makeHttpPeer = Effect.fnUntraced(function* (
-  handle: (asked: Asked, response: ServerResponse) => unknown
+  handle: (request: Asked, response: ServerResponse) => unknown
 ): Effect.fn.Return<HttpPeer, never, Scope.Scope> {
-  const asked: Array<string> = []
+  const requests: Array<string> = []
   const news = yield* Queue.unbounded<string>()
   let port = 0
   const http = createServer(async (request, response) => {
@@ -49,7 +49,7 @@ export const makeHttpPeer = Effect.fnUntraced(function* (
     const message = (body === "" ? {} : JSON.parse(body)) as Partial<Asked>
     const { id, method = verb, params = {} } = message
     const what = params.name ?? method
-    asked.push(what)
+    requests.push(what)
     response.on("close", () => {
       if (!response.writableFinished) Queue.offerUnsafe(news, `${what} was given up`)
     })
@@ -69,14 +69,14 @@ export const makeHttpPeer = Effect.fnUntraced(function* (
   yield* Effect.acquireRelease(start, () => stop)
   return {
     url: `http://127.0.0.1:${port}/mcp`,
-    asked,
+    requests,
     until: (what) => Effect.asVoid(Effect.repeat(Queue.take(news), { until: (one) => one === what })),
     stop,
     start
   }
 })
 
-/** Starts a peer that answers whatever it is sent with these bytes; gives its URL. */
+/** Starts a peer that sends these bytes in response to every request; returns its URL. */
 export const makeRawPeer = (answer: () => string): Effect.Effect<string, never, Scope.Scope> => {
   const sockets = new Set<Socket>()
   const tcp = createTcpServer((socket) => {
@@ -98,27 +98,31 @@ export const makeRawPeer = (answer: () => string): Effect.Effect<string, never, 
   )
 }
 
-/** Answers with one JSON document. */
+/** Responds with one JSON document. */
 export const json = (response: ServerResponse, id: unknown, answer: object, status = 200, headers = {}) =>
   response
     .writeHead(status, { "Content-Type": "application/json", ...headers })
     .end(JSON.stringify({ jsonrpc: "2.0", id, ...answer }))
 
-/** Begins a stream of events with these words. */
+/** Starts an event stream with this text. */
 export const stream = (response: ServerResponse, words: string) => {
   response.writeHead(200, { "Content-Type": "text/event-stream" }).write(words)
   return response
 }
 
-/** The parameters of a Streamable HTTP server that are not given. */
-const usual = { headers: null, timeout: "PT30S", sse_read_timeout: "PT300S", terminate_on_close: true }
+/** Default parameters of a Streamable HTTP server. */
+const defaultParameters = {
+  headers: null,
+  timeout: "PT30S",
+  sse_read_timeout: "PT300S",
+  terminate_on_close: true
+}
 
-/** Opens a session with a peer. */
 export const open = (
   { url }: Pick<HttpPeer, "url">,
   parameters: object = {},
   type: ServerType = "streamable"
 ): Effect.Effect<McpSession, McpSessionError, Scope.Scope> =>
   McpConnector.use(({ connect }) =>
-    connect("peer", Result.getOrThrow(decodeEndpoint(type, { ...usual, url, ...parameters })))
+    connect("peer", Result.getOrThrow(decodeEndpoint(type, { ...defaultParameters, url, ...parameters })))
   ).pipe(Effect.provide(Layer.provide(McpClient.layer, NodeServices.layer)))

@@ -7,13 +7,13 @@ import { type Asked, json, makeHttpPeer, makeRawPeer, open, stream } from "./Htt
 
 const done = { result: { content: [{ type: "text", text: "done" }] } }
 
-/** More than any message may hold. */
+/** Larger than a message may be. */
 const tooMuch = "x".repeat(64 * 1024 * 1024)
 
-/** How long the SDK waits before it takes up a stream, in milliseconds: the server may say. */
+/** The retry delay of the server, in milliseconds. */
 const soon = "retry: 10\n\n"
 
-/** A server of the revisions with sessions, and what can go wrong with it. */
+/** A legacy server with injected faults. */
 const makeServer = Effect.fnUntraced(function* ({
   firstGet = 200,
   nextGet = 200,
@@ -70,37 +70,37 @@ const makeServer = Effect.fnUntraced(function* ({
         return json(response, id, done)
     }
   }
-  const peer = yield* makeHttpPeer((asked, response) => {
-    const { headers, id, method, verb } = asked
-    if (method === "initialize") return initialize(asked, response)
+  const peer = yield* makeHttpPeer((peerRequest, response) => {
+    const { headers, id, method, verb } = peerRequest
+    if (method === "initialize") return initialize(peerRequest, response)
     if (headers["mcp-session-id"] !== current) return response.writeHead(404).end()
-    if (verb === "GET") return get(asked, response)
+    if (verb === "GET") return get(peerRequest, response)
     if (verb === "DELETE") return response.writeHead(200).end()
     if (id === undefined) return response.writeHead(202).end()
-    if (method === "tools/call") return call(asked, response)
+    if (method === "tools/call") return call(peerRequest, response)
     if (method === "resources/read") return json(response, id, { result: { contents: [{ text: contents }] } })
     const refused = { error: { code: -32601, message: "Method not found" } }
     return json(response, id, method.startsWith("resources/") && !subscribes ? refused : { result: {} })
   })
   return {
     ...peer,
-    /** Ends the streams of notifications. */
-    hangUp: () => {
+    /** Ends the notification streams. */
+    endStreams: () => {
       for (const response of streams) response.end()
       streams.clear()
     },
-    /** Knows no session any more. */
-    forget: () => void (current = "")
+    /** Drops every session. */
+    dropSessions: () => void (current = "")
   }
 })
 
 const tools = { tools: true, resources: false, uris: [] }
 
-/** Runs a call that hangs until the peer has it. */
+/** Starts a call that hangs and waits until the peer has received it. */
 const hanging = (session: McpSession, peer: { readonly until: (what: string) => Effect.Effect<void> }) =>
   Effect.tap(Effect.forkChild(Effect.flip(session.callTool("hang", {}))), () => peer.until("hang"))
 
-/** The session is over, and says why. */
+/** Asserts that the session is closed with this reason. */
 const assertClosed = (session: McpSession, why: string) =>
   Effect.map(session.closed, ({ reason, message }) => {
     assert.strictEqual(reason, "closed")
@@ -110,36 +110,36 @@ const assertClosed = (session: McpSession, why: string) =>
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body))
 
-describe("a Streamable HTTP server that fails", () => {
+describe("failing Streamable HTTP server", () => {
   live(
-    "one that forgets the session ends it at the next call, and the calls under way",
+    "closes the session and in-flight calls when the server has dropped it",
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
       const waiting = yield* hanging(session, peer)
-      peer.forget()
+      peer.dropSessions()
       assert.strictEqual((yield* Effect.flip(session.callTool("ok", {}))).reason, "closed")
-      assert.include((yield* Fiber.join(waiting)).message, "forgotten")
-      yield* assertClosed(session, "forgotten")
+      assert.include((yield* Fiber.join(waiting)).message, "session expired")
+      yield* assertClosed(session, "session expired")
     })
   )
 
   live(
-    "one that is started again at the same address ends the session, and a new one can be had",
+    "closes the session after a server restart and opens a new one",
     Effect.gen(function* () {
       const peer = yield* makeServer({ firstGet: 405 })
       const session = yield* open(peer)
       yield* peer.stop
-      peer.forget()
+      peer.dropSessions()
       yield* peer.start
       assert.strictEqual((yield* Effect.flip(session.ping)).reason, "closed")
-      yield* assertClosed(session, "forgotten")
+      yield* assertClosed(session, "session expired")
       yield* (yield* open(peer)).ping
     })
   )
 
   live(
-    "one that is gone ends the session at the next request",
+    "closes the session at the next request after the server has stopped",
     Effect.gen(function* () {
       const peer = yield* makeServer({ firstGet: 405 })
       const session = yield* open(peer)
@@ -150,18 +150,18 @@ describe("a Streamable HTTP server that fails", () => {
   )
 
   for (const [nextGet, why] of [
-    [503, "could not be taken up again"],
+    [503, "reconnect attempts exhausted"],
     [405, "does not resume"],
-    [404, "forgotten"]
+    [404, "session expired"]
   ] as const) {
     live(
-      `a stream of notifications that does not come back (${nextGet}) ends the session and its calls`,
+      `closes the session and its calls when the notification stream is not restored (${nextGet})`,
       Effect.gen(function* () {
         const peer = yield* makeServer({ nextGet })
         const session = yield* open(peer)
         yield* Effect.asVoid(session.watch(tools))
         const waiting = yield* hanging(session, peer)
-        peer.hangUp()
+        peer.endStreams()
         yield* assertClosed(session, why)
         assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
       })
@@ -169,12 +169,12 @@ describe("a Streamable HTTP server that fails", () => {
   }
 
   live(
-    "a stream of notifications that comes back counts everything as changed, and the session lives",
+    "reports everything as changed after the notification stream reconnects",
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
       const changes = yield* session.watch({ tools: true, resources: true, uris: ["test://one"] })
-      peer.hangUp()
+      peer.endStreams()
       assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(changes, 3)), [
         { _tag: "ToolsChanged" },
         { _tag: "ResourcesChanged" },
@@ -185,44 +185,44 @@ describe("a Streamable HTTP server that fails", () => {
   )
 
   live(
-    "a call whose stream is cut ends the session and every other call, and none is made again",
+    "closes the session and all calls when a call's stream is lost, without retries",
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
       const waiting = yield* hanging(session, peer)
       assert.strictEqual((yield* Effect.flip(session.callTool("cut", {}))).reason, "closed")
       assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
-      yield* assertClosed(session, "cut")
+      yield* assertClosed(session, "connection lost")
       yield* Effect.flip(session.callTool("ok", {}))
       assert.deepStrictEqual(
-        peer.asked.filter((what) => ["hang", "cut", "ok"].includes(what)),
+        peer.requests.filter((what) => ["hang", "cut", "ok"].includes(what)),
         ["hang", "cut"]
       )
     })
   )
 
   live(
-    "a call that is cut before any answer fails as cut and is not made again",
+    "fails a call that is reset before a response, without a retry",
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
       assert.strictEqual((yield* Effect.flip(session.callTool("drop", {}))).reason, "closed")
-      assert.strictEqual(peer.asked.filter((what) => what === "drop").length, 1)
+      assert.strictEqual(peer.requests.filter((what) => what === "drop").length, 1)
     })
   )
 
   live(
-    "a call whose stream can be resumed gets its answer there",
+    "receives the response of a call on the resumed stream",
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
       assert.deepStrictEqual(yield* session.callTool("resume", {}), done.result)
-      assert.strictEqual(peer.asked.filter((what) => what === "resume").length, 1)
+      assert.strictEqual(peer.requests.filter((what) => what === "resume").length, 1)
     })
   )
 
   live(
-    "a call that stays silent for longer than sse_read_timeout fails, and the session lives",
+    "fails a call after sse_read_timeout and keeps the session",
     Effect.gen(function* () {
       const peer = yield* makeServer({ firstGet: 405 })
       const session = yield* open(peer, { sse_read_timeout: "PT0.1S" })
@@ -236,7 +236,7 @@ describe("a Streamable HTTP server that fails", () => {
   )
 
   live(
-    "a server that takes longer than timeout to answer is not waited for",
+    "fails a request after timeout",
     Effect.gen(function* () {
       const peer = yield* makeHttpPeer(() => undefined)
       for (const failure of [
@@ -250,7 +250,7 @@ describe("a Streamable HTTP server that fails", () => {
   )
 
   live(
-    "nothing is kept open for a call that was cancelled",
+    "closes the request of a canceled call",
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
@@ -264,40 +264,37 @@ describe("a Streamable HTTP server that fails", () => {
 
   for (const what of ["huge", "huge event"]) {
     live(
-      `one that sends more than a message may hold is not read on, and the session lives (${what})`,
+      `rejects an oversized message and keeps the session (${what})`,
       Effect.gen(function* () {
         const session = yield* open(yield* makeServer())
         const failure = yield* Effect.flip(session.callTool(what, {}))
         assert.strictEqual(failure.reason, "unavailable")
-        assert.include(failure.message, "larger than")
+        assert.include(failure.message, "exceeds")
         assert.deepStrictEqual(yield* session.callTool("ok", {}), done.result)
       })
     )
   }
 
   live(
-    "it is told when a session is closed, if terminate_on_close says so",
+    "sends DELETE on close if terminate_on_close is set",
     Effect.gen(function* () {
       const peer = yield* makeServer()
       yield* Effect.scoped(open(peer, { terminate_on_close: false }))
-      assert.notInclude(peer.asked, "DELETE")
+      assert.notInclude(peer.requests, "DELETE")
       yield* Effect.scoped(open(peer))
-      assert.include(peer.asked, "DELETE")
+      assert.include(peer.requests, "DELETE")
     })
   )
 })
 
-describe("a peer whose answers are no HTTP that fetch knows", () => {
+describe("peer with invalid HTTP", () => {
   const answers = [
-    ["a status beyond all classes", "HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n"],
-    [
-      "another protocol that nobody asked for",
-      "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"
-    ]
+    ["an invalid status", "HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n"],
+    ["an unrequested protocol switch", "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"]
   ] as const
   for (const [what, answer] of answers) {
     live(
-      `one that answers with ${what} is unavailable`,
+      `reports ${what} as unavailable`,
       Effect.gen(function* () {
         const url = yield* makeRawPeer(() => answer)
         assert.strictEqual((yield* Effect.flip(open({ url }))).reason, "unavailable")
@@ -306,13 +303,13 @@ describe("a peer whose answers are no HTTP that fetch knows", () => {
   }
 })
 
-describe("a Streamable HTTP server that tells less than it promises", () => {
+describe("Streamable HTTP server with missing notifications", () => {
   const cases = [
-    ["has no stream of notifications", { firstGet: 405 }, "no stream"],
-    ["refuses subscriptions", { subscribes: false }, "refused"]
+    ["offers no notification stream", { firstGet: 405 }, "no notification stream"],
+    ["rejects subscriptions", { subscribes: false }, "rejects"]
   ] as const
   for (const [what, faults, reason] of cases) {
-    it.effect(`one that ${what} is polled`, () =>
+    it.effect(`polls a server that ${what}`, () =>
       Effect.gen(function* () {
         const peer = yield* makeServer(faults)
         const session = yield* open(peer)
@@ -328,10 +325,10 @@ describe("a Streamable HTTP server that tells less than it promises", () => {
   }
 })
 
-describe("headers that no request can carry", () => {
+describe("invalid configured header", () => {
   for (const type of ["streamable", "sse"] as const) {
     live(
-      `their values are not told (${type})`,
+      `omits the value from the error (${type})`,
       Effect.gen(function* () {
         const peer = yield* makeHttpPeer((_, response) => response.writeHead(500).end())
         const times = type === "sse" ? { timeout: 5, sse_read_timeout: 300 } : {}
@@ -344,9 +341,9 @@ describe("headers that no request can carry", () => {
   }
 })
 
-describe("an HTTP server that means no good", () => {
+describe("malicious HTTP server", () => {
   live(
-    "one with a status in words that are none is answered to, and nothing is thrown where nobody catches it",
+    "accepts an invalid status text without an uncaught exception",
     Effect.gen(function* () {
       for (const words of ["\u0001", "O\u007fK"]) {
         const url = yield* makeRawPeer(() => `HTTP/1.1 500 ${words}\r\nContent-Length: 0\r\n\r\n`)
@@ -357,7 +354,7 @@ describe("an HTTP server that means no good", () => {
   )
 
   live(
-    "one whose streams end at once and are to be taken up at once is not asked again and again without a pause",
+    "throttles reconnects to a server that requests a retry delay of 0",
     Effect.gen(function* () {
       const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
         if (verb === "GET") return stream(response, "retry: 0\n\n").end()
@@ -374,15 +371,15 @@ describe("an HTTP server that means no good", () => {
       const begun = performance.now()
       const times = 5
       yield* Effect.repeat(peer.until("GET"), { times: times - 1 })
-      // Timers may be early by less than a millisecond each.
+      // Timers may fire up to a millisecond early.
       assert.isAtLeast(performance.now() - begun, (times - 1) * 99)
     })
   )
 })
 
-describe("an HTTP server with SSE that fails", () => {
+describe("failing SSE server", () => {
   live(
-    "one that does not run is told at once",
+    "reports a refused connection at once",
     Effect.gen(function* () {
       const peer = yield* makeHttpPeer(() => undefined)
       yield* peer.stop
@@ -393,7 +390,7 @@ describe("an HTTP server with SSE that fails", () => {
   )
 
   live(
-    "one whose stream ends, ends the session and its calls",
+    "closes the session and its calls when the event stream ends",
     Effect.gen(function* () {
       let events: ServerResponse | undefined
       const peer = yield* makeHttpPeer(({ id, method, verb }, response) => {
@@ -411,7 +408,7 @@ describe("an HTTP server with SSE that fails", () => {
       const waiting = yield* hanging(session, peer)
       events?.destroy()
       assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
-      yield* assertClosed(session, "has ended")
+      yield* assertClosed(session, "event stream closed")
     })
   )
 })

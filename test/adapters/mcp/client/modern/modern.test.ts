@@ -9,13 +9,13 @@ import { type Asked, json, makeHttpPeer, open, stream } from "../http/HttpPeer.t
 const complete = { resultType: "complete" }
 const done = { content: [{ type: "text", text: "done" }] }
 
-/** What a server of this revision says to the handshake of the older ones, which it need not know. */
+/** The response to the legacy handshake. */
 const refusals = {
   version: { code: -32022, message: "Unsupported protocol version", data: { supported: ["2026-07-28"] } },
   method: { code: -32601, message: "Method not found" }
 }
 
-/** A server of revision 2026-07-28, and what can go wrong with it. */
+/** A server of MCP 2026-07-28 with injected faults. */
 const makeServer = Effect.fnUntraced(function* ({
   capabilities = { tools: {}, resources: { subscribe: true, listChanged: true } },
   honours = (wanted) => wanted,
@@ -23,14 +23,14 @@ const makeServer = Effect.fnUntraced(function* ({
   versions = ["2026-07-28"]
 }: {
   readonly capabilities?: object
-  /** What of a subscription it will tell; undefined refuses the subscription. */
+  /** The subscriptions it accepts; undefined rejects the request. */
   readonly honours?: (wanted: JsonObject) => JsonObject | undefined
   readonly refusal?: keyof typeof refusals
   readonly versions?: ReadonlyArray<string>
 } = {}) {
   const streams = new Set<ServerResponse>()
   let contents = "old"
-  let told: ReadonlyArray<unknown> = []
+  let lastHeaders: ReadonlyArray<unknown> = []
 
   const listen = ({ id, params }: Asked, response: ServerResponse) => {
     const honoured = honours(params["notifications"] as JsonObject)
@@ -64,12 +64,12 @@ const makeServer = Effect.fnUntraced(function* ({
         contents = "new"
         return json(response, id, { result: { ...complete, ...done } })
       default:
-        told = [headers["mcp-protocol-version"], headers["mcp-method"], headers["mcp-name"]]
+        lastHeaders = [headers["mcp-protocol-version"], headers["mcp-method"], headers["mcp-name"]]
         return json(response, id, { result: { ...complete, ...done } })
     }
   }
-  const peer = yield* makeHttpPeer((asked, response) => {
-    const { id, method } = asked
+  const peer = yield* makeHttpPeer((peerRequest, response) => {
+    const { id, method } = peerRequest
     switch (method) {
       case "initialize":
         return json(response, id, { error: refusals[refusal] }, 400)
@@ -82,18 +82,18 @@ const makeServer = Effect.fnUntraced(function* ({
           }
         })
       case "subscriptions/listen":
-        return listen(asked, response)
+        return listen(peerRequest, response)
       case "resources/read":
         return json(response, id, { result: { ...complete, contents: [{ text: contents }] } })
       default:
-        return call(asked, response)
+        return call(peerRequest, response)
     }
   })
   return {
     ...peer,
-    told: () => told,
-    /** Cuts the subscriptions. */
-    hangUp: () => {
+    lastHeaders: () => lastHeaders,
+    /** Closes the subscriptions. */
+    closeSubscriptions: () => {
       for (const response of streams) response.destroy()
       streams.clear()
     }
@@ -103,22 +103,22 @@ const makeServer = Effect.fnUntraced(function* ({
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body))
 
-describe("a server of revision 2026-07-28", () => {
+describe("MCP 2026-07-28 server", () => {
   for (const refusal of ["version", "method"] as const) {
     live(
-      `is found behind a refused handshake (${refusal}), and is told what is asked in headers, too`,
+      `is detected by a rejected handshake (${refusal}) and receives the request headers`,
       Effect.gen(function* () {
         const peer = yield* makeServer({ refusal })
         const session = yield* open(peer)
         assert.strictEqual(session.info.protocolVersion, "2026-07-28")
         assert.deepStrictEqual(yield* session.callTool("t", {}), done)
-        assert.deepStrictEqual(peer.told(), ["2026-07-28", "tools/call", "t"])
+        assert.deepStrictEqual(peer.lastHeaders(), ["2026-07-28", "tools/call", "t"])
       })
     )
   }
 
   live(
-    "one that speaks only revisions we do not know is refused in words",
+    "is rejected with a message when it supports only unknown revisions",
     Effect.gen(function* () {
       const failure = yield* Effect.flip(open(yield* makeServer({ versions: ["2031-01-01"] })))
       assert.strictEqual(failure.reason, "unavailable")
@@ -127,7 +127,7 @@ describe("a server of revision 2026-07-28", () => {
   )
 
   live(
-    "what knows neither handshake is reported with what it said to the first",
+    "is reported with its first error when it supports neither era",
     Effect.gen(function* () {
       const peer = yield* makeHttpPeer(({ id, method }, response) =>
         json(response, id, { error: { code: -32601, message: `no ${method} here` } })
@@ -137,24 +137,24 @@ describe("a server of revision 2026-07-28", () => {
   )
 
   live(
-    "a cut call fails at once and is not made again, and nothing else ends with it",
+    "fails a reset call at once, without a retry and without other failures",
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
       const waiting = yield* Effect.forkChild(session.callTool("hang", {}))
       yield* peer.until("hang")
       assert.strictEqual((yield* Effect.flip(session.callTool("cut", {}))).reason, "closed")
-      // It is asked whether it still lives.
+      // The lost response triggers a liveness check.
       yield* peer.until("server/discover")
       assert.deepStrictEqual(yield* session.callTool("t", {}), done)
-      assert.strictEqual(peer.asked.filter((what) => what === "cut").length, 1)
+      assert.strictEqual(peer.requests.filter((what) => what === "cut").length, 1)
       assert.isUndefined(waiting.pollUnsafe())
       yield* Fiber.interrupt(waiting)
     })
   )
 
   live(
-    "one that is gone ends the session and every call",
+    "closes the session and every call when it does not respond",
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
@@ -162,12 +162,12 @@ describe("a server of revision 2026-07-28", () => {
       yield* peer.until("hang")
       yield* peer.stop
       assert.strictEqual((yield* Fiber.join(waiting)).reason, "closed")
-      assert.include((yield* session.closed).message, "gone")
+      assert.include((yield* session.closed).message, "does not respond")
     })
   )
 
   live(
-    "one that puts off its answer is asked again with what it said",
+    "is asked again with its request state when it postpones a response",
     Effect.gen(function* () {
       const session = yield* open(yield* makeServer())
       assert.deepStrictEqual(yield* session.callTool("later", {}), done)
@@ -175,20 +175,20 @@ describe("a server of revision 2026-07-28", () => {
   )
 
   live(
-    "one that asks us for input is told nothing, and the call fails",
+    "fails a call when it requests input",
     Effect.gen(function* () {
       const session = yield* open(yield* makeServer())
-      assert.include((yield* Effect.flip(session.callTool("ask", {}))).message, "asks for input")
+      assert.include((yield* Effect.flip(session.callTool("ask", {}))).message, "requested input")
     })
   )
 
   live(
-    "a subscription that was cut is taken up again, and everything counts as changed",
+    "receives a new subscription after a reset, and everything counts as changed",
     Effect.gen(function* () {
       const peer = yield* makeServer()
       const session = yield* open(peer)
       const changes = yield* session.watch({ tools: true, resources: false, uris: ["test://one"] })
-      peer.hangUp()
+      peer.closeSubscriptions()
       assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(changes, 2)), [
         { _tag: "ToolsChanged" },
         { _tag: "ResourceUpdated", uri: "test://one" }
@@ -201,20 +201,23 @@ describe("a server of revision 2026-07-28", () => {
     ["tools", { resourcesListChanged: true }]
   ] as const) {
     live(
-      `one that tells no more of its ${what} when it takes a subscription up again is left for a new session`,
+      `closes the session when a new subscription no longer covers ${what}`,
       Effect.gen(function* () {
         let times = 0
         const peer = yield* makeServer({ honours: (wanted) => (times++ === 0 ? wanted : left) })
         const session = yield* open(peer)
         yield* Effect.asVoid(session.watch({ tools: true, resources: true, uris: [] }))
-        peer.hangUp()
-        assert.include((yield* Effect.timeout(session.closed, "5 seconds")).message, "less of its changes")
+        peer.closeSubscriptions()
+        assert.include(
+          (yield* Effect.timeout(session.closed, "5 seconds")).message,
+          "dropped a list-changed subscription"
+        )
       })
     )
   }
 
   live(
-    "one that promises no notifications need not know subscriptions",
+    "needs no subscriptions when it advertises no notifications",
     Effect.gen(function* () {
       const peer = yield* makeServer({ capabilities: { tools: {}, resources: {} }, honours: () => undefined })
       const session = yield* open(peer)
@@ -229,16 +232,16 @@ describe("a server of revision 2026-07-28", () => {
   )
 
   for (const [what, honours] of [
-    ["refuses subscriptions", () => undefined],
-    ["accepts only a part of them", () => ({ resourcesListChanged: true })]
+    ["rejects subscriptions", () => undefined],
+    ["accepts only a part of the subscriptions", () => ({ resourcesListChanged: true })]
   ] as const) {
-    it.effect(`one that ${what} is polled`, () =>
+    it.effect(`is polled when it ${what}`, () =>
       Effect.gen(function* () {
         const session = yield* open(yield* makeServer({ honours }))
         const seen = yield* Queue.unbounded<McpChange>()
         const changes = yield* session.watch({ tools: false, resources: false, uris: ["test://one"] })
         yield* Effect.forkChild(Stream.runForEach(changes, (change) => Queue.offer(seen, change)))
-        assert.include(yield* session.degraded ?? Effect.succeed(""), "refused")
+        assert.include(yield* session.degraded ?? Effect.succeed(""), "rejects")
         yield* session.callTool("change", {})
         yield* TestClock.adjust("5 seconds")
         assert.deepStrictEqual(yield* Queue.take(seen), { _tag: "ResourceUpdated", uri: "test://one" })

@@ -12,7 +12,7 @@ const Live = McpClient.layer.pipe(Layer.provide(NodeServices.layer))
 
 type ErrorHandler = StdioParameters["encodingErrorHandler"]
 
-/** A session with a server that speaks `args[0]`, and is configured to speak `encoding`. */
+/** A session with a server that uses the encoding `args[0]`, configured as `encoding`. */
 const open = (encoding: string, encodingErrorHandler: ErrorHandler, ...args: ReadonlyArray<string>) =>
   McpConnector.use(({ connect }) =>
     connect("s", {
@@ -41,7 +41,7 @@ const call = (
     Effect.provide(Live)
   )
 
-/** What is configured, what the server speaks, what it says in bytes, and what that means. */
+/** The configured encoding, the encoding of the server, its bytes, and their text. */
 const peers: ReadonlyArray<readonly [string, ReadonlyArray<string>, string]> = [
   ["utf_8", ["utf-8", "c3a9e99bbbf09f9880"], "é電😀"],
   ["utf-8-sig", ["utf-8", "e99bbb", "efbbbf"], "電"],
@@ -56,9 +56,9 @@ const peers: ReadonlyArray<readonly [string, ReadonlyArray<string>, string]> = [
   ["utf16", ["utf-16", "0a41", "feff"], "ੁ"]
 ]
 
-describe("servers that speak another encoding", () => {
+describe("LineCodec encoding", () => {
   for (const [encoding, args, meaning] of peers) {
-    it.live(`${encoding} is read, and what we write is readable in it`, () =>
+    it.live(`decodes and encodes ${encoding}`, () =>
       Effect.gen(function* () {
         const params = { text: 'é電😀\n"\\' }
         const [said, got] = yield* call(encoding, "strict", args, params)
@@ -68,7 +68,7 @@ describe("servers that speak another encoding", () => {
     )
   }
 
-  it.live("an encoding nobody knows is said before anything starts", () =>
+  it.live("reports an unknown encoding before the process starts", () =>
     Effect.gen(function* () {
       const { reason, message } = yield* Effect.flip(open("utf-7½", "strict", "utf-8"))
       assert.strictEqual(reason, "unavailable")
@@ -77,18 +77,18 @@ describe("servers that speak another encoding", () => {
   )
 })
 
-describe("bytes that mean nothing", () => {
+describe("LineCodec error handler", () => {
   const faulty = ["utf-8", "61ffefbfbdc362"]
 
-  it.live("strict: the request ends with an error, and the session lives", () =>
+  it.live("fails the request and keeps the session with strict", () =>
     Effect.gen(function* () {
       const session = yield* open("utf-8", "strict", ...faulty)
-      assert.include((yield* Effect.flip(session.callTool("t", {}))).message, "not valid utf-8")
+      assert.include((yield* Effect.flip(session.callTool("t", {}))).message, "invalid utf-8")
       assert.strictEqual((yield* session.listTools()).items.length, 1)
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
 
-  it.live("strict: a request of the server that cannot be read ends none of ours", () =>
+  it.live("ignores an undecodable request of the server with strict", () =>
     Effect.gen(function* () {
       const theirs = Buffer.from('{"id":0,"jsonrpc":"2.0","method":"\u00ff"}\n', "latin1").toString("hex")
       const session = yield* open("utf-8", "strict", "utf-8", "61", theirs)
@@ -96,11 +96,11 @@ describe("bytes that mean nothing", () => {
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
 
-  it.live("ignore: they are left out, and U+FFFD that was sent stays", () =>
+  it.live("drops invalid bytes and keeps an encoded U+FFFD with ignore", () =>
     Effect.map(call("utf-8", "ignore", faulty), ([said]) => assert.strictEqual(said, "a\u{fffd}b"))
   )
 
-  it.live("replace: U+FFFD stands for each of them", () =>
+  it.live("replaces each invalid byte by U+FFFD with replace", () =>
     Effect.map(call("utf-8", "replace", faulty), ([said]) =>
       assert.strictEqual(said, "a\u{fffd}\u{fffd}\u{fffd}b")
     )
@@ -109,12 +109,12 @@ describe("bytes that mean nothing", () => {
   const read = (encoding: string, handler: ErrorHandler, hex: string) =>
     Result.flatMap(makeLineCodec(encoding, handler), ({ decode }) => decode(Buffer.from(hex, "hex")))
 
-  it("UTF-16: half a pair is left out, and U+FFFD that was sent stays", () => {
+  it("drops half a surrogate pair and keeps an encoded U+FFFD in UTF-16", () => {
     assert.deepStrictEqual(read("utf-16le", "ignore", "6100fdff3dd86200"), Result.succeed("a\u{fffd}b"))
     assert.deepStrictEqual(read("utf-16be", "ignore", "0061fffdd83d0062"), Result.succeed("a\u{fffd}b"))
   })
 
-  it("ASCII: what is not in it is a fault", () => {
+  it("treats other bytes as invalid in ASCII", () => {
     assert.isTrue(Result.isFailure(read("ascii", "strict", "61e9")))
     assert.deepStrictEqual(read("us-ascii", "ignore", "61e962"), Result.succeed("ab"))
     assert.deepStrictEqual(read("646", "replace", "61e9"), Result.succeed("a\u{fffd}"))

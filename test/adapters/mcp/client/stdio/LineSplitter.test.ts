@@ -8,7 +8,7 @@ const text = (given: Uint8Array) => new TextDecoder().decode(given)
 const Words = Schema.Array(Schema.Literals(["", "a", "çé", "電話番号", '{"id":1}', "x".repeat(40)]))
 const Cuts = Schema.NonEmptyArray(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 9 })))
 
-/** A text in pieces of these lengths, over and over. */
+/** Splits a text into chunks of these lengths, repeatedly. */
 const cut = (whole: Uint8Array, lengths: ReadonlyArray<number>): ReadonlyArray<Uint8Array> => {
   const pieces: Array<Uint8Array> = []
   for (let at = 0, turn = 0; at < whole.length; turn++) {
@@ -20,7 +20,7 @@ const cut = (whole: Uint8Array, lengths: ReadonlyArray<number>): ReadonlyArray<U
 }
 
 describe("LineSplitter", () => {
-  it.prop("gives the same lines however the stream is cut", [Words, Cuts], ([lines, lengths]) => {
+  it.prop("splits the same lines for any chunking", [Words, Cuts], ([lines, lengths]) => {
     const split = makeLineSplitter(1000)
     const found = cut(bytes(lines.map((line) => `${line}\n`).join("")), lengths).flatMap(split)
     assert.deepStrictEqual(
@@ -29,7 +29,7 @@ describe("LineSplitter", () => {
     )
   })
 
-  it.prop("drops what is too long, and only that", [Words, Cuts], ([lines, lengths]) => {
+  it.prop("drops only lines beyond the limit", [Words, Cuts], ([lines, lengths]) => {
     const split = makeLineSplitter(20)
     const found = cut(bytes(lines.map((line) => `${line}\n`).join("")), lengths).flatMap(split)
     assert.deepStrictEqual(
@@ -57,7 +57,7 @@ describe("LineSplitter", () => {
     }
   )
 
-  it("keeps both ends of a line that is too long", () => {
+  it("keeps both edges of an oversized line", () => {
     const split = makeLineSplitter(1000)
     const [line] = cut(bytes(`{"id":7,${"x".repeat(100_000)},"tail":8}\n`), [4096]).flatMap(split)
     assert.isTrue(line?._tag === "TooLong" && line.edges.length <= 512)

@@ -1,17 +1,17 @@
 import { type Cause, Deferred, Effect, Layer, Queue, Sink, Stream } from "effect"
 import { ChildProcessSpawner } from "effect/process"
 
-/** What a child process is, without being one. */
+/** A fake child process. */
 export interface Child {
-  /** It was started, and may write to its output from now on. */
+  /** Called at the start; from then on it may write output. */
   readonly started: (write: (bytes: Uint8Array) => void) => void
-  /** Bytes of its input; no more come before a promise is kept. */
+  /** Receives input; a returned promise applies backpressure. */
   readonly heard: (bytes: Uint8Array) => void | Promise<void>
 }
 
 const { ExitCode, ProcessId, makeHandle } = ChildProcessSpawner
 
-/** Starts nothing: a command is found by the last of its arguments. A child ends with its input, as children should. */
+/** Spawns fake processes, found by the last argument. A process exits at the end of its input. */
 export const layerOf = (
   find: (name: string) => Child
 ): Layer.Layer<ChildProcessSpawner.ChildProcessSpawner> =>

@@ -16,11 +16,11 @@ const parameters = {
   encodingErrorHandler: "strict"
 } as const
 
-/** So deep that it can be read, but not be written, whatever stack a thread has. */
+/** So deep that it can be parsed but not serialized, for every stack size. */
 const levels = 200_000
 const tooDeep = "[".repeat(levels) + "]".repeat(levels)
 
-/** A session with a server that says something instead of what it should; without that, what it should. */
+/** A session with a server whose responses are replaced. */
 const open = (instead: (id: number, method: string) => string | Buffer | undefined) => {
   let write: (bytes: Uint8Array) => void = () => undefined
   const children = layerOf(() => ({
@@ -47,8 +47,8 @@ const open = (instead: (id: number, method: string) => string | Buffer | undefin
   )
 }
 
-describe("MCP servers that mean no good", () => {
-  it.live("an answer to nobody that cannot be written again ends nobody's reading", () =>
+describe("malicious stdio server", () => {
+  it.live("survives a deeply nested response to an unknown request", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const session = yield* open((id, method) =>
@@ -62,7 +62,7 @@ describe("MCP servers that mean no good", () => {
   )
 
   for (const id of ['"a\u0001b"', "007"]) {
-    it.live(`an answer in another encoding, to ${JSON.stringify(id)}, ends nobody's reading`, () =>
+    it.live(`survives an undecodable response to ${JSON.stringify(id)}`, () =>
       Effect.scoped(
         Effect.gen(function* () {
           const broken = Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{"a":"\u0080"}}\n`, "latin1")
@@ -77,7 +77,7 @@ describe("MCP servers that mean no good", () => {
     )
   }
 
-  it.live("what no message can hold is left out of what it lists, and of what it shows", () =>
+  it.live("omits items that cannot be encoded from listings and contents", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const bad = [
@@ -99,10 +99,10 @@ describe("MCP servers that mean no good", () => {
     )
   )
 
-  it.live("one that asks and asks and reads no answer is not listened to until it does", () =>
+  it.live("applies backpressure to a server that does not read responses", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const asked = 5000
+        const requestCount = 5000
         const reads = Promise.withResolvers<void>()
         let write: (bytes: Uint8Array) => void = () => undefined
         let heard = 0
@@ -124,18 +124,18 @@ describe("MCP servers that mean no good", () => {
           }
         }
         yield* Effect.promise(() => transport.start())
-        write(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}\n'.repeat(asked)))
-        // Long enough for all of them, if nothing held them up.
+        write(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}\n'.repeat(requestCount)))
+        // Long enough for all requests without backpressure.
         yield* Effect.promise(async () => {
-          for (let turns = 0; turns < asked; turns += 1) await turn()
+          for (let turns = 0; turns < requestCount; turns += 1) await turn()
         })
         assert.isAbove(taken, 1)
         assert.isBelow(taken, 200)
         reads.resolve()
         yield* Effect.promise(async () => {
-          while (heard < asked) await turn()
+          while (heard < requestCount) await turn()
         })
-        assert.strictEqual(taken, asked)
+        assert.strictEqual(taken, requestCount)
       })
     )
   )

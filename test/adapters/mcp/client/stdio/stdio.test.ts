@@ -31,9 +31,9 @@ const live = (
   body: Effect.Effect<void, unknown, Scope.Scope | McpConnector | ChildProcessSpawner.ChildProcessSpawner>
 ) => it.live(title, () => Effect.scoped(body).pipe(Effect.provide(Live)))
 
-describe("MCP servers as child processes", () => {
+describe("stdio MCP server", () => {
   live(
-    "noise between the messages harms nobody",
+    "ignores other output between messages",
     Effect.gen(function* () {
       const session = yield* open("noisy")
       assert.deepStrictEqual((yield* session.callTool("t", {}))["content"], [{ type: "text", text: "ok" }])
@@ -41,7 +41,7 @@ describe("MCP servers as child processes", () => {
   )
 
   live(
-    "a server that ends at once is reported with what it said",
+    "reports a server that exits at once with its stderr",
     Effect.gen(function* () {
       const failure = yield* Effect.flip(open("exits"))
       assert.strictEqual(failure.reason, "unavailable")
@@ -51,7 +51,7 @@ describe("MCP servers as child processes", () => {
   )
 
   live(
-    "of what a server says on stderr no more is kept than a line may be long",
+    "limits the stderr line that is kept",
     Effect.gen(function* () {
       const lines: Array<number> = []
       const logger = Logger.make(({ message }) => void lines.push(JSON.stringify(message).length))
@@ -68,7 +68,7 @@ describe("MCP servers as child processes", () => {
   )
 
   live(
-    "a command that does not exist, and a directory that does not",
+    "reports a missing command and a missing directory",
     Effect.gen(function* () {
       const { connect } = yield* McpConnector
       const missing = yield* Effect.flip(connect("x", { type: "stdio", ...parameters("no-such-command") }))
@@ -86,19 +86,19 @@ describe("MCP servers as child processes", () => {
   )
 
   live(
-    "an answer of many megabytes arrives, one beyond the limit is an error, and the session lives",
+    "accepts a response of many megabytes and rejects one beyond the limit",
     Effect.gen(function* () {
       const large = yield* open("huge", String(11 * 1024 * 1024))
       const [block] = (yield* large.callTool("t", {}))["content"] as ReadonlyArray<{ readonly text: string }>
       assert.strictEqual(block?.text.length, 11 * 1024 * 1024)
       const tooLarge = yield* open("huge", String(65 * 1024 * 1024))
-      assert.include((yield* Effect.flip(tooLarge.callTool("t", {}))).message, "larger than")
+      assert.include((yield* Effect.flip(tooLarge.callTool("t", {}))).message, "exceeds")
       assert.strictEqual((yield* tooLarge.listTools()).items.length, 1)
     })
   )
 
   live(
-    "a server that ignores the end of its input and SIGTERM is killed within seconds",
+    "kills a server that ignores the end of its input and SIGTERM",
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const { pid, transport } = yield* Scope.provide(
@@ -113,7 +113,7 @@ describe("MCP servers as child processes", () => {
   )
 
   live(
-    "what a server has started ends with its session",
+    "ends the child processes of a server with its session",
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const { pid } = yield* Scope.provide(
@@ -127,7 +127,7 @@ describe("MCP servers as child processes", () => {
   )
 
   live(
-    "nothing survives our own violent death",
+    "leaves no process after a SIGKILL of the Computer",
     Effect.gen(function* () {
       const us = spawn(process.execPath, [parent, process.execPath, peer, "parent"], { stdio: "pipe" })
       const family = yield* familyOf(us.pid ?? 0, 4)

@@ -16,9 +16,9 @@ const initialize = (id = 1) =>
     params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "raw", version: "0" } }
   })
 
-const usual = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" }
+const defaultHeaders = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" }
 
-/** What is answered to a request; the body is not waited for. */
+/** The response without its body. */
 const ask = (
   url: string,
   headers: Record<string, string> = {},
@@ -26,7 +26,7 @@ const ask = (
 ) =>
   Effect.callback<{ readonly status: number; readonly headers: NodeJS.Dict<string | ReadonlyArray<string>> }>(
     (resume) => {
-      const request = httpRequest(url, { method, headers: { ...usual, ...headers } }, (response) => {
+      const request = httpRequest(url, { method, headers: { ...defaultHeaders, ...headers } }, (response) => {
         const { headers: answered, statusCode = 0 } = response
         response.resume()
         response.on("end", () => resume(Effect.succeed({ status: statusCode, headers: answered })))
@@ -39,10 +39,10 @@ const ask = (
 const ping = (url: string, session: string) =>
   ask(url, { "Mcp-Session-Id": session }, { body: JSON.stringify({ jsonrpc: "2.0", id: 2, method: "ping" }) })
 
-/** Begins a session that nobody listens in, and gives its id. */
+/** Opens a session without a stream and returns its id. */
 const begin = (url: string) => Effect.map(ask(url), ({ headers }) => String(headers["mcp-session-id"]))
 
-/** Listens in a session as long as the scope is open; succeeds when the stream has begun. */
+/** Opens a stream until the scope closes; succeeds when it has started. */
 const listening = (url: string, session: string) =>
   Effect.gen(function* () {
     const leaving = yield* Effect.acquireRelease(
@@ -75,7 +75,7 @@ const live = (
   body: (world: Published) => Effect.Effect<void, unknown, Scope.Scope>
 ) => it.live(title, () => Effect.scoped(Effect.flatMap(published(options), body)))
 
-/** Expects this status for a request with these headers. */
+/** Tests the status of a request with these headers. */
 const answers = (
   status: number,
   title: string,
@@ -90,26 +90,26 @@ const answers = (
 
 const token = Redacted.make("sesame")
 
-describe("publishing over HTTP", () => {
-  answers(403, "turns away a host name it does not know", { Host: "evil.example.com" })
-  answers(200, "takes a host name it was told", { Host: "box.lan:80" }, { allowedHosts: ["Box.lan"] })
-  answers(200, "takes a plain address as host", { Host: "192.0.2.7:80" })
-  answers(403, "turns away the pages of other origins", { Origin: "http://evil.example.com" })
-  answers(403, "turns away pages without an origin", { Origin: "null" })
+describe("publishHttp", () => {
+  answers(403, "rejects an unknown host name", { Host: "evil.example.com" })
+  answers(200, "accepts an allowed host name", { Host: "box.lan:80" }, { allowedHosts: ["Box.lan"] })
+  answers(200, "accepts an IP address as host", { Host: "192.0.2.7:80" })
+  answers(403, "rejects pages of other origins", { Origin: "http://evil.example.com" })
+  answers(403, "rejects pages with an opaque origin", { Origin: "null" })
   answers(
     200,
-    "takes pages of an origin it was told",
+    "accepts pages of an allowed origin",
     { Origin: "https://a.example" },
     {
       allowedOrigins: ["https://a.example"]
     }
   )
-  answers(401, "turns away who shows no token", {}, { token })
-  answers(401, "turns away who shows a wrong token", { Authorization: "Bearer sesam" }, { token })
-  answers(401, "an empty token lets nobody in", {}, { token: Redacted.make("") })
-  answers(200, "takes who shows the token", { Authorization: "bearer sesame" }, { token })
+  answers(401, "rejects a request without a token", {}, { token })
+  answers(401, "rejects a wrong token", { Authorization: "Bearer sesam" }, { token })
+  answers(401, "rejects every request when the configured token is empty", {}, { token: Redacted.make("") })
+  answers(200, "accepts the token", { Authorization: "bearer sesame" }, { token })
 
-  live("says how to authenticate, and not what was expected", { token }, ({ url }) =>
+  live("asks for a bearer token without revealing it", { token }, ({ url }) =>
     Effect.gen(function* () {
       const { headers } = yield* ask(url, { Authorization: "Bearer guess" })
       assert.strictEqual(headers["www-authenticate"], "Bearer")
@@ -118,7 +118,7 @@ describe("publishing over HTTP", () => {
   )
 
   live(
-    "tells a browser what its page may ask, before it shows the token",
+    "answers a CORS preflight without a token",
     {
       allowedOrigins: ["https://a.example"],
       token
@@ -131,87 +131,81 @@ describe("publishing over HTTP", () => {
       })
   )
 
-  live("serves nothing elsewhere", {}, ({ url }) =>
+  live("serves no other path", {}, ({ url }) =>
     Effect.gen(function* () {
       assert.strictEqual((yield* ask(url.replace("/mcp", "/other"))).status, 404)
     })
   )
 
-  live(
-    "takes no message larger than allowed, whether its length is told or not",
-    { maxMessageBytes: 1000 },
-    ({ url }) =>
-      Effect.gen(function* () {
-        const large = { body: JSON.stringify("x".repeat(2000)) }
-        assert.strictEqual((yield* ask(url, {}, large)).status, 413)
-        assert.strictEqual((yield* ask(url, { "Transfer-Encoding": "chunked" }, large)).status, 413)
-      })
+  live("rejects an oversized message with and without Content-Length", { maxMessageBytes: 1000 }, ({ url }) =>
+    Effect.gen(function* () {
+      const large = { body: JSON.stringify("x".repeat(2000)) }
+      assert.strictEqual((yield* ask(url, {}, large)).status, 413)
+      assert.strictEqual((yield* ask(url, { "Transfer-Encoding": "chunked" }, large)).status, 413)
+    })
   )
 
   for (const [what, body, status] of [
-    ["is no JSON", "{", 400],
+    ["is not JSON", "{", 400],
     ["is nested too deeply", `${"[".repeat(200)}${"]".repeat(200)}`, 400],
-    ["is no message", "{}", 400]
+    ["is not a message", "{}", 400]
   ] as const) {
-    live(`refuses a body that ${what}`, {}, ({ url }) =>
+    live(`rejects a body that ${what}`, {}, ({ url }) =>
       Effect.gen(function* () {
         assert.strictEqual((yield* ask(url, {}, { body })).status, status)
       })
     )
   }
 
-  live("does not know the session of somebody else", {}, ({ url }) =>
+  live("rejects an unknown session", {}, ({ url }) =>
     Effect.gen(function* () {
       assert.strictEqual((yield* ping(url, "00000000-0000-0000-0000-000000000000")).status, 404)
     })
   )
 
-  live("serves two clients at once, and tells both", {}, ({ server, url }) =>
+  live("serves and notifies two clients at once", {}, ({ server, url }) =>
     Effect.gen(function* () {
       const clients = [yield* connectHttp(url), yield* connectHttp(url)]
       yield* Effect.forEach(clients, ({ request }) => request("tools/call", { name: "t" }), {
         concurrency: 2
       })
       yield* server.setTools([])
-      yield* Effect.forEach(clients, ({ told }) =>
-        Effect.map(Queue.take(told), ({ method }) =>
+      yield* Effect.forEach(clients, ({ notifications }) =>
+        Effect.map(Queue.take(notifications), ({ method }) =>
           assert.strictEqual(method, "notifications/tools/list_changed")
         )
       )
     })
   )
 
-  live("tells a client nothing of what only another is subscribed to", {}, ({ server, url }) =>
+  live("sends no notifications for the subscriptions of another client", {}, ({ server, url }) =>
     Effect.gen(function* () {
       const [first, second] = [yield* connectHttp(url), yield* connectHttp(url)]
       yield* first.subscribe("test://one")
       yield* second.subscribe("test://two")
       yield* server.notify({ _tag: "ResourceUpdated", uri: "test://two" })
-      yield* Queue.take(second.told)
+      yield* Queue.take(second.notifications)
       yield* server.notify({ _tag: "ResourceUpdated", uri: "test://one" })
-      assert.include(yield* Queue.take(first.told), { uri: "test://one" })
+      assert.include(yield* Queue.take(first.notifications), { uri: "test://one" })
     })
   )
 
-  live(
-    "watches once what several clients are subscribed to, until the last has had enough",
-    {},
-    ({ server, url }) =>
-      Effect.gen(function* () {
-        const uri = "test://one"
-        const [first, second] = [yield* connectHttp(url), yield* connectHttp(url)]
-        yield* first.subscribe(uri)
-        yield* second.subscribe(uri)
-        assert.deepStrictEqual(server.subscriptions(), [uri])
-        yield* first.request("resources/unsubscribe", { uri })
-        yield* server.notify({ _tag: "ResourceUpdated", uri })
-        assert.include(yield* Queue.take(second.told), { uri })
-        yield* second.request("resources/unsubscribe", { uri })
-        assert.deepStrictEqual(server.subscriptions(), [])
-      })
+  live("shares one watch between clients until the last one unsubscribes", {}, ({ server, url }) =>
+    Effect.gen(function* () {
+      const uri = "test://one"
+      const [first, second] = [yield* connectHttp(url), yield* connectHttp(url)]
+      yield* first.subscribe(uri)
+      yield* second.subscribe(uri)
+      assert.deepStrictEqual(server.subscriptions(), [uri])
+      yield* first.request("resources/unsubscribe", { uri })
+      yield* server.notify({ _tag: "ResourceUpdated", uri })
+      assert.include(yield* Queue.take(second.notifications), { uri })
+      yield* second.request("resources/unsubscribe", { uri })
+      assert.deepStrictEqual(server.subscriptions(), [])
+    })
   )
 
-  live("gives the place of the session that is idle longest to a new one", { maxSessions: 2 }, ({ url }) =>
+  live("evicts the longest idle session for a new one", { maxSessions: 2 }, ({ url }) =>
     Effect.gen(function* () {
       const first = yield* begin(url)
       const second = yield* begin(url)
@@ -224,7 +218,7 @@ describe("publishing over HTTP", () => {
     })
   )
 
-  live("takes no more sessions when all are in use", { maxSessions: 1 }, ({ url }) =>
+  live("rejects a new session when all are in use", { maxSessions: 1 }, ({ url }) =>
     Effect.gen(function* () {
       const session = yield* begin(url)
       yield* listening(url, session)
@@ -234,7 +228,7 @@ describe("publishing over HTTP", () => {
     })
   )
 
-  live("lets a client listen again at once when its stream was cut", {}, ({ url }) =>
+  live("accepts a new stream right after the old one was reset", {}, ({ url }) =>
     Effect.gen(function* () {
       const session = yield* begin(url)
       yield* Effect.scoped(listening(url, session))
@@ -243,7 +237,7 @@ describe("publishing over HTTP", () => {
     })
   )
 
-  live("forgets sessions that are idle for long", { idleTimeout: "20 millis" }, ({ url }) =>
+  live("closes idle sessions", { idleTimeout: "20 millis" }, ({ url }) =>
     Effect.gen(function* () {
       const session = yield* begin(url)
       const { status } = yield* Effect.repeat(Effect.delay(ping(url, session), "40 millis"), {
@@ -253,7 +247,7 @@ describe("publishing over HTTP", () => {
     })
   )
 
-  it.live("says in words that its address is taken", () =>
+  it.live("reports an address in use", () =>
     Effect.gen(function* () {
       const { url } = yield* published()
       const failure = yield* Effect.flip(published({ port: Number(new URL(url).port) }))
@@ -261,7 +255,7 @@ describe("publishing over HTTP", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("listens no more once its scope is closed", () =>
+  it.live("stops listening when its scope closes", () =>
     Effect.gen(function* () {
       const { url } = yield* Effect.scoped(published())
       const failure = yield* Effect.flip(Effect.tryPromise(() => fetch(url)))

@@ -1,0 +1,89 @@
+import { createServer as createHttpServer, type Server } from "node:http"
+import { createServer as createHttpsServer } from "node:https"
+import type { Socket } from "node:net"
+import { Effect, type Scope, Stream } from "effect"
+import { ListenError } from "../../application/ports/Transport.ts"
+import { formatNetworkError } from "../bytes/formatNetworkError.ts"
+
+/** A certificate with its chain, and its private key, as PEM. */
+export interface TlsIdentity {
+  readonly cert: string
+  readonly key: string
+}
+
+/** An identity and its renewals. Open connections keep the certificate of their handshake. */
+export interface TlsOptions extends TlsIdentity {
+  readonly updates?: Stream.Stream<TlsIdentity>
+}
+
+/**
+ * Milliseconds for the headers and for the whole request, and the interval of the check. Slow senders hold a connection;
+ * the largest message needs its time on a slow network.
+ */
+const httpTimeouts = { headersTimeout: 15_000, requestTimeout: 120_000, connectionsCheckingInterval: 5000 }
+
+/** Milliseconds for the TLS handshake, which the timeouts of HTTP do not cover. */
+const handshakeTimeout = 15_000
+
+/** Messages for OpenSSL's error codes. */
+const opensslMessages: { readonly [code: string]: string } = {
+  ERR_OSSL_PEM_NO_START_LINE: "not a PEM file",
+  ERR_OSSL_UNSUPPORTED: "the key is not PEM or has an unsupported type",
+  ERR_OSSL_X509_KEY_VALUES_MISMATCH: "the key does not match the certificate"
+}
+
+const formatTlsError = (error: unknown): string => {
+  const code = error instanceof Error && "code" in error ? String(error.code) : ""
+  return opensslMessages[code] ?? formatNetworkError(error)
+}
+
+/** Makes an HTTP server, with TLS when `tls` is given. New certificates apply to new connections. */
+export const makeTlsServer = Effect.fnUntraced(function* (
+  tls: TlsOptions | undefined
+): Effect.fn.Return<Server, ListenError, Scope.Scope> {
+  if (tls === undefined) return createHttpServer(httpTimeouts)
+  const { cert, key, updates = Stream.never } = tls
+  const server = yield* Effect.try({
+    try: () => createHttpsServer({ cert, key, handshakeTimeout, ...httpTimeouts }),
+    catch: (error) => new ListenError({ message: `Invalid certificate: ${formatTlsError(error)}` })
+  })
+  const reload = (next: TlsIdentity) =>
+    Effect.try({
+      try: () => server.setSecureContext({ cert: next.cert, key: next.key }),
+      catch: formatTlsError
+    }).pipe(
+      Effect.matchEffect({
+        onFailure: (reason) =>
+          Effect.logError("certificate reload failed, keeping the current certificate", { reason }),
+        onSuccess: () => Effect.logInfo("certificate reloaded")
+      })
+    )
+  yield* Effect.forkScoped(Stream.runForEach(updates, reload), { startImmediately: true })
+  return server
+})
+
+/** The open connections of a server, including those without a request. */
+export const trackSockets = (server: Server): ReadonlySet<Socket> => {
+  const sockets = new Set<Socket>()
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket)
+    socket.once("close", () => sockets.delete(socket))
+  })
+  return sockets
+}
+
+/** Closes a server. Connections that are still open after `graceMillis` are destroyed. */
+export const closeHttpServer = (
+  server: Server,
+  sockets: ReadonlySet<Socket>,
+  graceMillis: number
+): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    const timer = setTimeout(() => {
+      for (const socket of sockets) socket.destroy()
+    }, graceMillis)
+    server.close(() => {
+      clearTimeout(timer)
+      resume(Effect.void)
+    })
+  })

@@ -1,0 +1,117 @@
+import { Deferred, Duration, Effect, Exit, FiberSet, Result, type Scope } from "effect"
+import type { Socket } from "socket.io-client"
+import { type Body, receivedBody } from "../../../application/ports/Body.ts"
+import {
+  type Link,
+  LinkClosed,
+  type MessageHandler,
+  type ReplyExit,
+  RequestTimeout,
+  requestUsing
+} from "../../../application/ports/Transport.ts"
+import { fitsBytes, sendError } from "../../bytes/sendError.ts"
+import { maxTimerMillis } from "../limits.ts"
+import { isBody } from "./parser.ts"
+
+/** A link over a socket, with the functions for its adapter. */
+export interface SocketIoLink {
+  readonly link: Link
+  /** Passes messages to `handler` from now on. */
+  readonly startReceiving: (handler: MessageHandler) => void
+  /** Ends pending requests and interrupts handlers: the socket is closed. */
+  readonly markClosed: (reason: string) => Effect.Effect<void>
+}
+
+type Ack = (...values: ReadonlyArray<Body>) => void
+type PendingRequest = (exit: ReplyExit) => void
+
+const isAck = (value: unknown): value is Ack => typeof value === "function"
+
+/** Makes a link of a socket whose messages are bodies. `maxBytes` is the size limit of the Server. */
+export const makeSocketIoLink = Effect.fnUntraced(function* (
+  socket: Socket,
+  maxBytes: () => number
+): Effect.fn.Return<SocketIoLink, never, Scope.Scope> {
+  const handlers = yield* FiberSet.make<void>()
+  const runFork = yield* FiberSet.runtime(handlers)<never>()
+  const closed = yield* Deferred.make<string>()
+  const pendingRequests = new Set<PendingRequest>()
+  let closeReason: string | undefined
+
+  const notify = (event: string, body: Body) =>
+    Effect.suspend(() => {
+      const error = sendError(body, maxBytes(), closeReason)
+      if (error !== undefined) return Effect.fail(error)
+      socket.emit(event, body)
+      return Effect.void
+    })
+
+  const startRequest: Link["startRequest"] = (event, body, timeout, onReply) => {
+    const finish: PendingRequest = (exit) => {
+      if (pendingRequests.delete(finish)) onReply(exit)
+    }
+    pendingRequests.add(finish)
+    const error = sendError(body, maxBytes(), closeReason)
+    // The caller gets the cancel function before the failure.
+    if (error !== undefined) queueMicrotask(() => finish(Exit.fail(error)))
+    else {
+      const millis = Math.min(Duration.toMillis(timeout), maxTimerMillis)
+      socket.timeout(millis).emit(event, body, (failure: Error | null, ...values: Array<Body>) => {
+        finish(failure === null ? Exit.succeed(values) : Exit.fail(new RequestTimeout({ timeout })))
+      })
+    }
+    return () => void pendingRequests.delete(finish)
+  }
+
+  const handle = (handler: MessageHandler, event: string, body: Body, ack: Ack | undefined) =>
+    handler(event, body).pipe(
+      Effect.catchDefect((defect) =>
+        Effect.as(Effect.logError("request handler failed", { event }, defect), [])
+      ),
+      Effect.flatMap((reply) => {
+        if (ack === undefined) return Effect.void
+        if (reply.every((value) => Result.isSuccess(value.text()))) return Effect.sync(() => ack(...reply))
+        return Effect.andThen(
+          Effect.logError("reply not serializable", { event }),
+          Effect.sync(() => ack())
+        )
+      })
+    )
+
+  const startReceiving = (handler: MessageHandler) => {
+    socket.onAny((event: string, ...args: Array<unknown>) => {
+      if (closeReason !== undefined) return
+      const [first] = args
+      const last = args.at(-1)
+      const body = isBody(first) ? first : receivedBody(undefined)
+      runFork(handle(handler, event, body, isAck(last) ? last : undefined))
+    })
+  }
+
+  const markClosed = (reason: string) =>
+    Effect.suspend(() => {
+      if (closeReason !== undefined) return Effect.void
+      closeReason = reason
+      for (const finish of new Set(pendingRequests)) finish(Exit.fail(new LinkClosed({ reason })))
+      Deferred.doneUnsafe(closed, Exit.succeed(reason))
+      return FiberSet.clear(handlers)
+    })
+
+  const link: Link = {
+    id: "",
+    request: requestUsing(startRequest),
+    startRequest,
+    notify,
+    maxBytes,
+    fits: (body) => fitsBytes(body, maxBytes()),
+    backlog: () => 0,
+    pauseReading: () => undefined,
+    closed: Deferred.await(closed),
+    close: (reason) =>
+      Effect.andThen(
+        markClosed(reason),
+        Effect.sync(() => socket.disconnect())
+      )
+  }
+  return { link, startReceiving, markClosed }
+})

@@ -1,0 +1,135 @@
+import { Effect, Option, Schema } from "effect"
+import {
+  AdmissionRejected,
+  type ConnectError,
+  Unreachable,
+  VersionRejected
+} from "../../../application/ports/Transport.ts"
+import { asObject, asString, isJsonObject, parseJson } from "../../../domain/json.ts"
+import { errorCodes } from "../../../domain/model/ProtocolError.ts"
+import { versionQueryParameter } from "../../../domain/wire/version.ts"
+import { formatNetworkError } from "../../bytes/formatNetworkError.ts"
+
+/** One attempt to connect. */
+export interface ConnectAttempt {
+  /** The configured URL without credentials. */
+  readonly url: string
+  readonly origin: string
+  readonly path: string
+  readonly version: string
+  readonly token: string | undefined
+  /** The next attempt gets a new token. */
+  readonly isTokenRenewable: boolean
+  readonly headers: { readonly [name: string]: string } | undefined
+}
+
+/** The connection errors of Socket.IO, of all transports. */
+export interface RawConnectError extends Error {
+  readonly data?: unknown
+  readonly description?: unknown
+  readonly context?: {
+    readonly status?: number
+    readonly responseText?: string
+    /** The network error when there was no response; browsers hide it. */
+    readonly statusText?: unknown
+  }
+}
+
+const decodeVersionMismatch = Schema.decodeUnknownOption(
+  Schema.Struct({
+    code: Schema.Literal(4008),
+    message: Schema.String,
+    server_version: Schema.String,
+    client_version: Schema.String,
+    min_supported: Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed("?"))),
+    max_supported: Schema.String.pipe(Schema.withDecodingDefaultKey(Effect.succeed("?")))
+  })
+)
+
+/** Engine.IO's code for an unknown session id, sent with status 400. */
+const unknownSessionCode = 1
+
+/** Statuses of proxies that invite a retry: request timeout, too early, too many requests. */
+const retryableStatuses: ReadonlySet<number> = new Set([408, 425, 429])
+
+export const makeUnreachable = (url: string, reason: string): Unreachable =>
+  new Unreachable({ message: `Cannot reach ${url}: ${reason}` })
+
+/** Maps the response to a handshake request to an error. */
+const errorFromResponse = (url: string, status: number, text: string): ConnectError => {
+  const body = parseJson(text)
+  const mismatch = Option.getOrUndefined(decodeVersionMismatch(body))
+  if (mismatch !== undefined) {
+    const { client_version, max_supported, min_supported, server_version } = mismatch
+    const message =
+      `Protocol version mismatch: Server ${server_version}, client ${client_version}, ` +
+      `supported ${min_supported} to ${max_supported}`
+    return new VersionRejected({ message, mismatch })
+  }
+  const { code: bodyCode, message: bodyMessage } = asObject(body)
+  const code = typeof bodyCode === "number" ? bodyCode : status
+  if (status === 400 && code === unknownSessionCode) {
+    return makeUnreachable(url, "unknown session id (Server restarted, or request routed to another one)")
+  }
+  if (status === 404) return new AdmissionRejected({ code, message: `No A2C-SMCP server is at ${url}` })
+  if (status < 400 || status >= 500) return makeUnreachable(url, `the server answered with HTTP ${status}`)
+  return new AdmissionRejected({
+    code,
+    message: asString(bodyMessage) || `The server answered with HTTP ${status}`,
+    retryable: retryableStatuses.has(status)
+  })
+}
+
+/** Sends one plain HTTP request for the reason of a rejected WebSocket, whose error has no body (spec §2.4). */
+const probeRejection = ({ headers, origin, path, token, url, version }: ConnectAttempt) => {
+  const query = new URLSearchParams({ EIO: "4", transport: "polling", [versionQueryParameter]: version })
+  return Effect.tryPromise(async (signal) => {
+    const response = await fetch(`${origin.replace(/^ws/, "http")}${path}/?${query.toString()}`, {
+      signal,
+      headers: { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers }
+    })
+    return { status: response.status, text: await response.text() }
+  }).pipe(
+    Effect.timeout("5 seconds"),
+    Effect.match({
+      onFailure: () => makeUnreachable(url, "connection timed out"),
+      onSuccess: ({ status, text }) =>
+        status === 200 ? makeUnreachable(url, "WebSocket refused") : errorFromResponse(url, status, text)
+    })
+  )
+}
+
+/** Maps a Server's rejection. A retry helps when the Server's check failed, or when a new token replaces an expired one. */
+const makeAdmissionError = (code: number, isTokenRenewable: boolean, message: string, reason?: string) =>
+  new AdmissionRejected({
+    code,
+    message,
+    ...(reason !== undefined && { reason }),
+    retryable:
+      code === errorCodes.unavailable ||
+      code === errorCodes.internalError ||
+      (isTokenRenewable && reason === "expired_credentials")
+  })
+
+/** Maps a connection error of Socket.IO to an error of the port. */
+export const toConnectError = (
+  attempt: ConnectAttempt,
+  { context, data, description, message }: RawConnectError
+): Effect.Effect<ConnectError> => {
+  const { isTokenRenewable, url } = attempt
+  if (isJsonObject(data) && typeof data["code"] === "number") {
+    const text = asString(data["message"]) ?? message
+    return Effect.succeed(makeAdmissionError(data["code"], isTokenRenewable, text, asString(data["reason"])))
+  }
+  const status = typeof description === "number" ? description : (context?.status ?? 0)
+  if (status >= 400) return Effect.succeed(errorFromResponse(url, status, context?.responseText ?? ""))
+  if (message === "websocket error") return probeRejection(attempt)
+  if (message === "Invalid namespace") {
+    return Effect.succeed(new AdmissionRejected({ code: 404, message: `${url} is not an A2C-SMCP server` }))
+  }
+  const networkError = context?.statusText
+  const reason = message === "xhr poll error" ? "connection refused or lost" : message
+  return Effect.succeed(
+    makeUnreachable(url, networkError instanceof Error ? formatNetworkError(networkError) : reason)
+  )
+}

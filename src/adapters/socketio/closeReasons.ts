@@ -1,0 +1,24 @@
+/** Codes for the close reasons of Socket.IO and Engine.IO. */
+const codes: { readonly [reason: string]: string } = {
+  "forced close": "closed_locally",
+  "io client disconnect": "client_disconnect",
+  "io server disconnect": "server_disconnect",
+  "parse error": "invalid_packet",
+  "ping timeout": "keepalive_timeout",
+  "transport close": "transport_closed",
+  "transport error": "transport_error"
+}
+
+/** The code of a close reason of Socket.IO or Engine.IO; an unknown reason is returned as it is. */
+export const closeReasonCode = (reason: string): string => codes[reason] ?? reason
+
+/** Violations that the transports of the relay detect, as messages of Engine.IO's transport errors. */
+const transportViolations: ReadonlySet<string> = new Set([
+  "ping_flood",
+  "too_many_packets",
+  "unauthenticated_bytes_exceeded"
+])
+
+/** The code of a close reason of Engine.IO's server; a violation takes precedence over `transport_error`. */
+export const serverCloseReason = (reason: string, cause: unknown): string =>
+  cause instanceof Error && transportViolations.has(cause.message) ? cause.message : closeReasonCode(reason)

@@ -1,0 +1,110 @@
+import type { IncomingMessage } from "node:http"
+import type { Socket as NetSocket } from "node:net"
+import type { Socket as EngineSocket, Transport, transports } from "engine.io"
+import type { Socket as ClientSocket } from "socket.io-client"
+import type { WebSocketServer } from "ws"
+
+/*
+ * Every private field of `ws`, Engine.IO and Node that this adapter uses. `internals.test.ts` fails when an update
+ * removes one. Types only: browsers load this file, too.
+ */
+
+/** The request that opened a transport, with the fields that Engine.IO adds. */
+export type EngineRequest = ConstructorParameters<typeof transports.websocket>[0]
+export type EnginePolling = ReturnType<typeof transports.polling>
+export type EnginePackets = Parameters<Transport["send"]>[0]
+export type EnginePacket = EnginePackets[number]
+export type ClientEngine = ClientSocket["io"]["engine"]
+
+export const asEngineRequest = (request: IncomingMessage): EngineRequest => request as EngineRequest
+
+/** Any value as message data: Engine.IO passes data on to the transport without reading it. */
+export const asMessageData = (data: object): string => data as unknown as string
+
+/** The sender of `ws` for frames with a complete header. */
+interface FrameSender {
+  readonly sendFrame: (frame: ReadonlyArray<Buffer>, done: (error?: Error | null) => void) => void
+}
+
+export const frameSenderOf = (webSocket: object | undefined): FrameSender | undefined =>
+  (webSocket as { readonly _sender?: FrameSender } | undefined)?._sender
+
+/** Packet options that send a frame with a complete header. */
+export const preEncoded = (frame: ReadonlyArray<Buffer>) => ({
+  options: { compress: false, wsPreEncodedFrame: frame }
+})
+
+type WebSocketServerOptions = ConstructorParameters<typeof WebSocketServer>[0]
+
+/** Adds the time that a peer has to answer a close frame, in milliseconds. */
+export const withCloseTimeout = (
+  options: WebSocketServerOptions,
+  closeTimeout: number
+): WebSocketServerOptions => Object.assign({}, options, { closeTimeout })
+
+export const isWriteBufferEmpty = (socket: EngineSocket): boolean => socket["writeBuffer"].length === 0
+
+/** Puts packets before all others. */
+export const requeue = (socket: EngineSocket, packets: EnginePackets): void =>
+  void socket["writeBuffer"].unshift(...packets)
+
+/** Replaces the timer that waits for the pong after each ping. `start` gets the ping timeout in milliseconds. */
+export const replacePongTimer = (socket: EngineSocket, start: (millis: number) => NodeJS.Timeout): void => {
+  socket["resetPingTimeout"] = () => {
+    clearTimeout(socket["pingTimeoutTimer"])
+    socket["pingTimeoutTimer"] = start(socket["server"].opts.pingTimeout)
+  }
+}
+
+/** Sends a ping and waits for the pong. */
+export const sendPing = (socket: EngineSocket): void => {
+  socket["sendPacket"]("ping")
+  socket["resetPingTimeout"]()
+}
+
+export const closeStaleSocket = (socket: EngineSocket): void => socket["onClose"]("ping timeout")
+
+export const setCloseTimeout = (polling: EnginePolling, closeTimeout: number): void =>
+  void Object.assign(polling, { closeTimeout })
+
+export const failTransport = (polling: EnginePolling, reason: string): void => polling["onError"](reason)
+
+/** The connection of the request that carries the member's messages now. */
+export const dataSocketOf = (polling: EnginePolling): NetSocket | undefined => polling["dataReq"]?.socket
+
+/** The TCP or TLS socket of a client on WebSocket; `undefined` in browsers and with polling. */
+export const netSocketOf = ({ transport }: ClientEngine): NetSocket | undefined =>
+  (transport as { readonly ws?: { readonly _socket?: NetSocket } } | null)?.ws?._socket
+
+/** Milliseconds after which a client without a ping closes the connection. */
+export const keepaliveTimeoutOf = (engine: ClientEngine): number =>
+  engine["_pingInterval"] + engine["_pingTimeout"]
+
+/** Starts the timer that waits for the next ping. */
+export const startPingTimer = (engine: ClientEngine, millis: number, onTimeout: () => void): void => {
+  clearTimeout(engine["_pingTimeoutTimer"])
+  engine["_pingTimeoutTime"] = Date.now() + millis
+  engine["_pingTimeoutTimer"] = setTimeout(onTimeout, millis)
+}
+
+/** Replaces the function that runs when a ping arrives. */
+export const replacePingTimer = (engine: ClientEngine, start: () => void): void => {
+  engine["_resetPingTimeout"] = start
+}
+
+export const closeStaleClient = (engine: ClientEngine): void => engine["_onClose"]("ping timeout")
+
+interface TcpHandle {
+  readonly bytesWritten: number
+  readonly writeQueueSize: number
+  /** The TCP handle of a TLS handle. TLS counts a write only when all of it is sent. */
+  readonly _parent?: TcpHandle
+}
+
+/** Bytes that the network took from a socket, and bytes that still wait. */
+export const writeProgressOf = (socket: NetSocket) => {
+  const { _handle: own } = socket as { readonly _handle?: TcpHandle | null }
+  const handle = own?._parent ?? own
+  const bytesQueued = handle?.writeQueueSize ?? 0
+  return { bytesSent: (handle?.bytesWritten ?? 0) - bytesQueued, bytesQueued }
+}

@@ -1,0 +1,206 @@
+import type { IncomingMessage } from "node:http"
+import type { Socket } from "node:net"
+import { transports } from "engine.io"
+import type { RawData } from "ws"
+import { countRelayedBytes } from "../../process/gcTuning.ts"
+import {
+  asMessageData,
+  type EnginePackets,
+  type EngineRequest,
+  frameSenderOf,
+  preEncoded
+} from "../internals.ts"
+import { maxUnauthenticatedBytes } from "../limits.ts"
+import { encodeForTransport, type OutboundMessage } from "./OutboundMessage.ts"
+import type { RelayTransport } from "./RelayTransport.ts"
+import { ViolationBudget } from "./ViolationBudget.ts"
+
+/** The digit by which Engine.IO marks a message. */
+const messageTypeByte = 0x34
+
+/** Longer messages pass through Engine.IO, which counts them as keepalive. */
+const maxFastPathBytes = 256 * 1024
+
+/** Messages of one connection that are handled per tick of the event loop: other connections get their turn. */
+const maxMessagesPerTick = 32
+
+/** A text frame of a WebSocket as received bytes, without the digit of Engine.IO. */
+export class TextFrame {
+  readonly bytes: Buffer
+  constructor(bytes: Buffer) {
+    this.bytes = bytes
+  }
+}
+
+interface ReceivedMessage {
+  readonly data: Buffer
+  readonly isBinary: boolean
+}
+
+let tick = 0
+let isScheduled = false
+
+/** The number of the current tick of the event loop. */
+const eventLoopTick = (): number => {
+  if (!isScheduled) {
+    isScheduled = true
+    setImmediate(() => {
+      isScheduled = false
+      tick += 1
+    })
+  }
+  return tick
+}
+
+/**
+ * A WebSocket transport that receives and sends bytes. Short messages bypass the events and buffers of Engine.IO, which
+ * cost more than the rest of the relay.
+ */
+export class ByteWebSocket extends transports.websocket implements RelayTransport {
+  readonly #webSocket: EngineRequest["websocket"]
+  readonly #netSocket: Socket
+  onShortMessage: ((bytes: Buffer) => void) | undefined
+  readonly #controlFrameBudget = new ViolationBudget()
+  #isAdmitted = false
+  /** The latest tick in which messages arrived, and their number. */
+  #tick = -1
+  #takenThisTick = 0
+  /** Messages beyond the share of their tick. */
+  #deferred: Array<ReceivedMessage> | undefined
+  /** Reading stops while this is positive: deferred messages and {@link pauseFor} each add one. */
+  #pauseCount = 0
+  #isPaused = false
+
+  constructor(request: EngineRequest) {
+    super(request)
+    this.#webSocket = request.websocket
+    this.#netSocket = request.socket
+    this.#limitUnauthenticated(request)
+    // `ws` answers control frames without an event of Engine.IO.
+    const onControlFrame = () => {
+      if (!this.#controlFrameBudget.spend()) this.onError("ping_flood")
+    }
+    this.#webSocket?.on("ping", onControlFrame)
+    this.#webSocket?.on("pong", onControlFrame)
+    this.#webSocket?.removeAllListeners("message")
+    this.#webSocket?.on("message", (data: RawData, isBinary: boolean) => {
+      // The default binaryType of `ws` gives one Buffer.
+      if (Buffer.isBuffer(data)) this.#onFrame({ data, isBinary })
+    })
+  }
+
+  /** Sends a message at once; false when it has to wait in Engine.IO's queue. */
+  trySend(message: OutboundMessage): boolean {
+    const sender = frameSenderOf(this.#webSocket)
+    if (sender === undefined || !this.writable || this.#webSocket?.readyState !== 1) return false
+    sender.sendFrame(message.frame(), this.#onSent)
+    return true
+  }
+
+  bufferedBytes(): number {
+    return this.#webSocket?.bufferedAmount ?? 0
+  }
+
+  netSockets(): ReadonlyArray<Socket> {
+    return [this.#netSocket]
+  }
+
+  liftSizeLimit(): void {
+    this.#isAdmitted = true
+  }
+
+  pauseFor(millis: number): void {
+    if (this.#isPaused) return
+    this.#isPaused = true
+    this.#pauseReading()
+    setTimeout(() => {
+      this.#isPaused = false
+      this.#resumeReading()
+    }, millis).unref()
+  }
+
+  /** Handles messages that arrived before the close. */
+  override onClose(): void {
+    for (const frame of this.#deferred?.splice(0) ?? []) this.#onMessage(frame)
+    super.onClose()
+  }
+
+  /** Closes without waiting for a peer that does not read. */
+  override doClose(done?: () => void): void {
+    this.#webSocket?.removeAllListeners("message")
+    if (this.bufferedBytes() > 0) this.#webSocket?.terminate()
+    super.doClose(done)
+  }
+
+  override send(packets: EnginePackets): void {
+    super.send(packets.map((packet) => encodeForTransport(packet, (message) => preEncoded(message.frame()))))
+  }
+
+  readonly #onSent = (error?: Error | null): void => {
+    if (error) this.onError("write error", error.stack)
+  }
+
+  #onFrame(frame: ReceivedMessage): void {
+    const now = eventLoopTick()
+    if (this.#tick !== now) {
+      this.#tick = now
+      this.#takenThisTick = 0
+    }
+    this.#takenThisTick += 1
+    if (this.#takenThisTick <= maxMessagesPerTick && this.#deferred === undefined) this.#onMessage(frame)
+    else this.#defer(frame)
+  }
+
+  #onMessage({ data, isBinary }: ReceivedMessage): void {
+    if (isBinary || data[0] !== messageTypeByte) this.onData(isBinary ? data : data.toString())
+    else if (
+      this.onShortMessage !== undefined &&
+      data.length <= maxFastPathBytes &&
+      this.readyState === "open"
+    ) {
+      this.onShortMessage(data.subarray(1))
+    } else this.onPacket({ type: "message", data: asMessageData(new TextFrame(data.subarray(1))) })
+    countRelayedBytes(data.length)
+  }
+
+  #defer(message: ReceivedMessage): void {
+    if (this.#deferred === undefined) {
+      this.#deferred = []
+      this.#pauseReading()
+      setImmediate(this.#drainDeferred)
+    }
+    this.#deferred.push(message)
+  }
+
+  readonly #drainDeferred = (): void => {
+    const deferred = this.#deferred ?? []
+    for (const frame of deferred.splice(0, maxMessagesPerTick)) this.#onMessage(frame)
+    if (deferred.length > 0) {
+      setImmediate(this.#drainDeferred)
+      return
+    }
+    this.#deferred = undefined
+    this.#resumeReading()
+  }
+
+  /** Counts bytes as they arrive: `ws` holds the bytes of an incomplete message. */
+  #limitUnauthenticated({ socket }: IncomingMessage): void {
+    let arrived = 0
+    const countArrived = (chunk: Buffer) => {
+      arrived += chunk.length
+      if (this.#isAdmitted) socket.off("data", countArrived)
+      else if (arrived > maxUnauthenticatedBytes) this.onError("unauthenticated_bytes_exceeded")
+    }
+    socket.on("data", countArrived)
+  }
+
+  #pauseReading(): void {
+    this.#pauseCount += 1
+    if (this.#pauseCount === 1) this.#webSocket?.pause()
+  }
+
+  #resumeReading(): void {
+    this.#pauseCount -= 1
+    if (this.#pauseCount === 0) this.#webSocket?.resume()
+  }
+}

@@ -1,0 +1,24 @@
+import type { Socket } from "node:net"
+import type { Socket as EngineSocket, Transport } from "engine.io"
+import type { OutboundMessage } from "./OutboundMessage.ts"
+
+/** A transport of Engine.IO that relays messages as bytes. */
+export interface RelayTransport extends Transport {
+  /** Receives short messages past the events of Engine.IO, where the transport can do that. */
+  onShortMessage: ((bytes: Buffer) => void) | undefined
+  /** Prepares the transport that opened a connection. */
+  readonly onConnection?: (engineSocket: EngineSocket) => void
+  /** Sends a message at once; false when it has to wait in Engine.IO's queue. */
+  readonly trySend: (message: OutboundMessage) => boolean
+  /** Bytes that the transport holds and the network has not taken. */
+  readonly bufferedBytes: () => number
+  /** Reads nothing for some milliseconds, where the transport can do that. */
+  readonly pauseFor: (millis: number) => void
+  /** Accepts messages of any allowed size: the member is admitted. */
+  readonly liftSizeLimit: () => void
+  /** The connections that carry messages now. */
+  readonly netSockets: () => ReadonlyArray<Socket>
+}
+
+/** The transport that a connection uses now. {@link RelayEngine} makes no others. */
+export const relayTransportOf = ({ transport }: EngineSocket): RelayTransport => transport as RelayTransport

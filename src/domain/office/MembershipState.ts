@@ -1,0 +1,82 @@
+import { HashMap, Option } from "effect"
+import type { Member, Membership, Session } from "../model/Membership.ts"
+
+/** The members of one office: at most one Agent, and Computers by their unique names. */
+export interface Office {
+  readonly agent: Option.Option<Member>
+  readonly computers: HashMap.HashMap<string, Member>
+}
+
+/** Sessions and offices of all Servers of a cluster. An office exists while it has members. */
+export interface MembershipState {
+  readonly sessions: HashMap.HashMap<string, Session>
+  readonly offices: HashMap.HashMap<string, Office>
+  /** The number of Computers with a name, over all offices: looking up a guessed name must not cost a search. */
+  readonly computerNames: HashMap.HashMap<string, number>
+  /** The number of joins and leaves so far. */
+  readonly revision: number
+}
+
+/** The maximum number of offices, and of members in each. */
+export interface Capacity {
+  readonly offices: number
+  readonly membersPerOffice: number
+}
+
+/** The default capacity: no limit. */
+export const unlimitedCapacity: Capacity = {
+  offices: Number.POSITIVE_INFINITY,
+  membersPerOffice: Number.POSITIVE_INFINITY
+}
+
+export const emptyOffice: Office = { agent: Option.none(), computers: HashMap.empty() }
+
+export const emptyMembershipState: MembershipState = {
+  sessions: HashMap.empty(),
+  offices: HashMap.empty(),
+  computerNames: HashMap.empty(),
+  revision: 0
+}
+
+/** The office with this id; an empty one when it does not exist. */
+export const findOffice = (state: MembershipState, id: string): Office =>
+  Option.getOrElse(HashMap.get(state.offices, id), () => emptyOffice)
+
+/** The member that holds a membership, or a conflicting one: an office has only one Agent. */
+export const memberAt = (office: Office, { name, role }: Membership): Option.Option<Member> =>
+  role === "agent" ? office.agent : HashMap.get(office.computers, name)
+
+export const memberCount = ({ agent, computers }: Office): number =>
+  HashMap.size(computers) + (Option.isSome(agent) ? 1 : 0)
+
+/** Adds a member to an office. */
+export const addMember = (office: Office, member: Member): Office =>
+  member.membership.role === "agent"
+    ? { ...office, agent: Option.some(member) }
+    : { ...office, computers: HashMap.set(office.computers, member.membership.name, member) }
+
+/** Removes the member that {@link memberAt} finds. */
+export const removeMember = (office: Office, { name, role }: Membership): Office =>
+  role === "agent"
+    ? { ...office, agent: Option.none() }
+    : { ...office, computers: HashMap.remove(office.computers, name) }
+
+/** All members of an office: the Agent first, Computers in no order. */
+export const allMembers = ({ agent, computers }: Office): ReadonlyArray<Member> => [
+  ...Option.toArray(agent),
+  ...HashMap.values(computers)
+]
+
+/** {@link allMembers} of an office by its id. */
+export const membersOf = (state: MembershipState, office: string): ReadonlyArray<Member> =>
+  allMembers(findOffice(state, office))
+
+/** The Computer with this name in an office. */
+export const findComputer = (state: MembershipState, office: string, name: string): Option.Option<Member> =>
+  HashMap.get(findOffice(state, office).computers, name)
+
+/** True when a Computer with this name is in another office. */
+export const isComputerElsewhere = (state: MembershipState, office: string, name: string): boolean => {
+  const here = Option.isSome(findComputer(state, office, name)) ? 1 : 0
+  return Option.getOrElse(HashMap.get(state.computerNames, name), () => 0) > here
+}

@@ -1,0 +1,147 @@
+import { HashMap, Option, Result } from "effect"
+import {
+  type Membership,
+  type MembershipError,
+  makeMembershipError,
+  membershipConflict,
+  notConnected,
+  officeFull,
+  type Session,
+  tooManyOffices
+} from "../model/Membership.ts"
+import {
+  type Capacity,
+  findOffice,
+  memberAt,
+  memberCount,
+  type MembershipState,
+  unlimitedCapacity
+} from "./MembershipState.ts"
+
+export type MembershipCommand =
+  | ({ readonly _tag: "Connect" } & Pick<Session, "sid" | "node" | "version" | "role" | "reconnectKey">)
+  | ({ readonly _tag: "Join"; readonly sid: string } & Membership)
+  | { readonly _tag: "Leave"; readonly sid: string; readonly office: string }
+  | { readonly _tag: "Disconnect"; readonly sid: string }
+
+export type MembershipEvent =
+  | { readonly _tag: "Connected"; readonly session: Session }
+  | { readonly _tag: "Entered"; readonly sid: string; readonly membership: Membership }
+  | {
+      readonly _tag: "Left"
+      readonly sid: string
+      readonly membership: Membership
+      /** True when a new connection of the same member took the membership over. */
+      readonly replaced: boolean
+    }
+  | { readonly _tag: "Disconnected"; readonly sid: string }
+
+type Decision = Result.Result<ReadonlyArray<MembershipEvent>, MembershipError>
+
+const reject = (reason: MembershipError["reason"], message: string) =>
+  Result.fail(makeMembershipError(reason, message))
+
+const left = (sid: string, membership: Membership, replaced = false): MembershipEvent => ({
+  _tag: "Left",
+  sid,
+  membership,
+  replaced
+})
+
+/**
+ * Checks a join against the session alone: its role, and the office that it is in. `unchanged` means that the session
+ * has this membership already.
+ */
+export const checkJoin = (
+  session: Session,
+  membership: Membership
+): Result.Result<"new" | "unchanged", MembershipError> => {
+  const role = Option.getOrElse(session.role, () => membership.role)
+  if (role !== membership.role) {
+    const message = `Role mismatch: this session is ${role === "agent" ? "an agent" : "a computer"}`
+    return reject("role_mismatch", message)
+  }
+  const current = Option.getOrUndefined(session.membership)
+  if (current === undefined) return Result.succeed("new")
+  if (current.office !== membership.office) {
+    return role === "agent"
+      ? reject("agent_in_other_office", `Already in room '${current.office}': leave it first`)
+      : Result.succeed("new")
+  }
+  return current.name === membership.name
+    ? Result.succeed("unchanged")
+    : reject("name_mismatch", `Name mismatch: already in room '${membership.office}' as '${current.name}'`)
+}
+
+/** The membership that a session gives up when it leaves an office; fails when it is not in that office. */
+export const checkLeave = (session: Session, office: string): Result.Result<Membership, MembershipError> =>
+  Result.fromOption(
+    Option.filter(session.membership, (membership) => membership.office === office),
+    () => makeMembershipError("not_in_office", `Not in room '${office}'`)
+  )
+
+const decideJoin = (
+  state: MembershipState,
+  session: Session,
+  membership: Membership,
+  capacity: Capacity
+): Decision => {
+  const { reconnectKey, sid } = session
+  const allowed = checkJoin(session, membership)
+  if (Result.isFailure(allowed)) return Result.fail(allowed.failure)
+  if (allowed.success === "unchanged") return Result.succeed([])
+  const office = findOffice(state, membership.office)
+  const before = Option.getOrUndefined(memberAt(office, membership))
+  const isTakeover =
+    before?.membership.name === membership.name &&
+    reconnectKey !== "" &&
+    Option.exists(HashMap.get(state.sessions, before.sid), (other) => other.reconnectKey === reconnectKey)
+  if (before !== undefined && !isTakeover) return Result.fail(membershipConflict(membership))
+  const size = memberCount(office)
+  if (before === undefined && size >= capacity.membersPerOffice) {
+    return Result.fail(officeFull(membership.office))
+  }
+  const current = Option.getOrUndefined(session.membership)
+  if (size === 0) {
+    const freed = current !== undefined && memberCount(findOffice(state, current.office)) === 1 ? 1 : 0
+    if (HashMap.size(state.offices) - freed >= capacity.offices) return Result.fail(tooManyOffices())
+  }
+  return Result.succeed([
+    ...(before === undefined ? [] : [left(before.sid, before.membership, true)]),
+    ...(current === undefined ? [] : [left(sid, current)]),
+    { _tag: "Entered", sid, membership }
+  ])
+}
+
+/**
+ * Decides the events of a command, or why it is rejected (spec §3). An office has at most one Agent, and Computers with
+ * unique names. A Computer that joins another office leaves the first one. Repeating a command is harmless. A new
+ * connection of the same member takes over the membership of its old connection.
+ */
+export const decide = (
+  state: MembershipState,
+  command: MembershipCommand,
+  capacity: Capacity = unlimitedCapacity
+): Decision => {
+  if (command._tag === "Connect") {
+    const { reconnectKey, node, role, sid, version } = command
+    return Result.succeed([
+      { _tag: "Connected", session: { sid, node, version, role, membership: Option.none(), reconnectKey } }
+    ])
+  }
+  const { sid } = command
+  const session = Option.getOrUndefined(HashMap.get(state.sessions, sid))
+  if (command._tag === "Disconnect") {
+    if (session === undefined) return Result.succeed([])
+    return Result.succeed([
+      ...Option.toArray(session.membership).map((membership) => left(sid, membership)),
+      { _tag: "Disconnected", sid }
+    ])
+  }
+  if (session === undefined) return Result.fail(notConnected())
+  if (command._tag === "Join") {
+    const { name, office, role } = command
+    return decideJoin(state, session, { name, office, role }, capacity)
+  }
+  return Result.map(checkLeave(session, command.office), (membership) => [left(sid, membership)])
+}

@@ -1,0 +1,237 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { createServer as createHttpServer, type IncomingMessage, type Server as HttpServer } from "node:http"
+import { createServer as createHttpsServer } from "node:https"
+import type { AddressInfo } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, type Scope } from "effect"
+import { Server, type Socket as EngineSocket, transports } from "engine.io"
+import { io } from "socket.io-client"
+import { WebSocketServer } from "ws"
+import * as internals from "../../../src/adapters/socketio/internals.ts"
+
+const pem = (name: string) => readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
+const cert = pem("first.cert")
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** The type of each private field, by name. */
+const typesOf = (object: unknown, names: ReadonlyArray<string>) =>
+  Object.fromEntries(names.map((name) => [name, typeof (object as Fields)[name]]))
+
+/** An engine with default transports, and a client of it. */
+const connected = Effect.fnUntraced(function* (transport: "polling" | "websocket", tls: boolean) {
+  const http: HttpServer = tls ? createHttpsServer({ cert, key: pem("first.key") }) : createHttpServer()
+  const engine = new Server({ pingInterval: 50, pingTimeout: 5000 })
+  engine.attach(http, { path: "/smcp" })
+  const opened: Array<EngineSocket> = []
+  engine.on("connection", (socket: EngineSocket) => void opened.push(socket))
+  const port = yield* Effect.acquireRelease(
+    Effect.callback<number>((resume) => {
+      http.listen(0, "127.0.0.1", () => resume(Effect.succeed((http.address() as AddressInfo).port)))
+    }),
+    () =>
+      Effect.callback<void>((resume) => {
+        engine.close()
+        http.closeAllConnections()
+        http.close(() => resume(Effect.void))
+      })
+  )
+  const client = yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      io(`${tls ? "https" : "http"}://localhost:${port}`, {
+        path: "/smcp",
+        transports: [transport],
+        reconnection: false,
+        forceNew: true,
+        ca: cert
+      })
+    ),
+    (socket) => Effect.sync(() => socket.disconnect())
+  )
+  yield* Effect.callback<void>((resume) => void client.io.engine.once("open", () => resume(Effect.void)))
+  const [socket] = opened
+  if (socket === undefined) return assert.fail("no connection")
+  return { client: client.io.engine, socket }
+})
+
+const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body))
+
+describe("a connection of Engine.IO's server", () => {
+  live(
+    "has the private fields in use",
+    Effect.gen(function* () {
+      const { socket } = yield* connected("websocket", false)
+      assert.deepStrictEqual(
+        typesOf(socket, [
+          "resetPingTimeout",
+          "sendPacket",
+          "onClose",
+          "pingTimeoutTimer",
+          "writeBuffer",
+          "server"
+        ]),
+        {
+          resetPingTimeout: "function",
+          sendPacket: "function",
+          onClose: "function",
+          pingTimeoutTimer: "object",
+          writeBuffer: "object",
+          server: "object"
+        }
+      )
+      assert.isTrue(internals.isWriteBufferEmpty(socket))
+    })
+  )
+
+  live(
+    "accepts another pong timer and closes when stale",
+    Effect.gen(function* () {
+      const { socket } = yield* connected("websocket", false)
+      const millis = yield* Effect.callback<number>((resume) => {
+        internals.replacePongTimer(socket, (pingTimeout) => {
+          resume(Effect.succeed(pingTimeout))
+          return setTimeout(() => undefined, 0)
+        })
+        internals.sendPing(socket)
+      })
+      assert.strictEqual(millis, 5000)
+      const reason = yield* Effect.callback<string>((resume) => {
+        socket.once("close", (why: string) => resume(Effect.succeed(why)))
+        internals.closeStaleSocket(socket)
+      })
+      assert.strictEqual(reason, "ping timeout")
+    })
+  )
+
+  live(
+    "accepts packets at the front of its queue",
+    Effect.gen(function* () {
+      const { socket } = yield* connected("polling", false)
+      internals.requeue(socket, [{ type: "message", data: "first" }])
+      assert.isFalse(internals.isWriteBufferEmpty(socket))
+    })
+  )
+
+  it("has the private fields in use on a polling transport", () => {
+    const request = { _query: {}, headers: {}, method: "GET" } as unknown as internals.EngineRequest
+    const polling = transports.polling(request)
+    assert.strictEqual(polling.name, "polling")
+    internals.setCloseTimeout(polling, 123)
+    assert.strictEqual(polling["closeTimeout"], 123)
+    assert.deepStrictEqual(typesOf(polling, ["send", "onRequest", "onData", "onError"]), {
+      send: "function",
+      onRequest: "function",
+      onData: "function",
+      onError: "function"
+    })
+    // The constructor does not set it; a request with data does.
+    const source = readFileSync(
+      new URL("../../../node_modules/engine.io/build/transports/polling.js", import.meta.url),
+      "utf8"
+    )
+    for (const field of ["this.dataReq = req", "this.closeTimeout", "this.maxHttpBufferSize"])
+      assert.include(source, field)
+  })
+})
+
+describe("the WebSocket of ws", () => {
+  live(
+    "sends frames with a complete header, directly and in a packet",
+    Effect.gen(function* () {
+      const { client, socket } = yield* connected("websocket", false)
+      const { socket: webSocket } = socket.transport as unknown as { readonly socket: object }
+      const sender = internals.frameSenderOf(webSocket)
+      assert.isFunction(sender?.sendFrame)
+      const frame = (text: string) => Buffer.concat([Buffer.from([0x81, text.length]), Buffer.from(text)])
+      const next = (send: () => void) =>
+        Effect.callback<unknown>((resume) => {
+          client.once("data", (data) => resume(Effect.succeed(data)))
+          send()
+        })
+      assert.strictEqual(
+        yield* next(() => sender?.sendFrame([frame('42["one"]')], () => undefined)),
+        '2["one"]'
+      )
+      const packet = { type: "message", data: "", ...internals.preEncoded([frame('42["two"]')]) } as const
+      assert.strictEqual(yield* next(() => socket.transport.send([packet])), '2["two"]')
+    })
+  )
+
+  it("accepts a close timeout", () => {
+    const server = new WebSocketServer(internals.withCloseTimeout({ noServer: true }, 123))
+    assert.strictEqual((server.options as Fields)["closeTimeout"], 123)
+  })
+})
+
+describe("a client of Engine.IO", () => {
+  for (const tls of [false, true]) {
+    live(
+      `has the private fields in use over ${tls ? "TLS" : "TCP"}`,
+      Effect.gen(function* () {
+        const { client } = yield* connected("websocket", tls)
+        assert.strictEqual(internals.keepaliveTimeoutOf(client), 5050)
+        assert.strictEqual(typeof internals.netSocketOf(client)?.bytesRead, "number")
+        internals.startPingTimer(client, 5000, () => undefined)
+        assert.deepStrictEqual(
+          typesOf(client, ["_pingTimeoutTime", "_pingTimeoutTimer", "_resetPingTimeout", "_onClose"]),
+          {
+            _pingTimeoutTime: "number",
+            _pingTimeoutTimer: "object",
+            _resetPingTimeout: "function",
+            _onClose: "function"
+          }
+        )
+        // The engine calls the replaced function at the next ping.
+        yield* Effect.callback<void>((resume) =>
+          internals.replacePingTimer(client, () => resume(Effect.void))
+        )
+        const reason = yield* Effect.callback<string>((resume) => {
+          client.once("close", (why) => resume(Effect.succeed(why)))
+          internals.closeStaleClient(client)
+        })
+        assert.strictEqual(reason, "ping timeout")
+      })
+    )
+  }
+})
+
+describe("a socket of Node", () => {
+  for (const tls of [false, true]) {
+    live(
+      `counts written bytes over ${tls ? "TLS" : "TCP"}`,
+      Effect.gen(function* () {
+        const { socket } = yield* connected("websocket", tls)
+        const { socket: netSocket } = socket.request as IncomingMessage
+        const { _handle: handle } = netSocket as unknown as {
+          readonly _handle: Fields & { readonly _parent?: Fields }
+        }
+        assert.strictEqual("_parent" in handle && handle._parent !== undefined, tls)
+        assert.deepStrictEqual(typesOf(handle._parent ?? handle, ["bytesWritten", "writeQueueSize"]), {
+          bytesWritten: "number",
+          writeQueueSize: "number"
+        })
+        const { bytesQueued, bytesSent } = internals.writeProgressOf(netSocket)
+        assert.isAbove(bytesSent, 0)
+        assert.strictEqual(bytesQueued, 0)
+      })
+    )
+  }
+})
+
+describe("the Socket.IO adapter", () => {
+  it("uses private fields in one file only", () => {
+    const folder = new URL("../../../src/adapters/", import.meta.url)
+    const pattern =
+      /\b(?:_sender|_socket|_handle|_ping\w+|_resetPingTimeout|_onClose|writeBuffer|dataReq|wsPreEncodedFrame|resetPingTimeout|pingTimeoutTimer|sendPacket)\b/
+    const users = ["socketio", "http", "tcp"].flatMap((name) =>
+      readdirSync(new URL(`${name}/`, folder), { recursive: true, encoding: "utf8" })
+        .filter(
+          (file) =>
+            file.endsWith(".ts") && pattern.test(readFileSync(new URL(`${name}/${file}`, folder), "utf8"))
+        )
+        .map((file) => `${name}/${file}`)
+    )
+    assert.deepStrictEqual(users, ["socketio/internals.ts"])
+  })
+})
