@@ -45,7 +45,7 @@ describe("a2c computer", () => {
       assert.strictEqual(code, 0)
       const [status, shown = ""] = stdout.split("{\n", 2)
       assert.match(status ?? "", /everything +ready +13 tools/)
-      assert.match(status ?? "", /greeting +password +everything +set \(given\)/)
+      assert.match(status ?? "", /greeting +password +everything +set \(explicit\)/)
       assert.notInclude(`${status}${stderr}`, "hello-there")
       // The tool prints its own environment.
       assert.include(shown, '"GREETING": "hello-there"')
@@ -156,7 +156,7 @@ describe("a2c computer", () => {
           1,
           [
             "  server s: streamable, localhost:3000/mcp",
-            "mcp.json:1:23: error: mcpServers.s.url: no http or https URL",
+            "mcp.json:1:23: error: mcpServers.s.url: must be an http or https URL",
             "command line: warning: --input token: unknown input",
             ""
           ]

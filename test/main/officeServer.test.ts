@@ -191,7 +191,7 @@ describe("office as an MCP server", () => {
       assert.include(code.stdout(), '"servers"')
       const wrong = yield* a2c("agent", ...place, "mcp", "config", "emacs")
       assert.strictEqual(yield* wrong.ended, 1)
-      assert.include(wrong.stderr(), "No host 'emacs' is known, only ")
+      assert.include(wrong.stderr(), "Unknown host 'emacs': expected one of ")
     })
   )
 })

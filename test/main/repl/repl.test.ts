@@ -131,7 +131,7 @@ describe("repl command", () => {
     Effect.gen(function* () {
       const { stdout } = yield* say("input token s3cret", "inputs")
       assert.deepStrictEqual(stdout.split("\n").slice(1), [
-        "token  password      notes  set (given)",
+        "token  password      notes  set (explicit)",
         "user   promptString         not set, has a default",
         "size   pickString    files  M (environment)",
         ""
