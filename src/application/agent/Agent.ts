@@ -38,7 +38,7 @@ export interface ToolCall extends Omit<ToolRequest, "computer"> {
   readonly computer?: string | undefined
 }
 
-interface AgentShape extends Omit<AgentRequests, "callTool">, AgentQueries {
+export interface AgentShape extends Omit<AgentRequests, "callTool">, AgentQueries {
   /**
    * Calls a tool once, without retries. Failed tools and timeouts are results with `isError`. Interrupting the effect
    * cancels the call on the Computer.
