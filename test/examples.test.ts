@@ -41,7 +41,7 @@ const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "officeForHosts.ts": ["desk__temperature", "tools_search", "It is 21 °C in Vienna"],
   "openaiAgents.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
   "pageAgent.ts": ["desk", "entities"],
-  "promiseAgent.ts": ["entities", "owner_unclear", "Computers: desk"],
+  "promiseAgent.ts": ["entities", "ambiguous_tool", "Computers: desk"],
   "quickStart.ts": ["The sum of 2 and 3 is 5."],
   "virtualTime.ts": ["after 29 minutes: asleep", "after 30 minutes: rested"]
 }

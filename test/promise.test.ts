@@ -303,7 +303,7 @@ describe("connectAgent", () => {
     inOffice(async ({ agent, computer, server }) => {
       await computer({})
       const thinker = await agent()
-      const lost = first(thinker.status(), ({ _tag }) => _tag === "Lost")
+      const lost = first(thinker.status(), ({ _tag }) => _tag === "Disconnected")
       await server.close()
       await lost
       assert.strictEqual((await rejection(thinker.getTools("desk"))).code, "disconnected")

@@ -223,7 +223,7 @@ describe("Agent", () => {
         Layer.provide(world.logging)
       )
       const error = yield* Effect.flip(Layer.build(Layer.fresh(layer)))
-      assert.isTrue(error._tag === "JoinRefused" && error.message === "Room already has an agent")
+      assert.isTrue(error._tag === "JoinRejected" && error.message === "Room already has an agent")
     })
   )
 

@@ -32,7 +32,7 @@ describe("call without a Computer", () => {
       yield* computerUnderTest(world, { name: "pc-2", servers: { alpha } })
       const agent = yield* agentUnderTest(world)
       const error = yield* Effect.flip(agent.callTool({ tool: "t" }))
-      assert.deepInclude(error, { _tag: "OwnerUnclear", tool: "t", owners: ["pc-1", "pc-2"] })
+      assert.deepInclude(error, { _tag: "AmbiguousTool", tool: "t", owners: ["pc-1", "pc-2"] })
     })
   )
 
@@ -203,7 +203,7 @@ describe("document fetch", () => {
     Effect.gen(function* () {
       const agent = yield* reading(world, undefined)
       const error = yield* Effect.flip(agent.fetchDocument("pc-1", report.definition.uri))
-      assert.strictEqual(error.message, "This Agent was given nothing to read documents with")
+      assert.strictEqual(error.message, "No DocumentReader is provided")
     })
   )
 })

@@ -107,7 +107,9 @@ describe("client:get_dpe", () => {
       const { ask } = yield* office(world, { alpha: { resources: [report] } }, { resolveDpe })
       const found = yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt?format=md#x"))
       assert.strictEqual(found["uri"], "https://x/1")
-      assert.isTrue(world.logs.some(({ level, text }) => level === "Warn" && text.includes("dropped")))
+      assert.isTrue(
+        world.logs.some(({ level, text }) => level === "Warn" && text.includes("query and fragment ignored"))
+      )
     })
   )
 
@@ -124,7 +126,7 @@ describe("client:get_dpe", () => {
           }
         }
       )
-      const warning = world.logs.find(({ text }) => text.includes("several servers have the same host"))
+      const warning = world.logs.find(({ text }) => text.includes("document host conflict"))
       assert.strictEqual(warning?.level, "Warn")
       for (const word of ["com.ex.docs", "'alpha'", "'beta'"]) assert.include(warning?.text, word)
       assert.deepStrictEqual(
@@ -140,7 +142,7 @@ describe("client:get_dpe", () => {
       yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
       assert.deepStrictEqual(names, ["alpha", "beta"])
       assert.isTrue(
-        world.logs.some(({ level, text }) => level === "Warn" && text.includes("the first one is asked"))
+        world.logs.some(({ level, text }) => level === "Warn" && text.includes("document host ambiguous"))
       )
     })
   )

@@ -40,7 +40,7 @@ describe("office connection of a Computer", () => {
       yield* computerUnderTest(world)
       const other = yield* computerUnderTest(world, { office: "O2" })
       yield* other.leave
-      assert.strictEqual((yield* Effect.flip(other.join({ office: "O1" })))._tag, "JoinRefused")
+      assert.strictEqual((yield* Effect.flip(other.join({ office: "O1" })))._tag, "JoinRejected")
       yield* other.join({ office: "O2" })
       assert.strictEqual(yield* other.office, "O2")
     })
@@ -79,7 +79,7 @@ describe("office connection of a Computer", () => {
       yield* settled([a1])
       assert.lengthOf(bodiesOf(a1, "notify:update_tool_list"), 0)
       const status = yield* Stream.runHead(computer.status)
-      assert.strictEqual(status._tag === "Some" ? status.value._tag : "", "Away")
+      assert.strictEqual(status._tag === "Some" ? status.value._tag : "", "NotJoined")
     })
   )
 })

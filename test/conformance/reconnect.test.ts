@@ -76,10 +76,10 @@ const scenario = Effect.fnUntraced(function* ({ elapse, start, stop, world }: Re
   const computer = yield* computerUnderTest(world, { servers: { alpha } })
   const agent = yield* agentUnderTest(world)
   assert.isFalse((yield* agent.callTool({ computer: "pc-1", tool: "t" })).isError)
-  const standing = (member: typeof agent, tag: "Lost" | "Joined") =>
+  const standing = (member: typeof agent, tag: "Disconnected" | "Joined") =>
     Effect.asVoid(Stream.runHead(Stream.filter(member.status, ({ _tag }) => _tag === tag)))
   yield* stop
-  yield* standing(agent, "Lost")
+  yield* standing(agent, "Disconnected")
   const lost = yield* Effect.flip(agent.callTool({ computer: "pc-1", tool: "t" }))
   assert.strictEqual(lost._tag, "Disconnected")
   yield* alpha.setResources([resource("window://h/new")])

@@ -307,7 +307,7 @@ describe("tool call at a Computer", () => {
         ])
         const result = yield* ask(a1, "big")
         assertFailed(result, 4003)
-        assert.include(result.content[0]?.text ?? "", "larger")
+        assert.include(result.content[0]?.text ?? "", "exceeds")
         assert.isFalse((yield* ask(a1, "small", { req_id: "r2" })).isError)
       }),
     { maxMessageBytes: 100_000 }

@@ -73,9 +73,7 @@ describe("client:get_tools", () => {
         )
         const warnings = world.logs.filter(({ level }) => level === "Warn").map(({ text }) => text)
         assert.isTrue(
-          warnings.some(
-            (text) => text.includes("larger than a message may be") && text.includes("[ 'large' ]")
-          )
+          warnings.some((text) => text.includes("reply truncated") && text.includes("[ 'large' ]"))
         )
       }),
     { maxMessageBytes: 100_000 }

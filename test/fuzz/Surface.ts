@@ -1,43 +1,43 @@
 import type { Effect, Scope } from "effect"
 import type { Random } from "./random.ts"
 
-/** What became of an input: as far as that can be seen, it was taken for what it should be, or turned down. */
+/** The visible outcome of an input: accepted or rejected. */
 export type Verdict = "accepted" | "refused"
 
-/** Says that something is wrong which no call throws: an error in the log, a witness without an answer. */
+/** Reports a fault that no call throws: an error in the log, a witness without a reply. */
 export type Note = (what: string) => void
 
-/** What is fuzzed, as long as it is open. What throws or rejects here is a fault of what is fuzzed. */
+/** An open surface. Exceptions and rejections are faults of the code under test. */
 export interface Feeder {
-  /** Inputs of one lane come one after the other, those of several side by side. */
+  /** Inputs of one lane are sequential; lanes are concurrent. */
   readonly feed: (input: Buffer, random: Random, lane: number) => Verdict | Promise<Verdict>
-  /** Before the first input, and again after each {@link settle}. */
+  /** Runs before the first input and after each {@link settle}. */
   readonly begin: () => Promise<void>
-  /** Ends what is under way, and checks that nothing of it is left but the witnesses. */
+  /** Ends all work and verifies that only the witnesses are left. */
   readonly settle: () => Promise<void>
-  /** After the last {@link settle}: the witnesses go, too. */
+  /** Runs after the last {@link settle} and stops the witnesses. */
   readonly finish: () => Promise<void>
 }
 
-/** Some way in which bytes of a stranger come in. */
+/** An interface that receives untrusted bytes. */
 export interface Surface {
   readonly name: string
   readonly about: string
-  /** How many of all inputs are its share, in proportion to the others. */
+  /** The relative share of all inputs. */
   readonly weight: number
   readonly lanes: number
-  /** Valid inputs, from which the others are made. */
+  /** Valid inputs to mutate. */
   readonly corpus: ReadonlyArray<Buffer>
-  /** What means something here. */
+  /** Tokens of the format. */
   readonly words: ReadonlyArray<string | Buffer>
-  /** Bytes that an input has at most. */
+  /** Maximum size of an input in bytes. */
   readonly longest: number
   readonly open: (note: Note) => Effect.Effect<Feeder, unknown, Scope.Scope>
 }
 
 const nothing = () => Promise.resolve()
 
-/** A feeder of something that keeps nothing between two inputs. */
+/** Makes a feeder of a stateless function. */
 export const pure = (feed: (input: Buffer, random: Random) => Verdict): Feeder => ({
   feed,
   begin: nothing,
@@ -45,7 +45,7 @@ export const pure = (feed: (input: Buffer, random: Random) => Verdict): Feeder =
   finish: nothing
 })
 
-/** Throws unless something holds. */
+/** Throws unless the condition holds. */
 export const must = (holds: boolean, what: string): void => {
   if (!holds) throw new Error(what)
 }

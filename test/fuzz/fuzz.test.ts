@@ -1,20 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { fuzz, mostHeap, type Outcome, shares } from "./fuzz.ts"
+import { fuzz, maxHeap, type Outcome, shares } from "./fuzz.ts"
 import { inputFrom } from "./mutate.ts"
-import { readOptions } from "./options.ts"
+import { parseOptions } from "./options.ts"
 import { randomOf } from "./random.ts"
 import { faultText, summary, table } from "./report.ts"
 import { pure, type Surface } from "./Surface.ts"
 import { surfaces } from "./surfaces/all.ts"
 
-/** Inputs of all surfaces together, and the seed: more of them with `npm run fuzz`. */
+/** The number of inputs for all surfaces together, and the seed; `npm run fuzz` runs more. */
 const inputs = 6000
 const seed = 1
 
 const parts = shares(surfaces, inputs)
 
-/** A surface with something wrong in it. */
+/** A surface with a fault. */
 const broken = (more: Partial<Surface>): Surface => ({
   name: "broken",
   about: "",
@@ -28,16 +28,16 @@ const broken = (more: Partial<Surface>): Surface => ({
 })
 
 const faultOf = (outcome: Outcome) => {
-  if (outcome.fault === undefined) throw new Error("nothing was found")
+  if (outcome.fault === undefined) throw new Error("no fault was found")
   return outcome.fault
 }
 
-describe("fuzzing", () => {
+describe("fuzzer", () => {
   describe.each(surfaces.map((surface, index) => [surface.name, surface, parts[index] ?? 0] as const))(
     "%s",
     (_, surface, part) => {
       it.live(
-        "takes whatever comes",
+        "handles every input",
         () =>
           Effect.gen(function* () {
             const outcome = yield* fuzz(surface, { seed, inputs: part })
@@ -46,7 +46,7 @@ describe("fuzzing", () => {
               outcome.fault && faultText(surface.name, seed, outcome.fault).slice(0, 4000)
             )
             assert.strictEqual(outcome.inputs, part)
-            // Inputs that are all refused say nothing about what comes behind the first look.
+            // If all inputs were rejected, nothing behind the first check would be tested.
             assert.isAbove(outcome.accepted, 0)
             assert.isAbove(outcome.refused, 0)
             assert.include(table([outcome]), surface.name)
@@ -56,7 +56,7 @@ describe("fuzzing", () => {
     }
   )
 
-  it("makes the same inputs of the same seed, and others of another", () => {
+  it("repeats the inputs of a seed and differs between seeds", () => {
     const surface = broken({})
     const made = (from: number) =>
       Array.from({ length: 200 }, (_, index) =>
@@ -67,7 +67,7 @@ describe("fuzzing", () => {
     assert.isAbove(new Set(made(1)).size, 100)
   })
 
-  it.live("finds what throws, and says by which input to find it again", () =>
+  it.live("finds an exception and names the input that reproduces it", () =>
     Effect.gen(function* () {
       const surface = broken({
         open: () =>
@@ -86,7 +86,7 @@ describe("fuzzing", () => {
     })
   )
 
-  it.live("finds what is noted, what takes too long, and what stays", () =>
+  it.live("finds noted errors, slow inputs and memory growth", () =>
     Effect.gen(function* () {
       const noting = broken({
         open: (note) =>
@@ -108,7 +108,7 @@ describe("fuzzing", () => {
             })
           )
       })
-      assert.include(faultOf(yield* fuzz(slow, { seed, inputs: 1 })).what, "everything else waited")
+      assert.include(faultOf(yield* fuzz(slow, { seed, inputs: 1 })).what, "blocked everything else")
       const kept: Array<Buffer> = []
       const leaking = broken({
         open: () =>
@@ -119,12 +119,12 @@ describe("fuzzing", () => {
             })
           )
       })
-      assert.match(faultOf(yield* fuzz(leaking, { seed, inputs: 3000 })).what, /lived before, and \d+ after/)
+      assert.match(faultOf(yield* fuzz(leaking, { seed, inputs: 3000 })).what, /the live heap grew from \d+ to \d+ bytes/)
       kept.length = 0
     })
   )
 
-  it.live("finds what is left, and promises that nobody handles", () =>
+  it.live("finds leaks and unhandled rejections", () =>
     Effect.gen(function* () {
       const leaving = broken({
         open: () =>
@@ -149,31 +149,31 @@ describe("fuzzing", () => {
     })
   )
 
-  it("allows a tenth more memory after a long run, and what is compiled after a short one", () => {
+  it("allows a tenth more memory after a long run, and compiled code after a short one", () => {
     const before = 100_000_000
-    assert.approximately(mostHeap(10_000, before), 1.1 * before, 1)
-    assert.isAbove(mostHeap(9999, before), 1.1 * before + 1_000_000)
+    assert.approximately(maxHeap(10_000, before), 1.1 * before, 1)
+    assert.isAbove(maxHeap(9999, before), 1.1 * before + 1_000_000)
   })
 
-  it.live("says what was done, how memory grew, and whether something is wrong", () =>
+  it.live("reports the inputs, the memory growth and the faults", () =>
     Effect.gen(function* () {
       const fine = yield* fuzz(broken({}), { seed, inputs: 20 })
       const grown = { ...fine, heapBefore: 1000, heapAfter: 1050 }
       assert.match(table([grown]), /growth, %[^]* 5\.0$/)
-      assert.match(summary([grown, grown]), /^40 inputs in \d+ seconds: nothing wrong$/)
+      assert.match(summary([grown, grown]), /^40 inputs in \d+ seconds: no faults$/)
       const fault = { what: "it is", at: undefined, before: [] }
-      assert.include(summary([fine, { ...fine, fault }]), "something is wrong with broken")
+      assert.include(summary([fine, { ...fine, fault }]), "faults in broken")
     })
   )
 
-  it("reads its command line", () => {
-    const options = readOptions(["--inputs", "10", "--seed", "7", "--surface", "uris"], surfaces)
+  it("parses the command line", () => {
+    const options = parseOptions(["--inputs", "10", "--seed", "7", "--surface", "uris"], surfaces)
     assert.deepStrictEqual(
       [options.inputs, options.seed, options.surfaces.map(({ name }) => name)],
       [10, 7, ["uris"]]
     )
-    assert.throws(() => readOptions(["--inputs", "0"], surfaces), /--inputs must be/)
-    assert.throws(() => readOptions(["--from", ""], surfaces), /--from must be/)
-    assert.throws(() => readOptions(["--surface", "none"], surfaces), /There is no surface "none"/)
+    assert.throws(() => parseOptions(["--inputs", "0"], surfaces), /--inputs must be/)
+    assert.throws(() => parseOptions(["--from", ""], surfaces), /--from must be/)
+    assert.throws(() => parseOptions(["--surface", "none"], surfaces), /There is no surface "none"/)
   })
 })

@@ -5,13 +5,13 @@ import { inputFrom } from "./mutate.ts"
 import { randomOf } from "./random.ts"
 import type { Feeder, Note, Surface } from "./Surface.ts"
 
-/** What is to be done with a surface. The same plan makes the same inputs. */
+/** The plan for a surface. The same plan makes the same inputs. */
 export interface Plan {
   readonly seed: number
   readonly inputs: number
-  /** The number of the first input, to try one again. */
+  /** The number of the first input; reproduces a single input. */
   readonly from?: number
-  /** Hears how far it is, about once a second. */
+  /** Receives the progress about once a second. */
   readonly progress?: (done: number) => void
 }
 
@@ -21,90 +21,90 @@ export interface Numbered {
   readonly input: Buffer
 }
 
-/** Something that is wrong. */
+/** A detected fault. */
 export interface Fault {
   readonly what: string
-  /** The input at which it was seen; nothing when that was after the last one. */
+  /** The input that showed the fault; `undefined` after the last input. */
   readonly at: Numbered | undefined
-  /** Those before it, the last one last: on live surfaces it may have been one of them. */
+  /** The previous inputs in order: on live surfaces, one of them may be the cause. */
   readonly before: ReadonlyArray<Numbered>
 }
 
-/** How it went. */
+/** The outcome of a surface. */
 export interface Outcome {
   readonly surface: string
   readonly inputs: number
   readonly accepted: number
   readonly refused: number
   readonly seconds: number
-  /** The longest time that an input took, in milliseconds. */
+  /** The maximum duration of an input in milliseconds. */
   readonly slowest: number
-  /** Bytes that lived after the first inputs, and after the last. */
+  /** Live heap in bytes after the warm-up and after the last input. */
   readonly heapBefore: number
   readonly heapAfter: number
-  /** What notes of the surface that are no faults say, such as what the witnesses saw. */
+  /** Remarks of the surface, such as the latency of the witnesses. */
   readonly fault: Fault | undefined
 }
 
-/** How long an input may take until there is an answer, in milliseconds, on a machine that has other things to do, too. */
-const mostTime = 20_000
+/** Maximum time until the reply to an input in milliseconds, on a busy machine. */
+const maxTime = 20_000
 
-/** How long an input may keep everything else waiting, in milliseconds: such inputs are answered at once. */
-const mostTurn = 2000
+/** How long an input may block the event loop in milliseconds. */
+const maxTurn = 2000
 
-/** Inputs that are remembered for whoever looks for the reason of a fault. */
-const mostBefore = 64
+/** The number of previous inputs in a fault report. */
+const maxBefore = 64
 
-/** Code is compiled and caches are filled by the first inputs: a part of all, and not more than so many. */
+/** The warm-up, during which code is compiled and caches are filled: a share of the inputs, with a maximum. */
 const warmUp = { part: 0.2, most: 5000 }
 
-/** What may live more after the last input than after the first ones, as a part of what lived. */
-const mostGrowth = 0.1
+/** Allowed growth of the live heap after the warm-up, as a share. */
+const maxGrowth = 0.1
 
-/** Up to so many inputs of a surface what is compiled for them weighs more than they, and may: so many bytes. */
+/** In short runs, compiled code outweighs the inputs: an extra allowance in bytes up to a number of inputs. */
 const short = { inputs: 10_000, compiled: 6 * 1024 * 1024 }
 
-/** How long timers may keep what has ended, in milliseconds: Engine.IO's do so for 30 seconds. */
-const mostKept = 45_000
+/** How long timers may retain closed connections in milliseconds: Engine.IO's do so for 30 seconds. */
+const maxKept = 45_000
 
-/** Milliseconds between two looks at them. */
+/** Poll interval of the timers in milliseconds. */
 const betweenLooks = 100
 
 const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length
 
-/** Waits until no more timers are pending than were at first, or have been for too long. */
+/** Waits until the number of pending timers is back to its start value, up to a timeout. */
 const quietAgain = async (atFirst: number): Promise<void> => {
-  for (const begun = performance.now(); performance.now() - begun < mostKept && timers() > atFirst; ) {
+  for (const begun = performance.now(); performance.now() - begun < maxKept && timers() > atFirst; ) {
     await sleep(betweenLooks)
   }
 }
 
-/** What lives more after the last input than after the first ones, as a part of what lived. */
+/** The growth of the live heap, as a share. */
 export const growthOf = ({ heapAfter, heapBefore }: Pick<Outcome, "heapAfter" | "heapBefore">): number =>
   heapAfter / heapBefore - 1
 
-/** Bytes that may live after so many inputs, where so many lived before. */
-export const mostHeap = (inputs: number, heapBefore: number): number =>
-  heapBefore * (1 + mostGrowth) + (inputs < short.inputs ? short.compiled : 0)
+/** The allowed live heap in bytes after a number of inputs. */
+export const maxHeap = (inputs: number, heapBefore: number): number =>
+  heapBefore * (1 + maxGrowth) + (inputs < short.inputs ? short.compiled : 0)
 
-/** Inputs without an answer to wait for that are fed in a row, before others have their turn. */
+/** The number of synchronous inputs between two turns of the event loop. */
 const inARow = 200
 
 const wordsOf = (error: unknown): string => {
   try {
     return error instanceof Error ? (error.stack ?? error.message) : Cause.pretty(Cause.die(error))
   } catch {
-    return "something was thrown that cannot be read"
+    return "an unreadable value was thrown"
   }
 }
 
-/** Notes everything that nobody catches. */
+/** Notes uncaught exceptions and unhandled rejections. */
 const watchProcess = (note: Note): Effect.Effect<void, never, Scope.Scope> =>
   Effect.asVoid(
     Effect.acquireRelease(
       Effect.sync(() => {
-        const uncaught = (error: unknown) => note(`nobody caught: ${wordsOf(error)}`)
-        const unhandled = (error: unknown) => note(`nobody handled: ${wordsOf(error)}`)
+        const uncaught = (error: unknown) => note(`uncaught exception: ${wordsOf(error)}`)
+        const unhandled = (error: unknown) => note(`unhandled rejection: ${wordsOf(error)}`)
         process.on("uncaughtException", uncaught)
         process.on("unhandledRejection", unhandled)
         return { uncaught, unhandled }
@@ -119,14 +119,14 @@ const watchProcess = (note: Note): Effect.Effect<void, never, Scope.Scope> =>
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-/** An answer that has to come in time. */
+/** Adds the timeout to a promise. */
 const inTime = <A>(answer: Promise<A>, what: string): Promise<A> => {
   const late = Promise.withResolvers<never>()
-  const timer = setTimeout(() => late.reject(new Error(`${what} has no end`)), mostTime)
+  const timer = setTimeout(() => late.reject(new Error(`${what} timed out`)), maxTime)
   return Promise.race([answer, late.promise]).finally(() => clearTimeout(timer))
 }
 
-/** What has been counted so far. */
+/** Counters of a run. */
 interface Count {
   done: number
   accepted: number
@@ -134,7 +134,7 @@ interface Count {
   fault: Fault | undefined
 }
 
-/** Feeds the inputs from one number up to another. */
+/** Feeds the inputs with these numbers. */
 const feedAll = async (
   surface: Surface,
   feeder: Feeder,
@@ -156,14 +156,14 @@ const feedAll = async (
     const input = inputFrom(random, surface)
     const numbered = { index, input }
     before.push(numbered)
-    if (before.length > mostBefore) before.shift()
+    if (before.length > maxBefore) before.shift()
     const begun = performance.now()
     let waits = false
     try {
       const verdict = feeder.feed(input, random, lane)
       waits = typeof verdict !== "string"
       const isTurn = performance.now() - begun
-      if (isTurn > mostTurn) fail(`it took ${Math.round(isTurn)} ms, and everything else waited`, numbered)
+      if (isTurn > maxTurn) fail(`it took ${Math.round(isTurn)} ms and blocked everything else`, numbered)
       if ((typeof verdict === "string" ? verdict : await inTime(verdict, "it")) === "accepted") {
         count.accepted += 1
       }
@@ -227,9 +227,9 @@ const run = async (surface: Surface, plan: Plan, feeder: Feeder, notes: Array<st
   const last = before.splice(0)
   if (isLong) await quietAgain(timersAtFirst)
   const heapAfter = liveHeap()
-  if (heapAfter > mostHeap(inputs, heapBefore)) {
+  if (heapAfter > maxHeap(inputs, heapBefore)) {
     const percent = (growthOf({ heapAfter, heapBefore }) * 100).toFixed(1)
-    const what = `${heapBefore} bytes lived before, and ${heapAfter} after: ${percent} % more`
+    const what = `the live heap grew from ${heapBefore} to ${heapAfter} bytes: ${percent} %`
     count.fault ??= { what, at: undefined, before: last }
   }
   try {
@@ -252,7 +252,7 @@ const run = async (surface: Surface, plan: Plan, feeder: Feeder, notes: Array<st
   }
 }
 
-/** Feeds inputs to a surface until something is wrong, or there are no more. */
+/** Feeds inputs to a surface until the first fault or the last input. */
 export const fuzz = (surface: Surface, plan: Plan): Effect.Effect<Outcome, unknown> =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -264,7 +264,7 @@ export const fuzz = (surface: Surface, plan: Plan): Effect.Effect<Outcome, unkno
     })
   )
 
-/** How many inputs each surface has of all, by weight: at least one, and together not less than there should be. */
+/** Splits the inputs by weight: at least one for each surface, and at least the total together. */
 export const shares = (surfaces: ReadonlyArray<Surface>, inputs: number): ReadonlyArray<number> => {
   const all = surfaces.reduce((sum, { weight }) => sum + weight, 0)
   return surfaces.map(({ weight }) => Math.ceil((inputs * weight) / all))

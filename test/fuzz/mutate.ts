@@ -2,15 +2,15 @@ import { mutateTree } from "./mutateTree.ts"
 import { oneIn, pick, type Random } from "./random.ts"
 import type { Surface } from "./Surface.ts"
 
-/** What inputs are made of. */
+/** The material for inputs. */
 export type Source = Pick<Surface, "corpus" | "words" | "longest">
 
 type Mutator = (bytes: Buffer, random: Random, source: Source) => Buffer
 
-/** A place in some bytes, or behind them. */
+/** An offset in some bytes, or their end. */
 const place = (bytes: Buffer, random: Random): number => random(bytes.length + 1)
 
-/** Two places, the first before the second; often close together, since what means something is short. */
+/** Two ordered offsets, often close together, since tokens are short. */
 const span = (bytes: Buffer, random: Random): readonly [from: number, to: number] => {
   const from = place(bytes, random)
   const longest = oneIn(random, 4) ? bytes.length : 16
@@ -22,7 +22,7 @@ const insert = (bytes: Buffer, at: number, more: Buffer): Buffer =>
 
 const edgeBytes = [0x00, 0x01, 0x0a, 0x0d, 0x1e, 0x20, 0x22, 0x2c, 0x5c, 0x7f, 0x80, 0xc0, 0xff]
 
-/** What is no UTF-8: cut off, overlong, half of a pair, beyond the last character, and no beginning at all. */
+/** Invalid UTF-8: truncated, overlong, a lone surrogate, beyond the last code point, a stray continuation. */
 const notUtf8 = ["c3", "c080", "eda080", "f4908080", "80", "fffe", "e282"].map((hex) =>
   Buffer.from(hex, "hex")
 )
@@ -48,8 +48,8 @@ const numbers = [
   "true"
 ]
 
-/** Levels that are nested: around what is allowed, and, seldom, so deep that whoever recurses runs out of stack. */
-const depths = { usual: [1, 2, 9, 10, 127, 128, 129], great: [300, 20_000] }
+/** Nesting depths: near the limit, and seldom deep enough to overflow the stack of a recursion. */
+const depths = { defaults: [1, 2, 9, 10, 127, 128, 129], great: [300, 20_000] }
 
 const brackets: ReadonlyArray<readonly [string, string]> = [
   ["[", "]"],
@@ -59,16 +59,16 @@ const brackets: ReadonlyArray<readonly [string, string]> = [
   ["%", "25"]
 ]
 
-const repetitions = { usual: [2, 3, 20], great: [300, 5000] }
+const repetitions = { defaults: [2, 3, 20], great: [300, 5000] }
 
-/** Large inputs take time: they come once in so many times. */
+/** One input in this number is large: large inputs take time. */
 const seldom = 25
 
-const sizeOf = (random: Random, { great, usual }: typeof depths): number =>
-  pick(random, oneIn(random, seldom) ? great : usual)
+const sizeOf = (random: Random, { great, defaults }: typeof depths): number =>
+  pick(random, oneIn(random, seldom) ? great : defaults)
 
 const mutators: ReadonlyArray<Mutator> = [
-  // A bit is flipped.
+  // Flips a bit.
   (bytes, random) => {
     if (bytes.length === 0) return bytes
     const changed = Buffer.from(bytes)
@@ -76,39 +76,39 @@ const mutators: ReadonlyArray<Mutator> = [
     changed[at] = (changed[at] ?? 0) ^ (1 << random(8))
     return changed
   },
-  // A byte is another one.
+  // Replaces a byte.
   (bytes, random) => {
     if (bytes.length === 0) return bytes
     const changed = Buffer.from(bytes)
     changed[random(bytes.length)] = pick(random, edgeBytes)
     return changed
   },
-  // The end is lost, or the beginning.
+  // Truncates the end or the beginning.
   (bytes, random) =>
     oneIn(random, 4) ? bytes.subarray(place(bytes, random)) : bytes.subarray(0, place(bytes, random)),
-  // A part is lost.
+  // Removes a part.
   (bytes, random) => {
     const [from, to] = span(bytes, random)
     return Buffer.concat([bytes.subarray(0, from), bytes.subarray(to)])
   },
-  // A part comes again and again.
+  // Repeats a part.
   (bytes, random) => {
     const [from, to] = span(bytes, random)
     const times = sizeOf(random, repetitions)
     return insert(bytes, from, Buffer.from(bytes.toString("latin1", from, to).repeat(times), "latin1"))
   },
-  // The end is that of another one.
+  // Takes the end of another input.
   (bytes, random, { corpus }) => {
     const other = pick(random, corpus)
     return Buffer.concat([bytes.subarray(0, place(bytes, random)), other.subarray(place(other, random))])
   },
-  // A part of another one comes in between.
+  // Inserts a part of another input.
   (bytes, random, { corpus }) => {
     const other = pick(random, corpus)
     const [from, to] = span(other, random)
     return insert(bytes, place(bytes, random), other.subarray(from, to))
   },
-  // Something that means something comes in between, or takes a place.
+  // Inserts a token, or replaces a part by it.
   (bytes, random, { words }) => {
     const word = Buffer.from(pick(random, words))
     const [from, to] = span(bytes, random)
@@ -116,7 +116,7 @@ const mutators: ReadonlyArray<Mutator> = [
       ? insert(bytes, from, word)
       : Buffer.concat([bytes.subarray(0, from), word, bytes.subarray(to)])
   },
-  // A part is nested.
+  // Nests a part.
   (bytes, random) => {
     const [from, to] = span(bytes, random)
     const [open, close] = pick(random, brackets)
@@ -129,7 +129,7 @@ const mutators: ReadonlyArray<Mutator> = [
       bytes.subarray(to)
     ])
   },
-  // A number is another one.
+  // Replaces a number.
   (bytes, random) => {
     const text = bytes.toString("latin1")
     const found = [...text.matchAll(/-?\d+(?:\.\d+)?/g)]
@@ -138,23 +138,23 @@ const mutators: ReadonlyArray<Mutator> = [
     const other = pick(random, numbers)
     return Buffer.from(`${text.slice(0, index)}${other}${text.slice(index + digits.length)}`, "latin1")
   },
-  // What is no UTF-8 comes in between.
+  // Inserts invalid UTF-8.
   (bytes, random) => insert(bytes, place(bytes, random), pick(random, notUtf8)),
-  // The JSON in it says something else: three times, as this gets furthest.
+  // Mutates the JSON: listed three times, since it gets furthest.
   mutateTree,
   mutateTree,
   mutateTree
 ]
 
-/** Longer inputs are changed in few ways only, since that takes time. */
-const mostForText = 64 * 1024
+/** Longer inputs have few mutations: each takes time. */
+const maxForText = 64 * 1024
 
-/** One input: as it should be, once in a while, or changed in one way or some. */
+/** Makes one input: sometimes valid, mostly with one or more mutations. */
 export const inputFrom = (random: Random, source: Source): Buffer => {
   let bytes = pick(random, source.corpus)
   if (oneIn(random, 8)) return bytes
   for (let turns = 1 + random(oneIn(random, 4) ? 8 : 2); turns > 0; turns -= 1) {
-    if (bytes.length > mostForText) break
+    if (bytes.length > maxForText) break
     bytes = pick(random, mutators)(bytes, random, source)
   }
   return bytes.length > source.longest ? bytes.subarray(0, source.longest) : bytes

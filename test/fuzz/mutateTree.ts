@@ -3,7 +3,7 @@ import { oneIn, pick, type Random } from "./random.ts"
 
 type Container = Array<unknown> | Record<string, unknown>
 
-/** Names that mean something to programs, or to nobody. */
+/** Names with and without a special meaning. */
 const names = [
   "__proto__",
   "constructor",
@@ -29,7 +29,7 @@ const nested = (depth: number, value: unknown): unknown => {
   return node
 }
 
-/** Values that are large, and take time. */
+/** Large values, which take time. */
 const largeValues: ReadonlyArray<() => unknown> = [
   () => "x".repeat(9000),
   () => Array.from({ length: 2000 }, (_, index) => index),
@@ -38,10 +38,10 @@ const largeValues: ReadonlyArray<() => unknown> = [
   () => nested(200, 1)
 ]
 
-/** How often one of them comes: once in so many values. */
+/** One value in this number is large. */
 const seldom = 25
 
-/** Values that are not expected. */
+/** Unexpected values. */
 const smallValues: ReadonlyArray<() => unknown> = [
   () => null,
   () => true,
@@ -62,7 +62,7 @@ const smallValues: ReadonlyArray<() => unknown> = [
   () => ({}),
   () => ({ toString: 1 }),
   () => ({ toString: null, valueOf: "x" }),
-  // oxlint-disable-next-line unicorn/no-thenable -- what looks like a promise is meant
+  // oxlint-disable-next-line unicorn/no-thenable -- the test needs a thenable
   () => ({ then: 1 }),
   () => [[]]
 ]
@@ -70,14 +70,14 @@ const smallValues: ReadonlyArray<() => unknown> = [
 const someValue = (random: Random): unknown =>
   pick(random, oneIn(random, seldom) ? largeValues : smallValues)()
 
-/** Sets a member as JSON does, whatever its name. */
+/** Sets a member as JSON.parse does, even `__proto__`. */
 const put = (object: Record<string, unknown>, name: string, value: unknown): void => {
   Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
 const isContainer = (value: unknown): value is Container => Array.isArray(value) || isJsonObject(value)
 
-/** Some container in a tree, found by going down for as long as chance will have it. */
+/** A random container in a tree. */
 const someContainer = (root: Container, random: Random): Container => {
   let found = root
   for (;;) {
@@ -135,12 +135,12 @@ const changeObject = (object: Record<string, unknown>, random: Random): void => 
   }
 }
 
-/** Longer texts are not looked through for JSON. */
-const mostText = 32 * 1024
+/** Maximum length of texts to search for JSON. */
+const maxText = 32 * 1024
 
-/** Changes something in the JSON that a text ends with; without one the text stays as it is. */
+/** Mutates the JSON at the end of a text; a text without JSON stays unchanged. */
 export const mutateTree = (bytes: Buffer, random: Random): Buffer => {
-  if (bytes.length > mostText) return bytes
+  if (bytes.length > maxText) return bytes
   const text = bytes.toString("utf8")
   const at = text.search(/[[{]/)
   if (at < 0) return bytes
@@ -152,7 +152,7 @@ export const mutateTree = (bytes: Buffer, random: Random): Buffer => {
     else changeObject(container, random)
     return Buffer.from(text.slice(0, at) + JSON.stringify(root))
   } catch {
-    // No JSON any more, or so deep that it cannot be written.
+    // Invalid JSON, or too deep to serialize.
     return bytes
   }
 }

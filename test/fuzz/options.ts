@@ -2,9 +2,9 @@ import { parseArgs } from "node:util"
 import { wholeNumber } from "../commandLine.ts"
 import type { Surface } from "./Surface.ts"
 
-/** What is asked of the fuzzer. */
+/** The options of the fuzzer. */
 export interface Options {
-  /** Of all surfaces together. */
+  /** The number of inputs for all surfaces together. */
   readonly inputs: number
   readonly seed: number
   /** The number of the first input, for a single surface. */
@@ -13,12 +13,12 @@ export interface Options {
   readonly help: boolean
 }
 
-const usual = { inputs: 100_000, seed: 1, from: 0 }
-const mostInputs = 1_000_000_000
-const mostSeed = 2 ** 32 - 1
+const defaults = { inputs: 100_000, seed: 1, from: 0 }
+const maxInputs = 1_000_000_000
+const maxSeed = 2 ** 32 - 1
 
-/** Reads the command line. Throws an error whose message says what is wrong with it. */
-export const readOptions = (args: ReadonlyArray<string>, all: ReadonlyArray<Surface>): Options => {
+/** Parses the command line. Throws an error with a message for the user. */
+export const parseOptions = (args: ReadonlyArray<string>, all: ReadonlyArray<Surface>): Options => {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -35,28 +35,28 @@ export const readOptions = (args: ReadonlyArray<string>, all: ReadonlyArray<Surf
     }
   }
   return {
-    inputs: wholeNumber("inputs", values.inputs, usual.inputs, [1, mostInputs]),
-    seed: wholeNumber("seed", values.seed, usual.seed, [0, mostSeed]),
-    from: wholeNumber("from", values.from, usual.from, [0, mostInputs]),
+    inputs: wholeNumber("inputs", values.inputs, defaults.inputs, [1, maxInputs]),
+    seed: wholeNumber("seed", values.seed, defaults.seed, [0, maxSeed]),
+    from: wholeNumber("from", values.from, defaults.from, [0, maxInputs]),
     surfaces: all.filter(({ name }) => values.surface.length === 0 || values.surface.includes(name)),
     help: values.help
   }
 }
 
-/** What `--help` says. */
+/** The output of `--help`. */
 export const helpText = (
   all: ReadonlyArray<Surface>
-): string => `What becomes of inputs that nobody would send?
+): string => `Feeds malformed inputs to every interface that receives untrusted input.
 
 npm run fuzz -- [OPTIONS]
 
-  --inputs N      how many, of all surfaces together (${usual.inputs})
-  --seed S        another seed makes other inputs, the same one the same (${usual.seed})
-  --surface NAME  only this one; may be given again (see below)
-  --from N        number of the first input, to try one again
-  --help          this text
+  --inputs N      number of inputs for all surfaces together (${defaults.inputs})
+  --seed S        seed of the inputs (${defaults.seed})
+  --surface NAME  fuzz this surface alone; repeatable (see below)
+  --from N        number of the first input; reproduces a single input
+  --help          print this help
 
-Ends with 1 when something is wrong, and writes the input and those before it into a file in the current folder.
+Exits with 1 after a fault and writes the input and its predecessors to a file in the current folder.
 
 Surfaces:
 ${all.map(({ about, name }) => `  ${name.padEnd(11)}  ${about}`).join("\n")}

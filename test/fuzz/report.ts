@@ -24,19 +24,19 @@ const line = (cells: ReadonlyArray<string>): string =>
     .join(" ")
     .trimEnd()
 
-/** What came of it, a line for each surface. */
+/** Formats the outcome of each surface in one line. */
 export const table = (outcomes: ReadonlyArray<Outcome>): string =>
   [
     line(columns.map(([title]) => title)),
     ...outcomes.map((outcome) => line(columns.map(([, , cell]) => cell(outcome))))
   ].join("\n")
 
-/** What came of all of it together, in one line. */
+/** Formats the total outcome in one line. */
 export const summary = (outcomes: ReadonlyArray<Outcome>): string => {
   const inputs = outcomes.reduce((sum, outcome) => sum + outcome.inputs, 0)
   const seconds = outcomes.reduce((sum, outcome) => sum + outcome.seconds, 0)
   const wrong = outcomes.flatMap(({ fault, surface }) => (fault === undefined ? [] : [surface]))
-  const found = wrong.length === 0 ? "nothing wrong" : `something is wrong with ${wrong.join(", ")}`
+  const found = wrong.length === 0 ? "no faults" : `faults in ${wrong.join(", ")}`
   return `${inputs} inputs in ${seconds.toFixed(0)} seconds: ${found}`
 }
 
@@ -46,7 +46,7 @@ const shown = ({ index, input }: Numbered) => ({
   text: input.toString("latin1").slice(0, 2000)
 })
 
-/** A fault for those who look for its reason, as JSON. */
+/** Formats a fault as JSON for debugging. */
 export const faultText = (surface: string, seed: number, { at, before, what }: Fault): string => {
   const again = at === undefined ? "" : ` --from ${at.index} --inputs 1`
   const report = {

@@ -1,14 +1,14 @@
-/** Feeds inputs that nobody would send to everything that takes inputs of strangers: see `--help`. */
+/** Feeds malformed inputs to every interface that receives untrusted input: see `--help`. */
 import { writeFileSync } from "node:fs"
 import { Effect } from "effect"
 import { fuzz, type Outcome, shares } from "./fuzz.ts"
-import { helpText, type Options, readOptions } from "./options.ts"
+import { helpText, type Options, parseOptions } from "./options.ts"
 import { faultText, summary, table } from "./report.ts"
 import { surfaces } from "./surfaces/all.ts"
 
 const say = (text: string) => void process.stderr.write(text)
 
-/** Says how far a surface is, where somebody looks on; a file gets one line when it is done. */
+/** Prints the progress of a surface to a terminal; a file gets one line at the end. */
 const follow = (surface: string, of: number) => {
   const line = (done: number) => `${surface}: ${done} of ${of}`
   const isWatched = process.stderr.isTTY
@@ -43,7 +43,7 @@ const run = async ({ from, inputs, seed, surfaces: wanted }: Options): Promise<n
 const main = async (): Promise<number> => {
   let options: Options
   try {
-    options = readOptions(process.argv.slice(2), surfaces)
+    options = parseOptions(process.argv.slice(2), surfaces)
   } catch (error) {
     say(`${error instanceof Error ? error.message : String(error)}\n`)
     return 2

@@ -211,7 +211,7 @@ describe("failing Redis of a cluster", () => {
       const place = ["--server", alone.url, "--office", "o", "--name"]
       const config = yield* temporaryFile("mcp.json", JSON.stringify({ servers: {} }))
       const desk = yield* a2c("computer", ...place, "desk", "--config", config)
-      yield* desk.says("cannot join yet", "stderr")
+      yield* desk.says("join failed, retrying", "stderr")
       const hasty = yield* a2c("agent", ...place, "hasty", "members")
       assert.strictEqual(yield* hasty.ended, 1)
       assert.strictEqual(hasty.stderr(), "a2c: The office registry is unavailable, try again\n")

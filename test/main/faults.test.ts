@@ -81,7 +81,7 @@ describe("fault of an MCP server at its start", () => {
     ({ computer }) =>
       Effect.gen(function* () {
         const { reason } = yield* until(computer, "s", "BackingOff")
-        assert.strictEqual(reason, "it did not answer within 0.5 seconds")
+        assert.strictEqual(reason, "no response within 0.5 seconds")
       }),
     { settings: { connectTimeout: Duration.millis(500) } }
   )

@@ -69,7 +69,10 @@ describe("a2c server", () => {
     Effect.gen(function* () {
       const rejected = yield* run({}, "server", "--host", "0.0.0.0", "--port", "0")
       assert.strictEqual(rejected.code, 1)
-      assert.match(rejected.stderr, /^a2c: Whoever reaches 0\.0\.0\.0 could enter every office: .*--insecure/)
+      assert.match(
+        rejected.stderr,
+        /^a2c: 0\.0\.0\.0 is reachable from other machines, and the Server has no authentication: .*--insecure/
+      )
       assert.strictEqual(rejected.stdout, "")
       // Another spelling of loopback, which the Server does not recognise.
       const { process } = yield* serve({ A2C_INSECURE: "true" }, "--host", "127.1")

@@ -56,7 +56,7 @@ describe("command without a Server", () => {
         const desk = yield* a2c("computer", ...place(url, "o", "desk"), "--config", config)
         const bridge = yield* a2c("agent", ...place(url, "o", "bridge"), "mcp", "--http", "0")
         const watcher = yield* a2c("agent", ...place(url, "p", "watcher"), "watch", "--log-level", "debug")
-        for (const process of [desk, bridge, watcher]) yield* process.says("cannot join yet", "stderr")
+        for (const process of [desk, bridge, watcher]) yield* process.says("join failed, retrying", "stderr")
 
         for (const hasty of [["members"], ["call", "echo"], ["mcp"]]) {
           const process = yield* a2c("agent", ...place(url, "o", "hasty"), ...hasty)

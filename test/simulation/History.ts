@@ -1,36 +1,36 @@
 import type { Role } from "../../src/domain/model/Role.ts"
 
-/** A call or a question of an Agent. Times are in milliseconds of virtual time. */
-export interface Asked {
+/** A tool call or another request of an Agent. Times are in milliseconds of virtual time. */
+export interface TrackedRequest {
   readonly id: string
   readonly agent: string
   readonly office: string
   readonly computer: string
-  readonly askedAt: number
-  /** How long it may take at most before it has ended one way or another. */
-  readonly atMost: number
-  /** How long the tool works; `undefined` for what is no call. */
+  readonly sentAt: number
+  /** Maximum duration until a result or an error. */
+  readonly maxDuration: number
+  /** Duration of the tool run; `undefined` for other requests. */
   readonly takes: number | undefined
   cancelledAt: number | undefined
-  /** What came of it, each time that something came. */
+  /** All outcomes; a correct request has exactly one. */
   readonly ends: Array<{ readonly at: number; readonly outcome: string }>
-  /** Nothing in the way of it was disturbed between its beginning and its end. */
-  calm: boolean
+  /** No fault disturbed the request between start and end. */
+  undisturbed: boolean
 }
 
 /** One run of a tool. */
 interface ToolRun {
   readonly id: string
   readonly computer: string
-  /** The office that the call came from, by its own word, and that of the Computer then. */
+  /** The office of the calling Agent, from the arguments, and the office of the Computer at that time. */
   readonly from: string
   readonly at: string | undefined
   readonly beganAt: number
   endedAt: number | undefined
 }
 
-/** What a witness heard of somebody in its office. */
-interface Told {
+/** A membership notification that a witness received. */
+interface Notified {
   readonly at: number
   readonly witness: string
   readonly office: string
@@ -39,7 +39,7 @@ interface Told {
   readonly name: string
 }
 
-/** What somebody heard about a Computer or an Agent that it must share an office with. */
+/** A notification about a Computer or an Agent, which must be in the same office. */
 interface Mention {
   readonly at: number
   readonly office: string
@@ -47,7 +47,7 @@ interface Mention {
   readonly event: string
 }
 
-/** A time in which somebody sat in an office. */
+/** A period of membership. */
 interface Stay {
   readonly office: string
   readonly name: string
@@ -55,14 +55,14 @@ interface Stay {
   to: number | undefined
 }
 
-/** How much happened in a run. */
+/** Event counts of a run. */
 export interface Counts {
   steps: number
   calls: number
   answered: number
   failed: number
   cancelled: number
-  questions: number
+  queries: number
   joins: number
   kills: number
   linkFaults: number
@@ -76,7 +76,7 @@ export const noCounts = (): Counts => ({
   answered: 0,
   failed: 0,
   cancelled: 0,
-  questions: 0,
+  queries: 0,
   joins: 0,
   kills: 0,
   linkFaults: 0,
@@ -84,11 +84,11 @@ export const noCounts = (): Counts => ({
   changes: 0
 })
 
-/** Everything that happened in a run, as far as rules speak of it. */
+/** The events of a run that the rules check. */
 export interface History {
-  readonly asked: Map<string, Asked>
+  readonly asked: Map<string, TrackedRequest>
   readonly runs: Array<ToolRun>
-  readonly told: Array<Told>
+  readonly notified: Array<Notified>
   readonly mentions: Array<Mention>
   readonly stays: Array<Stay>
   readonly counts: Counts
@@ -97,7 +97,7 @@ export interface History {
 export const makeHistory = (): History => ({
   asked: new Map(),
   runs: [],
-  told: [],
+  notified: [],
   mentions: [],
   stays: [],
   counts: noCounts()

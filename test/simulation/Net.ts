@@ -9,13 +9,13 @@ import {
 import { fraction } from "./dice.ts"
 import type { LinkFault } from "./plan.ts"
 
-/** After so many milliseconds a connection on which nothing arrives is given up, as by the pings of Socket.IO. */
+/** Keepalive timeout of a silent connection in milliseconds, as with the pings of Socket.IO. */
 const noticeTime = 30_000
 
-/** What lies between two messages to one end at least, in milliseconds. */
+/** Minimum time between two messages in one direction, in milliseconds. */
 const gap = 0.001
 
-/** How long messages take, in milliseconds. */
+/** Latency range of messages in milliseconds. */
 export interface Delay {
   readonly low: number
   readonly high: number
@@ -23,12 +23,12 @@ export interface Delay {
 
 const quick: Delay = { low: 0, high: 3 }
 
-/** One connection, seen from the network. */
+/** The network state of one connection. */
 interface Cable {
   delay: Delay
-  /** Nothing arrives any more. */
+  /** Drops all messages. */
   mute: boolean
-  /** When the last message to each end arrives, and how many have been sent there. */
+  /** Arrival time of the last message in each direction, and the number of messages. */
   readonly last: { member: number; server: number }
   readonly sent: { member: number; server: number }
 }
@@ -37,31 +37,31 @@ interface Cable {
 interface Connection {
   readonly id: string
   readonly node: number
-  /** Ends it at both ends. */
+  /** Closes both ends. */
   readonly close: (reason: string) => Effect.Effect<void>
-  /** Ends it for the member alone. */
+  /** Closes the member's end alone. */
   readonly sever: (reason: string) => void
 }
 
-/** The network between members and Servers: slow, unfair and not to be relied on, but the same for the same seed. */
+/** An unreliable network between members and Servers, deterministic for a seed. */
 export interface Net {
-  /** How messages travel on the connection of this id. */
+  /** Delays a message on the connection with this id. */
   readonly travel: (id: string, to: "member" | "server") => Effect.Effect<void>
-  /** A node is there for members to connect to, or is not. */
+  /** Adds or removes a node for new connections. */
   readonly setNode: (node: number, transport: TransportClient["Service"] | undefined) => void
-  /** The way of one member to whatever node a balancer would choose. */
+  /** The transport of one member, through a load balancer. */
   readonly clientOf: (member: string) => TransportClient["Service"]
   readonly fault: (member: string, fault: LinkFault) => Effect.Effect<boolean>
-  /** Ends all connections to a node, as when its process is gone. */
+  /** Closes all connections to a node, as after the exit of its process. */
   readonly dropNode: (node: number) => Effect.Effect<void>
   readonly slow: (member: string, delay: Delay) => void
-  /** All is well again, also for connections that nobody knows to be dead. */
+  /** Resets all delays and closes all silent connections. */
   readonly heal: Effect.Effect<void>
-  /** How many connections there are. */
+  /** The number of connections. */
   readonly size: () => number
 }
 
-/** A network whose accidents a seed decides; what it still has to do is done in the scope. */
+/** Makes a network whose faults depend on a seed; its fibers run in the scope. */
 export const makeNet = Effect.fnUntraced(function* (seed: number): Effect.fn.Return<Net, never, Scope.Scope> {
   const owner = yield* Effect.scope
   const clock = yield* Clock.Clock
@@ -91,13 +91,13 @@ export const makeNet = Effect.fnUntraced(function* (seed: number): Effect.fn.Ret
       const now = clock.currentTimeMillisUnsafe()
       const { high, low } = cable.delay
       const takes = low + Math.floor(fraction(seed, "delay", id, to, cable.sent[to]++) * (high - low + 1))
-      // One after the other, as they were sent.
+      // Messages arrive in the order in which they were sent.
       cable.last[to] = Math.max(cable.last[to] + gap, now + takes)
       const arrive = Effect.suspend(() => (cable.mute ? Effect.never : Effect.void))
       return Effect.andThen(Effect.sleep(cable.last[to] - now), arrive)
     })
 
-  /** The end of a member, which may be severed from the other one. */
+  /** Wraps the member's end of a link, which can be severed from the other end. */
   const cut = (link: Link, gone: Deferred.Deferred<string>): Link => {
     const closed = Effect.raceFirst(link.closed, Deferred.await(gone))
     const over = Effect.flatMap(Deferred.await(gone), (reason) => Effect.fail(new LinkClosed({ reason })))
@@ -128,7 +128,7 @@ export const makeNet = Effect.fnUntraced(function* (seed: number): Effect.fn.Ret
         const node = up[Math.floor(fraction(seed, "balancer", member, attempts++) * up.length)]
         const transport = node === undefined ? undefined : nodes.get(node)
         if (node === undefined || transport === undefined) {
-          return yield* new Unreachable({ message: "nobody listens" })
+          return yield* new Unreachable({ message: "no node is running" })
         }
         const scope = yield* Scope.fork(owner)
         const gone = yield* Deferred.make<string>()
@@ -150,11 +150,11 @@ export const makeNet = Effect.fnUntraced(function* (seed: number): Effect.fn.Ret
           close,
           sever: (reason) => Deferred.doneUnsafe(gone, Exit.succeed(reason))
         })
-        // Whoever closes a connection that is severed already tells nobody.
+        // A severed connection does not notify the Server of its close.
         yield* Effect.addFinalizer(() =>
           Effect.suspend(() => (Deferred.isDoneUnsafe(gone) ? Effect.void : close("client_disconnect")))
         )
-        // Not in the scope that it closes.
+        // Forked outside the scope that it closes.
         yield* Effect.forkIn(Effect.flatMap(link.closed, close), owner)
         return cut(link, gone)
       })

@@ -32,9 +32,9 @@ import { PROTOCOL_VERSION } from "../../src/domain/wire/version.ts"
 import type { ComputerConfig } from "../../src/domain/config/computerConfig.ts"
 import { type History, makeHistory } from "./History.ts"
 import { makeNet, type Net } from "./Net.ts"
-import type { Cast, Who } from "./plan.ts"
+import type { Cast, MemberRef } from "./plan.ts"
 
-/** Changes the code under test, to see whether the rules notice. */
+/** Injects faults into the code under test, to verify that the rules detect them. */
 export interface Sabotage {
   readonly transport?: (transport: TransportServer["Service"]) => TransportServer["Service"]
   readonly registry?: (
@@ -42,11 +42,11 @@ export interface Sabotage {
     cluster: MemoryCluster.MemoryCluster
   ) => OfficeRegistry["Service"]
   readonly client?: (transport: TransportClient["Service"]) => TransportClient["Service"]
-  /** What runs when a tool is called, in place of what should. */
+  /** Replaces the run of a tool. */
   readonly tool?: (work: Effect.Effect<void>) => Effect.Effect<void>
 }
 
-/** A Server of the cluster while it is up. */
+/** A running Server of the cluster. */
 interface Node {
   readonly scope: Scope.Closeable
   readonly server: Server["Service"]
@@ -54,25 +54,25 @@ interface Node {
   readonly transport: TransportClient["Service"]
 }
 
-/** A process of an Agent or of a Computer, from its start to its end. */
+/** The process of an Agent or a Computer. */
 interface Process<Service> {
   readonly scope: Scope.Closeable
   readonly service: Service
 }
 
-/** What an Agent or a Computer is doing, and where it wants to be. */
+/** The state of an Agent or a Computer and its intended office. */
 export interface Party<Service> {
   readonly name: string
-  readonly who: Who
-  /** The name of its connections: a process that was killed silently leaves its own behind. */
+  readonly who: MemberRef
+  /** Distinguishes the connections of successive processes: a silently killed process leaves connections open. */
   incarnation: number
   office: string | undefined
   process: Process<Service> | undefined
-  /** What was begun last; the next thing interrupts it. */
+  /** The latest operation; the next one interrupts it. */
   doing: Fiber.Fiber<void> | undefined
 }
 
-/** The MCP servers of a Computer, which outlive its process like programs of their own. */
+/** The MCP servers of a Computer, which outlive its process as separate programs do. */
 interface Machine {
   readonly main: MemoryMcp.MemoryMcpServer
   readonly extra: MemoryMcp.MemoryMcpServer
@@ -81,7 +81,7 @@ interface Machine {
   hasExtra: boolean
 }
 
-/** Everything that takes part in a run. */
+/** All components of a run. */
 export interface World {
   readonly cast: Cast
   readonly history: History
@@ -92,39 +92,39 @@ export interface World {
   readonly machines: ReadonlyArray<Machine>
   readonly offices: ReadonlyArray<string>
   readonly nodes: Map<number, Node>
-  /** What went wrong inside the code under test and was only logged. */
+  /** Errors that the code under test logged. */
   readonly errors: ReadonlyArray<string>
   readonly note: (line: string) => void
-  /** Has the network treated somebody well lately? Then what it asks, and is asked, has to succeed. */
+  /** True when no recent network fault affects this member: its requests must succeed. */
   readonly isFair: (name: string) => boolean
-  /** The network does not, for so many milliseconds. */
+  /** Marks a member as affected by a fault for some milliseconds. */
   readonly markUnfair: (name: string, millis: number) => void
   readonly now: () => number
-  /** Begins something for a party, after what it did before has been given up. */
+  /** Interrupts the previous operation of a party and starts another. */
   readonly begin: (party: Party<unknown>, what: Effect.Effect<void>) => Effect.Effect<void>
   readonly startNode: (index: number) => Effect.Effect<void>
   readonly stopNode: (index: number) => Effect.Effect<void>
-  readonly enter: (who: Who, office: string) => Effect.Effect<void>
-  readonly leave: (who: Who) => Effect.Effect<void>
-  readonly kill: (who: Who, silently: boolean) => Effect.Effect<void>
+  readonly enter: (who: MemberRef, office: string) => Effect.Effect<void>
+  readonly leave: (who: MemberRef) => Effect.Effect<void>
+  readonly kill: (who: MemberRef, silently: boolean) => Effect.Effect<void>
   readonly configOf: (computer: number) => ComputerConfig
   readonly toolsOf: (computer: number) => ReadonlyArray<MemoryMcp.MemoryTool>
   readonly windowsOf: (computer: number) => ReadonlyArray<MemoryMcp.MemoryResource>
-  /** Everybody in an office as the Servers know it, the witness left out. */
-  readonly seated: (office: string) => ReadonlyArray<Member>
-  /** Ends everybody, then the Servers. */
+  /** The members of an office according to the Servers, without the witness. */
+  readonly membersIn: (office: string) => ReadonlyArray<Member>
+  /** Stops all members, then the witnesses. */
   readonly shut: Effect.Effect<void>
 }
 
 export const officeName = (index: number): string => `office-${index}`
 const witnessOf = (office: string): string => `witness-${office}`
-export const nameOf = ({ index, kind }: Who): string => `${kind}-${index}`
-/** By this name the network knows the connections of one process. */
+export const nameOf = ({ index, kind }: MemberRef): string => `${kind}-${index}`
+/** The name of one process's connections in the network. */
 export const lineOf = ({ incarnation, name }: Pick<Party<unknown>, "incarnation" | "name">): string =>
   `${name}#${incarnation}`
 export const windowText = (computer: number, generation: number): string => `window-${computer}-${generation}`
 
-const partyOf = <Service>(kind: Who["kind"], index: number): Party<Service> => ({
+const partyOf = <Service>(kind: MemberRef["kind"], index: number): Party<Service> => ({
   name: nameOf({ kind, index }),
   who: { kind, index },
   incarnation: 0,
@@ -133,7 +133,7 @@ const partyOf = <Service>(kind: Who["kind"], index: number): Party<Service> => (
   doing: undefined
 })
 
-/** Builds the world of a run; it lives as long as the scope, if {@link World.shut} does not end it before. */
+/** Builds the world of a run in the scope; {@link World.shut} stops it earlier. */
 export const makeWorld = Effect.fnUntraced(function* (
   seed: number,
   cast: Cast,
@@ -157,7 +157,7 @@ export const makeWorld = Effect.fnUntraced(function* (
     partyOf<Computer["Service"]>("computer", index)
   )
 
-  const seated = (office: string) =>
+  const membersIn = (office: string) =>
     membersOf(cluster.offices.state, office).filter(({ membership }) => membership.name !== witnessOf(office))
 
   // Servers
@@ -172,7 +172,7 @@ export const makeWorld = Effect.fnUntraced(function* (
     const sabotaged = Layer.effectContext(
       Effect.gen(function* () {
         const context = yield* Effect.context<TransportServer | OfficeRegistry>()
-        const { registry = (usual) => usual, transport = (usual) => usual } = sabotage
+        const { registry = (original) => original, transport = (original) => original } = sabotage
         return Context.make(OfficeRegistry, registry(Context.get(context, OfficeRegistry), cluster)).pipe(
           Context.add(TransportServer, transport(Context.get(context, TransportServer)))
         )
@@ -207,7 +207,7 @@ export const makeWorld = Effect.fnUntraced(function* (
     yield* Effect.forkIn(Scope.close(node.scope, Exit.void), scope)
   })
 
-  // What Computers offer
+  // Tools and windows of the Computers
 
   const work = (computer: number): MemoryMcp.MemoryTool => ({
     definition: {
@@ -279,7 +279,7 @@ export const makeWorld = Effect.fnUntraced(function* (
 
   // Agents and Computers
 
-  // Making these costs more than all the rest of a Computer, and they know nothing of it.
+  // Shared: both are stateless, and building them costs more than the rest of a Computer.
   const engines = Layer.succeedContext(
     yield* Layer.build(Layer.merge(AjvValidator.layer, VerelEngine.layer()))
   )
@@ -296,7 +296,7 @@ export const makeWorld = Effect.fnUntraced(function* (
     return Layer.succeed(TransportClient, sabotage.client?.(client) ?? client)
   }
 
-  /** Builds what a process is in a scope of its own. */
+  /** Builds the service of a process in a new scope. */
   const spawn = <Service, I>(
     party: Party<Service>,
     tag: Context.Key<I, Service>,
@@ -313,7 +313,7 @@ export const makeWorld = Effect.fnUntraced(function* (
       return { scope: own, service }
     })
 
-  /** Ends the process of a party, orderly. */
+  /** Stops the process of a party gracefully. */
   const quit = (party: Party<unknown>) =>
     Effect.suspend(() => {
       const { process } = party
@@ -322,20 +322,20 @@ export const makeWorld = Effect.fnUntraced(function* (
       return process === undefined ? Effect.void : Scope.close(process.scope, Exit.void)
     })
 
-  const hear = (office: string, name: string, event: string) => {
+  const recordMention = (office: string, name: string, event: string) => {
     history.mentions.push({ at: now(), office, name, event })
   }
 
-  /** Notes whether somebody has found its seat. */
-  const seating =
+  /** Records whether a join succeeded. */
+  const recordJoin =
     (party: Party<unknown>, office: string) =>
     <R>(entering: Effect.Effect<void, { readonly message: string }, R>): Effect.Effect<void, never, R> =>
       Effect.matchEffect(entering, {
-        onSuccess: () => Effect.sync(() => note(`${party.name} sits in ${office}`)),
+        onSuccess: () => Effect.sync(() => note(`${party.name} joined ${office}`)),
         onFailure: ({ message }) =>
           Effect.sync(() => {
             party.office = undefined
-            note(`${party.name} may not enter ${office}: ${message}`)
+            note(`${party.name} failed to join ${office}: ${message}`)
           })
       })
 
@@ -350,13 +350,13 @@ export const makeWorld = Effect.fnUntraced(function* (
         Stream.runForEach(process.service.events, (event) =>
           Effect.sync(() => {
             if (event._tag === "Entered" || event._tag === "Left")
-              hear(office, event.membership.name, event._tag)
-            if (event._tag === "Updated") hear(office, event.computer, event.part)
+              recordMention(office, event.membership.name, event._tag)
+            if (event._tag === "Updated") recordMention(office, event.computer, event.part)
           })
         ),
         process.scope
       )
-    }).pipe(seating(party, office))
+    }).pipe(recordJoin(party, office))
 
   const startComputer = (party: Party<Computer["Service"]>) =>
     Effect.gen(function* () {
@@ -394,11 +394,11 @@ export const makeWorld = Effect.fnUntraced(function* (
         yield* service.leave
         party.office = office
         yield* service.join({ office, retryInitialConnect: true })
-      }).pipe(seating(party, office))
+      }).pipe(recordJoin(party, office))
       return begin(party, going)
     })
 
-  const partyFor = ({ index, kind }: Who): Party<unknown> | undefined =>
+  const partyFor = ({ index, kind }: MemberRef): Party<unknown> | undefined =>
     kind === "agent" ? agents[index] : computers[index]
 
   const leave: World["leave"] = (who) =>
@@ -424,7 +424,7 @@ export const makeWorld = Effect.fnUntraced(function* (
     Effect.gen(function* () {
       const party = partyFor(who)
       if (party === undefined) return
-      // What it says from now on is not heard: a process that is gone says nothing.
+      // The fault comes first: a killed process sends no more messages.
       yield* net.fault(lineOf(party), silently ? "sever" : "cut")
       party.incarnation += 1
       yield* begin(party, quit(party))
@@ -445,12 +445,12 @@ export const makeWorld = Effect.fnUntraced(function* (
             const what = event === "notify:enter_office" ? "entered" : "left"
             const role = message["agent"] === undefined ? "computer" : "agent"
             const of = String(message["office_id"])
-            history.told.push({ at: now(), witness: office, office: of, what, role, name })
-            note(`${name} has ${what} ${of}, hears ${witnessOf(office)}`)
+            history.notified.push({ at: now(), witness: office, office: of, what, role, name })
+            note(`${name} ${what} ${of}, received by ${witnessOf(office)}`)
             return []
           }
           if (event.startsWith("notify:")) {
-            hear(office, name, event)
+            recordMention(office, name, event)
             return []
           }
           return [jsonBody({ req_id: message["req_id"], tools: [], desktops: [] })]
@@ -520,17 +520,17 @@ export const makeWorld = Effect.fnUntraced(function* (
     configOf,
     toolsOf,
     windowsOf,
-    seated,
+    membersIn,
     shut
   }
 })
 
-/** The offices that somebody sits in. */
+/** The offices with members. */
 export const officesOf = ({ cluster }: World): ReadonlyArray<string> => [
   ...HashMap.keys(cluster.offices.state.offices)
 ]
 
-/** The Agent of an office as the Servers know it. */
+/** The Agent of an office according to the Servers. */
 export const agentOf = ({ cluster }: World, office: string): Member | undefined =>
   Option.getOrUndefined(
     Option.flatMap(HashMap.get(cluster.offices.state.offices, office), ({ agent }) => agent)

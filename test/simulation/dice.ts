@@ -1,13 +1,13 @@
-/** Numbers that a seed decides: the same seed, the same numbers, on every machine. */
+/** Pseudo-random numbers: a seed gives the same numbers on every machine. */
 export interface Dice {
-  /** A whole number from `low` to `high`, both included. */
+  /** An integer from `low` to `high`, inclusive. */
   readonly between: (low: number, high: number) => number
-  /** True in so many cases of one. */
+  /** True with this probability. */
   readonly chance: (probability: number) => boolean
   readonly oneOf: <A>(items: readonly [A, ...ReadonlyArray<A>]) => A
 }
 
-/** Mixes the bits of a number, so that near ones give far ones (the finalizer of MurmurHash3). */
+/** Mixes the bits of a number (the finalizer of MurmurHash3). */
 const mix = (bits: number): number => {
   let mixed = bits
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b)
@@ -21,11 +21,11 @@ const absorb = (bits: number, text: string): number => {
   return mix(hash)
 }
 
-/** The number between 0 and 1 that belongs to these words under a seed, whatever was asked for before. */
+/** The number between 0 and 1 for these words and this seed, independent of earlier calls. */
 export const fraction = (seed: number, ...words: ReadonlyArray<string | number>): number =>
   absorb(mix(seed), words.join("\u0000")) / 2 ** 32
 
-/** Numbers in a row: those of another purpose do not depend on how many were taken of these. */
+/** Makes a sequence of numbers; sequences for other purposes are independent of it. */
 export const makeDice = (seed: number, purpose: string): Dice => {
   let taken = 0
   const next = () => fraction(seed, purpose, taken++)

@@ -1,22 +1,22 @@
 import { Effect, HashMap, Option, SubscriptionRef } from "effect"
-import type { Asked } from "./History.ts"
+import type { TrackedRequest } from "./History.ts"
 import { agentOf, nameOf, officesOf, windowText, type World } from "./World.ts"
 
-/** What a rule found wrong: nothing when it holds. */
+/** The violations of a rule; empty when it holds. */
 export type Findings = ReadonlyArray<string>
 
-/** How late an end may be beyond what was allowed, in milliseconds: the last hop of a message. */
+/** Tolerance for late outcomes in milliseconds: the last hop of a message. */
 const slack = 20
 
-/** How long after its end somebody may still hear of a stay: what is under way for long is told then. */
-const rumourTime = 120_000
+/** How long after a membership its notifications may still arrive, in milliseconds. */
+const lateNotificationTime = 120_000
 
-/** How long a cancel may take to reach a tool in calm weather, in milliseconds. */
+/** How long an undisturbed cancellation may take to reach a tool, in milliseconds. */
 const cancelTime = 100
 
-// At every moment
+// After every step
 
-/** An office never has two Agents: whoever sits there as one is the one. */
+/** An office never has two Agents. */
 const oneAgentPerOffice = (world: World): Findings =>
   officesOf(world).flatMap((office) => {
     const sitting = [...HashMap.values(world.cluster.offices.state.sessions)].filter(({ membership }) =>
@@ -25,7 +25,7 @@ const oneAgentPerOffice = (world: World): Findings =>
     return sitting.length > 1 ? [`${office} has the Agents ${sitting.map(({ sid }) => sid).join(", ")}`] : []
   })
 
-/** No two Computers of an office share a name, and no session sits twice. */
+/** The names of the Computers in an office are unique. */
 const namesAreUnique = (world: World): Findings =>
   officesOf(world).flatMap((office) => {
     const names = [...HashMap.values(world.cluster.offices.state.sessions)].flatMap(({ membership }) =>
@@ -36,23 +36,23 @@ const namesAreUnique = (world: World): Findings =>
     return names.length === new Set(names).size ? [] : [`${office} has a name twice: ${names.join(", ")}`]
   })
 
-const asked = (world: World, check: (one: Asked) => string | undefined): Findings =>
+const asked = (world: World, check: (one: TrackedRequest) => string | undefined): Findings =>
   [...world.history.asked.values()].flatMap((one) => {
     const finding = check(one)
     return finding === undefined ? [] : [`${one.id}: ${finding}`]
   })
 
-/** Every request ends exactly once, and within its time. */
+/** Every request ends exactly once and in time. */
 const everyRequestEndsOnce = (world: World): Findings =>
-  asked(world, ({ askedAt, atMost, ends }) => {
+  asked(world, ({ sentAt, maxDuration, ends }) => {
     if (ends.length > 1) return `ended ${ends.length} times`
-    const late = (ends[0]?.at ?? world.now()) - askedAt - atMost
+    const late = (ends[0]?.at ?? world.now()) - sentAt - maxDuration
     if (late <= slack) return undefined
-    return ends.length === 0 ? `asked at ${askedAt}, has not ended` : `ended ${late} ms too late`
+    return ends.length === 0 ? `sent at ${sentAt}, has not ended` : `ended ${late} ms too late`
   })
 
-/** A result is that of the call it answers. */
-const resultsReachTheirAsker = (world: World): Findings =>
+/** A result belongs to its call. */
+const resultsReachTheirCaller = (world: World): Findings =>
   asked(world, ({ computer, ends, id, takes }) => {
     const wrong = ends.find(
       ({ outcome }) => takes !== undefined && outcome.startsWith("=") && outcome !== `=${id} by ${computer}`
@@ -60,24 +60,24 @@ const resultsReachTheirAsker = (world: World): Findings =>
     return wrong && `got ${JSON.stringify(wrong.outcome)}`
   })
 
-/** In calm weather a call with enough time ends with its result. */
-const calmCallsSucceed = (world: World): Findings =>
-  asked(world, ({ calm, cancelledAt, ends, id, computer, atMost, takes }) => {
+/** An undisturbed call with a sufficient timeout succeeds. */
+const undisturbedCallsSucceed = (world: World): Findings =>
+  asked(world, ({ undisturbed, cancelledAt, ends, id, computer, maxDuration, takes }) => {
     const [end] = ends
-    if (end === undefined || !calm || cancelledAt !== undefined) return undefined
-    if (takes === undefined || takes + 100 > atMost) return undefined
+    if (end === undefined || !undisturbed || cancelledAt !== undefined) return undefined
+    if (takes === undefined || takes + 100 > maxDuration) return undefined
     return end.outcome === `=${id} by ${computer}` ? undefined : `ended with ${end.outcome}`
   })
 
-/** In calm weather every question ends with its answer. */
-const calmQuestionsAreAnswered = (world: World): Findings =>
-  asked(world, ({ calm, ends, takes }) => {
+/** Every other undisturbed request succeeds. */
+const undisturbedRequestsSucceed = (world: World): Findings =>
+  asked(world, ({ undisturbed, ends, takes }) => {
     const [end] = ends
-    if (end === undefined || !calm || takes !== undefined) return undefined
+    if (end === undefined || !undisturbed || takes !== undefined) return undefined
     return end.outcome.startsWith("=") ? undefined : `ended with ${end.outcome}`
   })
 
-/** No call runs twice, whatever happens to the connections. */
+/** No call runs twice, even with connection faults. */
 const nothingRunsTwice = (world: World): Findings => {
   const seen = new Map<string, number>()
   for (const { id } of world.history.runs) seen.set(id, (seen.get(id) ?? 0) + 1)
@@ -86,82 +86,85 @@ const nothingRunsTwice = (world: World): Findings => {
   )
 }
 
-/** In calm weather a cancelled call stops at the Computer at once. */
+/** An undisturbed cancellation stops the call at the Computer at once. */
 const cancelledCallsStop = (world: World): Findings =>
   world.history.runs.flatMap(({ endedAt, id }) => {
     const call = world.history.asked.get(id)
-    if (call?.cancelledAt === undefined || !call.calm || endedAt === undefined) return []
+    if (call?.cancelledAt === undefined || !call.undisturbed || endedAt === undefined) return []
     const late = endedAt - call.cancelledAt
     return late > cancelTime ? [`${id} ran on for ${late} ms`] : []
   })
 
-/** A call of one office never runs in another one. */
+/** A call never runs in another office. */
 const callsStayInTheirOffice = (world: World): Findings =>
   world.history.runs.flatMap(({ at, from, id }) =>
     at === undefined || at === from ? [] : [`${id} of ${from} ran in ${at}`]
   )
 
-/** Nobody hears of somebody who was not in its office then. */
+/** Notifications concern members of the same office only. */
 const nothingCrossesOffices = (world: World): Findings =>
   world.history.mentions.flatMap(({ at, event, name, office }) => {
     const known = world.history.stays.some(
       (stay) =>
-        stay.office === office && stay.name === name && stay.from <= at && (stay.to ?? at) + rumourTime >= at
+        stay.office === office &&
+        stay.name === name &&
+        stay.from <= at &&
+        (stay.to ?? at) + lateNotificationTime >= at
     )
-    return known ? [] : [`${office} heard at ${at} by ${event} of ${name}, who was not there`]
+    return known ? [] : [`${office} received ${event} at ${at} about ${name}, which was not a member`]
   })
 
-/** Nothing has failed where nobody looks. */
-const nothingFailsInside = ({ errors }: World): Findings => errors
+/** The code under test logs no error. */
+const noErrorIsLogged = ({ errors }: World): Findings => errors
 
-/** What holds at every moment. */
+/** Rules that hold after every step. */
 export const always = [
   oneAgentPerOffice,
   namesAreUnique,
   everyRequestEndsOnce,
-  resultsReachTheirAsker,
-  calmCallsSucceed,
-  calmQuestionsAreAnswered,
+  resultsReachTheirCaller,
+  undisturbedCallsSucceed,
+  undisturbedRequestsSucceed,
   nothingRunsTwice,
   cancelledCallsStop,
   callsStayInTheirOffice,
   nothingCrossesOffices,
-  nothingFailsInside
+  noErrorIsLogged
 ] as const
 
-// Once the world is quiet
+// Once all requests have ended
 
-/** Whatever was cancelled, or whose asker is gone, does not run on: nothing runs in a quiet world. */
-const nothingRunsOn = (world: World): Findings =>
+/** No tool is running: cancelled and abandoned calls have stopped. */
+const noToolRunsOn = (world: World): Findings =>
   world.history.runs.flatMap(({ beganAt, computer, endedAt, id }) =>
-    endedAt === undefined ? [`${id} has run at ${computer} since ${beganAt}`] : []
+    endedAt === undefined ? [`${id} is still running at ${computer} since ${beganAt}`] : []
   )
 
-/** Every join and every leave is told to the others exactly once, and in their order. */
-const everyMoveIsToldOnce = (world: World): Findings =>
+/** Every join and leave is notified to the other members exactly once and in order. */
+const membershipChangesAreNotifiedOnce = (world: World): Findings =>
   world.offices.flatMap((office) => {
     const here = new Set<string>()
     const findings: Array<string> = []
-    for (const { at, name, office: of, role, what, witness } of world.history.told) {
+    for (const { at, name, office: of, role, what, witness } of world.history.notified) {
       if (witness !== office) continue
       const who = `${role} ${name}`
-      if (of !== office) findings.push(`${office} heard at ${at} that ${who} has ${what} ${of}`)
+      if (of !== office) findings.push(`${office} was notified at ${at} that ${who} ${what} ${of}`)
       else if (what === "entered" && here.has(who))
-        findings.push(`${office} heard twice that ${who} is there`)
+        findings.push(`${office} was notified twice that ${who} entered`)
       else if (what === "left" && !here.delete(who))
-        findings.push(`${office} heard twice that ${who} has left`)
+        findings.push(`${office} was notified twice that ${who} left`)
       else if (what === "entered") here.add(who)
     }
     const truth = new Set(
-      world.seated(office).map(({ membership }) => `${membership.role} ${membership.name}`)
+      world.membersIn(office).map(({ membership }) => `${membership.role} ${membership.name}`)
     )
-    for (const who of truth) if (!here.has(who)) findings.push(`${office} never heard of ${who}`)
-    for (const who of here) if (!truth.has(who)) findings.push(`${office} did not hear that ${who} has left`)
+    for (const who of truth) if (!here.has(who)) findings.push(`${office} was never notified of ${who}`)
+    for (const who of here) if (!truth.has(who)) findings.push(`${office} was not notified that ${who} left`)
     return findings
   })
 
-/** Does somebody believe to sit in its office? Whoever lost its seat to another keeps asking for it, and knows. */
-const isSeated = ({
+/** True when a party's status is `Joined`. */
+const hasJoined = ({
   process
 }: World["agents"][number] | World["computers"][number]): Effect.Effect<boolean> => {
   if (process === undefined) return Effect.succeed(false)
@@ -171,22 +174,24 @@ const isSeated = ({
   )
 }
 
-/** Whoever believes to sit in an office sits there, and nobody else does. */
+/** The status of the parties agrees with the members according to the Servers. */
 const membershipConverges = (world: World): Effect.Effect<Findings> =>
-  Effect.map(Effect.filter([...world.agents, ...world.computers], isSeated), (believers) =>
+  Effect.map(Effect.filter([...world.agents, ...world.computers], hasJoined), (believers) =>
     world.offices.flatMap((office) => {
-      const truth = world.seated(office).map(({ membership }) => membership.name)
+      const truth = world.membersIn(office).map(({ membership }) => membership.name)
       const own = believers.filter((party) => party.office === office).map(({ name }) => name)
       return [
-        ...own.filter((name) => !truth.includes(name)).map((name) => `${name} believes to sit in ${office}`),
-        ...truth.filter((name) => !own.includes(name)).map((name) => `${name} still sits in ${office}`)
+        ...own
+          .filter((name) => !truth.includes(name))
+          .map((name) => `${name} has status Joined in ${office}`),
+        ...truth.filter((name) => !own.includes(name)).map((name) => `${name} is still a member of ${office}`)
       ]
     })
   )
 
 const sorted = (names: Iterable<string>) => [...names].toSorted().join(", ")
 
-/** What every Agent sees of its office is what is there: members, tools and desktops. */
+/** The view of every Agent is correct: members, tools and desktops. */
 const viewsAreTrue = (world: World): Effect.Effect<Findings> =>
   Effect.map(
     Effect.forEach(world.agents, ({ name, office, process }) => {
@@ -195,10 +200,10 @@ const viewsAreTrue = (world: World): Effect.Effect<Findings> =>
       }
       return Effect.map(process.service.view, ({ computers, members }): Findings => {
         const findings: Array<string> = []
-        const there = world.seated(office).map(({ membership }) => membership.name)
+        const there = world.membersIn(office).map(({ membership }) => membership.name)
         const seen = members.map((member) => member.name).filter((one) => !one.startsWith("witness"))
         if (sorted(there) !== sorted(seen)) {
-          findings.push(`${name} sees ${sorted(seen)} in ${office}, there are ${sorted(there)}`)
+          findings.push(`${name} sees ${sorted(seen)} in ${office}, expected ${sorted(there)}`)
         }
         for (const { index } of world.computers.map(({ who }) => who)) {
           const computer = nameOf({ kind: "computer", index })
@@ -208,11 +213,11 @@ const viewsAreTrue = (world: World): Effect.Effect<Findings> =>
           const tools = ["work", `tool-${machine.tools}`, ...(machine.hasExtra ? ["extra"] : [])]
           const found = (view.tools ?? []).map((tool) => tool.name)
           if (sorted(found) !== sorted(tools)) {
-            findings.push(`${name} sees the tools ${sorted(found)} of ${computer}, it has ${sorted(tools)}`)
+            findings.push(`${name} sees the tools ${sorted(found)} of ${computer}, expected ${sorted(tools)}`)
           }
           const text = windowText(index, machine.windows)
           if (!(view.desktop ?? []).some((window) => window.includes(text))) {
-            findings.push(`${name} does not see ${text}, but ${JSON.stringify(view.desktop)}`)
+            findings.push(`${name} sees ${JSON.stringify(view.desktop)}, expected ${text}`)
           }
         }
         return findings
@@ -221,33 +226,35 @@ const viewsAreTrue = (world: World): Effect.Effect<Findings> =>
     (findings) => findings.flat()
   )
 
-/** What a Server lists is what is there. */
+/** The member list of the Server is correct. */
 const listsAreTrue = (world: World): Effect.Effect<Findings> =>
   Effect.map(
     Effect.forEach(world.agents, ({ name, office, process }) => {
       if (process === undefined || office === undefined || agentOf(world, office)?.membership.name !== name) {
         return Effect.succeed<Findings>([])
       }
-      const truth = sorted(world.seated(office).map(({ membership }) => membership.name))
+      const truth = sorted(world.membersIn(office).map(({ membership }) => membership.name))
       return Effect.match(process.service.members, {
         onFailure: ({ message }): Findings => [`${name} cannot list ${office}: ${message}`],
         onSuccess: (members): Findings => {
           const listed = sorted(members.map((one) => one.name).filter((one) => !one.startsWith("witness")))
-          return listed === truth ? [] : [`${name} gets listed ${listed} in ${office}, there are ${truth}`]
+          return listed === truth
+            ? []
+            : [`${name} receives the list ${listed} of ${office}, expected ${truth}`]
         }
       })
     }),
     (findings) => findings.flat()
   )
 
-export const onceQuiet = [...always, nothingRunsOn, everyMoveIsToldOnce] as const
+export const onceQuiet = [...always, noToolRunsOn, membershipChangesAreNotifiedOnce] as const
 
 export const onceQuietAsking = [membershipConverges, viewsAreTrue, listsAreTrue] as const
 
-// Once everybody has gone
+// Once all members have left
 
-/** Nothing is left of anybody: no session, office, connection or call. */
-export const nothingIsLeft = (world: World): Findings => {
+/** No session, office, connection, call or subscription is left. */
+export const nothingIsLeaked = (world: World): Findings => {
   const { offices, sessions } = world.cluster.offices.state
   const left: ReadonlyArray<readonly [string, number]> = [
     ["sessions", HashMap.size(sessions)],
@@ -264,7 +271,7 @@ export const nothingIsLeft = (world: World): Findings => {
   return left.flatMap(([what, count]) => (count === 0 ? [] : [`${count} ${what} left`]))
 }
 
-const allRules = [...onceQuiet, ...onceQuietAsking, nothingIsLeft] as const
+const allRules = [...onceQuiet, ...onceQuietAsking, nothingIsLeaked] as const
 
-/** How every rule is called. */
+/** The names of all rules. */
 export const ruleNames: ReadonlyArray<string> = allRules.map(({ name }) => name)

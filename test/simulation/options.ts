@@ -2,25 +2,25 @@ import { parseArgs } from "node:util"
 import { wholeNumber } from "../commandLine.ts"
 import { type Fault, faults } from "./sabotage.ts"
 
-/** What is asked of the simulation. */
+/** The options of the simulation. */
 export interface Options {
   readonly seeds: number
   readonly from: number
   readonly steps: number
-  /** Only this one, and all that happens. */
+  /** Runs this seed alone and prints its trace. */
   readonly seed: number | undefined
   readonly fault: { readonly name: string; readonly plant: Fault["plant"] } | undefined
-  /** Plant every fault. */
+  /** Plants every fault. */
   readonly faults: boolean
   readonly help: boolean
 }
 
-const usual = { seeds: 1000, from: 0, steps: 100 }
-const mostSeeds = 1_000_000_000
-const mostSteps = 1_000_000
+const defaults = { seeds: 1000, from: 0, steps: 100 }
+const maxSeeds = 1_000_000_000
+const maxSteps = 1_000_000
 
-/** Reads the command line. Throws an error whose message says what is wrong with it. */
-export const readOptions = (args: ReadonlyArray<string>): Options => {
+/** Parses the command line. Throws an error with a message for the user. */
+export const parseOptions = (args: ReadonlyArray<string>): Options => {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -39,30 +39,30 @@ export const readOptions = (args: ReadonlyArray<string>): Options => {
     throw new Error(`There is no fault "${name}"; there are ${Object.keys(faults).join(", ")}`)
   }
   return {
-    seeds: wholeNumber("seeds", values.seeds, usual.seeds, [1, mostSeeds]),
-    from: wholeNumber("from", values.from, usual.from, [0, mostSeeds]),
-    steps: wholeNumber("steps", values.steps, usual.steps, [1, mostSteps]),
-    seed: seed === undefined ? undefined : wholeNumber("seed", seed, 0, [0, mostSeeds]),
+    seeds: wholeNumber("seeds", values.seeds, defaults.seeds, [1, maxSeeds]),
+    from: wholeNumber("from", values.from, defaults.from, [0, maxSeeds]),
+    steps: wholeNumber("steps", values.steps, defaults.steps, [1, maxSteps]),
+    seed: seed === undefined ? undefined : wholeNumber("seed", seed, 0, [0, maxSeeds]),
     fault: name === undefined || plant === undefined ? undefined : { name, plant },
     faults: values.faults,
     help: values.help
   }
 }
 
-/** What `--help` says. */
-export const helpText = `Runs an office world on virtual time, with accidents that a seed decides, and checks its rules.
+/** The output of `--help`. */
+export const helpText = `Simulates a cluster on virtual time with seeded faults and checks its invariants.
 
 npm run simulate -- [OPTIONS]
 
-  --seeds N      how many seeds (${usual.seeds})
-  --from SEED    the first of them (${usual.from})
-  --steps M      steps of each (${usual.steps})
-  --seed S       only this one, with everything that happens on stdout
-  --fault NAME   plant a fault, to see it found
-  --faults       plant each of them, and say which rule notices it in which seed
-  --help         this text
+  --seeds N      number of seeds (${defaults.seeds})
+  --from SEED    first seed (${defaults.from})
+  --steps M      steps per seed (${defaults.steps})
+  --seed S       run this seed alone and print its trace
+  --fault NAME   plant a fault and find it
+  --faults       plant every fault and print the rule and seed that detect it
+  --help         print this help
 
-Ends with 1 when a rule is broken, or a planted fault is not found.
+Exits with 1 when a rule is broken or a planted fault is not detected.
 
 Faults:
 ${Object.keys(faults)

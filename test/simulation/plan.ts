@@ -1,6 +1,6 @@
 import { type Dice, makeDice } from "./dice.ts"
 
-/** Who takes part: numbers from 0, which steps name them by. */
+/** The numbers of participants; steps refer to them by index from 0. */
 export interface Cast {
   readonly nodes: number
   readonly offices: number
@@ -8,26 +8,29 @@ export interface Cast {
   readonly computers: number
 }
 
-/** Somebody with a connection. */
-export type Who = { readonly kind: "agent" | "computer"; readonly index: number }
+/** A reference to a member. */
+export type MemberRef = { readonly kind: "agent" | "computer"; readonly index: number }
 
-/** What an Agent asks a Computer for, beside calling tools. */
-const questions = ["tools", "desktop", "documents", "config", "members"] as const
-type Question = (typeof questions)[number]
+/** Requests of an Agent besides tool calls. */
+const queries = ["tools", "desktop", "documents", "config", "members"] as const
+type Query = (typeof queries)[number]
 
-/** What is done to the connection of somebody. */
+/** Faults of a member's connection. */
 const linkFaults = [
-  /** Both ends notice at once that it is gone. */
+  /** Both ends detect the loss at once. */
   "cut",
-  /** Nothing arrives any more, and nobody notices before the next sign of life is overdue. */
+  /** All messages are dropped; both ends detect the loss by the keepalive timeout. */
   "mute",
-  /** Only the member notices: the Server takes it for connected. */
+  /** Only the member detects the loss; the connection is stale at the Server. */
   "sever"
 ] as const
 export type LinkFault = (typeof linkFaults)[number]
 
 export type Action =
-  /** `computer` picks one of the office, or of all. Times in milliseconds, but `seconds`, the timeout of the call. `cancelAfter` counts from the call. */
+  /**
+   * `computer` selects a Computer of the office, or of all. Times are in milliseconds except `seconds`, the timeout of
+   * the call. `cancelAfter` counts from the call.
+   */
   | {
       readonly do: "call"
       readonly agent: number
@@ -36,35 +39,35 @@ export type Action =
       readonly seconds: number
       readonly cancelAfter: number | undefined
     }
-  /** The same request twice, as by a peer that repeats what it sent. */
+  /** Sends the same request twice, as a retrying peer does. */
   | { readonly do: "repeat"; readonly agent: number; readonly computer: number; readonly takes: number }
-  | { readonly do: "ask"; readonly agent: number; readonly computer: number; readonly what: Question }
-  | { readonly do: "enter"; readonly who: Who; readonly office: number }
-  | { readonly do: "leave"; readonly who: Who }
-  /** The process ends without a word; the network says so at once, or not (`silently`). */
-  | { readonly do: "kill"; readonly who: Who; readonly silently: boolean }
-  | { readonly do: "link"; readonly who: Who; readonly fault: LinkFault }
-  /** From now on messages take so long. */
-  | { readonly do: "slow"; readonly who: Who; readonly low: number; readonly high: number }
+  | { readonly do: "ask"; readonly agent: number; readonly computer: number; readonly what: Query }
+  | { readonly do: "enter"; readonly who: MemberRef; readonly office: number }
+  | { readonly do: "leave"; readonly who: MemberRef }
+  /** The process ends without leaving; with `silently`, the Server does not detect it at once. */
+  | { readonly do: "kill"; readonly who: MemberRef; readonly silently: boolean }
+  | { readonly do: "link"; readonly who: MemberRef; readonly fault: LinkFault }
+  /** Changes the latency of messages. */
+  | { readonly do: "slow"; readonly who: MemberRef; readonly low: number; readonly high: number }
   | { readonly do: "tools" | "windows" | "configure" | "crash"; readonly computer: number }
   | { readonly do: "stopNode" | "startNode"; readonly node: number }
 
-/** Something that happens `wait` milliseconds after what was before it. */
+/** An action `wait` milliseconds after the previous one. */
 export type Step = Action & { readonly wait: number }
 
-/** A whole run, as data. */
+/** The plan of a run. */
 export interface Plan {
   readonly seed: number
   readonly cast: Cast
   readonly steps: ReadonlyArray<Step>
 }
 
-const whoOf = (dice: Dice, { agents, computers }: Cast): Who =>
+const memberRefOf = (dice: Dice, { agents, computers }: Cast): MemberRef =>
   dice.chance(0.35)
     ? { kind: "agent", index: dice.between(0, agents - 1) }
     : { kind: "computer", index: dice.between(0, computers - 1) }
 
-/** How often each kind of step comes: most of it is work, so that there is something to disturb. */
+/** Relative frequencies of the actions: mostly work, which the faults disturb. */
 const weights: ReadonlyArray<readonly [number, Action["do"]]> = [
   [40, "call"],
   [3, "repeat"],
@@ -93,7 +96,7 @@ const kindOf = (dice: Dice): Action["do"] => {
   return "call"
 }
 
-/** How long a tool works, in milliseconds: mostly not for long, and now and then far longer than anybody waits. */
+/** Duration of a tool run in milliseconds: mostly short, sometimes beyond every timeout. */
 const workOf = (dice: Dice): number => {
   if (dice.chance(0.05)) return 300_000
   return dice.chance(0.5) ? dice.between(0, 50) : dice.between(50, 8000)
@@ -119,18 +122,23 @@ const actionOf = (dice: Dice, cast: Cast): Action => {
     case "repeat":
       return { do: kind, agent: agent(), computer: partner(), takes: dice.between(0, 2000) }
     case "ask":
-      return { do: kind, agent: agent(), computer: partner(), what: dice.oneOf(questions) }
+      return { do: kind, agent: agent(), computer: partner(), what: dice.oneOf(queries) }
     case "enter":
-      return { do: kind, who: whoOf(dice, cast), office: dice.between(0, cast.offices - 1) }
+      return { do: kind, who: memberRefOf(dice, cast), office: dice.between(0, cast.offices - 1) }
     case "leave":
-      return { do: kind, who: whoOf(dice, cast) }
+      return { do: kind, who: memberRefOf(dice, cast) }
     case "kill":
-      return { do: kind, who: whoOf(dice, cast), silently: dice.chance(0.5) }
+      return { do: kind, who: memberRefOf(dice, cast), silently: dice.chance(0.5) }
     case "link":
-      return { do: kind, who: whoOf(dice, cast), fault: dice.oneOf(linkFaults) }
+      return { do: kind, who: memberRefOf(dice, cast), fault: dice.oneOf(linkFaults) }
     case "slow": {
       const low = dice.oneOf([0, 1, 20, 200])
-      return { do: kind, who: whoOf(dice, cast), low, high: low * dice.between(1, 10) + dice.between(0, 5) }
+      return {
+        do: kind,
+        who: memberRefOf(dice, cast),
+        low,
+        high: low * dice.between(1, 10) + dice.between(0, 5)
+      }
     }
     case "stopNode":
     case "startNode":
@@ -143,7 +151,7 @@ const actionOf = (dice: Dice, cast: Cast): Action => {
   }
 }
 
-/** Everybody finds a place before anything else happens. */
+/** The initial joins of all members. */
 const arrivals = (dice: Dice, { agents, computers, offices }: Cast): ReadonlyArray<Step> => [
   ...Array.from(
     { length: agents },
@@ -165,7 +173,7 @@ const arrivals = (dice: Dice, { agents, computers, offices }: Cast): ReadonlyArr
   )
 ]
 
-/** The plan of a seed: who takes part, and that many steps after everybody has been sent to an office. */
+/** Makes the plan of a seed: its participants, and this number of steps after the initial joins. */
 export const planOf = (seed: number, steps: number): Plan => {
   const dice = makeDice(seed, "plan")
   const offices = dice.between(1, 4)

@@ -17,21 +17,21 @@ import type { Sabotage } from "./World.ts"
 
 type Accept = Parameters<TransportServer["Service"]["serve"]>[0]
 
-/** Changes the Server's ends of all links, and what they receive. */
+/** Wraps the Server's ends of all links and their message handlers. */
 const atLinks = (
   change: (link: Link) => Link,
-  hear: (receive: MessageHandler, link: Link) => MessageHandler = (receive) => receive
+  wrapHandler: (receive: MessageHandler, link: Link) => MessageHandler = (receive) => receive
 ): Sabotage => ({
   transport: ({ serve }) => ({
     serve: (accept) => {
       const changed: Accept = (link, handshake) =>
-        Effect.map(accept(change(link), handshake), (receive) => hear(receive, link))
+        Effect.map(accept(change(link), handshake), (receive) => wrapHandler(receive, link))
       return serve(changed)
     }
   })
 })
 
-/** True for each so-manieth message of a name. */
+/** True for every `count`th matching message. */
 const each = (count: number, name: (event: string) => boolean) => {
   let seen = 0
   return (event: string) => name(event) && ++seen % count === 0
@@ -39,8 +39,8 @@ const each = (count: number, name: (event: string) => boolean) => {
 
 const is = (wanted: string) => (event: string) => event === wanted
 
-/** Messages of a name do not arrive, one in so many. */
-const losing = (wanted: string, count: number): Sabotage => {
+/** Drops every `count`th message of an event. */
+const drop = (wanted: string, count: number): Sabotage => {
   const hit = each(count, is(wanted))
   return atLinks((link) => ({
     ...link,
@@ -48,8 +48,8 @@ const losing = (wanted: string, count: number): Sabotage => {
   }))
 }
 
-/** Messages of a name arrive twice, one in so many. */
-const doubling = (wanted: string, count: number): Sabotage => {
+/** Sends every `count`th message of an event twice. */
+const duplicate = (wanted: string, count: number): Sabotage => {
   const hit = each(count, is(wanted))
   return atLinks((link) => ({
     ...link,
@@ -60,8 +60,8 @@ const doubling = (wanted: string, count: number): Sabotage => {
   }))
 }
 
-/** Answers of Computers to requests of a name change on their way, one in so many. */
-const changingAnswers = (
+/** Changes every `count`th reply of a Computer to requests of an event. */
+const changeReplies = (
   wanted: string,
   count: number,
   change: (asked: ReplyExit, end: (asked: ReplyExit) => void) => void
@@ -74,10 +74,10 @@ const changingAnswers = (
   }))
 }
 
-/** Two answers go to each other's asker. */
-const swapping = (): Sabotage => {
+/** Swaps the replies of two calls. */
+const swapReplies = (): Sabotage => {
   let held: { readonly asked: ReplyExit; readonly end: (asked: ReplyExit) => void } | undefined
-  return changingAnswers("client:tool_call", 1, (asked, end) => {
+  return changeReplies("client:tool_call", 1, (asked, end) => {
     if (held === undefined) {
       held = { asked, end }
       return
@@ -89,8 +89,8 @@ const swapping = (): Sabotage => {
   })
 }
 
-/** What tells of an office goes to whoever connected last, too. */
-const leaking = (): Sabotage => {
+/** Sends a notification to a link of another member, too. */
+const leakNotifications = (): Sabotage => {
   let latest: Link | undefined
   const hit = each(5, is("notify:update_tool_list"))
   return atLinks((link) => {
@@ -106,8 +106,8 @@ const leaking = (): Sabotage => {
   })
 }
 
-/** Requests for the list of an office are answered with somebody who is not there. */
-const inventing = (): Sabotage =>
+/** Adds an invented member to member lists. */
+const inventMember = (): Sabotage =>
   atLinks(
     (link) => link,
     (receive) => (event, body) =>
@@ -118,12 +118,12 @@ const inventing = (): Sabotage =>
           return answer
         }
         const [one] = value["sessions"] as ReadonlyArray<object>
-        return [jsonBody({ ...value, sessions: [...value["sessions"], { ...one, name: "nobody" }] })]
+        return [jsonBody({ ...value, sessions: [...value["sessions"], { ...one, name: "invented" }] })]
       })
   )
 
-/** Whoever joins sits, whatever the rules say. */
-const seatAnyway = (cluster: MemoryCluster, command: MembershipCommand): void => {
+/** Makes a session a member without any check. */
+const forceJoin = (cluster: MemoryCluster, command: MembershipCommand): void => {
   if (command._tag !== "Join") return
   const { name, office, role, sid } = command
   cluster.offices.state = evolve(cluster.offices.state, {
@@ -133,22 +133,22 @@ const seatAnyway = (cluster: MemoryCluster, command: MembershipCommand): void =>
   })
 }
 
-/** Who is refused for a reason sits all the same. */
-const seatingAnyway = (wanted: MembershipError["reason"]): Sabotage => ({
+/** Admits members that are rejected for this reason. */
+const ignoringRejection = (wanted: MembershipError["reason"]): Sabotage => ({
   registry: (registry, cluster) => ({
     ...registry,
     apply: (command, capacity) =>
       registry.apply(command, capacity).pipe(
         Effect.catchIf(
           ({ reason }) => reason === wanted && command._tag === "Join",
-          () => Effect.sync(() => seatAnyway(cluster, command))
+          () => Effect.sync(() => forceJoin(cluster, command))
         )
       )
   })
 })
 
-/** A Computer that is not in an office is looked for in all of them. */
-const lookingEverywhere = (): Sabotage => ({
+/** Finds Computers of other offices, too. */
+const searchAllOffices = (): Sabotage => ({
   registry: (registry, cluster) => ({
     ...registry,
     findComputer: (office, name) =>
@@ -162,8 +162,8 @@ const lookingEverywhere = (): Sabotage => ({
   })
 })
 
-/** What a member asks may take twice the time. */
-const waitingTooLong = (): Sabotage => ({
+/** Doubles the timeouts of members. */
+const doubleTimeouts = (): Sabotage => ({
   client: ({ connect }) => ({
     connect: (options) =>
       Effect.map(connect(options), (link) => ({
@@ -173,11 +173,11 @@ const waitingTooLong = (): Sabotage => ({
   })
 })
 
-/** A fault of the kind that a change to the code could bring. */
+/** A fault that a code change could introduce. */
 export interface Fault {
-  /** The name of the rule that has to notice it. */
+  /** The name of the rule that must detect the fault. */
   readonly by: string
-  /** Each has a state of its own. */
+  /** Makes a new instance with separate state. */
   readonly plant: () => Sabotage
 }
 
@@ -188,7 +188,7 @@ const callTwice = (): Sabotage => {
     startRequest: (event, body, deadline, end) => {
       const value = Result.getOrUndefined(body.value())
       if (hit(event) && isJsonObject(value)) {
-        // Under its own id the Computer would know it again.
+        // With the original id the Computer would treat it as a repeated request.
         const again = jsonBody({ ...value, req_id: `${String(value["req_id"])} again` })
         link.startRequest(event, again, deadline, () => undefined)
       }
@@ -197,8 +197,8 @@ const callTwice = (): Sabotage => {
   }))
 }
 
-/** What happens when something is heard, one time in so many, is that nothing is ready for it. */
-const throwingAt = (wanted: string, count: number): Sabotage => {
+/** Dies in every `count`th handling of an event. */
+const throwInHandler = (wanted: string, count: number): Sabotage => {
   const hit = each(count, is(wanted))
   return atLinks(
     (link) => link,
@@ -207,8 +207,8 @@ const throwingAt = (wanted: string, count: number): Sabotage => {
   )
 }
 
-/** Connections end, and one in so many is not told to the registry. */
-const keepingSeats = (): Sabotage => {
+/** Keeps every fourth disconnect from the registry. */
+const keepingMembers = (): Sabotage => {
   const hit = each(4, is("Disconnect"))
   return {
     registry: (registry) => ({
@@ -218,43 +218,62 @@ const keepingSeats = (): Sabotage => {
   }
 }
 
-/** All of them, by what they do. */
+/** All faults, by description. */
 export const faults: { readonly [what: string]: Fault } = {
-  "an answer is lost": {
-    by: "calmCallsSucceed",
-    plant: () => changingAnswers("client:tool_call", 7, () => undefined)
+  "a reply is lost": {
+    by: "undisturbedCallsSucceed",
+    plant: () => changeReplies("client:tool_call", 7, () => undefined)
   },
-  "an answer about tools is taken for a lost connection": {
-    by: "calmQuestionsAreAnswered",
+  "a reply about tools becomes a lost connection": {
+    by: "undisturbedRequestsSucceed",
     plant: () =>
-      changingAnswers("client:get_tools", 2, (_, end) =>
-        end(Exit.fail(new LinkClosed({ reason: "planted" })))
-      )
+      changeReplies("client:get_tools", 2, (_, end) => end(Exit.fail(new LinkClosed({ reason: "planted" }))))
   },
-  "an answer goes to somebody else": { by: "resultsReachTheirAsker", plant: swapping },
-  "members wait too long for answers": { by: "everyRequestEndsOnce", plant: waitingTooLong },
-  "a call is sent twice, as two": { by: "nothingRunsTwice", plant: callTwice },
-  "a call goes to another office": { by: "callsStayInTheirOffice", plant: lookingEverywhere },
-  "a cancel is lost": { by: "cancelledCallsStop", plant: () => losing("notify:tool_call_cancel", 1) },
-  "a join is not told": { by: "everyMoveIsToldOnce", plant: () => losing("notify:enter_office", 5) },
-  "a join is told twice": { by: "everyMoveIsToldOnce", plant: () => doubling("notify:enter_office", 5) },
-  "a leave is not told": { by: "everyMoveIsToldOnce", plant: () => losing("notify:leave_office", 5) },
-  "a leave is told twice": { by: "everyMoveIsToldOnce", plant: () => doubling("notify:leave_office", 5) },
-  "a change of tools is not told": { by: "viewsAreTrue", plant: () => losing("notify:update_tool_list", 2) },
-  "a change of windows is not told": { by: "viewsAreTrue", plant: () => losing("notify:update_desktop", 2) },
-  "a notice crosses offices": { by: "nothingCrossesOffices", plant: leaking },
-  "a list invents a member": { by: "listsAreTrue", plant: inventing },
+  "a reply goes to another caller": { by: "resultsReachTheirCaller", plant: swapReplies },
+  "members wait too long for replies": { by: "everyRequestEndsOnce", plant: doubleTimeouts },
+  "a call is sent twice with two ids": { by: "nothingRunsTwice", plant: callTwice },
+  "a call goes to another office": { by: "callsStayInTheirOffice", plant: searchAllOffices },
+  "a cancel is lost": { by: "cancelledCallsStop", plant: () => drop("notify:tool_call_cancel", 1) },
+  "a join is not notified": {
+    by: "membershipChangesAreNotifiedOnce",
+    plant: () => drop("notify:enter_office", 5)
+  },
+  "a join is notified twice": {
+    by: "membershipChangesAreNotifiedOnce",
+    plant: () => duplicate("notify:enter_office", 5)
+  },
+  "a leave is not notified": {
+    by: "membershipChangesAreNotifiedOnce",
+    plant: () => drop("notify:leave_office", 5)
+  },
+  "a leave is notified twice": {
+    by: "membershipChangesAreNotifiedOnce",
+    plant: () => duplicate("notify:leave_office", 5)
+  },
+  "a change of tools is not notified": {
+    by: "viewsAreTrue",
+    plant: () => drop("notify:update_tool_list", 2)
+  },
+  "a change of windows is not notified": {
+    by: "viewsAreTrue",
+    plant: () => drop("notify:update_desktop", 2)
+  },
+  "a notification crosses offices": { by: "nothingCrossesOffices", plant: leakNotifications },
+  "a list invents a member": { by: "listsAreTrue", plant: inventMember },
   "a tool does not stop": {
     by: "cancelledCallsStop",
     plant: () => ({ tool: (work) => Effect.uninterruptible(work) })
   },
-  "a tool runs on when nobody waits any more": {
-    by: "nothingRunsOn",
+  "a tool outlives its call": {
+    by: "noToolRunsOn",
     plant: () => ({ tool: (work) => Effect.flatMap(Effect.forkDetach(work), Fiber.join) })
   },
-  "an office takes a second Agent": { by: "oneAgentPerOffice", plant: () => seatingAnyway("agent_exists") },
-  "an office takes a name twice": { by: "namesAreUnique", plant: () => seatingAnyway("name_taken") },
-  "a connection that has ended keeps its seat": { by: "membershipConverges", plant: keepingSeats },
-  "a connection that has ended is never forgotten": { by: "nothingIsLeft", plant: keepingSeats },
-  "a handler throws": { by: "nothingFailsInside", plant: () => throwingAt("server:update_desktop", 3) }
+  "an office takes a second Agent": {
+    by: "oneAgentPerOffice",
+    plant: () => ignoringRejection("agent_exists")
+  },
+  "an office takes a name twice": { by: "namesAreUnique", plant: () => ignoringRejection("name_taken") },
+  "a closed connection stays a member": { by: "membershipConverges", plant: keepingMembers },
+  "a closed connection is never removed": { by: "nothingIsLeaked", plant: keepingMembers },
+  "a handler throws": { by: "noErrorIsLogged", plant: () => throwInHandler("server:update_desktop", 3) }
 }

@@ -1,6 +1,6 @@
 import type { Plan, Step } from "./plan.ts"
 
-/** Without a part of its steps; what comes after them happens when it would have. */
+/** Removes some steps and keeps the times of the later ones. */
 const without = (steps: ReadonlyArray<Step>, from: number, to: number): ReadonlyArray<Step> => {
   const gap = steps.slice(from, to).reduce((sum, { wait }) => sum + wait, 0)
   const [next, ...rest] = steps.slice(to)
@@ -11,8 +11,8 @@ const without = (steps: ReadonlyArray<Step>, from: number, to: number): Readonly
 }
 
 /**
- * A plan with as few steps as can be found that still fails: parts are left out, large ones first, as long as it does
- * (delta debugging). `fails` is asked at most `attempts` times.
+ * Shrinks a failing plan by delta debugging: removes steps, large parts first, while the plan still fails. Calls `fails`
+ * at most `attempts` times.
  */
 export const shrink = async (
   plan: Plan,
@@ -24,7 +24,7 @@ export const shrink = async (
   for (let size = Math.ceil(plan.steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
     for (let from = 0; from < smallest.steps.length && left > 0; left -= 1) {
       const tried = { ...smallest, steps: without(smallest.steps, from, from + size) }
-      // What was after the part that could go is there now.
+      // The next part has moved to `from`.
       if (await fails(tried)) smallest = tried
       else from += size
     }

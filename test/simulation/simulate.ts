@@ -1,34 +1,34 @@
 import { Cause, Clock, Duration, Effect, Exit, Fiber, Layer, Logger, Random, References, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { jsonBody } from "../../src/application/ports/Body.ts"
-import { type Asked, type Counts, noCounts } from "./History.ts"
-import { always, type Findings, nothingIsLeft, onceQuiet, onceQuietAsking } from "./invariants.ts"
-import type { Action, Plan, Step, Who } from "./plan.ts"
+import { type TrackedRequest, type Counts, noCounts } from "./History.ts"
+import { always, type Findings, nothingIsLeaked, onceQuiet, onceQuietAsking } from "./invariants.ts"
+import type { Action, Plan, Step, MemberRef } from "./plan.ts"
 import { lineOf, makeWorld, nameOf, officeName, type Sabotage, type World } from "./World.ts"
 
-/** What a run has shown. */
+/** The outcome of a run. */
 export interface Outcome {
   readonly seed: number
-  /** Rules that were broken, with what was found; empty when all is well. */
+  /** Broken rules with their violations. */
   readonly broken: ReadonlyArray<{ readonly rule: string; readonly findings: Findings }>
-  /** What happened, line by line: the same for the same plan, byte for byte. */
+  /** The events line by line: identical for the same plan, byte for byte. */
   readonly trace: ReadonlyArray<string>
   readonly counts: Counts
 }
 
-/** How long the world gets to become quiet, in milliseconds: twice the longest call, or the slowest coming back. */
+/** How long all requests may take to end, in milliseconds: twice the longest call or the slowest rejoin. */
 const quietTime = 120_000
 
-/** How long what is asked may fail after the network, or a server, has failed, in milliseconds. */
+/** How long requests may fail after a fault of the network or a server, in milliseconds. */
 const recoveryTime = 100_000
 
-/** Messages that take longer, in milliseconds, are not what a member can be expected to come by. */
+/** With a higher latency in milliseconds, requests may fail. */
 const fairDelay = 20
 
-/** The same for everybody to go. */
+/** How long all members may take to leave, in milliseconds. */
 const closingTime = 60_000
 
-/** A clock that knows how many sleep by it. */
+/** Wraps a clock and counts its active timers. */
 const counting = (clock: Clock.Clock) => {
   let sleeping = 0
   const own = Object.assign(Object.create(clock) as Clock.Clock, {
@@ -42,7 +42,7 @@ const counting = (clock: Clock.Clock) => {
   return { clock: own, sleeping: () => sleeping }
 }
 
-/** Keeps what the code under test logs as an error. */
+/** Collects the errors that the code under test logs. */
 const logging = (errors: Array<string>) =>
   Layer.merge(
     Logger.layer([
@@ -55,28 +55,28 @@ const logging = (errors: Array<string>) =>
     Layer.succeed(References.MinimumLogLevel, "Error")
   )
 
-const spell = ({ wait, ...action }: Step): string => `${JSON.stringify(action)} after ${wait} ms`
+const formatStep = ({ wait, ...action }: Step): string => `${JSON.stringify(action)} after ${wait} ms`
 
-/** Does what a step says, and never waits for it. */
+/** Starts the action of a step without waiting for its end. */
 const perform = (world: World, action: Action, number: number): Effect.Effect<void, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { agents, computers, history, machines, net, note, now } = world
     const { counts } = history
 
-    /** Whatever is under way at somebody is disturbed. */
+    /** Marks the open requests of a member as disturbed. */
     const disturb = (name: string) => {
       for (const one of history.asked.values()) {
-        if (one.ends.length === 0 && (one.agent === name || one.computer === name)) one.calm = false
+        if (one.ends.length === 0 && (one.agent === name || one.computer === name)) one.undisturbed = false
       }
     }
     const disturbAll = () => {
-      for (const one of history.asked.values()) if (one.ends.length === 0) one.calm = false
+      for (const one of history.asked.values()) if (one.ends.length === 0) one.undisturbed = false
     }
-    const isCalm = (party: { readonly name: string; readonly doing: Fiber.Fiber<void> | undefined }) =>
+    const isIdle = (party: { readonly name: string; readonly doing: Fiber.Fiber<void> | undefined }) =>
       party.doing?.pollUnsafe() !== undefined
 
-    /** Notes how something ends that an Agent asks. */
-    const watch = (one: Asked, what: Effect.Effect<string, { readonly message: string }>) => {
+    /** Records the outcome of a request. */
+    const watch = (one: TrackedRequest, what: Effect.Effect<string, { readonly message: string }>) => {
       history.asked.set(one.id, one)
       const ended = (outcome: string) =>
         Effect.sync(() => {
@@ -106,18 +106,18 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
         if (agent?.process === undefined || agent.office === undefined || computer === undefined) return
         const { office } = agent
         const { service } = agent.process
-        const calm =
-          isCalm(agent) && isCalm(computer) && computer.office === office && computer.process !== undefined
+        const undisturbed =
+          isIdle(agent) && isIdle(computer) && computer.office === office && computer.process !== undefined
         const base = {
           agent: agent.name,
           office,
           computer: computer.name,
-          askedAt: now(),
+          sentAt: now(),
           cancelledAt: undefined,
-          calm: calm && world.isFair(agent.name) && world.isFair(computer.name)
+          undisturbed: undisturbed && world.isFair(agent.name) && world.isFair(computer.name)
         }
         if (action.do === "ask") {
-          counts.questions += 1
+          counts.queries += 1
           const asking = (): Effect.Effect<unknown, { readonly message: string }> => {
             switch (action.what) {
               case "tools":
@@ -133,13 +133,13 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
             }
           }
           yield* watch(
-            { ...base, ends: [], id: `ask-${number}`, atMost: 36_000, takes: undefined },
+            { ...base, ends: [], id: `ask-${number}`, maxDuration: 36_000, takes: undefined },
             Effect.as(asking(), action.what)
           )
           return
         }
         if (action.do === "repeat") {
-          // What a peer does that sends again because it has not heard yet: each of them is a request of its own.
+          // A retrying peer sends the same req_id twice; each request has a separate outcome.
           for (const time of ["first", "second"]) {
             counts.calls += 1
             const id = `twice-${number}`
@@ -152,7 +152,7 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
               timeout: 30
             }
             yield* watch(
-              { ...base, ends: [], id: `${id}-${time}`, atMost: 36_000, takes: undefined },
+              { ...base, ends: [], id: `${id}-${time}`, maxDuration: 36_000, takes: undefined },
               Effect.as(
                 service.member.request("client:tool_call", jsonBody(body), Duration.seconds(36)),
                 "acknowledged"
@@ -163,7 +163,13 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
         }
         counts.calls += 1
         const id = `call-${number}`
-        const one: Asked = { ...base, ends: [], id, atMost: action.seconds * 1000, takes: action.takes }
+        const one: TrackedRequest = {
+          ...base,
+          ends: [],
+          id,
+          maxDuration: action.seconds * 1000,
+          takes: action.takes
+        }
         const fiber = yield* watch(
           one,
           service
@@ -224,7 +230,7 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
         return
       }
       case "stopNode":
-        // The witnesses sit there.
+        // The witnesses are connected to node 0.
         if (action.node === 0 || !world.nodes.has(action.node)) return
         counts.nodeStops += 1
         disturbAll()
@@ -255,7 +261,7 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
         if (action.do === "crash") {
           disturb(computer.name)
           world.markUnfair(computer.name, recoveryTime)
-          return yield* machine.main.crash("the program has ended")
+          return yield* machine.main.crash("the server process exited")
         }
         machine.hasExtra = !machine.hasExtra
         const config = world.configOf(action.computer)
@@ -266,24 +272,24 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
     }
   })
 
-/** One call in so many goes to anybody, who may well be in another office. */
-const strangers = 12
+/** One call in this number goes to any Computer, even of another office. */
+const crossOfficeInterval = 12
 
-/** The Computer that a number means to an Agent: mostly one of its own office. */
+/** The Computer for a number of a plan: mostly one of the Agent's office. */
 const partnerOf = ({ computers }: World, office: string | undefined, number: number) => {
   const mates = computers.filter((party) => party.office === office)
-  return number % strangers === 0 || mates.length === 0
+  return number % crossOfficeInterval === 0 || mates.length === 0
     ? computers[number % computers.length]
     : mates[number % mates.length]
 }
 
-const partyOf = (world: World, { index, kind }: Who) =>
+const partyOf = (world: World, { index, kind }: MemberRef) =>
   kind === "agent" ? world.agents[index] : world.computers[index]
 
-/** Virtual time is set on by so much as long as a run is not over, in milliseconds. */
+/** Increment of the virtual time in milliseconds. */
 const stride = 600_000
 
-/** Runs a plan to its end, on virtual time, and checks every rule. */
+/** Runs a plan on virtual time and checks every rule. */
 export const simulate = ({ cast, seed, steps }: Plan, sabotage: Sabotage = {}): Effect.Effect<Outcome> =>
   Effect.gen(function* () {
     const trace: Array<string> = []
@@ -301,7 +307,7 @@ export const simulate = ({ cast, seed, steps }: Plan, sabotage: Sabotage = {}): 
       const { counts } = world.history
       for (const [number, step] of steps.entries()) {
         yield* Effect.sleep(step.wait)
-        world.note(`step ${number}: ${spell(step)}`)
+        world.note(`step ${number}: ${formatStep(step)}`)
         counts.steps += 1
         yield* perform(world, step, number)
         for (const rule of always) find(rule.name, rule(world))
@@ -310,17 +316,17 @@ export const simulate = ({ cast, seed, steps }: Plan, sabotage: Sabotage = {}): 
       yield* world.net.heal
       for (let node = 0; node < cast.nodes; node++) yield* world.startNode(node)
       yield* Effect.sleep(quietTime)
-      world.note("all is quiet")
+      world.note("all requests have ended")
       for (const rule of onceQuiet) find(rule.name, rule(world))
       for (const rule of onceQuietAsking) find(rule.name, yield* rule(world))
       yield* world.shut
       yield* Effect.sleep(closingTime)
-      find(nothingIsLeft.name, nothingIsLeft(world))
+      find(nothingIsLeaked.name, nothingIsLeaked(world))
       return counts
     })
 
     const scope = yield* Scope.make()
-    // Only what begins with the ticking of the clock is waited for before it ticks again: so everything does.
+    // TestClock only waits for fibers that started on a tick, so the run starts with one.
     const running = yield* Effect.sleep(1).pipe(
       Effect.andThen(lives),
       Scope.provide(scope),
@@ -332,8 +338,8 @@ export const simulate = ({ cast, seed, steps }: Plan, sabotage: Sabotage = {}): 
     const counts = yield* Fiber.join(running)
     const closing = yield* Effect.forkChild(Effect.andThen(Effect.sleep(1), Scope.close(scope, Exit.void)))
     yield* TestClock.adjust(stride)
-    if (closing.pollUnsafe() === undefined) find(nothingIsLeft.name, ["the world does not close"])
-    else if (timers.sleeping() > 0) find(nothingIsLeft.name, [`${timers.sleeping()} timers left`])
+    if (closing.pollUnsafe() === undefined) find(nothingIsLeaked.name, ["the scope does not close"])
+    else if (timers.sleeping() > 0) find(nothingIsLeaked.name, [`${timers.sleeping()} timers left`])
     yield* Fiber.interrupt(closing)
     return { seed, broken, trace, counts }
   }).pipe(
@@ -342,7 +348,7 @@ export const simulate = ({ cast, seed, steps }: Plan, sabotage: Sabotage = {}): 
     Random.withSeed(`simulation ${seed}`)
   )
 
-/** Adds up what happened in many runs. */
+/** Adds up the counts of several runs. */
 export const sum = (all: ReadonlyArray<Counts>): Counts =>
   all.reduce((total, counts) => {
     for (const key of Object.keys(total) as ReadonlyArray<keyof Counts>) total[key] += counts[key]

@@ -2,24 +2,24 @@ import { execFileSync, spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "vitest"
 import { ruleNames } from "./invariants.ts"
-import { readOptions } from "./options.ts"
+import { parseOptions } from "./options.ts"
 import { planOf } from "./plan.ts"
-import { enoughSeeds, noticed, runSeed, shrunk, spellFailure } from "./report.ts"
+import { detectionSeeds, findDetection, runSeed, shrunk, formatFailure } from "./report.ts"
 import { faults } from "./sabotage.ts"
 
 const steps = 40
 
-describe("a simulated world", () => {
+describe("simulation", () => {
   for (let first = 0; first < 200; first += 50) {
-    it(`keeps its rules, seeds ${first} to ${first + 49}`, { timeout: 120_000 }, async () => {
+    it(`keeps the rules with seeds ${first} to ${first + 49}`, { timeout: 120_000 }, async () => {
       for (let seed = first; seed < first + 50; seed++) {
         const outcome = await runSeed(seed, steps)
-        assert.isEmpty(outcome.broken, spellFailure(outcome))
+        assert.isEmpty(outcome.broken, formatFailure(outcome))
       }
     })
   }
 
-  it("is the same for the same seed, byte for byte", async () => {
+  it("repeats a seed byte for byte", async () => {
     for (const seed of [1, 2, 3]) {
       const [one, other] = [await runSeed(seed, 200), await runSeed(seed, 200)]
       assert.isAbove(one.trace.length, 200)
@@ -28,7 +28,7 @@ describe("a simulated world", () => {
   })
 })
 
-describe("the command", () => {
+describe("simulation command", () => {
   const command = fileURLToPath(new URL("run.ts", import.meta.url))
 
   it("replays a seed, byte for byte", () => {
@@ -39,43 +39,43 @@ describe("the command", () => {
     assert.strictEqual(one, replay())
   })
 
-  it("says which seed fails, by which rule, and how it came to it", () => {
-    const args = [command, "--seeds", "5", "--steps", "60", "--fault", "a join is told twice"]
+  it("prints the failing seed, the broken rule and the trace", () => {
+    const args = [command, "--seeds", "5", "--steps", "60", "--fault", "a join is notified twice"]
     const { status, stderr, stdout } = spawnSync(process.execPath, args, { encoding: "utf8" })
     assert.strictEqual(status, 1, stderr)
-    assert.match(stdout, /^seed \d breaks everyMoveIsToldOnce/)
-    assert.match(stdout, /npm run simulate -- --seed \d --steps 60 --fault "a join is told twice"/)
+    assert.match(stdout, /^seed \d breaks membershipChangesAreNotifiedOnce/)
+    assert.match(stdout, /npm run simulate -- --seed \d --steps 60 --fault "a join is notified twice"/)
   })
 })
 
-describe("its options", () => {
+describe("simulation option", () => {
   for (const [args, reason] of [
     [["--steps", "0"], "--steps must be a whole number from 1 to 1000000"],
     [["--seeds", ""], "--seeds must be a whole number from 1 to 1000000000"],
-    [["--fault", "bad luck"], 'There is no fault "bad luck"; there are an answer is lost, ']
+    [["--fault", "bad luck"], 'There is no fault "bad luck"; there are a reply is lost, ']
   ] as const) {
-    it(`are refused: ${args.join(" ")}`, () => {
-      assert.throws(() => readOptions(args), reason)
+    it(`rejects ${args.join(" ")}`, () => {
+      assert.throws(() => parseOptions(args), reason)
     })
   }
 })
 
-describe("a planted fault", () => {
-  it("shows every rule that it can fail", () => {
+describe("planted fault", () => {
+  it("covers every rule", () => {
     assert.sameMembers([...new Set(Object.values(faults).map(({ by }) => by))], [...ruleNames])
   })
 
   for (const [what, fault] of Object.entries(faults)) {
-    it(`is found: ${what}`, { timeout: 120_000 }, async () => {
-      assert.isDefined(await noticed(steps, fault), `${enoughSeeds} seeds have not found it`)
+    it(`is detected: ${what}`, { timeout: 120_000 }, async () => {
+      assert.isDefined(await findDetection(steps, fault), `${detectionSeeds} seeds do not detect it`)
     })
   }
 
-  it("is shown by few steps", { timeout: 120_000 }, async () => {
-    const fault = faults["a leave is not told"]
+  it("shrinks to few steps", { timeout: 120_000 }, async () => {
+    const fault = faults["a leave is not notified"]
     assert.isDefined(fault)
-    const outcome = await noticed(steps, fault)
-    assert.isDefined(outcome, "nothing was found")
+    const outcome = await findDetection(steps, fault)
+    assert.isDefined(outcome, "no seed detects it")
     const { outcome: smallest, plan } = await shrunk(outcome.seed, steps, outcome, fault.plant)
     assert.isNotEmpty(smallest.broken)
     assert.isBelow(plan.steps.length, planOf(outcome.seed, steps).steps.length / 3)

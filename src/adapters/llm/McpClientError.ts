@@ -1,5 +1,5 @@
 import type { McpSessionError } from "../../application/ports/McpSession.ts"
-import { jsonRpcCodes } from "../mcp/jsonRpcCodes.ts"
+import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
 
 const codeOf = ({ code, reason }: McpSessionError): number => {
   switch (reason) {

@@ -1,7 +1,7 @@
 import { definedOnly } from "../../domain/definedOnly.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import { asObject, asString, isJsonObject, type JsonObject } from "../../domain/json.ts"
-import { jsonRpcCodes } from "../mcp/jsonRpcCodes.ts"
+import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
 import { McpClientError } from "./McpClientError.ts"
 import { type McpClientLike, withSignal } from "./McpClientLike.ts"
 

@@ -73,12 +73,12 @@ const parseVerdict = (answer: string): ConsentDecision => {
   switch (answer.trim().toLowerCase()) {
     case "y":
     case "yes":
-      return "yes"
+      return "allow"
     case "a":
     case "always":
-      return "always"
+      return "allow_always"
     default:
-      return "no"
+      return "deny"
   }
 }
 
@@ -100,7 +100,7 @@ export const makeConsentPrompt =
           prompt: "Run it? y(es), N(o), a(lways this tool, until I stop): ",
           discardTypeahead: true
         })
-        return Option.match(answer, { onNone: (): ConsentDecision => "no", onSome: parseVerdict })
+        return Option.match(answer, { onNone: (): ConsentDecision => "deny", onSome: parseVerdict })
       }),
       "question cancelled: the call was cancelled or timed out"
     )

@@ -1,8 +1,15 @@
 import { Context, Duration, Effect, Layer, PubSub, Result, type Scope, Stream, SubscriptionRef } from "effect"
+import { definedOnly } from "../../domain/definedOnly.ts"
 import type { Notification, ComputerPart } from "../../domain/model/Notification.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { unknownEvent } from "../../domain/model/ProtocolError.ts"
-import { joinOffice, type JoinFailed, type MemberStatus, type OfficeMember } from "../member/OfficeMember.ts"
+import {
+  joinOffice,
+  type JoinFailed,
+  type MemberOptions,
+  type MemberStatus,
+  type OfficeMember
+} from "../member/OfficeMember.ts"
 import { decodeBody, jsonBody } from "../ports/Body.ts"
 import type { MessageHandler, TransportClient } from "../ports/Transport.ts"
 import { type AgentError, type AgentRequests, makeAgentRequests, type ToolRequest } from "./AgentRequests.ts"
@@ -11,51 +18,54 @@ import { makeAgentQueries, type AgentQueries } from "./AgentQueries.ts"
 import { findToolOwner, type AmbiguousTool } from "./findToolOwner.ts"
 import { makeRefresher } from "../shared/Refresher.ts"
 
-/** What an Agent can listen to. */
+/** An event of the office or of the Agent's connection. */
 export type AgentEvent =
   | Notification
   | { readonly _tag: "Joined" }
-  | { readonly _tag: "Lost"; readonly reason: string }
+  | { readonly _tag: "Disconnected"; readonly reason: string }
 
-/** Who the Agent is, and where. */
-export interface AgentOptions {
-  readonly office: string
-  readonly name: string
-  /** Keep trying while the Server cannot be reached, or lets nobody in right now; otherwise that is a failure. */
-  readonly retryInitialConnect?: boolean
-}
+/** Name and office of an Agent. */
+export interface AgentOptions extends Omit<MemberOptions, "role"> {}
 
-/** How many events wait for a listener that lags; older ones are dropped first. */
+/** Buffered events per subscriber; the oldest are dropped first. */
 const eventBacklog = 1024
 
-/** How long a call without a Computer waits for what is not known of the office yet. */
+/** How long a call without a Computer waits for missing tool lists. */
 const toolOwnerTimeout = Duration.seconds(10)
 
-/** A tool to call. Without a `computer` it is the one that has the tool. */
+/** A tool call. Without `computer`, the Agent finds the one Computer that has the tool. */
 export interface ToolCall extends Omit<ToolRequest, "computer"> {
   readonly computer?: string | undefined
 }
 
 interface AgentShape extends Omit<AgentRequests, "callTool">, AgentQueries {
   /**
-   * Calls a tool. A failed tool is a result with `isError`, not an error; so is a call that took too long.
-   * Interrupting the effect cancels the call where it runs. Nothing is ever called twice.
+   * Calls a tool once, without retries. Failed tools and timeouts are results with `isError`. Interrupting the effect
+   * cancels the call on the Computer.
    */
   readonly callTool: (call: ToolCall) => Effect.Effect<ToolResult, AgentError | AmbiguousTool>
-  /** What is known of the office right now: members, tools and desktops, kept fresh by notifications. */
+  /** Members, tools and desktops as last seen; notifications keep them current. */
   readonly view: Effect.Effect<OfficeView>
-  /** The view now, and again after every change. */
+  /** The current view, then every change. */
   readonly changes: Stream.Stream<OfficeView>
-  /** The same of one Computer; `undefined` while it is not there. */
+  /** The current view of one Computer, then every change; `undefined` while it is absent. */
   readonly changesOf: (computer: string) => Stream.Stream<ComputerView | undefined>
   /** Events from now on. */
   readonly events: Stream.Stream<AgentEvent>
-  /** Waits until everything that is being fetched for the view has come. */
+  /** Waits until all running refreshes of the view have completed. */
   readonly settled: Effect.Effect<void>
-  /** Where the Agent stands with the Server, now and after every change. */
+  /** The current connection status, then every change. */
   readonly status: Stream.Stream<MemberStatus>
-  /** The seat itself, for events that this version does not know. */
+  /** The underlying member, for events that this version does not know. */
   readonly member: OfficeMember
+}
+
+/** The part of a Computer's view that a notification invalidates. */
+const invalidatedPart: { readonly [P in ComputerPart]: keyof ComputerView } = {
+  config: "tools",
+  toolList: "tools",
+  desktop: "desktop",
+  finder: "documents"
 }
 
 const make = Effect.fnUntraced(function* ({
@@ -69,47 +79,27 @@ const make = Effect.fnUntraced(function* ({
   const publish = (event: AgentEvent) => Effect.asVoid(PubSub.publish(hub, event))
 
   const makeViewUpdater = (requests: AgentRequests) => {
-    const refreshPart = (
-      what: string,
-      computer: string,
-      fetch: Effect.Effect<Partial<ComputerView>, AgentError>
-    ) =>
-      refresh(
-        `${what} ${computer}`,
+    const fetchers = {
+      tools: (computer: string) => Effect.map(requests.getTools(computer), (tools) => ({ tools })),
+      desktop: (computer: string) => Effect.map(requests.getDesktop(computer), (desktop) => ({ desktop })),
+      documents: (computer: string) =>
+        Effect.map(requests.findDocuments(computer), ({ documents }) => ({ documents }))
+    }
+    const refreshPart = (part: keyof ComputerView, computer: string) => {
+      const fetch: Effect.Effect<Partial<ComputerView>, AgentError> = fetchers[part](computer)
+      return refresh(
+        `${part} ${computer}`,
         Effect.matchEffect(fetch, {
           onSuccess: (fetched) =>
             SubscriptionRef.update(view, (known) => applyUpdate(known, computer, fetched)),
-          onFailure: (error) =>
-            Effect.logDebug("view not refreshed", { what, computer, reason: error.message })
+          onFailure: ({ message: reason }) =>
+            Effect.logDebug("view refresh failed", { part, computer, reason })
         })
       )
-    const refreshTools = (computer: string) =>
-      refreshPart(
-        "tools",
-        computer,
-        Effect.map(requests.getTools(computer), (found) => ({ tools: found }))
-      )
-    const refreshDesktop = (computer: string) =>
-      refreshPart(
-        "desktop",
-        computer,
-        Effect.map(requests.getDesktop(computer), (found) => ({ desktop: found }))
-      )
-    const refreshDocuments = (computer: string) =>
-      refreshPart(
-        "documents",
-        computer,
-        Effect.map(requests.findDocuments(computer), (found) => ({ documents: found.documents }))
-      )
-    const refreshComputer = (computer: string) =>
-      Effect.andThen(refreshTools(computer), refreshDesktop(computer))
-    const refreshByPart: { readonly [P in ComputerPart]: (computer: string) => Effect.Effect<void> } = {
-      config: refreshTools,
-      toolList: refreshTools,
-      desktop: refreshDesktop,
-      finder: refreshDocuments
     }
-    /** Learns who is here; needed after every join, since nobody tells about those who were here before. */
+    const refreshComputer = (computer: string) =>
+      Effect.andThen(refreshPart("tools", computer), refreshPart("desktop", computer))
+    /** Fetches the members after every join: the Server does not announce members that joined earlier. */
     const refreshAll = refresh(
       "members",
       Effect.matchEffect(requests.members, {
@@ -120,11 +110,11 @@ const make = Effect.fnUntraced(function* ({
             Effect.forEach(found.computers.keys(), refreshComputer, { discard: true })
           )
         },
-        // Who was disconnected asks again when it is back, or has left.
+        // A disconnected member fetches the list again after its rejoin.
         onFailure: ({ _tag, message: reason }) =>
           _tag === "Disconnected"
-            ? Effect.logDebug("members not known", { reason })
-            : Effect.logWarning("members not known", { reason })
+            ? Effect.logDebug("member list failed", { reason })
+            : Effect.logWarning("member list failed", { reason })
       })
     )
     const onNotice = Effect.fnUntraced(function* (notice: Notification) {
@@ -132,41 +122,43 @@ const make = Effect.fnUntraced(function* ({
       yield* publish(notice)
       if (notice._tag === "Entered" && notice.membership.role === "computer")
         yield* refreshComputer(notice.membership.name)
-      if (notice._tag === "Updated") yield* refreshByPart[notice.part](notice.computer)
+      if (notice._tag === "Updated") yield* refreshPart(invalidatedPart[notice.part], notice.computer)
     })
-    return { onNotice, refreshAll, refreshTools }
+    return { onNotice, refreshAll, refreshPart }
   }
 
   const member = yield* joinOffice(
-    { role: "agent", office, name, ...(retryInitialConnect !== undefined && { retryInitialConnect }) },
+    { role: "agent", office, name, ...definedOnly({ retryInitialConnect }) },
     (self) => {
       const { onNotice, refreshAll } = makeViewUpdater(makeAgentRequests(self, name, office))
-      const onMessage: MessageHandler = (event, body) => {
-        const decoded = decodeBody(body, (wire) => self.line.decodeNotification(event, wire))
-        return Result.match(decoded, {
-          onSuccess: (notice) => Effect.as(onNotice(notice), []),
-          onFailure: ({ message }) =>
-            Effect.as(Effect.logDebug("message ignored", { event, reason: message }), [
-              jsonBody(self.line.encodeProtocolError(unknownEvent(event)))
-            ])
-        })
-      }
+      const onMessage: MessageHandler = (event, body) =>
+        Result.match(
+          decodeBody(body, (wire) => self.line.decodeNotification(event, wire)),
+          {
+            onSuccess: (notice) => Effect.as(onNotice(notice), []),
+            onFailure: ({ message }) =>
+              Effect.as(Effect.logDebug("message ignored", { event, reason: message }), [
+                jsonBody(self.line.encodeProtocolError(unknownEvent(event)))
+              ])
+          }
+        )
       return {
         onMessage,
         onJoined: Effect.andThen(publish({ _tag: "Joined" }), refreshAll),
-        onLost: (reason) => publish({ _tag: "Lost", reason })
+        onLost: (reason) => publish({ _tag: "Disconnected", reason })
       }
     }
   )
 
   const requests = makeAgentRequests(member, name, office)
-  const { refreshTools } = makeViewUpdater(requests)
-  const settledView = Effect.andThen(
-    Effect.timeoutOption(awaitIdle, toolOwnerTimeout),
-    SubscriptionRef.get(view)
-  )
-  const refreshedView = Effect.flatMap(SubscriptionRef.get(view), ({ computers }) =>
-    Effect.andThen(Effect.forEach(computers.keys(), refreshTools, { discard: true }), settledView)
+  const { refreshPart } = makeViewUpdater(requests)
+  const currentView = SubscriptionRef.get(view)
+  const settledView = Effect.andThen(Effect.timeoutOption(awaitIdle, toolOwnerTimeout), currentView)
+  const refreshedView = Effect.flatMap(currentView, ({ computers }) =>
+    Effect.andThen(
+      Effect.forEach(computers.keys(), (computer) => refreshPart("tools", computer), { discard: true }),
+      settledView
+    )
   )
 
   return {
@@ -179,7 +171,7 @@ const make = Effect.fnUntraced(function* ({
           : Effect.succeed(computer),
         (owner) => requests.callTool({ ...call, computer: owner })
       ),
-    view: SubscriptionRef.get(view),
+    view: currentView,
     changes: SubscriptionRef.changes(view),
     changesOf: (computer) =>
       SubscriptionRef.changes(view).pipe(
@@ -193,9 +185,9 @@ const make = Effect.fnUntraced(function* ({
   }
 })
 
-/** The thinking side of an office: calls tools, sees desktops, knows who is there. */
+/** The Agent of an office: calls tools, reads desktops and documents, and tracks the members. */
 export class Agent extends Context.Service<Agent, AgentShape>()("a2c-smcp/application/agent/Agent") {
-  /** Joins an office for as long as the layer lives; comes back by itself when the connection is lost. */
+  /** Joins an office for the lifetime of the layer and rejoins it after a lost connection. */
   static readonly layer = (options: AgentOptions): Layer.Layer<Agent, JoinFailed, TransportClient> =>
     Layer.effect(Agent, make(options))
 }

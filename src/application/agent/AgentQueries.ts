@@ -1,33 +1,34 @@
 import { Duration, Effect, Option } from "effect"
+import { definedOnly } from "../../domain/definedOnly.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { collectPages } from "../shared/paging.ts"
 import { DocumentReader, DocumentUnreadable } from "../ports/DocumentReader.ts"
 import { type AgentError, type AgentRequests, BadReply } from "./AgentRequests.ts"
 import type { DocumentLocation } from "../../domain/model/requests.ts"
 
-/** A document, and what its Computer said about it. */
+/** The bytes of a document and the metadata that its Computer sent. */
 export interface FetchedDocument extends Omit<DocumentLocation, "size"> {
   readonly bytes: Uint8Array
 }
 
-/** How a document is fetched. */
+/** Limits for fetching a document. */
 export interface FetchOptions {
-  /** How long the Computer may take to say where it is, and then the transfer, in whole seconds; a minute each. */
+  /** Timeout in whole seconds, applied to the Computer's reply and again to the transfer; 60 by default. */
   readonly timeout?: number
-  /** Largest document that is taken, in bytes; 32 MiB unless given. */
+  /** Maximum size of the document in bytes; 32 MiB by default. */
   readonly maxBytes?: number
 }
 
-/** Reads what takes more than one request. */
+/** Operations that need more than one request. */
 export interface AgentQueries {
-  /** All resources of an MCP server, however many pages they take. */
+  /** Lists all resources of an MCP server, page by page. */
   readonly allResources: (
     computer: string,
     mcpServer: string
   ) => Effect.Effect<ReadonlyArray<JsonObject>, AgentError>
   /**
-   * A `dpe://` document itself: asks the Computer where it is, and reads it there over HTTP. Files of this machine are
-   * read where the host allowed their folders.
+   * Fetches a `dpe://` document: asks the Computer for its location and reads it from there over HTTP. Local files are
+   * readable only in folders that the host allows.
    */
   readonly fetchDocument: (
     computer: string,
@@ -36,15 +37,14 @@ export interface AgentQueries {
   ) => Effect.Effect<FetchedDocument, AgentError | DocumentUnreadable>
 }
 
-/** How long a transfer may take unless told otherwise, in seconds. */
 const defaultTransferSeconds = 60
 
-/** How large a document may be unless told otherwise, in bytes: whoever fetches it holds it in memory. */
+/** Default maximum size of a document in bytes: the caller holds it in memory. */
 const defaultMaxBytes = 32 * 1024 * 1024
 
 const unreadable = (message: string) => Effect.fail(new DocumentUnreadable({ message }))
 
-/** Reading over requests; documents are read by the host's {@link DocumentReader}, if it brought one. */
+/** Builds queries on requests; documents need a {@link DocumentReader} in the context. */
 export const makeAgentQueries = Effect.fnUntraced(function* (
   requests: AgentRequests
 ): Effect.fn.Return<AgentQueries> {
@@ -55,12 +55,8 @@ export const makeAgentQueries = Effect.fnUntraced(function* (
     uri: string,
     { maxBytes = defaultMaxBytes, timeout }: FetchOptions = {}
   ) {
-    if (Option.isNone(reader)) return yield* unreadable("This Agent was given nothing to read documents with")
-    const { size, ...found } = yield* requests.getDpe(
-      computer,
-      uri,
-      timeout === undefined ? undefined : { timeout }
-    )
+    if (Option.isNone(reader)) return yield* unreadable("No DocumentReader is provided")
+    const { size, ...found } = yield* requests.getDpe(computer, uri, definedOnly({ timeout }))
     if (size !== undefined && size > maxBytes) {
       return yield* unreadable(`${uri} has ${size} bytes, more than the ${maxBytes} allowed`)
     }
@@ -71,7 +67,7 @@ export const makeAgentQueries = Effect.fnUntraced(function* (
         orElse: () => unreadable(`${uri} was not transferred within ${seconds} seconds`)
       })
     )
-    return { ...(mimeType !== undefined && { mimeType }), ...found, bytes }
+    return { ...definedOnly({ mimeType }), ...found, bytes }
   })
 
   return {

@@ -1,6 +1,7 @@
 import { Data, Duration, Effect, Result, Schema } from "effect"
 import type { FinderPage } from "../../domain/documents/findDocuments.ts"
 import { parseStrictDpeUri } from "../../domain/documents/DpeUri.ts"
+import { definedOnly } from "../../domain/definedOnly.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { CallDefinition } from "../../domain/wire/lines.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
@@ -12,23 +13,23 @@ import { formatSchemaError } from "../../domain/validation.ts"
 import { badRequest, errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"
 import { toolTimedOut } from "../../domain/tools/errorResults.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
-import { type Body, jsonBody } from "../ports/Body.ts"
+import { jsonBody } from "../ports/Body.ts"
 import type { Reply } from "../ports/Transport.ts"
 import { withClientSpan } from "../shared/tracing.ts"
 
-/** The connection was lost, or is not there; nothing is known of what the request did. */
+/** The member is not connected. The effect of a request in flight is unknown. */
 export class Disconnected extends Data.TaggedError("Disconnected")<{ readonly message: string }> {}
 
-/** The Server did not answer in time. */
-export class ServerTimeout extends Data.TaggedError("Unanswered")<{ readonly message: string }> {}
+/** The Server did not reply in time. */
+export class ServerTimeout extends Data.TaggedError("ServerTimeout")<{ readonly message: string }> {}
 
-/** The answer is not what the protocol promises. */
+/** The reply violates the protocol. */
 export class BadReply extends Data.TaggedError("BadReply")<{ readonly message: string }> {}
 
-/** Why a request of an Agent has no result. A {@link ProtocolError} is the other side's word, the others are ours. */
+/** Why a request failed. A {@link ProtocolError} comes from the peer, the other errors from this side. */
 export type AgentError = ProtocolError | Disconnected | ServerTimeout | BadReply
 
-/** A tool to call. `timeout` in whole seconds, 1…3600; a minute unless given. */
+/** A tool call; `timeout` in whole seconds, 1…3600, 60 by default. */
 export interface ToolRequest {
   readonly computer: string
   readonly tool: string
@@ -36,23 +37,23 @@ export interface ToolRequest {
   readonly timeout?: number
 }
 
-/** Everything an Agent can ask. */
+/** The requests of an Agent. */
 export interface AgentRequests {
-  /** Everybody in the office. */
+  /** All members of the office. */
   readonly members: Effect.Effect<ReadonlyArray<SessionInfo>, AgentError>
   /**
-   * Calls a tool. A failed tool is a result with `isError`, not an error; so is a call that took too long.
-   * Interrupting the effect cancels the call where it runs.
+   * Calls a tool. Failed tools and timeouts are results with `isError`. Interrupting the effect cancels the call on the
+   * Computer.
    */
   readonly callTool: (request: ToolRequest) => Effect.Effect<ToolResult, AgentError>
   readonly getTools: (computer: string) => Effect.Effect<ReadonlyArray<Tool>, AgentError>
   readonly getConfig: (computer: string) => Effect.Effect<ComputerConfig, AgentError>
-  /** The desktop, at most `size` windows of it, or the one `window` of this exact URI. */
+  /** The desktop: at most `size` windows, or the window with exactly this URI. */
   readonly getDesktop: (
     computer: string,
     options?: { readonly size?: number; readonly window?: string }
   ) => Effect.Effect<ReadonlyArray<string>, AgentError>
-  /** Where a `dpe://` document can be fetched; `timeout` in whole seconds. */
+  /** The location of a `dpe://` document; `timeout` in whole seconds. */
   readonly getDpe: (
     computer: string,
     uri: string,
@@ -74,80 +75,85 @@ export interface AgentRequests {
   ) => Effect.Effect<FinderPage, AgentError>
 }
 
-/** How long a tool call may take unless its request says, in seconds. */
 const defaultToolSeconds = 60
 
-/** How long we wait for an answer that names no time: longer than the Server does, so that its word arrives first. */
+/** Timeout of requests without a `timeout` field: longer than the Server's, whose error then arrives first. */
 const defaultTimeout = Duration.seconds(35)
 
-/** How much longer than the Computer's own time we wait for a document. */
+/** The Agent waits `marginSeconds` longer than the Computer may take to locate a document. */
 const dpeTimeout = { defaultSeconds: 60, marginSeconds: 10 }
 
-const acknowledgedValue = (reply: Reply): Result.Result<unknown, AgentError> => {
-  const [body] = reply
-  return body === undefined ? Result.fail(new BadReply({ message: "The answer is empty" })) : body.value()
-}
+const acknowledgedValue = ([body]: Reply): Result.Result<unknown, AgentError> =>
+  body === undefined ? Result.fail(new BadReply({ message: "The reply is empty" })) : body.value()
 
-/** A request with a value that the protocol does not allow. */
+/** Maps an encoding failure: the caller passed a value that the protocol does not allow. */
 const toBadRequest = (error: unknown): ProtocolError =>
   badRequest(Schema.isSchemaError(error) ? formatSchemaError(error) : String(error))
 
-/** Requests over a seat in an office, in the name of its Agent. */
+const toAgentError = (error: Effect.Error<ReturnType<OfficeMember["request"]>>): AgentError => {
+  switch (error._tag) {
+    case "LinkClosed":
+      return new Disconnected({ message: error.message })
+    case "NoAnswer":
+      return new ServerTimeout({ message: `No reply within ${Duration.toSeconds(error.timeout)} seconds` })
+    case "NotSent":
+      return error.error
+    case "NotPermitted":
+      return new ProtocolError({ code: errorCodes.forbidden, message: error.message })
+  }
+}
+
+const withoutReqId = <A extends { readonly reqId: string }>({ reqId: _, ...rest }: A): Omit<A, "reqId"> =>
+  rest
+
+type Definition<Request, Reply> = Pick<CallDefinition<Request, Reply>, "event" | "request" | "reply">
+
+/** Builds the requests of an Agent on its membership. */
 export const makeAgentRequests = (member: OfficeMember, agent: string, office: string): AgentRequests => {
   const { calls, cancel, serverRequests } = member.line
 
-  const send = (event: string, body: Body, timeout: Duration.Duration) =>
-    member.request(event, body, timeout).pipe(
-      Effect.mapError((error): AgentError => {
-        switch (error._tag) {
-          case "LinkClosed":
-            return new Disconnected({ message: error.message })
-          case "NoAnswer":
-            return new ServerTimeout({
-              message: `Timed out after ${Duration.toSeconds(error.timeout)} seconds`
-            })
-          case "NotSent":
-            return error.error
-          case "NotPermitted":
-            return new ProtocolError({ code: errorCodes.forbidden, message: error.message })
-        }
-      })
+  const decodeReply = <Reply>(
+    { reply }: Pick<Definition<never, Reply>, "reply">,
+    reqId: string,
+    received: unknown
+  ): Result.Result<Reply, AgentError> => {
+    const error = member.line.decodeProtocolError(received)
+    if (error !== undefined) return Result.fail(error)
+    return Result.flatMap(
+      Result.mapError(reply.decode(received), (message): AgentError => new BadReply({ message })),
+      (decoded) => {
+        const echoed = (decoded as { readonly reqId?: unknown }).reqId
+        return echoed === undefined || echoed === reqId
+          ? Result.succeed(decoded)
+          : Result.fail(new BadReply({ message: "The reply has another req_id" }))
+      }
     )
+  }
 
-  /** Sends a request and reads its reply, or the refusal that came instead. */
-  const sendAndDecode = <Request extends { readonly reqId: string }, Reply>(
-    definition: Pick<CallDefinition<Request, Reply>, "event" | "request" | "reply">,
+  /** Sends a request and decodes its reply, or the protocol error in place of the reply. */
+  const send = <Request extends { readonly reqId: string }, Reply>(
+    definition: Definition<Request, Reply>,
     payload: Request,
     timeout: Duration.Duration
   ): Effect.Effect<Reply, AgentError> =>
-    Effect.try({ try: () => definition.request.encode(payload), catch: toBadRequest }).pipe(
-      Effect.flatMap((wire) => send(definition.event, jsonBody(wire), timeout)),
+    Effect.try({ try: () => jsonBody(definition.request.encode(payload)), catch: toBadRequest }).pipe(
+      Effect.flatMap((body) =>
+        Effect.mapError(member.request(definition.event, body, timeout), toAgentError)
+      ),
       Effect.flatMap((reply) =>
         Effect.fromResult(
-          Result.gen(function* () {
-            const value = yield* acknowledgedValue(reply)
-            const error = member.line.decodeProtocolError(value)
-            if (error !== undefined) return yield* Result.fail(error)
-            const decoded = yield* Result.mapError(
-              definition.reply.decode(value),
-              (message) => new BadReply({ message })
-            )
-            const echoed = (decoded as { readonly reqId?: unknown }).reqId
-            return echoed === undefined || echoed === payload.reqId
-              ? decoded
-              : yield* Result.fail(new BadReply({ message: "The answer belongs to another request" }))
-          })
+          Result.flatMap(acknowledgedValue(reply), (value) => decodeReply(definition, payload.reqId, value))
         )
       )
     )
 
-  const tracedRequest = <Request extends { readonly reqId: string }, Reply>(
-    definition: Pick<CallDefinition<Request, Reply>, "event" | "request" | "reply">,
-    make: (base: { readonly agent: string; readonly reqId: string }) => Request,
+  const request = <Request extends { readonly reqId: string }, Reply>(
+    definition: Definition<Request, Reply>,
+    makePayload: (base: { readonly agent: string; readonly reqId: string }) => Request,
     timeout = defaultTimeout
   ) =>
     withClientSpan(definition.event, { "a2c.office": office }, (reqId) =>
-      sendAndDecode(definition, make({ agent, reqId }), timeout)
+      send(definition, makePayload({ agent, reqId }), timeout)
     )
 
   const callTool = ({ computer, params = {}, timeout = defaultToolSeconds, tool }: ToolRequest) => {
@@ -155,36 +161,35 @@ export const makeAgentRequests = (member: OfficeMember, agent: string, office: s
     return withClientSpan(calls.toolCall.event, attributes, (reqId) => {
       const cancelBody = jsonBody(cancel.request.encode({ agent, reqId }))
       const sendCancel = Effect.ignore(member.notify(cancel.event, cancelBody))
-      return sendAndDecode(
+      return send(
         calls.toolCall,
         { agent, reqId, computer, toolName: tool, params, timeout },
         Duration.seconds(timeout)
       ).pipe(
         Effect.onInterrupt(() => sendCancel),
-        Effect.catchTag("Unanswered", () => Effect.as(sendCancel, toolTimedOut("agent")))
+        Effect.catchTag("ServerTimeout", () => Effect.as(sendCancel, toolTimedOut("agent")))
       )
     })
   }
 
   return {
     members: Effect.map(
-      tracedRequest(serverRequests.list, (base) => ({ ...base, officeId: office })),
+      request(serverRequests.list, (base) => ({ ...base, officeId: office })),
       ({ sessions }) => sessions
     ),
     callTool,
     getTools: (computer) =>
       Effect.map(
-        tracedRequest(calls.getTools, (base) => ({ ...base, computer })),
+        request(calls.getTools, (base) => ({ ...base, computer })),
         ({ tools }) => tools
       ),
-    getConfig: (computer) => tracedRequest(calls.getConfig, (base) => ({ ...base, computer })),
+    getConfig: (computer) => request(calls.getConfig, (base) => ({ ...base, computer })),
     getDesktop: (computer, { size, window } = {}) =>
       Effect.map(
-        tracedRequest(calls.getDesktop, (base) => ({
+        request(calls.getDesktop, (base) => ({
           ...base,
           computer,
-          ...(size !== undefined && { desktopSize: size }),
-          ...(window !== undefined && { window })
+          ...definedOnly({ desktopSize: size, window })
         })),
         ({ desktops }) => desktops
       ),
@@ -195,28 +200,23 @@ export const makeAgentRequests = (member: OfficeMember, agent: string, office: s
         return Effect.fail(new ProtocolError({ code: errorCodes.invalidDpeUri, message, extra: { uri } }))
       }
       return Effect.map(
-        tracedRequest(
+        request(
           calls.getDpe,
-          (base) => ({ ...base, computer, uri, ...(timeout !== undefined && { timeout }) }),
+          (base) => ({ ...base, computer, uri, ...definedOnly({ timeout }) }),
           Duration.seconds((timeout ?? dpeTimeout.defaultSeconds) + dpeTimeout.marginSeconds)
         ),
-        ({ reqId: _, ...found }) => found
+        withoutReqId
       )
     },
     getResources: (computer, mcpServer, cursor) =>
       Effect.map(
-        tracedRequest(calls.getResources, (base) => ({
-          ...base,
-          computer,
-          mcpServer,
-          ...(cursor !== undefined && { cursor })
-        })),
-        ({ reqId: _, ...page }) => page
+        request(calls.getResources, (base) => ({ ...base, computer, mcpServer, ...definedOnly({ cursor }) })),
+        withoutReqId
       ),
     findDocuments: (computer, query = {}) =>
       Effect.map(
-        tracedRequest(calls.getFinder, (base) => ({ offset: 0, limit: 20, ...base, computer, ...query })),
-        ({ reqId: _, ...page }) => page
+        request(calls.getFinder, (base) => ({ offset: 0, limit: 20, ...base, computer, ...query })),
+        withoutReqId
       )
   }
 }

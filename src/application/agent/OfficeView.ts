@@ -3,15 +3,15 @@ import type { DocumentSummary } from "../../domain/model/DocumentSummary.ts"
 import type { Role } from "../../domain/model/Role.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 
-/** What an Agent knows of one Computer; `undefined` is not known yet. */
+/** An Agent's view of one Computer; parts are `undefined` until fetched. */
 export interface ComputerView {
   readonly tools: ReadonlyArray<Tool> | undefined
   readonly desktop: ReadonlyArray<string> | undefined
-  /** The first page of its documents; fetched when the Computer says that they changed. */
+  /** The first page of its documents; fetched after a change notification. */
   readonly documents: ReadonlyArray<DocumentSummary> | undefined
 }
 
-/** What an Agent knows of its office. */
+/** An Agent's view of its office. */
 export interface OfficeView {
   readonly members: ReadonlyArray<{ readonly name: string; readonly role: Role }>
   readonly computers: ReadonlyMap<string, ComputerView>
@@ -19,7 +19,7 @@ export interface OfficeView {
 
 const unknownComputer: ComputerView = { tools: undefined, desktop: undefined, documents: undefined }
 
-/** The view of an office of which only the members are known. */
+/** Builds a view from the members alone. */
 export const initialView = (members: OfficeView["members"]): OfficeView => ({
   members,
   computers: new Map(
@@ -27,7 +27,7 @@ export const initialView = (members: OfficeView["members"]): OfficeView => ({
   )
 })
 
-/** The view after what was learned about a Computer; one that has gone meanwhile stays gone. */
+/** Applies fetched parts of a Computer; ignores a Computer that has left. */
 export const applyUpdate = (
   view: OfficeView,
   computer: string,
@@ -38,7 +38,7 @@ export const applyUpdate = (
   return { ...view, computers: new Map(view.computers).set(computer, { ...known, ...update }) }
 }
 
-/** The view after a notice about who is here. */
+/** Applies a notification about a member that entered or left; ignores others. */
 export const applyNotice = (view: OfficeView, notice: Notification): OfficeView => {
   if (notice._tag !== "Entered" && notice._tag !== "Left") return view
   const { name, role } = notice.membership

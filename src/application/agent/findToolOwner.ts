@@ -1,8 +1,8 @@
 import { Data, Effect } from "effect"
 import type { OfficeView } from "./OfficeView.ts"
 
-/** The name of a tool alone does not say which Computer is meant: none has it, or several have. */
-export class AmbiguousTool extends Data.TaggedError("OwnerUnclear")<{
+/** No Computer, or more than one, has a tool of this name. */
+export class AmbiguousTool extends Data.TaggedError("AmbiguousTool")<{
   readonly tool: string
   /** The Computers that have the tool. */
   readonly owners: ReadonlyArray<string>
@@ -18,10 +18,7 @@ export class AmbiguousTool extends Data.TaggedError("OwnerUnclear")<{
 const ownersOf = ({ computers }: OfficeView, tool: string): ReadonlyArray<string> =>
   [...computers].flatMap(([name, { tools }]) => (tools?.some((known) => known.name === tool) ? [name] : []))
 
-/**
- * The one Computer that has a tool of this name. A view that knows nobody who has it, or not what everybody has, is
- * refreshed once.
- */
+/** Finds the one Computer that has the tool. Refreshes the view once when it has no owner or lacks a tool list. */
 export const findToolOwner = Effect.fnUntraced(function* (
   tool: string,
   currentView: Effect.Effect<OfficeView>,

@@ -1,38 +1,28 @@
 import { Effect, PubSub, type Scope, Stream } from "effect"
+import { isShallowEqual } from "../../domain/isShallowEqual.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
 import { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { isWatched, type McpChange, McpSessionError, type McpSession } from "../ports/McpSession.ts"
 import { listOfficeResources, readOfficeResource, windowsOf } from "./officeResources.ts"
-import { makeToolCaller, exposeTools } from "./officeTools.ts"
+import { makeToolCaller, exposeTools, type OfficeToolsOptions } from "./officeTools.ts"
 
-/** How an office is shown to whoever speaks MCP. */
-export interface OfficeMcpSessionOptions {
+/** Settings of an office's MCP session. */
+export interface OfficeMcpSessionOptions extends OfficeToolsOptions {
   /** The office's name, for people. */
   readonly office: string
-  /** Longest name of a tool; 45 unless set, so that hosts can put their own words before it. */
-  readonly maxToolNameLength?: number
-  /** `all` lists every tool, `search` three tools to find and call them, `auto` what suits their number. */
-  readonly tools?: "all" | "search" | "auto"
-  /** Tools that are listed all the same; patterns as `approves` reads them, of the Computer and the tool. */
-  readonly pinned?: ReadonlyArray<string>
-  /** How long a call may take, in whole seconds; five minutes unless set. */
-  readonly timeout?: number
 }
 
-/** How long a listing waits for what is being fetched. */
+/** How long a listing waits for running refreshes. */
 const settleTimeout = "5 seconds"
 
-/** How many changes wait for a watcher that lags; older ones are dropped first. */
+/** Buffered changes per watcher; the oldest are dropped first. */
 const changeBacklog = 1024
 
 const instructions = (office: string): string =>
-  `These are the tools of the Computers in the office '${office}': each is named COMPUTER__TOOL and runs on that ` +
-  "machine. computers_list says who is here, desktop_get what their windows show. Computers come and go; a tool that " +
-  "has gone answers with an error that says so."
-
-const isShallowEqual = (one: ReadonlyArray<unknown>, other: ReadonlyArray<unknown>): boolean =>
-  one.length === other.length && one.every((item, index) => item === other[index])
+  `These are the tools of the Computers in the office '${office}'. Each tool is named COMPUTER__TOOL and runs on that ` +
+  "Computer. computers_list lists the Computers, desktop_get shows their windows. Computers join and leave; a call to " +
+  "a removed tool returns an error that says so."
 
 const toolsInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
   [...computers].flatMap(([name, { tools }]) => (tools === undefined ? [] : [name, tools]))
@@ -40,7 +30,7 @@ const toolsInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
 const documentsInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
   [...computers].map(([, { documents }]) => documents)
 
-/** What has changed from one view of the office to the next, for whoever speaks MCP. */
+/** The MCP changes from one view of the office to the next. */
 const changesBetween = (before: OfficeView, after: OfficeView): ReadonlyArray<McpChange> => {
   const [old, now] = [windowsOf(before), windowsOf(after)]
   const isResourceListChanged =
@@ -56,9 +46,9 @@ const changesBetween = (before: OfficeView, after: OfficeView): ReadonlyArray<Mc
 }
 
 /**
- * A whole office as one MCP peer: the tools of all its Computers under names that do not depend on who else is there,
- * their windows and documents as resources, and tools about the office itself. For publishing it as an MCP server, for
- * programs with models in this process, or as a server of another office's Computer.
+ * Exposes a whole office as one MCP peer. The tools of all Computers have names that do not depend on other members;
+ * windows and documents are resources; further tools describe the office itself. Use it to publish an office as an MCP
+ * server, for models in this process, or as an MCP server of another office's Computer.
  */
 export const makeOfficeMcpSession = Effect.fnUntraced(function* (
   options: OfficeMcpSessionOptions
@@ -68,14 +58,14 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
   let lastView = yield* agent.view
   let cached = { view: lastView, tools: exposeTools(lastView, options) }
 
-  /** The tools right now; built anew only when they are others. */
+  /** The current tools, rebuilt only after a change. */
   const current = Effect.map(agent.view, (view) => {
     if (!isShallowEqual(toolsInView(cached.view), toolsInView(view)))
       cached = { view, tools: exposeTools(view, options) }
     return cached.tools
   })
   const call = makeToolCaller(agent, current, options)
-  /** Waits until what is being fetched has come, but not for an office that never comes to rest. */
+  /** Waits for running refreshes; the timeout covers an office that changes without pause. */
   const settled = Effect.timeoutOption(agent.settled, settleTimeout)
 
   yield* agent.changes.pipe(
@@ -101,11 +91,11 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
         nextCursor: undefined
       })),
     listResources: () =>
-      settled.pipe(
-        Effect.andThen(Effect.provideService(listOfficeResources, Agent, agent)),
-        Effect.map((items) => ({ items, nextCursor: undefined }))
-      ),
-    readResource: (uri) => Effect.provideService(readOfficeResource(uri), Agent, agent),
+      Effect.map(Effect.andThen(settled, listOfficeResources(agent)), (items) => ({
+        items,
+        nextCursor: undefined
+      })),
+    readResource: (uri) => readOfficeResource(agent, uri),
     callTool: (name, args) =>
       Effect.flatMap(current, ({ byName }) =>
         byName.has(name) ? call(name, args) : Effect.andThen(settled, call(name, args))
@@ -116,13 +106,9 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
       ),
     ping: Effect.void,
     closed: agent.status.pipe(
-      Stream.filter((status) => status._tag === "Ended"),
+      Stream.filter((status) => status._tag === "Failed"),
       Stream.runHead,
-      Effect.andThen(
-        Effect.succeed(
-          new McpSessionError({ reason: "closed", message: "The office may not be joined again" })
-        )
-      )
+      Effect.as(new McpSessionError({ reason: "closed", message: "The office cannot be rejoined" }))
     )
   }
 })

@@ -1,18 +1,19 @@
 import { Effect, Result } from "effect"
 import { Base64 } from "effect/encoding"
+import { definedOnly } from "../../domain/definedOnly.ts"
 import { parseOfficeUri, toOfficeUri } from "../../domain/office/officeUris.ts"
 import { parseRenderedWindow } from "../../domain/desktop/organizeDesktop.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { DocumentSummary } from "../../domain/model/DocumentSummary.ts"
-import { Agent } from "../agent/Agent.ts"
+import type { Agent } from "../agent/Agent.ts"
 import type { FetchedDocument } from "../agent/AgentQueries.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { McpSessionError } from "../ports/McpSession.ts"
 
-/** How many documents of one Computer are listed, and how many one request brings. */
+/** The maximum number of listed documents per Computer, and the page size of the requests. */
 const documentPaging = { maxCount: 1000, pageSize: 100 }
 
-/** What every window of an office shows, by the window's URI there. */
+/** The text of every window in an office, by its URI in the office. */
 export const windowsOf = (view: OfficeView): ReadonlyMap<string, string> =>
   new Map(
     [...view.computers].flatMap(([computer, { desktop = [] }]) =>
@@ -27,7 +28,7 @@ export const windowsOf = (view: OfficeView): ReadonlyMap<string, string> =>
 const toWindowResource = (uri: string): JsonObject => ({
   uri,
   name: uri.replace(/^window:\/\/([^?]*).*$/s, "$1"),
-  description: "A window of a Computer: what it shows right now",
+  description: "The current content of a Computer's window",
   mimeType: "text/plain"
 })
 
@@ -35,11 +36,11 @@ const toDocumentResource = (uri: string, { pageCount, summary, title }: Document
   uri,
   name: title,
   title,
-  ...(summary !== undefined && { description: summary }),
+  ...definedOnly({ description: summary }),
   _meta: { page_count: pageCount }
 })
 
-/** Every document of a Computer, as far as its catalogue can be read. */
+/** Lists the documents of a Computer, up to the limit. */
 const documentsOf = Effect.fnUntraced(function* (agent: Agent["Service"], computer: string) {
   const found: Array<DocumentSummary> = []
   while (found.length < documentPaging.maxCount) {
@@ -53,16 +54,15 @@ const documentsOf = Effect.fnUntraced(function* (agent: Agent["Service"], comput
   return found
 })
 
-/** The windows and documents of all Computers, as MCP lists resources. */
-export const listOfficeResources = Effect.gen(function* () {
-  const agent = yield* Agent
+/** Lists the windows and documents of all Computers as MCP resources. */
+export const listOfficeResources = Effect.fnUntraced(function* (agent: Agent["Service"]) {
   const view = yield* agent.view
   const lists = yield* Effect.forEach(
     view.computers.keys(),
     (computer) =>
       documentsOf(agent, computer).pipe(
         Effect.catch(({ message }) =>
-          Effect.as(Effect.logDebug("documents not listed", { computer, reason: message }), [])
+          Effect.as(Effect.logDebug("document listing failed", { computer, reason: message }), [])
         ),
         Effect.map((summaries) =>
           summaries.flatMap((summary) => {
@@ -83,40 +83,32 @@ const notFound = (uri: string) =>
     message: `There is no resource ${uri} in this office`
   })
 
-/** Media types whose documents are text. */
+/** Media types of text documents. */
 const isTextType = (mimeType: string | undefined): boolean =>
   /^text\/|[/+](json|xml|yaml|toml)\b|javascript/i.test(mimeType ?? "")
 
-/** A document as MCP has contents: text where it is text, else its bytes in base64. */
+/** Converts a document to MCP contents: text for text types in valid UTF-8, base64 for the rest. */
 const toContents = (uri: string, { bytes, mimeType }: FetchedDocument): JsonObject => {
   const blob = Base64.encode(bytes)
   const text = isTextType(mimeType)
     ? Result.getOrElse(Base64.decodeString(blob), () => "\u{fffd}")
     : "\u{fffd}"
-  // What is no UTF-8 has lost something as text.
-  return {
-    uri,
-    ...(mimeType !== undefined && { mimeType }),
-    ...(text.includes("\u{fffd}") ? { blob } : { text })
-  }
+  return { uri, ...definedOnly({ mimeType }), ...(text.includes("\u{fffd}") ? { blob } : { text }) }
 }
 
-/** What a window shows right now, or the contents of a document. */
+/** Reads the current content of a window, or fetches a document. */
 export const readOfficeResource = Effect.fnUntraced(function* (
+  agent: Agent["Service"],
   uri: string
-): Effect.fn.Return<ReadonlyArray<JsonObject>, McpSessionError, Agent> {
-  const agent = yield* Agent
+): Effect.fn.Return<ReadonlyArray<JsonObject>, McpSessionError> {
   const { computers } = yield* agent.view
   const target = parseOfficeUri(uri, computers.keys())
   if (target === undefined) return yield* notFound(uri)
   const unavailable = ({ message }: { readonly message: string }) =>
     new McpSessionError({ reason: "unavailable", message })
   if (target.uri.startsWith("window:")) {
-    const windows = yield* Effect.mapError(
-      agent.getDesktop(target.computer, { window: target.uri }),
-      unavailable
-    )
-    const [entry] = windows
+    const desktop = agent.getDesktop(target.computer, { window: target.uri })
+    const [entry] = yield* Effect.mapError(desktop, unavailable)
     return entry === undefined
       ? yield* notFound(uri)
       : [{ uri, mimeType: "text/plain", text: parseRenderedWindow(entry).text }]

@@ -1,7 +1,8 @@
 import { Effect } from "effect"
+import { definedOnly } from "../../domain/definedOnly.ts"
 import { exposedName } from "../../domain/tools/exposedNames.ts"
 import { makeToolIndex } from "../../domain/tools/ToolIndex.ts"
-import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { asString, isJsonObject, type JsonObject, stringOrEmpty } from "../../domain/json.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
@@ -10,110 +11,119 @@ import { toMcpResult, toMcpTool } from "../../domain/tools/mcpConversion.ts"
 import { errorCodeOf } from "../../domain/tools/errorResults.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
-import type { OfficeMcpSessionOptions } from "./OfficeMcpSession.ts"
 
-/** A tool of the office under the name that hosts know it by. */
+/** Settings of an office's tools. */
+export interface OfficeToolsOptions {
+  /** Maximum length of a tool name; 45 by default, which leaves room for the prefixes of MCP hosts. */
+  readonly maxToolNameLength?: number
+  /** `all` lists every tool, `search` lists three tools for finding and calling them, `auto` depends on their number. */
+  readonly tools?: "all" | "search" | "auto"
+  /** Patterns of tools to list in search mode, too: `COMPUTER/TOOL` or `TOOL`. */
+  readonly pinned?: ReadonlyArray<string>
+  /** Timeout of a call in whole seconds; 300 by default. */
+  readonly timeout?: number
+}
+
+/** A Computer's tool behind an exposed name. */
 interface OfficeTool {
   readonly computer: string
   readonly tool: Tool
 }
 
-/** The tools of an office at one moment. */
+/** A snapshot of an office's tools. */
 export interface OfficeTools {
   readonly byName: ReadonlyMap<string, OfficeTool>
-  /** What `tools/list` answers. */
+  /** The result of `tools/list`. */
   readonly listed: ReadonlyArray<JsonObject>
 }
 
-/** More tools than this are searched, not listed: models choose badly among many. */
+/** `auto` switches to search above this number of tools: models choose badly among many. */
 const searchThreshold = 60
 
-/** How long a call may take, in seconds: hosts cancel what they do not want to wait for. */
+/** Default timeout of a call in seconds: long, because hosts cancel calls themselves. */
 const defaultTimeoutSeconds = 300
 
-/** How many tools a search gives unless asked otherwise, and at most. */
+/** The number of results of a search. */
 const searchResults = { defaultCount: 10, maxCount: 50 }
 
-const property = (type: string, description: string) => ({ type, description })
-const readOnly = { readOnlyHint: true, openWorldHint: false }
+const property = (type: string, description: string, bounds: JsonObject = {}) => ({
+  type,
+  description,
+  ...bounds
+})
 
-/** What the office itself offers; no tool of a Computer has such a name. */
+const officeTool = (
+  name: string,
+  title: string,
+  description: string,
+  properties: JsonObject,
+  { isReadOnly = true, required }: { isReadOnly?: boolean; required?: ReadonlyArray<string> } = {}
+): JsonObject => ({
+  name,
+  description,
+  inputSchema: { type: "object", properties, ...definedOnly({ required }) },
+  annotations: { title, ...(isReadOnly && { readOnlyHint: true, openWorldHint: false }) }
+})
+
+/** Tools of the office itself; no exposed name of a Computer's tool equals theirs. */
 const officeToolListings: ReadonlyArray<JsonObject> = [
-  {
-    name: "computers_list",
-    description: "Lists the Computers of the office: whose tools are here, and how many.",
-    inputSchema: { type: "object", properties: {} },
-    annotations: { title: "List Computers", ...readOnly }
-  },
-  {
-    name: "desktop_get",
-    description:
-      "Shows what the windows of a Computer, or of all Computers, say right now: each window begins with its URI.",
-    inputSchema: {
-      type: "object",
-      properties: {
-        computer: property("string", "Name of the Computer; all of them when left out"),
-        size: { ...property("integer", "At most so many windows of each Computer"), minimum: 1 },
-        window: property("string", "Only the window of this exact URI")
-      }
-    },
-    annotations: { title: "Show desktop", ...readOnly }
-  }
+  officeTool(
+    "computers_list",
+    "List Computers",
+    "Lists the Computers of the office and the number of their tools.",
+    {}
+  ),
+  officeTool(
+    "desktop_get",
+    "Show desktop",
+    "Shows the current windows of one Computer or of all Computers. Each window begins with its URI.",
+    {
+      computer: property("string", "Name of the Computer; all Computers by default"),
+      size: property("integer", "Maximum number of windows per Computer", { minimum: 1 }),
+      window: property("string", "Only the window with exactly this URI")
+    }
+  )
 ]
 
 const searchToolListings: ReadonlyArray<JsonObject> = [
-  {
-    name: "tools_search",
-    description:
-      "Finds tools of this office by words for what is to be done. Gives names and descriptions; " +
-      "tools_describe tells what a tool takes, tools_call calls it.",
-    inputSchema: {
-      type: "object",
-      properties: {
-        query: property("string", "Words for what is to be done"),
-        limit: {
-          ...property("integer", "At most so many tools"),
-          minimum: 1,
-          maximum: searchResults.maxCount
-        }
-      },
-      required: ["query"]
+  officeTool(
+    "tools_search",
+    "Search tools",
+    "Finds tools of this office by keywords for a task. Returns names and descriptions; " +
+      "tools_describe returns the parameters of a tool, tools_call calls it.",
+    {
+      query: property("string", "Keywords for the task"),
+      limit: property("integer", "Maximum number of tools", { minimum: 1, maximum: searchResults.maxCount })
     },
-    annotations: { title: "Search tools", ...readOnly }
-  },
-  {
-    name: "tools_describe",
-    description: "Tells everything about tools of this office: what they do, take and give.",
-    inputSchema: {
-      type: "object",
-      properties: { names: { type: "array", items: { type: "string" }, minItems: 1, maxItems: 20 } },
-      required: ["names"]
+    { required: ["query"] }
+  ),
+  officeTool(
+    "tools_describe",
+    "Describe tools",
+    "Returns the full definitions of tools of this office: purpose, parameters and results.",
+    { names: { type: "array", items: { type: "string" }, minItems: 1, maxItems: 20 } },
+    { required: ["names"] }
+  ),
+  officeTool(
+    "tools_call",
+    "Call a tool",
+    "Calls a tool of this office by its name from tools_search.",
+    {
+      name: property("string", "Name of the tool"),
+      arguments: property("object", "Arguments of the tool, as tools_describe defines them")
     },
-    annotations: { title: "Describe tools", ...readOnly }
-  },
-  {
-    name: "tools_call",
-    description: "Calls a tool of this office by the name that tools_search gave.",
-    inputSchema: {
-      type: "object",
-      properties: {
-        name: property("string", "Name of the tool"),
-        arguments: property("object", "What the tool takes, as tools_describe tells it")
-      },
-      required: ["name"]
-    },
-    annotations: { title: "Call a tool" }
-  }
+    { required: ["name"], isReadOnly: false }
+  )
 ]
 
-/** A tool as MCP lists it; where it comes from stands in `_meta`. */
+/** Lists a tool for MCP; `_meta` names its origin. */
 const toListing = (name: string, { computer, tool }: OfficeTool): JsonObject =>
   toMcpTool(name, tool, { a2c_computer: computer, a2c_tool: tool.name })
 
-/** The tools of an office as hosts see them; more than a model can choose from are found by searching. */
+/** Gives every tool of an office its exposed name and lists the tools, or search tools when there are too many. */
 export const exposeTools = (
   view: OfficeView,
-  { maxToolNameLength, pinned = [], tools = "auto" }: OfficeMcpSessionOptions
+  { maxToolNameLength, pinned = [], tools = "auto" }: OfficeToolsOptions
 ): OfficeTools => {
   const byName = new Map<string, OfficeTool>()
   for (const [computer, { tools: listed = [] }] of view.computers) {
@@ -139,26 +149,23 @@ export const exposeTools = (
 const textResult = (value: string): JsonObject => ({ content: [{ type: "text", text: value }] })
 const errorResult = (value: string): JsonObject => ({ ...textResult(value), isError: true })
 
-/** What a model can do about a failure that lies with the owner of a Computer. */
+/** Advice to the model for failures that only the owner of a Computer can fix. */
 const hints: { readonly [code: number]: string } = {
   [errorCodes.confirmationRequired]:
-    "The owner of the Computer has to agree to this call. Tell the user, or go on without this tool.",
+    "The owner of the Computer must confirm this call. Tell the user, or continue without this tool.",
   [errorCodes.authorizationRequired]:
-    "The owner of the Computer has to authorize its MCP server first. Tell the user; trying again does not help.",
+    "The owner of the Computer must authorize its MCP server first. Tell the user; a retry does not help.",
   [errorCodes.authorizationFailed]:
-    "The rights of the Computer at this service do not suffice. Tell the user; trying again does not help."
+    "The Computer lacks rights at this service. Tell the user; a retry does not help."
 }
 
-/** A result as MCP has it; failures of a known kind say what to do. */
+/** Converts a result to MCP and adds the advice for its error code. */
 const toHintedMcpResult = (result: ToolResult): JsonObject => {
   const hint = hints[errorCodeOf(result) ?? 0]
   return toMcpResult(
     hint === undefined ? result : { ...result, content: [...result.content, { type: "text", text: hint }] }
   )
 }
-
-const namesOf = (value: unknown): ReadonlyArray<string> =>
-  Array.isArray(value) ? value.filter((item): item is string => typeof item === "string") : []
 
 type ToolsByName = OfficeTools["byName"]
 
@@ -175,28 +182,28 @@ const searchByQuery = (byName: ToolsByName, { limit, query }: JsonObject): JsonO
     typeof limit === "number"
       ? Math.max(1, Math.min(limit, searchResults.maxCount))
       : searchResults.defaultCount
-  const names = buildIndex(byName).search(typeof query === "string" ? query : "", count)
+  const names = buildIndex(byName).search(stringOrEmpty(query), count)
   const lines = names.map((name) => `${name}: ${byName.get(name)?.tool.description ?? ""}`)
-  const none = `No tool fits; the office has ${byName.size}. Try other words.`
+  const none = `No tool matches; the office has ${byName.size} tools. Try other keywords.`
   return textResult(lines.length === 0 ? none : lines.join("\n"))
 }
 
 const describeByName = (byName: ToolsByName, { names }: JsonObject): JsonObject => {
-  const wanted = namesOf(names)
-  const missing = wanted.find((name) => !byName.has(name))
-  if (missing !== undefined) return unknownTool(missing, byName)
-  const tools = wanted.flatMap((name) => {
+  const listings: Array<JsonObject> = []
+  for (const name of Array.isArray(names) ? names : []) {
+    if (typeof name !== "string") continue
     const tool = byName.get(name)
-    return tool === undefined ? [] : [toListing(name, tool)]
-  })
-  return textResult(JSON.stringify(tools, null, 2))
+    if (tool === undefined) return unknownTool(name, byName)
+    listings.push(toListing(name, tool))
+  }
+  return textResult(JSON.stringify(listings, null, 2))
 }
 
 const noComputers = "No Computer is in this office."
 
 const listComputers = ({ computers }: OfficeView): JsonObject => {
   const lines = [...computers].map(([name, { tools }]) =>
-    tools === undefined ? `${name}: not known yet` : `${name}: ${tools.length} tools`
+    tools === undefined ? `${name}: tools not loaded yet` : `${name}: ${tools.length} tools`
   )
   return textResult(lines.length === 0 ? noComputers : lines.join("\n"))
 }
@@ -210,27 +217,27 @@ const showDesktop = Effect.fnUntraced(function* (
   if (typeof computer === "string" && !computers.has(computer)) {
     return errorResult(`There is no Computer '${computer}' here, only ${[...computers.keys()].join(", ")}`)
   }
-  const options = {
-    ...(typeof size === "number" && { size }),
-    ...(typeof window === "string" && { window })
-  }
+  const options = definedOnly({
+    size: typeof size === "number" ? size : undefined,
+    window: asString(window)
+  })
   const desktops = yield* Effect.forEach(
     typeof computer === "string" ? [computer] : [...computers.keys()],
     (name) =>
       Effect.match(agent.getDesktop(name, options), {
         onSuccess: (windows) => [`Computer ${name}: ${windows.length} windows`, ...windows],
-        onFailure: ({ message }) => [`Computer ${name} cannot be seen: ${message}`]
+        onFailure: ({ message }) => [`Computer ${name} has no desktop to show: ${message}`]
       }),
     { concurrency: "unbounded" }
   )
   return { content: desktops.flat().map((line) => ({ type: "text", text: line })) }
 })
 
-/** Calls the tools of an office by their names there. What fails is a result that says why: a model can act on it. */
+/** Calls the tools of an office by exposed name. Failures are error results, so that a model can react to them. */
 export const makeToolCaller = (
   agent: Agent["Service"],
   current: Effect.Effect<OfficeTools>,
-  { timeout = defaultTimeoutSeconds }: OfficeMcpSessionOptions
+  { timeout = defaultTimeoutSeconds }: OfficeToolsOptions
 ) => {
   const call = Effect.fnUntraced(function* (name: string, params: JsonObject) {
     const { byName } = yield* current
@@ -239,28 +246,22 @@ export const makeToolCaller = (
     const { computer, tool } = target
     return yield* Effect.match(agent.callTool({ computer, tool: tool.name, params, timeout }), {
       onSuccess: toHintedMcpResult,
-      onFailure: ({ message }) => errorResult(`The call could not be made: ${message}`)
+      onFailure: ({ message }) => errorResult(`The call failed: ${message}`)
     })
   })
 
+  const officeTools: { readonly [name: string]: (params: JsonObject) => Effect.Effect<JsonObject> } = {
+    computers_list: () => Effect.map(agent.view, listComputers),
+    desktop_get: (params) => showDesktop(agent, params),
+    tools_search: (params) => Effect.map(current, ({ byName }) => searchByQuery(byName, params)),
+    tools_describe: (params) => Effect.map(current, ({ byName }) => describeByName(byName, params)),
+    tools_call: ({ arguments: args = {}, name }) =>
+      typeof name === "string" && isJsonObject(args)
+        ? call(name, args)
+        : Effect.succeed(errorResult("Expected {name, arguments}: the name of a tool, and an object"))
+  }
   return (name: string, params: JsonObject): Effect.Effect<JsonObject> => {
-    switch (name) {
-      case "computers_list":
-        return Effect.map(agent.view, listComputers)
-      case "desktop_get":
-        return showDesktop(agent, params)
-      case "tools_search":
-        return Effect.map(current, ({ byName }) => searchByQuery(byName, params))
-      case "tools_describe":
-        return Effect.map(current, ({ byName }) => describeByName(byName, params))
-      case "tools_call": {
-        const { arguments: given = {}, name: wanted } = params
-        return typeof wanted === "string" && isJsonObject(given)
-          ? call(wanted, given)
-          : Effect.succeed(errorResult("Expected {name, arguments}: the name of a tool, and an object"))
-      }
-      default:
-        return call(name, params)
-    }
+    const run = Object.hasOwn(officeTools, name) ? officeTools[name] : undefined
+    return run === undefined ? call(name, params) : run(params)
   }
 }

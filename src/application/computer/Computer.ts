@@ -1,10 +1,11 @@
-import { Context, Effect, Layer, type Scope, type Stream } from "effect"
-import type { Setup, SetupDiff, Variables } from "../../domain/config/Setup.ts"
+import { Context, Effect, Layer, type Scope } from "effect"
+import { definedOnly } from "../../domain/definedOnly.ts"
+import type { Setup, Variables } from "../../domain/config/Setup.ts"
 import type { ComputerPart } from "../../domain/model/Notification.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
-import type { JoinFailed, OfficeMember } from "../member/OfficeMember.ts"
+import type { JoinFailed, MemberOptions, OfficeMember } from "../member/OfficeMember.ts"
 import { jsonBody } from "../ports/Body.ts"
 import type { McpConnector } from "../ports/McpSession.ts"
 import type { TransportClient } from "../ports/Transport.ts"
@@ -12,61 +13,49 @@ import { ComputerSettings } from "./ComputerSettings.ts"
 import { type DesktopRequest, makeDesktop } from "./content/Desktop.ts"
 import { makeDocuments } from "./content/Documents.ts"
 import type { Inputs } from "./inputs/Inputs.ts"
-import type { ServerStates } from "./servers/ServersSnapshot.ts"
+import type { ServerStates } from "./servers/ServerState.ts"
 import { makeRequestHandler } from "./office/RequestHandler.ts"
 import {
   type AlreadyJoined,
   makeOfficeConnection,
   type JoinOptions,
-  type OfficeStatus
+  type OfficeConnection
 } from "./office/OfficeConnection.ts"
-import { redactLogs, makeSecrets } from "./inputs/Secrets.ts"
-import { makeServerSupervisor, type UnknownServer } from "./servers/ServerSupervisor.ts"
+import { redactLogs } from "./inputs/redactLogs.ts"
+import { makeSecrets } from "./inputs/Secrets.ts"
+import { makeServerSupervisor, type ServerSupervisor } from "./servers/ServerSupervisor.ts"
 import { type LocalCall, makeToolCalls, type ToolCallRecord } from "./calls/ToolCalls.ts"
 
-/** Who the Computer is, where, and what it drives. */
-export interface ComputerOptions {
-  /** The office to join at once; without it the Computer stays away until it is told to join. */
+/** Name, configuration and office of a Computer. */
+export interface ComputerOptions extends Omit<MemberOptions, "office" | "role"> {
+  /** The office to join after startup; without it the Computer stays outside until `join`. */
   readonly office?: string
-  readonly name: string
   readonly config: ComputerConfig
-  /** What stands for `${name}` in the parameters of the servers. */
+  /** Values of the `${name}` placeholders in server parameters. */
   readonly variables?: Variables
-  /** Keep trying while the Server cannot be reached, or lets nobody in right now; otherwise that is a failure. */
-  readonly retryInitialConnect?: boolean
 }
 
-interface ComputerShape {
-  /** Every configured MCP server and where it stands. */
+interface ComputerShape
+  extends Pick<ServerSupervisor, "changes" | "reconfigure" | "restart" | "start" | "stop">,
+    Pick<OfficeConnection, "status"> {
+  /** Every configured MCP server and its state. */
   readonly servers: Effect.Effect<ServerStates>
-  /** The same now, and after every change. */
-  readonly changes: Stream.Stream<ServerStates>
-  /** What the office can call, and what is hidden and why. */
+  /** The exposed tools, and the hidden ones with reasons. */
   readonly catalogue: Effect.Effect<Catalogue>
-  /** The last calls that reached a server, oldest first. */
+  /** The latest calls that reached a server, oldest first. */
   readonly history: Effect.Effect<ReadonlyArray<ToolCallRecord>>
-  /** What is configured now, with its placeholders unfilled. */
+  /** The current configuration, with unresolved placeholders. */
   readonly setup: Effect.Effect<Setup>
-  /** Makes the servers those of another setup. Whoever did not change keeps its session. */
-  readonly reconfigure: (setup: Setup) => Effect.Effect<SetupDiff>
-  /** Starts a server that does not run, even a disabled one, and waits until it runs or cannot. */
-  readonly start: (server: string) => Effect.Effect<void, UnknownServer>
-  /** Stops a server until it is started again. Its running calls end with an error. */
-  readonly stop: (server: string) => Effect.Effect<void, UnknownServer>
-  /** Stops a server and starts it again. */
-  readonly restart: (server: string) => Effect.Effect<void, UnknownServer>
-  /** Calls a tool as the Computer's own people may, without consent, unless the call says who else asks. */
+  /** Calls a tool for the Computer's owner, without consent; with a `requester` the call needs consent. */
   readonly callTool: (call: LocalCall) => Effect.Effect<ToolResult>
-  /** The desktop as the office would see it. */
+  /** Renders the desktop as Agents see it. */
   readonly desktop: (request: DesktopRequest) => Effect.Effect<ReadonlyArray<string>>
-  /** Where the Computer stands with the Server, now and after every change. */
-  readonly status: Stream.Stream<OfficeStatus>
-  /** The office the Computer is in or comes back to. */
+  /** The office that the Computer is in, or joins or rejoins at present. */
   readonly office: Effect.Effect<string | undefined>
   readonly join: (request: JoinOptions) => Effect.Effect<void, JoinFailed | AlreadyJoined>
-  /** Leaves the office; the servers run on. Calls for its Agent end. */
+  /** Leaves the office and cancels its calls; the servers keep running. */
   readonly leave: Effect.Effect<void>
-  /** The seat itself, for events that this version does not know. */
+  /** The underlying member, for events that this version does not know. */
   readonly member: Effect.Effect<OfficeMember | undefined>
 }
 
@@ -86,10 +75,10 @@ const make = Effect.fnUntraced(function* ({
   const withRedactedLogs = redactLogs(secrets)
   const connection = yield* makeOfficeConnection(name)
 
-  /** What has changed while the office was being joined: it may have looked before, and cannot have heard. */
+  /** Parts that changed during a join: Agents may have fetched them before, and were not notified. */
   const backlog = new Set<ComputerPart>()
 
-  /** Tells the office that a part has changed; nobody is told while there is no office. */
+  /** Notifies the office of a changed part, or defers it while disconnected. */
   const notifyChanged = (part: ComputerPart) =>
     Effect.suspend(() => {
       const member = connection.member()
@@ -120,24 +109,24 @@ const make = Effect.fnUntraced(function* ({
         onLost: () => calls.reset
       }
     })
-  // Once more afterwards: a call may have come while others were ending.
-  // The office hears that the Computer leaves before its servers end.
+  // The Computer leaves before its servers stop.
   yield* Effect.addFinalizer(() => connection.leave)
+  // The second reset cancels calls that arrived during the first.
   const leave = calls.reset.pipe(Effect.andThen(connection.leave), Effect.andThen(calls.reset))
 
   if (office !== undefined) {
     yield* Effect.timeoutOption(servers.startupCompleted, startupTimeout)
     yield* Effect.catchTag(
-      join({ office, ...(retryInitialConnect !== undefined && { retryInitialConnect }) }),
-      "AlreadySeated",
+      join({ office, ...definedOnly({ retryInitialConnect }) }),
+      "AlreadyJoined",
       Effect.die
     )
   }
 
   return {
-    servers: Effect.sync(servers.states),
+    servers: Effect.sync(() => servers.snapshot().states),
     changes: servers.changes,
-    catalogue: Effect.sync(servers.catalogue),
+    catalogue: Effect.sync(() => servers.snapshot().catalogue),
     history: Effect.sync(calls.history),
     setup: Effect.sync(servers.setup),
     reconfigure: (setup) => withRedactedLogs(servers.reconfigure(setup)),
@@ -154,11 +143,11 @@ const make = Effect.fnUntraced(function* ({
   }
 })
 
-/** The acting side of an office: drives MCP servers and offers their tools, windows and documents. */
+/** The Computer of an office: runs MCP servers and exposes their tools, windows and documents. */
 export class Computer extends Context.Service<Computer, ComputerShape>()(
   "a2c-smcp/application/computer/Computer"
 ) {
-  /** Starts the servers, joins the office if one is given, and stays for as long as the layer lives. */
+  /** Starts the servers and joins the office, if any, for the lifetime of the layer. */
   static readonly layer = (
     options: ComputerOptions
   ): Layer.Layer<Computer, JoinFailed, TransportClient | McpConnector | Inputs> =>

@@ -4,12 +4,12 @@ import type { McpSession } from "../ports/McpSession.ts"
 import { toolsOnlySession } from "../shared/toolsOnlySession.ts"
 import { Computer } from "./Computer.ts"
 
-/** How long a call may take at most; whoever asks has a deadline of its own. */
+/** Maximum duration of a call; callers set shorter timeouts themselves. */
 const maxCallDuration = Duration.hours(1)
 
 /**
- * The tools of a Computer as one MCP peer, under the names the Computer gives them: for whoever takes tools by another
- * way than an office. Calls need consent as those of an Agent do; `asker` says to the owner for whom.
+ * Exposes the tools of a Computer as one MCP peer, under their names in the office, for clients outside the office.
+ * Calls need consent like those of an Agent; `requester` names the caller in the prompt.
  */
 export const makeComputerMcpSession = Effect.fnUntraced(function* (
   requester: string

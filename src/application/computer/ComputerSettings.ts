@@ -1,28 +1,29 @@
 import { Context, Duration, Effect } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
+import type { DocumentLocation } from "../../domain/model/requests.ts"
 import type { McpProgress } from "../ports/McpSession.ts"
 
-/** A call that needs somebody's consent. */
+/** A call that needs consent. */
 export interface ConfirmRequest {
   readonly agent: string
   readonly reqId: string
-  /** Name of the MCP server. */
+  /** The name of the MCP server. */
   readonly server: string
-  /** The tool by the name the Agent used. */
+  /** The exposed name of the tool. */
   readonly tool: string
   readonly params: JsonObject
 }
 
-/** Decides whether a call may run. A failure counts as no. */
+/** Decides whether a call may run. A failure denies the call. */
 export type Confirm = (request: ConfirmRequest) => Effect.Effect<boolean, unknown>
 
-/** A document to be turned into a URI that an Agent can fetch itself (spec §10.4). */
+/** A document to resolve to a URI that an Agent can fetch (spec §10.4). */
 export interface DpeRequest {
-  /** The `dpe://` URI as it was asked for, without query and fragment. */
+  /** The requested `dpe://` URI without query and fragment. */
   readonly uri: string
-  /** What `resources/read` gave. */
+  /** The result of `resources/read`. */
   readonly contents: ReadonlyArray<JsonObject>
-  /** The resource as listed, where it is. */
+  /** The listed resource, if the server lists it. */
   readonly resource: JsonObject | undefined
   readonly hint: {
     readonly mcpServerName: string
@@ -32,50 +33,41 @@ export interface DpeRequest {
   }
 }
 
-/** Where the document can be fetched; `size` in bytes. */
-export interface ResolvedDpe {
-  readonly uri: string
-  readonly mimeType?: string
-  readonly size?: number
-  readonly name?: string
-  readonly description?: string
-  readonly annotations?: JsonObject
-  readonly metadata?: JsonObject
-}
+/** The location of a resolved document. */
+export type ResolvedDpe = DocumentLocation
 
-/** Makes a document reachable: uploads it, caches it, signs a URL. The content never crosses the office. */
+/** Uploads or caches a document, or signs a URL. The content never crosses the office. */
 export type ResolveDpe = (request: DpeRequest) => Effect.Effect<ResolvedDpe, unknown>
 
-/** A call that says how far it is. */
+/** The progress of a call. */
 export interface ProgressReport extends McpProgress {
   readonly reqId: string
-  /** The tool by the name the Agent used. */
+  /** The exposed name of the tool. */
   readonly tool: string
 }
 
-/** What a host may set about a Computer. */
+/** Settings of a Computer. */
 export interface ComputerSettings {
-  /** How long an MCP server may take to start and answer; the first start of one may download it. */
+  /** How long an MCP server may take to start and respond; 1 minute by default, since a start may download it. */
   readonly connectTimeout: Duration.Duration
-  /** How long the Computer waits for its servers before it joins the office; late ones are announced. */
+  /** How long the Computer waits for its servers before it joins the office; 5 seconds by default. */
   readonly startupTimeout: Duration.Duration
-  /** How long listing or reading resources may take; slower ones are left out. */
+  /** How long listing or reading resources may take; 10 seconds by default. */
   readonly readTimeout: Duration.Duration
-  /** How often an MCP server is asked for a sign of life. */
+  /** Interval of pings to an MCP server; 30 seconds by default. */
   readonly keepaliveInterval: Duration.Duration
-  /** Changes that follow each other within this time are looked at, and announced, together. */
+  /** Minimum interval between notifications of the same kind; 100 milliseconds by default. */
   readonly changeThrottle: Duration.Duration
-  /** Show windows and documents of servers, too, that do not tell when they change. */
+  /** Shows windows and documents of servers without resource subscriptions, too. */
   readonly showUnsubscribable: boolean
-  /** Asked before a tool runs that is not marked `auto_apply`; without it such calls fail with 4005. */
+  /** Confirms calls of tools that are not marked `auto_apply`; without it they fail with 4005. */
   readonly confirm: Confirm | undefined
-  /** Turns documents into URIs; without it they are refused with 4011. */
+  /** Resolves documents to URIs; without it requests fail with 4011. */
   readonly resolveDpe: ResolveDpe | undefined
-  /** Hears how far running calls are; the protocol itself carries no progress. */
+  /** Receives the progress of running calls; the protocol carries none. */
   readonly onProgress: (report: ProgressReport) => Effect.Effect<void>
 }
 
-/** The settings of a Computer. */
 export const ComputerSettings = Context.Reference<ComputerSettings>(
   "a2c-smcp/application/computer/ComputerSettings",
   {

@@ -1,11 +1,10 @@
-import { Clock, Data, Duration, Effect, Exit, Option, Ref, Result, Scope, SubscriptionRef } from "effect"
+import { Clock, Data, Deferred, Duration, Effect, Result, type Scope, SubscriptionRef } from "effect"
 import { errorCodes, isRetryableMessage } from "../../domain/model/ProtocolError.ts"
 import { type ProtocolLine, lineForVersion } from "../../domain/wire/lines.ts"
 import type { Role } from "../../domain/model/Role.ts"
 import { parseVersion, PROTOCOL_VERSION } from "../../domain/wire/version.ts"
 import { reconnectBackoff, backoffDelay, backoffSchedule } from "../shared/backoff.ts"
 import { type Body, jsonBody } from "../ports/Body.ts"
-import { newInstanceSecret } from "./newSecret.ts"
 import {
   type Reply,
   type ConnectError,
@@ -18,13 +17,13 @@ import {
   Unreachable
 } from "../ports/Transport.ts"
 
-/** The Server does not let this member into the office, in its own words. */
-export class JoinRejected extends Data.TaggedError("JoinRefused")<{
+/** The Server rejected the join; `message` is the Server's. */
+export class JoinRejected extends Data.TaggedError("JoinRejected")<{
   readonly office: string
   readonly message: string
 }> {}
 
-/** An event that a member of this role may not send. */
+/** The protocol does not permit this event for this role. */
 export class NotPermitted extends Data.TaggedError("NotPermitted")<{
   readonly event: string
   readonly role: Role
@@ -36,31 +35,31 @@ export class NotPermitted extends Data.TaggedError("NotPermitted")<{
 
 export type JoinFailed = ConnectError | JoinRejected
 
-/** Where a member stands. `Ended` is final: trying again would not help. */
+/** The connection status of a member. `Failed` is final: the failure is permanent. */
 export type MemberStatus =
   | { readonly _tag: "Joined" }
-  | { readonly _tag: "Lost"; readonly reason: string }
-  | { readonly _tag: "Ended"; readonly error: JoinFailed }
+  | { readonly _tag: "Disconnected"; readonly reason: string }
+  | { readonly _tag: "Failed"; readonly error: JoinFailed }
 
-/** Who wants to sit where. */
+/** Role, name and office of a member. */
 export interface MemberOptions {
   readonly role: Role
   readonly office: string
   readonly name: string
-  /** Keep trying while the Server cannot be reached, or lets nobody in right now; otherwise that is a failure. */
+  /** Retries the first join while its failure is temporary; without it the first failure is final. */
   readonly retryInitialConnect?: boolean
 }
 
-/** What a member does with what comes. */
+/** Callbacks of a member. */
 export interface MemberHandlers {
   readonly onMessage: MessageHandler
-  /** Runs after every successful join, the first one included. */
+  /** Runs after every join and rejoin. */
   readonly onJoined: Effect.Effect<void>
-  /** Runs whenever the connection is lost. */
+  /** Runs after every lost connection. */
   readonly onLost: (reason: string) => Effect.Effect<void>
 }
 
-/** A seat in an office that is taken again whenever the connection is lost. */
+/** A membership of an office that survives lost connections. */
 export interface OfficeMember {
   readonly line: ProtocolLine
   readonly status: SubscriptionRef.SubscriptionRef<MemberStatus>
@@ -70,26 +69,26 @@ export interface OfficeMember {
     timeout: Duration.Duration
   ) => Effect.Effect<Reply, LinkClosed | RequestTimeout | SendFailed | NotPermitted>
   readonly notify: (event: string, body: Body) => Effect.Effect<void, LinkClosed | SendFailed | NotPermitted>
-  /** Largest body the Server takes, in bytes of its JSON text. */
+  /** Maximum body size that the Server accepts, in bytes of JSON text; infinite while disconnected. */
   readonly maxBytes: () => number
-  /** True when the Server takes a message with this body. */
+  /** True when the Server accepts a message with this body. */
   readonly fits: (body: Body) => boolean
 }
 
-/** How long the Server may take to answer a join. */
+/** How long the Server may take to reply to a join. */
 const joinTimeout = Duration.seconds(20)
 
-/** A seat that lasted so long was a good one: the next one is taken at once. */
+/** A membership of this duration was stable: the member rejoins at once. */
 const stableAfter = Duration.seconds(2)
 
-/** Is the Server only not there, or not able to let this member in, right now? */
+/** True for temporary failures: the Server is unreachable or cannot admit this member at present. */
 const isJoinRetryable = (error: JoinFailed): boolean => {
   switch (error._tag) {
     case "Unreachable":
       return error.permanent !== true
     case "AdmissionRefused":
       return error.retryable === true
-    case "JoinRefused":
+    case "JoinRejected":
       return isRetryableMessage(error.message)
     case "VersionRefused":
       return false
@@ -97,42 +96,41 @@ const isJoinRetryable = (error: JoinFailed): boolean => {
 }
 
 /**
- * Who had a seat keeps asking for it while others may only have taken it meanwhile; and where there was a Server there
- * will be one again, although a proxy finds none while that one is started anew.
+ * True for failures that a rejoin may outlast. Another member may hold the name for a while; a proxy answers 404 while
+ * the Server behind it restarts.
  */
 const isRejoinRetryable = (error: JoinFailed): boolean =>
   isJoinRetryable(error) ||
-  error._tag === "JoinRefused" ||
+  error._tag === "JoinRejected" ||
   (error._tag === "AdmissionRefused" && error.code === errorCodes.notFound)
 
+/** Web Crypto of Node and browsers; this layer is compiled without the types of either. */
+declare const crypto: { readonly getRandomValues: (bytes: Uint8Array) => Uint8Array }
+
+/** Makes a secret of 128 bits in hexadecimal. Effect's Random does not suffice: it is seedable, hence predictable. */
+const makeInstanceSecret = (): string =>
+  [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("")
+
 /**
- * Takes a seat in an office for as long as the scope. The first attempt may fail; a seat once taken is taken again,
- * with growing pauses, until the Server says that trying is useless.
+ * Joins an office and stays a member until the scope closes. Resolves after the first join. A member that loses its
+ * connection rejoins with backoff until the Server reports a permanent failure.
  */
 export const joinOffice = Effect.fnUntraced(function* (
   { name, office, retryInitialConnect = false, role }: MemberOptions,
   makeHandlers: (member: OfficeMember) => MemberHandlers
 ): Effect.fn.Return<OfficeMember, JoinFailed, Scope.Scope | TransportClient> {
   const transport = yield* TransportClient
-  // Seats close after the fiber that takes them again has ended: closing is not losing.
-  const connections = yield* Scope.fork(yield* Effect.scope)
   const line = lineForVersion(yield* Effect.orDie(Effect.fromResult(parseVersion(PROTOCOL_VERSION))))
-  const current = yield* Ref.make(Option.none<Link>())
-  // By this the Server knows a member again that comes back before its old connection is noticed to be dead.
-  const instance = newInstanceSecret()
-  const status = yield* SubscriptionRef.make<MemberStatus>({ _tag: "Lost", reason: "not connected yet" })
+  let current: Link | undefined
+  // The Server recognises this member by the secret and replaces its stale connection.
+  const instance = makeInstanceSecret()
+  const status = yield* SubscriptionRef.make<MemberStatus>({ _tag: "Disconnected", reason: "not connected" })
 
-  const permittedLink = (event: string): Effect.Effect<Link, LinkClosed | NotPermitted> => {
+  const permittedLink = Effect.fnUntraced(function* (event: string) {
     const from = line.findEventDefinition(event)?.from
-    if (from !== role && from !== "member") return Effect.fail(new NotPermitted({ event, role }))
-    return Effect.flatMap(
-      Ref.get(current),
-      Option.match({
-        onNone: () => Effect.fail(new LinkClosed({ reason: "not connected" })),
-        onSome: Effect.succeed
-      })
-    )
-  }
+    if (from !== role && from !== "member") return yield* new NotPermitted({ event, role })
+    return current ?? (yield* new LinkClosed({ reason: "not connected" }))
+  })
 
   const member: OfficeMember = {
     line,
@@ -140,13 +138,8 @@ export const joinOffice = Effect.fnUntraced(function* (
     request: (event, body, timeout) =>
       Effect.flatMap(permittedLink(event), (link) => link.request(event, body, timeout)),
     notify: (event, body) => Effect.flatMap(permittedLink(event), (link) => link.notify(event, body)),
-    maxBytes: () =>
-      Option.match(Ref.getUnsafe(current), {
-        onNone: () => Number.POSITIVE_INFINITY,
-        onSome: (link) => link.maxBytes()
-      }),
-    fits: (body) =>
-      Option.match(Ref.getUnsafe(current), { onNone: () => true, onSome: (link) => link.fits(body) })
+    maxBytes: () => current?.maxBytes() ?? Number.POSITIVE_INFINITY,
+    fits: (body) => current?.fits(body) ?? true
   }
   const { onJoined, onLost, onMessage } = makeHandlers(member)
 
@@ -154,7 +147,7 @@ export const joinOffice = Effect.fnUntraced(function* (
     const body = jsonBody(line.serverRequests.join.request.encode({ role, name, officeId: office }))
     const reply = yield* Effect.mapError(
       link.request(line.serverRequests.join.event, body, joinTimeout),
-      () => new Unreachable({ message: "The Server does not answer the request to join" })
+      () => new Unreachable({ message: "The Server did not reply to the join request in time" })
     )
     const values = reply.map(({ head }) => Result.getOrElse(head, () => undefined))
     yield* Effect.mapError(
@@ -163,66 +156,61 @@ export const joinOffice = Effect.fnUntraced(function* (
     )
   })
 
-  const connectAndJoin = Effect.gen(function* () {
-    const scope = yield* Scope.fork(connections)
-    const link = yield* transport
-      .connect({ version: PROTOCOL_VERSION, auth: { role, instance }, onMessage })
-      .pipe(
-        Effect.tap(sendJoin),
-        Scope.provide(scope),
-        Effect.onError(() => Scope.close(scope, Exit.void))
-      )
-    yield* Ref.set(current, Option.some(link))
+  const firstJoin = yield* Deferred.make<void, JoinFailed>()
+  let hasJoined = false
+  /** Consecutive short memberships. Each costs the office two notifications, so they are delayed. */
+  let shortLived = 0
+
+  /** Connects, joins, and stays until the connection is lost. */
+  const stayConnected = Effect.gen(function* () {
+    const link = yield* transport.connect({ version: PROTOCOL_VERSION, auth: { role, instance }, onMessage })
+    yield* sendJoin(link)
+    current = link
     yield* SubscriptionRef.set(status, { _tag: "Joined" })
     yield* Effect.logDebug("joined office", { office, name, role })
     yield* onJoined
-    return { link, scope }
-  })
+    if (hasJoined) yield* Effect.logInfo("rejoined office", { office })
+    hasJoined = true
+    yield* Deferred.succeed(firstJoin, undefined)
+    const since = yield* Clock.currentTimeMillis
+    const reason = yield* link.closed
+    const lasted = (yield* Clock.currentTimeMillis) - since
+    shortLived = lasted >= Duration.toMillis(stableAfter) ? 0 : shortLived + 1
+    current = undefined
+    yield* SubscriptionRef.set(status, { _tag: "Disconnected", reason })
+    yield* Effect.logWarning("connection lost", { office, reason })
+    yield* onLost(reason)
+  }).pipe(Effect.scoped)
 
-  const joinWithRetry = (isRetryable: (error: JoinFailed) => boolean) =>
-    connectAndJoin.pipe(
-      Effect.tapError((error) =>
-        isRetryable(error)
-          ? Effect.logWarning("cannot join yet, trying again", { office, reason: error.message })
-          : Effect.void
-      ),
-      Effect.retry({ schedule: backoffSchedule(reconnectBackoff), while: isRetryable })
-    )
+  const isRetryable = (error: JoinFailed) =>
+    hasJoined ? isRejoinRetryable(error) : retryInitialConnect && isJoinRetryable(error)
+  const connectWithRetry = stayConnected.pipe(
+    Effect.tapError((error) =>
+      isRetryable(error)
+        ? Effect.logWarning("join failed, retrying", { office, reason: error.message })
+        : Effect.void
+    ),
+    Effect.retry({ schedule: backoffSchedule(reconnectBackoff), while: isRetryable })
+  )
+  const delayShortLived = Effect.suspend(() =>
+    shortLived > 1
+      ? Effect.flatMap(backoffDelay(reconnectBackoff, shortLived - 1), Effect.sleep)
+      : Effect.void
+  )
 
-  /** Stays until the connection is lost, then comes back, for ever. */
-  const reconnectForever = Effect.fnUntraced(function* (first: {
-    readonly link: Link
-    readonly scope: Scope.Closeable
-  }) {
-    let connection = first
-    /** Seats that did not last, in a row: each costs the whole office a word of who came and of who left. */
-    let shortLived = 0
-    while (true) {
-      const since = yield* Clock.currentTimeMillis
-      const reason = yield* connection.link.closed
-      const lasted = (yield* Clock.currentTimeMillis) - since
-      shortLived = lasted >= Duration.toMillis(stableAfter) ? 0 : shortLived + 1
-      yield* Ref.set(current, Option.none())
-      yield* SubscriptionRef.set(status, { _tag: "Lost", reason })
-      yield* Effect.logWarning("connection lost", { office, reason })
-      yield* onLost(reason)
-      yield* Scope.close(connection.scope, Exit.void)
-      if (shortLived > 1) yield* Effect.sleep(yield* backoffDelay(reconnectBackoff, shortLived - 1))
-      connection = yield* joinWithRetry(isRejoinRetryable)
-      yield* Effect.logInfo("back in the office", { office })
-    }
-  })
-
-  const first = yield* retryInitialConnect ? joinWithRetry(isJoinRetryable) : connectAndJoin
-  yield* reconnectForever(first).pipe(
+  yield* Effect.forever(Effect.andThen(connectWithRetry, delayShortLived)).pipe(
+    Effect.onError((cause) => Deferred.failCause(firstJoin, cause)),
     Effect.catch((error) =>
-      Effect.andThen(
-        Effect.logError("cannot come back", { office, reason: error.message }),
-        SubscriptionRef.set(status, { _tag: "Ended", error })
-      )
+      hasJoined
+        ? Effect.andThen(
+            Effect.logError("rejoin failed", { office, reason: error.message }),
+            SubscriptionRef.set(status, { _tag: "Failed", error })
+          )
+        : Effect.void
     ),
     Effect.forkScoped
   )
+  yield* Deferred.await(firstJoin)
 
   return member
 })

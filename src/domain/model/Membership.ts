@@ -1,4 +1,4 @@
-import { Data, Option } from "effect"
+import { Data, type Option } from "effect"
 import type { Role } from "./Role.ts"
 import { retryableMessage } from "./ProtocolError.ts"
 

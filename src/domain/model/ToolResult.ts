@@ -1,5 +1,5 @@
 import { Effect, Result, Schema, SchemaGetter, SchemaIssue } from "effect"
-import { isJsonObject, JsonObject } from "../json.ts"
+import { isJsonObject, type JsonObject } from "../json.ts"
 
 /**
  * An MCP `CallToolResult` with all its members. `isError` is always present, and `meta` holds the result's metadata,
@@ -12,10 +12,10 @@ export interface ToolResult extends JsonObject {
   readonly meta?: JsonObject
 }
 
-export const isContent = (value: unknown): value is ReadonlyArray<JsonObject> =>
+const isContent = (value: unknown): value is ReadonlyArray<JsonObject> =>
   Array.isArray(value) && value.every(isJsonObject)
 
-export const isToolResult = (value: unknown): value is ToolResult =>
+const isToolResult = (value: unknown): value is ToolResult =>
   isJsonObject(value) && isContent(value["content"]) && typeof value["isError"] === "boolean"
 
 /** Parses the tool result of a peer or an MCP server. */

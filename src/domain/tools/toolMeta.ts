@@ -50,7 +50,7 @@ export const ToolMeta = WireToolMeta.pipe(
 )
 
 /** Encodes a tool meta in the seed's order with all known keys; unset ones are `null` (spec §7.2). */
-export function encodeToolMeta(meta: ToolMeta): typeof WireToolMeta.Type {
+function encodeToolMeta(meta: ToolMeta): typeof WireToolMeta.Type {
   return {
     auto_apply: meta.autoApply ?? null,
     alias: meta.alias ?? null,

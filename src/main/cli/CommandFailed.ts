@@ -33,5 +33,5 @@ export const untilMembershipEnds = (
   status: Stream.Stream<OfficeStatus>
 ): Effect.Effect<never, CommandFailed> =>
   Stream.runForEach(status, (current) =>
-    current._tag === "Ended" ? Effect.fail(toCommandFailed(current.error)) : Effect.void
+    current._tag === "Failed" ? Effect.fail(toCommandFailed(current.error)) : Effect.void
   ).pipe(Effect.andThen(Effect.never))

@@ -32,15 +32,15 @@ type ErrorWithoutCode = Exclude<
 /** Codes of errors outside the protocol; errors of the protocol have numbers. */
 const ownCodes = {
   Disconnected: "disconnected",
-  Unanswered: "server_timeout",
+  ServerTimeout: "server_timeout",
   BadReply: "bad_reply",
-  OwnerUnclear: "ambiguous_tool",
+  AmbiguousTool: "ambiguous_tool",
   DocumentUnreadable: "document_unreadable",
   Unreachable: "unreachable",
-  JoinRefused: "join_rejected",
+  JoinRejected: "join_rejected",
   ListenFailed: "listen_failed",
   RedisUrlInvalid: "redis_url_invalid",
-  AlreadySeated: "already_joined",
+  AlreadyJoined: "already_joined",
   UnknownServer: "unknown_server",
   ConfigInvalid: "config_invalid"
 } as const satisfies { readonly [Tag in ErrorWithoutCode["_tag"]]: string }

@@ -1,6 +1,6 @@
 import { Clock, Effect, SubscriptionRef } from "effect"
 import { Computer } from "../../application/computer/Computer.ts"
-import { isRunning, type ServerState } from "../../application/computer/servers/ServersSnapshot.ts"
+import { isRunning, type ServerState } from "../../application/computer/servers/ServerState.ts"
 import { isWindowUri } from "../../domain/desktop/WindowUri.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
@@ -47,9 +47,9 @@ export const officeStatusLine = Effect.gen(function* () {
   switch (status._tag) {
     case "Joined":
       return `in office ${office}`
-    case "Lost":
+    case "Disconnected":
       return `disconnected from office ${office}, reconnecting: ${status.reason}`
-    case "Ended":
+    case "Failed":
       return `membership of office ${office} ended: ${status.error.message}`
   }
 })

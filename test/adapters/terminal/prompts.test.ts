@@ -249,7 +249,16 @@ describe("consent prompt", () => {
         (answer) => Effect.map(decided(answer), ({ verdict }) => verdict),
         { concurrency: "unbounded" }
       )
-      assert.deepStrictEqual(verdicts, ["yes", "yes", "always", "always", "no", "no", "no", "no"])
+      assert.deepStrictEqual(verdicts, [
+        "allow",
+        "allow",
+        "allow_always",
+        "allow_always",
+        "deny",
+        "deny",
+        "deny",
+        "deny"
+      ])
     })
   )
 
@@ -315,7 +324,7 @@ describe("consent prompt", () => {
       assert.deepStrictEqual(yield* Fiber.join(asking), Option.some("Ada"))
       yield* shows("Run it?")
       yield* enter("y")
-      assert.strictEqual(yield* Fiber.join(deciding), "yes")
+      assert.strictEqual(yield* Fiber.join(deciding), "allow")
     })
   )
 
@@ -325,7 +334,7 @@ describe("consent prompt", () => {
       const deciding = yield* Effect.forkChild(promptForConsent(request()), { startImmediately: true })
       yield* shows("wants to call")
       yield* type("\u0003")
-      assert.strictEqual(yield* Fiber.join(deciding), "no")
+      assert.strictEqual(yield* Fiber.join(deciding), "deny")
       assert.strictEqual(interrupts(), 1)
     })
   )
@@ -334,7 +343,7 @@ describe("consent prompt", () => {
     Effect.gen(function* () {
       const { close, promptForConsent } = yield* withTerminal
       yield* close
-      assert.strictEqual(yield* promptForConsent(request()), "no")
+      assert.strictEqual(yield* promptForConsent(request()), "deny")
     })
   )
 

@@ -9,13 +9,13 @@ const start = initialView([
 ])
 
 describe("OfficeView", () => {
-  it("what is learned about a Computer that has gone is forgotten", () => {
+  it("ignores an update of a Computer that has left", () => {
     const left = applyNotice(start, { _tag: "Left", membership: membership("computer", "c") })
     assert.deepStrictEqual(applyUpdate(left, "c", { desktop: ["late"] }), left)
     assert.strictEqual(left.computers.size, 0)
   })
 
-  it("a Computer that comes back is known by nothing but its name", () => {
+  it("forgets the parts of a Computer that enters again", () => {
     const known = applyUpdate(start, "c", { desktop: ["w"], tools: [] })
     const again = applyNotice(known, { _tag: "Entered", membership: membership("computer", "c") })
     assert.deepStrictEqual(again.computers.get("c"), {
@@ -26,12 +26,12 @@ describe("OfficeView", () => {
     assert.strictEqual(again.members.length, 2)
   })
 
-  it("an Agent of the same name is somebody else", () => {
+  it("tells an Agent from a Computer of the same name", () => {
     const view = applyNotice(start, { _tag: "Left", membership: membership("agent", "c") })
     assert.deepStrictEqual(view, start)
   })
 
-  it("updates and cancels change nothing by themselves", () => {
+  it("ignores notifications of updates and cancellations", () => {
     assert.strictEqual(applyNotice(start, { _tag: "Updated", part: "desktop", computer: "c" }), start)
     assert.strictEqual(applyNotice(start, { _tag: "Cancelled", agent: "a", reqId: "r" }), start)
   })

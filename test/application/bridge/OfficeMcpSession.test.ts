@@ -12,7 +12,7 @@ import type { JsonObject } from "../../../src/domain/json.ts"
 import { agentUnderTest, computerUnderTest, resource, textResult, tool } from "../../conformance/members.ts"
 import { makePlace } from "../../main/computers.ts"
 
-/** An office of a Computer `desk` with these parts, as an MCP peer. */
+/** The MCP session of an office with the Computer `desk` and these servers. */
 const bridged = Effect.fnUntraced(function* (
   parts: MemoryMcp.MemoryMcpServerOptions,
   options: Partial<OfficeMcpSessionOptions> = {},
@@ -39,8 +39,8 @@ const listed = (page: { readonly items: ReadonlyArray<JsonObject> }, key: string
 const textOf = (result: JsonObject): string =>
   (result["content"] as ReadonlyArray<{ readonly text?: string }>).map(({ text = "" }) => text).join("\n")
 
-describe("an office as an MCP peer", () => {
-  it.effect("lists every tool under its Computer's name, beside the office's own", () =>
+describe("OfficeMcpSession", () => {
+  it.effect("lists every tool under its Computer's name, next to the tools of the office", () =>
     Effect.gen(function* () {
       const { session } = yield* bridged({ tools: [tool("read"), tool("write")] })
       assert.deepStrictEqual(listed(yield* session.listTools(), "name"), [
@@ -52,7 +52,7 @@ describe("an office as an MCP peer", () => {
     })
   )
 
-  it.effect("a tool is listed as its MCP server did, its annotations real again", () =>
+  it.effect("restores the annotations of a tool from its MCP server", () =>
     Effect.gen(function* () {
       const annotations = { readOnlyHint: true, title: "Read" }
       const outputSchema = { type: "object", properties: { n: { type: "number" } } }
@@ -67,7 +67,7 @@ describe("an office as an MCP peer", () => {
     })
   )
 
-  it.effect("a call reaches its tool and its result comes back whole", () =>
+  it.effect("passes a call to its tool and returns the complete result", () =>
     Effect.gen(function* () {
       const image = { type: "image", data: "AAAA", mimeType: "image/png" }
       const { session } = yield* bridged({
@@ -84,7 +84,7 @@ describe("an office as an MCP peer", () => {
     })
   )
 
-  it.effect("giving a call up cancels it where it runs", () =>
+  it.effect("cancels an interrupted call on the Computer", () =>
     Effect.gen(function* () {
       const started = yield* Deferred.make<void>()
       const stopped = yield* Deferred.make<void>()
@@ -103,7 +103,7 @@ describe("an office as an MCP peer", () => {
     })
   )
 
-  it.effect("what needs the owner's consent is a result that says what to do", () =>
+  it.effect("adds advice to a call that needs the owner's consent", () =>
     Effect.gen(function* () {
       const { session } = yield* bridged(
         { tools: [tool("wipe")] },
@@ -116,7 +116,7 @@ describe("an office as an MCP peer", () => {
     })
   )
 
-  it.effect("a tool that has gone is a result that names similar ones", () =>
+  it.effect("suggests similar names for a removed tool", () =>
     Effect.gen(function* () {
       const { session } = yield* bridged({ tools: [tool("read_file")] })
       const result = yield* session.callTool("attic__read_file", {})
@@ -125,7 +125,7 @@ describe("an office as an MCP peer", () => {
     })
   )
 
-  it.effect("Computers that come and go change the tools and say so", () =>
+  it.effect("announces tools of Computers that join and leave", () =>
     Effect.gen(function* () {
       const { place, session } = yield* bridged({ tools: [tool("read")] })
       const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
@@ -137,7 +137,7 @@ describe("an office as an MCP peer", () => {
     })
   )
 
-  it.effect("windows are resources: listed, read, and told when they change", () =>
+  it.effect("exposes windows as resources that are listed, read and announced", () =>
     Effect.gen(function* () {
       const { alpha, session } = yield* bridged({
         resources: [resource("window://app/notes", ["first"]), resource("window://app/mail", ["mail"])]
@@ -165,7 +165,7 @@ describe("an office as an MCP peer", () => {
     })
   )
 
-  it.effect("a resource that is not there is a failure a client knows", () =>
+  it.effect("fails with the standard code for an unknown resource", () =>
     Effect.gen(function* () {
       const { session } = yield* bridged({})
       const missing = yield* Effect.flip(session.readResource("window://desk.app/none"))
@@ -173,7 +173,7 @@ describe("an office as an MCP peer", () => {
     })
   )
 
-  it.effect("documents are resources, and reading one gives what it leads to", () =>
+  it.effect("exposes documents as resources and fetches them on read", () =>
     Effect.gen(function* () {
       const uri = "dpe://com.ex.docs/rpt"
       const { session } = yield* bridged(
@@ -189,7 +189,7 @@ describe("an office as an MCP peer", () => {
     })
   )
 
-  it.effect("tools of the office itself tell who is here and what windows show", () =>
+  it.effect("lists Computers and windows through the tools of the office", () =>
     Effect.gen(function* () {
       const { session } = yield* bridged({
         tools: [tool("read")],
@@ -202,7 +202,7 @@ describe("an office as an MCP peer", () => {
     })
   )
 
-  it.effect("a big office shows three tools to find the others with, and the pinned ones", () =>
+  it.effect("lists search tools and pinned tools in a large office", () =>
     Effect.gen(function* () {
       const many = Array.from({ length: 70 }, (_, index) => tool(`tool_${index}`))
       const { session } = yield* bridged(
@@ -227,7 +227,7 @@ describe("an office as an MCP peer", () => {
     })
   )
 
-  it.effect("an office inside an office: its tools and windows work through both", () =>
+  it.effect("works through another office: tools and windows", () =>
     Effect.gen(function* () {
       const { session } = yield* bridged({
         tools: [tool("read", () => Effect.succeed(textResult("inner")))],

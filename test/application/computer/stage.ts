@@ -13,7 +13,7 @@ import { TestClock } from "effect/testing"
 import { Computer } from "../../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../../src/application/computer/ComputerSettings.ts"
 import { Inputs, type InputSources } from "../../../src/application/computer/inputs/Inputs.ts"
-import type { ServerState } from "../../../src/application/computer/servers/ServersSnapshot.ts"
+import type { ServerState } from "../../../src/application/computer/servers/ServerState.ts"
 import { McpConnector, McpSessionError, type McpSession } from "../../../src/application/ports/McpSession.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import {
@@ -26,26 +26,26 @@ import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import type { Setup, Variables } from "../../../src/domain/config/Setup.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
-/** Something to connect to. */
+/** An MCP server to connect to. */
 export interface Startable {
   readonly connect: Effect.Effect<McpSession, McpSessionError, Scope.Scope>
 }
 
-/** A Computer without an office, on servers in memory and virtual time. */
+/** The parts of a Computer under test: servers in memory, virtual time, no office by default. */
 export interface Staged {
   readonly servers: { readonly [name: string]: Startable }
-  /** Settings of single servers beside their parameters. */
+  /** Settings of servers besides their parameters. */
   readonly configure?: { readonly [name: string]: JsonObject }
   readonly inputs?: ReadonlyArray<JsonObject>
   readonly sources?: InputSources
   readonly environment?: { readonly [name: string]: string }
   readonly variables?: Variables
   readonly settings?: Partial<ComputerSettings>
-  /** How an office is reached; nobody is there unless given. */
+  /** The transport to an office; connections fail by default. */
   readonly transport?: TransportClient["Service"]
 }
 
-/** A setup of stdio servers of these names. */
+/** Makes a setup of stdio servers with these names. */
 export const setupOf = (
   names: ReadonlyArray<string>,
   { configure = {}, inputs = [], variables = {} }: Omit<Staged, "servers"> = {}
@@ -64,7 +64,7 @@ export const setupOf = (
   )
 })
 
-/** Runs a Computer that stays away from every office; what it logs is kept. */
+/** Runs a Computer outside any office and collects its log. */
 export const staged = Effect.fnUntraced(function* (stage: Staged) {
   const { environment = {}, servers, settings, sources } = stage
   const logs: Array<string> = []
@@ -79,7 +79,9 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
     Layer.provide(
       Layer.succeed(
         TransportClient,
-        stage.transport ?? { connect: () => Effect.fail(new Unreachable({ message: "nobody is there" })) }
+        stage.transport ?? {
+          connect: () => Effect.fail(new Unreachable({ message: "no Server in this test" }))
+        }
       )
     ),
     Layer.provide(
@@ -99,7 +101,7 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
   return { computer, inputs: Context.get(context, Inputs), logs }
 })
 
-/** A server that counts how often it was started, and may be kept from starting. */
+/** Counts the starts of a server; `failure` makes them fail. */
 export const counted = (
   { connect }: Startable,
   change: (session: McpSession) => McpSession = (session) => session
@@ -114,13 +116,13 @@ export const counted = (
   }
 }
 
-/** The state of a server in one word. */
+/** The tag of a server's state. */
 export const standing = (computer: Computer["Service"], name: string) =>
   Effect.map(computer.servers, (states): ServerState["_tag"] | undefined => states.get(name)?._tag)
 
 export const dead = new McpSessionError({ reason: "unavailable", message: "it does not start" })
 
-/** A connection with a Server that says yes to everything. */
+/** A connection to a Server that accepts every request. */
 export const link: Link = {
   id: "sid",
   request: () => Effect.succeed([jsonBody(true), jsonBody(null)]),
@@ -134,7 +136,7 @@ export const link: Link = {
   fits: () => true
 }
 
-/** A Computer in an office, which is asked without a Server in between: by what it is told, as its Server would. */
+/** Joins a Computer to an office and gives a function that sends it requests as its Server would. */
 export const asked = Effect.fnUntraced(function* (
   servers: { readonly [name: string]: Startable },
   configure: { readonly [name: string]: JsonObject } = {}

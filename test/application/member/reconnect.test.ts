@@ -22,7 +22,7 @@ const quiet = () => ({
 
 type Transport = TransportClient["Service"]
 
-/** How somebody joins: what is left out is as in most tests. */
+/** Options of a join; the defaults fit most tests. */
 interface Joining {
   readonly office?: string
   readonly retryInitialConnect?: boolean
@@ -31,7 +31,7 @@ interface Joining {
 
 const same = (transport: Transport): Transport => transport
 
-/** A Server in memory, with room for one office, whose members' connections can be watched, and broken. */
+/** A Server in memory with one office; tests observe and break the connections of its members. */
 const place = Effect.gen(function* () {
   const context = yield* Server.layer.pipe(
     Layer.provide(
@@ -58,8 +58,8 @@ const place = Effect.gen(function* () {
   return { join, links }
 })
 
-describe("a member's proof of being the same", () => {
-  it.effect("is a secret that it keeps for as long as it lives, and shares with no other", () =>
+describe("instance secret", () => {
+  it.effect("stays the same across rejoins and differs between members", () =>
     Effect.gen(function* () {
       const { join, links } = yield* place
       yield* join("one")
@@ -76,8 +76,8 @@ describe("a member's proof of being the same", () => {
   )
 })
 
-describe("a member whose first join is refused", () => {
-  /** The only office that the Server takes is there, until its member leaves. */
+describe("rejected first join", () => {
+  /** Fills the only office of the Server until its member leaves. */
   const crowded = Effect.gen(function* () {
     const { join } = yield* place
     const only = yield* Scope.fork(yield* Effect.scope)
@@ -85,7 +85,7 @@ describe("a member whose first join is refused", () => {
     return { join, leave: Scope.close(only, Exit.void) }
   })
 
-  it.effect("for a reason that passes goes on trying, if it is patient", () =>
+  it.effect("retries a temporary failure with retryInitialConnect", () =>
     Effect.gen(function* () {
       const { join, leave } = yield* crowded
       const joining = yield* Effect.forkChild(join("one", { retryInitialConnect: true }), {
@@ -100,90 +100,90 @@ describe("a member whose first join is refused", () => {
     })
   )
 
-  it.effect("for a reason that passes fails at once, if it is not", () =>
+  it.effect("fails at once on a temporary failure without retryInitialConnect", () =>
     Effect.gen(function* () {
       const { join } = yield* crowded
       const error = yield* Effect.flip(join("one"))
-      assert.strictEqual(error._tag, "JoinRefused")
+      assert.strictEqual(error._tag, "JoinRejected")
       assert.strictEqual(error.message, "The Server has as many rooms as it may, try again")
     })
   )
 
-  it.effect("for a reason that stays fails at once, patient or not", () =>
+  it.effect("fails at once on a permanent failure, with or without retryInitialConnect", () =>
     Effect.gen(function* () {
       const { join } = yield* place
       yield* join("one")
       const error = yield* Effect.flip(join("one", { retryInitialConnect: true }))
-      assert.strictEqual(error._tag, "JoinRefused")
+      assert.strictEqual(error._tag, "JoinRejected")
       assert.include(error.message, "already exists")
     })
   )
 })
 
-describe("a member that comes back", () => {
-  /** A transport that begins to fail like this when it is told to, and how often it was tried since. */
+describe("rejoin", () => {
+  /** A transport that starts to fail on demand and counts the attempts since then. */
   const failing = Effect.fnUntraced(function* (failure: ConnectError) {
     const { join, links } = yield* place
-    const tried = yield* Ref.make(0)
-    const isAway = yield* Ref.make(false)
-    const away = (transport: Transport) =>
+    const attempts = yield* Ref.make(0)
+    const isDown = yield* Ref.make(false)
+    const unreliable = (transport: Transport) =>
       TransportClient.of({
         connect: (request) =>
-          Effect.flatMap(Ref.get(isAway), (gone) =>
-            gone
+          Effect.flatMap(Ref.get(isDown), (down) =>
+            down
               ? Effect.andThen(
-                  Ref.update(tried, (count) => count + 1),
+                  Ref.update(attempts, (count) => count + 1),
                   Effect.fail(failure)
                 )
               : transport.connect(request)
           )
       })
-    return { join: (name: string) => join(name, { through: away }), links, tried, isAway }
+    return { join: (name: string) => join(name, { through: unreliable }), links, attempts, isDown }
   })
   const gone = new Unreachable({ message: "connection refused" })
 
-  it.effect("asks every ten seconds or so, however long the Server has been away", () =>
+  it.effect("retries about every ten seconds during a long outage", () =>
     Effect.gen(function* () {
-      const { isAway, join, links, tried } = yield* failing(gone)
+      const { isDown, join, links, attempts } = yield* failing(gone)
       const { status } = yield* join("one")
-      yield* Ref.set(isAway, true)
+      yield* Ref.set(isDown, true)
       yield* (yield* Queue.take(links)).link.close("lost")
       yield* TestClock.adjust("1 hour")
-      const before = yield* Ref.get(tried)
+      const before = yield* Ref.get(attempts)
       yield* TestClock.adjust("10 minutes")
-      const attempts = (yield* Ref.get(tried)) - before
-      assert.isAtLeast(attempts, 50)
-      assert.isAtMost(attempts, 75)
-      yield* Ref.set(isAway, false)
+      const retries = (yield* Ref.get(attempts)) - before
+      assert.isAtLeast(retries, 50)
+      assert.isAtMost(retries, 75)
+      yield* Ref.set(isDown, false)
       yield* TestClock.adjust("12 seconds")
       assert.strictEqual((yield* SubscriptionRef.get(status))._tag, "Joined")
     })
   )
 
-  const rejections: ReadonlyArray<readonly [string, AdmissionRejected, "Joined" | "Ended"]> = [
+  const rejections: ReadonlyArray<readonly [string, AdmissionRejected, "Joined" | "Failed"]> = [
     [
-      "does not give up where no Server is found for a while",
+      "retries while a proxy answers 404",
       new AdmissionRejected({ code: 404, message: "No A2C-SMCP server is there" }),
       "Joined"
     ],
-    ["gives up when it is not let in any more", new AdmissionRejected({ code: 401, message: "no" }), "Ended"]
+    ["stops after a rejected admission", new AdmissionRejected({ code: 401, message: "no" }), "Failed"]
   ]
   for (const [title, rejection, end] of rejections) {
     it.effect(title, () =>
       Effect.gen(function* () {
-        const { isAway, join, links } = yield* failing(rejection)
+        const { isDown, join, links } = yield* failing(rejection)
         const { status } = yield* join("one")
-        yield* Ref.set(isAway, true)
+        yield* Ref.set(isDown, true)
         yield* (yield* Queue.take(links)).link.close("lost")
         yield* TestClock.adjust("1 minute")
-        yield* Ref.set(isAway, false)
+        yield* Ref.set(isDown, false)
         yield* TestClock.adjust("12 seconds")
         assert.strictEqual((yield* SubscriptionRef.get(status))._tag, end)
       })
     )
   }
 
-  it.effect("takes its time where no connection lasts, and none once one has", () =>
+  it.effect("delays rejoins after short connections and rejoins at once after a stable one", () =>
     Effect.gen(function* () {
       const { join, links } = yield* place
       const taken = yield* Ref.make(0)

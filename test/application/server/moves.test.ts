@@ -133,7 +133,7 @@ it.effect("a join whose turn comes when the Server goes down is refused", () =>
     assert.isTrue(world.server.draining())
     yield* open.open
     assert.deepStrictEqual(yield* Fiber.join(first ?? assert.fail()), [true, null])
-    assert.include(assertDenied(yield* Fiber.join(second ?? assert.fail())), "going down")
+    assert.include(assertDenied(yield* Fiber.join(second ?? assert.fail())), "shutting down")
     yield* TestClock.adjust("11 seconds")
   })
 )

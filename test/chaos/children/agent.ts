@@ -35,9 +35,9 @@ const formatStatus = (status: MemberStatus): string => {
   switch (status._tag) {
     case "Joined":
       return "in the office"
-    case "Lost":
+    case "Disconnected":
       return `disconnected: ${status.reason}`
-    case "Ended":
+    case "Failed":
       return `stopped: ${status.error.message}`
   }
 }
@@ -53,7 +53,7 @@ const program = Effect.gen(function* () {
   })
   const ended = Stream.runForEach(agent.status, (status) => {
     tell({ _tag: "Stands", where: formatStatus(status) })
-    return status._tag === "Ended" ? Effect.fail(status.error) : Effect.void
+    return status._tag === "Failed" ? Effect.fail(status.error) : Effect.void
   })
   const seen = agent.changes.pipe(
     Stream.map(({ computers }) => [...computers.keys()]),

@@ -150,10 +150,10 @@ describe("parseDocumentContents", () => {
 
   it("rejects an invalid location with the reason", () => {
     assert.match(reasonOf({ mimeType: external, text: "nowhere" }), /external location: the body is not JSON/)
-    assert.match(reasonOf(elsewhere({})), /not where: uri: Missing key/)
-    assert.match(reasonOf(elsewhere({ uri: "s3://b/k", size: -1 })), /not where: size/)
-    assert.match(reasonOf(elsewhere({ uri: "s3://b/k", mime_type: 5 })), /not where: mime_type/)
-    assert.match(reasonOf(elsewhere({ uri: `s3://${"k".repeat(9000)}` })), /not where: uri/)
+    assert.match(reasonOf(elsewhere({})), /external location: uri: Missing key/)
+    assert.match(reasonOf(elsewhere({ uri: "s3://b/k", size: -1 })), /external location: size/)
+    assert.match(reasonOf(elsewhere({ uri: "s3://b/k", mime_type: 5 })), /external location: mime_type/)
+    assert.match(reasonOf(elsewhere({ uri: `s3://${"k".repeat(9000)}` })), /external location: uri/)
   })
 
   it("rejects a location that is not a URI, or that Agents cannot fetch", () => {

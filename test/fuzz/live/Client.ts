@@ -1,18 +1,18 @@
 import { oneIn, type Random } from "../random.ts"
 import type { Verdict } from "../Surface.ts"
 
-/** Somebody connected who sends inputs, until the far end has enough. */
+/** A connected client that sends inputs until the peer closes the connection. */
 export interface Client {
   readonly isOpen: () => boolean
   readonly send: (input: Buffer, random: Random) => Promise<Verdict>
-  /** Waits until both ends have closed. */
+  /** Resolves when both ends have closed. */
   readonly close: () => Promise<void>
 }
 
-/** One connection in so many ends by itself after an input. */
+/** The client closes one connection in this number after an input. */
 const usualInputs = 60
 
-/** Whoever sends the inputs of a lane: somebody new whenever the one before is gone. */
+/** Sends the inputs of a lane; replaces a closed client by a new one. */
 export const makeLanes = (open: (random: Random, lane: number) => Promise<Client>) => {
   const clients = new Map<number, Client>()
   const leave = async (lane: number): Promise<void> => {

@@ -8,7 +8,7 @@ import { Agent } from "../../../src/application/agent/Agent.ts"
 import { Computer } from "../../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../../src/application/computer/ComputerSettings.ts"
 import { Inputs } from "../../../src/application/computer/inputs/Inputs.ts"
-import { isRunning } from "../../../src/application/computer/servers/ServersSnapshot.ts"
+import { isRunning } from "../../../src/application/computer/servers/ServerState.ts"
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
 import { Limits } from "../../../src/application/server/connections/Limits.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
@@ -31,19 +31,19 @@ import {
 import { makeStdioPeer } from "./stdioPeer.ts"
 import { until } from "./wait.ts"
 
-/** An MCP server that means no good, and how a Computer reaches it. */
-export interface Stranger {
+/** A malicious MCP server and its configuration. */
+export interface MaliciousServer {
   readonly peer: HostilePeer & Partial<Child>
   readonly config: JsonObject
 }
 
-/** How servers that mean no good are put up with. */
+/** The tolerated behaviour of malicious servers. */
 export interface McpOfficeOptions {
-  readonly strangers: ReadonlyArray<Stranger>
-  /** A session goes on whatever was said: it ends with the process only. */
-  readonly lasts: boolean
-  /** How long somebody waits for what may have no answer; without it everything has one. */
-  readonly patience?: {
+  readonly maliciousServers: ReadonlyArray<MaliciousServer>
+  /** The session survives every message and ends only with the process. */
+  readonly isLasting: boolean
+  /** How long to wait for a reply that may never arrive; without it every request has a reply. */
+  readonly timeouts?: {
     readonly answer: Duration.Duration
     readonly session: Duration.Duration
     readonly windows: Duration.Duration
@@ -54,38 +54,41 @@ const office = "office"
 const pc = "pc"
 const witnessName = "witness"
 
-/** How long the right answer may take on a machine that has other things to do, in whole seconds. */
+/** Timeout of a correct reply on a busy machine, in whole seconds. */
 const enough = 10
 
-/** How long a session may seem to work without an answer before another one is begun, in milliseconds. */
+/** How long a session may stay unresponsive before a new one starts, in milliseconds. */
 const anew = 3000
 
-/** How long something is waited for that may never be asked, in milliseconds. */
+/** How long to wait for a request that may never arrive, in milliseconds. */
 const unasked = 100
 
-/** Pages of a listing that goes on and on: seldom more than a listing may have. */
-const pages = { usual: [1, 1, 1, 3], endless: 1100, seldom: 200 }
+/** The number of pages of an endless listing; seldom above the limit. */
+const pages = { defaults: [1, 1, 1, 3], endless: 1100, seldom: 200 }
 
-/** Every how many turns the witness looks at the desktop: everybody's windows are read for it. */
+/** The witness reads the desktop once in this number of turns: it reads the windows of all servers. */
 const betweenLooks = 8
 
-/** What is not limited here, because reaching the limit would hide what comes behind it. */
+/** Disabled limits: reaching them would hide the code behind them. */
 const limits = { ...Limits.defaultValue(), messagesPerSecond: 1_000_000, messageBurst: 1_000_000 }
 
-const settings = (patience: McpOfficeOptions["patience"]): ComputerSettings => ({
+const settings = (timeouts: McpOfficeOptions["timeouts"]): ComputerSettings => ({
   ...ComputerSettings.defaultValue(),
   changeThrottle: Duration.zero,
-  ...(patience !== undefined && { connectTimeout: patience.session, readTimeout: patience.windows }),
+  ...(timeouts !== undefined && {
+    connectTimeout: timeouts.session,
+    readTimeout: timeouts.windows
+  }),
   resolveDpe: ({ uri }) => Effect.succeed({ uri: `https://example.org/?${uri.length}` })
 })
 
 /**
- * A Computer in an office in memory, whose MCP servers mean no good but for one: that is the witness, which an Agent
- * calls all the time.
+ * A Computer in an office in memory. All of its MCP servers are malicious except the witness, which an Agent calls all
+ * the time.
  */
 export const openMcpOffice = (
   note: Note,
-  { lasts, patience, strangers }: McpOfficeOptions
+  { isLasting, timeouts, maliciousServers }: McpOfficeOptions
 ): Effect.Effect<Feeder, unknown, Scope.Scope> =>
   Effect.gen(function* () {
     const place = yield* Server.layer.pipe(
@@ -99,7 +102,7 @@ export const openMcpOffice = (
     const witness = makeStdioPeer(witnessName)
     const find = (name: string): Child => {
       const { started = () => undefined, heard = () => undefined } =
-        strangers.find(({ peer }) => peer.name === name)?.peer ?? witness
+        maliciousServers.find(({ peer }) => peer.name === name)?.peer ?? witness
       return { started, heard }
     }
     const shared = { default_tool_meta: { auto_apply: true } }
@@ -111,7 +114,9 @@ export const openMcpOffice = (
             server_parameters: { command: "x", args: [witnessName] },
             ...shared
           },
-          ...Object.fromEntries(strangers.map(({ config, peer }) => [peer.name, { ...config, ...shared }]))
+          ...Object.fromEntries(
+            maliciousServers.map(({ config, peer }) => [peer.name, { ...config, ...shared }])
+          )
         }
       })
     )
@@ -121,7 +126,7 @@ export const openMcpOffice = (
         Layer.provide(Inputs.layer()),
         Layer.provide(McpClient.layer.pipe(Layer.provide(layerOf(find)))),
         Layer.provide(AjvValidator.layer),
-        Layer.provide(Layer.succeed(ComputerSettings, settings(patience))),
+        Layer.provide(Layer.succeed(ComputerSettings, settings(timeouts))),
         Layer.build
       ),
       Computer
@@ -132,7 +137,7 @@ export const openMcpOffice = (
 
     let connection: { readonly agent: Agent["Service"]; readonly scope: Scope.Closeable } | undefined
     const agent = (): Agent["Service"] => {
-      if (connection === undefined) throw new Error("no Agent is there")
+      if (connection === undefined) throw new Error("no Agent connected")
       return connection.agent
     }
     const enter = async (): Promise<void> => {
@@ -149,16 +154,16 @@ export const openMcpOffice = (
       connection = undefined
       await until(
         () => load().sessions === 1 && load().calls === 0,
-        () => `something is left: ${JSON.stringify(load())}`
+        () => `leaked: ${JSON.stringify(load())}`
       )
     }
 
-    /** An answer, or the protocol's own word that there is none: anything else is not for an Agent to hear. */
+    /** Expects a reply or a protocol error: an Agent must not see any other failure. */
     const ask = async <A>(
       asking: Effect.Effect<A, { readonly _tag: string; readonly message: string }>
     ): Promise<A | undefined> => {
-      const patient = patience === undefined ? asking : Effect.timeout(asking, patience.answer)
-      const answer = await run(Effect.result(patient))
+      const bounded = timeouts === undefined ? asking : Effect.timeout(asking, timeouts.answer)
+      const answer = await run(Effect.result(bounded))
       if (Result.isSuccess(answer)) return answer.success
       const { _tag, message } = answer.failure
       must(_tag === "ProtocolError" || _tag === "TimeoutError", `an Agent was told ${_tag}: ${message}`)
@@ -182,11 +187,11 @@ export const openMcpOffice = (
       turns += 1
       const turn = turns
       const result = await ask(call(toolOf(name), turn))
-      must(callsOf(turn) <= 1, "a tool was called twice for one call")
+      must(callsOf(turn) <= 1, "one call ran the tool twice")
       return result?.isError === false ? "accepted" : "refused"
     }
     const lists = async ({ name }: HostilePeer): Promise<Verdict> => {
-      // The Computer knows them, whatever its servers do: failing to tell them is a fault.
+      // The Computer knows its tools and configuration: these requests must succeed.
       const tools = await run(agent().getTools(pc))
       const others = tools.filter(({ name: tool }) => !tool.startsWith("ask-"))
       for (const { name: tool } of others.slice(0, 2)) await ask(call(tool, 0))
@@ -242,7 +247,7 @@ export const openMcpOffice = (
         }
       }
     }
-    /** What was said in these moments is forgotten with the session only. */
+    /** Messages at these moments affect the session until its end. */
     const isRemembered = (moment: Moment): boolean => !["say", "call", "read"].includes(moment)
 
     const { begin, end } = makeWitness(async (turn) => {
@@ -263,37 +268,34 @@ export const openMcpOffice = (
 
     const feeder: Feeder = {
       feed: async (input, random, lane) => {
-        const peer = strangers[lane]?.peer
-        if (peer === undefined) throw new Error("there is nobody in this lane")
+        const peer = maliciousServers[lane]?.peer
+        if (peer === undefined) throw new Error("no peer in this lane")
         const { moment, output } = readInput(input)
         peer.play({
           moment,
           output,
-          times: lasts && oneIn(random, pages.seldom) ? pages.endless : pick(random, pages.usual)
+          times: isLasting && oneIn(random, pages.seldom) ? pages.endless : pick(random, pages.defaults)
         })
         const verdict = await provoke(peer, moment, output, random)
         peer.play(undefined)
-        if (lasts && !isRemembered(moment)) {
-          must(
-            await isWell(peer.name),
-            "the session of a server that said something odd does not work any more"
-          )
+        if (isLasting && !isRemembered(moment)) {
+          must(await isWell(peer.name), "the session no longer works after an odd message")
         } else {
           await until(
             async () => (await isWell(peer.name)) || (await starts(peer), false),
-            () => `${peer.name} does not work although it was started again`
+            () => `${peer.name} does not work after a restart`
           )
         }
         return verdict
       },
       begin: async () => {
         await enter()
-        for (const { peer } of strangers) await run(computer.restart(peer.name))
+        for (const { peer } of maliciousServers) await run(computer.restart(peer.name))
         await begin()
       },
       settle: async () => {
         await end()
-        for (const { peer } of strangers) await run(computer.restart(peer.name))
+        for (const { peer } of maliciousServers) await run(computer.restart(peer.name))
         await leave()
       },
       finish: () => Promise.resolve()

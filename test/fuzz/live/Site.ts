@@ -9,32 +9,32 @@ import { errorsTo } from "./errors.ts"
 import { type Lateness, watchLateness } from "./lateness.ts"
 import { until } from "./wait.ts"
 
-/** Bytes of a message, few enough that inputs exceed them. */
+/** Maximum message size in bytes; small, so that inputs exceed it. */
 const maxMessageBytes = 16 * 1024
 
-/** Longer bodies are scanned only: many of the inputs. */
+/** Longer bodies are only scanned, as many inputs are. */
 const validateBytes = 400
 
-/** How soon a connection of which nothing is heard is given up, in milliseconds: after both together. */
+/** Ping interval and timeout in milliseconds; a silent connection closes after their sum. */
 const pings = { pingInterval: 1000, pingTimeout: 2000 }
 
-/** What is not limited here, because reaching the limit would hide what comes behind it. */
+/** Disabled limits: reaching them would hide the code behind them. */
 const limits = { messagesPerSecond: 1_000_000, messageBurst: 1_000_000, connections: 150 }
 
-/** What 99 of 100 calls of the witnesses take at most, in milliseconds, beyond what the machine itself is late. */
-const mostLatency = 1000
+/** Maximum p99 latency of the witnesses in milliseconds, plus the lateness of the machine. */
+const maxLatency = 1000
 
-/** A Server in this process, and an Agent and a Computer in another, which are its witnesses. */
+/** A Server in this process, with an Agent and a Computer in another process as witnesses. */
 export interface ServerSite {
   readonly url: string
   readonly begin: () => Promise<void>
-  /** Ends the calls of the witnesses, and waits until nobody is left but them. */
+  /** Ends the calls of the witnesses and waits until only they are left. */
   readonly settle: () => Promise<void>
-  /** The witnesses go. */
+  /** Disconnects the witnesses. */
   readonly finish: () => Promise<void>
 }
 
-/** Starts both. What the Server logs as an error is noted. */
+/** Starts both processes and notes errors in the log of the Server. */
 export const openSite = (note: Note): Effect.Effect<ServerSite, unknown, Scope.Scope> =>
   Effect.gen(function* () {
     const server = Context.get(
@@ -52,8 +52,8 @@ export const openSite = (note: Note): Effect.Effect<ServerSite, unknown, Scope.S
       const strangers = parsePrometheus(page).get("a2c_unauthenticated_connections")
       return JSON.stringify({ ...server.load(), strangers }) === JSON.stringify({ ...load, strangers: 0 })
     }
-    const left = () => `something is left: ${JSON.stringify(server.load())}`
-    // Server and fuzzer are one thread: both are late when it is.
+    const left = () => `leaked: ${JSON.stringify(server.load())}`
+    // Server and fuzzer share one thread.
     let lateness: Lateness | undefined
     yield* Effect.addFinalizer(() => Effect.sync(() => lateness?.stop()))
     return {
@@ -66,10 +66,10 @@ export const openSite = (note: Note): Effect.Effect<ServerSite, unknown, Scope.S
         const { calls, failed, p99 } = (await order("End")) as Testimony
         const late = lateness?.worst() ?? 0
         lateness?.stop()
-        must(failed.length === 0, `the witnesses say: ${failed.slice(0, 5).join("; ")}`)
+        must(failed.length === 0, `the witnesses failed: ${failed.slice(0, 5).join("; ")}`)
         must(
-          calls > 0 && p99 < mostLatency + late,
-          `the witnesses waited ${p99} ms for their answers, of which the machine was late for up to ${late} ms`
+          calls > 0 && p99 < maxLatency + late,
+          `the witnesses had a p99 latency of ${p99} ms; the machine was late by up to ${late} ms`
         )
         await until(() => holds({ connections: 2, sessions: 2, offices: 1, calls: 0 }), left)
       },

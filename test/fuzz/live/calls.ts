@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises"
 import { must } from "../Surface.ts"
 
-/** Milliseconds between two calls of a witness. */
+/** Interval of the calls of a witness in milliseconds. */
 const pause = 20
 
-/** How long a call of a witness may take, in milliseconds. */
-const mostLatency = 5000
+/** Maximum duration of a witness call in milliseconds. */
+const maxLatency = 5000
 
-/** Calls again and again while something is fuzzed, and wants the right answer every time. */
+/** Calls in a loop during the fuzzing and verifies every reply. */
 export const makeWitness = (call: (turn: number) => Promise<boolean>) => {
   let isOn = false
   let turns = 0
@@ -18,11 +18,11 @@ export const makeWitness = (call: (turn: number) => Promise<boolean>) => {
       turns += 1
       const begun = performance.now()
       try {
-        if (!(await call(turns))) wrong ??= `the witness got a wrong answer to its call ${turns}`
+        if (!(await call(turns))) wrong ??= `the witness received a wrong reply to call ${turns}`
       } catch (error) {
-        wrong ??= `the witness got no answer to its call ${turns}: ${String(error)}`
+        wrong ??= `the witness received no reply to call ${turns}: ${String(error)}`
       }
-      if (performance.now() - begun > mostLatency) wrong ??= `the witness waited too long in call ${turns}`
+      if (performance.now() - begun > maxLatency) wrong ??= `the witness waited too long in call ${turns}`
       await sleep(pause)
     }
   }
@@ -36,7 +36,7 @@ export const makeWitness = (call: (turn: number) => Promise<boolean>) => {
       isOn = false
       await calling
       must(wrong === undefined, wrong ?? "")
-      must(turns > 0, "the witness has not called")
+      must(turns > 0, "the witness made no call")
     }
   }
 }

@@ -6,7 +6,7 @@ import { makeDeviceMessage, decodeDeviceMessage } from "../../../src/domain/devi
 import { frame } from "../surfaces/deviceCorpus.ts"
 import { openTcp, type RawTcp } from "./rawTcp.ts"
 
-/** A connection that understands frames. */
+/** A connection that decodes frames. */
 export interface RawDevice extends RawTcp {
   readonly onFrame: (listener: (frame: Frame) => void) => void
 }
@@ -31,7 +31,7 @@ export const openDevice = async (url: string): Promise<RawDevice> => {
   }
 }
 
-/** Answers every call with what it was given. */
+/** Echoes the arguments of every call. */
 export const answerCalls = (device: RawDevice): void => {
   device.onFrame(({ payload, type }) => {
     const message = type === "mcp" ? Result.getOrUndefined(decodeDeviceMessage(payload)) : undefined

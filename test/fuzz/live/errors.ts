@@ -3,7 +3,7 @@ import type { Note } from "../Surface.ts"
 
 const grave: ReadonlyArray<string> = ["Error", "Fatal"]
 
-/** Notes whatever is logged as an error, and keeps the rest to itself. */
+/** Notes errors in the log and drops the other messages. */
 export const errorsTo = (note: Note) =>
   Logger.layer([
     Logger.make(({ cause, logLevel, message }) => {

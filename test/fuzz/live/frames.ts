@@ -1,7 +1,7 @@
 import { oneIn, pick, type Random } from "../random.ts"
 import type { Client } from "./Client.ts"
 import { openTcp } from "./rawTcp.ts"
-import { entranceOf, message } from "./seats.ts"
+import { entranceOf, message } from "./memberships.ts"
 
 const upgrade = (host: string): string =>
   [
@@ -14,13 +14,13 @@ const upgrade = (host: string): string =>
     "\r\n"
   ].join("\r\n")
 
-/** The first byte of a frame with a text that ends here. */
+/** The first byte of a final text frame. */
 const text = 0x81
 
-/** First bytes of frames: continued, reserved, unfinished, and control frames. */
+/** First bytes of continuation, reserved, fragmented and control frames. */
 const firstBytes = [0x00, 0x01, 0x02, 0x80, 0x82, 0x83, 0x88, 0x89, 0x8a, 0x8b, 0x09, 0xc1, 0xf1, 0xff]
 
-/** What a frame says of its length, after the masked bit: short, and in two and eight bytes. */
+/** The length fields after the mask bit: in 7 bits, two bytes and eight bytes. */
 const lengths = [
   "0000",
   "ffff",
@@ -30,7 +30,7 @@ const lengths = [
   "0000000000010000"
 ]
 
-/** A frame of a client, with a mask as it has to be. */
+/** A masked frame of a client. */
 const frameOf = (payload: Buffer, first = text, masked = true): Buffer => {
   const mask = Buffer.from("a2c15eed", "hex")
   const bit = masked ? 0x80 : 0
@@ -43,7 +43,7 @@ const frameOf = (payload: Buffer, first = text, masked = true): Buffer => {
   return Buffer.concat([head, mask, body])
 }
 
-/** A frame that may be none. */
+/** A frame that may be invalid. */
 const strangeFrame = (payload: Buffer, random: Random): Buffer => {
   const first = oneIn(random, 3) ? pick(random, firstBytes) : text
   const frame = frameOf(payload.subarray(0, 65_535), first, !oneIn(random, 16))
@@ -54,7 +54,7 @@ const strangeFrame = (payload: Buffer, random: Random): Buffer => {
   return oneIn(random, 10) ? frame.subarray(0, random(frame.length + 1)) : frame
 }
 
-/** Somebody whose frames of WebSocket are made by hand. */
+/** A client that sends handmade WebSocket frames. */
 export const openFrames = async (url: string, random: Random, lane: number): Promise<Client> => {
   const raw = await openTcp(url)
   raw.write(upgrade(new URL(url).host))

@@ -5,7 +5,7 @@ import { Effect, type Scope } from "effect"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
 import { type HostilePeer, honestMessage, inPieces, listChanged, makePlays, makeTurns } from "./mcpPeer.ts"
 
-/** How a server speaks HTTP: by the newer transport, or by the older one. */
+/** The HTTP transport of a server: streamable or SSE. */
 export type HttpKind = "streamable" | "sse"
 
 /** An MCP server over HTTP, and its address. */
@@ -14,7 +14,7 @@ export interface HttpStranger {
   readonly url: string
 }
 
-/** A peer, and what it does with requests. */
+/** A peer and its request handler. */
 interface Served {
   readonly peer: HostilePeer
   readonly serve: (request: IncomingMessage, response: ServerResponse, body: string) => void
@@ -27,13 +27,13 @@ const endOfHead = "\r\n\r\n"
 
 const eventOf = (message: string): string => `data: ${message}${endOfEvent}`
 
-/** What stands behind the head of a raw answer; all of it where there is no head. */
+/** The body of a raw response; all of it where there is no head. */
 const bodyOf = (raw: Buffer): Buffer => {
   const end = raw.indexOf(endOfHead)
   return end < 0 ? raw : raw.subarray(end + endOfHead.length)
 }
 
-/** Whoever sends somebody elsewhere has done nothing, and is asked again rightly. */
+/** A redirect executes nothing, so the client may repeat the request. */
 const isRedirect = (raw: Buffer): boolean => /^HTTP\/\S* 3/.test(raw.toString("latin1", 0, 16))
 
 const readMessage = (body: string): JsonObject => {
@@ -41,7 +41,7 @@ const readMessage = (body: string): JsonObject => {
   return isJsonObject(message) ? message : {}
 }
 
-/** Answers with bytes, as they are: then the connection ends, every other time with a cut. */
+/** Responds with raw bytes, then closes the connection, every other time abruptly. */
 const answerRaw = (socket: Socket, raw: Buffer): void => {
   socket.write(raw, () => (raw.length % 2 === 0 ? socket.end() : socket.destroy()))
 }
@@ -86,7 +86,7 @@ const makePeer = (name: string, kind: HttpKind): Served => {
   }
 }
 
-/** Starts a listener on loopback with several MCP servers, of these names and kinds. */
+/** Starts a loopback listener with several MCP servers of these names and kinds. */
 export const startHttpPeers = (
   kinds: ReadonlyArray<readonly [name: string, kind: HttpKind]>
 ): Effect.Effect<ReadonlyArray<HttpStranger>, never, Scope.Scope> =>

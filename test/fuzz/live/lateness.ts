@@ -1,25 +1,22 @@
 import { performance } from "node:perf_hooks"
 
-/** Milliseconds between two looks. */
+/** Sampling interval in milliseconds. */
 const pause = 1000
 
-/** How late the machine makes whoever works on it. */
+/** The scheduling delay of the machine. */
 export interface Lateness {
-  /** Milliseconds that it made us wait for a processor at worst, within two looks that follow each other. */
+  /** Maximum wait for a processor within two successive samples, in milliseconds. */
   readonly worst: () => number
   readonly stop: () => void
 }
 
-/** Milliseconds that this thread has had work to do, less those in which a processor did it. */
+/** The time in milliseconds in which this thread had work but no processor. */
 const withoutProcessor = () => {
   const { system, user } = process.threadCpuUsage()
   return performance.eventLoopUtilization().active - (system + user) / 1000
 }
 
-/**
- * Watches how long this thread waits for a processor that others of the machine have. What the thread computes itself
- * is not lateness, however long it takes.
- */
+/** Measures how long this thread waits for a processor. Its computations do not count as lateness. */
 export const watchLateness = (): Lateness => {
   let last = withoutProcessor()
   let before = 0
@@ -28,7 +25,7 @@ export const watchLateness = (): Lateness => {
     const now = withoutProcessor()
     const late = Math.max(0, now - last)
     last = now
-    // What began in one of the pauses may have ended in the next.
+    // A wait may span two samples.
     worst = Math.max(worst, before + late)
     before = late
   }

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
 import { oneIn, type Random } from "../random.ts"
 
-/** When a server of MCP says something: as the answer to a request, or unasked. */
+/** When an MCP server sends a message: in reply to a request, or unsolicited. */
 const moments = {
   initialize: "hello",
   "tools/list": "tools",
@@ -9,23 +9,23 @@ const moments = {
   "resources/list": "resources",
   "resources/read": "read",
   "resources/subscribe": "subscribe",
-  // Of HTTP: a notification that is accepted, the stream of notifications, the end of a session.
+  // HTTP only: an accepted notification, the notification stream, the end of a session.
   "notifications/initialized": "accept",
   GET: "listen",
   DELETE: "leave"
 } as const
 
-/** The word of a moment, by which inputs begin. */
+/** The keyword of a moment at the beginning of an input. */
 export type Moment = (typeof moments)[keyof typeof moments] | "say"
 
-/** The moment to answer a request. */
+/** The moment for the reply to a request. */
 const momentOf = (method: string): Moment | undefined =>
   Object.hasOwn(moments, method) ? moments[method as keyof typeof moments] : undefined
 
 const isMoment = (word: string): word is Moment =>
   word === "say" || Object.values<string>(moments).includes(word)
 
-/** What an input is: when it is said, and what. Without a word it is said unasked. */
+/** Splits an input into its moment and message. Without a keyword the message is unsolicited. */
 export const readInput = (input: Buffer): { readonly moment: Moment; readonly output: Buffer } => {
   const space = input.indexOf(" ")
   const word = input.toString("latin1", 0, Math.max(0, space))
@@ -34,13 +34,13 @@ export const readInput = (input: Buffer): { readonly moment: Moment; readonly ou
     : { moment: "say", output: input }
 }
 
-/** Stands in inputs for the id of the request that is answered. */
+/** The placeholder in inputs for the id of the request. */
 export const idWord = "@id"
 
-/** Stands in inputs for a number that is another one each time. */
+/** The placeholder in inputs for a counter. */
 const countWord = "@n"
 
-/** An input with what its words stand for. */
+/** Replaces the placeholders of an input. */
 const fill = (output: Buffer, id: unknown, count: number): Buffer =>
   Buffer.from(
     output
@@ -50,19 +50,19 @@ const fill = (output: Buffer, id: unknown, count: number): Buffer =>
     "latin1"
   )
 
-/** The one tool of a server; it gives back what it is given. */
+/** The tool of a server, which echoes its arguments. */
 export const toolOf = (name: string): string => `ask-${name}`
 
-/** The one window of a server. */
+/** The window of a server. */
 export const windowOf = (name: string): string => `window://${name}/main`
 
-/** The one document of a server. */
+/** The document of a server. */
 export const documentOf = (name: string): string => `dpe://${name}/doc`
 
-/** What the window of a server shows. */
+/** The text of the window of a server. */
 export const windowText = (name: string): string => `this is the window of ${name}`
 
-/** What a server that means well answers, which has a tool, a window and a document; nothing where it knows no answer. */
+/** The result of a correct server with a tool, a window and a document; `undefined` for unknown methods. */
 const honestAnswer = (name: string, method: string, params: JsonObject): JsonObject | undefined => {
   switch (method) {
     case "initialize":
@@ -93,39 +93,39 @@ const honestAnswer = (name: string, method: string, params: JsonObject): JsonObj
   }
 }
 
-/** The same as a JSON-RPC message, with the error that says so where there is no answer. */
+/** The JSON-RPC reply of a correct server, an error for unknown methods. */
 export const honestMessage = (name: string, id: unknown, method: string, params: JsonObject): string => {
   const result = honestAnswer(name, method, params)
   const answer = result === undefined ? { error: { code: -32601, message: "Method not found" } } : { result }
   return JSON.stringify({ jsonrpc: "2.0", id, ...answer })
 }
 
-/** What an input has a server say, and how often it is said at most. */
+/** The messages of an input and their maximum number of repetitions. */
 export interface Play {
   readonly moment: Moment
   readonly output: Buffer
   readonly times: number
 }
 
-/** An MCP server that answers as it should unless it has something to play. */
+/** An MCP server that replies correctly unless an input is played. */
 export interface HostilePeer {
   readonly name: string
   readonly play: (play: Play | undefined) => void
-  /** Waits until what is played has been said. */
+  /** Waits until the played input has been sent. */
   readonly played: () => Promise<void>
-  /** Writes bytes nobody asked for, as they are, in pieces as chance will have them. */
+  /** Writes unsolicited raw bytes in random chunks. */
   readonly say: (bytes: Buffer, random: Random) => void
-  /** Tells that what it lists has changed. */
+  /** Notifies of changed listings. */
   readonly tellChanged: (what: "tools" | "resources") => void
-  /** How often its tool was called with this turn, one of the last. */
+  /** The number of tool calls of a recent turn. */
   readonly callsOf: (turn: number) => number
 }
 
-/** The notification that what a server lists has changed. */
+/** The notification of a changed listing. */
 export const listChanged = (what: "tools" | "resources"): string =>
   JSON.stringify({ jsonrpc: "2.0", method: `notifications/${what}/list_changed` })
 
-/** Bytes in pieces, often in a single one. */
+/** Splits bytes into chunks, often into one. */
 export const inPieces = (bytes: Buffer, random: Random): ReadonlyArray<Buffer> => {
   const pieces: Array<Buffer> = []
   let left = bytes
@@ -137,22 +137,22 @@ export const inPieces = (bytes: Buffer, random: Random): ReadonlyArray<Buffer> =
   return [...pieces, left]
 }
 
-/** Calls that are remembered. */
-const mostTurns = 16
+/** The number of counted turns. */
+const maxTurns = 16
 
-/** Counts the calls of a tool by the turn that they name. */
+/** Counts the calls of a tool by turn. */
 export const makeTurns = () => {
   let turns: ReadonlyArray<number> = []
   return {
     note: (method: string, { arguments: args }: JsonObject): void => {
       if (method !== "tools/call" || !isJsonObject(args)) return
-      turns = [...turns, Number(args["turn"])].slice(-mostTurns)
+      turns = [...turns, Number(args["turn"])].slice(-maxTurns)
     },
     callsOf: (turn: number): number => turns.filter((one) => one === turn).length
   }
 }
 
-/** The plays of one server that means no good: at most one at a time. */
+/** The played inputs of one malicious server, one at a time. */
 export const makePlays = () => {
   let play: Play | undefined
   let left = 0
@@ -163,7 +163,7 @@ export const makePlays = () => {
       play = next
       left = next?.times ?? 0
     },
-    /** What is said when this is asked, instead of the answer or before it. */
+    /** The message to send at this moment, before the reply or in its place. */
     take: (method: string, id: unknown): Buffer | undefined => {
       if (play === undefined || left === 0 || momentOf(method) !== play.moment) return undefined
       left -= 1

@@ -1,7 +1,7 @@
 import { Agent, request } from "node:http"
 import { oneIn, type Random } from "../random.ts"
 import type { Client } from "./Client.ts"
-import { answering, askedIn, entranceOf, fence, firstFence, message } from "./seats.ts"
+import { answering, askedIn, entranceOf, fence, firstFence, message } from "./memberships.ts"
 
 const start = "/smcp/?EIO=4&transport=polling&a2c_version=0.2.0"
 
@@ -10,7 +10,7 @@ interface Got {
   readonly text: string
 }
 
-/** A request over a connection that is kept; status 0 where the connection was closed instead. */
+/** Sends a request over a kept-alive connection; status 0 when the connection closes. */
 const fetchBy =
   (agent: Agent, url: string) =>
   (path: string, body?: Buffer | string): Promise<Got> =>
@@ -30,7 +30,7 @@ const fetchBy =
       asking.end(body)
     })
 
-/** Somebody whose payloads of polling are inputs. */
+/** A polling client whose payloads are inputs. */
 export const openPolling = async (url: string, random: Random, lane: number): Promise<Client> => {
   const agent = new Agent({ keepAlive: true })
   const ask = fetchBy(agent, url)
@@ -43,7 +43,7 @@ export const openPolling = async (url: string, random: Random, lane: number): Pr
   const post = async (payload: Buffer | string): Promise<void> => {
     if (isOpen && (await ask(path, payload)).status !== 200) isOpen = false
   }
-  /** Reads until a text was heard, or the session is over. */
+  /** Reads until a text arrives or the session ends. */
   const hear = async (wanted: string): Promise<void> => {
     while (isOpen) {
       const { status, text } = await ask(path)

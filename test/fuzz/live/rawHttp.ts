@@ -1,10 +1,10 @@
 import { must, type Verdict } from "../Surface.ts"
 import { openTcp } from "./rawTcp.ts"
 
-/** Statuses that say that something is wrong with us. */
+/** Statuses that indicate a fault of the server. */
 const isOurFault = (status: number): boolean => status >= 500 && status !== 501 && status !== 505
 
-/** Sends bytes on a connection of their own, and looks at the answer, if there is one. */
+/** Sends bytes on a new connection and checks the response, if any. */
 export const sendRequest = async (url: string, bytes: Buffer): Promise<Verdict> => {
   const raw = await openTcp(url)
   raw.write(bytes)
@@ -12,13 +12,13 @@ export const sendRequest = async (url: string, bytes: Buffer): Promise<Verdict> 
   const heard = await raw.closed
   if (heard === "") return "refused"
   const [, digits] = /^HTTP\/1\.1 (\d{3}) /.exec(heard) ?? []
-  must(digits !== undefined, `the answer is none of HTTP: ${JSON.stringify(heard.slice(0, 100))}`)
+  must(digits !== undefined, `the response is not HTTP: ${JSON.stringify(heard.slice(0, 100))}`)
   const status = Number(digits)
-  must(!isOurFault(status), `the answer is ${heard.slice(0, 500)}`)
+  must(!isOurFault(status), `the response is ${heard.slice(0, 500)}`)
   return status < 400 ? "accepted" : "refused"
 }
 
-/** A request as bytes. */
+/** Encodes a request. */
 export const requestOf = (
   line: string,
   headers: { readonly [name: string]: string } = {},

@@ -1,30 +1,30 @@
 import { connect, type Socket } from "node:net"
 
-/** Addresses of this machine that connections come from, so that ports do not run out and doors stay open. */
+/** Local addresses for outgoing connections: one address alone would exhaust its ports and its connection limits. */
 const addresses = 200
 
 let opened = 0
 
-/** A bare connection. */
+/** A plain TCP connection. */
 export interface RawTcp {
   readonly write: (bytes: Buffer | string) => void
-  /** Says that nothing more comes. */
+  /** Ends the sending side. */
   readonly end: () => void
   readonly isClosed: () => boolean
-  /** Waits until the far end has closed; what it said, up to a bound. */
+  /** Waits until the peer has closed; gives the received text, up to a limit. */
   readonly closed: Promise<string>
-  /** Waits until a text was heard; false when the connection closed instead. */
+  /** Waits until a text arrives; false when the connection closes first. */
   readonly hear: (text: string) => Promise<boolean>
-  /** Forgets what was heard. */
+  /** Drops the received text. */
   readonly forget: () => void
-  /** Hears the bytes as they come. */
+  /** Subscribes to the received bytes. */
   readonly listen: (listener: (bytes: Buffer) => void) => void
-  /** Breaks the connection off. */
+  /** Destroys the connection. */
   readonly destroy: () => void
 }
 
-/** Characters that are kept of what was heard. */
-const mostHeard = 64 * 1024
+/** Maximum number of buffered characters. */
+const maxHeard = 64 * 1024
 
 /** Opens a connection to a URL's host and port. */
 export const openTcp = (url: string): Promise<RawTcp> =>
@@ -43,7 +43,7 @@ export const openTcp = (url: string): Promise<RawTcp> =>
     socket.once("error", reject)
     socket.on("error", () => socket.destroy())
     socket.on("data", (bytes: Buffer) => {
-      if (heard.length < mostHeard) heard += bytes.toString("latin1")
+      if (heard.length < maxHeard) heard += bytes.toString("latin1")
       told()
     })
     socket.once("close", () => {

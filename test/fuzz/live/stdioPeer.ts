@@ -4,7 +4,7 @@ import { type HostilePeer, honestMessage, inPieces, listChanged, makePlays, make
 
 const newline = "\n"
 
-/** An MCP server over standard streams. What it plays comes before the answer, which then may be the second one. */
+/** An MCP server over stdio. It sends the played input before the reply, which may then be the second one. */
 export const makeStdioPeer = (name: string): HostilePeer & Child => {
   const { play, played, take } = makePlays()
   const { callsOf, note } = makeTurns()

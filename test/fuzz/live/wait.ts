@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises"
 
-/** How long something may take that has to come, in milliseconds. */
-const patience = 10_000
+/** Timeout of a wait in milliseconds. */
+const waitTimeout = 10_000
 
-/** Milliseconds between two looks. */
+/** Poll interval in milliseconds. */
 const pause = 10
 
-/** Waits until something holds that nobody tells, and says what `instead` gives when it never does. */
+/** Polls a condition; fails with the text of `instead` after the timeout. */
 export const until = async (
   holds: () => boolean | Promise<boolean>,
   instead: () => string
 ): Promise<void> => {
-  for (const begun = performance.now(); performance.now() - begun < patience; ) {
+  for (const begun = performance.now(); performance.now() - begun < waitTimeout; ) {
     if (await holds()) return
     await sleep(pause)
   }

@@ -1,15 +1,15 @@
 import { openSocket } from "../../attacks/wire.ts"
 import { oneIn, type Random } from "../random.ts"
 import type { Client } from "./Client.ts"
-import { answering, askedIn, entranceOf, fence, firstFence, message } from "./seats.ts"
+import { answering, askedIn, entranceOf, fence, firstFence, message } from "./memberships.ts"
 
-/** How far somebody goes before it sends inputs. */
-type Stage = "stranger" | "guest" | "member"
+/** How far a client connects before it sends inputs. */
+type Stage = "unauthenticated" | "connected" | "member"
 
 const stageOf = (random: Random): Stage =>
-  oneIn(random, 12) ? "stranger" : oneIn(random, 8) ? "guest" : "member"
+  oneIn(random, 12) ? "unauthenticated" : oneIn(random, 8) ? "connected" : "member"
 
-/** Somebody whose messages are inputs. */
+/** A WebSocket client whose messages are inputs. */
 export const openWebSocket = async (url: string, random: Random, lane: number): Promise<Client> => {
   const stage = stageOf(random)
   const socket = await openSocket(url)
@@ -29,7 +29,7 @@ export const openWebSocket = async (url: string, random: Random, lane: number): 
     asked.push(...askedIn(text))
     if (wanted !== undefined && text.startsWith(wanted.start)) wanted.found()
   })
-  /** Sends something, and waits for what begins like its answer, or for the end. */
+  /** Sends a message and waits for a reply with this prefix, or for the close. */
   const ask = async (text: string, start: string): Promise<void> => {
     const answer = Promise.withResolvers<undefined>()
     wanted = { start, found: () => answer.resolve(undefined) }
@@ -38,7 +38,7 @@ export const openWebSocket = async (url: string, random: Random, lane: number): 
     wanted = undefined
   }
   const { connect, connected, join, joined } = entranceOf(lane)
-  if (stage !== "stranger") await ask(connect, connected)
+  if (stage !== "unauthenticated") await ask(connect, connected)
   if (stage === "member") await ask(join, joined)
   return {
     isOpen: () => isOpen,
@@ -46,8 +46,8 @@ export const openWebSocket = async (url: string, random: Random, lane: number): 
       const packet = answering(input, asked)
       const frame = oneIn(choose, 20) ? packet : Buffer.concat([message, packet])
       socket.send(frame, { binary: oneIn(choose, 40) })
-      if (stage === "stranger") {
-        // There is nothing a stranger would be answered for sure.
+      if (stage === "unauthenticated") {
+        // An unauthenticated client has no request with a certain reply.
         socket.close()
         await closed.promise
       } else if (oneIn(choose, 2)) {

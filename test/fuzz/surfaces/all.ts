@@ -14,7 +14,7 @@ import { textSurface } from "./texts.ts"
 import { toolServerSurface } from "./toolServer.ts"
 import { uriSurface } from "./uris.ts"
 
-/** Everything that is fuzzed: first what only reads, then what lives. */
+/** All surfaces: first the parsers, then the live ones. */
 export const surfaces: ReadonlyArray<Surface> = [
   packetSurface,
   messageSurface,

@@ -17,7 +17,7 @@ const checkConfig = (config: ComputerConfig): void => {
   const again = Result.getOrUndefined(parseComputerConfig(write(config)))
   must(
     again !== undefined && isDeepStrictEqual(write(again), write(config)),
-    "a configuration is another one when written"
+    "a configuration changes in a round trip"
   )
   const setup = { config, variables: {} }
   const names = Object.keys(config.servers)
@@ -31,9 +31,9 @@ const checkConfig = (config: ComputerConfig): void => {
       Object.keys(keepRuntimeChanges(setup, setup, setup).config.servers).toSorted(),
       names.toSorted()
     ),
-    "a setup is another one when carried over"
+    "a setup changes in a round trip"
   )
-  must(mergeConfigs([{ file: "a", config }]).conflicts.length === 0, "a configuration clashes with itself")
+  must(mergeConfigs([{ file: "a", config }]).conflicts.length === 0, "a configuration conflicts with itself")
   for (const server of Object.values(config.servers)) {
     inputIdsOf(server)
     decodeEndpoint(server.type, server.parameters)
@@ -43,13 +43,13 @@ const checkConfig = (config: ComputerConfig): void => {
 const feed = (input: Buffer): Verdict => {
   const document = parseJsonc(input.toString("utf8"))
   const { errors, locate, value } = document
-  for (const { column, line } of errors) must(line >= 1 && column >= 1, "a fault is nowhere")
+  for (const { column, line } of errors) must(line >= 1 && column >= 1, "an error has no position")
   const parsed = parseConfig(value)
-  must((parsed.config === undefined) === parsed.errors.length > 0, "neither a configuration nor faults")
+  must((parsed.config === undefined) === parsed.errors.length > 0, "neither a configuration nor errors")
   for (const { path } of [...parsed.errors, ...parsed.warnings]) {
     formatPath(path)
     const { column, line } = locate(path)
-    must(line >= 1 && column >= 1, "a place is nowhere")
+    must(line >= 1 && column >= 1, "an element has no position")
   }
   const keys = decodeApiKeyEntries(value)
   if (Result.isFailure(keys)) for (const { path } of keys.failure) locate(path)
@@ -128,7 +128,7 @@ const written: ReadonlyArray<unknown> = [
   }
 ]
 
-/** Files of configuration. */
+/** Configuration files. */
 export const configSurface: Surface = {
   name: "configs",
   about: "configuration in all dialects, and key files, as JSON with comments",

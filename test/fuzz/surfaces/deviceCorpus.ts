@@ -61,7 +61,7 @@ const frames: ReadonlyArray<Buffer> = [
   ...messages.map(messageFrame)
 ]
 
-/** Frames as devices send them, alone and one after the other. */
+/** Frames of devices, single and in sequence. */
 export const deviceFrames: ReadonlyArray<Buffer> = [
   ...frames,
   Buffer.concat(frames.slice(0, 5)),
@@ -70,7 +70,7 @@ export const deviceFrames: ReadonlyArray<Buffer> = [
   Buffer.from('{"type":"register","data":{"services":{"a":{},"a":{"description":"x"}}}}')
 ]
 
-/** What frames and messages are made of. */
+/** Tokens of frames and messages. */
 export const deviceWords: ReadonlyArray<string | Buffer> = [
   ...words.map((word) => Buffer.from(word, "latin1")),
   "##PING",

@@ -46,13 +46,13 @@ const rewritten = (message: DeviceMessage): DeviceMessage | undefined => {
 
 const checkMessage = (payload: Uint8Array): void => {
   const read = decodeDeviceMessage(payload)
-  if (Result.isFailure(read)) return must(read.failure !== "", "a fault says nothing")
+  if (Result.isFailure(read)) return must(read.failure !== "", "an error has no message")
   const message = read.success
   const again = rewritten(message)
-  must(again?._tag === message._tag, "a message is another one when written")
-  // As text: there is one zero only in JSON that we write.
+  must(again?._tag === message._tag, "a message changes in a round trip")
+  // Compared as text: the JSON encoder drops the sign of -0.
   if (message._tag === "Call") {
-    must(JSON.stringify(again) === JSON.stringify(message), "a call is another one when written")
+    must(JSON.stringify(again) === JSON.stringify(message), "a call changes in a round trip")
   }
   if (message._tag === "Register") {
     const { errors, services } = decodeServices(message.definitions, maxServices)
@@ -60,32 +60,35 @@ const checkMessage = (payload: Uint8Array): void => {
     must(services.size + errors.length === Object.keys(message.definitions).length, "a service is lost")
     must(
       message.duplicates.every((name) => Object.hasOwn(message.definitions, name)),
-      "a name that nobody registered is there twice"
+      "an unregistered name occurs twice"
     )
   }
   if (message._tag === "Result") {
     const result = outcomeToToolResult(message.outcome)
-    must(Array.isArray(result["content"]) && result["content"].every(isJsonObject), "no result of MCP")
+    must(
+      Array.isArray(result["content"]) && result["content"].every(isJsonObject),
+      "the result is not an MCP result"
+    )
     toolResultToOutcome(result)
   }
 }
 
-/** What is taken is written as it was, unless a simple peer would cut it. */
+/** An accepted frame is encoded unchanged, unless a simple peer would truncate it. */
 const checkFrame = (frame: Frame): void => {
   if (frame.type === "mcp") checkMessage(frame.payload)
   const written = encodeFrame(frame, limits)
   if (Result.isFailure(written)) return
   const [again] = framesOf(readPieces([written.success], limits)[1])
-  must(again !== undefined && isDeepStrictEqual(again, frame), "a frame is another one when written")
+  must(again !== undefined && isDeepStrictEqual(again, frame), "a frame changes in a round trip")
 }
 
 const feed = (input: Buffer, random: Random): Verdict => {
-  // What is read from a socket is never written to again; neither is this.
+  // Read buffers of a socket are never modified, so the copy may be shared.
   const bytes = new Uint8Array(input)
   let state = initialDecoderState(limits)
   const [next, events] = decodeChunk(state, bytes)
   state = next
-  must(bufferedBytes(state) <= maxBufferedBytes(state.settings), "too much is held")
+  must(bufferedBytes(state) <= maxBufferedBytes(state.settings), "the buffer exceeds its limit")
   const frames = framesOf(events)
   for (const frame of frames) checkFrame(frame)
   if (oneIn(random, 4) && bytes.length < 2000) {
@@ -93,17 +96,17 @@ const feed = (input: Buffer, random: Random): Verdict => {
       cut(bytes, () => 1 + random(20)),
       limits
     )
-    must(isDeepStrictEqual(pieces.map(full), events.map(full)), "what is found depends on the pieces")
+    must(isDeepStrictEqual(pieces.map(full), events.map(full)), "the events depend on the chunks")
   }
   for (const frame of framesOf(dropPartialFrame(state)[1])) checkFrame(frame)
   checkMessage(bytes)
   return frames.length > 0 ? "accepted" : "refused"
 }
 
-/** Streams of devices, and the messages in them. */
+/** Byte streams of devices, and the messages in them. */
 export const deviceSurface: Surface = {
   name: "devices",
-  about: "frames of devices, however they are cut, and the messages they carry",
+  about: "frames of devices in arbitrary chunks, and their messages",
   weight: 14,
   lanes: 1,
   corpus: deviceFrames,

@@ -17,7 +17,7 @@ import { deviceFrames, deviceWords, frame } from "./deviceCorpus.ts"
 
 const token = "secret"
 
-/** The witness shows a token of its own, which no input holds, so that nobody takes its name. */
+/** The token of the witness, which no input contains: no other device can take its name. */
 const witnessToken = "the token of the witness"
 const witnessName = "witness"
 
@@ -30,7 +30,7 @@ const limits = {
   frameTimeout: Duration.seconds(5)
 }
 
-/** Everybody comes in who shows one of the tokens; only the witness has its name. */
+/** Admits devices with one of the tokens; the name of the witness needs its token. */
 const options = {
   host: "127.0.0.1",
   port: 0,
@@ -64,7 +64,7 @@ const pings = (device: RawDevice): (() => Promise<void>) => {
   }
 }
 
-/** A device whose bytes are inputs. Whatever they were, a frame that follows them is understood, or nothing is any more. */
+/** A device whose bytes are inputs. Afterwards a valid frame is decoded, or the connection is closed. */
 const openClient = async (url: string, random: Random, lane: number): Promise<Client> => {
   const device = await openDevice(url)
   answerCalls(device)
@@ -91,10 +91,10 @@ const openClient = async (url: string, random: Random, lane: number): Promise<Cl
   }
 }
 
-/** Bytes of devices at a live gateway, beside a device that works. */
+/** Bytes of devices at a live gateway, next to a correct device. */
 export const gatewaySurface: Surface = {
   name: "gateway",
-  about: "frames of devices at a live gateway, beside a device that works",
+  about: "frames of devices at a live gateway, next to a correct device",
   weight: 2,
   lanes: 6,
   corpus: deviceFrames,
@@ -125,12 +125,12 @@ export const gatewaySurface: Surface = {
       yield* Effect.promise(() =>
         until(
           async () => (await listed()).length === 1,
-          () => "the witness has no tool"
+          () => "the witness lost its tool"
         )
       )
       const { begin, end } = makeWitness(async (turn) => {
         const result = await run(session.callTool(`${witnessName}__echo`, { turn }))
-        // Whatever the others have registered is called, too; what comes of it is theirs.
+        // Also calls the services of other devices and ignores the results.
         const [other] = (await listed()).filter((tool) => tool["name"] !== `${witnessName}__echo`)
         if (other !== undefined) {
           await Effect.runPromiseExitWith(context)(session.callTool(String(other["name"]), { level: 1 }))
@@ -146,14 +146,14 @@ export const gatewaySurface: Surface = {
           must(!witness.isClosed(), "the witness was disconnected")
           await until(
             () => names().join() === witnessName,
-            () => `there are still ${names().join()}`
+            () => `not closed: ${names().join()}`
           )
         },
         finish: async () => {
           witness.end()
           await until(
             () => names().length === 0,
-            () => `there are still ${names().join()}`
+            () => `not closed: ${names().join()}`
           )
         }
       }

@@ -13,7 +13,7 @@ const upgrading = {
   "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="
 }
 
-/** What opens a connection, or tries to, over plain HTTP. */
+/** Handshake attempts over plain HTTP. */
 export const handshakeSurface: Surface = {
   name: "handshakes",
   about: "handshakes of a live Server: URLs, queries and headers over plain HTTP",

@@ -4,25 +4,25 @@ import { openMcpOffice } from "../live/McpOffice.ts"
 import type { Surface } from "../Surface.ts"
 import { answers, mcpWords, sayings } from "./mcpCorpus.ts"
 
-/** Servers of the newer transport, and of the older one. */
+/** Servers with the streamable and the SSE transport. */
 const kinds: ReadonlyArray<readonly [name: string, kind: HttpKind]> = [
-  ["stranger-0", "streamable"],
-  ["stranger-1", "sse"],
-  ["stranger-2", "streamable"],
-  ["stranger-3", "sse"],
-  ["stranger-4", "streamable"],
-  ["stranger-5", "streamable"]
+  ["malicious-0", "streamable"],
+  ["malicious-1", "sse"],
+  ["malicious-2", "streamable"],
+  ["malicious-3", "sse"],
+  ["malicious-4", "streamable"],
+  ["malicious-5", "streamable"]
 ]
 
-/** How long answers are waited for: over HTTP there may be none. */
-const patience = {
+/** How long to wait for replies: over HTTP there may be none. */
+const timeouts = {
   answer: Duration.millis(400),
   session: Duration.millis(1500),
   windows: Duration.seconds(3)
 }
 
-/** How long the servers may take, and be silent: longer than anybody waits. */
-const timeouts = {
+/** Timeouts of the servers: longer than every wait of the test. */
+const serverTimeouts = {
   streamable: { timeout: "PT2S", sse_read_timeout: "PT5S" },
   sse: { timeout: 2, sse_read_timeout: 5 }
 }
@@ -37,7 +37,7 @@ const events = { "Content-Type": "text/event-stream" }
 
 const [[, answer] = ["call", ""]] = answers.filter(([moment]) => moment === "call")
 
-/** Heads that belong to no answer, each before an answer that would be right. */
+/** Wrong response heads, each before a correct body. */
 const heads: ReadonlyArray<string> = [
   head("200 OK", { ...json, "Content-Length": "5" }),
   head("200 OK", { ...json, "Content-Length": "100000" }),
@@ -50,7 +50,7 @@ const heads: ReadonlyArray<string> = [
   head("204 No Content"),
   head("206 Partial Content", json),
   head("299 Odd", json),
-  head("302 Found", { Location: "/stranger-0" }),
+  head("302 Found", { Location: "/malicious-0" }),
   head("307 Temporary Redirect", { Location: "?again" }),
   head("308 Permanent Redirect", { Location: "http://127.0.0.1:9/elsewhere" }),
   head("400 Bad Request", json),
@@ -71,7 +71,7 @@ const heads: ReadonlyArray<string> = [
   "ICY 200 OK\r\n\r\n"
 ]
 
-/** Streams of events: cut, resumable, and said to be another kind. */
+/** Event streams: truncated, resumable, and with a wrong type. */
 const streams: ReadonlyArray<string> = [
   `id: 1\nretry: 1000\ndata:\n\ndata: ${answer}\n\n`,
   `id: 1\nretry: 0\n\n`,
@@ -84,10 +84,10 @@ const streams: ReadonlyArray<string> = [
   `data: ${answer}`
 ]
 
-/** What MCP servers answer over HTTP, and the streams that they open. */
+/** HTTP responses and event streams of MCP servers. */
 export const httpSurface: Surface = {
   name: "http",
-  about: "what MCP servers answer over HTTP, at a Computer in an office, beside a server that works",
+  about: "HTTP responses of MCP servers to a Computer in an office, next to a correct server",
   weight: 0.5,
   lanes: kinds.length,
   corpus: [
@@ -121,7 +121,7 @@ export const httpSurface: Surface = {
     "Transfer-Encoding: chunked\r\n",
     "Connection: close\r\n",
     "Mcp-Session-Id: other\r\n",
-    "Location: /stranger-1\r\n",
+    "Location: /malicious-1\r\n",
     "5\r\nhello\r\n0\r\n\r\n",
     "HTTP/1.1 200 OK\r\n",
     "HTTP/1.1 404 Not Found\r\n"
@@ -130,10 +130,10 @@ export const httpSurface: Surface = {
   open: (note) =>
     Effect.gen(function* () {
       const started = yield* startHttpPeers(kinds)
-      const strangers = started.map(({ peer, url }, index) => {
+      const maliciousServers = started.map(({ peer, url }, index) => {
         const kind = kinds[index]?.[1] ?? "streamable"
-        return { peer, config: { type: kind, server_parameters: { url, ...timeouts[kind] } } }
+        return { peer, config: { type: kind, server_parameters: { url, ...serverTimeouts[kind] } } }
       })
-      return yield* openMcpOffice(note, { strangers, lasts: false, patience })
+      return yield* openMcpOffice(note, { maliciousServers, isLasting: false, timeouts })
     })
 }

@@ -2,12 +2,12 @@ import { idWord, type Moment } from "../live/mcpPeer.ts"
 
 const text = { type: "text", text: "hi" }
 
-/** Stands for what is nested so deep that it can be read, but not be written. */
+/** The placeholder for a value that can be parsed but is too deep to serialize. */
 const deepWord = "@deep"
 const levels = 15_000
 const tooDeep = "[".repeat(levels) + "]".repeat(levels)
 
-/** A value that is nested so deep. */
+/** A value with this nesting depth. */
 const deep = (depth: number): unknown => {
   let value: unknown = 1
   for (let level = 0; level < depth; level += 1) value = level % 2 === 0 ? [value] : { a: value }
@@ -25,7 +25,7 @@ const schema = {
 
 const tool = { name: "t", description: "does it", inputSchema: schema, annotations: { title: "T" } }
 
-/** Results of MCP, each with the moment that it belongs to. */
+/** MCP results with their moments. */
 const results: ReadonlyArray<readonly [Moment, unknown]> = [
   [
     "hello",
@@ -117,7 +117,7 @@ const momentsOfErrors: ReadonlyArray<Moment> = ["hello", "tools", "call", "read"
 const message = (more: object): string =>
   JSON.stringify({ jsonrpc: "2.0", ...more }).replace(JSON.stringify(deepWord), tooDeep)
 
-/** Answers, each with its moment. */
+/** Replies with their moments. */
 export const answers: ReadonlyArray<readonly [Moment, string]> = [
   ...results.map(([moment, result]) => [moment, message({ id: idWord, result })] as const),
   ...errors.flatMap((error) =>
@@ -136,7 +136,7 @@ export const answers: ReadonlyArray<readonly [Moment, string]> = [
 
 const notify = (method: string, params?: object): string => message({ method, params })
 
-/** What a server says unasked. */
+/** Unsolicited messages of a server. */
 export const sayings: ReadonlyArray<string> = [
   notify("notifications/tools/list_changed"),
   notify("notifications/resources/list_changed"),
@@ -174,7 +174,7 @@ export const sayings: ReadonlyArray<string> = [
   message({ id: 3, error: { code: -32700, message: "Parse error" } })
 ]
 
-/** What means something in a message of MCP. */
+/** Tokens of MCP messages. */
 export const mcpWords: ReadonlyArray<string | Buffer> = [
   '"jsonrpc":"2.0",',
   '"id":"@id",',

@@ -16,10 +16,10 @@ import { plainServer } from "../../domain/config/plainServer.ts"
 import { valueIn } from "./textIn.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"
 
-/** A codec whose types do not matter. */
+/** A codec without static types. */
 type AnyCodec = Pick<Codec<unknown>, "decode"> & { readonly encode: (value: never) => unknown }
 
-/** What a codec has read is what it writes, whatever that is. */
+/** Encodes a decoded value of unknown type. */
 const writeWith = (encode: AnyCodec["encode"], read: unknown): unknown => plain(encode(read as never))
 
 const codecs: ReadonlyArray<AnyCodec> = [
@@ -44,18 +44,18 @@ const notificationEvents = [
 
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null))
 
-/** What is read and written is read as the same again. */
+/** Checks that decode, encode, decode gives the same value. */
 const checkCodec = ({ decode, encode }: AnyCodec, value: unknown): boolean => {
   const read = decode(value)
   if (Result.isFailure(read)) {
-    must(typeof read.failure === "string" && !read.failure.includes("\n"), "a fault is not one line")
+    must(typeof read.failure === "string" && !read.failure.includes("\n"), "an error is not one line")
     return false
   }
   const written = writeWith(encode, read.success)
   const again = decode(written)
-  must(Result.isSuccess(again), "what was written cannot be read")
+  must(Result.isSuccess(again), "an encoded value cannot be decoded")
   if (Result.isSuccess(again)) {
-    must(isDeepStrictEqual(writeWith(encode, again.success), written), "another message when written")
+    must(isDeepStrictEqual(writeWith(encode, again.success), written), "a message changes in a round trip")
   }
   return true
 }
@@ -64,7 +64,7 @@ const checkRouting = (value: unknown): void => {
   for (const { request, decodeRouting } of Object.values(line.calls)) {
     const routing = decodeRouting(value)
     const read = request.decode(value)
-    must(Result.isSuccess(routing) === Result.isSuccess(read), "routing and reading disagree")
+    must(Result.isSuccess(routing) === Result.isSuccess(read), "routing and decoding disagree")
   }
 }
 
@@ -75,13 +75,13 @@ const checkNotifications = (value: unknown): boolean => {
     if (Result.isFailure(notification)) continue
     some = true
     const written = line.encodeNotification(notification.success)
-    must(written.event === event, "another notification when written")
+    must(written.event === event, "a notification changes in a round trip")
     must(
       isDeepStrictEqual(
         Result.getOrUndefined(line.decodeNotification(event, plain(written.body))),
         notification.success
       ),
-      "another notice when written"
+      "a notification changes in a round trip"
     )
   }
   return some
@@ -92,12 +92,9 @@ const checkTool = (value: unknown): void => {
   const meta = parseToolMeta(value)
   parseAnnotations(value)
   const shown = formatToolMeta(value, value, meta)
-  must(isDeepStrictEqual(parseAnnotations(shown), plain(value)), "annotations are other ones when written")
+  must(isDeepStrictEqual(parseAnnotations(shown), plain(value)), "annotations change in a round trip")
   if (meta !== undefined) {
-    must(
-      isDeepStrictEqual(plain(parseToolMeta(shown)), plain(meta)),
-      "a tool's meta is another one when written"
-    )
+    must(isDeepStrictEqual(plain(parseToolMeta(shown)), plain(meta)), "a tool's meta changes in a round trip")
     mergeToolMeta(meta, meta)
   }
   const result = parseToolResult(value)
@@ -112,17 +109,14 @@ const feed = (input: Buffer): Verdict => {
   const value = valueIn(input)
   const fault = checkJsonBody(value)
   const body = receivedBody(value)
-  must(Result.isFailure(body.value()) === (fault !== undefined), "a fault is not told")
+  must(Result.isFailure(body.value()) === (fault !== undefined), "an error is not reported")
   if (fault !== undefined) return "refused"
+  must(isDeepStrictEqual(JSON.parse(canonicalJson(value)), plain(value)), "canonical JSON changes the value")
   must(
-    isDeepStrictEqual(JSON.parse(canonicalJson(value)), plain(value)),
-    "canonical JSON says something else"
+    canonicalJson(JSON.parse(canonicalJson(value))) === canonicalJson(value),
+    "canonical JSON is not idempotent"
   )
-  must(canonicalJson(JSON.parse(canonicalJson(value))) === canonicalJson(value), "canonical JSON is not")
-  must(
-    isDeepStrictEqual(JSON.parse(formatSpacedJson(value)), plain(value)),
-    "spaced JSON says something else"
-  )
+  must(isDeepStrictEqual(JSON.parse(formatSpacedJson(value)), plain(value)), "spaced JSON changes the value")
   checkRouting(value)
   checkTool(value)
   line.decodeProtocolError(value)
@@ -204,10 +198,10 @@ const bodies: ReadonlyArray<unknown> = [
   }
 ]
 
-/** Bodies of messages, as both ends read them. */
+/** Bodies of messages at both ends. */
 export const messageSurface: Surface = {
   name: "messages",
-  about: "bodies of all messages, tool meta, results, refusals and notices",
+  about: "bodies of all messages, tool meta, results, errors and notifications",
   weight: 8,
   lanes: 1,
   corpus: bodies.map((body) => Buffer.from(JSON.stringify(body))),

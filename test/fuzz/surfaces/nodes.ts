@@ -16,19 +16,19 @@ import { oneIn, type Random } from "../random.ts"
 
 const target = "target"
 const witness = "witness"
-const stranger = "stranger"
+const attacker = "attacker"
 
 const tickMillis = 250
 const bufferBytes = 4096
 
-/** Bytes of which less than two may be promised by one node. */
+/** A size of which one node may announce less than twice. */
 const maxPromised = 40 * 1024 * 1024
 
-/** A message of the stranger, with one frame or several. */
+/** A message of the malicious node with one or more frames. */
 const message = (
   ...frames: ReadonlyArray<readonly [kind: number, write: (writer: MessageWriter) => unknown]>
 ) => {
-  const writer = new MessageWriter(Buffer.alloc(bufferBytes)).beginMessage(stranger)
+  const writer = new MessageWriter(Buffer.alloc(bufferBytes)).beginMessage(attacker)
   for (const [kind, write] of frames) {
     writer.beginFrame(kind)
     write(writer)
@@ -37,7 +37,7 @@ const message = (
   return Buffer.from(writer.finishMessage(1, 0, 10))
 }
 
-/** Whom every request is for. */
+/** The target of every request. */
 const member = { sid: "sid", office: "O" }
 
 const whole = ({ content, kind, writeFields }: OutgoingFrame) =>
@@ -58,7 +58,7 @@ const notification = (sids: ReadonlyArray<string>, text: string) =>
 const withId = (kind: number, id: number, text = "") =>
   [kind, (writer: MessageWriter) => writer.u32(id).content(text)] as const
 
-/** A piece of a request; the first one says what it is, and how long the text will be. */
+/** A fragment of a request; the first one has the header and the total length. */
 const fragment = (flags: number, part: string, length: number, stream = 1) =>
   [
     frameKinds.fragment,
@@ -97,7 +97,7 @@ const messages: ReadonlyArray<Buffer> = [
   message(fragment(firstFragment, '{"a":"', 12), fragment(lastFragment, 'xxxx"}', 12)),
   message(fragment(firstFragment | lastFragment, "{}", 2)),
   message(fragment(firstFragment, "{", 100)),
-  // More than is held for one node: the second one is refused, and room is made for the third.
+  // Above the buffer limit of one node: the second request is rejected, the third one fits again.
   message(
     fragment(firstFragment, "{", maxPromised),
     fragment(firstFragment, "{", maxPromised, 2),
@@ -109,13 +109,13 @@ const messages: ReadonlyArray<Buffer> = [
   message(withId(frameKinds.fragment, 1))
 ]
 
-/** A text that the witness has to get back. */
+/** The text that the witness must receive back. */
 const question = "how are you?"
 
-/** How often the witness asks, and how many of its answers may be outstanding. */
+/** The interval of the witness requests and the maximum number of open ones. */
 const every = 50
 
-/** Answers at once, never, badly, or with many values, as its event says. */
+/** Replies at once, never, wrongly, or with many values, depending on the event. */
 const handler: NodeMessageHandler = {
   startRequest: (_sid, event, body, _timeout, onReply) => {
     if (event === "hold") return () => undefined
@@ -134,7 +134,7 @@ const play = (note: Note): Feeder => {
       node,
       tickMillis,
       publish: (to, sent, done) => {
-        // What goes out is read by others later, when its buffer is used again.
+        // Copied: the sender reuses its buffer before the message is read.
         const copy = Buffer.from(sent)
         setImmediate(() => {
           messengers.get(to)?.onMessage(copy)
@@ -142,7 +142,7 @@ const play = (note: Note): Feeder => {
         })
       },
       warn: () => undefined,
-      onDefect: (error) => note(`a handler has thrown: ${String(error)}`)
+      onDefect: (error) => note(`a handler threw: ${String(error)}`)
     })
     messenger.onConnected()
     messengers.set(node, messenger)
@@ -162,13 +162,13 @@ const play = (note: Note): Feeder => {
       open -= 1
       const [body] = Exit.isSuccess(outcome) ? outcome.value : []
       if (body?.value()._tag === "Success" && JSON.stringify(body.text()).includes(question)) answered += 1
-      else note(`the witness got ${JSON.stringify(outcome)}`)
+      else note(`the witness received ${JSON.stringify(outcome)}`)
     })
   }
 
-  /** Asks the stranger, too, so that its answers are waited for. */
+  /** Sends requests to the malicious node, too, which make its replies expected. */
   const askStranger = () => {
-    attacked.startRequest(stranger, member, "echo", jsonBody({}), Duration.millis(1), () => undefined)
+    attacked.startRequest(attacker, member, "echo", jsonBody({}), Duration.millis(1), () => undefined)
   }
 
   const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
@@ -178,7 +178,7 @@ const play = (note: Note): Feeder => {
     if (fed % every === 0) ask()
     if (oneIn(random, 20)) askStranger()
     if (oneIn(random, 40)) attacked.tick()
-    if (oneIn(random, 400)) attacked.onNodeLost(stranger)
+    if (oneIn(random, 400)) attacked.onNodeLost(attacker)
     const ignored = attacked.load().ignored
     if (oneIn(random, 10)) attacked.onBroadcast(Buffer.from(input))
     else attacked.onMessage(Buffer.from(input))
@@ -186,12 +186,12 @@ const play = (note: Note): Feeder => {
   }
   const settle = async () => {
     for (let turns = 0; open > 0 && turns < 1000; turns += 1) await turn()
-    must(open === 0 && answered === asked, `${asked - answered} of the witness' questions have no answer`)
+    must(open === 0 && answered === asked, `${asked - answered} witness requests have no reply`)
     attacked.onDisconnected("settling")
     const { outboundRequests, incompleteBodies, inboundRequests, queuedBytes } = attacked.load()
     must(
       outboundRequests + inboundRequests + queuedBytes + incompleteBodies === 0,
-      "something is left of what has ended"
+      "closed requests left state behind"
     )
     other.onDisconnected("settling")
     attacked.onConnected()
@@ -201,10 +201,10 @@ const play = (note: Note): Feeder => {
   return { feed, begin: nothing, settle, finish: nothing }
 }
 
-/** What nodes tell each other. */
+/** Messages between nodes. */
 export const nodeSurface: Surface = {
   name: "nodes",
-  about: "messages between nodes, beside a node that behaves",
+  about: "messages between nodes, next to a correct node",
   weight: 16,
   lanes: 1,
   corpus: messages,
@@ -217,7 +217,7 @@ export const nodeSurface: Surface = {
     Buffer.from("7ff8000000000000", "hex"),
     Buffer.from("ffefffffffffffff", "hex"),
     ...Object.values(frameKinds).map((kind) => Buffer.from([0, 0, 0, 5, kind, 0, 0, 0, 1])),
-    stranger,
+    attacker,
     "sid",
     "echo",
     "hold",

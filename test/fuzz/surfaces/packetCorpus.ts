@@ -1,4 +1,4 @@
-/** Offices and names that inputs speak of: few, so that they meet. */
+/** Offices and names in inputs: few, to make them collide. */
 const office = { office_id: "o-0" }
 
 const call = (more: object) => ({ agent: "a-0", req_id: "r-1", computer: "c-0", ...more })
@@ -6,7 +6,7 @@ const call = (more: object) => ({ agent: "a-0", req_id: "r-1", computer: "c-0", 
 const event = (name: string, body: unknown, id: number | "" = 7): string =>
   `2/smcp,${id}${JSON.stringify([name, body])}`
 
-/** Bodies of what Agents ask. */
+/** Bodies of Agent requests. */
 const requests: ReadonlyArray<readonly [event: string, body: unknown]> = [
   [
     "client:tool_call",
@@ -21,7 +21,7 @@ const requests: ReadonlyArray<readonly [event: string, body: unknown]> = [
   ["client:something_new", call({ more: true })]
 ]
 
-/** Packets as members send them, and a few that they may not. */
+/** Packets of members, some of them not permitted. */
 export const packets: ReadonlyArray<string> = [
   '0/smcp,{"role":"agent"}',
   '0/smcp,{"role":"computer","token":"t","instance":"i"}',
@@ -54,7 +54,7 @@ export const packets: ReadonlyArray<string> = [
   '4/smcp,{"message":"no"}'
 ]
 
-/** What packets are made of. */
+/** Tokens of packets. */
 export const packetWords: ReadonlyArray<string | Buffer> = [
   "/smcp,",
   "/",

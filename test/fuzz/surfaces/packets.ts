@@ -19,13 +19,13 @@ import { must, pure, type Surface, type Verdict } from "../Surface.ts"
 import { packets, packetWords } from "./packetCorpus.ts"
 
 const inFull: PacketLimits = { maxMessageBytes: 1_000_000, validateBytes: Number.POSITIVE_INFINITY }
-/** Everything is too large to be read in full. */
+/** Makes every body too large for a full parse. */
 const scanned: PacketLimits = { ...inFull, validateBytes: 0 }
 const small: PacketLimits = { maxMessageBytes: 200, validateBytes: 60 }
 
 const nobody = () => undefined
 
-/** What a head must hold of a value: scalars as they are, stand-ins for the rest. */
+/** The expected head of a value: unchanged scalars, placeholders for the rest. */
 const headOf = (value: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(value).map(([name, member]) => [
@@ -34,11 +34,11 @@ const headOf = (value: JsonObject): JsonObject =>
     ])
   )
 
-/** Is a head that of a value? Bodies that were read in full are their own heads. */
+/** True when the head belongs to the value; a fully parsed body is the head itself. */
 const isHeadOf = (head: unknown, value: unknown): boolean =>
   isDeepStrictEqual(head, value) || (isJsonObject(value) && isDeepStrictEqual(head, headOf(value)))
 
-/** What goes out again, as whoever it is for would read it. */
+/** The forwarded value as its receiver parses it. */
 const again = (outgoing: OutboundMessage): InboundPacket | undefined => {
   const bytes = Buffer.concat(outgoing.frame())
   const length = bytes[1] ?? 0
@@ -53,10 +53,10 @@ const checkBody = (body: Body): void => {
   const text = body.text()
   if (Result.isFailure(whole)) return
   const value = whole.success
-  must(checkJsonBody(value) === undefined, "a body that no message may hold was accepted")
+  must(checkJsonBody(value) === undefined, "a forbidden body was accepted")
   if (Result.isSuccess(body.head)) must(isHeadOf(body.head.success, value), "head and body differ")
   must(body.isObject === isJsonObject(value), "isObject is wrong")
-  must(Result.isSuccess(text), "a body that can be read has no text")
+  must(Result.isSuccess(text), "a valid body has no text")
   const said = Result.getOrElse(text, () => "")
   must(!said.includes("\u001e"), "a body could end a packet of polling")
   if (body instanceof RawBody) {
@@ -65,11 +65,11 @@ const checkBody = (body: Body): void => {
   }
 }
 
-/** Do two values say the same in JSON? What we write ourselves knows one zero only. */
+/** True when two values have the same JSON; the encoder drops the sign of -0. */
 const isSame = (one: unknown, other: unknown): boolean =>
   isDeepStrictEqual(JSON.parse(JSON.stringify(one)), JSON.parse(JSON.stringify(other)))
 
-/** What is passed on must be read as it was before. */
+/** Checks that a forwarded packet is parsed as before. */
 const checkPassedOn = (packet: Extract<InboundPacket, { readonly type: "event" | "ack" }>): void => {
   if (packet.type === "event") {
     const value = packet.body.value()
@@ -97,17 +97,17 @@ const checkPassedOn = (packet: Extract<InboundPacket, { readonly type: "event" |
 }
 
 const check = (packet: InboundPacket, isText: boolean): void => {
-  must(typeof packet.namespace === "string", "a namespace is no text")
+  must(typeof packet.namespace === "string", "a namespace is not a string")
   if (packet.type !== "event" && packet.type !== "ack") return
   must(packet.attachments >= 0 && packet.attachments <= 16, "too many attachments")
-  must(packet.id === undefined || Number.isSafeInteger(packet.id), "an id is no number")
+  must(packet.id === undefined || Number.isSafeInteger(packet.id), "an id is not a number")
   const bodies = packet.type === "event" ? [packet.body] : packet.values
   for (const body of bodies) checkBody(body)
-  // What is no UTF-8 never comes as text, and would get longer on its way.
+  // Invalid UTF-8 never arrives as text, and replacement characters would change its length.
   if (isText) checkPassedOn(packet)
 }
 
-/** Whatever is read in full and good is found by scanning, too. */
+/** Checks that scanning finds every packet that a full parse accepts. */
 const compare = (full: InboundPacket | undefined, quick: InboundPacket | undefined): void => {
   if (full?.type !== "event") return
   const value = full.body.value()
@@ -116,8 +116,8 @@ const compare = (full: InboundPacket | undefined, quick: InboundPacket | undefin
   if (quick?.type !== "event") return
   must(quick.event === full.event && quick.id === full.id, "scanning found another event")
   const { head } = quick.body
-  // Of too many members nothing is read.
-  if (Result.isFailure(head)) must(Object.keys(value.success).length > 1000, "scanning refused a good body")
+  // Bodies with too many members have no head.
+  if (Result.isFailure(head)) must(Object.keys(value.success).length > 1000, "scanning rejected a valid body")
   else must(isHeadOf(head.success, value.success), "scanning found another head")
 }
 
@@ -134,10 +134,10 @@ const feed = (input: Buffer): Verdict => {
   return full === undefined ? "refused" : "accepted"
 }
 
-/** Packets of Socket.IO, as they are read of every message. */
+/** Packets of Socket.IO. */
 export const packetSurface: Surface = {
   name: "packets",
-  about: "packets of Socket.IO: read in full, scanned, and passed on",
+  about: "packets of Socket.IO: parsed, scanned and forwarded",
   weight: 18,
   lanes: 1,
   corpus: packets.map((text) => Buffer.from(text)),

@@ -28,7 +28,7 @@ const source: PackSource = {
   memory: 64
 }
 
-/** What a module of a pack gives and does, all of it as an input says. */
+/** The exports and behaviour of a pack module, defined by the input. */
 const moduleOf = (said: JsonObject) => ({
   T: class {
     [name: string]: unknown
@@ -56,15 +56,15 @@ const view: PackView = {
   status: { _tag: "Ready", tools: [], routes: [], warnings: [] }
 }
 
-/** What hosts make of a pack must be JSON. */
+/** Checks that the definitions of a pack are JSON. */
 const checkManifest = ({ manifest }: Pick<LoadedPack, "manifest">): void => {
   const loaded: LoadedPack = { manifest, call: () => Effect.succeed({}), exited: Effect.never }
   const running = { loaded, call: () => Effect.succeed({}), drain: Effect.void }
   const table = makePackTable([{ view, running }])
-  for (const { definition } of table.tools.values()) must(isJsonObject(definition), "a tool is no object")
+  for (const { definition } of table.tools.values()) must(isJsonObject(definition), "a tool is not an object")
   must(
     [...table.routes.keys()].every((endpoint) => URL.parse(`http://x${endpoint}`)?.pathname === endpoint),
-    "a route nobody can ask for"
+    "a route has an unreachable path"
   )
   const described = {
     name: "pack",
@@ -90,7 +90,7 @@ const endOf = (exit: Exit.Exit<unknown, unknown>): Verdict => {
   if (Exit.isSuccess(exit)) return "accepted"
   const failure = Cause.findErrorOption(exit.cause)
   if (Option.isSome(failure) && isFailure(failure.value)) return "refused"
-  throw new Error(`it ended with what is no failure of a pack: ${Cause.pretty(exit.cause)}`)
+  throw new Error(`not a pack failure: ${Cause.pretty(exit.cause)}`)
 }
 
 const quiet = () => Effect.void
@@ -102,12 +102,12 @@ const makeFeed = () => {
     const value = valueIn(input)
     const said = isJsonObject(value) ? value : {}
     const config = decodePackConfig(said["config"])
-    if (Result.isFailure(config)) must(config.failure !== "", "a fault says nothing")
+    if (Result.isFailure(config)) must(config.failure !== "", "an error has no message")
     parseEmbeddedFile(said["args"])
     const args = isJsonObject(said["args"]) ? said["args"] : {}
     const schema = isJsonObject(said["schema"]) ? said["schema"] : {}
     const read = fillDefaults(schema, coerceForm(schema, args))
-    must(isJsonObject(read), "parameters are no object")
+    must(isJsonObject(read), "parameters are not an object")
     const playing = Effect.gen(function* () {
       const { call, manifest } = yield* startPack(moduleOf(said), source, packRuntime)
       checkManifest({ manifest })
@@ -115,7 +115,7 @@ const makeFeed = () => {
       for (const tool of tools.slice(0, 2)) {
         const result = yield* call({ tool, args, form: said["form"] === true, files: {} }, quiet)
         must(Array.isArray(result["content"]), "a result without content")
-        must(typeof JSON.stringify(result) === "string", "a result that is no JSON")
+        must(typeof JSON.stringify(result) === "string", "a result is not JSON")
       }
     })
     return Effect.runPromiseExit(Effect.scoped(playing)).then(endOf)
@@ -172,10 +172,10 @@ const declared: ReadonlyArray<unknown> = [
   { instance: { getRouteConfig: "!function", listTools: "!function", callTool: "!getters" } }
 ]
 
-/** What the code of packs says, gives and throws. */
+/** The declarations, results and exceptions of packs. */
 export const packSurface: Surface = {
   name: "packs",
-  about: "what packs declare, are given, give back and throw",
+  about: "declarations, arguments, results and exceptions of packs",
   weight: 3,
   lanes: 1,
   corpus: declared.map((one) => Buffer.from(JSON.stringify(one))),

@@ -8,7 +8,7 @@ import type { Random } from "../random.ts"
 import type { Surface } from "../Surface.ts"
 import { packets, packetWords } from "./packetCorpus.ts"
 
-/** Of so many connections one half and more speak WebSocket, some polling, and some frames of their own. */
+/** The mix of connections: more than half WebSocket, some polling, some handmade frames. */
 const kinds = 16
 const ofWebSocket = 10
 const ofPolling = 3
@@ -19,15 +19,15 @@ const openClient = (url: string, random: Random, lane: number): Promise<Client> 
   return kind < ofWebSocket + ofPolling ? openPolling(url, random, lane) : openFrames(url, random, lane)
 }
 
-/** Packets of Socket.IO at a Server: over WebSocket, in frames made by hand, and by polling. */
+/** Packets of Socket.IO at a Server: over WebSocket, in handmade frames, and over polling. */
 export const socketSurface: Surface = {
   name: "sockets",
-  about: "packets, frames and payloads at a live Server, beside an office that works",
+  about: "packets, frames and payloads at a live Server, next to a correct office",
   weight: 6,
   lanes: 8,
   corpus: packets.map((text) => Buffer.from(text)),
   words: packetWords,
-  // More than twice what the Server takes.
+  // More than twice the limit of the Server.
   longest: 40 * 1024,
   open: (note) =>
     Effect.map(openSite(note), ({ begin, finish, settle, url }) => {

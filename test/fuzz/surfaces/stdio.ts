@@ -1,4 +1,4 @@
-import { type Stranger, openMcpOffice } from "../live/McpOffice.ts"
+import { type MaliciousServer, openMcpOffice } from "../live/McpOffice.ts"
 import { makeStdioPeer } from "../live/stdioPeer.ts"
 import type { Surface } from "../Surface.ts"
 import { answers, mcpWords, sayings } from "./mcpCorpus.ts"
@@ -7,21 +7,21 @@ const lanes = 4
 
 const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
 
-/** Pings of a flood, all of which are answered. */
+/** The number of pings in a flood; each has a reply. */
 const flood = 500
 
-const strangerOf = (lane: number): Stranger => {
-  const name = `stranger-${lane}`
+const maliciousServerOf = (lane: number): MaliciousServer => {
+  const name = `malicious-${lane}`
   return {
     peer: makeStdioPeer(name),
     config: { type: "stdio", server_parameters: { command: "x", args: [name] } }
   }
 }
 
-/** What MCP servers write to their standard output, and what they answer. */
+/** Output and replies of MCP servers over stdio. */
 export const stdioSurface: Surface = {
   name: "stdio",
-  about: "what MCP servers write to their output, at a Computer in an office, beside a server that works",
+  about: "output of MCP servers to a Computer in an office, next to a correct server",
   weight: 2,
   lanes,
   corpus: [
@@ -36,7 +36,7 @@ export const stdioSurface: Surface = {
   longest: 40 * 1024,
   open: (note) =>
     openMcpOffice(note, {
-      strangers: Array.from({ length: lanes }, (_, lane) => strangerOf(lane)),
-      lasts: true
+      maliciousServers: Array.from({ length: lanes }, (_, lane) => maliciousServerOf(lane)),
+      isLasting: true
     })
 }

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
 
-/** Fails whatever one does with it. */
+/** Throws on every operation. */
 const hostile = new Proxy(
   {},
   Object.fromEntries(
@@ -43,7 +43,7 @@ const circular = (): unknown => {
   return object
 }
 
-/** Things that code can give and no JSON can, by the words that stand for them in inputs. */
+/** Values outside JSON, by their placeholders in inputs. */
 const strange: { readonly [word: string]: () => unknown } = {
   "!getters": getters,
   "!proxy": () => hostile,
@@ -65,13 +65,13 @@ const strange: { readonly [word: string]: () => unknown } = {
   }),
   "!error": () => new TypeError("an error"),
   "!promise": () => Promise.resolve([{ name: "pack" }]),
-  // No promise of the platform, since the one that nobody looks at would be nobody's fault but ours.
+  // Not a native promise: an unhandled native rejection would be a fault of the test.
   "!rejects": () => ({
-    // oxlint-disable-next-line unicorn/no-thenable -- what looks like a promise is meant
+    // oxlint-disable-next-line unicorn/no-thenable -- the test needs a thenable
     then: (_: unknown, reject: (reason: unknown) => void) => reject(getters())
   }),
   "!thenable": () => ({
-    // oxlint-disable-next-line unicorn/no-thenable -- what looks like a promise is meant
+    // oxlint-disable-next-line unicorn/no-thenable -- the test needs a thenable
     then: () => {
       throw new Error("no promise")
     }
@@ -91,16 +91,16 @@ const strange: { readonly [word: string]: () => unknown } = {
   })
 }
 
-/** Words for what no JSON can hold. */
+/** Placeholders for values outside JSON. */
 export const strangeWords: ReadonlyArray<string> = Object.keys(strange)
 
-/** Deeper values stay as they are. */
-const mostDepth = 400
+/** Maximum depth of replacements. */
+const maxDepth = 400
 
-/** A value of JSON with what its words stand for in their places. */
+/** Replaces the placeholders in a JSON value. */
 export const revive = (value: unknown, depth = 0): unknown => {
   if (typeof value === "string") return Object.hasOwn(strange, value) ? strange[value]?.() : value
-  if (typeof value !== "object" || value === null || depth > mostDepth) return value
+  if (typeof value !== "object" || value === null || depth > maxDepth) return value
   if (Array.isArray(value)) return value.map((item) => revive(item, depth + 1))
   const object = {}
   for (const [name, member] of Object.entries(value)) {

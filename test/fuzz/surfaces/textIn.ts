@@ -1,7 +1,4 @@
-/**
- * The text that an input is. Escapes of JSON mean what they mean there, because texts come in JSON: so there are halves
- * of surrogate pairs, which bytes in UTF-8 cannot say.
- */
+/** Decodes an input to text with JSON escapes, which can express lone surrogates where UTF-8 bytes cannot. */
 export const textIn = (input: Buffer): string => {
   const text = input.toString("utf8")
   return text.replaceAll(/\\u([0-9a-fA-F]{4})/g, (_, code: string) =>
@@ -9,7 +6,7 @@ export const textIn = (input: Buffer): string => {
   )
 }
 
-/** The JSON that an input is; a text where it is none. */
+/** Parses an input as JSON; invalid JSON gives the text. */
 export const valueIn = (input: Buffer): unknown => {
   const text = input.toString("utf8")
   try {

@@ -28,10 +28,10 @@ const checkVersion = (text: string): boolean => {
   const version = parseVersion(text)
   const passed = versionGate([text], server)
   if (Result.isFailure(version)) {
-    must(Result.isFailure(passed), "a version that is none passed")
+    must(Result.isFailure(passed), "an invalid version passed")
     return false
   }
-  must(formatVersion(version.success) === text || text.length > 15, "a version is another one when written")
+  must(formatVersion(version.success) === text || text.length > 15, "a version changes in a round trip")
   must(
     Result.isFailure(versionGate([text, text], server)) && Result.isFailure(versionGate([], server)),
     "two versions, or none, passed"
@@ -43,9 +43,9 @@ const checkTrace = (text: string): boolean => {
   const trace = parseTraceparent(text)
   if (trace === undefined) return false
   const { sampled, spanId, traceId } = trace
-  must(/^[0-9a-f]{32}$/.test(traceId) && /^[0-9a-f]{16}$/.test(spanId), "ids that are none")
+  must(/^[0-9a-f]{32}$/.test(traceId) && /^[0-9a-f]{16}$/.test(spanId), "ids are invalid")
   const written = formatTraceparent(trace)
-  must(written?.slice(0, -2) === text.slice(0, -2), "a trace is another one when written")
+  must(written?.slice(0, -2) === text.slice(0, -2), "a trace changes in a round trip")
   must(parseTraceparent(written ?? "")?.sampled === sampled, "another flag")
   return true
 }
@@ -54,30 +54,30 @@ const checkPlaceholders = (text: string): boolean => {
   const found = findPlaceholders(text)
   for (const one of found) {
     const reference = parsePlaceholder(one)
-    must(reference._tag === "Variable" || one.includes(":"), "a reference to nothing")
+    must(reference._tag === "Variable" || one.includes(":"), "a reference has no target")
   }
   const kept = renderPlaceholders({ a: [text] }, () => undefined).value
-  must(JSON.stringify(kept) === JSON.stringify({ a: [text] }), "what nobody knows is not kept")
+  must(JSON.stringify(kept) === JSON.stringify({ a: [text] }), "an unknown placeholder changed")
   const filled = renderPlaceholders(text, (name) => (name.length % 2 === 0 ? 7 : `$&${name}`))
-  must(filled.unresolved.size === 0, "something known stayed unknown")
+  must(filled.unresolved.size === 0, "a known placeholder stayed unresolved")
   return found.length > 0
 }
 
 const checkSession = (text: string): boolean => {
   const shown = parseCredentials(text)
-  must(isValidAuthField(shown.token), "a token that cannot be written")
+  must(isValidAuthField(shown.token), "a token cannot be encoded")
   if (isValidDeviceToken(shown.token)) {
     const again = parseCredentials(formatCredentials(shown))
-    must(again.token === shown.token, "a token is another one when written")
+    must(again.token === shown.token, "a token changes in a round trip")
     must(
       [...shown.options].every(([name, value]) => again.options.get(name) === value),
-      "options are lost"
+      "options were lost"
     )
   }
   const status = parseStatus(text)
   must(typeof status.kind === "string" && typeof status.text === "string", "no status")
   const again = parseStatus(formatStatus(status.kind.replaceAll(/[:#]/g, ""), "x"))
-  must(again.text === "x", "a status is another one when written")
+  must(again.text === "x", "a status changes in a round trip")
   return shown.token !== ""
 }
 
@@ -85,12 +85,9 @@ const checkPackages = (text: string): boolean => {
   const read = parsePackage(text)
   if (Result.isSuccess(read)) {
     const { name, range } = read.success
-    must(
-      !/[\s;&|`$<>"'\\]/.test(name + (range ?? "")) && !name.startsWith("-"),
-      "a shell could read it otherwise"
-    )
+    must(!/[\s;&|`$<>"'\\]/.test(name + (range ?? "")) && !name.startsWith("-"), "a shell could interpret it")
     const spec = range === undefined ? name : `${name}@${range}`
-    must(Result.isSuccess(parsePackage(spec)), "a package cannot be read when written")
+    must(Result.isSuccess(parsePackage(spec)), "a formatted package cannot be parsed")
   }
   parsePackages(text.split(","))
   return Result.isSuccess(read)
@@ -98,14 +95,15 @@ const checkPackages = (text: string): boolean => {
 
 const checkNames = (text: string): boolean => {
   const name = parsePackName(text)
-  if (Result.isSuccess(name)) must(name.success.className.endsWith("Tool"), "no class of a tool")
+  if (Result.isSuccess(name))
+    must(name.success.className.endsWith("Tool"), "the class name is not a tool class")
   const files = text.split(",")
   const alone = detectPack({ name: text, files: undefined })
   const folder = detectPack({ name: files[0] ?? "", files })
   return [alone, folder].some((one) => one !== undefined && Result.isSuccess(one.outcome))
 }
 
-/** A key of the corpus, of which nothing may be said. */
+/** A key of the corpus that must not appear in messages. */
 const secret = "a secret key of many characters"
 
 const document = { $defs: { a: { type: "string" } }, list: [1, [2]] }
@@ -120,7 +118,7 @@ const feed = (input: Buffer): Verdict => {
       keys.success.every(({ hash }) => /^[0-9a-f]{64}$/.test(hash)),
       "a hash"
     )
-  else must(!keys.failure.includes(secret), "a failure tells a key")
+  else must(!keys.failure.includes(secret), "an error leaks a key")
   const read = [
     checkVersion(text),
     checkTrace(text),
@@ -134,7 +132,7 @@ const feed = (input: Buffer): Verdict => {
   return read.some((one) => one) ? "accepted" : "refused"
 }
 
-/** Short texts, each of which is given to all who read short texts. */
+/** Short texts, each fed to all parsers of short texts. */
 export const textSurface: Surface = {
   name: "texts",
   about: "versions, traceparents, placeholders, credentials, names and packages of packs, data URLs, keys",

@@ -23,7 +23,7 @@ const params: JsonObject = {
   }
 }
 
-/** A pack that gives back what it is given, once as JSON and once as a form. */
+/** A pack that echoes JSON and form arguments. */
 class EchoTool {
   getRouteConfig() {
     const { file: _none, ...properties } = params["properties"] as JsonObject
@@ -96,10 +96,10 @@ const hello = {
   clientInfo: { name: "client", version: "1" }
 }
 
-/** Requests to a live server of tools, beside a client that works. */
+/** Requests to a live tool server, next to a correct client. */
 export const toolServerSurface: Surface = {
   name: "toolServer",
-  about: "requests to a live server of tools: JSON, forms, MCP, beside a client that works",
+  about: "requests to a live tool server: JSON, forms, MCP, next to a correct client",
   weight: 1.5,
   lanes: 6,
   corpus: [

@@ -20,38 +20,35 @@ const feed = (input: Buffer): Verdict => {
   const parts = parseUri(text)
   if (Result.isSuccess(parts)) queryParameter(parts.success.query ?? "", "priority")
   const window = parseWindowUri(text)
-  must(Result.isSuccess(window) === isWindowUri(text), "isWindowUri says something else")
+  must(Result.isSuccess(window) === isWindowUri(text), "isWindowUri disagrees")
   if (Result.isSuccess(window)) {
-    must(hasWindowScheme(text), "a window does not look like one")
+    must(hasWindowScheme(text), "hasWindowScheme rejects a window")
     const { priority } = window.success
     must(priority === null || (Number.isInteger(priority) && priority >= 0 && priority <= 100), "priority")
     const again = parseWindowUri(buildWindowUri(window.success))
-    must(
-      isDeepStrictEqual(Result.getOrUndefined(again), window.success),
-      "a window is another one when written"
-    )
-  } else must(window.failure.message.length > 0, "a failure says nothing")
+    must(isDeepStrictEqual(Result.getOrUndefined(again), window.success), "a window changes in a round trip")
+  } else must(window.failure.message.length > 0, "an error has no message")
   const document = parseDpeUri(text)
   if (Result.isSuccess(document)) {
     const { docRef, host, path, isTrimmed, uri } = document.success
-    must(docRef === path.join("/") && text.startsWith(uri), "a document's parts are not its own")
-    must(Result.isSuccess(parseStrictDpeUri(text)) === !isTrimmed, "checkDpeUri says something else")
+    must(docRef === path.join("/") && text.startsWith(uri), "the parts of a document URI differ from it")
+    must(Result.isSuccess(parseStrictDpeUri(text)) === !isTrimmed, "parseStrictDpeUri disagrees")
     const again = Result.flatMap(buildDpeUri(host, path), parseDpeUri)
     must(
       Result.isSuccess(again) && isDeepStrictEqual(again.success.path, path) && again.success.host === host,
-      "a document is another one when written"
+      "a document changes in a round trip"
     )
   }
   const inOffice = toOfficeUri({ computer, uri: text })
   if (inOffice !== undefined) {
     const back = parseOfficeUri(inOffice, ["other", computer])
-    must(back?.computer === computer, "a URI of the office leads to nobody")
-    must(back?.uri.toLowerCase() === text.toLowerCase(), "a URI of the office leads elsewhere")
+    must(back?.computer === computer, "an office URI names another Computer")
+    must(back?.uri.toLowerCase() === text.toLowerCase(), "an office URI names another resource")
   }
   parseOfficeUri(text, [computer, text])
   must(
     /^[A-Za-z0-9_-]{1,64}$/.test(exposedName({ owner: text, tool: text }, 64)),
-    "a name that no host takes"
+    "an exposed name is invalid"
   )
   hostLabel(text)
   return Result.isSuccess(window) || Result.isSuccess(document) ? "accepted" : "refused"

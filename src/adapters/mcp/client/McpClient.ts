@@ -14,7 +14,7 @@ import {
   makeAuthorizer,
   type WrapFetch
 } from "../oauth/Authorizer.ts"
-import { jsonRpcCodes } from "../jsonRpcCodes.ts"
+import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { sessionError } from "../sessionError.ts"
 import { makeSseTransport, makeStreamableHttpTransport } from "./http/httpTransports.ts"
 import { openLegacySession } from "./openLegacySession.ts"

@@ -13,7 +13,7 @@ import {
 import { listAllPages } from "../../../application/shared/mcpPaging.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
-import { jsonRpcCodes } from "../jsonRpcCodes.ts"
+import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { sessionError } from "../sessionError.ts"
 import { pollWhen, subscriptionsRejected } from "./resourcePolling.ts"
 import { maxPendingChanges, allChanges, decodeChange, decodeInfo } from "./mcpMessages.ts"

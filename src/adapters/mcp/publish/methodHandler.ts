@@ -2,7 +2,7 @@ import { Data, Effect } from "effect"
 import type { McpSessionError, McpPage, McpSession } from "../../../application/ports/McpSession.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
-import { jsonRpcCodes } from "../jsonRpcCodes.ts"
+import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { type SendProgress, withHeartbeat } from "./progressHeartbeat.ts"
 
 /** A JSON-RPC error response; the SDK reads `code` and `message`. */

@@ -2,20 +2,20 @@ import { Effect, Semaphore } from "effect"
 import { matchesToolPattern } from "../../../domain/tools/toolPatterns.ts"
 import type { Confirm, ConfirmRequest } from "../ComputerSettings.ts"
 
-/** What somebody says about a call; `always` holds for the tool as long as the Computer runs. */
-export type ConsentDecision = "yes" | "no" | "always"
+/** A user's decision about a call; `allow_always` covers the tool until the Computer stops. */
+export type ConsentDecision = "allow" | "deny" | "allow_always"
 
-/** Who consents to calls of tools that are not marked `auto_apply`. */
+/** Sources of consent to tools that are not marked `auto_apply`. */
 export interface ConsentOptions {
-  /** Tools that may always run, as `approves` reads them. */
+  /** Patterns of tools that need no prompt: `SERVER/TOOL` or `TOOL`. */
   readonly autoApprove: ReadonlyArray<string>
-  /** Asks a person, who sees one call at a time; without it nobody is there. */
+  /** Prompts the user, one call at a time. */
   readonly prompt?: ((request: ConfirmRequest) => Effect.Effect<ConsentDecision, unknown>) | undefined
 }
 
 /**
- * Consent by patterns first, then by what a person has allowed for good, then by asking. Nothing is given when there
- * is neither a pattern nor a person: then nobody could ever say yes.
+ * Consents by pattern, then by an earlier `allow_always`, then by prompt. Returns `undefined` without patterns and without a
+ * prompt: no call could ever be confirmed.
  */
 export const makeConsent = ({ autoApprove, prompt }: ConsentOptions): Effect.Effect<Confirm | undefined> =>
   Effect.gen(function* () {
@@ -31,11 +31,11 @@ export const makeConsent = ({ autoApprove, prompt }: ConsentOptions): Effect.Eff
         if (isApproved(request)) return true
         if (prompt === undefined) return false
         const promptUser = Effect.gen(function* () {
-          // The person may have said "always" while this call was waiting.
+          // An `allow_always` may have arrived while this call waited for the lock.
           if (isApproved(request)) return true
           const decision = yield* prompt(request)
-          if (decision === "always") alwaysAllowed.add(JSON.stringify([request.server, request.tool]))
-          return decision !== "no"
+          if (decision === "allow_always") alwaysAllowed.add(JSON.stringify([request.server, request.tool]))
+          return decision !== "deny"
         })
         return yield* promptLock.withPermit(promptUser)
       })

@@ -3,10 +3,7 @@ import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { addTransformedEvent, type VrlCall, toVrlEvent } from "../../../domain/tools/vrl.ts"
 import type { VrlEngine } from "../../ports/VrlEngine.ts"
 
-/**
- * A tool's result with the event added that the server's script makes of it (spec §6.7). A script that cannot be run
- * costs a warning and never the result.
- */
+/** Adds the event that the server's VRL script makes of a result (spec §6.7). A failed script is only logged. */
 export const transformResult = (
   engine: VrlEngine["Service"],
   script: string,
@@ -16,8 +13,5 @@ export const transformResult = (
   Effect.matchEffect(engine.run(script, toVrlEvent(result, call)), {
     onSuccess: (event) => Effect.succeed(addTransformedEvent(result, event)),
     onFailure: ({ message, reason }) =>
-      Effect.as(
-        Effect.logWarning("result not transformed", { tool: call.tool, why: reason, reason: message }),
-        result
-      )
+      Effect.as(Effect.logWarning("VRL transform failed", { tool: call.tool, reason, message }), result)
   })

@@ -1,31 +1,28 @@
-import { Clock, Duration, Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { organizeDesktop, type WindowResource } from "../../../domain/desktop/organizeDesktop.ts"
 import { isWindowUri, hasWindowScheme } from "../../../domain/desktop/WindowUri.ts"
-import type { JsonObject } from "../../../domain/json.ts"
+import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
+import type { RunningMcpServer } from "../servers/ServerState.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
+import { readShownServers } from "./readShownServers.ts"
 
-/** Which part of the desktop is wanted. */
+/** The requested part of a desktop. */
 export interface DesktopRequest {
-  /** At most so many entries. */
+  /** Maximum number of entries. */
   readonly size?: number
-  /** Only the window of this exact URI. */
+  /** Only the window with exactly this URI. */
   readonly window?: string
 }
 
-/** Shows what the windows of all MCP servers say. */
+/** Renders the windows of all MCP servers. */
 export interface Desktop {
-  /** The desktop (seed 001, spec §9.5). Windows that are not there in time are left out. */
+  /** Reads and renders the desktop (seed 001, spec §9.5). Windows that time out are skipped. */
   readonly show: (request: DesktopRequest) => Effect.Effect<ReadonlyArray<string>>
 }
 
-/** How many windows of one server are read at once. */
-const maxConcurrentReads = 16
-
-const textOf = (value: unknown): string => (typeof value === "string" ? value : "")
-
-/** A desktop over a pool; `history` names the servers of past calls, oldest first. */
+/** Makes the desktop of a Computer; `history` names the servers of recent calls, oldest first. */
 export const makeDesktop = Effect.fnUntraced(function* (
   servers: ServerSupervisor,
   history: () => ReadonlyArray<string>
@@ -33,65 +30,45 @@ export const makeDesktop = Effect.fnUntraced(function* (
   const { readTimeout } = yield* ComputerSettings
 
   const skipWindow = (server: string, uri: string, reason: string) =>
-    Effect.as(Effect.logWarning("window left out", { server, uri, reason }), [])
+    Effect.as(Effect.logWarning("window skipped", { server, uri, reason }), [])
 
-  /** Gives up when `deadline` has come, in milliseconds since 1970. */
-  const withDeadline =
-    <A, B>(deadline: number, onTimeout: Effect.Effect<B>) =>
-    (effect: Effect.Effect<A>): Effect.Effect<A | B> =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        Effect.timeoutOrElse(effect, {
-          duration: Duration.millis(Math.max(0, deadline - now)),
-          orElse: () => onTimeout
-        })
-      )
-
-  const read = (
-    server: RunningMcpServer,
+  const readWindow = Effect.fnUntraced(function* (
     resource: JsonObject,
-    deadline: number
-  ): Effect.Effect<ReadonlyArray<WindowResource>> => {
-    const { name } = server.config
-    const uri = textOf(resource["uri"])
-    if (!isWindowUri(uri)) return skipWindow(name, uri, "its URI is invalid")
-    return server.session.readResource(uri).pipe(
-      Effect.map((contents) => [{ server: name, uri, resource, contents }]),
-      Effect.catch(({ message }) => skipWindow(name, uri, message)),
-      withDeadline(
-        deadline,
-        skipWindow(name, uri, `not read within ${Duration.toSeconds(readTimeout)} seconds`)
-      )
+    { config: { name: server }, session }: RunningMcpServer,
+    remaining: Effect.Effect<Duration.Duration>
+  ): Effect.fn.Return<ReadonlyArray<WindowResource>> {
+    const uri = stringOrEmpty(resource["uri"])
+    if (!isWindowUri(uri)) return yield* skipWindow(server, uri, "its URI is invalid")
+    return yield* session.readResource(uri).pipe(
+      Effect.map((contents) => [{ server, uri, resource, contents }]),
+      Effect.catch(({ message }) => skipWindow(server, uri, message)),
+      Effect.timeoutOrElse({
+        duration: yield* remaining,
+        orElse: () => skipWindow(server, uri, `not read within ${Duration.toSeconds(readTimeout)} seconds`)
+      })
     )
-  }
-
-  const windowsOf = Effect.fnUntraced(function* (
-    server: RunningMcpServer,
-    window: string | undefined,
-    deadline: number
-  ) {
-    const resources = yield* servers.freshResources(server, "windows")
-    const byUri = new Map(resources.map((resource) => [textOf(resource["uri"]), resource]))
-    const wanted = [...byUri.values()].filter(({ uri }) =>
-      window === undefined ? hasWindowScheme(textOf(uri)) : uri === window
-    )
-    const windows = yield* Effect.forEach(wanted, (resource) => read(server, resource, deadline), {
-      concurrency: maxConcurrentReads
-    })
-    return windows.flat()
   })
+
+  const selectWindows = (window: string | undefined) => (resources: ReadonlyArray<JsonObject>) => {
+    const byUri = new Map(resources.map((resource) => [stringOrEmpty(resource["uri"]), resource]))
+    return [...byUri]
+      .filter(([uri]) => (window === undefined ? hasWindowScheme(uri) : uri === window))
+      .map(([, resource]) => resource)
+  }
 
   const show = Effect.fn("Desktop.show")(function* ({ size, window }: DesktopRequest) {
     if (size !== undefined && size <= 0) return []
-    const deadline = (yield* Clock.currentTimeMillis) + Duration.toMillis(readTimeout)
-    const windows = yield* Effect.forEach(servers.shown(), (server) => windowsOf(server, window, deadline), {
-      concurrency: "unbounded"
-    })
-    const { entries, warnings } = organizeDesktop(windows.flat(), size, history())
-    yield* Effect.forEach(
-      warnings,
-      (warning) => Effect.logWarning("window not shown in full", { ...warning }),
-      { discard: true }
+    const remaining = yield* startCountdown(readTimeout)
+    const windows = yield* readShownServers(
+      servers,
+      "windows",
+      (resource, server) => readWindow(resource, server, remaining),
+      selectWindows(window)
     )
+    const { entries, warnings } = organizeDesktop(windows, size, history())
+    yield* Effect.forEach(warnings, (warning) => Effect.logWarning("window truncated", { ...warning }), {
+      discard: true
+    })
     return entries
   })
 

@@ -1,4 +1,4 @@
-import { Clock, Duration, Effect, Option, Result } from "effect"
+import { Duration, Effect, Option, Result } from "effect"
 import { type DpeUri, normalizeHost, parseDpeUri } from "../../../domain/documents/DpeUri.ts"
 import {
   parseDocumentBody,
@@ -8,7 +8,8 @@ import {
   listedPageCount,
   summarizeDocument
 } from "../../../domain/documents/findDocuments.ts"
-import type { JsonObject } from "../../../domain/json.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
+import { asString, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import type {
   DocumentLocation,
   DpeRequest,
@@ -16,39 +17,36 @@ import type {
   ResourcePage,
   ResourcesRequest
 } from "../../../domain/model/requests.ts"
-import type { DocumentSummary } from "../../../domain/model/DocumentSummary.ts"
 import {
   capabilityNotSupported,
   errorCodes,
   mcpServerNotFound,
   ProtocolError
 } from "../../../domain/model/ProtocolError.ts"
-import type { McpSessionError } from "../../ports/McpSession.ts"
+import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
+import type { RunningMcpServer } from "../servers/ServerState.ts"
 import { type ServerSupervisor, listingTimedOut } from "../servers/ServerSupervisor.ts"
+import { readShownServers } from "./readShownServers.ts"
 
 /** The documents and other resources of a Computer's MCP servers. */
 export interface Documents {
-  /** One page of one server's resources, as they are (spec §10.5). */
+  /** Gets one page of a server's resources, unchanged (spec §10.5). */
   readonly getResources: (
     request: ResourcesRequest
   ) => Effect.Effect<ResourcePage & { readonly reqId: string }, ProtocolError>
-  /** Where a document can be fetched (spec §10.2). */
+  /** Resolves a document to a location that the Agent can fetch (spec §10.2). */
   readonly getDpe: (
     request: DpeRequest
   ) => Effect.Effect<DocumentLocation & { readonly reqId: string }, ProtocolError>
-  /** The catalogue of documents (spec §11). Those that cannot be read in time are left out. */
+  /** Searches the documents (spec §11). Documents that time out are skipped. */
   readonly find: (request: FinderRequest) => Effect.Effect<FinderPage>
 }
 
-/** How long a document may take when its request does not say. */
+/** Default timeout of a resolution in seconds. */
 const defaultDpeSeconds = 60
 
-/** How many document bodies of one server are read at once. */
-const maxConcurrentReads = 16
-
-const uriOf = ({ uri }: JsonObject): string => (typeof uri === "string" ? uri : "")
+const uriOf = ({ uri }: JsonObject): string => stringOrEmpty(uri)
 
 const hostsOf = ({ resources }: RunningMcpServer): ReadonlySet<string> =>
   new Set(
@@ -67,11 +65,11 @@ const resolutionFailed = (
   new ProtocolError({
     code: errorCodes.dpeResolutionFailed,
     message: "DPE Resolution Failed",
-    extra: { uri, reason, ...(category !== undefined && { category }) },
-    ...(details !== undefined && { details })
+    extra: { uri, reason, ...definedOnly({ category }) },
+    ...definedOnly({ details })
   })
 
-/** The documents of a pool; `history` names the servers of past calls, oldest first. */
+/** Makes the documents of a Computer; `history` names the servers of recent calls, oldest first. */
 export const makeDocuments = Effect.fnUntraced(function* (
   servers: ServerSupervisor,
   history: () => ReadonlyArray<string>
@@ -96,30 +94,28 @@ export const makeDocuments = Effect.fnUntraced(function* (
           })
       )
     )
-    return { resources: items, reqId, ...(nextCursor !== undefined && { nextCursor }) }
+    return { resources: items, reqId, ...definedOnly({ nextCursor }) }
   })
 
   const ownersOf = (host: string): ReadonlyArray<RunningMcpServer> =>
-    servers.running().filter((server) => hostsOf(server).has(normalizeHost(host)))
+    servers.snapshot().running.filter((server) => hostsOf(server).has(normalizeHost(host)))
 
-  /** The server that owns a host: the first in configuration order (spec §10.3). */
+  /** Finds the server that owns a host: the first in configuration order (spec §10.3). */
   const ownerOf = Effect.fnUntraced(function* (host: string) {
     let owners = ownersOf(host)
     if (owners.length === 0) {
-      yield* Effect.forEach(servers.running(), (server) => Effect.ignore(servers.refreshResources(server)), {
-        concurrency: "unbounded",
-        discard: true
-      })
+      const refresh = (server: RunningMcpServer) => Effect.ignore(servers.refreshResources(server))
+      yield* Effect.forEach(servers.snapshot().running, refresh, { concurrency: "unbounded", discard: true })
       owners = ownersOf(host)
     }
-    const [owner, ...others] = owners
-    if (others.length > 0) {
-      yield* Effect.logWarning("several servers have this document host; the first one is asked", {
+    if (owners.length > 1) {
+      yield* Effect.logWarning("document host ambiguous", {
         host,
-        servers: owners.map(({ config }) => config.name)
+        servers: owners.map(({ config }) => config.name),
+        using: owners[0]?.config.name
       })
     }
-    return owner
+    return owners[0]
   })
 
   const resolve = Effect.fnUntraced(function* (
@@ -133,14 +129,13 @@ export const makeDocuments = Effect.fnUntraced(function* (
     }
     const { name } = owner.config
     const resource = owner.resources.find((one) => uriOf(one) === uri)
-    const contents = yield* Effect.mapError(owner.session.readResource(uri), ({ message }: McpSessionError) =>
-      resolutionFailed(uri, "the MCP server cannot be read", "upstream_unavailable", {
+    const contents = yield* Effect.mapError(owner.session.readResource(uri), ({ message }) =>
+      resolutionFailed(uri, "the MCP server failed to read it", "upstream_unavailable", {
         mcp_server_name: name,
         mcp_error: message
       })
     )
-    const listed = resource?.["mimeType"] ?? contents[0]?.["mimeType"]
-    const mimeType = typeof listed === "string" ? listed : undefined
+    const mimeType = asString(resource?.["mimeType"] ?? contents[0]?.["mimeType"])
     const resolved = yield* Effect.catchCause(
       Effect.suspend(() =>
         resolver({ uri, contents, resource, hint: { mcpServerName: name, mimeType, agent, reqId } })
@@ -178,65 +173,50 @@ export const makeDocuments = Effect.fnUntraced(function* (
       })
     }
     if (parsed.success.isTrimmed) {
-      yield* Effect.logWarning("query or fragment of a document URI dropped", { uri: request.uri })
+      yield* Effect.logWarning("document URI query and fragment ignored", { uri: request.uri })
     }
     return yield* resolve(request, parsed.success, resolveDpe).pipe(
       Effect.timeoutOrElse({
         duration: Duration.seconds(request.timeout ?? defaultDpeSeconds),
-        orElse: () => Effect.fail(resolutionFailed(parsed.success.uri, "it took too long"))
+        orElse: () => Effect.fail(resolutionFailed(parsed.success.uri, "the resolution timed out"))
       })
     )
   })
 
-  /**
-   * The summary of a document, from its listing or, where that is silent, from its body; `deadline` in milliseconds
-   * since 1970.
-   */
+  /** Summarizes a document from its listing or, where the listing has no page count, from its body. */
   const summaryOf = Effect.fnUntraced(function* (
-    server: RunningMcpServer,
+    { config: { name }, session }: RunningMcpServer,
     uri: DpeUri,
     resource: JsonObject,
-    deadline: number
+    timeLeft: Effect.Effect<Duration.Duration>
   ) {
-    const { name } = server.config
     if (listedPageCount(resource) !== undefined) return summarizeDocument(name, uri, resource)
-    const remaining = deadline - (yield* Clock.currentTimeMillis)
-    if (remaining <= 0) return undefined
-    const contents = yield* server.session.readResource(uriOf(resource)).pipe(
-      Effect.timeoutOption(Duration.millis(remaining)),
+    const remaining = yield* timeLeft
+    if (Duration.isZero(remaining)) return undefined
+    const contents = yield* session.readResource(uriOf(resource)).pipe(
+      Effect.timeoutOption(remaining),
       Effect.catch(() => Effect.succeedNone)
     )
     const body = Option.flatMap(contents, parseDocumentBody)
     return summarizeDocument(name, uri, resource, Option.getOrUndefined(body))
   })
 
-  const documentsOf = Effect.fnUntraced(function* (server: RunningMcpServer, deadline: number) {
-    const documents = yield* Effect.forEach(
-      yield* servers.freshResources(server, "documents"),
-      Effect.fnUntraced(function* (resource) {
+  const find = Effect.fn("Documents.find")(function* (request: FinderRequest) {
+    // All servers share one timeout: a server with many slow documents must not hide the documents of others.
+    const remaining = yield* startCountdown(readTimeout)
+    const documents = yield* readShownServers(
+      servers,
+      "documents",
+      Effect.fnUntraced(function* (resource, server) {
         const uri = parseDocumentUri(uriOf(resource))
         if (uri === undefined) return []
-        const summary = yield* summaryOf(server, uri, resource, deadline)
+        const summary = yield* summaryOf(server, uri, resource, remaining)
         if (summary !== undefined) return [summary]
-        yield* Effect.logWarning("document left out: it states no page count, or not in time", {
-          uri: uri.uri
-        })
+        yield* Effect.logWarning("document skipped", { uri: uri.uri, reason: "no_page_count_or_timeout" })
         return []
-      }),
-      { concurrency: maxConcurrentReads }
+      })
     )
-    return documents.flat()
-  })
-
-  const find = Effect.fn("Documents.find")(function* (request: FinderRequest) {
-    // One for all: a server of many documents that hangs must not hide those of the others.
-    const deadline = (yield* Clock.currentTimeMillis) + Duration.toMillis(readTimeout)
-    const documents: ReadonlyArray<ReadonlyArray<DocumentSummary>> = yield* Effect.forEach(
-      servers.shown(),
-      (server) => documentsOf(server, deadline),
-      { concurrency: "unbounded" }
-    )
-    return findDocuments(documents.flat(), request, history())
+    return findDocuments(documents, request, history())
   })
 
   return { getResources, getDpe, find }

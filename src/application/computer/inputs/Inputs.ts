@@ -8,44 +8,43 @@ import {
 } from "../../../domain/config/inputValues.ts"
 import type { Input } from "../../../domain/config/computerConfig.ts"
 
-/** An input has no value; the message says where one is looked for, never a value. */
+/** An input has no value. The message names the ways to set it and contains no value. */
 export class InputMissing extends Data.TaggedError("InputMissing")<{
   readonly id: string
   readonly message: string
 }> {}
 
-/** The value of an input and where it comes from. */
+/** The value of an input and its source. */
 export interface ResolvedInput {
   readonly value: InputValue
-  readonly source: "given" | "environment" | "person" | "command" | "default"
+  readonly source: "explicit" | "environment" | "prompt" | "command" | "default"
 }
 
-/** Where values come from beside the environment and the defaults. */
+type CommandInput = Extract<Input, { readonly type: "command" }>
+type PromptInput = Exclude<Input, CommandInput>
+
+/** Sources of values besides the environment and the defaults. */
 export interface InputSources {
-  /** Values by input id that win over everything else: from a command line or a host program. */
+  /** Values by input id, from a command line or a host program; they override all other sources. */
   readonly values?: { readonly [id: string]: InputValue }
-  /** Asks a person; without it nobody is there. A person may have no answer. */
-  readonly prompt?: (
-    input: Exclude<Input, { readonly type: "command" }>
-  ) => Effect.Effect<Option.Option<string>>
-  /** Gives what the program of an input prints. Without it such inputs must be given. */
-  readonly runCommand?: (
-    input: Extract<Input, { readonly type: "command" }>
-  ) => Effect.Effect<string, { readonly message: string }>
+  /** Prompts the user; `none` means that the user declined. */
+  readonly prompt?: (input: PromptInput) => Effect.Effect<Option.Option<string>>
+  /** Runs the command of an input and gives its output. */
+  readonly runCommand?: (input: CommandInput) => Effect.Effect<string, { readonly message: string }>
 }
 
 interface InputsShape {
-  /** The value of an input for a server. Nobody is asked twice for the same input (spec §8.5). */
+  /** Resolves an input for a server. Prompts at most once per input (spec §8.5). */
   readonly resolve: (input: Input, server: string) => Effect.Effect<ResolvedInput, InputMissing>
-  /** The value, as far as it is known without asking a person or running a program. */
+  /** Resolves an input without prompting and without running commands. */
   readonly peek: (input: Input, server: string) => Effect.Effect<Option.Option<ResolvedInput>, InputMissing>
-  /** Gives an input a value; servers that run keep the one they were started with. */
+  /** Sets the value of an input; running servers keep the previous value. */
   readonly set: (id: string, value: InputValue) => Effect.Effect<void>
-  /** Forgets what is known of an input, so that it is looked for anew. */
+  /** Drops the value of an input. */
   readonly clear: (id: string) => Effect.Effect<void>
 }
 
-/** An input with the server it is for tells one value from another; a new definition asks anew. */
+/** Includes the definition: a changed input is resolved again. */
 const cacheKey = (input: Input, server?: string): string => JSON.stringify([input, server])
 
 const isForInput = (key: string, id: string): boolean => {
@@ -61,9 +60,14 @@ const acceptAs = (input: Input, value: InputValue, source: ResolvedInput["source
     onFailure: (problem) => missing(input, `${where} is ${problem}`)
   })
 
+/** Reads an environment variable, if it is set. */
+export const readEnvironment = Effect.fnUntraced(function* (name: string) {
+  return Option.getOrUndefined(yield* Effect.orDie(Config.option(Config.String(name))))
+})
+
 const fromEnvironment = Effect.fnUntraced(function* (input: Input, server: string) {
   for (const name of inputEnvironmentNames(input.id, server)) {
-    const value = Option.getOrUndefined(yield* Effect.orDie(Config.option(Config.String(name))))
+    const value = yield* readEnvironment(name)
     if (value !== undefined) return Option.some(yield* acceptAs(input, value, "environment", name))
   }
   return Option.none<ResolvedInput>()
@@ -75,8 +79,8 @@ const fromDefault = (input: Input): Option.Option<ResolvedInput> =>
 /** Values of the inputs that a configuration refers to by `${input:id}`. */
 export class Inputs extends Context.Service<Inputs, InputsShape>()("a2c-smcp/application/computer/Inputs") {
   /**
-   * Values as they are given, else from the environment (`A2C_SMCP_<ID>…`), else from a person or a program, else the
-   * defaults (spec §8.5).
+   * Resolves inputs from explicit values, the environment (`A2C_SMCP_<ID>…`), a prompt or command, and the default, in
+   * this order (spec §8.5).
    */
   static readonly layer = ({ prompt, values = {}, runCommand }: InputSources = {}): Layer.Layer<Inputs> =>
     Layer.effect(
@@ -89,7 +93,9 @@ export class Inputs extends Context.Service<Inputs, InputsShape>()("a2c-smcp/app
         const peek = Effect.fnUntraced(function* (input: Input, server: string) {
           const explicit = explicitValues.get(input.id)
           if (explicit !== undefined) {
-            return Option.some(yield* acceptAs(input, explicit, "given", `the value of input "${input.id}"`))
+            return Option.some(
+              yield* acceptAs(input, explicit, "explicit", `the value of input "${input.id}"`)
+            )
           }
           const cached = cache.get(cacheKey(input, server))
           if (cached !== undefined) return Option.some(cached)
@@ -99,17 +105,17 @@ export class Inputs extends Context.Service<Inputs, InputsShape>()("a2c-smcp/app
           return found
         })
 
-        const fromCommand = (input: Extract<Input, { readonly type: "command" }>) =>
+        const fromCommand = (input: CommandInput) =>
           runCommand === undefined
             ? Effect.succeedNone
             : Effect.mapBoth(runCommand(input), {
                 onSuccess: (value) => Option.some<ResolvedInput>({ value, source: "command" }),
                 onFailure: ({ message }) => missing(input, `the command of input "${input.id}" ${message}`)
               })
-        const fromPrompt = Effect.fnUntraced(function* (input: Exclude<Input, { readonly type: "command" }>) {
+        const fromPrompt = Effect.fnUntraced(function* (input: PromptInput) {
           const answer = prompt === undefined ? Option.none() : yield* prompt(input)
           if (Option.isNone(answer)) return Option.none<ResolvedInput>()
-          return Option.some(yield* acceptAs(input, answer.value, "person", "the answer"))
+          return Option.some(yield* acceptAs(input, answer.value, "prompt", "the answer"))
         })
 
         const obtain = Effect.fnUntraced(function* (input: Input) {
@@ -119,11 +125,11 @@ export class Inputs extends Context.Service<Inputs, InputsShape>()("a2c-smcp/app
           return yield* missing(
             input,
             `input "${input.id}" has no value: set the environment variable ${inputVariableName(input.id)} ` +
-              `or give it with --input ${input.id}=VALUE`
+              `or pass --input ${input.id}=VALUE`
           )
         })
 
-        /** Outlives whoever asks: others may wait for the same answer, or will need it later. */
+        /** Runs in a fiber of the layer: other servers may await the same prompt after this caller is interrupted. */
         const obtainOnce = Effect.fnUntraced(function* (input: Input) {
           const key = cacheKey(input)
           const running = Option.getOrUndefined(FiberMap.getUnsafe(inFlight, key))

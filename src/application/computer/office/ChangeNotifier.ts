@@ -1,20 +1,18 @@
 import { type Duration, Effect, FiberSet, type Scope } from "effect"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
+import type { Fingerprints } from "../servers/ServersSnapshot.ts"
 
-/** How parts of a Computer look now; equal texts mean equal looks. */
-export type Fingerprints = ReadonlyMap<ComputerPart, string>
-
-/** Tells the office which parts of a Computer have changed. */
+/** Notifies the office of changed parts of a Computer. */
 export interface ChangeNotifier {
-  /** These parts look like this now. Told when that is not how they looked when last told. */
+  /** Records the current fingerprints and notifies of parts that differ from the last notification. */
   readonly observe: (fingerprints: Fingerprints) => Effect.Effect<void>
-  /** A part has changed in a way its look does not show. */
+  /** Notifies of a change that the fingerprint does not show. */
   readonly markChanged: (part: ComputerPart) => Effect.Effect<void>
 }
 
 /**
- * Announces the first change of a part at once and gathers those that follow within `pause`: a storm becomes few
- * announcements, the last change is always told, and what has changed back meanwhile is not (spec §9.6).
+ * Throttles notifications per part: the first change is notified at once, later ones after `interval`. The last change
+ * is always notified, unless the part has changed back by then (spec §9.6).
  */
 export const makeChangeNotifier = Effect.fnUntraced(function* (
   notify: (part: ComputerPart) => Effect.Effect<void>,
@@ -29,7 +27,6 @@ export const makeChangeNotifier = Effect.fnUntraced(function* (
 
   const isDue = (part: ComputerPart) => marked.has(part) || current.get(part) !== notified.get(part)
 
-  /** Tells and rests, for as long as there is something to tell. */
   const drain = Effect.fnUntraced(function* (part: ComputerPart) {
     while (isDue(part)) {
       marked.delete(part)
@@ -44,14 +41,14 @@ export const makeChangeNotifier = Effect.fnUntraced(function* (
     Effect.suspend(() => {
       if (active.has(part) || !isDue(part)) return Effect.void
       active.add(part)
-      return FiberSet.run(fibers, drain(part), { startImmediately: true })
-    }).pipe(Effect.asVoid)
+      return Effect.asVoid(FiberSet.run(fibers, drain(part), { startImmediately: true }))
+    })
 
   return {
     observe: (fingerprints) =>
       Effect.suspend(() => {
         for (const [part, fingerprint] of fingerprints) current.set(part, fingerprint)
-        return Effect.forEach([...fingerprints.keys()], schedule, { discard: true })
+        return Effect.forEach(fingerprints.keys(), schedule, { discard: true })
       }),
     markChanged: (part) =>
       Effect.suspend(() => {

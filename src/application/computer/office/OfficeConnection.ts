@@ -4,45 +4,42 @@ import {
   type JoinFailed,
   JoinRejected,
   type MemberHandlers,
+  type MemberOptions,
   type MemberStatus,
   type OfficeMember
 } from "../../member/OfficeMember.ts"
 import { TransportClient } from "../../ports/Transport.ts"
 
-/** Where a Computer stands; `Away` while it is in no office by its own will. */
-export type OfficeStatus = MemberStatus | { readonly _tag: "Away" }
+/** The connection status of a Computer; `NotJoined` before a join and after `leave`. */
+export type OfficeStatus = MemberStatus | { readonly _tag: "NotJoined" }
 
-/** It sits in an office already; it has to leave that one first. */
-export class AlreadyJoined extends Data.TaggedError("AlreadySeated")<{ readonly office: string }> {
+/** The Computer is in an office, or joins one; it must leave first. */
+export class AlreadyJoined extends Data.TaggedError("AlreadyJoined")<{ readonly office: string }> {
   override get message(): string {
     return `Already in office '${this.office}': leave it first`
   }
 }
 
-/** Which office to join. */
-export interface JoinOptions {
-  readonly office: string
-  /** Keep trying while the Server cannot be reached, or lets nobody in right now; otherwise that is a failure. */
-  readonly retryInitialConnect?: boolean
-}
+/** The office to join. */
+export interface JoinOptions extends Omit<MemberOptions, "role" | "name"> {}
 
-/** A Computer's place in at most one office, taken and given up at run time. */
+/** A Computer's membership of at most one office. */
 export interface OfficeConnection {
-  /** Where the Computer stands, now and after every change. */
+  /** The current connection status, then every change. */
   readonly status: Stream.Stream<OfficeStatus>
-  /** The office it is in, is about to join or comes back to. */
+  /** The office that the Computer is in, or joins or rejoins at present. */
   readonly office: () => string | undefined
-  /** The membership, while there is one. */
+  /** The member, after the first join. */
   readonly member: () => OfficeMember | undefined
   readonly join: (
     request: JoinOptions,
     makeHandlers: (member: OfficeMember) => MemberHandlers
   ) => Effect.Effect<void, JoinFailed | AlreadyJoined>
-  /** Gives the seat up, or the attempt to get one. Nothing happens when there is neither. */
+  /** Leaves the office or cancels the join. Does nothing outside an office. */
   readonly leave: Effect.Effect<void>
 }
 
-/** A seat, from the first attempt to get it. */
+/** A membership, from the first attempt to join. */
 interface JoinState {
   readonly office: string
   readonly scope: Scope.Closeable
@@ -50,7 +47,7 @@ interface JoinState {
   readonly member: OfficeMember | undefined
 }
 
-/** A seat for a Computer of this name; it is given up with the scope. */
+/** Makes a connection that leaves the office when the scope closes. */
 export const makeOfficeConnection = Effect.fnUntraced(function* (
   name: string
 ): Effect.fn.Return<OfficeConnection, never, Scope.Scope | TransportClient> {
@@ -63,10 +60,7 @@ export const makeOfficeConnection = Effect.fnUntraced(function* (
     Effect.andThen(
       SubscriptionRef.update(state, (now) => (now?.scope === scope ? undefined : now)),
       Effect.andThen(
-        Deferred.fail(
-          cancelled,
-          new JoinRejected({ office, message: "Given up before the office was joined" })
-        ),
+        Deferred.fail(cancelled, new JoinRejected({ office, message: "Join cancelled" })),
         Scope.close(scope, Exit.void)
       )
     )
@@ -93,7 +87,7 @@ export const makeOfficeConnection = Effect.fnUntraced(function* (
 
   return {
     status: Stream.switchMap(SubscriptionRef.changes(state), (active): Stream.Stream<OfficeStatus> => {
-      if (active === undefined) return Stream.succeed({ _tag: "Away" })
+      if (active === undefined) return Stream.succeed({ _tag: "NotJoined" })
       return active.member === undefined ? Stream.empty : SubscriptionRef.changes(active.member.status)
     }),
     office: () => current()?.office,

@@ -80,7 +80,7 @@ export const makeRequestHandler = (
     if (fits(whole)) return Effect.succeed(whole)
     const untransformed = bodyWith(removeTransformedEvent(result))
     return Effect.succeed(
-      fits(untransformed) ? untransformed : bodyWith(toolFailed("The answer is larger than a message may be"))
+      fits(untransformed) ? untransformed : bodyWith(toolFailed("The result exceeds the message size limit"))
     )
   }
 
@@ -95,13 +95,10 @@ export const makeRequestHandler = (
     if (truncated === undefined) return Effect.succeed(errorBody(payloadTooLarge(maxBytes())))
     const { body, omitted } = truncated
     if (omitted.length === 0) return Effect.succeed(body)
-    return Effect.as(
-      Effect.logWarning("left out: larger than a message may be", { event, left: omitted }),
-      body
-    )
+    return Effect.as(Effect.logWarning("reply truncated", { event, omitted }), body)
   }
   const { getDesktop, getTools } = line.calls
-  const serverOf = (tool: Tool): string => servers.catalogue().entries.get(tool.name)?.server ?? ""
+  const serverOf = (tool: Tool): string => servers.snapshot().catalogue.entries.get(tool.name)?.server ?? ""
   /** The first line of what is shown of a window is its URI. */
   const windowUriOf = (shown: string): string => shown.split("\n", 1)[0] ?? ""
 
@@ -111,7 +108,7 @@ export const makeRequestHandler = (
       getTools,
       ({ reqId }) =>
         Effect.sync(() => ({
-          tools: [...servers.catalogue().entries.values()].map(({ tool }) => tool),
+          tools: [...servers.snapshot().catalogue.entries.values()].map(({ tool }) => tool),
           reqId
         })),
       ({ reqId, tools }) =>

@@ -1,12 +1,12 @@
 import { type Body, jsonBody } from "../../ports/Body.ts"
 
-/** As much of an answer as a message can carry, and whose parts it lacks. */
+/** A reply that fits into a message, and the owners of the omitted items. */
 export interface TruncatedReply {
   readonly body: Body
   readonly omitted: ReadonlyArray<string>
 }
 
-/** What everybody has together, in bytes, who has most first. */
+/** The owners by total size of their items, the largest first. */
 const ownersBySize = <A>(items: ReadonlyArray<A>, ownerOf: (item: A) => string): ReadonlyArray<string> => {
   const sizes = new Map<string, number>()
   for (const item of items) {
@@ -17,8 +17,8 @@ const ownersBySize = <A>(items: ReadonlyArray<A>, ownerOf: (item: A) => string):
 }
 
 /**
- * An answer with a list, without the parts of those who have most of it when it would not fit otherwise: nobody hides
- * what all others have. Nothing when nobody's parts fit.
+ * Fits a list into a reply. Omits all items of the largest owners, as few owners as possible, so that one owner cannot
+ * hide the others. Gives `undefined` when the items of no owner fit.
  */
 export const truncateToFit = <A>(
   items: ReadonlyArray<A>,
@@ -34,7 +34,7 @@ export const truncateToFit = <A>(
     const excluded = new Set(omitted)
     return { body: encode(items.filter((item) => !excluded.has(ownerOf(item)))), omitted }
   }
-  // The fewer have to go the better; that so many are enough is looked for by halves, since each look costs a message.
+  // A binary search: every attempt serializes a message.
   let tooFew = 0
   let enough = owners.length
   let found: TruncatedReply | undefined

@@ -3,10 +3,10 @@ import type { ComputerConfig, ServerConfig } from "../../../domain/config/comput
 import { withParameterDefaults } from "../../../domain/config/endpointParameters.ts"
 import { McpConnector, type McpSession } from "../../ports/McpSession.ts"
 
-/** MCP peers of this process by the names of the servers they stand for: devices, packs of tools, an office. */
+/** MCP sessions in this process by server name: devices, packs, an office. */
 export type InProcessSessions = { readonly [server: string]: McpSession }
 
-/** What stands in a configuration for a peer of this process: an office sees no more of it than the name. */
+/** A placeholder configuration, visible to Agents through `client:get_config`; the session ignores it. */
 const inProcessConfig = (name: string): ServerConfig => ({
   name,
   type: "stdio",
@@ -18,7 +18,7 @@ const inProcessConfig = (name: string): ServerConfig => ({
   parameters: withParameterDefaults("stdio", { command: "(in process)" })
 })
 
-/** The configuration with a server for each of these sessions that it does not know yet. */
+/** Adds a server for every session that the configuration does not name. */
 export const addInProcessServers = (config: ComputerConfig, sessions: InProcessSessions): ComputerConfig => ({
   ...config,
   servers: {
@@ -27,7 +27,7 @@ export const addInProcessServers = (config: ComputerConfig, sessions: InProcessS
   }
 })
 
-/** Connects servers of these names with the sessions of this process, whatever is configured of how to reach them. */
+/** Connects servers of these names to the sessions of this process, regardless of their configured endpoints. */
 export const layer = (sessions: InProcessSessions): Layer.Layer<McpConnector, never, McpConnector> =>
   Layer.effect(
     McpConnector,

@@ -1,59 +1,50 @@
 import { Effect, Option, type Scope, Semaphore, Stream, SubscriptionRef } from "effect"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
-import { makeChangeNotifier } from "../office/ChangeNotifier.ts"
+import { type ChangeNotifier, makeChangeNotifier } from "../office/ChangeNotifier.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import { type ServersSnapshot, makeServersSnapshot, type ServerStates } from "./ServersSnapshot.ts"
+import type { ServerStates } from "./ServerState.ts"
+import { type ServersSnapshot, makeServersSnapshot } from "./ServersSnapshot.ts"
 
-/** Where every MCP server of a Computer stands, and what they offer together. */
-export interface ServerStateStore {
+/** Holds the states of all MCP servers of a Computer and announces the changes that the office can see. */
+export interface ServerStateStore extends Pick<ChangeNotifier, "markChanged"> {
   readonly snapshot: () => ServersSnapshot
-  /** The states now, and after every change. */
+  /** The current states, then every change. */
   readonly changes: Stream.Stream<ServerStates>
-  /** Changes the states, and announces whatever the office now sees differently. */
+  /** Changes the states and announces the parts that differ for the office. */
   readonly update: (transition: (states: ServerStates) => ServerStates) => Effect.Effect<void>
-  /** Announces a part that has changed in a way the states do not show. */
-  readonly markChanged: (part: ComputerPart) => Effect.Effect<void>
-  /** Waits until this holds, and has been announced. */
+  /** Waits until the predicate holds and the change is announced. */
   readonly waitUntil: (predicate: (states: ServerStates) => boolean) => Effect.Effect<void>
 }
 
-const logHiddenTools = (before: ServersSnapshot, after: ServersSnapshot): Effect.Effect<void> => {
-  if (before.catalogue === after.catalogue) return Effect.void
-  return Effect.forEach(
-    after.catalogue.hidden.filter(
-      ({ name, server }) => !before.catalogue.hidden.some((one) => one.server === server && one.name === name)
-    ),
-    ({ name, originalName, reason, server }) => {
-      const fields = { server, tool: originalName, name, reason }
-      return reason === "forbidden"
-        ? Effect.logDebug("tool hidden", fields)
-        : Effect.logWarning("tool hidden", fields)
-    },
-    { discard: true }
-  )
-}
-
-/** So many hosts that have come to clash are told at once: who lists thousands has made one mistake. */
+/** Maximum number of logged conflicts per change: one mistake can cause thousands. */
 const maxLoggedConflicts = 10
 
-/** Warns of hosts that several servers have, when they come to have them (spec §10.3). */
-const logHostConflicts = (before: ServersSnapshot, after: ServersSnapshot): Effect.Effect<void> => {
-  if (before.hostConflicts === after.hostConflicts) return Effect.void
-  const known = new Set(before.hostConflicts.map((conflict) => JSON.stringify(conflict)))
-  return Effect.forEach(
-    after.hostConflicts
-      .filter((conflict) => !known.has(JSON.stringify(conflict)))
-      .slice(0, maxLoggedConflicts),
-    ({ host, servers }) =>
-      Effect.logWarning("several servers have the same host; its documents are those of the first one", {
-        host,
-        servers
-      }),
-    { discard: true }
-  )
+const addedItems = <A>(before: ReadonlyArray<A>, after: ReadonlyArray<A>, keyOf: (item: A) => string) => {
+  if (before === after) return []
+  const known = new Set(before.map(keyOf))
+  return after.filter((item) => !known.has(keyOf(item)))
 }
 
-/** A roster of servers in these states; `tell` hears which part of the Computer has changed, exactly when it did. */
+/** Logs tools that became hidden, and new conflicts between servers with the same document host (spec §10.3). */
+const logProblems = Effect.fnUntraced(function* (before: ServersSnapshot, after: ServersSnapshot) {
+  const hidden = addedItems(before.catalogue.hidden, after.catalogue.hidden, ({ name, server }) =>
+    JSON.stringify([server, name])
+  )
+  for (const { name, originalName, reason, server } of hidden) {
+    const fields = { server, tool: originalName, name, reason }
+    yield* reason === "forbidden"
+      ? Effect.logDebug("tool hidden", fields)
+      : Effect.logWarning("tool hidden", fields)
+  }
+  const conflicts = addedItems(before.hostConflicts, after.hostConflicts, (conflict) =>
+    JSON.stringify(conflict)
+  )
+  for (const { host, servers } of conflicts.slice(0, maxLoggedConflicts)) {
+    yield* Effect.logWarning("document host conflict", { host, servers, using: servers[0] })
+  }
+})
+
+/** Makes a store; `notify` announces a changed part of the Computer. */
 export const makeServerStateStore = Effect.fnUntraced(function* (
   initial: ServerStates,
   notify: (part: ComputerPart) => Effect.Effect<void>
@@ -67,7 +58,7 @@ export const makeServerStateStore = Effect.fnUntraced(function* (
     changeThrottle
   )
   const changes = Stream.map(SubscriptionRef.changes(snapshots), ({ states }) => states)
-  /** Changes are announced in the order in which they happen. */
+  /** Keeps the announcements in the order of the changes. */
   const updateLock = yield* Semaphore.make(1)
 
   return {
@@ -84,8 +75,7 @@ export const makeServerStateStore = Effect.fnUntraced(function* (
           return [[current, next], Option.some(next)]
         }
       )
-      yield* logHiddenTools(before, after)
-      yield* logHostConflicts(before, after)
+      yield* logProblems(before, after)
       yield* observe(after.fingerprints)
     }, Semaphore.withPermit(updateLock)),
     markChanged,

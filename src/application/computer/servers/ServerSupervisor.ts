@@ -1,14 +1,13 @@
-import { Data, Duration, Effect, FiberMap, type Scope, Semaphore, type Stream } from "effect"
+import { Data, Duration, Effect, FiberMap, type Scope, Semaphore } from "effect"
 import { diffSetups, type Setup, type SetupDiff } from "../../../domain/config/Setup.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
-import type { Catalogue } from "../../../domain/tools/catalogue.ts"
 import { type McpConnector, McpSessionError } from "../../ports/McpSession.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Inputs } from "../inputs/Inputs.ts"
-import { isRunning, type RunningMcpServer, type ServerState, type ServerStates } from "./ServersSnapshot.ts"
-import { makeServerStateStore } from "./ServerStateStore.ts"
+import { isRunning, type RunningMcpServer, type ServerState, type ServerStates } from "./ServerState.ts"
+import { makeServerStateStore, type ServerStateStore } from "./ServerStateStore.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import { listAllResources } from "./runSession.ts"
 import { serverConfigOf, superviseServer } from "./superviseServer.ts"
@@ -20,54 +19,42 @@ export class UnknownServer extends Data.TaggedError("UnknownServer")<{ readonly 
   }
 }
 
-/** The MCP servers of a Computer. */
-export interface ServerSupervisor {
-  /** Running servers, in configuration order. */
-  readonly running: () => ReadonlyArray<RunningMcpServer>
-  /** Those of them whose windows and documents are shown. */
-  readonly shown: () => ReadonlyArray<RunningMcpServer>
+/** Starts, stops and restarts the MCP servers of a Computer. */
+export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "changes"> {
   /** The running server of this name. */
   readonly find: (name: string) => RunningMcpServer | undefined
-  /** What is configured now. */
+  /** The current configuration. */
   readonly setup: () => Setup
-  /** Every configured server and its state. */
-  readonly states: () => ServerStates
-  /** The states now, and after every change. */
-  readonly changes: Stream.Stream<ServerStates>
-  readonly catalogue: () => Catalogue
-  /** Lists a server's resources anew, so that what it did not announce is seen, too. */
+  /** Lists a server's resources again, for changes that the server does not announce. */
   readonly refreshResources: (
     server: RunningMcpServer
   ) => Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
-  /** The same for whoever wants `what` of it; what it listed last where it does not answer in half of the time. */
+  /** Lists a server's resources again, or gives the previous listing after half of the read timeout. */
   readonly freshResources: (
     server: RunningMcpServer,
-    what: "windows" | "documents"
+    kind: "windows" | "documents"
   ) => Effect.Effect<ReadonlyArray<JsonObject>>
-  /** Waits until no server starts for the first time any more. */
+  /** Waits until no server is in its first start attempt. */
   readonly startupCompleted: Effect.Effect<void>
-  /** Starts a server that does not run, even a disabled one, and waits until it runs or cannot. */
+  /** Starts a server, even a disabled one, and waits until it is running or its attempt failed. */
   readonly start: (name: string) => Effect.Effect<void, UnknownServer>
-  /** Stops a server until it is started again. Its running calls end with an error. */
+  /** Stops a server until the next start. Its running calls fail. */
   readonly stop: (name: string) => Effect.Effect<void, UnknownServer>
-  /** Stops a server and starts it again. */
+  /** Stops and starts a server, and waits like `start`. */
   readonly restart: (name: string) => Effect.Effect<void, UnknownServer>
-  /** Makes the servers those of another setup. Whoever did not change keeps its session. */
+  /** Applies another configuration. Unchanged servers keep their sessions. */
   readonly reconfigure: (setup: Setup) => Effect.Effect<SetupDiff>
 }
 
 const initialState = ({ disabled }: ServerConfig): ServerState =>
   disabled ? { _tag: "Stopped", reason: "disabled" } : { _tag: "Starting", attempt: 1 }
 
-/** Why a server's listing was given up. */
-export const listingTimedOut = new McpSessionError({ reason: "unavailable", message: "it lists too slowly" })
+/** The failure of a listing that exceeds the read timeout. */
+export const listingTimedOut = new McpSessionError({ reason: "unavailable", message: "listing timed out" })
 
 const isJsonEqual = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
-/**
- * Runs every enabled server of a setup for as long as the scope, and keeps each running on its own: one that fails
- * stops nobody. `tell` hears which part of the Computer has changed, exactly when it did.
- */
+/** Supervises every enabled server of a setup until the scope closes; `notify` announces changed parts of the Computer. */
 export const makeServerSupervisor = Effect.fnUntraced(function* (
   initial: Setup,
   secrets: Secrets,
@@ -76,13 +63,14 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
   const context = yield* Effect.context<McpConnector | Inputs>()
   const { readTimeout } = yield* ComputerSettings
   let setup = initial
+  const initialServers = Object.values(initial.config.servers)
   const store = yield* makeServerStateStore(
-    new Map(Object.values(initial.config.servers).map((server) => [server.name, initialState(server)])),
+    new Map(initialServers.map((server) => [server.name, initialState(server)])),
     notify
   )
   const { update, snapshot, waitUntil } = store
   const fibers = yield* FiberMap.make<string, void>()
-  /** Which of the runs of a server speaks for it: one that is being stopped does not any more. */
+  /** The current run of each server; only that run may change the server's state. */
   const generations = new Map<string, object>()
   const commands = yield* Semaphore.make(1)
   const stateOf = (name: string) => snapshot().states.get(name)
@@ -95,8 +83,14 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
       const work = superviseServer({ name, setup: () => setup, isCurrent, store, secrets })
       return FiberMap.run(fibers, name, Effect.provideContext(work, context))
     })
+  const launchAll = (servers: ReadonlyArray<ServerConfig>) =>
+    Effect.forEach(
+      servers.filter(({ disabled }) => !disabled),
+      ({ name }) => launch(name),
+      { discard: true }
+    )
 
-  /** Ends sessions, all at once; what they offered is gone before they are. */
+  /** Stops servers concurrently. Their offers disappear before their sessions close. */
   const stopAll = Effect.fnUntraced(function* (
     names: ReadonlyArray<string>,
     next: (states: ServerStates) => ServerStates
@@ -109,7 +103,7 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
     })
   })
 
-  /** One at a time and as a whole: half of one would leave a server that nobody runs. */
+  /** Runs one command at a time, uninterrupted: half a command would leave a server without a fiber. */
   const exclusively = <A, E>(effect: Effect.Effect<A, E>) =>
     commands.withPermit(Effect.uninterruptible(effect))
   const command = (name: string, effect: Effect.Effect<unknown>): Effect.Effect<void, UnknownServer> =>
@@ -125,10 +119,10 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
     Effect.suspend(() =>
       isRunning(stateOf(name)) || stateOf(name)?._tag === "Starting"
         ? Effect.void
-        : // Its last session may be closing still.
+        : // The previous session may still be closing.
           Effect.andThen(FiberMap.remove(fibers, name), launch(name))
     )
-  const stopped: ServerState = { _tag: "Stopped", reason: "on request" }
+  const stopped: ServerState = { _tag: "Stopped", reason: "stopped_by_user" }
   const stopServer = (name: string) => stopAll([name], (states) => new Map(states).set(name, stopped))
 
   const applySetup = Effect.fnUntraced(function* (next: Setup) {
@@ -137,32 +131,20 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
     const servers = Object.values(next.config.servers)
     const toLaunch = new Set([...added, ...restarted])
     setup = next
+    const nextState = (config: ServerConfig, state: ServerState | undefined): ServerState => {
+      if (state === undefined || toLaunch.has(config.name)) return initialState(config)
+      return reconfigured.includes(config.name) && isRunning(state) ? { ...state, config } : state
+    }
     yield* stopAll(
       [...removed, ...restarted],
-      (states) =>
-        new Map(
-          servers.map((config) => {
-            const state = states.get(config.name)
-            if (state === undefined || toLaunch.has(config.name)) return [config.name, initialState(config)]
-            if (!reconfigured.includes(config.name) || !isRunning(state)) return [config.name, state]
-            return [config.name, { ...state, config }]
-          })
-        )
+      (states) => new Map(servers.map((config) => [config.name, nextState(config, states.get(config.name))]))
     )
     if (isReportedConfigChanged) yield* store.markChanged("config")
-    yield* Effect.forEach(
-      servers.filter(({ disabled, name }) => !disabled && toLaunch.has(name)),
-      ({ name }) => launch(name),
-      { discard: true }
-    )
+    yield* launchAll(servers.filter(({ name }) => toLaunch.has(name)))
     return diff
   })
 
-  yield* Effect.forEach(
-    Object.values(initial.config.servers).filter(({ disabled }) => !disabled),
-    ({ name }) => launch(name),
-    { discard: true }
-  )
+  yield* launchAll(initialServers)
 
   const refreshResources: ServerSupervisor["refreshResources"] = ({ config: { name }, session }) =>
     listAllResources(session).pipe(
@@ -178,20 +160,21 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
     )
 
   return {
-    running: () => snapshot().running,
-    shown: () => snapshot().shown,
+    snapshot,
+    changes: store.changes,
     find: (name) => snapshot().running.find(({ config }) => config.name === name),
     setup: () => setup,
-    states: () => snapshot().states,
-    changes: store.changes,
-    catalogue: () => snapshot().catalogue,
     refreshResources,
-    freshResources: (server, what) =>
+    freshResources: (server, kind) =>
       refreshResources(server).pipe(
         Effect.timeout(Duration.times(readTimeout, 0.5)),
         Effect.catch(({ message: reason }) =>
           Effect.as(
-            Effect.logWarning(`${what} as they were listed before`, { server: server.config.name, reason }),
+            Effect.logWarning("using the previous resource listing", {
+              server: server.config.name,
+              kind,
+              reason
+            }),
             server.resources
           )
         )

@@ -1,4 +1,4 @@
-import { Config, Data, Effect, Option, Redacted } from "effect"
+import { Data, Effect, Redacted } from "effect"
 import {
   parsePlaceholder,
   findPlaceholders,
@@ -7,30 +7,17 @@ import {
 import { type Setup, findVariable } from "../../../domain/config/Setup.ts"
 import type { Input, ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { type Endpoint, decodeEndpoint } from "../../../domain/config/endpointParameters.ts"
-import { type ResolvedInput, type InputMissing, Inputs } from "../inputs/Inputs.ts"
+import { type ResolvedInput, type InputMissing, Inputs, readEnvironment } from "../inputs/Inputs.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 
-/** A server's configuration cannot be used; trying again does not help. The message holds no value. */
-export class ConfigUnusable extends Data.TaggedError("NotUsable")<{ readonly message: string }> {}
+/** A server's configuration is unusable. The message contains no value, since values may be secret. */
+export class ConfigUnusable extends Data.TaggedError("ConfigUnusable")<{ readonly message: string }> {}
 
-/** Values that stand in the configuration for all to see are no secrets, nor is a yes or no. */
+/** Defaults and options stand in the configuration, hence are no secrets; neither are booleans. */
 const isSecretInput = (input: Input, { source, value }: ResolvedInput): boolean =>
   source !== "default" && input.type !== "pickString" && typeof value !== "boolean"
 
-const readEnvironment = Effect.fnUntraced(function* (
-  name: string,
-  fallback: string | undefined,
-  secrets: Secrets
-) {
-  const value = Option.getOrUndefined(yield* Effect.orDie(Config.option(Config.String(name))))
-  if (value === undefined && fallback === undefined) {
-    return yield* new ConfigUnusable({ message: `the environment variable ${name} is not set` })
-  }
-  if (value !== undefined) secrets.add(value)
-  return value ?? fallback
-})
-
-/** The value of one placeholder, or `undefined` when nobody defined it. */
+/** Resolves one placeholder; gives `undefined` when it is not defined. */
 const resolvePlaceholder = Effect.fnUntraced(function* (
   text: string,
   server: string,
@@ -46,8 +33,16 @@ const resolvePlaceholder = Effect.fnUntraced(function* (
       if (isSecretInput(input, resolved)) secrets.add(String(resolved.value))
       return resolved.value
     }
-    case "Environment":
-      return yield* readEnvironment(reference.name, reference.fallback, secrets)
+    case "Environment": {
+      const { fallback, name } = reference
+      const value = yield* readEnvironment(name)
+      if (value !== undefined) secrets.add(value)
+      return (
+        value ??
+        fallback ??
+        (yield* new ConfigUnusable({ message: `the environment variable ${name} is not set` }))
+      )
+    }
     case "Variable": {
       const value = findVariable(variables, server, reference.name)
       if (!Redacted.isRedacted(value)) return value
@@ -58,8 +53,8 @@ const resolvePlaceholder = Effect.fnUntraced(function* (
 })
 
 /**
- * How to reach a server: its parameters with every placeholder filled in. What is filled in is kept secret; what
- * nobody defined stays as it is written, and is warned of.
+ * Resolves all placeholders in the parameters of a server. Resolved values become secrets; undefined placeholders stay
+ * verbatim and are logged.
  */
 export const resolveEndpoint = Effect.fnUntraced(function* (
   { name, parameters, type }: ServerConfig,
@@ -72,7 +67,7 @@ export const resolveEndpoint = Effect.fnUntraced(function* (
   }
   const { unresolved, value } = renderPlaceholders(parameters, (text) => values.get(text))
   for (const text of unresolved) {
-    yield* Effect.logWarning("unknown placeholder left as it is", { server: name, placeholder: text })
+    yield* Effect.logWarning("unknown placeholder", { server: name, placeholder: text })
   }
   return yield* Effect.mapError(
     Effect.fromResult(decodeEndpoint(type, value)),

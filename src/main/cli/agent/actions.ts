@@ -23,7 +23,7 @@ import type {
 type AgentAction<R = never> = Effect.Effect<void, AgentError | AmbiguousTool | CommandFailed, Agent | R>
 
 const explainAgentError = (error: AgentError | AmbiguousTool | CommandFailed): CommandFailed => {
-  if (error._tag === "OwnerUnclear" && error.owners.length > 0) {
+  if (error._tag === "AmbiguousTool" && error.owners.length > 0) {
     const choice = `choose one by --computer ${error.owners.join("|")}`
     return new CommandFailed({ message: `Several Computers have a tool '${error.tool}': ${choice}` })
   }
@@ -204,7 +204,7 @@ const describeEvent = (event: AgentEvent): string => {
       return `agent ${event.agent} cancelled ${event.reqId}`
     case "Joined":
       return "joined the office"
-    case "Lost":
+    case "Disconnected":
       return `connection lost: ${event.reason}`
   }
 }

@@ -46,9 +46,9 @@ const serverSummary = (server: ServerConfig): ServerSummary => ({
 })
 
 const sourceTexts = {
-  given: "given on the command line",
+  explicit: "given on the command line",
   environment: "from the environment",
-  person: "asked for",
+  prompt: "asked for",
   command: "from its command",
   default: "its default"
 } as const

@@ -39,7 +39,7 @@ const apiKeySchemes = Effect.fnUntraced(function* (
       ? []
       : yield* Effect.mapError(
           Effect.fromResult(parseSimpleKeys(Redacted.value(fromVariable))),
-          (reason) => new CommandFailed({ message: `A2C_API_KEYS is invalid: ${reason}` })
+          (reason) => new CommandFailed({ message: `A2C_API_KEYS cannot be used: ${reason}` })
         )
   if (file === undefined) return [yield* ApiKeys.make(simple)]
   const entries = yield* Effect.mapError(
@@ -93,18 +93,18 @@ const jwtSchemes = Effect.fnUntraced(function* (
   return [yield* Effect.mapError(scheme, toCommandFailed)]
 })
 
-/** Who may enter a Server; `undefined` when everybody may, which has to be said where others can reach it. */
+/** The authenticator that the flags describe; `undefined` without authentication, on loopback or with `--insecure`. */
 export const makeAuthenticator = Effect.fnUntraced(function* (
   options: AuthenticationOptions,
   hasTls: boolean
 ): Effect.fn.Return<Authenticator | undefined, CommandFailed, Requirements> {
   const { apiKeys, host, insecure } = options
-  // A token is known by its shape; whatever else is shown is a key.
+  // The shape of a credential identifies a JWT; every other credential is an API key.
   const schemes = [...(yield* jwtSchemes(options)), ...(yield* apiKeySchemes(apiKeys))]
   if (schemes.length > 0) {
     if (!isLoopbackHost(host) && !hasTls) {
       yield* Effect.logWarning(
-        "credentials travel in the open unless a proxy in front of this Server speaks TLS: give --tls-cert and --tls-key"
+        "credentials are sent unencrypted: set --tls-cert and --tls-key, or terminate TLS in a proxy"
       )
     }
     return makeSchemeAuthenticator(schemes)
@@ -112,7 +112,7 @@ export const makeAuthenticator = Effect.fnUntraced(function* (
   return insecure || isLoopbackHost(host)
     ? undefined
     : yield* failCommand(
-        `Whoever reaches ${host} could enter every office: give --api-keys FILE, or tokens by --jwt-jwks URL and the ` +
-          "like, or listen on 127.0.0.1; --insecure lets everybody in all the same"
+        `${host} is reachable from other machines, and the Server has no authentication: give --api-keys FILE or a ` +
+          "--jwt-… flag, or listen on 127.0.0.1; --insecure disables authentication"
       )
 })

@@ -14,7 +14,7 @@ import { toLimits } from "./limitFlags.ts"
 const readTls = Effect.fnUntraced(function* ({ tlsCert: cert, tlsKey: key }: ServerCommandOptions) {
   if (cert === undefined && key === undefined) return undefined
   if (cert !== undefined && key !== undefined) return yield* watchTlsFiles({ cert, key })
-  return yield* failCommand("--tls-cert and --tls-key belong together: give both")
+  return yield* failCommand("A certificate needs its key: give --tls-cert and --tls-key together")
 })
 
 const auditLayer = ({ audit: file, auditKeep: keep, auditMaxBytes: maxBytes }: ServerCommandOptions) =>

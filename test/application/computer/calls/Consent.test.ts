@@ -11,24 +11,25 @@ const call = (tool: string, server = "s"): ConfirmRequest => ({
   params: {}
 })
 
-/** A person who says what is put into the queue, and sees what is asked. */
-const person = Effect.gen(function* () {
-  const says = yield* Queue.unbounded<ConsentDecision>()
-  const sees = yield* Queue.unbounded<string>()
-  const prompt = ({ tool }: ConfirmRequest) => Effect.andThen(Queue.offer(sees, tool), Queue.take(says))
+/** A prompt that answers from one queue and records the tools in another. */
+const prompting = Effect.gen(function* () {
+  const decisions = yield* Queue.unbounded<ConsentDecision>()
+  const prompted = yield* Queue.unbounded<string>()
+  const prompt = ({ tool }: ConfirmRequest) =>
+    Effect.andThen(Queue.offer(prompted, tool), Queue.take(decisions))
   const confirm = yield* makeConsent({ autoApprove: ["read*"], prompt })
   assert.isDefined(confirm)
-  return { says, sees, confirm }
+  return { decisions, prompted, confirm }
 })
 
-describe("consent", () => {
-  it.effect("is not given at all without patterns and without a person", () =>
+describe("Consent", () => {
+  it.effect("is undefined without patterns and without a prompt", () =>
     Effect.gen(function* () {
       assert.isUndefined(yield* makeConsent({ autoApprove: [] }))
     })
   )
 
-  it.effect("without a person the patterns alone decide", () =>
+  it.effect("decides by patterns alone without a prompt", () =>
     Effect.gen(function* () {
       const confirm = yield* makeConsent({ autoApprove: ["s/read*"] })
       assert.isDefined(confirm)
@@ -37,56 +38,56 @@ describe("consent", () => {
     })
   )
 
-  it.effect("what a pattern covers is not asked about", () =>
+  it.effect("skips the prompt for tools that match a pattern", () =>
     Effect.gen(function* () {
-      const { confirm, sees } = yield* person
+      const { confirm, prompted } = yield* prompting
       assert.isTrue(yield* confirm(call("read")))
-      assert.strictEqual(yield* Queue.size(sees), 0)
+      assert.strictEqual(yield* Queue.size(prompted), 0)
     })
   )
 
-  it.effect("yes and no hold for one call", () =>
+  it.effect("applies allow and deny to one call", () =>
     Effect.gen(function* () {
-      const { confirm, says, sees } = yield* person
-      yield* Queue.offerAll(says, ["yes", "no"])
+      const { confirm, decisions, prompted } = yield* prompting
+      yield* Queue.offerAll(decisions, ["allow", "deny"])
       assert.isTrue(yield* confirm(call("write")))
       assert.isFalse(yield* confirm(call("write")))
-      assert.strictEqual(yield* Queue.size(sees), 2)
+      assert.strictEqual(yield* Queue.size(prompted), 2)
     })
   )
 
-  it.effect("always holds for this tool of this server", () =>
+  it.effect("applies allow_always to this tool of this server", () =>
     Effect.gen(function* () {
-      const { confirm, says, sees } = yield* person
-      yield* Queue.offerAll(says, ["always", "no", "no"])
+      const { confirm, decisions, prompted } = yield* prompting
+      yield* Queue.offerAll(decisions, ["allow_always", "deny", "deny"])
       assert.isTrue(yield* confirm(call("write")))
       assert.isTrue(yield* confirm(call("write")))
       assert.isFalse(yield* confirm(call("write", "other")))
       assert.isFalse(yield* confirm(call("remove")))
-      assert.deepStrictEqual(yield* Queue.takeAll(sees), ["write", "write", "remove"])
+      assert.deepStrictEqual(yield* Queue.takeAll(prompted), ["write", "write", "remove"])
     })
   )
 
-  it.effect("always holds for calls that were already waiting, too", () =>
+  it.effect("applies allow_always to calls that already wait", () =>
     Effect.gen(function* () {
-      const { confirm, says, sees } = yield* person
+      const { confirm, decisions, prompted } = yield* prompting
       const waiting = yield* Effect.forkChild(
         Effect.all([confirm(call("write")), confirm(call("write"))], { concurrency: 2 })
       )
-      yield* Queue.take(sees)
-      yield* Queue.offer(says, "always")
+      yield* Queue.take(prompted)
+      yield* Queue.offer(decisions, "allow_always")
       assert.deepStrictEqual(yield* Fiber.join(waiting), [true, true])
-      assert.strictEqual(yield* Queue.size(sees), 0)
+      assert.strictEqual(yield* Queue.size(prompted), 0)
     })
   )
 
-  it.effect("a call that gives up makes room for the next question", () =>
+  it.effect("prompts for the next call after an interrupted one", () =>
     Effect.gen(function* () {
-      const { confirm, says, sees } = yield* person
+      const { confirm, decisions, prompted } = yield* prompting
       const first = yield* Effect.forkChild(confirm(call("write")))
-      yield* Queue.take(sees)
+      yield* Queue.take(prompted)
       yield* Fiber.interrupt(first)
-      yield* Queue.offer(says, "yes")
+      yield* Queue.offer(decisions, "allow")
       assert.isTrue(yield* confirm(call("remove")))
     })
   )

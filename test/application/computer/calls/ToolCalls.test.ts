@@ -14,9 +14,9 @@ import { makeToolCalls } from "../../../../src/application/computer/calls/ToolCa
 import { textResult, tool } from "../../../conformance/members.ts"
 import { setupOf } from "../stage.ts"
 
-const letGo = TestClock.adjust(0)
+const runPending = TestClock.adjust(0)
 
-/** Calls on one server that has these tools, which need no consent unless somebody can give it. */
+/** Tool calls on one server with these tools, which need consent only with a `confirm` setting. */
 const callsOn = Effect.fnUntraced(function* (
   tools: ReadonlyArray<MemoryTool>,
   settings: Partial<ComputerSettings> = {}
@@ -27,7 +27,7 @@ const callsOn = Effect.fnUntraced(function* (
   const setup = setupOf(["alpha"], { configure })
   return yield* Effect.gen(function* () {
     const calls = yield* makeToolCalls(yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void))
-    yield* letGo
+    yield* runPending
     return calls
   }).pipe(
     Effect.provide(Layer.merge(memoryMcp(new Map([["alpha", alpha]])), Inputs.layer())),
@@ -44,8 +44,8 @@ const request = (reqId: string, toolName: string) => ({
   timeout: 600
 })
 
-describe("calls of tools", () => {
-  it.effect("a call that comes while others are being stopped is remembered like any other", () =>
+describe("ToolCalls", () => {
+  it.effect("caches a call that arrives during a reset", () =>
     Effect.gen(function* () {
       let runs = 0
       const go = yield* Deferred.make<void>()
@@ -55,14 +55,14 @@ describe("calls of tools", () => {
       )
       const { call, reset } = yield* callsOn([slow, next])
       yield* Effect.forkChild(call(request("r1", "slow")))
-      yield* letGo
+      yield* runPending
       const resetting = yield* Effect.forkChild(reset)
-      yield* letGo
+      yield* runPending
       const first = yield* Effect.forkChild(call(request("r2", "next")))
       yield* TestClock.adjust("1 minute")
       yield* Fiber.join(resetting)
       const again = yield* Effect.forkChild(call(request("r2", "next")))
-      yield* letGo
+      yield* runPending
       yield* Deferred.succeed(go, undefined)
       assert.isFalse((yield* Fiber.join(first)).isError)
       assert.isFalse((yield* Fiber.join(again)).isError)
@@ -70,7 +70,7 @@ describe("calls of tools", () => {
     })
   )
 
-  it.effect("a result is kept for five minutes, however long the call took", () =>
+  it.effect("caches a result for five minutes after the call ended", () =>
     Effect.gen(function* () {
       let runs = 0
       const slow = tool("slow", () =>
@@ -84,17 +84,17 @@ describe("calls of tools", () => {
       const result = yield* Fiber.join(first)
       yield* TestClock.adjust("4 minutes")
       const again = yield* Effect.forkChild(call(request("r1", "slow")))
-      yield* letGo
+      yield* runPending
       assert.deepStrictEqual(yield* Fiber.join(again), result)
       assert.strictEqual(runs, 1)
       yield* TestClock.adjust("2 minutes")
       yield* Effect.forkChild(call(request("r1", "slow")))
-      yield* letGo
+      yield* runPending
       assert.strictEqual(runs, 2)
     })
   )
 
-  it.effect("somebody who is asked for consent and breaks down has said no", () =>
+  it.effect("denies a call when the confirm callback throws", () =>
     Effect.gen(function* () {
       const broken = () => {
         throw new Error("no screen")
@@ -104,7 +104,7 @@ describe("calls of tools", () => {
     })
   )
 
-  it.effect("a tool that breaks down is an error for the Computer's own people, too", () =>
+  it.effect("returns an error result for a defect of a local call", () =>
     Effect.gen(function* () {
       const { callLocally } = yield* callsOn([tool("t", () => Effect.die(new Error("a bug")))])
       const result = yield* callLocally({ tool: "t", params: {}, timeout: Duration.seconds(1) })
@@ -112,7 +112,7 @@ describe("calls of tools", () => {
     })
   )
 
-  it.effect("results are forgotten by their size, however deep their text lies", () =>
+  it.effect("evicts results by size, counting nested texts", () =>
     Effect.gen(function* () {
       let runs = 0
       const text = "x".repeat(17 * 1024 * 1024)

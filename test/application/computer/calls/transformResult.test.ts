@@ -13,8 +13,8 @@ const result: ToolResult = {
 }
 const call = { tool: "read_file", params: { path: "/tmp" } }
 
-layer(VerelEngine.layer())("Transform", (it) => {
-  it.effect("case 144: the event stands beside a result that is otherwise the same", () =>
+layer(VerelEngine.layer())("transformResult with Verel", (it) => {
+  it.effect("case 144: adds the event to an otherwise unchanged result", () =>
     Effect.gen(function* () {
       const { meta, ...rest } = yield* transformResult(yield* VrlEngine, ".processed = true", result, call)
       const { a2c_vrl_transformed: text, ...others } = meta ?? {}
@@ -30,14 +30,14 @@ layer(VerelEngine.layer())("Transform", (it) => {
     })
   )
 
-  it.effect("case 145: a script that fails leaves the result as it is", () =>
+  it.effect("case 145: returns the unchanged result when the script fails", () =>
     Effect.gen(function* () {
       const script = ".n = to_int!(.content[0].text)"
       assert.strictEqual(yield* transformResult(yield* VrlEngine, script, result, call), result)
     })
   )
 
-  it.effect("what a script does to the content, it does to the event alone", () =>
+  it.effect("applies changes of the content to the event alone", () =>
     Effect.gen(function* () {
       const { content, meta } = yield* transformResult(
         yield* VrlEngine,
@@ -51,8 +51,8 @@ layer(VerelEngine.layer())("Transform", (it) => {
   )
 })
 
-describe("Transform", () => {
-  it.effect("a failure is told to the owner, with the tool and the reason", () => {
+describe("transformResult", () => {
+  it.effect("logs a failure with the tool and the reason", () => {
     const lines: Array<unknown> = []
     const logger = Logger.make<unknown, void>(({ logLevel, message }) => void lines.push([logLevel, message]))
     const engine = VrlEngine.of({
@@ -62,7 +62,10 @@ describe("Transform", () => {
     return Effect.gen(function* () {
       assert.strictEqual(yield* transformResult(engine, ".a = 1", result, call), result)
       assert.deepStrictEqual(lines, [
-        ["Warn", ["result not transformed", { tool: "read_file", why: "missing", reason: "npm install it" }]]
+        [
+          "Warn",
+          ["VRL transform failed", { tool: "read_file", reason: "missing", message: "npm install it" }]
+        ]
       ])
     }).pipe(Effect.provide(Logger.layer([logger])))
   })

@@ -5,8 +5,8 @@ import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.t
 import { resource } from "../../../conformance/members.ts"
 import { asked, counted } from "../stage.ts"
 
-describe("documents of MCP servers that hang", () => {
-  it.effect("a server of many documents that cannot be read hides no other's", () =>
+describe("unresponsive MCP server", () => {
+  it.effect("never hides the documents of other servers", () =>
     Effect.gen(function* () {
       const well = yield* makeMemoryMcpServer({
         resources: [resource("dpe://well/a", ["{}"], { _meta: { page_count: 1 } })]
@@ -26,7 +26,7 @@ describe("documents of MCP servers that hang", () => {
     })
   )
 
-  it.effect("a server that does not list is given up, and nothing of the question is left", () =>
+  it.effect("fails a listing with 500 after the timeout and stops it", () =>
     Effect.gen(function* () {
       let open = 0
       const memory = yield* makeMemoryMcpServer({ resources: [resource("window://h/a")] })

@@ -6,7 +6,7 @@ import type { Input } from "../../../../src/domain/config/computerConfig.ts"
 
 const prompt = (id: string): Input => ({ type: "promptString", id, description: "" })
 
-/** An environment that counts how often a variable is looked at. */
+/** An environment that counts the lookups of each variable. */
 const counting = (variables: { readonly [name: string]: string }) => {
   const lookups = new Map<string, number>()
   const env = new Proxy(variables, {
@@ -22,7 +22,7 @@ const valueOf = (id: string, server: string) =>
   Inputs.use(({ resolve }) => Effect.map(resolve(prompt(id), server), ({ value }) => value))
 
 describe("Inputs", () => {
-  it.effect("case 216: an input is looked up once, however often it is referred to", () => {
+  it.effect("case 216: looks up an input once for several references", () => {
     const { layer, lookups } = counting({ A2C_SMCP_TOKEN: "t" })
     return Effect.gen(function* () {
       assert.strictEqual(yield* valueOf("token", "s"), "t")
@@ -32,7 +32,7 @@ describe("Inputs", () => {
     }).pipe(Effect.provide(Layer.merge(Inputs.layer(), layer)))
   })
 
-  it.effect("the variable of a server wins over the general one", () => {
+  it.effect("prefers the variable of a server to the general one", () => {
     const { layer } = counting({ "A2C_SMCP_TOKEN_GIT-HUB": "special", A2C_SMCP_TOKEN: "general" })
     return Effect.gen(function* () {
       assert.strictEqual(yield* valueOf("token", "git-hub"), "special")
@@ -40,7 +40,7 @@ describe("Inputs", () => {
     }).pipe(Effect.provide(Layer.merge(Inputs.layer(), layer)))
   })
 
-  it.effect("case 212: a value that is not among the options is refused without being repeated", () => {
+  it.effect("case 212: rejects a value outside the options without quoting it", () => {
     const { layer } = counting({ A2C_SMCP_SIZE: "s3cret" })
     const pick: Input = { type: "pickString", id: "size", description: "", options: ["S", "M"] }
     return Effect.gen(function* () {
@@ -50,7 +50,7 @@ describe("Inputs", () => {
     }).pipe(Effect.provide(Layer.merge(Inputs.layer(), layer)))
   })
 
-  it.effect("cases 210, 211: the environment wins over the default, which counts without it", () => {
+  it.effect("cases 210, 211: prefers the environment to the default", () => {
     const { layer } = counting({ A2C_SMCP_API_KEY: "e" })
     const withDefault = (id: string): Input => ({ type: "promptString", id, description: "", default: "d" })
     return Effect.gen(function* () {
@@ -63,7 +63,7 @@ describe("Inputs", () => {
     }).pipe(Effect.provide(Layer.merge(Inputs.layer(), layer)))
   })
 
-  it.effect("case 212: a default that is not among the options is no value", () => {
+  it.effect("case 212: ignores a default outside the options", () => {
     const pick: Input = { type: "pickString", id: "size", description: "", options: ["S"], default: "M" }
     return Effect.gen(function* () {
       const missing = yield* Effect.flip(Inputs.use(({ resolve }) => resolve(pick, "s")))
@@ -71,7 +71,7 @@ describe("Inputs", () => {
     }).pipe(Effect.provide(Layer.merge(Inputs.layer(), counting({}).layer)))
   })
 
-  it.effect("the variable of a server wins over what a person has answered for another one", () => {
+  it.effect("prefers the variable of a server to the prompted value of another server", () => {
     const { layer } = counting({ A2C_SMCP_TOKEN_B: "special" })
     const prompt = () => Effect.succeedSome("answered")
     return Effect.gen(function* () {
@@ -80,7 +80,7 @@ describe("Inputs", () => {
     }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt }), layer)))
   })
 
-  it.effect("an answer that comes when nobody waits for it any more is kept", () => {
+  it.effect("keeps a prompted value after its caller was interrupted", () => {
     let questions = 0
     return Effect.gen(function* () {
       const answer = yield* Deferred.make<string>()
@@ -100,7 +100,7 @@ describe("Inputs", () => {
     })
   })
 
-  it.effect("what is forgotten is looked for anew, and nothing else", () => {
+  it.effect("resolves only a cleared input again", () => {
     const prompted: Array<string> = []
     const prompt = ({ id }: Input) => Effect.sync(() => (prompted.push(id), Option.some(`answered ${id}`)))
     return Effect.gen(function* () {

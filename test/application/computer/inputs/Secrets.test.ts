@@ -3,7 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Logger, Redacted, Schema, Tracer } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
-import { redactLogs, makeSecrets } from "../../../../src/application/computer/inputs/Secrets.ts"
+import { redactLogs } from "../../../../src/application/computer/inputs/redactLogs.ts"
+import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets.ts"
 import { McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 import { ComputerConfig } from "../../../../src/domain/config/computerConfig.ts"
 import { tool } from "../../../conformance/members.ts"
@@ -12,13 +13,13 @@ import { counted, staged } from "../stage.ts"
 const secret = 'hunter2 "quoted" & more'
 const letGo = TestClock.adjust(0)
 
-/** Every way a value may be spelled in a text. */
+/** Every encoding of a value in a text. */
 const spellings = [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]
 const assertSilent = (text: string) => {
   for (const spelling of spellings) assert.notInclude(text, spelling)
 }
 
-/** A Computer whose server knows a secret, and gives it away wherever it can. */
+/** A Computer whose server leaks a secret in every possible place. */
 const leaky = Effect.gen(function* () {
   const failure = new McpSessionError({ reason: "protocol", message: `the key ${secret} is wrong` })
   const memory = yield* makeMemoryMcpServer({ tools: [tool("t", () => Effect.fail(failure))] })
@@ -38,8 +39,8 @@ const leaky = Effect.gen(function* () {
   })
 })
 
-describe("secrets", () => {
-  it.effect("what the office can ask of the configuration holds placeholders, no values", () =>
+describe("secret", () => {
+  it.effect("never appears in the configuration that Agents see", () =>
     Effect.gen(function* () {
       const { computer } = yield* leaky
       yield* letGo
@@ -50,7 +51,7 @@ describe("secrets", () => {
     })
   )
 
-  it.effect("states say why a server is not well without the value it complains about", () =>
+  it.effect("never appears in the reasons of server states", () =>
     Effect.gen(function* () {
       const { computer } = yield* leaky
       yield* letGo
@@ -66,7 +67,7 @@ describe("secrets", () => {
     })
   )
 
-  it.effect("a failed call does not repeat it", () =>
+  it.effect("never appears in the error of a failed call", () =>
     Effect.gen(function* () {
       const { computer } = yield* leaky
       yield* letGo
@@ -76,7 +77,7 @@ describe("secrets", () => {
     })
   )
 
-  it.effect("no line of the log and no span holds it", () =>
+  it.effect("never appears in logs and spans", () =>
     Effect.gen(function* () {
       const spans: Array<string> = []
       const tracer = Tracer.make({
@@ -96,7 +97,7 @@ describe("secrets", () => {
     })
   )
 
-  it.effect("an error that holds it deep inside does not take it into the log", () =>
+  it.effect("never appears in the log of a nested error", () =>
     Effect.gen(function* () {
       const seen: Array<unknown> = []
       const logger = Logger.make<unknown, void>(({ cause, message }) => void seen.push(message, cause))
@@ -120,7 +121,7 @@ describe("secrets", () => {
     })
   )
 
-  it.effect("the space around it does not make it another value", () =>
+  it.effect("is redacted without its surrounding whitespace", () =>
     Effect.sync(() => {
       const secrets = makeSecrets()
       secrets.add(`${secret}\n`)
@@ -128,7 +129,7 @@ describe("secrets", () => {
     })
   )
 
-  it.effect("a tool that repeats it while it works is not quoted", () =>
+  it.effect("never appears in progress messages", () =>
     Effect.gen(function* () {
       const said: Array<string | undefined> = []
       const memory = yield* makeMemoryMcpServer({

@@ -6,33 +6,33 @@ import type { ComputerPart } from "../../../../src/domain/model/Notification.ts"
 
 const fingerprints = (toolList: string) => new Map<ComputerPart, string>([["toolList", toolList]])
 
-const announcer = Effect.gen(function* () {
+const makeNotifier = Effect.gen(function* () {
   const notified: Array<ComputerPart> = []
   const notify = (part: ComputerPart) => Effect.sync(() => void notified.push(part))
   const { observe, markChanged } = yield* makeChangeNotifier(notify, fingerprints("a"), Duration.seconds(1))
   return { notified, observe, markChanged }
 })
 
-describe("announcing", () => {
-  it.effect("the first change is told at once", () =>
+describe("ChangeNotifier", () => {
+  it.effect("notifies of the first change at once", () =>
     Effect.gen(function* () {
-      const { observe, notified } = yield* announcer
+      const { observe, notified } = yield* makeNotifier
       yield* observe(fingerprints("b"))
       assert.deepStrictEqual(notified, ["toolList"])
     })
   )
 
-  it.effect("what looks as it did is not told", () =>
+  it.effect("ignores an unchanged fingerprint", () =>
     Effect.gen(function* () {
-      const { observe, notified } = yield* announcer
+      const { observe, notified } = yield* makeNotifier
       yield* observe(fingerprints("a"))
       assert.deepStrictEqual(notified, [])
     })
   )
 
-  it.effect("a storm is told at its beginning and at its end", () =>
+  it.effect("notifies of a burst at its beginning and at its end", () =>
     Effect.gen(function* () {
-      const { observe, notified } = yield* announcer
+      const { observe, notified } = yield* makeNotifier
       for (let round = 0; round < 100; round++) yield* observe(fingerprints(`b${round}`))
       assert.lengthOf(notified, 1)
       yield* TestClock.adjust("1 second")
@@ -42,9 +42,9 @@ describe("announcing", () => {
     })
   )
 
-  it.effect("a storm that goes on is told once in a while", () =>
+  it.effect("throttles notifications of a continuous burst", () =>
     Effect.gen(function* () {
-      const { observe, notified } = yield* announcer
+      const { observe, notified } = yield* makeNotifier
       for (let round = 0; round < 40; round++) {
         yield* observe(fingerprints(`b${round}`))
         yield* TestClock.adjust("250 millis")
@@ -53,9 +53,9 @@ describe("announcing", () => {
     })
   )
 
-  it.effect("what has changed back meanwhile is not told again", () =>
+  it.effect("skips a change that was reverted in the interval", () =>
     Effect.gen(function* () {
-      const { observe, notified } = yield* announcer
+      const { observe, notified } = yield* makeNotifier
       yield* observe(fingerprints("b"))
       yield* observe(fingerprints("c"))
       yield* observe(fingerprints("b"))
@@ -64,9 +64,9 @@ describe("announcing", () => {
     })
   )
 
-  it.effect("a part that was touched is told although it looks the same, and alone", () =>
+  it.effect("notifies of a marked part with an unchanged fingerprint", () =>
     Effect.gen(function* () {
-      const { notified, markChanged } = yield* announcer
+      const { notified, markChanged } = yield* makeNotifier
       yield* markChanged("desktop")
       yield* markChanged("desktop")
       yield* TestClock.adjust("1 minute")

@@ -7,12 +7,12 @@ import type { TransportClient } from "../../../../src/application/ports/Transpor
 import { tool } from "../../../conformance/members.ts"
 import { link, staged } from "../stage.ts"
 
-describe("joining an office", () => {
-  it.effect("what changes after the office has let the Computer in, and before it knows, is told", () =>
+describe("OfficeConnection", () => {
+  it.effect("notifies of changes that happened during the join", () =>
     Effect.gen(function* () {
       const alpha = yield* makeMemoryMcpServer({ tools: [tool("a")] })
       const notified: Array<string> = []
-      /** A Server that takes its time to say yes. */
+      /** A Server that replies to a join after a second. */
       const transport: TransportClient["Service"] = {
         connect: () =>
           Effect.succeed({

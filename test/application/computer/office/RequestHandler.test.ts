@@ -11,7 +11,7 @@ const codeIn = (answer: unknown): unknown => {
 
 const call = { tool_name: "t", params: {}, timeout: 5 }
 
-/** A Computer with one tool, and how often that has run. */
+/** A Computer with one tool that counts its runs. */
 const stage = Effect.gen(function* () {
   const runs = { count: 0 }
   const t = tool("t", () => Effect.sync(() => (runs.count++, textResult("ran"))))
@@ -19,8 +19,8 @@ const stage = Effect.gen(function* () {
   return { ask: yield* asked({ alpha }, { alpha: { default_tool_meta: { auto_apply: true } } }), runs }
 })
 
-describe("what comes to a Computer past a Server that checks nothing", () => {
-  it.effect("case 139: a call for another Computer is not run", () =>
+describe("RequestHandler", () => {
+  it.effect("case 139: rejects a call for another Computer", () =>
     Effect.gen(function* () {
       const { ask, runs } = yield* stage
       const answer = yield* ask("client:tool_call", { ...call, computer: "pc-2" })
@@ -30,7 +30,7 @@ describe("what comes to a Computer past a Server that checks nothing", () => {
     })
   )
 
-  it.effect("case 218: what is no request is refused", () =>
+  it.effect("case 218: rejects malformed requests", () =>
     Effect.gen(function* () {
       const { ask, runs } = yield* stage
       const bad: ReadonlyArray<object> = [

@@ -12,8 +12,8 @@ import { setupOf } from "../stage.ts"
 const window = "window://com.x.app/one"
 const document = "dpe://com.x.app/doc"
 
-describe("what the office is told of", () => {
-  it.effect("a configuration that is the same again is not told", () =>
+describe("change notification", () => {
+  it.effect("skips an unchanged configuration", () =>
     Effect.gen(function* () {
       const notified: Array<ComputerPart> = []
       const notify = (part: ComputerPart) => Effect.sync(() => void notified.push(part))
@@ -24,7 +24,7 @@ describe("what the office is told of", () => {
     }).pipe(Effect.provide(Layer.merge(memoryMcp(new Map()), Inputs.layer())))
   )
 
-  it.effect("new contents of a window and of a document are told at once, each as what it is", () =>
+  it.effect("announces new contents of a window and of a document at once", () =>
     Effect.gen(function* () {
       const notified: Array<ComputerPart> = []
       const notify = (part: ComputerPart) => Effect.sync(() => void notified.push(part))

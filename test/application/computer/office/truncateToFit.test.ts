@@ -3,7 +3,7 @@ import { assert, describe, it } from "vitest"
 import { truncateToFit } from "../../../../src/application/computer/office/truncateToFit.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 
-/** What becomes of texts of these lengths, each owner's alike, when a message holds so many bytes. */
+/** Truncates texts of these lengths by owner to a maximum message size, and counts the serializations. */
 const outcome = (lengths: ReadonlyArray<readonly [owner: string, length: number]>, most: number) => {
   let writes = 0
   const items = lengths.map(([owner, length]) => owner.repeat(length))
@@ -19,8 +19,8 @@ const outcome = (lengths: ReadonlyArray<readonly [owner: string, length: number]
   return { writes, left: found?.omitted, items: found && Result.getOrThrow(found.body.value()) }
 }
 
-describe("a list in an answer", () => {
-  it("is whole when it fits", () => {
+describe("truncateToFit", () => {
+  it("returns a list that fits unchanged", () => {
     assert.deepStrictEqual(
       outcome(
         [
@@ -33,7 +33,7 @@ describe("a list in an answer", () => {
     )
   })
 
-  it("lacks who has most of it, all parts together", () => {
+  it("omits the owner with the largest total", () => {
     const { items, left } = outcome(
       [
         ["a", 5],
@@ -47,7 +47,7 @@ describe("a list in an answer", () => {
     assert.deepStrictEqual(items, ["bbbbbbbb", "c"])
   })
 
-  it("lacks no more than it must", () => {
+  it("omits as few owners as possible", () => {
     const { items, left } = outcome(
       [
         ["a", 40],
@@ -62,7 +62,7 @@ describe("a list in an answer", () => {
     assert.deepStrictEqual(items, ["c".repeat(20), "d".repeat(10), "e".repeat(5)])
   })
 
-  it("is nothing when nobody's part fits", () => {
+  it("returns undefined when the items of no owner fit", () => {
     assert.deepInclude(
       outcome(
         [
@@ -76,7 +76,7 @@ describe("a list in an answer", () => {
     assert.deepInclude(outcome([["a", 40]], 20), { left: undefined, items: undefined })
   })
 
-  it("is found with few attempts among many", () => {
+  it("needs few attempts among many owners", () => {
     const many = Array.from(
       { length: 1000 },
       (_, index) => [String.fromCodePoint(0x4e00 + index), 10] as const

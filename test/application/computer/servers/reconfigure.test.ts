@@ -8,7 +8,7 @@ import { counted, setupOf, staged, standing } from "../stage.ts"
 
 const letGo = TestClock.adjust(0)
 
-/** Two servers that count their starts, of which only the first is configured at first. */
+/** Two servers that count their starts; at first only the first one is configured. */
 const twoServers = Effect.fnUntraced(function* (configure: { readonly [name: string]: JsonObject } = {}) {
   const alpha = counted(yield* makeMemoryMcpServer({ tools: [tool("a")] }))
   const beta = counted(yield* makeMemoryMcpServer({ tools: [tool("b")] }))
@@ -17,8 +17,8 @@ const twoServers = Effect.fnUntraced(function* (configure: { readonly [name: str
   return { ...stage, alpha: alpha.starts, beta: beta.starts }
 })
 
-describe("changing the configuration of a Computer that runs", () => {
-  it.effect("what did not change keeps its session", () =>
+describe("reconfigure", () => {
+  it.effect("keeps the session of an unchanged server", () =>
     Effect.gen(function* () {
       const { alpha, beta, computer } = yield* twoServers()
       const difference = yield* computer.reconfigure(
@@ -30,7 +30,7 @@ describe("changing the configuration of a Computer that runs", () => {
     })
   )
 
-  it.effect("a removed server stops and is not known any more", () =>
+  it.effect("stops and forgets a removed server", () =>
     Effect.gen(function* () {
       const { computer } = yield* twoServers()
       yield* computer.reconfigure(setupOf(["alpha"]))
@@ -40,7 +40,7 @@ describe("changing the configuration of a Computer that runs", () => {
     })
   )
 
-  it.effect("a server that becomes disabled stops, and starts when it is enabled again", () =>
+  it.effect("stops a disabled server and starts an enabled one", () =>
     Effect.gen(function* () {
       const { beta, computer } = yield* twoServers()
       yield* computer.reconfigure(setupOf(["alpha", "beta"], { configure: { beta: { disabled: true } } }))
@@ -52,7 +52,7 @@ describe("changing the configuration of a Computer that runs", () => {
     })
   )
 
-  it.effect("new settings of tools need no new session", () =>
+  it.effect("applies new tool settings without a restart", () =>
     Effect.gen(function* () {
       const { alpha, computer } = yield* twoServers()
       const { reconfigured } = yield* computer.reconfigure(
@@ -65,7 +65,7 @@ describe("changing the configuration of a Computer that runs", () => {
     })
   )
 
-  it.effect("a variable that a server uses restarts it when it changes, and nobody else", () =>
+  it.effect("restarts only the servers that use a changed variable", () =>
     Effect.gen(function* () {
       const configure = { alpha: { server_parameters: { command: "x", args: ["${envFile:KEY}"] } } }
       const { alpha, beta, computer } = yield* twoServers(configure)
@@ -79,7 +79,7 @@ describe("changing the configuration of a Computer that runs", () => {
     })
   )
 
-  it.effect("an input that is defined differently restarts those that use it", () =>
+  it.effect("restarts the servers that use a redefined input", () =>
     Effect.gen(function* () {
       const configure = { alpha: { server_parameters: { command: "x", args: ["${input:i}"] } } }
       const { alpha, beta, computer } = yield* twoServers(configure)
@@ -92,7 +92,7 @@ describe("changing the configuration of a Computer that runs", () => {
     })
   )
 
-  it.effect("a change is made as a whole, even when nobody waits for its end", () =>
+  it.effect("completes a change after its caller was interrupted", () =>
     Effect.gen(function* () {
       let isSlow = true
       const memory = yield* makeMemoryMcpServer()

@@ -11,8 +11,8 @@ const names = Effect.fnUntraced(function* (computer: Effect.Success<ReturnType<t
   return [...(yield* computer.catalogue).entries.keys()]
 })
 
-describe("supervision", () => {
-  it.effect("a server that ends loses its tools at once and comes back by itself", () =>
+describe("superviseServer", () => {
+  it.effect("removes the tools of an exited server at once and restarts it", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer({ tools: [tool("t")] })
       const alpha = counted(memory)
@@ -30,7 +30,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("waits double up to a minute, give or take a fifth", () =>
+  it.effect("doubles the backoff up to a minute, with a jitter of a fifth", () =>
     Effect.gen(function* () {
       const alpha = counted(yield* makeMemoryMcpServer())
       alpha.starts.failure = dead
@@ -50,7 +50,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a session that lasted two minutes makes the waits short again", () =>
+  it.effect("resets the backoff after a session of two minutes", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer()
       const alpha = counted(memory)
@@ -69,7 +69,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a server that asks for authorization is not tried again", () =>
+  it.effect("never retries a server that asks for authorization", () =>
     Effect.gen(function* () {
       const alpha = counted(yield* makeMemoryMcpServer())
       alpha.starts.failure = new McpSessionError({ reason: "unauthorized", message: "log in first" })
@@ -83,7 +83,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a server that never answers is given up after the connect timeout", () =>
+  it.effect("stops a start attempt after the connect timeout", () =>
     Effect.gen(function* () {
       const alpha = { connect: Effect.never }
       const { computer } = yield* staged({ servers: { alpha } })
@@ -93,7 +93,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a server that gives no sign of life is first degraded, then started again", () =>
+  it.effect("degrades an unresponsive server, then restarts it", () =>
     Effect.gen(function* () {
       const silent = yield* Ref.make(false)
       const alpha = counted(yield* makeMemoryMcpServer(), (session) => ({
@@ -111,7 +111,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a server may be silent while it works on a call", () =>
+  it.effect("tolerates missed pings during a call", () =>
     Effect.gen(function* () {
       const go = yield* Deferred.make<void>()
       const memory = yield* makeMemoryMcpServer({
@@ -130,7 +130,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a storm of changed lists is few listings, and the last one counts", () =>
+  it.effect("throttles listings and keeps the last one", () =>
     Effect.gen(function* () {
       let lists = 0
       const memory = yield* makeMemoryMcpServer({ tools: [tool("t0")] })
@@ -151,7 +151,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("windows are subscribed again after a server came back", () =>
+  it.effect("resubscribes to windows after a restart", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer({ resources: [resource("window://com.x.app/one")] })
       yield* staged({ servers: { alpha: memory } })
@@ -165,7 +165,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a server whose resources cannot be listed is degraded and says why, its tools work", () =>
+  it.effect("degrades a server whose resource listing fails and keeps its tools", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer({ tools: [tool("t")] })
       const failure = new McpSessionError({ reason: "protocol", message: "no resources today" })
@@ -178,7 +178,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a server is stopped, started and restarted on request", () =>
+  it.effect("stops, starts and restarts a server for the user", () =>
     Effect.gen(function* () {
       const alpha = counted(yield* makeMemoryMcpServer({ tools: [tool("t")] }))
       const { computer } = yield* staged({ servers: { alpha } })
@@ -186,7 +186,7 @@ describe("supervision", () => {
       yield* computer.stop("alpha")
       assert.deepStrictEqual((yield* computer.servers).get("alpha"), {
         _tag: "Stopped",
-        reason: "on request"
+        reason: "stopped_by_user"
       })
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual(yield* names(computer), [])
@@ -197,7 +197,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a server that nobody configured cannot be started", () =>
+  it.effect("fails to start an unknown server", () =>
     Effect.gen(function* () {
       const { computer } = yield* staged({ servers: {} })
       const unknown = yield* Effect.flip(computer.start("ghost"))
@@ -205,7 +205,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a disabled server runs when it is started", () =>
+  it.effect("starts a disabled server for the user", () =>
     Effect.gen(function* () {
       const alpha = counted(yield* makeMemoryMcpServer())
       const { computer } = yield* staged({ servers: { alpha }, configure: { alpha: { disabled: true } } })
@@ -216,7 +216,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a server whose session cannot be closed properly is started again all the same", () =>
+  it.effect("restarts a server whose session fails to close", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer()
       const alpha = counted({
@@ -233,7 +233,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a server is not started on request while its last session is still closing", () =>
+  it.effect("waits for the previous session to close before a start", () =>
     Effect.gen(function* () {
       let isSlow = true
       let open = 0
@@ -266,7 +266,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a server that forbids us in is not tried again", () =>
+  it.effect("never retries a server that forbids access", () =>
     Effect.gen(function* () {
       const alpha = counted(yield* makeMemoryMcpServer())
       alpha.starts.failure = new McpSessionError({ reason: "forbidden", message: "not you" })
@@ -276,7 +276,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a server that answers nothing is started again, however many call it", () =>
+  it.effect("restarts an unresponsive server despite frequent calls", () =>
     Effect.gen(function* () {
       const isDead = yield* Ref.make(true)
       const whileAlive = <A, E>(effect: Effect.Effect<A, E>) =>
@@ -290,7 +290,7 @@ describe("supervision", () => {
       const { computer } = yield* staged({ servers: { alpha } })
       yield* letGo
       const call = computer.callTool({ tool: "t", params: {}, timeout: Duration.minutes(1) })
-      // One of them runs at any time.
+      // At least one of them is running at any time.
       const calling = Effect.forever(Effect.andThen(call, Effect.sleep("1 second")))
       yield* Effect.forkScoped(calling)
       yield* TestClock.adjust("40 seconds")
@@ -303,7 +303,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a server that answers calls, if not pings, is alive while it is called", () =>
+  it.effect("keeps a server that responds to calls but not to pings", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer({
         tools: [tool("t", () => Effect.delay(Effect.succeed({ content: [] }), "4 seconds"))]
@@ -317,7 +317,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a server that does not know pings is alive", () =>
+  it.effect("keeps a server that does not support pings", () =>
     Effect.gen(function* () {
       const unknown = new McpSessionError({ reason: "protocol", message: "method not found" })
       const alpha = counted(yield* makeMemoryMcpServer(), (session) => ({
@@ -330,20 +330,20 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a session that gives less than was promised says what is missing", () =>
+  it.effect("degrades a session that lacks a promised capability", () =>
     Effect.gen(function* () {
       const alpha = counted(yield* makeMemoryMcpServer(), (session) => ({
         ...session,
-        degraded: Effect.succeed("no changes are told")
+        degraded: Effect.succeed("no change notifications")
       }))
       const { computer } = yield* staged({ servers: { alpha } })
       yield* letGo
       const state = (yield* computer.servers).get("alpha")
-      assert.strictEqual(state?._tag === "Degraded" ? state.reason : "", "no changes are told")
+      assert.strictEqual(state?._tag === "Degraded" ? state.reason : "", "no change notifications")
     })
   )
 
-  it.effect("the owner is warned of a tool whose name is taken", () =>
+  it.effect("logs a warning for a tool whose name is taken", () =>
     Effect.gen(function* () {
       const alpha = yield* makeMemoryMcpServer({ tools: [tool("t")] })
       const beta = yield* makeMemoryMcpServer({ tools: [tool("t")] })
@@ -356,7 +356,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("what a server that is being stopped offered is gone before its session is closed", () =>
+  it.effect("removes the offers of a server before its session closes", () =>
     Effect.gen(function* () {
       let isSlow = true
       const memory = yield* makeMemoryMcpServer({ tools: [tool("t")] })
@@ -375,7 +375,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a window that only looking has found is subscribed, too", () =>
+  it.effect("subscribes to a window found by reading the desktop", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer({ resources: [resource("window://com.x.app/one")] })
       const quiet = counted(memory, (session) => ({
@@ -392,7 +392,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a subscription that works at the second attempt makes the server well again", () =>
+  it.effect("recovers when a failed subscription succeeds", () =>
     Effect.gen(function* () {
       let refusals = 1
       const memory = yield* makeMemoryMcpServer({ resources: [resource("window://com.x.app/one")] })
@@ -412,7 +412,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a window that cannot be subscribed is no trouble any more once it is gone", () =>
+  it.effect("recovers when a window with a failed subscription disappears", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer({ resources: [resource("window://com.x.app/one")] })
       const alpha = counted(memory, (session) => ({
@@ -431,7 +431,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a listing that never ends is given up, and the next one counts", () =>
+  it.effect("stops a hanging listing and uses the next one", () =>
     Effect.gen(function* () {
       let hangs = false
       const memory = yield* makeMemoryMcpServer({ tools: [tool("one")] })
@@ -454,7 +454,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("what takes long to fail was not stable", () =>
+  it.effect("never counts a slow start failure as a stable session", () =>
     Effect.gen(function* () {
       const alpha = { connect: Effect.never }
       const { computer } = yield* staged({
@@ -467,7 +467,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("looking at the desktop changes nothing for those who watch", () =>
+  it.effect("emits no state change for a desktop read", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer({ resources: [resource("window://com.x.app/one")] })
       const { computer } = yield* staged({ servers: { alpha: memory } })
@@ -482,7 +482,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("a window that is listed twice shows once", () =>
+  it.effect("shows a window that is listed twice once", () =>
     Effect.gen(function* () {
       const window = resource("window://com.x.app/one")
       const memory = yield* makeMemoryMcpServer({ resources: [window, window] })
@@ -492,7 +492,7 @@ describe("supervision", () => {
     })
   )
 
-  it.effect("everybody who looks sees every state a server goes through", () =>
+  it.effect("emits every state of a server to all subscribers", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer()
       const { computer } = yield* staged({ servers: { alpha: memory } })

@@ -41,7 +41,7 @@ describe("a Server that goes down", () => {
       const newcomer = yield* agent(world)
       const closing = yield* close
       assert.isTrue(world.server.draining())
-      assert.include(assertDenied(yield* join(newcomer, "agent", "agent-2", "O2")), "going down")
+      assert.include(assertDenied(yield* join(newcomer, "agent", "agent-2", "O2")), "shutting down")
       assertRejected(yield* calling(a1, "2"), 503)
       yield* TestClock.adjust("5 seconds")
       assert.isUndefined(closing.pollUnsafe())

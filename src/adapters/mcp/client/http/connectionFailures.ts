@@ -1,6 +1,6 @@
 import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
 import { asObject } from "../../../../domain/json.ts"
-import { jsonRpcCodes } from "../../jsonRpcCodes.ts"
+import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { sessionError } from "../../sessionError.ts"
 import type { BodyEnd } from "./HttpBody.ts"
 

@@ -6,7 +6,7 @@ import {
   type McpWatchOptions
 } from "../../../../application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../domain/json.ts"
-import { jsonRpcCodes } from "../../jsonRpcCodes.ts"
+import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { sessionError } from "../../sessionError.ts"
 import type { ModernClient } from "./ModernClient.ts"
 import { type PollableWatch, pollWhen, type PollSource, subscriptionsRejected } from "../resourcePolling.ts"

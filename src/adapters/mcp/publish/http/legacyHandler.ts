@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto"
 import { isInitializeRequest, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server"
 import { Clock, Duration, Effect, Schedule, type Scope } from "effect"
-import { jsonRpcCodes } from "../../jsonRpcCodes.ts"
+import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { type WebHandler, jsonRpcErrorResponse } from "./webHandler.ts"
 import type { PublishedSession } from "../PublishedSession.ts"
 

@@ -5,7 +5,7 @@ import { crossOriginOf, isLoopbackAddress } from "../../../http/hostAccess.ts"
 import { listen } from "../../../http/listen.ts"
 import { serverUrl, makeHttpServer } from "../../../http/httpServer.ts"
 import { corsHeaders, type AccessPolicy, checkAccess } from "../../../http/AccessPolicy.ts"
-import { jsonRpcCodes } from "../../jsonRpcCodes.ts"
+import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { jsonRpcErrorResponse } from "./webHandler.ts"
 import { makeMcpHttpHandler, type McpHttpLimits } from "./McpHttpHandler.ts"
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { checkJsonBody, parseJson } from "../../../../domain/json.ts"
-import { jsonRpcCodes } from "../../jsonRpcCodes.ts"
+import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 
 /** Handles a web request. Its signal aborts when the connection closes or the response ends. */
 export type WebHandler = (request: Request, body: unknown) => Promise<Response>

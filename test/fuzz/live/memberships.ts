@@ -1,6 +1,6 @@
 import { connectText, eventText } from "../../attacks/wire.ts"
 
-/** What a member says to be let in, and to sit in the office of its lane; the answers begin like this. */
+/** The messages by which a member connects and joins the office of its lane, with the prefixes of the replies. */
 export interface Entrance {
   readonly connect: string
   readonly connected: string
@@ -8,7 +8,7 @@ export interface Entrance {
   readonly joined: string
 }
 
-/** Lanes in twos: an Agent and a Computer, which meet in one office. */
+/** Pairs of lanes: an Agent and a Computer in one office. */
 export const entranceOf = (lane: number): Entrance => {
   const role = lane % 2 === 0 ? "agent" : "computer"
   const name = lane % 2 === 0 ? "a-0" : "c-0"
@@ -20,20 +20,20 @@ export const entranceOf = (lane: number): Entrance => {
   }
 }
 
-/** A question that the Server always answers, unless it closes the connection. */
+/** A request that the Server always answers, unless it closes the connection. */
 export const fence = (id: number) => ({
   text: eventText(id, "server:nonsense", null),
   answer: `43/smcp,${id}[`
 })
 
-/** Numbers of fences begin here, where no input's own do. */
+/** The first ack id of fences, above those in inputs. */
 export const firstFence = 700_000_000
 
-/** The numbers of requests that a member has been asked, in a text it heard. */
+/** The ack ids of requests in the received text. */
 export const askedIn = (text: string): ReadonlyArray<string> =>
   [...text.matchAll(/42\/smcp,(\d+)\["client:/g)].map(([, id = ""]) => id)
 
-/** An answer among the inputs as one to what was asked, where something was. */
+/** Turns a reply among the inputs into a reply to an open request, if there is one. */
 export const answering = (input: Buffer, asked: Array<string>): Buffer => {
   if (asked.length === 0 || input[0] !== 0x33) return input
   const text = input.toString("latin1")
@@ -41,5 +41,5 @@ export const answering = (input: Buffer, asked: Array<string>): Buffer => {
   return Buffer.from(text.replace(/^3\/smcp,\d*/, `3/smcp,${id}`), "latin1")
 }
 
-/** The byte by which Engine.IO marks a message. */
+/** The message marker of Engine.IO. */
 export const message = Buffer.from("4")
