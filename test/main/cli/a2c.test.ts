@@ -248,7 +248,10 @@ describe("a2c", () => {
       ]
       yield* prints(/Cannot listen on 127\.0\.0\.1:\d+: the address is in use/, "server", "--port", port)
       yield* prints(/a port from 0 to 65535/, "server", "--port", "70000")
-      yield* prints(/broken\.json:1:11: error: invalid JSON: close brace expected/, ...desk("--config", broken))
+      yield* prints(
+        /broken\.json:1:11: error: invalid JSON: close brace expected/,
+        ...desk("--config", broken)
+      )
       yield* prints(/wrong\.json:1:18: error: servers\.s\.type/, ...desk("--config", wrong))
       yield* prints(/missing\.json: error: file not found/, ...desk("--config", "/tmp/missing.json"))
       yield* prints(
