@@ -2,7 +2,9 @@ import { Result } from "effect"
 import type { Body } from "../../application/ports/Body.ts"
 import { checkJsonBody, isJsonObject, type JsonObject } from "../../domain/json.ts"
 import { badRequest, type ProtocolError } from "../../domain/model/ProtocolError.ts"
-import { closeBrace, openBrace } from "./jsonScanner.ts"
+
+const openBrace = 0x7b
+const closeBrace = 0x7d
 
 /**
  * A body that is forwarded as its received bytes. `tail` is the JSON text and one more byte: the bracket that ends the

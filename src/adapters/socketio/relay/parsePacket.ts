@@ -3,18 +3,7 @@ import { checkJsonBody, parseJson } from "../../../domain/json.ts"
 import { badRequest, payloadTooLarge } from "../../../domain/model/ProtocolError.ts"
 import { maxEnvelopeBytes, namespace, maxUnauthenticatedBytes } from "../limits.ts"
 import { RawBody } from "../../bytes/RawBody.ts"
-import {
-  closeBrace,
-  closeBracket,
-  comma,
-  findStringEnd,
-  isJsonWhitespace,
-  openBrace,
-  openBracket,
-  quote,
-  scanJsonObject,
-  skipWhitespace
-} from "../../bytes/jsonScanner.ts"
+import { findStringEnd, isJsonWhitespace, scanJsonObject, skipWhitespace } from "../../bytes/jsonScanner.ts"
 
 export interface PacketLimits {
   /** Larger bodies get error 413. */
@@ -43,9 +32,15 @@ export type InboundPacket =
       readonly attachments: number
     }
 
+const quote = 0x22
+const comma = 0x2c
 const slash = 0x2f
 const dash = 0x2d
 const zero = 0x30
+const openBracket = 0x5b
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
 const recordSeparator = 0x1e
 
 /** Binary frames that one packet may announce; no honest client sends so many. */
