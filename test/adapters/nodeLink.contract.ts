@@ -272,8 +272,8 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
       "fails at once for an unknown node",
       Effect.fnUntraced(function* (cluster) {
         const { one } = yield* pair(cluster)
-        assert.strictEqual(yield* request(one, "nobody", "echo", 1), "NodeUnreachable")
-        one.notify("nobody", ["sid"], "tell", jsonBody(1))
+        assert.strictEqual(yield* request(one, "unknown", "echo", 1), "NodeUnreachable")
+        one.notify("unknown", ["sid"], "tell", jsonBody(1))
         assert.deepStrictEqual(yield* request(one, "two", "echo", 1), [1])
         assert.isTrue(idle(one))
       })

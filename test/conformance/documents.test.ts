@@ -133,7 +133,7 @@ describe("client:get_dpe", () => {
         [...(yield* computer.servers).values()].map(({ _tag }) => _tag),
         ["Ready", "Ready"]
       )
-      assertRejected([yield* ask("client:get_dpe", dpe("dpe://nobody/x"))], 4013)
+      assertRejected([yield* ask("client:get_dpe", dpe("dpe://unknown/x"))], 4013)
       yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
       yield* server("alpha").crash("gone")
       yield* Effect.repeat(computer.servers, {

@@ -142,11 +142,11 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, open: ()
     mistaken((registry) => ({
       apply: (command, capacity) =>
         Effect.suspend(() => {
-          const sawNobody = command._tag === "Join" && registry.members(command.office).length === 0
+          const sawEmptyOffice = command._tag === "Join" && registry.members(command.office).length === 0
           const applied = Effect.andThen(Effect.yieldNow, registry.apply(command, capacity))
           return Effect.catchIf(
             applied,
-            ({ reason }) => sawNobody && reason === "agent_exists",
+            ({ reason }) => sawEmptyOffice && reason === "agent_exists",
             () => Effect.void
           )
         })

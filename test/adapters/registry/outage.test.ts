@@ -160,7 +160,7 @@ describe("a Redis connection that drops all data", () => {
       const way = yield* openProxy({ target: () => redis.port })
       const node = yield* redisNodes(`redis://127.0.0.1:${way.port}`, "{test}:")("n1")
       yield* up(node)
-      const lookups = Effect.forkChild(node.registry.isComputerElsewhere("O", "nobody"))
+      const lookups = Effect.forkChild(node.registry.isComputerElsewhere("O", "unknown"))
       yield* Effect.forkScoped(Effect.repeat(lookups, Schedule.spaced("100 millis")))
       yield* way.silence
       yield* up(node).pipe(Effect.delay("2 seconds"))

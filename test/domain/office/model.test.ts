@@ -227,7 +227,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     {
       decide: ignoring(["agent_exists", "name_taken"], (state) => ({
         ...state,
-        sessions: HashMap.map(state.sessions, (session) => ({ ...session, reconnectKey: "anybody" }))
+        sessions: HashMap.map(state.sessions, (session) => ({ ...session, reconnectKey: "shared" }))
       }))
     }
   ],
