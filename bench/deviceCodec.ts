@@ -55,10 +55,7 @@ const simplest: Read = (pieces) => {
   let rest: Buffer = Buffer.alloc(0)
   let frames = 0
   for (const piece of pieces) {
-    rest =
-      rest.length === 0
-        ? Buffer.from(piece.buffer, piece.byteOffset, piece.length)
-        : Buffer.concat([rest, piece])
+    rest = rest.length === 0 ? Buffer.from(piece.buffer, piece.byteOffset, piece.length) : Buffer.concat([rest, piece])
     for (;;) {
       const start = rest.indexOf("##START")
       const end = start === -1 ? -1 : rest.indexOf("##END", start)

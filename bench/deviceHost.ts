@@ -105,10 +105,7 @@ const obey = Effect.fnUntraced(function* (order: Order, call: Call) {
     case "Call": {
       const latencies: Array<number> = []
       const failures: Array<string> = []
-      const turns = Array.from(
-        { length: order.devices * order.times },
-        (_, turn) => 1 + (turn % order.devices)
-      )
+      const turns = Array.from({ length: order.devices * order.times }, (_, turn) => 1 + (turn % order.devices))
       const begun = performance.now()
       yield* Effect.forEach(turns, timed(call, latencies, failures), {
         concurrency: order.atOnce,
@@ -129,6 +126,4 @@ const program = Effect.gen(function* () {
   return yield* Effect.never
 })
 
-await Effect.runPromise(
-  program.pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
-)
+await Effect.runPromise(program.pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None")))

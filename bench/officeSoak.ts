@@ -43,10 +43,7 @@ const program = Effect.gen(function* () {
     ]
   })
   const agent = Context.get(
-    yield* Agent.layer({ office, name: "bridge" }).pipe(
-      Layer.provide(Layer.succeedContext(place)),
-      Layer.build
-    ),
+    yield* Agent.layer({ office, name: "bridge" }).pipe(Layer.provide(Layer.succeedContext(place)), Layer.build),
     Agent
   )
   const session = yield* Effect.provideService(makeOfficeMcpSession({ office }), Agent, agent)
@@ -66,15 +63,12 @@ const program = Effect.gen(function* () {
       const scope = yield* Scope.make()
       yield* Layer.buildWithScope(computer(`computer-${round}`), scope)
       const { tools } = yield* Effect.promise(() => client.listTools())
-      if (!tools.some(({ name }) => name === `computer-${round}__tool`))
-        return yield* Effect.die("the tool is missing")
+      if (!tools.some(({ name }) => name === `computer-${round}__tool`)) return yield* Effect.die("the tool is missing")
       yield* Scope.close(scope, yield* Effect.exit(Effect.void))
     })
   )
   yield* Effect.promise(() => client.close())
 })
 
-await Effect.runPromise(
-  program.pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
-)
+await Effect.runPromise(program.pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None")))
 process.exit(0)

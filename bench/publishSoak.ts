@@ -54,10 +54,7 @@ const program = Effect.gen(function* () {
   const older = new Client({ name: "older", version: "0" })
   older.fallbackNotificationHandler = async () => void told++
   yield* Effect.promise(() => older.connect(new StdioServerTransport(stdout, stdin)))
-  const younger = new ModernClient(
-    { name: "younger", version: "0" },
-    { versionNegotiation: { mode: "auto" } }
-  )
+  const younger = new ModernClient({ name: "younger", version: "0" }, { versionNegotiation: { mode: "auto" } })
   younger.setNotificationHandler("notifications/tools/list_changed", () => void told++)
   yield* Effect.promise(() => younger.connect(new ModernHttpTransport(new URL(url))))
   yield* Effect.promise(() => younger.listen({ toolsListChanged: true }))

@@ -75,9 +75,7 @@ const measure = async (options: Options, notPinned: string | undefined) => {
   }
   process.stdout.write(options.json ? spellJson(rows, columns, about) : formatTable(rows, columns))
   if (rows.some(({ summary: { counted, rounds: all } }) => counted * 2 < all)) {
-    process.stderr.write(
-      "More than half of the rounds of a case were disturbed: repeat the run on a quiet machine.\n"
-    )
+    process.stderr.write("More than half of the rounds of a case were disturbed: repeat the run on a quiet machine.\n")
   }
 }
 
@@ -95,8 +93,7 @@ const main = async () => {
   // The load generator forwards bodies, too, and is not measured.
   tuneGcForRelay()
   const notPinned = pin(process.pid, processors.load)
-  if (notPinned !== undefined)
-    process.stderr.write(`Servers and load generator share processors: ${notPinned}.\n`)
+  if (notPinned !== undefined) process.stderr.write(`Servers and load generator share processors: ${notPinned}.\n`)
   if (options.profile === undefined) await measure(options, notPinned)
   else await takeProfile(options, options.profile)
 }

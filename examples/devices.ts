@@ -23,8 +23,5 @@ const program = Effect.gen(function* () {
   yield* Console.log(content)
 })
 
-const Devices = Layer.merge(
-  gatewayLayer({ port: 0, authenticate: authenticateByToken(token) }),
-  TcpConnector.layer
-)
+const Devices = Layer.merge(gatewayLayer({ port: 0, authenticate: authenticateByToken(token) }), TcpConnector.layer)
 await Effect.runPromise(Effect.scoped(Effect.provide(program, Devices)))

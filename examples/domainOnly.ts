@@ -5,9 +5,7 @@ import { isCompatible, organizeDesktop, parseVersion, parseWindowUri } from "a2c
 const version = (text: string) => Result.getOrThrow(parseVersion(text))
 console.log(isCompatible(version("0.2.1"), version("0.2.0")))
 
-console.log(
-  Result.map(parseWindowUri("window://com.example.editor/src%2Fmain?priority=80"), ({ path }) => path)
-)
+console.log(Result.map(parseWindowUri("window://com.example.editor/src%2Fmain?priority=80"), ({ path }) => path))
 
 const { entries } = organizeDesktop(
   [

@@ -65,21 +65,13 @@ try {
   ]
   run("publint", ["--strict", join(folder, filename)])
   run("attw", [join(folder, filename), "--profile", "esm-only"])
-  writeFileSync(
-    join(folder, "package.json"),
-    JSON.stringify({ name: "empty-project", type: "module", private: true })
-  )
-  run(
-    "npm",
-    ["install", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error", `./${filename}`],
-    folder
-  )
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "empty-project", type: "module", private: true }))
+  run("npm", ["install", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error", `./${filename}`], folder)
   writeFileSync(join(folder, "use.ts"), program)
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings))
   run("tsc", ["-p", folder])
   const output = run(process.execPath, ["use.ts"], folder)
-  if (output !== "0.2.0 1 Success true\ntrue\ndesk,thinker closed\n")
-    throw new Error(`the package printed:\n${output}`)
+  if (output !== "0.2.0 1 Success true\ntrue\ndesk,thinker closed\n") throw new Error(`the package printed:\n${output}`)
   const command = join(folder, "node_modules", ".bin", "a2c")
   const help = run(process.execPath, [command, "--help"], folder)
   if (!help.includes("a2c <subcommand>")) throw new Error(`the command printed:\n${help}`)

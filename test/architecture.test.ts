@@ -26,13 +26,8 @@ const sources: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
     .map((name) => {
       const file = name.replaceAll("\\", "/")
       const text = readFileSync(join("src", name), "utf8")
-      const names = [...text.matchAll(/(?:\bfrom|\bimport\(|\bimport)\s*"([^"]+)"/g)].map(
-        ([, target = ""]) => target
-      )
-      return [
-        file,
-        names.map((target) => (target.startsWith(".") ? posix.join(posix.dirname(file), target) : target))
-      ]
+      const names = [...text.matchAll(/(?:\bfrom|\bimport\(|\bimport)\s*"([^"]+)"/g)].map(([, target = ""]) => target)
+      return [file, names.map((target) => (target.startsWith(".") ? posix.join(posix.dirname(file), target) : target))]
     })
 )
 
@@ -52,9 +47,7 @@ const assertNoImport = (files: RegExp, forbidden: RegExp): void => {
 
 /** Asserts that files of `files` import only `allowed` packages, beside files of `src`. */
 const assertPackages = (files: RegExp, allowed: RegExp): void => {
-  const found = importsOf(files).filter(
-    ({ target }) => !/^\w+\/.*\.ts$/.test(target) && !allowed.test(target)
-  )
+  const found = importsOf(files).filter(({ target }) => !/^\w+\/.*\.ts$/.test(target) && !allowed.test(target))
   assert.deepStrictEqual(found.map(formatImport), [])
 }
 
@@ -73,9 +66,7 @@ const importCycles = (): ReadonlyArray<string> => {
   return cycles
 }
 
-const bundle = async (
-  entry: { readonly entryPoints: [string] } | { readonly stdin: { contents: string } }
-) => {
+const bundle = async (entry: { readonly entryPoints: [string] } | { readonly stdin: { contents: string } }) => {
   const options = { bundle: true, platform: "browser", write: false, metafile: true } as const
   const { metafile, outputFiles } =
     "stdin" in entry

@@ -7,9 +7,7 @@ import { runComputer, runServer } from "../src/main/entrypoints/promise.ts"
 
 const run = promisify(execFile)
 
-const everything = createRequire(import.meta.url).resolve(
-  "@modelcontextprotocol/server-everything/dist/index.js"
-)
+const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
 
 /** The office of the README's guide: a Server, and a Computer with the reference MCP server. */
 const runOffice = async () => {

@@ -5,10 +5,7 @@ import { node } from "./main/processes.ts"
 import { alive, descendants, gone } from "./processes.ts"
 
 const start = Effect.fnUntraced(function* (seconds: number) {
-  const parent = yield* node([
-    fileURLToPath(new URL("fixtures/leashed.ts", import.meta.url)),
-    String(seconds)
-  ])
+  const parent = yield* node([fileURLToPath(new URL("fixtures/leashed.ts", import.meta.url)), String(seconds)])
   const pid = Number((yield* parent.says("started ")).slice("started ".length))
   return { parent, pid }
 })

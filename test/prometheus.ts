@@ -30,8 +30,7 @@ export const parsePrometheus = (text: string): ReadonlyMap<string, number> => {
   for (const [name, count] of samples) {
     if (!name.includes("_bucket{")) continue
     const series = name.replace(/,?le="[^"]*"/, "")
-    if (last?.series === series && last.count > count)
-      throw new Error(`the buckets of ${series} do not increase`)
+    if (last?.series === series && last.count > count) throw new Error(`the buckets of ${series} do not increase`)
     last = { series, count }
   }
   return samples

@@ -30,10 +30,7 @@ const notes = { ...node("src/main/demo/notesServer.ts"), ...approved }
 interface Office {
   readonly server: RunningServer
   readonly logs: ReadonlyArray<LogLine>
-  readonly computer: (
-    servers?: object,
-    more?: Partial<Parameters<typeof runComputer>[0]>
-  ) => Promise<RunningComputer>
+  readonly computer: (servers?: object, more?: Partial<Parameters<typeof runComputer>[0]>) => Promise<RunningComputer>
   readonly agent: (more?: Partial<Parameters<typeof connectAgent>[0]>) => Promise<ConnectedAgent>
 }
 

@@ -40,13 +40,9 @@ const holds = (text: string, [piece, ...others]: ReadonlyArray<string>): boolean
 
 /** Parses a command line with the real command, without executing it; rejects when parsing fails. */
 const parse = (line: string) =>
-  run(
-    "sh",
-    ["-c", `a2c() { "$NODE" --import ./test/fixtures/parsedOnly.ts src/main/cli/a2c.ts "$@"; }\n${line}`],
-    {
-      env: { NODE: process.execPath }
-    }
-  )
+  run("sh", ["-c", `a2c() { "$NODE" --import ./test/fixtures/parsedOnly.ts src/main/cli/a2c.ts "$@"; }\n${line}`], {
+    env: { NODE: process.execPath }
+  })
 
 const rejection = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
@@ -84,8 +80,7 @@ describe("a command in README and docs", () => {
 
   it("occurs at least once", () => assert.isTrue(typed.length > 0 && started.length > 0))
 
-  for (const line of lines)
-    it(`parses: ${line.replace(/\s+#.*/, "")}`, { timeout: 60_000 }, () => parse(line))
+  for (const line of lines) it(`parses: ${line.replace(/\s+#.*/, "")}`, { timeout: 60_000 }, () => parse(line))
 
   it("fails to parse with a wrong flag or subcommand", { timeout: 60_000 }, async () => {
     assert.include(await rejection(parse("a2c agent --office team mcp --tools some")), "--tools")
@@ -120,9 +115,7 @@ describe("a link in README and docs", () => {
   ]
   for (const file of files) {
     it(`resolves to a file in ${file}`, () => {
-      for (const [, target = ""] of readFileSync(file, "utf8").matchAll(
-        /\]\((?!https?:|#)([^)#]+)[^)]*\)/g
-      )) {
+      for (const [, target = ""] of readFileSync(file, "utf8").matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)) {
         assert.isTrue(existsSync(join(dirname(file), target)), `${file} links to ${target}`)
       }
     })
@@ -141,14 +134,10 @@ describe("the reference in docs", () => {
   })
 
   it("lists every log message from level info on", () => {
-    const sources = readdirSync("src", { recursive: true, encoding: "utf8" }).filter((name) =>
-      name.endsWith(".ts")
-    )
+    const sources = readdirSync("src", { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"))
     const messages = sources.flatMap((name) =>
       [
-        ...readFileSync(join("src", name), "utf8").matchAll(
-          /Effect\.log(?:Info|Warning|Error)\(\s*["`]([^"`]+)["`]/g
-        )
+        ...readFileSync(join("src", name), "utf8").matchAll(/Effect\.log(?:Info|Warning|Error)\(\s*["`]([^"`]+)["`]/g)
       ].map(([, message = ""]) => message)
     )
     assert.isAbove(messages.length, 50)

@@ -22,8 +22,7 @@ export interface Child {
   readonly stop: () => Promise<void>
 }
 
-const isTold = <Tag extends Report["_tag"]>(report: Report, tag: Tag): report is Told<Tag> =>
-  report._tag === tag
+const isTold = <Tag extends Report["_tag"]>(report: Report, tag: Tag): report is Told<Tag> => report._tag === tag
 
 /** Starts a script of `servers`, which ends with this process. Rejects when it does not listen in time. */
 export const startChild = async (

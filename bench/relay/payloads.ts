@@ -23,13 +23,10 @@ export const text = (bytes: number): Payload => {
 /** A result of this size in many small objects, the most expensive form for a parser. */
 export const objects = (bytes: number): Payload => {
   const item = (line: number) => ({ type: "text", text: `line ${line} of the result` })
-  const items = Array.from({ length: Math.ceil(bytes / JSON.stringify(item(1000)).length) }, (_, line) =>
-    item(line)
-  )
+  const items = Array.from({ length: Math.ceil(bytes / JSON.stringify(item(1000)).length) }, (_, line) => item(line))
   return {
     params: smallParams,
-    result: (pair) =>
-      JSON.stringify({ content: [{ type: "text", text: `pair ${pair}` }, ...items], isError: false })
+    result: (pair) => JSON.stringify({ content: [{ type: "text", text: `pair ${pair}` }, ...items], isError: false })
   }
 }
 

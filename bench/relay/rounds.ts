@@ -60,8 +60,7 @@ export const summarise = <Measure extends string>(
   const counted = undisturbed(rounds, reference, by)
   const kinds = [...(rounds[0]?.keys() ?? [])].toSorted()
   const of = (round: Round<Measure>, kind: string) => round.get(kind)?.[measure] ?? Number.NaN
-  const each = (value: (kind: string) => number) =>
-    Object.fromEntries(kinds.map((kind) => [kind, value(kind)]))
+  const each = (value: (kind: string) => number) => Object.fromEntries(kinds.map((kind) => [kind, value(kind)]))
   return {
     values: each((kind) => median(counted.map((round) => of(round, kind)))),
     ratios: each((kind) => median(counted.map((round) => of(round, kind) / of(round, reference)))),

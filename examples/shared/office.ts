@@ -26,8 +26,7 @@ export const weather = MemoryMcp.makeMemoryMcpServer({
         description: "How warm it is in a city",
         inputSchema: { type: "object", properties: { city: { type: "string" } }, required: ["city"] }
       },
-      run: ({ city }) =>
-        Effect.succeed({ content: [{ type: "text", text: `It is 21 °C in ${String(city)}` }] })
+      run: ({ city }) => Effect.succeed({ content: [{ type: "text", text: `It is 21 °C in ${String(city)}` }] })
     }
   ]
 })

@@ -47,8 +47,7 @@ export const escapeNonAscii = (text: string): string =>
  * Members with the value `undefined` are omitted.
  */
 export const formatSpacedJson = (value: unknown): string => {
-  if (Array.isArray(value))
-    return `[${value.map((item: unknown) => formatSpacedJson(item ?? null)).join(", ")}]`
+  if (Array.isArray(value)) return `[${value.map((item: unknown) => formatSpacedJson(item ?? null)).join(", ")}]`
   if (isJsonObject(value)) {
     const members = Object.entries(value).filter(([, member]) => member !== undefined)
     return `{${members.map(([key, member]) => `${formatSpacedJson(key)}: ${formatSpacedJson(member)}`).join(", ")}}`
@@ -80,8 +79,7 @@ export const parseJson = (text: string): unknown => {
 }
 
 /** The value when it is a string. */
-export const asString = (value: unknown): string | undefined =>
-  typeof value === "string" ? value : undefined
+export const asString = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
 /** The value when it is a string, else the empty string. */
 export const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "")

@@ -52,11 +52,7 @@ const refillMillis = ({ burst, perSecond }: RateLimit): number => (burst * 1000)
  * Records a rejection by {@link takeToken}. Gives `first` when the last one is older than the refill time, and
  * `flood` when messages came at more than twice the rate for the refill time.
  */
-export const recordRejection = (
-  bucket: TokenBucket,
-  rate: RateLimit,
-  now: number
-): "first" | "again" | "flood" => {
+export const recordRejection = (bucket: TokenBucket, rate: RateLimit, now: number): "first" | "again" | "flood" => {
   const isContinuing = bucket.rejections > 0 && Math.abs(now - bucket.rejectedSince) < refillMillis(rate)
   if (!isContinuing) {
     bucket.rejections = 1

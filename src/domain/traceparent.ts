@@ -16,8 +16,7 @@ const traceparentPattern = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-
  */
 export const parseTraceparent = (text: string): TraceContext | undefined => {
   // The length excludes nearly all other request ids cheaply.
-  const [, traceId = "", spanId = "", flags = ""] =
-    text.length === 55 ? (traceparentPattern.exec(text) ?? []) : []
+  const [, traceId = "", spanId = "", flags = ""] = text.length === 55 ? (traceparentPattern.exec(text) ?? []) : []
   return traceId === "" ? undefined : { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }
 

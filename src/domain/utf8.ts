@@ -15,8 +15,8 @@ const lossyDecoder = new TextDecoder("utf-8", { fatal: false })
 export const encodeUtf8 = (text: string): Uint8Array => encoder.encode(text)
 
 /** Decodes UTF-8 without a leading byte order mark; `None` for invalid UTF-8. */
-export const decodeUtf8: (bytes: Uint8Array) => Option.Option<string> = Option.liftThrowable(
-  (bytes: Uint8Array) => strictDecoder.decode(bytes)
+export const decodeUtf8: (bytes: Uint8Array) => Option.Option<string> = Option.liftThrowable((bytes: Uint8Array) =>
+  strictDecoder.decode(bytes)
 )
 
 /** Like {@link decodeUtf8}, for logs and people: invalid bytes become U+FFFD. */

@@ -17,9 +17,7 @@ export const toValidationIssues = (error: Schema.SchemaError): ReadonlyArray<Val
 
 export const formatPath = (path: ReadonlyArray<PropertyKey>): string =>
   path
-    .map((key, index) =>
-      typeof key === "number" ? `[${key}]` : index === 0 ? String(key) : `.${String(key)}`
-    )
+    .map((key, index) => (typeof key === "number" ? `[${key}]` : index === 0 ? String(key) : `.${String(key)}`))
     .join("")
 
 /** Formats errors in one line: `server_parameters.timeout: Expected …; name: Missing key`. */
@@ -27,14 +25,12 @@ export const formatIssues = (issues: ReadonlyArray<ValidationIssue>): string =>
   issues.map(({ issue, path }) => (path.length === 0 ? issue : `${formatPath(path)}: ${issue}`)).join("; ")
 
 /** Formats all errors of a schema in one line. */
-export const formatSchemaError = (error: Schema.SchemaError): string =>
-  formatIssues(toValidationIssues(error))
+export const formatSchemaError = (error: Schema.SchemaError): string => formatIssues(toValidationIssues(error))
 
 /** Makes a decoder that never throws and fails with all errors in one line. */
 export const makeDecoder = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
   const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
-  return (input: unknown): Result.Result<S["Type"], string> =>
-    Result.mapError(decode(input), formatSchemaError)
+  return (input: unknown): Result.Result<S["Type"], string> => Result.mapError(decode(input), formatSchemaError)
 }
 
 /** The decoder and encoder of a message. */

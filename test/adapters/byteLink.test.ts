@@ -28,10 +28,7 @@ const countAll = ({ bytes }: ByteLink) =>
 /** Reads at least so many bytes. Call it once per link. */
 const readSome = ({ bytes }: ByteLink, size: number) => {
   let missing = size
-  return Effect.map(
-    Stream.runCollect(Stream.takeUntil(bytes, ({ length }) => (missing -= length) <= 0)),
-    join
-  )
+  return Effect.map(Stream.runCollect(Stream.takeUntil(bytes, ({ length }) => (missing -= length) <= 0)), join)
 }
 const reasonOf = (send: ReturnType<ByteLink["send"]>) => Effect.map(Effect.flip(send), ({ reason }) => reason)
 const echo = ({ bytes, send }: ByteLink) => Effect.ignore(Stream.runForEach(bytes, send))
@@ -46,18 +43,14 @@ const settled = Effect.fnUntraced(function* (read: () => number) {
     yield* turn
   }
 })
-const begin = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.forkChild(effect, { startImmediately: true })
+const begin = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
 
 /** Opens a listener in a separate scope. */
-const open = Effect.fnUntraced(function* (
-  serve: (link: ByteLink) => Effect.Effect<void>,
-  maxConnections = 1000
-) {
+const open = Effect.fnUntraced(function* (serve: (link: ByteLink) => Effect.Effect<void>, maxConnections = 1000) {
   const home = yield* Scope.fork(yield* Effect.scope)
-  const place = yield* ByteListener.use(({ listen }) =>
-    listen({ host, port: 0, maxConnections }, serve)
-  ).pipe(Scope.provide(home))
+  const place = yield* ByteListener.use(({ listen }) => listen({ host, port: 0, maxConnections }, serve)).pipe(
+    Scope.provide(home)
+  )
   return {
     ...place,
     stop: Scope.close(home, Exit.void),
@@ -69,9 +62,7 @@ const open = Effect.fnUntraced(function* (
 const pair = Effect.gen(function* () {
   const arrived = yield* Deferred.make<ByteLink>()
   const released = yield* Deferred.make<void>()
-  const site = yield* open((link) =>
-    Effect.andThen(Deferred.succeed(arrived, link), Deferred.await(released))
-  )
+  const site = yield* open((link) => Effect.andThen(Deferred.succeed(arrived, link), Deferred.await(released)))
   const scope = yield* Scope.fork(yield* Effect.scope)
   const near = yield* Scope.provide(site.connect, scope)
   const release = Deferred.succeed(released, undefined)
@@ -201,9 +192,7 @@ const contract = (name: string, { handles, maxBufferedBytes, pass, run }: Kind) 
         let taken = 0
         let ahead = 0
         const part = pattern(64 * kib)
-        yield* begin(
-          Effect.forever(Effect.tap(near.send(part), () => Effect.sync(() => (sent += part.length))))
-        )
+        yield* begin(Effect.forever(Effect.tap(near.send(part), () => Effect.sync(() => (sent += part.length)))))
         const slowly = Effect.fnUntraced(function* ({ length }: Uint8Array) {
           taken += length
           ahead = Math.max(ahead, sent - taken)
@@ -384,8 +373,7 @@ const contract = (name: string, { handles, maxBufferedBytes, pass, run }: Kind) 
   })
 }
 
-const handles = (): number =>
-  process.getActiveResourcesInfo().filter((resource) => resource.startsWith("TCP")).length
+const handles = (): number => process.getActiveResourcesInfo().filter((resource) => resource.startsWith("TCP")).length
 
 describe("ByteLink", () => {
   contract("in memory", {
@@ -406,9 +394,7 @@ describe("ByteLink", () => {
   })
   contract("over TCP", {
     run: (title, body) =>
-      it.live(title, () =>
-        Effect.provide(Effect.scoped(body), Layer.merge(TcpListener.layer, TcpConnector.layer))
-      ),
+      it.live(title, () => Effect.provide(Effect.scoped(body), Layer.merge(TcpListener.layer, TcpConnector.layer))),
     pass: () => Effect.void,
     maxBufferedBytes: 48 * mib,
     handles

@@ -17,8 +17,7 @@ const somewhere = Effect.map(folder, (path) => join(path, "config", "a2c", "cred
 
 const read = (server: string) =>
   CredentialStore.use((store) => store.read(server)).pipe(Effect.map(Option.map(Redacted.value)))
-const write = (server: string, text: string) =>
-  CredentialStore.use((store) => store.write(server, Redacted.make(text)))
+const write = (server: string, text: string) => CredentialStore.use((store) => store.write(server, Redacted.make(text)))
 const remove = (server: string) => CredentialStore.use((store) => store.remove(server))
 
 /** The contract of every {@link CredentialStore}. */
@@ -174,11 +173,7 @@ describe("the credentials file", () => {
     ["no version", '{"servers":{"github":"s3cret"}}', "version is not 1"],
     ["a later version", '{"version":2,"servers":{"github":"s3cret"}}', "version is not 1"],
     ["no servers", '{"version":1,"github":"s3cret"}', "must be an object"],
-    [
-      "credentials that are no text",
-      '{"version":1,"servers":{"github":{"token":"s3cret"}}}',
-      "must be a string"
-    ],
+    ["credentials that are no text", '{"version":1,"servers":{"github":{"token":"s3cret"}}}', "must be a string"],
     ["too much", `{"version":1,"servers":{"github":"s3cret${"x".repeat(1024 * 1024)}"}}`, "larger than"]
   ] as const)("with %s is refused and left alone", ([, text, why]) =>
     Effect.gen(function* () {
@@ -204,10 +199,7 @@ describe("the credentials file", () => {
   it("stands in the user's configuration folder by default", () => {
     const { defaultPath } = FileCredentialStore
     assert.strictEqual(defaultPath({}, "linux", "/home/u"), "/home/u/.config/a2c/credentials.json")
-    assert.strictEqual(
-      defaultPath({ XDG_CONFIG_HOME: "/etc/u" }, "darwin", "/home/u"),
-      "/etc/u/a2c/credentials.json"
-    )
+    assert.strictEqual(defaultPath({ XDG_CONFIG_HOME: "/etc/u" }, "darwin", "/home/u"), "/etc/u/a2c/credentials.json")
     assert.strictEqual(
       defaultPath({ XDG_CONFIG_HOME: "relative" }, "linux", "/home/u"),
       "/home/u/.config/a2c/credentials.json"

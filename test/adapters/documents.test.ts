@@ -94,10 +94,7 @@ describe("a document in a file", () => {
   it.live("is readable in an allowed folder", () =>
     Effect.gen(function* () {
       const root = yield* folder
-      const { bytes } = yield* read(
-        FileDocuments.layer([join(root, "open")]),
-        fileUri(root, "open", "a b.txt")
-      )
+      const { bytes } = yield* read(FileDocuments.layer([join(root, "open")]), fileUri(root, "open", "a b.txt"))
       assert.strictEqual(new TextDecoder().decode(bytes), "content")
     })
   )

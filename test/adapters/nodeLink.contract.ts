@@ -7,12 +7,7 @@ import type {
   NodeLink,
   NodeMessageHandler
 } from "../../src/application/ports/NodeLink.ts"
-import {
-  type ReplyExit,
-  LinkClosed,
-  RequestTimeout,
-  SendFailed
-} from "../../src/application/ports/Transport.ts"
+import { type ReplyExit, LinkClosed, RequestTimeout, SendFailed } from "../../src/application/ports/Transport.ts"
 import { badRequest, forbidden } from "../../src/domain/model/ProtocolError.ts"
 
 export type LinkOf = NodeLink["Service"]
@@ -87,8 +82,7 @@ const answering = (
   }
 }
 
-export const makeEcho = () =>
-  answering((event, body) => (event === "never" ? undefined : Exit.succeed([body])))
+export const makeEcho = () => answering((event, body) => (event === "never" ? undefined : Exit.succeed([body])))
 
 /** Asserts that a node holds no requests. */
 export const idle = (link: LinkOf) => {
@@ -98,10 +92,8 @@ export const idle = (link: LinkOf) => {
 
 /** The contract of every node link. */
 export const contract = (name: string, start: Effect.Effect<NodeCluster, never, Scope.Scope>) => {
-  const promise = (
-    title: string,
-    body: (cluster: NodeCluster) => Effect.Effect<void, unknown, Scope.Scope>
-  ) => it.live(title, () => Effect.scoped(Effect.flatMap(start, body)))
+  const promise = (title: string, body: (cluster: NodeCluster) => Effect.Effect<void, unknown, Scope.Scope>) =>
+    it.live(title, () => Effect.scoped(Effect.flatMap(start, body)))
 
   /** Two nodes, the second with a handler. */
   const pair = Effect.fnUntraced(function* (cluster: NodeCluster, handler: NodeMessageHandler = makeEcho()) {
@@ -118,9 +110,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
         const { one, two } = yield* pair(
           cluster,
           answering((event, body) =>
-            Exit.succeed(
-              event === "none" ? [] : event === "one" ? [body] : [body, jsonBody("ü€😀"), jsonBody(null)]
-            )
+            Exit.succeed(event === "none" ? [] : event === "one" ? [body] : [body, jsonBody("ü€😀"), jsonBody(null)])
           )
         )
         assert.deepStrictEqual(yield* request(one, "two", "one", { a: ["ü", 1, null, "\u001e😀"] }), [
@@ -257,9 +247,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
         const { one } = yield* pair(cluster)
         const ends: Array<string> = []
         for (const node of ["two", "nobody"]) {
-          const cancel = one.startRequest(node, memberOf(), "echo", jsonBody(1), minute, () =>
-            ends.push(node)
-          )
+          const cancel = one.startRequest(node, memberOf(), "echo", jsonBody(1), minute, () => ends.push(node))
           assert.deepStrictEqual(ends, [])
           cancel()
         }
@@ -320,9 +308,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
         const handler = makeEcho()
         yield* Scope.provide(two.serve(handler), home)
         const ends: Array<unknown> = []
-        two.startRequest("one", memberOf(), "never", jsonBody(1), minute, (exit) =>
-          ends.push(outcomeOf(exit))
-        )
+        two.startRequest("one", memberOf(), "never", jsonBody(1), minute, (exit) => ends.push(outcomeOf(exit)))
         const pending = yield* Effect.forkChild(request(one, "two", "never", 1), { startImmediately: true })
         yield* until(() => never.reached() + handler.reached() === 2)
         yield* Scope.close(home, Exit.void)

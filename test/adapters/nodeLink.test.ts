@@ -6,9 +6,7 @@ import { startRedis } from "../fixtures/redis.ts"
 import { contract } from "./nodeLink.contract.ts"
 
 const built = <E>(layer: Layer.Layer<NodeLink, E>) =>
-  Effect.orDie(
-    Effect.flatMap(Layer.build(Layer.fresh(layer)), (context) => Effect.provideContext(NodeLink, context))
-  )
+  Effect.orDie(Effect.flatMap(Layer.build(Layer.fresh(layer)), (context) => Effect.provideContext(NodeLink, context)))
 
 contract(
   "in memory",

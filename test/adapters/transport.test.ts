@@ -120,8 +120,7 @@ const contract = (name: string, start: Open) => {
       "interrupts the admission of a member that leaves",
       Effect.gen(function* () {
         const site = yield* start()
-        const until = (count: number) =>
-          Effect.repeat(Effect.sleep(1), { until: () => site.judged() === count })
+        const until = (count: number) => Effect.repeat(Effect.sleep(1), { until: () => site.judged() === count })
         const attempt = yield* Effect.forkChild(Effect.scoped(site.connect(echo, { odd: true })), {
           startImmediately: true
         })
@@ -149,9 +148,7 @@ const contract = (name: string, start: Open) => {
     promise(
       "fails a request without a reply at its timeout and keeps the link",
       Effect.gen(function* () {
-        const site = yield* start((event, body) =>
-          event === "never" ? Effect.never : Effect.succeed([body])
-        )
+        const site = yield* start((event, body) => (event === "never" ? Effect.never : Effect.succeed([body])))
         const member = yield* site.connect()
         assert.strictEqual(
           yield* failureOf(member.request("never", jsonBody({}), Duration.millis(50))),
@@ -221,10 +218,7 @@ const contract = (name: string, start: Open) => {
         const site = yield* start()
         const member = yield* site.connect()
         assert.isFalse(member.fits(jsonBody("x".repeat(limit + 1))))
-        assert.strictEqual(
-          yield* failureOf(member.notify("x", jsonBody("x".repeat(limit + 1)))),
-          "SendFailed"
-        )
+        assert.strictEqual(yield* failureOf(member.notify("x", jsonBody("x".repeat(limit + 1)))), "SendFailed")
         assert.strictEqual(yield* failureOf(request(member, "x", 10n)), "SendFailed")
         const large = "ü".repeat(40_000)
         assert.deepStrictEqual(yield* request(member, "one", large), [large])
@@ -268,9 +262,7 @@ const contract = (name: string, start: Open) => {
     promise(
       "sends an empty reply when a handler fails, and keeps the link",
       Effect.gen(function* () {
-        const site = yield* start((event, body) =>
-          event === "bug" ? Effect.die("a bug") : Effect.succeed([body])
-        )
+        const site = yield* start((event, body) => (event === "bug" ? Effect.die("a bug") : Effect.succeed([body])))
         const member = yield* site.connect()
         assert.deepStrictEqual(yield* request(member, "bug"), [])
         assert.deepStrictEqual(yield* request(member, "one", 1), [1])

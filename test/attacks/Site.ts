@@ -36,8 +36,7 @@ export class Site extends Context.Service<
       const server = yield* startChild("children/server.ts", pem)
       const url = String(server.ready)
       const witness = yield* startChild("children/witness.ts", url)
-      const state = (collect: boolean) =>
-        server.order({ _tag: "ServerState", collect }) as Effect.Effect<ServerState>
+      const state = (collect: boolean) => server.order({ _tag: "ServerState", collect }) as Effect.Effect<ServerState>
       return Site.of({
         url,
         signer: privateKey,
@@ -77,9 +76,7 @@ export const startChild = (file: string, argument: string): Effect.Effect<Child,
   Effect.gen(function* () {
     const path = fileURLToPath(new URL(file, import.meta.url))
     const child: ChildProcess = yield* Effect.acquireRelease(
-      Effect.sync(() =>
-        leash(fork(path, [argument], { stdio: ["ignore", "pipe", "inherit", "ipc"], execArgv: [] }))
-      ),
+      Effect.sync(() => leash(fork(path, [argument], { stdio: ["ignore", "pipe", "inherit", "ipc"], execArgv: [] }))),
       (running) => Effect.sync(() => running.kill("SIGKILL"))
     )
     let logged = ""

@@ -55,10 +55,7 @@ export const unauthenticated: Effect.Effect<Raw, never, Scope.Scope | Site> = Ef
         asked += 1
         const start = `3/smcp,${asked}`
         send(eventText(asked, event, body))
-        return Effect.map(
-          waitFor(`${start}[`),
-          (text) => JSON.parse(text.slice(start.length)) as Array<unknown>
-        )
+        return Effect.map(waitFor(`${start}[`), (text) => JSON.parse(text.slice(start.length)) as Array<unknown>)
       })
   }
 })
@@ -160,9 +157,7 @@ export interface Bare {
 }
 
 /** Connects, writes a text, and returns all received text when the peer closes. */
-export const bare = Effect.fnUntraced(function* (
-  text: string
-): Effect.fn.Return<Bare, never, Scope.Scope | Site> {
+export const bare = Effect.fnUntraced(function* (text: string): Effect.fn.Return<Bare, never, Scope.Scope | Site> {
   const { url } = yield* Site
   const { hostname, port } = new URL(url)
   const closed = yield* Deferred.make<string>()

@@ -47,8 +47,7 @@ const servePage = async (): Promise<Server> => {
   const http = createServer(({ url }, response) => {
     if (url === "/page.js") response.writeHead(200, { "content-type": "text/javascript" }).end(script)
     else {
-      const page =
-        '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.js"></script>'
+      const page = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.js"></script>'
       response.writeHead(200, { "content-type": "text/html" }).end(page)
     }
   })
@@ -75,9 +74,7 @@ describe("browser Agent", () => {
       rm(path, { recursive: true, force: true })
     )
     const options = { executablePath: program, args, timeout: startTimeout }
-    const browser = closing.adopt(await chromium.launchPersistentContext(folder, options), (context) =>
-      context.close()
-    )
+    const browser = closing.adopt(await chromium.launchPersistentContext(folder, options), (context) => context.close())
     return { browser, origin: `http://127.0.0.1:${(http.address() as AddressInfo).port}` }
   }
   let launched: ReturnType<typeof launch> | undefined

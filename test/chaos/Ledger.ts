@@ -123,20 +123,15 @@ export class Ledger {
 
   /** Number of calls of a pair by outcome, for calls that started after this moment. */
   since(pair: Pair, moment: number): { readonly [end: string]: number } {
-    const those = [...this.#calls.values()].filter(
-      (call) => call.startedAt >= moment && isPair(call.pair, pair)
-    )
-    return Object.fromEntries(
-      [...Map.groupBy(those, endOf)].map(([end, calls]) => [end, calls.length] as const)
-    )
+    const those = [...this.#calls.values()].filter((call) => call.startedAt >= moment && isPair(call.pair, pair))
+    return Object.fromEntries([...Map.groupBy(those, endOf)].map(([end, calls]) => [end, calls.length] as const))
   }
 
   tally(executions: ReadonlyArray<Execution>): Tally {
     const calls = [...this.#calls.values()]
     const times = Map.groupBy(executions, ({ id }) => id)
     const those = (holds: (call: Call) => boolean) => calls.filter(holds).map(({ id }) => id)
-    const isRight = ({ id, outcome }: Call) =>
-      outcome?._tag === "Answered" && outcome.text === id && times.has(id)
+    const isRight = ({ id, outcome }: Call) => outcome?._tag === "Answered" && outcome.text === id && times.has(id)
     const failed = calls.flatMap(({ outcome }) => (outcome?._tag === "Failed" ? [outcome.error] : []))
     return {
       started: calls.length,
@@ -148,16 +143,12 @@ export class Ledger {
       ),
       abandoned: those(({ abandoned }) => abandoned === true).length,
       lost: those((call) => call.late === true || (call.endedAt === undefined && call.abandoned !== true)),
-      broken: calls.flatMap(({ id, outcome }) =>
-        outcome?._tag === "Broken" ? [`${id}: ${outcome.cause}`] : []
-      ),
+      broken: calls.flatMap(({ id, outcome }) => (outcome?._tag === "Broken" ? [`${id}: ${outcome.cause}`] : [])),
       wrong: those((call) => call.outcome?._tag === "Answered" && !isRight(call)),
       twice: this.#twice,
       executed: executions.length,
       executedTwice: [...times].filter(([, all]) => all.length > 1).map(([id]) => id),
-      misplaced: executions
-        .filter((one) => this.#isMisplaced(one))
-        .map(({ computer, id }) => `${id} at ${computer}`)
+      misplaced: executions.filter((one) => this.#isMisplaced(one)).map(({ computer, id }) => `${id} at ${computer}`)
     }
   }
 

@@ -29,9 +29,7 @@ interface ProcessOptions {
 const keptLines = 20
 
 /** The environment without variables that change the behaviour of the programs. */
-const environment = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !name.startsWith("A2C_"))
-)
+const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("A2C_")))
 
 /** Runs Node with these arguments. The process is killed when the scope closes, and when this process ends. */
 export const startNode = Effect.fnUntraced(function* (

@@ -133,9 +133,7 @@ describe("Proxy", () => {
     })
   )
 
-  const silenced: ReadonlyArray<
-    readonly [string, (proxy: Proxy) => Effect.Effect<void>, near: "open" | "closed"]
-  > = [
+  const silenced: ReadonlyArray<readonly [string, (proxy: Proxy) => Effect.Effect<void>, near: "open" | "closed"]> = [
     ["half-open, closes one end only", ({ halfOpen }) => halfOpen, "closed"],
     ["silent, closes neither end", ({ silence }) => silence, "open"]
   ]

@@ -100,8 +100,7 @@ const makeLine = () => {
 /** Relays the bytes of one end to the other. */
 const carry = (from: Socket, to: Socket, pair: Pair, conditions: Conditions, look: Look | undefined) => {
   const line = makeLine()
-  const later = (go: () => void, passing = 0) =>
-    line.add(conditions.delay + passing, () => pair.silent || go())
+  const later = (go: () => void, passing = 0) => line.add(conditions.delay + passing, () => pair.silent || go())
   const goOn = () => {
     if (!conditions.held && !pair.silent) from.resume()
   }

@@ -57,8 +57,7 @@ const drainTime = load.timeout + load.grace / 1000 + 1
 const spareTime = 30
 
 /** Maximum seconds of a run with this duration of faults. */
-export const maxSecondsOf = (seconds: number): number =>
-  startTime + seconds + recoveryTime + drainTime + spareTime
+export const maxSecondsOf = (seconds: number): number => startTime + seconds + recoveryTime + drainTime + spareTime
 
 const formatPair = ({ agent, computer }: Pair) => `${agent} → ${computer}`
 

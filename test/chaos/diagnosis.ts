@@ -31,8 +31,7 @@ const counts = (numbers: { readonly [name: string]: number }) =>
 
 const formatStatus = ({ components, gauges, members, officeList, state, totals }: ServerStatus) => {
   const offices = officeList.map(
-    ({ agents, computers, office }) =>
-      `${office} with ${count(agents, "Agent")} and ${count(computers, "Computer")}`
+    ({ agents, computers, office }) => `${office} with ${count(agents, "Agent")} and ${count(computers, "Computer")}`
   )
   const failing = Object.entries(components).flatMap(([component, { error, ok }]) =>
     ok ? [] : [`${component}: ${error}`]
@@ -85,11 +84,7 @@ export const diagnose = (
       ])
     const ofComputers = computers
       .filter(isConcerned)
-      .flatMap((computer) => [
-        `  Computer ${computer.name}:`,
-        wayLine(computer),
-        ...processLines(computer.kept)
-      ])
+      .flatMap((computer) => [`  Computer ${computer.name}:`, wayLine(computer), ...processLines(computer.kept)])
     const ofServers = yield* Effect.forEach(servers, serverLines, { concurrency: "unbounded" })
     return [...calls, ...ofAgents, ...ofComputers, ...ofServers.flat()]
   })

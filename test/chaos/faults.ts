@@ -82,11 +82,7 @@ const memberPathConditions = ({ way }: MemberPart): ReadonlyArray<FaultCondition
   ]
 }
 
-const memberConditions = (
-  who: string,
-  { kept }: MemberPart,
-  stops: Stoppable
-): ReadonlyArray<FaultCondition> => [
+const memberConditions = (who: string, { kept }: MemberPart, stops: Stoppable): ReadonlyArray<FaultCondition> => [
   passing(`${who} is killed and restarted`, [0.2, 2], kept.kill, kept.revive),
   stopped(who, stops, [1, 6])
 ]

@@ -35,8 +35,7 @@ describe("long run verdict", () => {
   })
 
   it("ignores the warm-up", () => {
-    const warming = (hours: number, index: number) =>
-      jitter(10)(hours, index) - Math.max(0, 0.1 - hours) * 1e5
+    const warming = (hours: number, index: number) => jitter(10)(hours, index) - Math.max(0, 0.1 - hours) * 1e5
     assert.strictEqual(verdictOn(30, warming).verdict, "Below")
   })
 

@@ -1,9 +1,5 @@
 import { Context, Effect, Fiber, Latch, Layer, Random, Result, Schedule, type Scope } from "effect"
-import {
-  makeMemoryMcpServer,
-  type MemoryMcpServer,
-  type MemoryTool
-} from "../../src/adapters/memory/MemoryMcp.ts"
+import { makeMemoryMcpServer, type MemoryMcpServer, type MemoryTool } from "../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import { agentLayer } from "../../src/main/layers/agentLayer.ts"
@@ -134,9 +130,7 @@ export const startMixedLoad = Effect.fnUntraced(function* (
     const way = yield* openProxy({ target: () => port })
     const place = { url: `http://127.0.0.1:${way.port}`, office }
     const servers = yield* Effect.forEach(computers, (name) => startComputer(place, name))
-    const agentContext = yield* Effect.orDie(
-      Layer.build(Layer.fresh(agentLayer({ ...place, name: "thinker" })))
-    )
+    const agentContext = yield* Effect.orDie(Layer.build(Layer.fresh(agentLayer({ ...place, name: "thinker" }))))
     const agent = Context.get(agentContext, Agent)
     let turn = 0
     const next = Effect.sync(() => computers[turn++ % computers.length] ?? "")

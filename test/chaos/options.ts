@@ -32,9 +32,7 @@ export const readOptions = (args: ReadonlyArray<string>): Options => {
     }
   })
   const { help, json, quick, seed = [String(defaultSeed)] } = values
-  const named = seed.map((text) =>
-    wholeNumber("seed", text, defaultSeed, [0, Number.MAX_SAFE_INTEGER - maxSeeds])
-  )
+  const named = seed.map((text) => wholeNumber("seed", text, defaultSeed, [0, Number.MAX_SAFE_INTEGER - maxSeeds]))
   const count = wholeNumber("seeds", values.seeds, 1, [1, maxSeeds])
   const [first = defaultSeed] = named
   if (values.seeds !== undefined && named.length > 1) {

@@ -112,9 +112,7 @@ export const startComputer = Effect.fnUntraced(function* (
   }
   writeFileSync(config, JSON.stringify({ servers: { marks } }))
   const place = ["--server", `http://127.0.0.1:${way.port}`, "--office", office, "--name", name]
-  const kept = yield* keepRunning(
-    startNode([cli, "computer", ...place, "--config", config, "--log-level", "warn"])
-  )
+  const kept = yield* keepRunning(startNode([cli, "computer", ...place, "--config", config, "--log-level", "warn"]))
   const noted = (what: string) =>
     readFileSync(journal, "utf8")
       .split("\n")

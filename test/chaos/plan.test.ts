@@ -36,9 +36,7 @@ describe("fault plan", () => {
       assert.isAbove(planned.length, 40)
       for (const [index, one] of planned.entries()) {
         assert.isAtMost(one.end, seconds)
-        const overlapping = planned
-          .slice(index + 1)
-          .filter(({ at, part }) => part === one.part && at < one.end)
+        const overlapping = planned.slice(index + 1).filter(({ at, part }) => part === one.part && at < one.end)
         assert.deepStrictEqual(overlapping, [])
       }
     })

@@ -32,9 +32,7 @@ export const planOf = (
       if (kinds.length === 0) kinds = yield* Random.shuffle(byKind.keys())
       const left = seconds - at
       const possible = (kind: string) =>
-        (byKind.get(kind) ?? []).filter(
-          ({ lasting: [, most], part }) => (free.get(part) ?? 0) <= at && most <= left
-        )
+        (byKind.get(kind) ?? []).filter(({ lasting: [, most], part }) => (free.get(part) ?? 0) <= at && most <= left)
       const kind = kinds.find((one) => possible(one).length > 0)
       if (kind === undefined) continue
       kinds = kinds.filter((one) => one !== kind)

@@ -27,11 +27,7 @@ const filesOf = (pid: number) => () => {
 }
 
 /** Starts a Server until the scope closes. */
-export const startServer = Effect.gen(function* (): Effect.fn.Return<
-  InspectedServer,
-  ServerEnded,
-  Scope.Scope
-> {
+export const startServer = Effect.gen(function* (): Effect.fn.Return<InspectedServer, ServerEnded, Scope.Scope> {
   const listening = yield* Deferred.make<string>()
   const inspected = yield* Deferred.make<string>()
   const server = yield* startNode(["--inspect=127.0.0.1:0", cli, "server", "--port", "0"], {
@@ -82,9 +78,7 @@ const restingGauges = [
 type RestingGauges = { readonly [name in (typeof restingGauges)[number]]?: number | undefined }
 
 const gaugesOf = (port: number): Effect.Effect<RestingGauges, string> =>
-  Effect.map(statusOf(port), ({ gauges }) =>
-    Object.fromEntries(restingGauges.map((name) => [name, gauges[name]]))
-  )
+  Effect.map(statusOf(port), ({ gauges }) => Object.fromEntries(restingGauges.map((name) => [name, gauges[name]])))
 
 /** The gauges that differ. */
 const differences = (before: RestingGauges, now: RestingGauges): ReadonlyArray<string> =>
@@ -152,11 +146,7 @@ export const sample = Effect.fnUntraced(function* (
       rested: left.length === 0
     }
     taken.push(one)
-    const noted = [
-      `live ${(one.live / 1024).toFixed(0)} KB`,
-      `RSS ${(one.rss / 1024).toFixed(0)} KB`,
-      ...left
-    ]
+    const noted = [`live ${(one.live / 1024).toFixed(0)} KB`, `RSS ${(one.rss / 1024).toFixed(0)} KB`, ...left]
     note(noted.join(", "))
     before = yield* busyness
   }

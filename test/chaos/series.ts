@@ -12,8 +12,7 @@ export interface Run {
 const reportsOf = (runs: ReadonlyArray<Run>) =>
   runs.flatMap(({ found }) => (Result.isSuccess(found) ? [found.success] : []))
 
-const wrongOnes = (runs: ReadonlyArray<Run>) =>
-  reportsOf(runs).filter((report) => problemsOf(report).length > 0)
+const wrongOnes = (runs: ReadonlyArray<Run>) => reportsOf(runs).filter((report) => problemsOf(report).length > 0)
 
 /** The exit code. */
 export const exitCodeOf = (runs: ReadonlyArray<Run>): number => {

@@ -149,9 +149,7 @@ const memoryPeer = Effect.fnUntraced(function* (options: ConnectOptions) {
     .pipe(
       Scope.provide(own),
       Effect.mapError((error) =>
-        error._tag === "AdmissionRejected"
-          ? new Refused(error)
-          : new Refused({ code: 0, message: error.message })
+        error._tag === "AdmissionRejected" ? new Refused(error) : new Refused({ code: 0, message: error.message })
       )
     )
   const peer: Peer = {
@@ -159,9 +157,7 @@ const memoryPeer = Effect.fnUntraced(function* (options: ConnectOptions) {
     ask: (event, ...payload) =>
       link.request(event, jsonBody(payload[0]), hour).pipe(
         Effect.map((reply) => reply.map(({ head }) => valueOf(head))),
-        Effect.catchTag("SendFailed", ({ error }) =>
-          Effect.succeed([{ code: error.code, message: error.message }])
-        ),
+        Effect.catchTag("SendFailed", ({ error }) => Effect.succeed([{ code: error.code, message: error.message }])),
         Effect.orDie
       ),
     tell: (event, ...payload) => Effect.ignore(link.notify(event, jsonBody(payload[0]))),
@@ -205,9 +201,7 @@ const socketPeer = Effect.fnUntraced(function* (way: Way, url: string, options: 
   yield* Effect.callback<void, Refused>((resume) => {
     socket.once("connect", () => resume(Effect.void))
     socket.once("connect_error", (error: Error & { data?: { code?: unknown; message?: string } }) =>
-      resume(
-        Effect.fail(new Refused({ code: error.data?.code, message: error.data?.message ?? error.message }))
-      )
+      resume(Effect.fail(new Refused({ code: error.data?.code, message: error.data?.message ?? error.message })))
     )
   })
   const peer: Peer = {

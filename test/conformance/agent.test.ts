@@ -144,9 +144,7 @@ describe("Agent", () => {
             meta: { error_code: 4006, mcp_server: "s", auth_hint: { message: "log in" } }
           }
         }
-        return event === "client:get_dpe"
-          ? { code: 4013, message: "x", uri: "u", category: "brand_new" }
-          : undefined
+        return event === "client:get_dpe" ? { code: 4013, message: "x", uri: "u", category: "brand_new" } : undefined
       })
       const agent = yield* agentUnderTest(world)
       const ghost = yield* Effect.flip(agent.callTool({ computer: "ghost", tool: "t" }))
@@ -155,9 +153,7 @@ describe("Agent", () => {
       assert.isTrue(unauthorized.isError)
       assert.deepStrictEqual(unauthorized.meta?.["auth_hint"], { message: "log in" })
       const dpe = yield* Effect.flip(agent.getDpe("pc-1", "dpe://h/d"))
-      assert.isTrue(
-        dpe._tag === "ProtocolError" && dpe.code === 4013 && dpe.extra?.["category"] === "brand_new"
-      )
+      assert.isTrue(dpe._tag === "ProtocolError" && dpe.code === 4013 && dpe.extra?.["category"] === "brand_new")
       yield* settled([c1])
       assert.strictEqual(c1.heard().filter(({ event }) => event === "client:tool_call").length, 1)
     })
@@ -231,10 +227,7 @@ describe("Agent", () => {
     Effect.gen(function* () {
       const alpha = yield* MemoryMcp.makeMemoryMcpServer({
         tools: [tool("t", (args) => Effect.succeed(textResult(JSON.stringify(args))))],
-        resources: [
-          resource("window://h/1"),
-          resource("dpe://h/d", ["{}"], { name: "D", _meta: { page_count: 1 } })
-        ]
+        resources: [resource("window://h/1"), resource("dpe://h/d", ["{}"], { name: "D", _meta: { page_count: 1 } })]
       })
       yield* computerUnderTest(world, {
         servers: { alpha },

@@ -77,9 +77,7 @@ describe("view of one Computer", () => {
       const c2 = yield* computerIn(world, "O1", "pc-2")
       yield* c2.answers((event, given) => {
         const { req_id } = given as { readonly req_id: string }
-        return Effect.succeed([
-          event === "client:get_tools" ? { tools: [], req_id } : { desktops: [], req_id }
-        ])
+        return Effect.succeed([event === "client:get_tools" ? { tools: [], req_id } : { desktops: [], req_id }])
       })
       yield* computerUnderTest(world, { servers: { alpha } })
       const agent = yield* agentUnderTest(world)
@@ -185,9 +183,7 @@ describe("document fetch", () => {
   conform("stops when the transfer times out", (world) =>
     Effect.gen(function* () {
       const begun = yield* Deferred.make<void>()
-      const agent = yield* reading(world, () =>
-        Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
-      )
+      const agent = yield* reading(world, () => Effect.andThen(Deferred.succeed(begun, undefined), Effect.never))
       const fetching = yield* Effect.forkChild(
         Effect.flip(agent.fetchDocument("pc-1", report.definition.uri, { timeout: 1 }))
       )

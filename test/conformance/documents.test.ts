@@ -85,15 +85,7 @@ describe("client:get_dpe", () => {
   conform("case 279: rejects a URI without a document", (world) =>
     Effect.gen(function* () {
       const { ask } = yield* office(world, {}, { resolveDpe })
-      for (const uri of [
-        "dpe://com.ex.docs",
-        "dpe://com.ex.docs/",
-        "dpe:///x",
-        "http://a/b",
-        "dpe://",
-        "",
-        "junk"
-      ]) {
+      for (const uri of ["dpe://com.ex.docs", "dpe://com.ex.docs/", "dpe:///x", "http://a/b", "dpe://", "", "junk"]) {
         const error = yield* ask("client:get_dpe", dpe(uri))
         assertRejected([error], 4012)
         assert.strictEqual(error["uri"], uri)
@@ -141,9 +133,7 @@ describe("client:get_dpe", () => {
       })
       yield* ask("client:get_dpe", dpe("dpe://com.ex.docs/rpt"))
       assert.deepStrictEqual(names, ["alpha", "beta"])
-      assert.isTrue(
-        world.logs.some(({ level, text }) => level === "Warn" && text.includes("document host ambiguous"))
-      )
+      assert.isTrue(world.logs.some(({ level, text }) => level === "Warn" && text.includes("document host ambiguous")))
     })
   )
 
@@ -190,9 +180,7 @@ describe("client:get_dpe", () => {
         { alpha: { resources: [report] } },
         { resolveDpe: () => Effect.andThen(Deferred.succeed(asked, undefined), Effect.never) }
       )
-      const asking = yield* Effect.forkChild(
-        ask("client:get_dpe", { uri: report.definition.uri, timeout: 1 })
-      )
+      const asking = yield* Effect.forkChild(ask("client:get_dpe", { uri: report.definition.uri, timeout: 1 }))
       yield* Deferred.await(asked)
       yield* world.elapse("1 second")
       assertRejected([yield* Fiber.join(asking)], 4013)
@@ -202,12 +190,7 @@ describe("client:get_dpe", () => {
   conform("case 294: rejects other types of the fields", (world) =>
     Effect.gen(function* () {
       const { ask } = yield* office(world, {}, { resolveDpe })
-      for (const bad of [
-        {},
-        { uri: 5 },
-        { uri: "dpe://h/d", timeout: "x" },
-        { uri: "dpe://h/d", timeout: 0 }
-      ]) {
+      for (const bad of [{}, { uri: 5 }, { uri: "dpe://h/d", timeout: "x" }, { uri: "dpe://h/d", timeout: 0 }]) {
         assertRejected([yield* ask("client:get_dpe", bad)], 400)
       }
     })

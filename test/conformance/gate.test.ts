@@ -34,10 +34,7 @@ const serve = (
 
 const get = (
   url: string,
-  {
-    headers = {},
-    method = "GET"
-  }: { readonly method?: string; readonly headers?: Record<string, string> } = {}
+  { headers = {}, method = "GET" }: { readonly method?: string; readonly headers?: Record<string, string> } = {}
 ) =>
   Effect.promise(async (): Promise<HttpAnswer> => {
     const response = await fetch(url, { method, headers })
@@ -90,8 +87,7 @@ const mismatch = (client_version: string) => ({
   min_supported: "0.2.0",
   max_supported: "0.2.999"
 })
-const bodyOf = ({ body }: HttpAnswer) =>
-  JSON.parse(body) as { readonly code: number; readonly message: string }
+const bodyOf = ({ body }: HttpAnswer) => JSON.parse(body) as { readonly code: number; readonly message: string }
 
 describe("version gate over HTTP", () => {
   it.live("cases 001, 002: rejects a missing or empty version", () =>
@@ -190,8 +186,7 @@ describe("version gate over HTTP", () => {
   it.live("cases 022, 023: checks only the path of Socket.IO, with and without its slash", () =>
     Effect.gen(function* () {
       const url = yield* serve()
-      for (const path of ["/other", "/smcpx/?EIO=4", "/"])
-        assert.strictEqual((yield* get(url + path)).status, 404)
+      for (const path of ["/other", "/smcpx/?EIO=4", "/"]) assert.strictEqual((yield* get(url + path)).status, 404)
       const opened = yield* get(`${url}/smcp?EIO=4&transport=polling&a2c_version=0.2.0`)
       assert.strictEqual(opened.status, 200)
     }).pipe(Effect.scoped)

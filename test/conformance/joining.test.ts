@@ -121,11 +121,7 @@ describe("join", () => {
       assert.deepStrictEqual(yield* join(c1, "computer", "pc-1", "O2"), [true, null])
       assert.deepStrictEqual(yield* a1.hear("notify:leave_office"), { office_id: "O1", computer: "pc-1" })
       assert.deepStrictEqual(yield* a3.hear("notify:enter_office"), { office_id: "O2", computer: "pc-1" })
-      assertRejected(
-        yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
-        4104,
-        404
-      )
+      assertRejected(yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }), 4104, 404)
       yield* c1.tell("server:update_desktop", { computer: "pc-1" })
       assert.deepStrictEqual(yield* a3.hear("notify:update_desktop"), { computer: "pc-1" })
       yield* settled([a1])
@@ -142,10 +138,9 @@ describe("join", () => {
       assert.include(assertDenied(yield* join(other, "computer", "pc-1", "O1")), "already exists")
       yield* settled([other], [a1])
       assert.strictEqual(bodiesOf(a1, "notify:enter_office").length, 1)
-      assert.deepStrictEqual(
-        yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
-        [{ tools: [], req_id: "first" }]
-      )
+      assert.deepStrictEqual(yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }), [
+        { tools: [], req_id: "first" }
+      ])
       assert.deepStrictEqual(yield* join(other, "computer", "pc-1", "O2"), [true, null])
     })
   )
@@ -192,13 +187,9 @@ describe("join", () => {
     Effect.gen(function* () {
       for (let round = 0; round < 10; round++) {
         const agents = [yield* agent(world), yield* agent(world)]
-        const answers = yield* Effect.forEach(
-          agents,
-          (one, index) => join(one, "agent", `a${index}`, `O${round}`),
-          {
-            concurrency: "unbounded"
-          }
-        )
+        const answers = yield* Effect.forEach(agents, (one, index) => join(one, "agent", `a${index}`, `O${round}`), {
+          concurrency: "unbounded"
+        })
         const [winner, loser] = answers.toSorted(([one], [other]) => Number(other) - Number(one))
         assert.deepStrictEqual(winner, [true, null])
         assertDenied(loser ?? [])
@@ -213,12 +204,10 @@ describe("join", () => {
       const good = { role: "computer", name: "pc-1", office_id: "O1" }
       const bad = [
         ...malformed,
-        ...Object.keys(good).map((key) => [
-          Object.fromEntries(Object.entries(good).filter(([k]) => k !== key))
-        ]),
-        ...[{ name: "" }, { office_id: "" }, { name: 1 }, { office_id: {} }, { role: "Computer" }].map(
-          (change) => [{ ...good, ...change }]
-        )
+        ...Object.keys(good).map((key) => [Object.fromEntries(Object.entries(good).filter(([k]) => k !== key))]),
+        ...[{ name: "" }, { office_id: "" }, { name: 1 }, { office_id: {} }, { role: "Computer" }].map((change) => [
+          { ...good, ...change }
+        ])
       ]
       for (const payload of bad) assertDenied(yield* c1.ask("server:join_office", ...payload))
       yield* settled([c1], [a1])
@@ -261,14 +250,10 @@ describe("join", () => {
         const a1 = yield* agentIn(world, name, name)
         const c1 = yield* computerIn(world, name, name)
         yield* c1.answers(() => Effect.succeed([{ tools: [], req_id: "r" }]))
-        assert.deepStrictEqual(
-          yield* a1.ask("client:get_tools", { agent: name, req_id: "r", computer: name }),
-          [{ tools: [], req_id: "r" }]
-        )
-        assertRejected(
-          yield* a1.ask("client:get_tools", { agent: name, req_id: "r", computer: "valueOf" }),
-          404
-        )
+        assert.deepStrictEqual(yield* a1.ask("client:get_tools", { agent: name, req_id: "r", computer: name }), [
+          { tools: [], req_id: "r" }
+        ])
+        assertRejected(yield* a1.ask("client:get_tools", { agent: name, req_id: "r", computer: "valueOf" }), 404)
       }
       assert.notProperty({}, "role")
     })
@@ -288,10 +273,9 @@ describe("join", () => {
       const a1 = yield* agentIn(world, "办公室", "🤖")
       const c1 = yield* computerIn(world, "办公室", "电脑-1")
       yield* c1.answers(() => Effect.succeed([{ tools: [], req_id: "r" }]))
-      assert.deepStrictEqual(
-        yield* a1.ask("client:get_tools", { agent: "🤖", req_id: "r", computer: "电脑-1" }),
-        [{ tools: [], req_id: "r" }]
-      )
+      assert.deepStrictEqual(yield* a1.ask("client:get_tools", { agent: "🤖", req_id: "r", computer: "电脑-1" }), [
+        { tools: [], req_id: "r" }
+      ])
       assert.deepStrictEqual(yield* namesIn(a1, "办公室"), ["🤖", "电脑-1"].sort())
     })
   )

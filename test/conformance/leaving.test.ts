@@ -211,9 +211,7 @@ describe("list_room", () => {
       const good = list("O1")
       const bad = [
         ...malformed,
-        ...Object.keys(good).map((key) => [
-          Object.fromEntries(Object.entries(good).filter(([k]) => k !== key))
-        ]),
+        ...Object.keys(good).map((key) => [Object.fromEntries(Object.entries(good).filter(([k]) => k !== key))]),
         [{ ...good, office_id: 7 }]
       ]
       for (const payload of bad) assertRejected(yield* a1.ask("server:list_room", ...payload), 400)

@@ -62,15 +62,7 @@ export interface Cut {
 /** Starts our Computer in an office of the world. */
 export const computerUnderTest = Effect.fnUntraced(function* (
   world: Place,
-  {
-    config = {},
-    configure = {},
-    environment = {},
-    name = "pc-1",
-    office = "O1",
-    servers = {},
-    settings = {}
-  }: Cut = {}
+  { config = {}, configure = {}, environment = {}, name = "pc-1", office = "O1", servers = {}, settings = {} }: Cut = {}
 ): Effect.fn.Return<Computer["Service"], never, Scope.Scope> {
   const given = {
     servers: Object.fromEntries(

@@ -61,10 +61,9 @@ describe("security and robustness", () => {
         yield* rogue.tell(event, nonsense[count % nonsense.length])
       }
       yield* settled([rogue])
-      assert.deepStrictEqual(
-        yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
-        [{ tools: [], req_id: "r" }]
-      )
+      assert.deepStrictEqual(yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }), [
+        { tools: [], req_id: "r" }
+      ])
     })
   )
 
@@ -113,10 +112,7 @@ describe("security and robustness", () => {
         const c1 = yield* computerIn(world, "O1")
         for (const value of [{ deep: nested(5000) }, { bytes: new Uint8Array([1]) }]) {
           yield* c1.answers(() => Effect.succeed([value]))
-          assertRejected(
-            yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }),
-            500
-          )
+          assertRejected(yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }), 500)
         }
       }),
     readInFull

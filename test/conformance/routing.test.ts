@@ -114,22 +114,20 @@ for (const { event, more } of routed) {
       })
     )
 
-    conform(
-      "cases 111, 112: passes an error of the Computer, and rejects a reply that is not an object",
-      (world) =>
-        Effect.gen(function* () {
-          const a1 = yield* agentIn(world, "O1")
-          const c1 = yield* computerIn(world, "O1")
-          const error = { code: 4013, message: "x", uri: "u" }
-          yield* replies(c1, error)
-          assert.deepStrictEqual(yield* a1.ask(event, payload), [error])
-          for (const value of ["text", null, 7, [1]]) {
-            yield* replies(c1, value)
-            assertRejected(yield* a1.ask(event, payload), 500)
-          }
-          yield* c1.answers(() => Effect.succeed([]))
+    conform("cases 111, 112: passes an error of the Computer, and rejects a reply that is not an object", (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        const error = { code: 4013, message: "x", uri: "u" }
+        yield* replies(c1, error)
+        assert.deepStrictEqual(yield* a1.ask(event, payload), [error])
+        for (const value of ["text", null, 7, [1]]) {
+          yield* replies(c1, value)
           assertRejected(yield* a1.ask(event, payload), 500)
-        })
+        }
+        yield* c1.answers(() => Effect.succeed([]))
+        assertRejected(yield* a1.ask(event, payload), 500)
+      })
     )
 
     conform("case 113: fails requests at once when their Computer disconnects", (world) =>

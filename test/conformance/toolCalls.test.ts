@@ -64,9 +64,7 @@ describe("tool call at a Computer", () => {
   conform("cases 126, 130, 143: returns the result of the tool unchanged", (world) =>
     Effect.gen(function* () {
       const { a1 } = yield* office(world, [
-        tool("echo", (args) =>
-          Effect.succeed(textResult(String(args["text"]), { _meta: { k: 1 }, extra: [1] }))
-        ),
+        tool("echo", (args) => Effect.succeed(textResult(String(args["text"]), { _meta: { k: 1 }, extra: [1] }))),
         tool("broken", () => Effect.succeed(textResult("oh no", { isError: true })))
       ])
       assert.deepStrictEqual<unknown>(yield* ask(a1, "echo", { params: { text: "hi" } }), {
@@ -110,9 +108,7 @@ describe("tool call at a Computer", () => {
       const hang = slowTool("hang")
       const { a1, alpha, computer } = yield* office(world, [
         hang.tool,
-        tool("fail", () =>
-          Effect.fail(new McpSessionError({ reason: "protocol", code: -32000, message: "boom" }))
-        )
+        tool("fail", () => Effect.fail(new McpSessionError({ reason: "protocol", code: -32000, message: "boom" })))
       ])
       const failed = yield* ask(a1, "fail")
       assertFailed(failed, 4003)
@@ -169,9 +165,7 @@ describe("tool call at a Computer", () => {
         }
       })
       assert.isFalse((yield* ask(a1, "t", { params: { x: 1 } })).isError)
-      assert.deepStrictEqual(asked, [
-        { agent: "agent-1", reqId: "r1", server: "alpha", tool: "t", params: { x: 1 } }
-      ])
+      assert.deepStrictEqual(asked, [{ agent: "agent-1", reqId: "r1", server: "alpha", tool: "t", params: { x: 1 } }])
     })
   )
 
@@ -315,8 +309,7 @@ describe("tool call at a Computer", () => {
 })
 
 describe("cancellation at a Computer", () => {
-  const cancel = (a1: Peer, req_id: string) =>
-    a1.tell("server:tool_call_cancel", { agent: "agent-1", req_id })
+  const cancel = (a1: Peer, req_id: string) => a1.tell("server:tool_call_cancel", { agent: "agent-1", req_id })
   const assertCancelled = (result: WireResult) => {
     assert.isTrue(result.isError)
     assert.deepInclude(result.meta, { a2c_cancelled: true, a2c_cancel_reason: "agent_requested" })

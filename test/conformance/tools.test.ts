@@ -72,9 +72,7 @@ describe("client:get_tools", () => {
           ["small"]
         )
         const warnings = world.logs.filter(({ level }) => level === "Warn").map(({ text }) => text)
-        assert.isTrue(
-          warnings.some((text) => text.includes("reply truncated") && text.includes("[ 'large' ]"))
-        )
+        assert.isTrue(warnings.some((text) => text.includes("reply truncated") && text.includes("[ 'large' ]")))
       }),
     { maxMessageBytes: 100_000 }
   )

@@ -59,9 +59,7 @@ describe("fuzzer", () => {
   it("repeats the inputs of a seed and differs between seeds", () => {
     const surface = broken({})
     const made = (from: number) =>
-      Array.from({ length: 200 }, (_, index) =>
-        inputFrom(randomOf(from, surface.name, index), surface).toString("hex")
-      )
+      Array.from({ length: 200 }, (_, index) => inputFrom(randomOf(from, surface.name, index), surface).toString("hex"))
     assert.deepStrictEqual(made(1), made(1))
     assert.notDeepEqual(made(1), made(2))
     assert.isAbove(new Set(made(1)).size, 100)
@@ -141,8 +139,7 @@ describe("fuzzer", () => {
         faultOf(
           yield* fuzz(
             broken({
-              open: () =>
-                Effect.succeed({ ...pure(() => "accepted"), feed: () => Promise.reject(new Error("no")) })
+              open: () => Effect.succeed({ ...pure(() => "accepted"), feed: () => Promise.reject(new Error("no")) })
             }),
             { seed, inputs: 10 }
           )
@@ -171,10 +168,7 @@ describe("fuzzer", () => {
 
   it("parses the command line", () => {
     const options = parseOptions(["--inputs", "10", "--seed", "7", "--surface", "uris"], surfaces)
-    assert.deepStrictEqual(
-      [options.inputs, options.seed, options.surfaces.map(({ name }) => name)],
-      [10, 7, ["uris"]]
-    )
+    assert.deepStrictEqual([options.inputs, options.seed, options.surfaces.map(({ name }) => name)], [10, 7, ["uris"]])
     assert.throws(() => parseOptions(["--inputs", "0"], surfaces), /--inputs must be/)
     assert.throws(() => parseOptions(["--from", ""], surfaces), /--from must be/)
     assert.throws(() => parseOptions(["--surface", "none"], surfaces), /There is no surface "none"/)

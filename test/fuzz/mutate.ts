@@ -23,9 +23,7 @@ const insert = (bytes: Buffer, at: number, more: Buffer): Buffer =>
 const edgeBytes = [0x00, 0x01, 0x0a, 0x0d, 0x1e, 0x20, 0x22, 0x2c, 0x5c, 0x7f, 0x80, 0xc0, 0xff]
 
 /** Invalid UTF-8: truncated, overlong, a lone surrogate, beyond the last code point, a stray continuation. */
-const notUtf8 = ["c3", "c080", "eda080", "f4908080", "80", "fffe", "e282"].map((hex) =>
-  Buffer.from(hex, "hex")
-)
+const notUtf8 = ["c3", "c080", "eda080", "f4908080", "80", "fffe", "e282"].map((hex) => Buffer.from(hex, "hex"))
 
 const numbers = [
   "0",

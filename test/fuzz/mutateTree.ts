@@ -67,8 +67,7 @@ const smallValues: ReadonlyArray<() => unknown> = [
   () => [[]]
 ]
 
-const someValue = (random: Random): unknown =>
-  pick(random, oneIn(random, seldom) ? largeValues : smallValues)()
+const someValue = (random: Random): unknown => pick(random, oneIn(random, seldom) ? largeValues : smallValues)()
 
 /** Sets a member as JSON.parse does, even `__proto__`. */
 const put = (object: Record<string, unknown>, name: string, value: unknown): void => {

@@ -14,8 +14,7 @@ const follow = (surface: string, of: number) => {
   const isWatched = process.stderr.isTTY
   return {
     progress: (done: number) => void (isWatched && say(`\r${line(done)} `)),
-    done: ({ inputs, seconds }: Outcome) =>
-      say(`${isWatched ? "\r" : ""}${line(inputs)} in ${seconds.toFixed(0)} s\n`)
+    done: ({ inputs, seconds }: Outcome) => say(`${isWatched ? "\r" : ""}${line(inputs)} in ${seconds.toFixed(0)} s\n`)
   }
 }
 

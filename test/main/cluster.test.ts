@@ -46,9 +46,8 @@ const computer = Effect.fnUntraced(function* ({ url }: Node, name: string, tools
 })
 
 const agentOf = ({ url }: Node) =>
-  Effect.map(
-    Effect.orDie(Layer.build(Layer.fresh(agentLayer({ url, office: "ours", name: "thinker" })))),
-    (context) => Context.get(context, Agent)
+  Effect.map(Effect.orDie(Layer.build(Layer.fresh(agentLayer({ url, office: "ours", name: "thinker" })))), (context) =>
+    Context.get(context, Agent)
   )
 
 /** Gauges of the resources that a Server holds for its members and for the other Servers. */

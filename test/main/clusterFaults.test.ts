@@ -89,8 +89,7 @@ describe("killed Server of a cluster", () => {
       assert.isBelow(performance.now() - killed, 4000)
       const left = (name: string) =>
         agent.received.filter(
-          ({ body, event }) =>
-            event === "notify:leave_office" && (body as { computer?: string }).computer === name
+          ({ body, event }) => event === "notify:leave_office" && (body as { computer?: string }).computer === name
         )
       yield* until(
         Effect.sync(() => left("desk")),
@@ -152,10 +151,7 @@ describe("failing Redis of a cluster", () => {
         const join = yield* timed(newcomer.join("new", "o"))
         assert.deepStrictEqual(join.result, "The office registry is unavailable, try again")
         assert.isBelow(join.millis, 1500)
-        yield* until(
-          metrics(a, "registry_up", "components_unhealthy"),
-          (seen) => seen["a2c_registry_up"] === 0
-        )
+        yield* until(metrics(a, "registry_up", "components_unhealthy"), (seen) => seen["a2c_registry_up"] === 0)
         assert.deepStrictEqual(yield* page(a, "/readyz"), {
           status: 200,
           text: "ready, unhealthy components: registry\n"
@@ -185,10 +181,7 @@ describe("failing Redis of a cluster", () => {
         const visits = notifications.filter((one) => one.endsWith(" new"))
         const passing = Math.floor(visits.length / 2)
         const [enter, leave] = ["notify:enter_office new", "notify:leave_office new"]
-        assert.deepStrictEqual(visits, [
-          ...Array.from({ length: passing }, () => [enter, leave]).flat(),
-          enter
-        ])
+        assert.deepStrictEqual(visits, [...Array.from({ length: passing }, () => [enter, leave]).flat(), enter])
         assert.deepStrictEqual(
           notifications.filter((one) => !one.endsWith(" new")),
           ["notify:enter_office near", "notify:enter_office far"]

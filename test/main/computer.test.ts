@@ -168,14 +168,7 @@ describe("a2c computer", () => {
   live(
     "rejects an unknown document host and lists the known ones",
     Effect.gen(function* () {
-      const help = yield* computer(
-        "--dpe",
-        "ftp",
-        "--config",
-        workspace("claude_desktop_config.json"),
-        "--office",
-        "o"
-      )
+      const help = yield* computer("--dpe", "ftp", "--config", workspace("claude_desktop_config.json"), "--office", "o")
       assert.include(help.stderr, 'a2c: --dpe: expected cache, cache:FOLDER, http or http:PORT, got "ftp"')
       assert.strictEqual(help.code, 1)
     })

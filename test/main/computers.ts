@@ -160,5 +160,4 @@ export const listen = Effect.fnUntraced(function* (place: Place, office: string)
 })
 
 /** The lines in the journal of a fixture. */
-export const linesOf = (file: string): ReadonlyArray<string> =>
-  readFileSync(file, "utf8").split("\n").slice(0, -1)
+export const linesOf = (file: string): ReadonlyArray<string> => readFileSync(file, "utf8").split("\n").slice(0, -1)

@@ -184,10 +184,7 @@ describe("device admission", () => {
       const { port, says } = yield* gateway("--tcp", "0", "--token", "s3cret")
       const rejectedDevice = yield* device(port, "desk", "--token", "guess")
       assert.strictEqual(yield* rejectedDevice.ended, 1)
-      assert.include(
-        rejectedDevice.stderr(),
-        "\na2c: the device server rejected the device: the token is not valid\n"
-      )
+      assert.include(rejectedDevice.stderr(), "\na2c: the device server rejected the device: the token is not valid\n")
       const friend = yield* device(port, "desk", "--token", "s3cret")
       yield* friend.says("registered 10 services")
       assert.include(yield* says("device connected", "stderr"), "device=desk")

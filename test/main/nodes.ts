@@ -17,10 +17,9 @@ export interface Node {
 /** Starts a Server of the cluster on this Redis. Rate limits are off, since tests make many concurrent calls. */
 export const startNode = Effect.fnUntraced(function* (redis: string, ...more: ReadonlyArray<string>) {
   const limits = ["agent", "computer"].flatMap((role) => [`--max-calls-per-${role}`, "0"])
-  const process = yield* node(
-    [cli, "server", "--port", "0", ...limits, "--max-messages-per-second", "0", ...more],
-    { A2C_REDIS: redis }
-  )
+  const process = yield* node([cli, "server", "--port", "0", ...limits, "--max-messages-per-second", "0", ...more], {
+    A2C_REDIS: redis
+  })
   const url = (yield* process.says("listening on ")).replace("listening on ", "")
   return { process, url }
 })
@@ -128,8 +127,7 @@ export const connect = Effect.fnUntraced(function* (
   })
   const request = (event: string, body: object) =>
     Effect.callback<ReadonlyArray<unknown>>((resume) => {
-      const lost = (reason: string) =>
-        resume(Effect.die(new Error(`${event} was not acknowledged: ${reason}`)))
+      const lost = (reason: string) => resume(Effect.die(new Error(`${event} was not acknowledged: ${reason}`)))
       requestCount++
       socket.once("disconnect", lost)
       socket.emit(event, body, (...values: ReadonlyArray<unknown>) => {
@@ -231,9 +229,7 @@ export const load = Effect.fnUntraced(function* (
 
 /** Counts equal values. */
 export const tally = (things: ReadonlyArray<string>): { readonly [thing: string]: number } =>
-  Object.fromEntries(
-    [...Map.groupBy(things, (thing) => thing)].map(([thing, those]) => [thing, those.length])
-  )
+  Object.fromEntries([...Map.groupBy(things, (thing) => thing)].map(([thing, those]) => [thing, those.length]))
 
 /** The bodies of one event, in order. */
 export const bodies = ({ received }: Peer, event: string) =>
@@ -252,10 +248,8 @@ export const meets = (member: Peer, name: string) =>
 
 /** The members of an office as its Agent sees them: names in order. */
 export const room = (agent: Peer, name: string, office: string) =>
-  Effect.map(
-    agent.request("server:list_room", { agent: name, req_id: `r${++ids}`, office_id: office }),
-    ([body]) =>
-      (body as { sessions: ReadonlyArray<{ role: string; name: string }> }).sessions.map(
-        ({ name: one, role }) => `${role} ${one}`
-      )
+  Effect.map(agent.request("server:list_room", { agent: name, req_id: `r${++ids}`, office_id: office }), ([body]) =>
+    (body as { sessions: ReadonlyArray<{ role: string; name: string }> }).sessions.map(
+      ({ name: one, role }) => `${role} ${one}`
+    )
   )

@@ -1,7 +1,4 @@
-import {
-  Client as ModernClient,
-  StreamableHTTPClientTransport as ModernHttp
-} from "@modelcontextprotocol/client"
+import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } from "@modelcontextprotocol/client"
 import { StdioClientTransport as ModernStdio } from "@modelcontextprotocol/client/stdio"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
@@ -155,14 +152,7 @@ describe("office as an MCP server", () => {
         inner: { command: process.execPath, args: [cli, "agent", "mcp"], env: environment }
       })
       const outer = ["--server", url, "--office", "outer"]
-      const called = yield* a2c(
-        "agent",
-        ...outer,
-        "call",
-        "desk__echo",
-        "--args",
-        '{"message":"through both"}'
-      )
+      const called = yield* a2c("agent", ...outer, "call", "desk__echo", "--args", '{"message":"through both"}')
       assert.deepStrictEqual([yield* called.ended, called.stdout()], [0, "Echo: through both\n"])
       const desktop = yield* a2c("agent", ...outer, "desktop")
       yield* desktop.ended

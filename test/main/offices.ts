@@ -30,12 +30,7 @@ export const server = Effect.gen(function* () {
 })
 
 /** Starts a Computer that has joined an office, with its shell on stdin. */
-export const computer = Effect.fnUntraced(function* (
-  url: string,
-  office: string,
-  name: string,
-  mcpServers: object
-) {
+export const computer = Effect.fnUntraced(function* (url: string, office: string, name: string, mcpServers: object) {
   const config = yield* temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
   const options = ["--server", url, "--name", name, "--config", config, "--approve", "*"]
   const process = yield* a2c("computer", ...options, "--interactive")
@@ -90,7 +85,6 @@ export const waits = (
   const asking = Effect.forever(Effect.andThen(desk.types("call waits"), Effect.sleep("50 millis")))
   return Effect.timeoutOrElse(Effect.raceFirst(desk.says(counts), asking), {
     duration: saying,
-    orElse: () =>
-      Effect.die(new Error(`desk never counted ${counts}, last ${desk.stdout().split("\n").at(-2)}`))
+    orElse: () => Effect.die(new Error(`desk never counted ${counts}, last ${desk.stdout().split("\n").at(-2)}`))
   })
 }

@@ -26,9 +26,7 @@ export interface Cli {
 }
 
 /** The environment of the commands without variables that change their behaviour. */
-const environment = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !name.startsWith("A2C_"))
-)
+const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("A2C_")))
 
 /** Runs Node with these arguments and variables. The process is killed when the scope closes. */
 export const node = (
@@ -42,9 +40,7 @@ export const node = (
     const waiting = new Set<() => void>()
     const child: ChildProcess = yield* Effect.acquireRelease(
       Effect.sync(() =>
-        leash(
-          spawn(process.execPath, [...args], { cwd, env: { ...environment, ...variables }, stdio: "pipe" })
-        )
+        leash(spawn(process.execPath, [...args], { cwd, env: { ...environment, ...variables }, stdio: "pipe" }))
       ),
       (one) => Effect.sync(() => one.kill("SIGKILL"))
     )
@@ -72,9 +68,7 @@ export const node = (
             if (line !== undefined) resume(Effect.succeed(line))
             else if (Deferred.isDoneUnsafe(ended)) {
               resume(
-                Effect.die(
-                  new Error(`the process ended without printing "${text}":\n${out.stdout}\n${out.stderr}`)
-                )
+                Effect.die(new Error(`the process ended without printing "${text}":\n${out.stdout}\n${out.stderr}`))
               )
             }
           }
@@ -89,8 +83,7 @@ export const node = (
   })
 
 /** Starts `a2c` with these arguments. The process is killed when the scope closes. */
-export const a2c = (...args: ReadonlyArray<string>): Effect.Effect<Cli, never, Scope.Scope> =>
-  node([cli, ...args])
+export const a2c = (...args: ReadonlyArray<string>): Effect.Effect<Cli, never, Scope.Scope> => node([cli, ...args])
 
 /** A folder until the scope closes. */
 export const temporaryFolder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(

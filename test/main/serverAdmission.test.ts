@@ -93,9 +93,8 @@ describe("a2c server", () => {
           })
         })
       const statuses = (url: string) =>
-        Effect.forEach(
-          ["https://one.example", "http://two.example:8080", "https://three.example"],
-          (origin) => statusOf(url, origin)
+        Effect.forEach(["https://one.example", "http://two.example:8080", "https://three.example"], (origin) =>
+          statusOf(url, origin)
         )
       const byVariable = yield* serve(variables)
       assert.deepStrictEqual(yield* statuses(byVariable.url), [200, 200, 403])
@@ -111,16 +110,7 @@ describe("a2c server", () => {
       const keys = join(folder, "keys.json")
       const agent = yield* makeKey("--subject", "boss", "--right", "agent")
       const old = yield* makeKey("--expires", "2020-01-01")
-      const desk = yield* makeKey(
-        "--subject",
-        "pc",
-        "--right",
-        "computer",
-        "--office",
-        "team",
-        "--name",
-        "desk"
-      )
+      const desk = yield* makeKey("--subject", "pc", "--right", "computer", "--office", "team", "--name", "desk")
       writeKeys(keys, agent.entry, old.entry, desk.entry)
       const { process, url } = yield* serve({}, "--api-keys", keys)
 
@@ -155,10 +145,7 @@ describe("a2c server", () => {
       assert.strictEqual(yield* computer.ended, 1)
       assert.match(computer.stderr(), /The API key is not valid/)
       assert.notMatch((yield* members(url, { A2C_TOKEN: agent.key })).stdout, /desk/)
-      assert.notMatch(
-        process.stderr(),
-        new RegExp(`s3cret|${[agent, old, desk].map(({ key }) => key).join("|")}`)
-      )
+      assert.notMatch(process.stderr(), new RegExp(`s3cret|${[agent, old, desk].map(({ key }) => key).join("|")}`))
     })
   )
 
@@ -225,10 +212,7 @@ describe("a2c server", () => {
       assert.match(url, /^https:/)
       const trusting = (name: string) => ({ NODE_EXTRA_CA_CERTS: fixture(`${name}.cert`) })
       assert.strictEqual((yield* members(url, trusting("first"))).code, 0)
-      assert.match(
-        (yield* members(url)).stderr,
-        /^a2c: Cannot reach https:\/\/[^ ]+: self-signed certificate/
-      )
+      assert.match((yield* members(url)).stderr, /^a2c: Cannot reach https:\/\/[^ ]+: self-signed certificate/)
       put("second")
       yield* process.says("certificate reloaded", "stderr")
       assert.strictEqual((yield* members(url, trusting("second"))).code, 0)

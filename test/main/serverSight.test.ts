@@ -12,9 +12,7 @@ import { parsePrometheus } from "../prometheus.ts"
 import { live } from "./offices.ts"
 import { cli, node, temporaryFile, temporaryFolder } from "./processes.ts"
 
-const everything = createRequire(import.meta.url).resolve(
-  "@modelcontextprotocol/server-everything/dist/index.js"
-)
+const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
 
 type Variables = { readonly [name: string]: string }
 
@@ -36,11 +34,7 @@ const compute = Effect.fnUntraced(function* (url: string, variables: Variables =
 })
 
 /** Runs a command of an Agent until it ends. */
-const act = Effect.fnUntraced(function* (
-  url: string,
-  args: ReadonlyArray<string>,
-  variables: Variables = {}
-) {
+const act = Effect.fnUntraced(function* (url: string, args: ReadonlyArray<string>, variables: Variables = {}) {
   const agent = yield* node([cli, "agent", "--server", url, "--office", "team", ...args], variables)
   return { code: yield* agent.ended, stdout: agent.stdout(), stderr: agent.stderr() }
 })
@@ -96,8 +90,7 @@ const collector: Effect.Effect<
     void jsonOf(request).then((body) => {
       if (request.url === "/v1/traces") {
         for (const { resource, scopeSpans } of (body as Traces).resourceSpans) {
-          const service =
-            resource.attributes.find(({ key }) => key === "service.name")?.value.stringValue ?? ""
+          const service = resource.attributes.find(({ key }) => key === "service.name")?.value.stringValue ?? ""
           for (const { spans: some } of scopeSpans) spans.push(...some.map((span) => ({ ...span, service })))
         }
       }
@@ -129,8 +122,7 @@ describe("a2c server observability", () => {
       assert.strictEqual((yield* act(url, ["call", "echo"])).code, 2)
 
       const samples = parsePrometheus(yield* textOf(`${url}/metrics`))
-      const called = (outcome: string) =>
-        samples.get(`a2c_calls_total{event="client:tool_call",outcome="${outcome}"}`)
+      const called = (outcome: string) => samples.get(`a2c_calls_total{event="client:tool_call",outcome="${outcome}"}`)
       assert.deepStrictEqual([called("ok"), called("tool_error")], [3, 1])
       assert.strictEqual(samples.get('a2c_call_duration_seconds_count{event="client:tool_call"}'), 4)
       assert.strictEqual(samples.get('a2c_joins_total{role="agent"}'), 4)
@@ -252,10 +244,7 @@ describe("a2c server observability", () => {
     "prefers log flags to the environment, and rejects an unknown level",
     Effect.gen(function* () {
       const variables = { A2C_LOG_FORMAT: "json", A2C_LOG_LEVEL: "debug" }
-      const { process: serving, url } = yield* serve(
-        ["--log-format", "human", "--log-level", "error"],
-        variables
-      )
+      const { process: serving, url } = yield* serve(["--log-format", "human", "--log-level", "error"], variables)
       yield* act(url, ["members"])
       yield* serving.signal("SIGINT")
       yield* serving.ended

@@ -87,9 +87,7 @@ describe("killed MCP server", () => {
 const httpServer = Effect.fnUntraced(function* (port: number) {
   const child = yield* Effect.acquireRelease(
     Effect.sync(() =>
-      leash(
-        spawn(process.execPath, [contract, "http", String(port)], { stdio: ["ignore", "pipe", "ignore"] })
-      )
+      leash(spawn(process.execPath, [contract, "http", String(port)], { stdio: ["ignore", "pipe", "ignore"] }))
     ),
     (one) => Effect.sync(() => one.kill("SIGKILL"))
   )

@@ -55,9 +55,7 @@ const said = (text: string) => ({ status: 200, body: { content: [{ type: "text",
 /** Repeats a request until it has this result. */
 const becomes = (question: Effect.Effect<unknown>, answer: unknown) =>
   question.pipe(
-    Effect.flatMap((given) =>
-      JSON.stringify(given) === JSON.stringify(answer) ? Effect.void : Effect.fail(given)
-    ),
+    Effect.flatMap((given) => (JSON.stringify(given) === JSON.stringify(answer) ? Effect.void : Effect.fail(given))),
     Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "20 seconds" })))
   )
 
@@ -103,10 +101,7 @@ describe("example pack", () => {
         new Validator().validate(body as Parameters<Validator["validate"]>[0])
       )
       assert.deepStrictEqual([verdict.valid, verdict.errors], [true, undefined])
-      assert.containsAllKeys((body as { paths: object }).paths, [
-        "/tools/text_counter",
-        "/tools/file_analyzer"
-      ])
+      assert.containsAllKeys((body as { paths: object }).paths, ["/tools/text_counter", "/tools/file_analyzer"])
     })
   )
 
@@ -144,14 +139,7 @@ describe("example pack", () => {
       const called = yield* a2c("agent", ...place, ...call)
       assert.deepStrictEqual((yield* ended(called)).slice(0, 2), [0, "字符数: 17, 单词数: 3\n"])
       const file = { filename: "hi.txt", data: "aGkK" }
-      const analyzed = yield* a2c(
-        "agent",
-        ...place,
-        "call",
-        "file_analyzer",
-        "--args",
-        JSON.stringify({ file })
-      )
+      const analyzed = yield* a2c("agent", ...place, "call", "file_analyzer", "--args", JSON.stringify({ file }))
       assert.deepStrictEqual((yield* ended(analyzed)).slice(0, 2), [
         0,
         "文件名: hi.txt\n大小: 3 字节\n详细程度: basic\n"
@@ -335,20 +323,11 @@ describe("a2c tools", () => {
         AUTOMATA_API_KEY: "s3cret"
       })
       const url = (yield* process.says("packs at ")).replace(/^.* at /, "")
-      assert.deepStrictEqual(
-        yield* post(`${url}/tools/spy`, {}, { "X-API-Key": "s3cret" }),
-        said("undefined")
-      )
+      assert.deepStrictEqual(yield* post(`${url}/tools/spy`, {}, { "X-API-Key": "s3cret" }), said("undefined"))
       const args = { text: "a" }
       assert.strictEqual((yield* post(`${url}/tools/text_counter`, args)).status, 401)
-      assert.strictEqual(
-        (yield* post(`${url}/tools/text_counter`, args, { "X-API-Key": "guess" })).status,
-        401
-      )
-      assert.strictEqual(
-        (yield* post(`${url}/tools/text_counter`, args, { "X-API-Key": "s3cret" })).status,
-        200
-      )
+      assert.strictEqual((yield* post(`${url}/tools/text_counter`, args, { "X-API-Key": "guess" })).status, 401)
+      assert.strictEqual((yield* post(`${url}/tools/text_counter`, args, { "X-API-Key": "s3cret" })).status, 200)
       assert.strictEqual((yield* post(`${url}/mcp`, {})).status, 401)
       assert.strictEqual((yield* ask(`${url}/health`)).status, 200)
     })

@@ -17,14 +17,7 @@ const later = Effect.gen(function* () {
   return { start, url: `http://127.0.0.1:${proxy.port}` }
 })
 
-const place = (server: string, office: string, name: string) => [
-  "--server",
-  server,
-  "--office",
-  office,
-  "--name",
-  name
-]
+const place = (server: string, office: string, name: string) => ["--server", server, "--office", office, "--name", name]
 
 describe("command without a Server", () => {
   it.live(
@@ -38,10 +31,7 @@ describe("command without a Server", () => {
         ]) {
           const process = yield* a2c(...command)
           assert.strictEqual(yield* process.ended, 1)
-          assert.strictEqual(
-            process.stderr(),
-            "a2c: Cannot reach desk.local:7070: not an http or https URL\n"
-          )
+          assert.strictEqual(process.stderr(), "a2c: Cannot reach desk.local:7070: not an http or https URL\n")
         }
       }).pipe(Effect.scoped),
     testTimeout

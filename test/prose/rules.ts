@@ -71,8 +71,7 @@ export const check = (passage: Passage): ReadonlyArray<Finding> => {
   if (passage.kind === "comment" || passage.kind === "document") {
     for (const sentence of sentencesOf(passage.text)) {
       const words = sentence.split(/\s+/).filter((word) => /[\p{L}\d]/u.test(word))
-      if (words.length > maxSentenceWords)
-        findings.push(finding(`${words.length} words in a sentence`, sentence))
+      if (words.length > maxSentenceWords) findings.push(finding(`${words.length} words in a sentence`, sentence))
     }
   }
   if (passage.kind === "title") {
@@ -94,8 +93,7 @@ interface Node {
   readonly [key: string]: unknown
 }
 
-const isNode = (value: unknown): value is Node =>
-  typeof value === "object" && value !== null && "type" in value
+const isNode = (value: unknown): value is Node => typeof value === "object" && value !== null && "type" in value
 
 const calleeOf = (node: unknown): string => {
   if (!isNode(node)) return ""

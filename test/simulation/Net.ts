@@ -105,8 +105,7 @@ export const makeNet = Effect.fnUntraced(function* (seed: number): Effect.fn.Ret
       ...link,
       closed,
       request: (event, body, deadline) => Effect.raceFirst(over, link.request(event, body, deadline)),
-      notify: (event, body) =>
-        Effect.suspend(() => (Deferred.isDoneUnsafe(gone) ? over : link.notify(event, body))),
+      notify: (event, body) => Effect.suspend(() => (Deferred.isDoneUnsafe(gone) ? over : link.notify(event, body))),
       startRequest: (event, body, deadline, end) => {
         const fiber = run(Effect.raceFirst(over, link.request(event, body, deadline)))
         let wanted = true
@@ -170,8 +169,7 @@ export const makeNet = Effect.fnUntraced(function* (seed: number): Effect.fn.Ret
 
   return {
     travel,
-    setNode: (node, transport) =>
-      void (transport === undefined ? nodes.delete(node) : nodes.set(node, transport)),
+    setNode: (node, transport) => void (transport === undefined ? nodes.delete(node) : nodes.set(node, transport)),
     clientOf,
     fault: (member, fault) =>
       Effect.suspend(() => {

@@ -1,17 +1,4 @@
-import {
-  Clock,
-  Context,
-  Duration,
-  Effect,
-  Exit,
-  Fiber,
-  HashMap,
-  Layer,
-  Option,
-  Result,
-  Scope,
-  Stream
-} from "effect"
+import { Clock, Context, Duration, Effect, Exit, Fiber, HashMap, Layer, Option, Result, Scope, Stream } from "effect"
 import * as AjvValidator from "../../src/adapters/ajv/AjvValidator.ts"
 import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
@@ -283,9 +270,7 @@ export const makeWorld = Effect.fnUntraced(function* (
   // Agents and Computers
 
   // Shared: both are stateless, and building them costs more than the rest of a Computer.
-  const engines = Layer.succeedContext(
-    yield* Layer.build(Layer.merge(AjvValidator.layer, VerelEngine.layer()))
-  )
+  const engines = Layer.succeedContext(yield* Layer.build(Layer.merge(AjvValidator.layer, VerelEngine.layer())))
 
   const begin: World["begin"] = (party, what) =>
     Effect.gen(function* () {
@@ -490,8 +475,7 @@ export const makeWorld = Effect.fnUntraced(function* (
     for (const party of [...agents, ...computers]) yield* begin(party, quit(party))
     yield* Effect.forkIn(
       Effect.gen(function* () {
-        for (const party of [...agents, ...computers])
-          if (party.doing !== undefined) yield* Fiber.await(party.doing)
+        for (const party of [...agents, ...computers]) if (party.doing !== undefined) yield* Fiber.await(party.doing)
         yield* Scope.close(witnesses, Exit.void)
       }),
       scope
@@ -511,8 +495,7 @@ export const makeWorld = Effect.fnUntraced(function* (
     errors,
     note,
     isFair: (name) => (unfairUntil.get(name) ?? 0) <= now(),
-    markUnfair: (name, millis) =>
-      void unfairUntil.set(name, Math.max(unfairUntil.get(name) ?? 0, now() + millis)),
+    markUnfair: (name, millis) => void unfairUntil.set(name, Math.max(unfairUntil.get(name) ?? 0, now() + millis)),
     now,
     begin,
     startNode,
@@ -529,12 +512,8 @@ export const makeWorld = Effect.fnUntraced(function* (
 })
 
 /** The offices with members. */
-export const officesOf = ({ cluster }: World): ReadonlyArray<string> => [
-  ...HashMap.keys(cluster.offices.state.offices)
-]
+export const officesOf = ({ cluster }: World): ReadonlyArray<string> => [...HashMap.keys(cluster.offices.state.offices)]
 
 /** The Agent of an office according to the Servers. */
 export const agentOf = ({ cluster }: World, office: string): Member | undefined =>
-  Option.getOrUndefined(
-    Option.flatMap(HashMap.get(cluster.offices.state.offices, office), ({ agent }) => agent)
-  )
+  Option.getOrUndefined(Option.flatMap(HashMap.get(cluster.offices.state.offices, office), ({ agent }) => agent))

@@ -106,10 +106,7 @@ const nothingCrossesOffices = (world: World): Findings =>
   world.history.mentions.flatMap(({ at, event, name, office }) => {
     const known = world.history.stays.some(
       (stay) =>
-        stay.office === office &&
-        stay.name === name &&
-        stay.from <= at &&
-        (stay.to ?? at) + lateNotificationTime >= at
+        stay.office === office && stay.name === name && stay.from <= at && (stay.to ?? at) + lateNotificationTime >= at
     )
     return known ? [] : [`${office} received ${event} at ${at} about ${name}, which was not a member`]
   })
@@ -149,24 +146,18 @@ const membershipChangesAreNotifiedOnce = (world: World): Findings =>
       if (witness !== office) continue
       const who = `${role} ${name}`
       if (of !== office) findings.push(`${office} was notified at ${at} that ${who} ${what} ${of}`)
-      else if (what === "entered" && here.has(who))
-        findings.push(`${office} was notified twice that ${who} entered`)
-      else if (what === "left" && !here.delete(who))
-        findings.push(`${office} was notified twice that ${who} left`)
+      else if (what === "entered" && here.has(who)) findings.push(`${office} was notified twice that ${who} entered`)
+      else if (what === "left" && !here.delete(who)) findings.push(`${office} was notified twice that ${who} left`)
       else if (what === "entered") here.add(who)
     }
-    const truth = new Set(
-      world.membersIn(office).map(({ membership }) => `${membership.role} ${membership.name}`)
-    )
+    const truth = new Set(world.membersIn(office).map(({ membership }) => `${membership.role} ${membership.name}`))
     for (const who of truth) if (!here.has(who)) findings.push(`${office} was never notified of ${who}`)
     for (const who of here) if (!truth.has(who)) findings.push(`${office} was not notified that ${who} left`)
     return findings
   })
 
 /** True when a party's status is `Joined`. */
-const hasJoined = ({
-  process
-}: World["agents"][number] | World["computers"][number]): Effect.Effect<boolean> => {
+const hasJoined = ({ process }: World["agents"][number] | World["computers"][number]): Effect.Effect<boolean> => {
   if (process === undefined) return Effect.succeed(false)
   const { member } = process.service
   return Effect.map(Effect.isEffect(member) ? member : Effect.succeed(member), (joined) =>
@@ -181,9 +172,7 @@ const membershipConverges = (world: World): Effect.Effect<Findings> =>
       const truth = world.membersIn(office).map(({ membership }) => membership.name)
       const own = believers.filter((party) => party.office === office).map(({ name }) => name)
       return [
-        ...own
-          .filter((name) => !truth.includes(name))
-          .map((name) => `${name} has status Joined in ${office}`),
+        ...own.filter((name) => !truth.includes(name)).map((name) => `${name} has status Joined in ${office}`),
         ...truth.filter((name) => !own.includes(name)).map((name) => `${name} is still a member of ${office}`)
       ]
     })
@@ -238,9 +227,7 @@ const listsAreTrue = (world: World): Effect.Effect<Findings> =>
         onFailure: ({ message }): Findings => [`${name} cannot list ${office}: ${message}`],
         onSuccess: (members): Findings => {
           const listed = sorted(members.map((one) => one.name).filter((one) => !one.startsWith("witness")))
-          return listed === truth
-            ? []
-            : [`${name} receives the list ${listed} of ${office}, expected ${truth}`]
+          return listed === truth ? [] : [`${name} receives the list ${listed} of ${office}, expected ${truth}`]
         }
       })
     }),

@@ -68,11 +68,7 @@ const main = async (): Promise<number> => {
     process.stdout.write(helpText)
     return 0
   }
-  const run = options.faults
-    ? plantAll
-    : options.seed === undefined
-      ? many
-      : one.bind(undefined, options.seed)
+  const run = options.faults ? plantAll : options.seed === undefined ? many : one.bind(undefined, options.seed)
   return (await run(options)) ? 0 : 1
 }
 

@@ -54,9 +54,7 @@ const duplicate = (wanted: string, count: number): Sabotage => {
   return atLinks((link) => ({
     ...link,
     notify: (event, body) =>
-      hit(event)
-        ? Effect.andThen(link.notify(event, body), link.notify(event, body))
-        : link.notify(event, body)
+      hit(event) ? Effect.andThen(link.notify(event, body), link.notify(event, body)) : link.notify(event, body)
   }))
 }
 
@@ -202,8 +200,7 @@ const throwInHandler = (wanted: string, count: number): Sabotage => {
   const hit = each(count, is(wanted))
   return atLinks(
     (link) => link,
-    (receive) => (event, body) =>
-      hit(event) ? Effect.die(new Error("a planted defect")) : receive(event, body)
+    (receive) => (event, body) => (hit(event) ? Effect.die(new Error("a planted defect")) : receive(event, body))
   )
 }
 
@@ -226,8 +223,7 @@ export const faults: { readonly [what: string]: Fault } = {
   },
   "a reply about tools becomes a lost connection": {
     by: "undisturbedRequestsSucceed",
-    plant: () =>
-      changeReplies("client:get_tools", 2, (_, end) => end(Exit.fail(new LinkClosed({ reason: "planted" }))))
+    plant: () => changeReplies("client:get_tools", 2, (_, end) => end(Exit.fail(new LinkClosed({ reason: "planted" }))))
   },
   "a reply goes to another caller": { by: "resultsReachTheirCaller", plant: swapReplies },
   "members wait too long for replies": { by: "everyRequestEndsOnce", plant: doubleTimeouts },

@@ -4,21 +4,14 @@ import type { Plan, Step } from "./plan.ts"
 const without = (steps: ReadonlyArray<Step>, from: number, to: number): ReadonlyArray<Step> => {
   const gap = steps.slice(from, to).reduce((sum, { wait }) => sum + wait, 0)
   const [next, ...rest] = steps.slice(to)
-  return [
-    ...steps.slice(0, from),
-    ...(next === undefined ? [] : [{ ...next, wait: next.wait + gap }, ...rest])
-  ]
+  return [...steps.slice(0, from), ...(next === undefined ? [] : [{ ...next, wait: next.wait + gap }, ...rest])]
 }
 
 /**
  * Shrinks a failing plan by delta debugging: removes steps, large parts first, while the plan still fails. Calls `fails`
  * at most `attempts` times.
  */
-export const shrink = async (
-  plan: Plan,
-  fails: (plan: Plan) => Promise<boolean>,
-  attempts = 400
-): Promise<Plan> => {
+export const shrink = async (plan: Plan, fails: (plan: Plan) => Promise<boolean>, attempts = 400): Promise<Plan> => {
   let smallest = plan
   let left = attempts
   for (let size = Math.ceil(plan.steps.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {

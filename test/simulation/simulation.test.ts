@@ -32,8 +32,7 @@ describe("simulation command", () => {
   const command = fileURLToPath(new URL("run.ts", import.meta.url))
 
   it("replays a seed, byte for byte", () => {
-    const replay = () =>
-      execFileSync(process.execPath, [command, "--seed", "4", "--steps", "60"], { encoding: "utf8" })
+    const replay = () => execFileSync(process.execPath, [command, "--seed", "4", "--steps", "60"], { encoding: "utf8" })
     const one = replay()
     assert.include(one, "step 60: ")
     assert.strictEqual(one, replay())

@@ -61,9 +61,7 @@ const pathsOf = (
   path: ReadonlyArray<string> = []
 ): ReadonlyArray<ReadonlyArray<string>> => [
   path,
-  ...command.subcommands.flatMap(({ commands }) =>
-    commands.flatMap((child) => pathsOf(child, [...path, child.name]))
-  )
+  ...command.subcommands.flatMap(({ commands }) => commands.flatMap((child) => pathsOf(child, [...path, child.name])))
 ]
 
 const helpOf = Effect.fnUntraced(function* (path: ReadonlyArray<string>) {

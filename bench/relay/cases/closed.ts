@@ -70,8 +70,7 @@ export const closedCase = (load: ClosedLoad): Case => ({
     withGroups(load, kindsOf(setting), setting, async (groups) => {
       const millis = setting.quick ? Math.min(quick.millis, load.millis) : load.millis
       const rounds = await interleave(groups, setting.rounds, (group) => window(group, millis), setting.note)
-      const summary = (measure: "cpu" | "rate" | "load") =>
-        summarise(rounds, setting.reference.name, measure, "rate")
+      const summary = (measure: "cpu" | "rate" | "load") => summarise(rounds, setting.reference.name, measure, "rate")
       const { cpu, rate } = load.targets
       return [
         {

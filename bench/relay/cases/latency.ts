@@ -55,8 +55,7 @@ export const rateCase: Case = {
         }
       }
       const rounds = await interleave(groups, setting.rounds, window, setting.note)
-      const summary = (measure: "p50" | "p99" | "cpu") =>
-        summarise(rounds, setting.reference.name, measure, "p50")
+      const summary = (measure: "p50" | "p99" | "cpu") => summarise(rounds, setting.reference.name, measure, "p50")
       return [
         { case: "rate", measure: "p50", unit: "ms", summary: summary("p50") },
         { case: "rate", measure: "p99", unit: "ms", summary: summary("p99"), target: ratioAtMost(1.05) },
@@ -95,8 +94,7 @@ export const besideCase: Case = {
         }
       }
       const rounds = await interleave(groups, setting.rounds, window, setting.note)
-      const summary = (measure: "p50" | "p99" | "moved") =>
-        summarise(rounds, setting.reference.name, measure, "moved")
+      const summary = (measure: "p50" | "p99" | "moved") => summarise(rounds, setting.reference.name, measure, "moved")
       return [
         { case: "beside", measure: "p50", unit: "ms", summary: summary("p50") },
         { case: "beside", measure: "p99", unit: "ms", summary: summary("p99"), target: ratioAtMost(0.55) },

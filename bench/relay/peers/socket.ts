@@ -38,9 +38,7 @@ export const openSocket = async (
     throw new Error(`${url}: ${cause.message}`, { cause })
   })
   socket.on("error", (error) => fail(`${url}: ${error.message}`))
-  socket.on("close", (code, reason) =>
-    fail(`${url} has closed the connection (${code} ${reason.toString()})`)
-  )
+  socket.on("close", (code, reason) => fail(`${url} has closed the connection (${code} ${reason.toString()})`))
   return opened
 }
 
@@ -73,10 +71,7 @@ export const endsWith = (message: Buffer, start: number, body: Buffer): boolean 
 }
 
 /** Parses the digits from `start` on; returns the number and the index after it. */
-export const readDigits = (
-  message: Buffer,
-  start: number
-): { readonly value: number; readonly end: number } => {
+export const readDigits = (message: Buffer, start: number): { readonly value: number; readonly end: number } => {
   let value = 0
   let end = start
   for (; end < message.length; end++) {

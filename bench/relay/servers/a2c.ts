@@ -23,6 +23,4 @@ const program = Effect.gen(function* () {
   return yield* Effect.never
 })
 
-await Effect.runPromise(
-  program.pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "Warn"))
-)
+await Effect.runPromise(program.pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "Warn")))

@@ -11,6 +11,5 @@ export default defineTool({
       description: "分析详细程度: basic/detailed"
     })
   }),
-  run: ({ detail_level, file }) =>
-    `文件名: ${file.filename}\n大小: ${file.size} 字节\n详细程度: ${detail_level}`
+  run: ({ detail_level, file }) => `文件名: ${file.filename}\n大小: ${file.size} 字节\n详细程度: ${detail_level}`
 })

@@ -6,8 +6,7 @@ import { makeWorkerSchema, WorkerUnavailable } from "./schemaWorker.ts"
 import { makeIsCheap } from "./validationCost.ts"
 import { validationErrors, makeAjvCompiler, makeSchemaCache } from "./ajvCompiler.ts"
 
-export const toInvalidSchema = (error: unknown): InvalidSchema =>
-  new InvalidSchema({ message: errorMessage(error) })
+export const toInvalidSchema = (error: unknown): InvalidSchema => new InvalidSchema({ message: errorMessage(error) })
 
 /** Validates a value. Throws for a schema with endless recursion and after a timeout. */
 export type Check = (value: unknown) => ReadonlyArray<ErrorObject>

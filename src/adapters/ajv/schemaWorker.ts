@@ -96,9 +96,7 @@ const currentThread = (): WorkerThread => {
   } catch (error) {
     const code = error instanceof Error && "code" in error ? `: ${String(error.code)}` : ""
     const cause =
-      error instanceof WorkerUnavailable
-        ? error
-        : new WorkerUnavailable(`schema worker failed to start${code}`)
+      error instanceof WorkerUnavailable ? error : new WorkerUnavailable(`schema worker failed to start${code}`)
     state.unavailable = { until: performance.now() + restartDelay, cause }
     throw cause
   }

@@ -75,8 +75,7 @@ const openFile = async (file: string) => {
   }
 }
 
-const isNotFound = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && error.code === "ENOENT"
+const isNotFound = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT"
 
 const renameIfExists = async (from: string, to: string): Promise<void> => {
   try {
@@ -106,8 +105,7 @@ const rotatingFile = async (file: string, { keep, maxBytes }: AuditRotation) => 
   }
   /** Writes complete lines. Gives the problem of a failed rotation, after which the lines are written all the same. */
   const append = async (text: string): Promise<string | undefined> => {
-    const full =
-      current !== undefined && current.size > 0 && current.size + Buffer.byteLength(text) > maxBytes
+    const full = current !== undefined && current.size > 0 && current.size + Buffer.byteLength(text) > maxBytes
     const problem = full ? await rotate() : undefined
     current ??= await openFile(file)
     const target = current
@@ -122,15 +120,10 @@ const rotatingFile = async (file: string, { keep, maxBytes }: AuditRotation) => 
   return { append, close }
 }
 
-const make = Effect.fnUntraced(function* ({
-  file,
-  maxQueued = defaultMaxQueued,
-  ...rotation
-}: AuditFileOptions) {
+const make = Effect.fnUntraced(function* ({ file, maxQueued = defaultMaxQueued, ...rotation }: AuditFileOptions) {
   const target = yield* Effect.tryPromise({
     try: () => rotatingFile(file, { ...defaultAuditRotation, ...rotation }),
-    catch: (error) =>
-      new AuditFileError({ message: `The audit ${file} cannot be written: ${errorMessage(error)}` })
+    catch: (error) => new AuditFileError({ message: `The audit ${file} cannot be written: ${errorMessage(error)}` })
   })
   const hasEvents = yield* Latch.make()
   let queue: Array<AuditEvent> = []
@@ -178,8 +171,7 @@ const make = Effect.fnUntraced(function* ({
     const now = yield* Clock.currentTimeMillis
     const events = takeBatch()
     const missing = lost - lostReported
-    const gap =
-      missing === 0 ? "" : formatLine({ time: now, fields: { type: "lost", count: missing, total: lost } })
+    const gap = missing === 0 ? "" : formatLine({ time: now, fields: { type: "lost", count: missing, total: lost } })
     const written = yield* Effect.result(
       Effect.tryPromise({
         try: () => target.append(gap + events.map(formatLine).join("")),

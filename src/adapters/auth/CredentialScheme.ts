@@ -18,15 +18,10 @@ const missingCredentials = admissionRejected(
   "This Server requires credentials: send auth.token, x-api-key or authorization: Bearer"
 )
 
-const unknownCredentials = admissionRejected(
-  "invalid_credentials",
-  "The format of the credentials is not supported"
-)
+const unknownCredentials = admissionRejected("invalid_credentials", "The format of the credentials is not supported")
 
 /** Combines schemes: the first one that recognizes a credential decides. */
-export const makeSchemeAuthenticator = (
-  schemes: ReadonlyArray<CredentialScheme>
-): Authenticator["Service"] => ({
+export const makeSchemeAuthenticator = (schemes: ReadonlyArray<CredentialScheme>): Authenticator["Service"] => ({
   requiresCredentials: true,
   authenticate: (handshake) =>
     Effect.flatMap(

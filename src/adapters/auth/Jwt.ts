@@ -5,13 +5,7 @@ import type { AdmissionRejected } from "../../application/ports/Transport.ts"
 import { makeDecoder } from "../../domain/validation.ts"
 import { type Grants, type Identity, Right } from "../../domain/model/Identity.ts"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
-import {
-  type JwtKey,
-  type JwtKeySource,
-  type InvalidJwtKey,
-  KeySetUnreachable,
-  makeJwtKey
-} from "./jwtKeys.ts"
+import { type JwtKey, type JwtKeySource, type InvalidJwtKey, KeySetUnreachable, makeJwtKey } from "./jwtKeys.ts"
 import type { CredentialScheme } from "./CredentialScheme.ts"
 
 /** Which tokens are accepted, and their grants. */
@@ -54,8 +48,7 @@ const decodeClaims = makeDecoder(
 const jwtPattern = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
 const toAdmissionRejected = (error: unknown): AdmissionRejected => {
-  if (error instanceof errors.JWTExpired)
-    return admissionRejected("expired_credentials", "The token has expired")
+  if (error instanceof errors.JWTExpired) return admissionRejected("expired_credentials", "The token has expired")
   // Its message names a claim, but no value of the token.
   if (error instanceof errors.JWTClaimValidationFailed) {
     return admissionRejected("invalid_credentials", `The token is not valid: ${error.message}`)
@@ -97,9 +90,7 @@ export const make = Effect.fnUntraced(function* (
   const key = yield* Effect.fromResult(makeJwtKey(options.source))
   const { defaultGrants = noGrants } = options
 
-  const authenticate = Effect.fnUntraced(function* (
-    token: string
-  ): Effect.fn.Return<Identity, AdmissionRejected> {
+  const authenticate = Effect.fnUntraced(function* (token: string): Effect.fn.Return<Identity, AdmissionRejected> {
     const payload = yield* verifyToken(token, key, options, yield* Clock.currentTimeMillis)
     const claims = yield* Effect.mapError(Effect.fromResult(decodeClaims(payload)), (reason) =>
       admissionRejected("invalid_credentials", `The token is not valid: ${reason}`)

@@ -30,9 +30,9 @@ const Subject = Schema.String.check(
   Schema.isMaxLength(maxTextLength)
 )
 
-const Patterns = Schema.Array(
-  Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(maxTextLength))
-).check(Schema.isMaxLength(maxPatterns))
+const Patterns = Schema.Array(Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(maxTextLength))).check(
+  Schema.isMaxLength(maxPatterns)
+)
 
 /** True for an existing day. `Date` accepts February 31 and moves it into March. */
 const isCalendarDate = (date: string): boolean => {

@@ -19,8 +19,6 @@ export const authenticateByTokens =
   (tokens: ReadonlyMap<string, Redacted.Redacted>): AuthenticateDevice =>
   (credentials) => {
     // Compares all tokens: the duration must not reveal which one matched.
-    const [name] = [...tokens]
-      .filter(([, token]) => tokenMatches(credentials.token, token))
-      .map(([known]) => known)
+    const [name] = [...tokens].filter(([, token]) => tokenMatches(credentials.token, token)).map(([known]) => known)
     return name === undefined ? Effect.fail(invalidToken) : Effect.succeed({ name })
   }

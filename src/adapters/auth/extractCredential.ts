@@ -25,9 +25,7 @@ const findCredential = ({ auth, headers }: Handshake): unknown => {
  * The credential of a connection: `auth.token` of Socket.IO, else the header `x-api-key`, else a bearer token in
  * `authorization`. Fails when the value cannot be a credential.
  */
-export const extractCredential = (
-  handshake: Handshake
-): Result.Result<Option.Option<string>, AdmissionRejected> => {
+export const extractCredential = (handshake: Handshake): Result.Result<Option.Option<string>, AdmissionRejected> => {
   const found = findCredential(handshake)
   if (found === undefined) return Result.succeed(Option.none())
   if (typeof found !== "string") {
@@ -36,10 +34,7 @@ export const extractCredential = (
   const credential = stripBearerPrefix(found)
   if (credential.length > maxCredentialLength) {
     return Result.fail(
-      admissionRejected(
-        "invalid_credentials",
-        `Credentials may have at most ${maxCredentialLength} characters`
-      )
+      admissionRejected("invalid_credentials", `Credentials may have at most ${maxCredentialLength} characters`)
     )
   }
   return Result.succeed(credential === "" ? Option.none() : Option.some(credential))

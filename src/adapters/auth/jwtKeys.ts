@@ -40,11 +40,7 @@ const curveAlgorithms: { readonly [curve: string]: ReadonlyArray<string> } = {
 }
 
 /** Without HMAC: with it, a public key could be used as a shared secret. */
-const asymmetricAlgorithms = [
-  ...rsaAlgorithms,
-  ...Object.values(curveAlgorithms).flat(),
-  ...edwardsAlgorithms
-]
+const asymmetricAlgorithms = [...rsaAlgorithms, ...Object.values(curveAlgorithms).flat(), ...edwardsAlgorithms]
 
 /** Timeout of a key set fetch, and lifetime of a fetched key set, in milliseconds. */
 const fetchTimeout = 5000
@@ -103,10 +99,7 @@ const isKeyNotMatched = (error: unknown): boolean =>
 
 const remoteKeySet = (text: string): JwtKeyResult => {
   const url = URL.parse(text)
-  if (
-    url === null ||
-    !(url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname)))
-  ) {
+  if (url === null || !(url.protocol === "https:" || (url.protocol === "http:" && isLoopbackHost(url.hostname)))) {
     return invalidKey("The key set URL must be https: over http the keys could be replaced in transit")
   }
   const fetched = createRemoteJWKSet(url, {

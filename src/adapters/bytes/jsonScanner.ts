@@ -80,8 +80,7 @@ const findScalarEnd = (bytes: Buffer, at: number): number => {
   return place
 }
 
-const parseScalar = (bytes: Buffer, from: number, to: number): unknown =>
-  JSON.parse(bytes.toString("utf8", from, to))
+const parseScalar = (bytes: Buffer, from: number, to: number): unknown => JSON.parse(bytes.toString("utf8", from, to))
 
 /**
  * Parses the outermost members of the JSON object that begins at `at`. Scalars are complete. Objects and arrays are

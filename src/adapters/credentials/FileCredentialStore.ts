@@ -51,8 +51,7 @@ export const defaultPath = (
   return posix.join(folder, "a2c", "credentials.json")
 }
 
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && "code" in error && error.code === "ENOENT"
+const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT"
 
 /** Parses the file. The reasons quote no part of it. */
 const parseEntries = (text: string): Result.Result<Entries, string> => {
@@ -118,12 +117,8 @@ const make = (file: string): CredentialStore["Service"] => {
     try: () => readOwnerOnlyFile(file),
     catch: toUnavailable("read")
   }).pipe(
-    Effect.map(
-      Result.flatMap((text) => (text === undefined ? Result.succeed(noEntries) : parseEntries(text)))
-    ),
-    Effect.flatMap((parsed) =>
-      Effect.fromResult(Result.mapError(parsed, (reason) => unavailable("read", reason)))
-    )
+    Effect.map(Result.flatMap((text) => (text === undefined ? Result.succeed(noEntries) : parseEntries(text)))),
+    Effect.flatMap((parsed) => Effect.fromResult(Result.mapError(parsed, (reason) => unavailable("read", reason))))
   )
   const save = (entries: Entries): Effect.Effect<void, CredentialsUnavailable> => {
     const text = formatEntries(entries)

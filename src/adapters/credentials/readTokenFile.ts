@@ -29,8 +29,7 @@ const readPrefix = async (file: string): Promise<string> => {
 
 /** Reads a token file and trims its content. Reads the file on each call. */
 export const readTokenFile = (file: string): Effect.Effect<string, TokenUnreadable> => {
-  const failWith = (reason: string) =>
-    Effect.fail(new TokenUnreadable({ message: `the token file ${file} ${reason}` }))
+  const failWith = (reason: string) => Effect.fail(new TokenUnreadable({ message: `the token file ${file} ${reason}` }))
   return Effect.tryPromise({ try: () => readPrefix(file), catch: formatFileError }).pipe(
     Effect.catch(failWith),
     Effect.flatMap((text) => {

@@ -130,10 +130,7 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
   const signer = makeUrlSigner()
   const run = yield* FiberSet.makeRuntime<never>()
 
-  const respond = Effect.fnUntraced(function* (
-    { method, url = "" }: IncomingMessage,
-    response: ServerResponse
-  ) {
+  const respond = Effect.fnUntraced(function* ({ method, url = "" }: IncomingMessage, response: ServerResponse) {
     const signedUrl = method === "GET" || method === "HEAD" ? signer.verify(url) : undefined
     if (signedUrl === undefined) return sendDocument(response, 404)
     const expired = signedUrl.expiresAt <= (yield* Clock.currentTimeMillis)

@@ -3,11 +3,7 @@ import { type FileHandle, open, realpath } from "node:fs/promises"
 import { isAbsolute, relative } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, Layer } from "effect"
-import {
-  type DocumentContent,
-  DocumentReader,
-  DocumentUnreadable
-} from "../../application/ports/DocumentReader.ts"
+import { type DocumentContent, DocumentReader, DocumentUnreadable } from "../../application/ports/DocumentReader.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import { isHttpUrl, fetchHttpDocument, unsupportedScheme, parseDocumentUri } from "./HttpDocumentReader.ts"
 
@@ -29,11 +25,7 @@ const readContent = async (file: FileHandle, path: string, maxBytes: number): Pr
   return bytes.subarray(0, bytesRead)
 }
 
-const readFile = async (
-  url: URL,
-  folders: ReadonlyArray<string>,
-  maxBytes: number
-): Promise<DocumentContent> => {
+const readFile = async (url: URL, folders: ReadonlyArray<string>, maxBytes: number): Promise<DocumentContent> => {
   const path = await realpath(fileURLToPath(url))
   const allowed = await Promise.all(folders.map((folder) => realpath(folder)))
   if (!allowed.some((folder) => isInside(folder, path))) {
@@ -56,9 +48,7 @@ export const layer = (folders: ReadonlyArray<string>): Layer.Layer<DocumentReade
           return Effect.tryPromise({
             try: () => readFile(url, folders, maxBytes),
             catch: (error) =>
-              error instanceof DocumentUnreadable
-                ? error
-                : unreadable(`Cannot read the file: ${errorMessage(error)}`)
+              error instanceof DocumentUnreadable ? error : unreadable(`Cannot read the file: ${errorMessage(error)}`)
           })
         })
     })

@@ -1,9 +1,5 @@
 import { Effect, Layer } from "effect"
-import {
-  type DocumentContent,
-  DocumentReader,
-  DocumentUnreadable
-} from "../../application/ports/DocumentReader.ts"
+import { type DocumentContent, DocumentReader, DocumentUnreadable } from "../../application/ports/DocumentReader.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 
 const tooLarge = (where: string, maxBytes: number) =>
@@ -46,10 +42,7 @@ const download = async (url: URL, maxBytes: number, signal: AbortSignal): Promis
 const fetchErrorReason = (error: unknown): string =>
   errorMessage(error instanceof Error ? (error.cause ?? error) : error)
 
-export const fetchHttpDocument = (
-  url: URL,
-  maxBytes: number
-): Effect.Effect<DocumentContent, DocumentUnreadable> =>
+export const fetchHttpDocument = (url: URL, maxBytes: number): Effect.Effect<DocumentContent, DocumentUnreadable> =>
   Effect.tryPromise({
     try: (signal) => download(url, maxBytes, signal),
     catch: (error) =>

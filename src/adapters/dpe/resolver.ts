@@ -1,9 +1,6 @@
 import { Data, DateTime, Duration, Effect } from "effect"
 import type { DpeRequest, ResolvedDpe } from "../../application/computer/ComputerSettings.ts"
-import {
-  parseDocumentContents,
-  type InvalidDocumentContents
-} from "../../domain/documents/DocumentContents.ts"
+import { parseDocumentContents, type InvalidDocumentContents } from "../../domain/documents/DocumentContents.ts"
 
 export interface DpeDocument {
   /** The `dpe://` URI. */

@@ -37,10 +37,7 @@ const checkHostAndOrigin = (
   return origin === undefined || allowedOrigins.includes(origin) ? undefined : "origin not allowed"
 }
 
-const presentedTokens = (
-  { tokenHeader }: AccessPolicy,
-  headers: IncomingHttpHeaders
-): ReadonlyArray<string> => {
+const presentedTokens = ({ tokenHeader }: AccessPolicy, headers: IncomingHttpHeaders): ReadonlyArray<string> => {
   const [, bearer = ""] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? "") ?? []
   const other = tokenHeader === undefined ? undefined : headers[tokenHeader]
   return typeof other === "string" ? [bearer, other] : [bearer]
@@ -67,8 +64,7 @@ export const corsHeaders = (
 ): Readonly<Record<string, string>> => {
   const origin = crossOriginOf(headers)
   if (origin === undefined || !allowedOrigins.includes(origin)) return {}
-  const asked =
-    "Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, MCP-Protocol-Version, Mcp-Session-Id"
+  const asked = "Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, MCP-Protocol-Version, Mcp-Session-Id"
   return {
     "Access-Control-Allow-Origin": origin,
     "Access-Control-Allow-Methods": "GET, POST, DELETE",

@@ -41,10 +41,7 @@ export interface CallParams {
  */
 export interface McpClientLike {
   /** Lists one page. Invalid tools are omitted and logged. */
-  listTools(
-    params?: ListParams,
-    options?: RequestOptions
-  ): Promise<{ tools: Array<McpTool>; nextCursor?: string }>
+  listTools(params?: ListParams, options?: RequestOptions): Promise<{ tools: Array<McpTool>; nextCursor?: string }>
   allTools(options?: RequestOptions): Promise<Array<McpTool>>
   /** Calls a tool. The second argument, a result schema in MCP's client, is ignored. */
   callTool(params: CallParams, resultSchema?: unknown, options?: CallOptions): Promise<McpToolResult>
@@ -188,8 +185,7 @@ export const withSignal = (client: McpClientLike, signal: AbortSignal): McpClien
     ...client,
     listTools: (params, options) => client.listTools(params, combineSignals(options)),
     allTools: (options) => client.allTools(combineSignals(options)),
-    callTool: (params, resultSchema, options) =>
-      client.callTool(params, resultSchema, combineSignals(options)),
+    callTool: (params, resultSchema, options) => client.callTool(params, resultSchema, combineSignals(options)),
     listResources: (params, options) => client.listResources(params, combineSignals(options)),
     readResource: (params, options) => client.readResource(params, combineSignals(options)),
     ping: (options) => client.ping(combineSignals(options))

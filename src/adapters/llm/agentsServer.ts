@@ -9,8 +9,7 @@ export type AgentsTool = McpTool & {
 }
 
 /** Content blocks with the other members of the result as properties of the array. */
-export type AgentsContent = McpToolResult["content"] &
-  Pick<McpToolResult, "_meta" | "structuredContent" | "isError">
+export type AgentsContent = McpToolResult["content"] & Pick<McpToolResult, "_meta" | "structuredContent" | "isError">
 
 export interface AgentsCallOptions {
   signal?: AbortSignal

@@ -30,8 +30,7 @@ const decodeRequest = ({ id, method, params }: JsonObject): JsonRpcRequest | und
 
 const requireString = (params: JsonObject, member: string): string => {
   const value = asString(params[member])
-  if (value === undefined)
-    throw new McpClientError(`params.${member}: expected a string`, jsonRpcCodes.invalidParams)
+  if (value === undefined) throw new McpClientError(`params.${member}: expected a string`, jsonRpcCodes.invalidParams)
   return value
 }
 
@@ -44,10 +43,7 @@ const initializeResult = (client: McpClientLike, requested: string = defaultRevi
     instructions: client.getInstructions()
   })
 
-const handleRequest = async (
-  client: McpClientLike,
-  { method, params }: JsonRpcRequest
-): Promise<JsonObject> => {
+const handleRequest = async (client: McpClientLike, { method, params }: JsonRpcRequest): Promise<JsonObject> => {
   const cursor = asString(params["cursor"])
   switch (method) {
     case "initialize":
@@ -97,8 +93,7 @@ export const makeAiSdkTransport = (client: McpClientLike): AiSdkTransport => {
       transport.onclose?.()
     }
   }
-  const report = (error: unknown) =>
-    transport.onerror?.(error instanceof Error ? error : new Error(String(error)))
+  const report = (error: unknown) => transport.onerror?.(error instanceof Error ? error : new Error(String(error)))
   const respond = async (request: JsonRpcRequest, signal: AbortSignal | undefined) => {
     const stop = signal === undefined ? closing.signal : AbortSignal.any([closing.signal, signal])
     const outcome = await handleRequest(withSignal(client, stop), request).then(

@@ -45,8 +45,7 @@ export interface McpToolResult {
   [key: string]: unknown
 }
 
-const isContent = (value: unknown): value is McpContent =>
-  isJsonObject(value) && typeof value["type"] === "string"
+const isContent = (value: unknown): value is McpContent => isJsonObject(value) && typeof value["type"] === "string"
 
 const isResult = (value: JsonObject): value is JsonObject & McpToolResult =>
   Array.isArray(value["content"]) && value["content"].every(isContent)
@@ -58,9 +57,7 @@ export const decodeToolResult = (raw: JsonObject): McpToolResult | undefined => 
 }
 
 const isTool = (value: JsonObject): value is JsonObject & McpTool =>
-  typeof value["name"] === "string" &&
-  isJsonObject(value["inputSchema"]) &&
-  value["inputSchema"]["type"] === "object"
+  typeof value["name"] === "string" && isJsonObject(value["inputSchema"]) && value["inputSchema"]["type"] === "object"
 
 /** Decodes a listed tool; a missing schema type becomes `object`. Undefined when invalid. */
 export const decodeTool = (raw: JsonObject): McpTool | undefined => {

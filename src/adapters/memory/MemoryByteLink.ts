@@ -1,13 +1,7 @@
 import { Cause, Context, Deferred, Effect, Exit, FiberSet, Latch, Layer, Stream } from "effect"
 import { ByteConnector, ByteLinkClosed, ByteListener } from "../../application/ports/ByteLink.ts"
 import { ListenError, Unreachable } from "../../application/ports/Transport.ts"
-import {
-  closedLocally,
-  closedByPeer,
-  closeTimeout,
-  type OwnedByteLink,
-  serveLink
-} from "../bytes/OwnedByteLink.ts"
+import { closedLocally, closedByPeer, closeTimeout, type OwnedByteLink, serveLink } from "../bytes/OwnedByteLink.ts"
 
 /** Bytes that one direction holds before the sender waits, and the largest chunk, as with TCP. */
 const maxBufferedBytes = 64 * 1024
@@ -54,8 +48,7 @@ const makePipe = () => {
     /** Adds a copy of all bytes. False above the limit: the sender waits for `awaitWritable`. */
     write: (bytes: Uint8Array): boolean => {
       if (state === "discarded" || bytes.length === 0) return writable.isOpen()
-      for (let at = 0; at < bytes.length; at += maxBufferedBytes)
-        chunks.push(bytes.slice(at, at + maxBufferedBytes))
+      for (let at = 0; at < bytes.length; at += maxBufferedBytes) chunks.push(bytes.slice(at, at + maxBufferedBytes))
       heldBytes += bytes.length
       drained.closeUnsafe()
       if (heldBytes >= maxBufferedBytes) writable.closeUnsafe()
@@ -114,9 +107,7 @@ const makeByteLink = (remoteAddress: string, inbound: Pipe, outbound: Pipe): Own
   })
 
   const write = (bytes: Uint8Array) =>
-    Effect.suspend(() =>
-      outbound.write(bytes) ? Effect.void : Effect.andThen(outbound.awaitWritable, ensureOpen)
-    )
+    Effect.suspend(() => (outbound.write(bytes) ? Effect.void : Effect.andThen(outbound.awaitWritable, ensureOpen)))
 
   return {
     link: {

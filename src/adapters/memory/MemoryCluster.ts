@@ -17,10 +17,7 @@ export const makeCluster = (): MemoryCluster => ({
 })
 
 /** A node of a cluster in memory. Node names must be unique. */
-export const layerNode = (
-  { network, offices }: MemoryCluster,
-  node: string
-): Layer.Layer<OfficeRegistry | NodeLink> =>
+export const layerNode = ({ network, offices }: MemoryCluster, node: string): Layer.Layer<OfficeRegistry | NodeLink> =>
   Layer.merge(MemoryOfficeRegistry.layer(offices, node), MemoryNodeLink.layer(network, node))
 
 /** A cluster of one node, for a single Server. Each use of the layer makes a new cluster. */

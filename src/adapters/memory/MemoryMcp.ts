@@ -117,10 +117,7 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
     sessions = [...sessions, ended]
     yield* Effect.addFinalizer(() => {
       sessions = sessions.filter((other) => other !== ended)
-      return Deferred.succeed(
-        ended,
-        new McpSessionError({ reason: "closed", message: "the session was closed" })
-      )
+      return Deferred.succeed(ended, new McpSessionError({ reason: "closed", message: "the session was closed" }))
     })
     /** Fails a request when the session ends. */
     const whileOpen = <A>(request: Effect.Effect<A, McpSessionError>): Effect.Effect<A, McpSessionError> =>
@@ -144,8 +141,7 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
             return found === undefined ? Effect.fail(unknownResource(uri)) : found.read
           })
         ),
-      callTool: (tool, args, { onProgress = () => Effect.void } = {}) =>
-        whileOpen(call(tool, args, onProgress)),
+      callTool: (tool, args, { onProgress = () => Effect.void } = {}) => whileOpen(call(tool, args, onProgress)),
       watch: Effect.fnUntraced(function* (wanted) {
         const { uris } = wanted
         if (uris.length > 0 && !info.capabilities.subscribe) {
@@ -194,9 +190,7 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
 })
 
 /** Connects to servers in memory by their configured name. */
-export const layer = (
-  servers: ReadonlyMap<string, Pick<MemoryMcpServer, "connect">>
-): Layer.Layer<McpConnector> =>
+export const layer = (servers: ReadonlyMap<string, Pick<MemoryMcpServer, "connect">>): Layer.Layer<McpConnector> =>
   Layer.succeed(
     McpConnector,
     McpConnector.of({

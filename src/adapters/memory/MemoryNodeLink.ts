@@ -42,8 +42,7 @@ export interface MemoryNetwork {
 export const makeNetwork = (): MemoryNetwork => ({ nodes: new Map() })
 
 /** Copies a body by its JSON text: the nodes share no object. */
-const copyBody = (body: Body): Body =>
-  Result.match(body.text(), { onFailure: invalidBody, onSuccess: textBody })
+const copyBody = (body: Body): Body => Result.match(body.text(), { onFailure: invalidBody, onSuccess: textBody })
 
 const removeCall = (call: NodeCall): boolean => {
   call.timeoutFiber.interruptUnsafe()

@@ -123,8 +123,7 @@ const make = Effect.fnUntraced(function* (cluster: MemoryOffices, node: string) 
     findComputer: (office, name) => findComputer(cluster.state, office, name),
     members: (office) =>
       Option.match(HashMap.get(cluster.state.offices, office), { onNone: () => [], onSome: sortedMembers }),
-    isComputerElsewhere: (office, name) =>
-      Effect.sync(() => isComputerElsewhere(cluster.state, office, name)),
+    isComputerElsewhere: (office, name) => Effect.sync(() => isComputerElsewhere(cluster.state, office, name)),
     state: () => ({
       available: true,
       nodes: cluster.nodes.size,

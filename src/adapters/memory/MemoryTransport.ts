@@ -14,12 +14,7 @@ import {
   VersionRejected
 } from "../../application/ports/Transport.ts"
 import { payloadTooLarge } from "../../domain/model/ProtocolError.ts"
-import {
-  parseVersion,
-  PROTOCOL_VERSION,
-  versionGate,
-  type VersionRejection
-} from "../../domain/wire/version.ts"
+import { parseVersion, PROTOCOL_VERSION, versionGate, type VersionRejection } from "../../domain/wire/version.ts"
 import { fitsBytes, sendError } from "../bytes/sendError.ts"
 
 /** Settings of a transport in memory. */
@@ -163,9 +158,7 @@ const makeMemoryLink = Effect.fnUntraced(function* (
         // As over a network, no reply arrives within the call that sends the request.
         Effect.andThen(Effect.yieldNow, arrival).pipe(
           Effect.flatMap(() => handle(event, body)),
-          Effect.catchDefect((defect) =>
-            Effect.as(Effect.logError("request handler failed", { event }, defect), [])
-          ),
+          Effect.catchDefect((defect) => Effect.as(Effect.logError("request handler failed", { event }, defect), [])),
           Effect.flatMap((values) => {
             const copies = values.map(limitReply)
             return Effect.andThen(outbound.transfer(copies), Deferred.succeed(reply, copies))

@@ -60,9 +60,7 @@ export const make = (
       const child = yield* spawner.spawn(makeShellCommand(command, args)).pipe(
         Effect.mapError(() => commandFailed("could not be started: it needs /bin/sh")),
         // Node throws when an argument is too long for the system.
-        Effect.catchDefect(() =>
-          Effect.fail(commandFailed("could not be started: is it, or an argument, too long?"))
-        )
+        Effect.catchDefect(() => Effect.fail(commandFailed("could not be started: is it, or an argument, too long?")))
       )
       const text = yield* readOutput(child.stdout)
       const code = yield* Effect.mapError(child.exitCode, () => commandFailed("was ended by a signal"))

@@ -62,9 +62,7 @@ const closeTimeout = 2000
 type Accept = RelayContext["accept"]
 
 /** Serves Socket.IO on an HTTP server (spec §1, §2). */
-export const layer = (
-  options: SocketIoServerOptions = {}
-): Layer.Layer<TransportServer, never, ServerMetrics> =>
+export const layer = (options: SocketIoServerOptions = {}): Layer.Layer<TransportServer, never, ServerMetrics> =>
   Layer.effect(
     TransportServer,
     Effect.map(ServerMetrics, (metrics) =>

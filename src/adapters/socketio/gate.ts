@@ -21,8 +21,7 @@ export const isSocketIoRequest = (path: string, request: IncomingMessage): boole
   return pathname === path || pathname === `${path}/`
 }
 
-const isAllowed = (origin: string, allowed: ReadonlyArray<string>) =>
-  allowed.includes(origin) || allowed.includes("*")
+const isAllowed = (origin: string, allowed: ReadonlyArray<string>) => allowed.includes(origin) || allowed.includes("*")
 
 /**
  * Accepts clients that are no browser, pages of allowed origins, and pages of this server. The Server's own origin counts

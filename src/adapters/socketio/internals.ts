@@ -37,10 +37,8 @@ export const preEncoded = (frame: ReadonlyArray<Buffer>) => ({
 type WebSocketServerOptions = ConstructorParameters<typeof WebSocketServer>[0]
 
 /** Adds the time that a peer has to answer a close frame, in milliseconds. */
-export const withCloseTimeout = (
-  options: WebSocketServerOptions,
-  closeTimeout: number
-): WebSocketServerOptions => Object.assign({}, options, { closeTimeout })
+export const withCloseTimeout = (options: WebSocketServerOptions, closeTimeout: number): WebSocketServerOptions =>
+  Object.assign({}, options, { closeTimeout })
 
 export const isWriteBufferEmpty = (socket: EngineSocket): boolean => socket["writeBuffer"].length === 0
 
@@ -77,8 +75,7 @@ export const netSocketOf = ({ transport }: ClientEngine): NetSocket | undefined 
   (transport as { readonly ws?: { readonly _socket?: NetSocket } } | null)?.ws?._socket
 
 /** Milliseconds after which a client without a ping closes the connection. */
-export const keepaliveTimeoutOf = (engine: ClientEngine): number =>
-  engine["_pingInterval"] + engine["_pingTimeout"]
+export const keepaliveTimeoutOf = (engine: ClientEngine): number => engine["_pingInterval"] + engine["_pingTimeout"]
 
 /** Starts the timer that waits for the next ping. */
 export const startPingTimer = (engine: ClientEngine, millis: number, onTimeout: () => void): void => {

@@ -36,10 +36,7 @@ export interface LineReader {
   /** Reads the next line. Concurrent reads run one after the other. */
   readonly read: (prompt: Prompt) => Effect.Effect<Line>
   /** Asks a question on a terminal; none for an empty line, and without a terminal. */
-  readonly ask: (
-    question: string,
-    options: { readonly hidden: boolean }
-  ) => Effect.Effect<Option.Option<string>>
+  readonly ask: (question: string, options: { readonly hidden: boolean }) => Effect.Effect<Option.Option<string>>
   /** True while a read is pending: the next question has to wait. */
   readonly isReading: () => boolean
   /** While the effect runs, Ctrl-C goes to {@link read} or {@link awaitInterrupt} and not to the process. */
@@ -97,10 +94,7 @@ export const makeLineReader = Effect.fnUntraced(function* ({
 
   const maskedOutput = makeMaskedOutput(output, () => isHidden)
   const onResize = () => maskedOutput.emit("resize")
-  const completer = (
-    line: string,
-    callback: (error: Error | null, found: [Array<string>, string]) => void
-  ) => {
+  const completer = (line: string, callback: (error: Error | null, found: [Array<string>, string]) => void) => {
     const complete = pendingRead?.complete
     if (complete === undefined) return callback(null, [[], line])
     run(

@@ -41,11 +41,7 @@ const formatCause = ({ cause }: LogEntry): string | undefined =>
 /** One line with time, level, message, and fields as `key=value`. A cause follows on separate lines. */
 const formatHuman = (line: LogEntry): string => {
   const { date, logLevel } = line
-  const text = [
-    formatTime(date),
-    logLevel.toUpperCase().padEnd(5),
-    ...redactedParts(line).map(formatPart)
-  ].join(" ")
+  const text = [formatTime(date), logLevel.toUpperCase().padEnd(5), ...redactedParts(line).map(formatPart)].join(" ")
   const why = formatCause(line)
   return why === undefined ? text : `${text}\n${why}`
 }
@@ -57,10 +53,7 @@ const replaceUnserializable = (_name: string, value: unknown): unknown =>
 const formatJson = (line: LogEntry): string => {
   const { date, fiber, logLevel } = line
   const parts = redactedParts(line)
-  const annotations: ReadonlyArray<unknown> = [
-    redact(fiber.getRef(References.CurrentLogAnnotations)),
-    ...parts
-  ]
+  const annotations: ReadonlyArray<unknown> = [redact(fiber.getRef(References.CurrentLogAnnotations)), ...parts]
   const span = Context.getOption(fiber.context, Tracer.ParentSpan)
   const text = JSON.stringify(
     {
@@ -82,8 +75,7 @@ const makeLogger = (write: (lines: string) => void) =>
   })
 
 /** Logs with `write`, which receives whole lines with their line breaks. */
-export const layerTo = (write: (lines: string) => void): Layer.Layer<never> =>
-  Logger.layer([makeLogger(write)])
+export const layerTo = (write: (lines: string) => void): Layer.Layer<never> => Logger.layer([makeLogger(write)])
 
 /** Logs to stderr. Results go to stdout. */
 export const layer: Layer.Layer<never> = layerTo((lines) => void process.stderr.write(lines))

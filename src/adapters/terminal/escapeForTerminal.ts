@@ -30,11 +30,7 @@ const wrapLine = (line: string, columns: number): ReadonlyArray<string> => {
  * Formats a JSON value as indented lines of at most `columns`, with escaped texts. After `maxLines` lines, one more states
  * how many are omitted.
  */
-export const formatJsonForTerminal = (
-  value: unknown,
-  columns: number,
-  maxLines: number
-): ReadonlyArray<string> => {
+export const formatJsonForTerminal = (value: unknown, columns: number, maxLines: number): ReadonlyArray<string> => {
   const lines = JSON.stringify(value, undefined, 2)
     .split("\n")
     .flatMap((line) => wrapLine(escapeForTerminal(line), columns))

@@ -11,15 +11,9 @@ const secretPatterns: ReadonlyArray<readonly [pattern: RegExp, replacement: stri
   // The password of a URL: redis://user:password@host. It may contain an unescaped @.
   [/([a-z][a-z0-9+.-]*:\/\/[^\s:/?#@]*):[^\s/?#]+@/gi, `$1:${placeholder}@`],
   // A scheme without a value is documentation, not a secret.
-  [
-    /\b(authorization["']?\s*[:=]\s*["']?)(?!(?:basic|bearer)["']?$)(?:[a-z]+\s+)?[^\s"',;]+/gi,
-    `$1${placeholder}`
-  ],
+  [/\b(authorization["']?\s*[:=]\s*["']?)(?!(?:basic|bearer)["']?$)(?:[a-z]+\s+)?[^\s"',;]+/gi, `$1${placeholder}`],
   [/\b(bearer\s+)(?=[^\s"',;]*[\d._-])[\w.~+/=-]{8,}/gi, `$1${placeholder}`],
-  [
-    /([?&](?:access_token|token|api_?key|key|secret|password|sig|signature)=)[^&\s"'#]+/gi,
-    `$1${placeholder}`
-  ],
+  [/([?&](?:access_token|token|api_?key|key|secret|password|sig|signature)=)[^&\s"'#]+/gi, `$1${placeholder}`],
   // A JSON Web Token.
   [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, placeholder]
 ]
@@ -43,9 +37,7 @@ export const redact = (value: unknown, depth = maxJsonDepth): unknown => {
   return Object.fromEntries(
     Object.entries(value).map(([name, member]) => [
       name,
-      secretNamePattern.test(name) &&
-      (typeof member === "string" || typeof member === "object") &&
-      member !== null
+      secretNamePattern.test(name) && (typeof member === "string" || typeof member === "object") && member !== null
         ? placeholder
         : redact(member, depth - 1)
     ])

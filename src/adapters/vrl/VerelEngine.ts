@@ -84,8 +84,7 @@ const startThread = Effect.fnUntraced(function* (
 /** Encodes an event as JSON. Bigints become numbers: the engine does not support them. */
 const encodeEvent = (event: JsonObject): Result.Result<string, VrlError> => {
   const text = Result.try({
-    try: () =>
-      JSON.stringify(event, (_, value: unknown) => (typeof value === "bigint" ? Number(value) : value)),
+    try: () => JSON.stringify(event, (_, value: unknown) => (typeof value === "bigint" ? Number(value) : value)),
     catch: (cause) => scriptFailure(`the event cannot be encoded as JSON: ${String(cause)}`)
   })
   return Result.filterOrFail(
@@ -112,27 +111,19 @@ const makeEngine = Effect.fnUntraced(function* ({
 
   /** Queues a request. The event is encoded when its turn comes, which saves memory while it waits. */
   const request = Effect.fnUntraced(function* (workerRequest: Effect.Effect<WorkerRequest, VrlError>) {
-    const response = yield* slots.withPermitsIfAvailable(1)(
-      lock.withPermit(Effect.flatMap(workerRequest, runInThread))
-    )
-    if (Option.isNone(response))
-      return yield* scriptFailure(`the script queue is full (${maxPendingScripts})`)
+    const response = yield* slots.withPermitsIfAvailable(1)(lock.withPermit(Effect.flatMap(workerRequest, runInThread)))
+    if (Option.isNone(response)) return yield* scriptFailure(`the script queue is full (${maxPendingScripts})`)
     const { outcome, text } = response.value
     return outcome === "done" ? text : yield* scriptFailure(text)
   })
 
   const makeRequest = (script: string, event: JsonObject) =>
-    Effect.suspend(() =>
-      Effect.fromResult(Result.map(encodeEvent(event), (text) => ({ script, event: text })))
-    )
+    Effect.suspend(() => Effect.fromResult(Result.map(encodeEvent(event), (text) => ({ script, event: text }))))
 
   return VrlEngine.of({
     check: (script) =>
-      Effect.map(request(Effect.succeed({ script })), (diagnostics) =>
-        diagnostics === "" ? undefined : diagnostics
-      ),
-    run: (script, event) =>
-      Effect.map(request(makeRequest(script, event)), (text): unknown => JSON.parse(text))
+      Effect.map(request(Effect.succeed({ script })), (diagnostics) => (diagnostics === "" ? undefined : diagnostics)),
+    run: (script, event) => Effect.map(request(makeRequest(script, event)), (text): unknown => JSON.parse(text))
   })
 })
 

@@ -24,13 +24,8 @@ const formatDiagnostic = (script: string, { labels, message, notes }: Compilatio
 }
 
 /** Formats the errors of a script, one per line; empty for a valid script. */
-export const formatDiagnostics = (
-  script: string,
-  diagnostics: ReadonlyArray<CompilationDiagnostic>
-): string => {
-  const lines = diagnostics
-    .slice(0, maxReportedErrors)
-    .map((diagnostic) => formatDiagnostic(script, diagnostic))
+export const formatDiagnostics = (script: string, diagnostics: ReadonlyArray<CompilationDiagnostic>): string => {
+  const lines = diagnostics.slice(0, maxReportedErrors).map((diagnostic) => formatDiagnostic(script, diagnostic))
   const rest = diagnostics.length - lines.length
   return [...lines, ...(rest > 0 ? [`and ${rest} more`] : [])].join("\n")
 }

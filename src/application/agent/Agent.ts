@@ -82,18 +82,15 @@ const make = Effect.fnUntraced(function* ({
     const fetchers = {
       tools: (computer: string) => Effect.map(requests.getTools(computer), (tools) => ({ tools })),
       desktop: (computer: string) => Effect.map(requests.getDesktop(computer), (desktop) => ({ desktop })),
-      documents: (computer: string) =>
-        Effect.map(requests.findDocuments(computer), ({ documents }) => ({ documents }))
+      documents: (computer: string) => Effect.map(requests.findDocuments(computer), ({ documents }) => ({ documents }))
     }
     const refreshPart = (part: keyof ComputerView, computer: string) => {
       const fetch: Effect.Effect<Partial<ComputerView>, AgentError> = fetchers[part](computer)
       return refresh(
         `${part} ${computer}`,
         Effect.matchEffect(fetch, {
-          onSuccess: (fetched) =>
-            SubscriptionRef.update(view, (known) => applyUpdate(known, computer, fetched)),
-          onFailure: ({ message: reason }) =>
-            Effect.logDebug("view refresh failed", { part, computer, reason })
+          onSuccess: (fetched) => SubscriptionRef.update(view, (known) => applyUpdate(known, computer, fetched)),
+          onFailure: ({ message: reason }) => Effect.logDebug("view refresh failed", { part, computer, reason })
         })
       )
     }
@@ -127,28 +124,25 @@ const make = Effect.fnUntraced(function* ({
     return { onNotice, refreshAll, refreshPart }
   }
 
-  const member = yield* joinOffice(
-    { role: "agent", office, name, ...definedOnly({ retryInitialConnect }) },
-    (self) => {
-      const { onNotice, refreshAll } = makeViewUpdater(makeAgentRequests(self, name, office))
-      const onMessage: MessageHandler = (event, body) =>
-        Result.match(
-          decodeBody(body, (wire) => self.line.decodeNotification(event, wire)),
-          {
-            onSuccess: (notice) => Effect.as(onNotice(notice), []),
-            onFailure: ({ message }) =>
-              Effect.as(Effect.logDebug("message ignored", { event, reason: message }), [
-                jsonBody(self.line.encodeProtocolError(unknownEvent(event)))
-              ])
-          }
-        )
-      return {
-        onMessage,
-        onJoined: Effect.andThen(publish({ _tag: "Joined" }), refreshAll),
-        onLost: (reason) => publish({ _tag: "Disconnected", reason })
-      }
+  const member = yield* joinOffice({ role: "agent", office, name, ...definedOnly({ retryInitialConnect }) }, (self) => {
+    const { onNotice, refreshAll } = makeViewUpdater(makeAgentRequests(self, name, office))
+    const onMessage: MessageHandler = (event, body) =>
+      Result.match(
+        decodeBody(body, (wire) => self.line.decodeNotification(event, wire)),
+        {
+          onSuccess: (notice) => Effect.as(onNotice(notice), []),
+          onFailure: ({ message }) =>
+            Effect.as(Effect.logDebug("message ignored", { event, reason: message }), [
+              jsonBody(self.line.encodeProtocolError(unknownEvent(event)))
+            ])
+        }
+      )
+    return {
+      onMessage,
+      onJoined: Effect.andThen(publish({ _tag: "Joined" }), refreshAll),
+      onLost: (reason) => publish({ _tag: "Disconnected", reason })
     }
-  )
+  })
 
   const requests = makeAgentRequests(member, name, office)
   const { refreshPart } = makeViewUpdater(requests)
@@ -166,9 +160,7 @@ const make = Effect.fnUntraced(function* ({
     ...(yield* makeAgentQueries(requests)),
     callTool: ({ computer, ...call }) =>
       Effect.flatMap(
-        computer === undefined
-          ? findToolOwner(call.tool, settledView, refreshedView)
-          : Effect.succeed(computer),
+        computer === undefined ? findToolOwner(call.tool, settledView, refreshedView) : Effect.succeed(computer),
         (owner) => requests.callTool({ ...call, computer: owner })
       ),
     view: currentView,

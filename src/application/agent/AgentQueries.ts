@@ -22,10 +22,7 @@ export interface FetchOptions {
 /** Operations that need more than one request. */
 export interface AgentQueries {
   /** Lists all resources of an MCP server, page by page. */
-  readonly allResources: (
-    computer: string,
-    mcpServer: string
-  ) => Effect.Effect<ReadonlyArray<JsonObject>, AgentError>
+  readonly allResources: (computer: string, mcpServer: string) => Effect.Effect<ReadonlyArray<JsonObject>, AgentError>
   /**
    * Fetches a `dpe://` document: asks the Computer for its location and reads it from there over HTTP. Local files are
    * readable only in folders that the host allows.
@@ -45,9 +42,7 @@ const defaultMaxBytes = 32 * 1024 * 1024
 const unreadable = (message: string) => Effect.fail(new DocumentUnreadable({ message }))
 
 /** Builds queries on requests; documents need a {@link DocumentReader} in the context. */
-export const makeAgentQueries = Effect.fnUntraced(function* (
-  requests: AgentRequests
-): Effect.fn.Return<AgentQueries> {
+export const makeAgentQueries = Effect.fnUntraced(function* (requests: AgentRequests): Effect.fn.Return<AgentQueries> {
   const reader = yield* Effect.serviceOption(DocumentReader)
 
   const fetchDocument = Effect.fn("Agent.fetchDocument")(function* (

@@ -103,8 +103,7 @@ const toAgentError = (error: Effect.Error<ReturnType<OfficeMember["request"]>>):
   }
 }
 
-const withoutReqId = <A extends { readonly reqId: string }>({ reqId: _, ...rest }: A): Omit<A, "reqId"> =>
-  rest
+const withoutReqId = <A extends { readonly reqId: string }>({ reqId: _, ...rest }: A): Omit<A, "reqId"> => rest
 
 type Definition<Request, Reply> = Pick<CallDefinition<Request, Reply>, "event" | "request" | "reply">
 
@@ -137,9 +136,7 @@ export const makeAgentRequests = (member: OfficeMember, agent: string, office: s
     timeout: Duration.Duration
   ): Effect.Effect<Reply, AgentError> =>
     Effect.try({ try: () => jsonBody(definition.request.encode(payload)), catch: toBadRequest }).pipe(
-      Effect.flatMap((body) =>
-        Effect.mapError(member.request(definition.event, body, timeout), toAgentError)
-      ),
+      Effect.flatMap((body) => Effect.mapError(member.request(definition.event, body, timeout), toAgentError)),
       Effect.flatMap((reply) =>
         Effect.fromResult(
           Result.flatMap(acknowledgedValue(reply), (value) => decodeReply(definition, payload.reqId, value))

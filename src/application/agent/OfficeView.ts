@@ -22,17 +22,11 @@ const unknownComputer: ComputerView = { tools: undefined, desktop: undefined, do
 /** Builds a view from the members alone. */
 export const initialView = (members: OfficeView["members"]): OfficeView => ({
   members,
-  computers: new Map(
-    members.filter(({ role }) => role === "computer").map(({ name }) => [name, unknownComputer])
-  )
+  computers: new Map(members.filter(({ role }) => role === "computer").map(({ name }) => [name, unknownComputer]))
 })
 
 /** Applies fetched parts of a Computer; ignores a Computer that has left. */
-export const applyUpdate = (
-  view: OfficeView,
-  computer: string,
-  update: Partial<ComputerView>
-): OfficeView => {
+export const applyUpdate = (view: OfficeView, computer: string, update: Partial<ComputerView>): OfficeView => {
   const known = view.computers.get(computer)
   if (known === undefined) return view
   return { ...view, computers: new Map(view.computers).set(computer, { ...known, ...update }) }

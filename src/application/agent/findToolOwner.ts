@@ -26,8 +26,7 @@ export const findToolOwner = Effect.fnUntraced(function* (
 ): Effect.fn.Return<string, AmbiguousTool> {
   const first = yield* currentView
   const isConclusive =
-    ownersOf(first, tool).length > 0 &&
-    [...first.computers.values()].every(({ tools }) => tools !== undefined)
+    ownersOf(first, tool).length > 0 && [...first.computers.values()].every(({ tools }) => tools !== undefined)
   const owners = ownersOf(isConclusive ? first : yield* refreshedView, tool).toSorted()
   const [owner, ...others] = owners
   return owner !== undefined && others.length === 0 ? owner : yield* new AmbiguousTool({ tool, owners })

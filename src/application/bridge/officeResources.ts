@@ -90,9 +90,7 @@ const isTextType = (mimeType: string | undefined): boolean =>
 /** Converts a document to MCP contents: text for text types in valid UTF-8, base64 for the rest. */
 const toContents = (uri: string, { bytes, mimeType }: FetchedDocument): JsonObject => {
   const blob = Base64.encode(bytes)
-  const text = isTextType(mimeType)
-    ? Result.getOrElse(Base64.decodeString(blob), () => "\u{fffd}")
-    : "\u{fffd}"
+  const text = isTextType(mimeType) ? Result.getOrElse(Base64.decodeString(blob), () => "\u{fffd}") : "\u{fffd}"
   return { uri, ...definedOnly({ mimeType }), ...(text.includes("\u{fffd}") ? { blob } : { text }) }
 }
 

@@ -155,8 +155,7 @@ const hints: { readonly [code: number]: string } = {
     "The owner of the Computer must confirm this call. Tell the user, or continue without this tool.",
   [errorCodes.authorizationRequired]:
     "The owner of the Computer must authorize its MCP server first. Tell the user; a retry does not help.",
-  [errorCodes.authorizationFailed]:
-    "The Computer lacks rights at this service. Tell the user; a retry does not help."
+  [errorCodes.authorizationFailed]: "The Computer lacks rights at this service. Tell the user; a retry does not help."
 }
 
 /** Converts a result to MCP and adds the advice for its error code. */
@@ -179,9 +178,7 @@ const unknownTool = (name: string, byName: ToolsByName): JsonObject => {
 
 const searchByQuery = (byName: ToolsByName, { limit, query }: JsonObject): JsonObject => {
   const count =
-    typeof limit === "number"
-      ? Math.max(1, Math.min(limit, searchResults.maxCount))
-      : searchResults.defaultCount
+    typeof limit === "number" ? Math.max(1, Math.min(limit, searchResults.maxCount)) : searchResults.defaultCount
   const names = buildIndex(byName).search(stringOrEmpty(query), count)
   const lines = names.map((name) => `${name}: ${byName.get(name)?.tool.description ?? ""}`)
   const none = `No tool matches; the office has ${byName.size} tools. Try other keywords.`

@@ -116,11 +116,7 @@ const make = Effect.fnUntraced(function* ({
 
   if (office !== undefined) {
     yield* Effect.timeoutOption(servers.startupCompleted, startupTimeout)
-    yield* Effect.catchTag(
-      join({ office, ...definedOnly({ retryInitialConnect }) }),
-      "AlreadyJoined",
-      Effect.die
-    )
+    yield* Effect.catchTag(join({ office, ...definedOnly({ retryInitialConnect }) }), "AlreadyJoined", Effect.die)
   }
 
   return {
@@ -144,12 +140,9 @@ const make = Effect.fnUntraced(function* ({
 })
 
 /** The Computer of an office: runs MCP servers and exposes their tools, windows and documents. */
-export class Computer extends Context.Service<Computer, ComputerShape>()(
-  "a2c-smcp/application/computer/Computer"
-) {
+export class Computer extends Context.Service<Computer, ComputerShape>()("a2c-smcp/application/computer/Computer") {
   /** Starts the servers and joins the office, if any, for the lifetime of the layer. */
   static readonly layer = (
     options: ComputerOptions
-  ): Layer.Layer<Computer, JoinFailed, TransportClient | McpConnector | Inputs> =>
-    Layer.effect(Computer, make(options))
+  ): Layer.Layer<Computer, JoinFailed, TransportClient | McpConnector | Inputs> => Layer.effect(Computer, make(options))
 }

@@ -68,19 +68,16 @@ export interface ComputerSettings {
   readonly onProgress: (report: ProgressReport) => Effect.Effect<void>
 }
 
-export const ComputerSettings = Context.Reference<ComputerSettings>(
-  "a2c-smcp/application/computer/ComputerSettings",
-  {
-    defaultValue: () => ({
-      connectTimeout: Duration.minutes(1),
-      startupTimeout: Duration.seconds(5),
-      readTimeout: Duration.seconds(10),
-      keepaliveInterval: Duration.seconds(30),
-      changeThrottle: Duration.millis(100),
-      showUnsubscribable: false,
-      confirm: undefined,
-      resolveDpe: undefined,
-      onProgress: (report) => Effect.logDebug("tool progress", report)
-    })
-  }
-)
+export const ComputerSettings = Context.Reference<ComputerSettings>("a2c-smcp/application/computer/ComputerSettings", {
+  defaultValue: () => ({
+    connectTimeout: Duration.minutes(1),
+    startupTimeout: Duration.seconds(5),
+    readTimeout: Duration.seconds(10),
+    keepaliveInterval: Duration.seconds(30),
+    changeThrottle: Duration.millis(100),
+    showUnsubscribable: false,
+    confirm: undefined,
+    resolveDpe: undefined,
+    onProgress: (report) => Effect.logDebug("tool progress", report)
+  })
+})

@@ -26,10 +26,7 @@ export interface FrameLink {
   /** Address of the remote end, without port. */
   readonly remoteAddress: string
   readonly send: (frame: Frame) => Effect.Effect<void, ByteLinkClosed | FrameEncodeError>
-  readonly sendMcp: (
-    message: JsonObject,
-    task?: string
-  ) => Effect.Effect<void, ByteLinkClosed | FrameEncodeError>
+  readonly sendMcp: (message: JsonObject, task?: string) => Effect.Effect<void, ByteLinkClosed | FrameEncodeError>
   /** Sends a status or the reply to AUTH; gives up after a second and ignores failures. */
   readonly sendStatus: (type: "auth" | "status", kind: string, text?: string) => Effect.Effect<void>
   /** Time of the last received bytes, in milliseconds since 1970. */
@@ -103,11 +100,7 @@ export const makeFrameLink = Effect.fnUntraced(function* (
       // A dropped frame contains no complete frame, so the watchdog and the read loop never handle frames at once.
       const stallWatchdog = Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
-        if (
-          !isHandling &&
-          partialSince !== undefined &&
-          now - partialSince >= Duration.toMillis(frameTimeout)
-        ) {
+        if (!isHandling && partialSince !== undefined && now - partialSince >= Duration.toMillis(frameTimeout)) {
           yield* handle(dropPartialFrame(state), now, events)
         }
       }).pipe(Effect.delay(Duration.divideUnsafe(frameTimeout, 2)), Effect.forever)

@@ -186,16 +186,12 @@ export const joinOffice = Effect.fnUntraced(function* (
     hasJoined ? isRejoinRetryable(error) : retryInitialConnect && isJoinRetryable(error)
   const connectWithRetry = stayConnected.pipe(
     Effect.tapError((error) =>
-      isRetryable(error)
-        ? Effect.logWarning("join failed, retrying", { office, reason: error.message })
-        : Effect.void
+      isRetryable(error) ? Effect.logWarning("join failed, retrying", { office, reason: error.message }) : Effect.void
     ),
     Effect.retry({ schedule: backoffSchedule(reconnectBackoff), while: isRetryable })
   )
   const delayShortLived = Effect.suspend(() =>
-    shortLived > 1
-      ? Effect.flatMap(backoffDelay(reconnectBackoff, shortLived - 1), Effect.sleep)
-      : Effect.void
+    shortLived > 1 ? Effect.flatMap(backoffDelay(reconnectBackoff, shortLived - 1), Effect.sleep) : Effect.void
   )
 
   yield* Effect.forever(Effect.andThen(connectWithRetry, delayShortLived)).pipe(

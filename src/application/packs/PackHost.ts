@@ -51,8 +51,7 @@ export class PackHost extends Context.Service<
   /** Hosts packs until the scope of the layer closes. The first scan starts with `rescan` or a change on disk. */
   static readonly layer = (
     options: PackHostOptions
-  ): Layer.Layer<PackHost, never, PackFolders | PackLoader | PackInstaller> =>
-    Layer.effect(PackHost, make(options))
+  ): Layer.Layer<PackHost, never, PackFolders | PackLoader | PackInstaller> => Layer.effect(PackHost, make(options))
 }
 
 /** Options of a pack host. */
@@ -101,9 +100,7 @@ const make = Effect.fnUntraced(function* ({
   const hostedPacks = new Map<string, HostedPack>()
   const tableRef = yield* SubscriptionRef.make(makePackTable([]))
   // Acquired before the supervisors, so it closes after them: they could start more packs.
-  const packScope = yield* Effect.acquireRelease(Scope.make("parallel"), (scope) =>
-    Scope.close(scope, Exit.void)
-  )
+  const packScope = yield* Effect.acquireRelease(Scope.make("parallel"), (scope) => Scope.close(scope, Exit.void))
   const supervisors = yield* FiberMap.make<string, void>()
   const supervise = yield* FiberMap.runtime(supervisors)<never>()
   const draining = yield* FiberSet.make<void>()

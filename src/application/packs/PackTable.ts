@@ -48,12 +48,9 @@ export const makePackTable = (packs: ReadonlyArray<ActivePack>): PackTable => {
     for (const tool of manifest.tools) {
       const originalName = stringOrEmpty(tool["name"])
       const isNameFree = isValidToolName(originalName) && !tools.has(originalName)
-      const name = isNameFree
-        ? originalName
-        : exposedName({ owner: view.name, tool: originalName }, maxToolNameLength)
+      const name = isNameFree ? originalName : exposedName({ owner: view.name, tool: originalName }, maxToolNameLength)
       if (tools.has(name)) continue
-      if (!isNameFree)
-        renamed.push(`tool '${originalName}' is renamed to '${name}': its name is taken or invalid`)
+      if (!isNameFree) renamed.push(`tool '${originalName}' is renamed to '${name}': its name is taken or invalid`)
       const description = stringOrEmpty(tool["description"]) || view.description
       const { inputSchema } = tool
       const definition = {

@@ -20,8 +20,7 @@ const formatFailure = (error: PackError | PackTimeoutError | PackBusyError): str
 }
 
 const hasSameTools = (one: PackTable, other: PackTable): boolean => {
-  const list = ({ tools }: PackTable) =>
-    JSON.stringify([...tools.values()].map(({ definition }) => definition))
+  const list = ({ tools }: PackTable) => JSON.stringify([...tools.values()].map(({ definition }) => definition))
   return list(one) === list(other)
 }
 

@@ -34,10 +34,7 @@ export const resolvePack = (
 ): Result.Result<ResolvedPack, string> =>
   Result.gen(function* () {
     const rawConfig = yield* Result.mapError(given, (reason) => `config.yaml cannot be read: ${reason}`)
-    const decoded = yield* Result.mapError(
-      decodePackConfig(rawConfig),
-      (reason) => `config.yaml is invalid: ${reason}`
-    )
+    const decoded = yield* Result.mapError(decodePackConfig(rawConfig), (reason) => `config.yaml is invalid: ${reason}`)
     const { config } = decoded
     const packages = yield* Result.mapError(
       parsePackages(config.packages),

@@ -87,5 +87,4 @@ export const decodeBody = <A>(
 export const decodeHead = <A>(
   body: Body,
   decode: (wire: unknown) => Result.Result<A, string>
-): Result.Result<A, ProtocolError> =>
-  Result.flatMap(body.head, (value) => Result.mapError(decode(value), badRequest))
+): Result.Result<A, ProtocolError> => Result.flatMap(body.head, (value) => Result.mapError(decode(value), badRequest))

@@ -12,9 +12,7 @@ export class CredentialsUnavailable extends Data.TaggedError("CredentialsUnavail
 export class CredentialStore extends Context.Service<
   CredentialStore,
   {
-    readonly read: (
-      server: string
-    ) => Effect.Effect<Option.Option<Redacted.Redacted<string>>, CredentialsUnavailable>
+    readonly read: (server: string) => Effect.Effect<Option.Option<Redacted.Redacted<string>>, CredentialsUnavailable>
     readonly write: (
       server: string,
       credentials: Redacted.Redacted<string>

@@ -80,9 +80,7 @@ export interface McpSession {
    * Emits the peer's changes from the moment when this effect succeeds; none before the first pull is lost.
    * Subscriptions end with the scope. The stream ends with the session.
    */
-  readonly watch: (
-    options: McpWatchOptions
-  ) => Effect.Effect<Stream.Stream<McpChange>, McpSessionError, Scope.Scope>
+  readonly watch: (options: McpWatchOptions) => Effect.Effect<Stream.Stream<McpChange>, McpSessionError, Scope.Scope>
   /** Succeeds when the peer responds. */
   readonly ping: Effect.Effect<void, McpSessionError>
   /** Resolves with the error when the session ends unexpectedly. */
@@ -96,9 +94,6 @@ export class McpConnector extends Context.Service<
   McpConnector,
   {
     /** Opens a session as long as the scope. Closing it releases every resource. */
-    readonly connect: (
-      server: string,
-      endpoint: Endpoint
-    ) => Effect.Effect<McpSession, McpSessionError, Scope.Scope>
+    readonly connect: (server: string, endpoint: Endpoint) => Effect.Effect<McpSession, McpSessionError, Scope.Scope>
   }
 >()("a2c-smcp/application/ports/McpConnector") {}

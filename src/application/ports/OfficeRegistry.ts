@@ -63,9 +63,7 @@ export class OfficeRegistry extends Context.Service<
      */
     readonly apply: (command: OfficeCommand, capacity: Capacity) => Effect.Effect<void, MembershipError>
     /** Reports every change until the scope closes. The listener must neither throw nor call the registry. */
-    readonly subscribe: (
-      listener: (change: RegistryChange) => void
-    ) => Effect.Effect<void, never, Scope.Scope>
+    readonly subscribe: (listener: (change: RegistryChange) => void) => Effect.Effect<void, never, Scope.Scope>
     readonly findComputer: (office: string, name: string) => Option.Option<Member>
     /** The members of an office: the Agent first, then the Computers in the order of their joins. */
     readonly members: (office: string) => ReadonlyArray<Member>
@@ -82,5 +80,4 @@ export class OfficeRegistry extends Context.Service<
 export const takeoverReason = "replaced by a new connection of the same member"
 
 /** Close reason of a connection whose membership another member took while this node was disconnected. */
-export const membershipLostReason =
-  "another member took its place while this Server was disconnected from the cluster"
+export const membershipLostReason = "another member took its place while this Server was disconnected from the cluster"

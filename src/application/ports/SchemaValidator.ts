@@ -9,9 +9,6 @@ export class SchemaValidator extends Context.Service<
   SchemaValidator,
   {
     /** The violations of a schema, each with its JSON pointer, in words that a model can act on. */
-    readonly check: (
-      schema: JsonObject,
-      value: unknown
-    ) => Effect.Effect<ReadonlyArray<string>, InvalidSchema>
+    readonly check: (schema: JsonObject, value: unknown) => Effect.Effect<ReadonlyArray<string>, InvalidSchema>
   }
 >()("a2c-smcp/application/ports/SchemaValidator") {}

@@ -124,10 +124,7 @@ export class TransportServer extends Context.Service<
      * that closes right after its link.
      */
     readonly serve: (
-      accept: (
-        link: Link,
-        handshake: Handshake
-      ) => Effect.Effect<MessageHandler, AdmissionRejected, Scope.Scope>
+      accept: (link: Link, handshake: Handshake) => Effect.Effect<MessageHandler, AdmissionRejected, Scope.Scope>
     ) => Effect.Effect<{ readonly url: string }, ListenError, Scope.Scope>
   }
 >()("a2c-smcp/application/ports/TransportServer") {}

@@ -16,10 +16,7 @@ export const restartBackoff: Backoff = { initial: Duration.millis(500), max: Dur
 const jitter = 0.2
 
 /** The delay after an attempt; the first is 1. */
-export const backoffDelay = (
-  { initial, max }: Backoff,
-  attempt: number
-): Effect.Effect<Duration.Duration> => {
+export const backoffDelay = ({ initial, max }: Backoff, attempt: number): Effect.Effect<Duration.Duration> => {
   const doubled = Duration.toMillis(initial) * 2 ** Math.min(attempt - 1, 30)
   const capped = Math.min(doubled, Duration.toMillis(max))
   return Effect.map(Random.nextBetween(1 - jitter, 1 + jitter), (factor) =>

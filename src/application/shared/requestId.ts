@@ -7,8 +7,6 @@ export const makeRequestId: Effect.Effect<string> = Effect.map(
   Effect.forEach([0, 1, 2, 3], () => Random.nextIntBetween(0, 2 ** 32 - 1)),
   (words) => {
     const text = words.map((word) => toHex(word, 8)).join("")
-    return [8, 12, 16, 20, 32]
-      .map((end, index, ends) => text.slice(index === 0 ? 0 : ends[index - 1], end))
-      .join("-")
+    return [8, 12, 16, 20, 32].map((end, index, ends) => text.slice(index === 0 ? 0 : ends[index - 1], end)).join("-")
   }
 )

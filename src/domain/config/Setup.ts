@@ -52,10 +52,7 @@ export const serversUsingInput = ({ servers }: ComputerConfig, id: string): Read
     .map(({ name }) => name)
 
 /** The values that a running session of a server depends on. */
-const sessionDependencies = (
-  { disabled, name, parameters, type, vrl }: ServerConfig,
-  { config, variables }: Setup
-) => {
+const sessionDependencies = ({ disabled, name, parameters, type, vrl }: ServerConfig, { config, variables }: Setup) => {
   const references = findPlaceholders(parameters).map((text) => {
     const reference = parsePlaceholder(text)
     switch (reference._tag) {
@@ -91,8 +88,7 @@ export const diffSetups = (before: Setup, after: Setup): SetupDiff => {
     unchanged: namesOf(kept.filter(({ differs, restarts }) => !differs && !restarts)),
     // As text: the order of servers decides which tool gets a name.
     isReportedConfigChanged:
-      JSON.stringify(encodeComputerConfig(before.config)) !==
-      JSON.stringify(encodeComputerConfig(after.config))
+      JSON.stringify(encodeComputerConfig(before.config)) !== JSON.stringify(encodeComputerConfig(after.config))
   }
 }
 

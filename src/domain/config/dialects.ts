@@ -56,9 +56,7 @@ const toolMetaWarnings = (
 ): ReadonlyArray<ValidationIssue> =>
   [
     { meta: fallback, at: ["default_tool_meta"] },
-    ...(isJsonObject(tools)
-      ? Object.entries(tools).map(([tool, meta]) => ({ meta, at: ["tool_meta", tool] }))
-      : [])
+    ...(isJsonObject(tools) ? Object.entries(tools).map(([tool, meta]) => ({ meta, at: ["tool_meta", tool] })) : [])
   ].flatMap(({ at, meta }) =>
     unknownFieldWarnings(meta, [...path, ...at], toolMetaKeys, "unknown tool setting, passed on unchanged")
   )
@@ -94,8 +92,7 @@ const inferServerType = ({ type, url }: JsonObject): unknown => {
   return typeof url === "string" && /\/sse\/?$/.test(url) ? "sse" : "streamable"
 }
 
-const isServerType = (type: unknown): type is ServerType =>
-  type === "stdio" || type === "streamable" || type === "sse"
+const isServerType = (type: unknown): type is ServerType => type === "stdio" || type === "streamable" || type === "sse"
 
 /** Converts `${NAME}` and `${NAME:-fallback}` of shells to A2C's placeholders. */
 const convertShellVariables = (value: unknown): unknown => {
@@ -106,9 +103,7 @@ const convertShellVariables = (value: unknown): unknown => {
   }
   if (Array.isArray(value)) return value.map(convertShellVariables)
   if (!isJsonObject(value)) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([key, member]) => [key, convertShellVariables(member)])
-  )
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, convertShellVariables(member)]))
 }
 
 const pickKeys = (value: JsonObject, keys: ReadonlyArray<string>): JsonObject =>
@@ -118,9 +113,7 @@ const pickKeys = (value: JsonObject, keys: ReadonlyArray<string>): JsonObject =>
 const unflattenServer = (entry: JsonObject, path: Path, dialect: Dialect) => {
   const type = inferServerType(entry)
   const isNumeric = typeof entry["timeout"] === "number"
-  const parameters = isServerType(type)
-    ? parameterNames(type).filter((name) => name !== "timeout" || !isNumeric)
-    : []
+  const parameters = isServerType(type) ? parameterNames(type).filter((name) => name !== "timeout" || !isNumeric) : []
   const { env } = entry
   const given = pickKeys(entry, parameters)
   const parametersWithoutNulls = isJsonObject(env)
@@ -202,9 +195,7 @@ export const translateConfig = (value: unknown): TranslatedConfig => {
   const entries = Object.entries(servers)
   const flat = new Set(entries.filter(([, server]) => isFlatServer(server, root)).map(([name]) => name))
   const dialect = root === "mcpServers" ? root : flat.size > 0 ? "VS Code" : "A2C"
-  const translated = entries.map(
-    ([name, server]) => [name, translateServer(root, dialect, name, server)] as const
-  )
+  const translated = entries.map(([name, server]) => [name, translateServer(root, dialect, name, server)] as const)
   const isVsCode = dialect === "VS Code"
   return {
     dialect,

@@ -79,8 +79,7 @@ const parameterDefaults: { readonly [T in ServerType]: { readonly [field: string
 }
 
 /** The wire names of all parameters of a server type. */
-export const parameterNames = (type: ServerType): ReadonlyArray<string> =>
-  Object.keys(parameterDefaults[type])
+export const parameterNames = (type: ServerType): ReadonlyArray<string> => Object.keys(parameterDefaults[type])
 
 /** Encodes parameters for the wire: known fields only, with defaults, placeholders unchanged. */
 export const withParameterDefaults = (type: ServerType, given: JsonObject): JsonObject =>
@@ -92,10 +91,7 @@ export const withParameterDefaults = (type: ServerType, given: JsonObject): Json
   )
 
 const valueAt = (value: unknown, path: ReadonlyArray<PropertyKey>): unknown =>
-  path.reduce<unknown>(
-    (at, key) => (Array.isArray(at) || isJsonObject(at) ? Reflect.get(at, key) : undefined),
-    value
-  )
+  path.reduce<unknown>((at, key) => (Array.isArray(at) || isJsonObject(at) ? Reflect.get(at, key) : undefined), value)
 
 const hasPlaceholder = (value: unknown): boolean => typeof value === "string" && value.includes("${")
 

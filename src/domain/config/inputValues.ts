@@ -20,8 +20,7 @@ export const inputEnvironmentNames = (id: string, server?: string): ReadonlyArra
 }
 
 /** The environment variable to suggest in messages. */
-export const inputVariableName = (id: string): string =>
-  toVariableName(`${environmentPrefix}${id.toUpperCase()}`)
+export const inputVariableName = (id: string): string => toVariableName(`${environmentPrefix}${id.toUpperCase()}`)
 
 /** Checks the value of an input: a pick must be one of the options. */
 export const validateInputValue = (input: Input, value: InputValue): Result.Result<InputValue, string> =>

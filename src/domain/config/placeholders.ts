@@ -41,10 +41,7 @@ export const findPlaceholders = (value: unknown): ReadonlyArray<string> => [
  * becomes the value with its type; inside a longer string the value becomes text. Keys stay unchanged, and values are
  * not rendered again. A placeholder without a value stays unchanged.
  */
-export const renderPlaceholders = (
-  value: unknown,
-  lookup: (placeholder: string) => unknown
-): RenderedValue => {
+export const renderPlaceholders = (value: unknown, lookup: (placeholder: string) => unknown): RenderedValue => {
   const unresolved = new Set<string>()
   const resolve = (text: string, literal: string): unknown => {
     const found = lookup(text)

@@ -13,10 +13,7 @@ const compareCodePoints = (one: string, other: string): number => {
  * Orders servers for the Agent: the most recently used first, then the others by name (seed 001, step 2). `history`
  * names the server of each call, oldest first.
  */
-export const orderServers = (
-  servers: Iterable<string>,
-  history: ReadonlyArray<string>
-): ReadonlyArray<string> => {
+export const orderServers = (servers: Iterable<string>, history: ReadonlyArray<string>): ReadonlyArray<string> => {
   const present = new Set(servers)
   const recent = [...new Set(history.toReversed())].filter((server) => present.has(server))
   const rest = [...present].filter((server) => !recent.includes(server)).sort(compareCodePoints)

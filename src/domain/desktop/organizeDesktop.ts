@@ -49,9 +49,7 @@ const renderWindow = (uri: string, contents: ReadonlyArray<JsonObject>): string 
   return body === "" ? uri : `${uri}\n\n${body}`
 }
 
-const annotatedPriority = (
-  resource: JsonObject
-): { readonly priority: number; readonly warning?: string } => {
+const annotatedPriority = (resource: JsonObject): { readonly priority: number; readonly warning?: string } => {
   const given = asObject(resource["annotations"])["priority"] ?? 0
   return typeof given === "number" && given >= 0 && given <= 1
     ? { priority: given * 100 }
@@ -86,9 +84,7 @@ const evaluateWindow = (
 /** The windows of one server: the first full-screen one alone, or all by descending priority. */
 const arrangeWindows = (windows: ReadonlyArray<WindowCandidate>): ReadonlyArray<WindowCandidate> => {
   const fullscreen = windows.find((window) => window.fullscreen)
-  return fullscreen !== undefined
-    ? [fullscreen]
-    : windows.toSorted((one, other) => other.priority - one.priority)
+  return fullscreen !== undefined ? [fullscreen] : windows.toSorted((one, other) => other.priority - one.priority)
 }
 
 /**

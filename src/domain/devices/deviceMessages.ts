@@ -33,9 +33,7 @@ export type DeviceMessage =
 /** Some peers send numbers. */
 const CallIdSchema = Schema.Union([Schema.NonEmptyString, Schema.Finite])
 
-const decodeEnvelope = makeDecoder(
-  Schema.Struct({ type: Schema.String, data: Schema.optionalKey(JsonObject) })
-)
+const decodeEnvelope = makeDecoder(Schema.Struct({ type: Schema.String, data: Schema.optionalKey(JsonObject) }))
 const decodeRegister = makeDecoder(Schema.Struct({ services: JsonObject }))
 const decodeCall = makeDecoder(
   Schema.Struct({
@@ -45,9 +43,7 @@ const decodeCall = makeDecoder(
   })
 )
 const decodeResult = makeDecoder(Schema.Struct({ call_id: CallIdSchema, result: JsonObject }))
-const decodeRegistered = makeDecoder(
-  Schema.Struct({ services: Schema.Int, faults: Schema.Array(Schema.String) })
-)
+const decodeRegistered = makeDecoder(Schema.Struct({ services: Schema.Int, faults: Schema.Array(Schema.String) }))
 
 const isNil = (value: unknown): boolean => value === undefined || value === null
 

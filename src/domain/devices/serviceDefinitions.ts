@@ -84,10 +84,7 @@ export const decodeServices = (definitions: JsonObject, maxServices: number): De
         ? decodeService(name, definition)
         : Result.fail(`the device already has ${maxServices} services`)
     if (Result.isSuccess(decoded)) services.set(name, decoded.success)
-    else
-      errors.push(
-        `${JSON.stringify(name.slice(0, maxNameLength))}: ${decoded.failure.slice(0, maxErrorLength)}`
-      )
+    else errors.push(`${JSON.stringify(name.slice(0, maxNameLength))}: ${decoded.failure.slice(0, maxErrorLength)}`)
   }
   return { services, errors }
 }

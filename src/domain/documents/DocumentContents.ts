@@ -40,8 +40,7 @@ const mimeTypePattern = new RegExp(`^${mimeToken}/${mimeToken}(?: {0,8};[\\x20-\
 export const mimeEssence = (mimeType: string): string => mimeType.replace(/;.*$/s, "").trim().toLowerCase()
 
 /** Removes the charset: our texts are always encoded as UTF-8. */
-const stripCharset = (mimeType: string): string =>
-  mimeType.replace(/\s*;\s*charset\s*=\s*(?:"[^"]*"|[^;]*)/gi, "")
+const stripCharset = (mimeType: string): string => mimeType.replace(/\s*;\s*charset\s*=\s*(?:"[^"]*"|[^;]*)/gi, "")
 
 const mimeTypeOf = (content: JsonObject, listed: string | undefined): string | undefined =>
   [content["mimeType"], listed].find(
@@ -98,10 +97,7 @@ const parseInline = (content: JsonObject): Result.Result<DocumentContents, strin
     return { kind: "text", mimeType: "application/json", text: yield* bodyText(content) }
   })
 
-const parseSingle = (
-  content: JsonObject,
-  listed: string | undefined
-): Result.Result<DocumentContents, string> => {
+const parseSingle = (content: JsonObject, listed: string | undefined): Result.Result<DocumentContents, string> => {
   if (!hasBody(content)) return Result.fail("text or blob is required")
   const mimeType = mimeTypeOf(content, listed)
   switch (mimeEssence(mimeType ?? "")) {

@@ -40,10 +40,7 @@ export const parseDpeUri = (uri: string): Result.Result<DpeUri, InvalidDpeUri> =
   }).pipe(Result.mapError((reason) => new InvalidDpeUri({ uri, reason })))
 
 /** Formats a document URI from its host and the segments of its reference. */
-export const buildDpeUri = (
-  host: string,
-  path: ReadonlyArray<string>
-): Result.Result<string, InvalidDpeUri> => {
+export const buildDpeUri = (host: string, path: ReadonlyArray<string>): Result.Result<string, InvalidDpeUri> => {
   const uri = `dpe://${host}${formatUriPath(path)}`
   if (!path.every((segment) => segment.isWellFormed())) {
     return Result.fail(new InvalidDpeUri({ uri, reason: "unpaired surrogate" }))

@@ -24,8 +24,7 @@ export const parseDocumentUri = (uri: string): DpeUri | undefined => {
   if (parsed === undefined) return undefined
   const [kind, id] = parsed.path.slice(-2)
   const isPart =
-    parsed.path.length > 2 &&
-    ((kind === "pages" && /^\d+$/.test(id ?? "")) || (kind === "elements" && id !== ""))
+    parsed.path.length > 2 && ((kind === "pages" && /^\d+$/.test(id ?? "")) || (kind === "elements" && id !== ""))
   return isPart ? undefined : parsed
 }
 
@@ -59,8 +58,7 @@ export const summarizeDocument = (
     keywords: asStrings(meta["keywords"]) ?? asStrings(body["keywords"]),
     summary: asString(resource["description"]) ?? asString(body["summary"]),
     server,
-    lastModified:
-      asString(asObject(resource["annotations"])["lastModified"]) ?? asString(body["last_modified"])
+    lastModified: asString(asObject(resource["annotations"])["lastModified"]) ?? asString(body["last_modified"])
   })
 }
 
@@ -70,8 +68,7 @@ const makeDocumentFilter = ({ fileType, keywords = [] }: FinderQuery) => {
     const texts = [document.title, ...(document.keywords ?? []), document.summary ?? ""]
     return (
       (fileType === undefined || document.fileType === fileType) &&
-      (wanted.length === 0 ||
-        texts.some((text) => wanted.some((keyword) => text.toLowerCase().includes(keyword))))
+      (wanted.length === 0 || texts.some((text) => wanted.some((keyword) => text.toLowerCase().includes(keyword))))
     )
   }
 }

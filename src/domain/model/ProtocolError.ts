@@ -83,8 +83,7 @@ export const otherOffice = (subject: string) =>
   makeProtocolError(errorCodes.otherOffice, `${subject} is not in your office`)
 
 /** The peer received the request and did not reply in time. */
-export const timedOut = (seconds: number) =>
-  makeProtocolError(errorCodes.timeout, `Timed out after ${seconds} seconds`)
+export const timedOut = (seconds: number) => makeProtocolError(errorCodes.timeout, `Timed out after ${seconds} seconds`)
 
 /** The message exceeds the limit of the transport. */
 export const payloadTooLarge = (limit: number) =>
@@ -114,8 +113,7 @@ export const mcpServerNotFound = (name: string) =>
 
 /** The MCP server lacks a capability that the request needs (spec §10.5). */
 export const capabilityNotSupported = (name: string, capability: string) =>
-  makeProtocolError(
-    errorCodes.capabilityNotSupported,
-    `MCP Server does not support '${capability}' capability`,
-    { mcp_server_name: name, capability }
-  )
+  makeProtocolError(errorCodes.capabilityNotSupported, `MCP Server does not support '${capability}' capability`, {
+    mcp_server_name: name,
+    capability
+  })

@@ -16,11 +16,7 @@ const memberKey = (role: string, office: string, name: string) => JSON.stringify
 const cancelledKey = (agent: string, reqId: string) => JSON.stringify(["cancelled", agent, reqId])
 const updateKey = (part: ComputerPart, computer: string) => JSON.stringify([part, computer])
 
-const setEntry = (
-  backlog: NotificationBacklog,
-  key: string,
-  notifications: ReadonlyArray<Notification>
-): void => {
+const setEntry = (backlog: NotificationBacklog, key: string, notifications: ReadonlyArray<Notification>): void => {
   backlog.size += notifications.length - (backlog.entries.get(key)?.length ?? 0)
   // A changed entry moves to the end, after everything that it may depend on.
   backlog.entries.delete(key)
@@ -46,11 +42,7 @@ export const addToBacklog = (backlog: NotificationBacklog, notification: Notific
         for (const part of computerParts) setEntry(backlog, updateKey(part, name), [])
       }
       if (before.at(-1)?._tag === notification._tag) return
-      return setEntry(
-        backlog,
-        key,
-        before.at(-1)?._tag === "Entered" ? before.slice(0, -1) : [...before, notification]
-      )
+      return setEntry(backlog, key, before.at(-1)?._tag === "Entered" ? before.slice(0, -1) : [...before, notification])
     }
   }
 }

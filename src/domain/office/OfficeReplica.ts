@@ -49,10 +49,7 @@ export const applyMembershipChange = (office: Office, change: MembershipChange):
  * Applies an update to a replica. Gives `known` when the replica contains the update already, and `gap` when an update
  * before it is missing: then only a snapshot helps.
  */
-export const advanceReplica = (
-  replica: OfficeReplica,
-  update: OfficeUpdate
-): OfficeReplica | "known" | "gap" => {
+export const advanceReplica = (replica: OfficeReplica, update: OfficeUpdate): OfficeReplica | "known" | "gap" => {
   if (update.toRevision <= replica.asOf) return "known"
   if (update.fromRevision !== replica.revision) return "gap"
   return {
@@ -76,9 +73,7 @@ export const diffOffices = (before: Office, after: Office): ReadonlyArray<Member
   const left = allMembers(before).filter(({ membership, sid }) => !hasMember(after, membership, sid))
   const joined = allMembers(after).filter(({ membership, sid }) => !hasMember(before, membership, sid))
   return [
-    ...left.map(
-      ({ membership, sid }): MembershipChange => ({ _tag: "Left", sid, membership, replaced: false })
-    ),
+    ...left.map(({ membership, sid }): MembershipChange => ({ _tag: "Left", sid, membership, replaced: false })),
     ...joined.toSorted(byJoinOrder).map((member): MembershipChange => ({ _tag: "Entered", member }))
   ]
 }

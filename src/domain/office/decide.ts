@@ -38,8 +38,7 @@ export type MembershipEvent =
 
 type Decision = Result.Result<ReadonlyArray<MembershipEvent>, MembershipError>
 
-const reject = (reason: MembershipError["reason"], message: string) =>
-  Result.fail(makeMembershipError(reason, message))
+const reject = (reason: MembershipError["reason"], message: string) => Result.fail(makeMembershipError(reason, message))
 
 const left = (sid: string, membership: Membership, replaced = false): MembershipEvent => ({
   _tag: "Left",
@@ -80,12 +79,7 @@ export const checkLeave = (session: Session, office: string): Result.Result<Memb
     () => makeMembershipError("not_in_office", `Not in room '${office}'`)
   )
 
-const decideJoin = (
-  state: MembershipState,
-  session: Session,
-  membership: Membership,
-  capacity: Capacity
-): Decision => {
+const decideJoin = (state: MembershipState, session: Session, membership: Membership, capacity: Capacity): Decision => {
   const { reconnectKey, sid } = session
   const allowed = checkJoin(session, membership)
   if (Result.isFailure(allowed)) return Result.fail(allowed.failure)

@@ -8,9 +8,7 @@ const matchesAnyPattern = (patterns: ReadonlyArray<string>, text: string): boole
   patterns.some((pattern) => matchesPattern(pattern, text))
 
 const checkRole = ({ grants, subject }: Identity, role: Role): string | undefined =>
-  grants.rights.includes(role)
-    ? undefined
-    : `'${subject}' may not be ${role === "agent" ? "an Agent" : "a Computer"}`
+  grants.rights.includes(role) ? undefined : `'${subject}' may not be ${role === "agent" ? "an Agent" : "a Computer"}`
 
 /**
  * Gives the reason why an identity must not connect with a role, or with any role when the handshake states none;
@@ -24,10 +22,7 @@ export const checkConnectRights = (identity: Identity, role: Option.Option<Role>
 }
 
 /** Gives the reason why an identity must not join as this member; `undefined` when it may. */
-export const checkJoinRights = (
-  identity: Identity,
-  { name, office, role }: Membership
-): string | undefined => {
+export const checkJoinRights = (identity: Identity, { name, office, role }: Membership): string | undefined => {
   const { grants, subject } = identity
   const reason = checkRole(identity, role)
   if (reason !== undefined) return reason

@@ -19,8 +19,7 @@ export const endpointError = (endpoint: string): string | undefined => {
   if (!endpoint.startsWith("/")) return `the endpoint must start with '/': ${endpointHint}`
   if (reservedEndpoints.has(endpoint))
     return "this endpoint is reserved by the host; choose another, such as one below '/tools/'"
-  if (endpoint.length > maxEndpointLength)
-    return `the endpoint is longer than ${maxEndpointLength} characters`
+  if (endpoint.length > maxEndpointLength) return `the endpoint is longer than ${maxEndpointLength} characters`
   if (endpoint.includes("//")) return "the endpoint contains '//': segments must not be empty"
   if (endpoint.endsWith("/")) return "the endpoint must not end with '/'"
   if (/[?#]/.test(endpoint))

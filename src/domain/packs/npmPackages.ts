@@ -33,17 +33,11 @@ const forbiddenPatterns: ReadonlyArray<readonly [pattern: RegExp, error: string]
   [/^$/, `it is empty: ${usageHint}`],
   [/\s/, `it contains a space: ${usageHint}`],
   [/^-/, `it starts with '-', as npm options do: ${usageHint}`],
-  [
-    /:/,
-    `it contains ':'; only packages of the registry are installed, no URLs, files or aliases: ${usageHint}`
-  ],
+  [/:/, `it contains ':'; only packages of the registry are installed, no URLs, files or aliases: ${usageHint}`],
   [/\.\./, "it contains '..', which is invalid in names and versions"],
   [/[<>~!]=|[<>]/, "comparators are not supported; write a range such as 'name@^1.2.3' or 'name@1.x'"],
   [/[[\]]/, `it contains brackets: npm has no extras; ${usageHint}`],
-  [
-    /[^A-Za-z0-9@/._~^*=+-]/,
-    `it contains a character that is special to shells or invalid for npm: ${usageHint}`
-  ]
+  [/[^A-Za-z0-9@/._~^*=+-]/, `it contains a character that is special to shells or invalid for npm: ${usageHint}`]
 ]
 
 const nameError = (name: string): string | undefined => {
@@ -66,9 +60,7 @@ const rangeError = (range: string): string | undefined => {
 }
 
 /** Splits `name@range`, or `name==1.2.3` as in Python; the name can begin with a scope. */
-const splitSpec = (
-  text: string
-): { readonly name: string; readonly range?: string; readonly isPython: boolean } => {
+const splitSpec = (text: string): { readonly name: string; readonly range?: string; readonly isPython: boolean } => {
   const python = text.indexOf("==")
   if (python > 0) return { name: text.slice(0, python), range: text.slice(python + 2), isPython: true }
   const at = text.indexOf("@", 1)
@@ -92,9 +84,7 @@ export const parsePackage = (given: string): Result.Result<PackageSpec, string> 
   const error = nameError(name) ?? (range === undefined ? undefined : rangeError(range))
   if (error !== undefined) return Result.fail(error)
   const spec = formatSpec({ name, range })
-  const hint = isPython
-    ? `'${text}' is interpreted as '${spec}': packages come from npm, not from PyPI`
-    : undefined
+  const hint = isPython ? `'${text}' is interpreted as '${spec}': packages come from npm, not from PyPI` : undefined
   return Result.succeed({ name, range, hint })
 }
 

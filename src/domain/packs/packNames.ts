@@ -39,8 +39,7 @@ const isIgnored = (name: string): boolean =>
 
 const isSnakeCase = (name: string): boolean => /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/.test(name)
 
-const isIdentifier = (name: string): boolean =>
-  /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u.test(name)
+const isIdentifier = (name: string): boolean => /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u.test(name)
 
 /** Capitalizes as Python does: the first letter upper-case, the rest lower-case. */
 const capitalize = (word: string): string => {
@@ -52,9 +51,7 @@ const capitalize = (word: string): string => {
 const formatQuotedList = (names: ReadonlyArray<string>): string => names.map((name) => `'${name}'`).join(", ")
 
 const formatAlternatives = (names: ReadonlyArray<string>): string =>
-  [formatQuotedList(names.slice(0, -1)), formatQuotedList(names.slice(-1))]
-    .filter((part) => part !== "")
-    .join(" or ")
+  [formatQuotedList(names.slice(0, -1)), formatQuotedList(names.slice(-1))].filter((part) => part !== "").join(" or ")
 
 /**
  * Derives the class name of a pack (seed 004, naming): every word between underscores capitalized, then `Tool`. Fails
@@ -102,11 +99,7 @@ const isPackIndicator = (file: string): boolean =>
   splitToolFile(file) !== undefined || /^(index\.[cm]?[jt]s|config\.ya?ml|__init__\.py)$/.test(file)
 
 /** Names the missing file, and the file that probably has the wrong name. */
-const missingFileError = (
-  name: string,
-  files: ReadonlyArray<string>,
-  present: ReadonlyArray<string>
-): string => {
+const missingFileError = (name: string, files: ReadonlyArray<string>, present: ReadonlyArray<string>): string => {
   const missing = `its folder has no ${formatAlternatives(files)}`
   for (const file of present) {
     const [owner, extension = ""] = splitToolFile(file) ?? []

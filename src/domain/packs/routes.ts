@@ -37,9 +37,7 @@ const memberValue = (entry: JsonObject, member: RouteMember): Result.Result<unkn
   const present = memberAliases[member].filter((name) => entry[name] !== undefined && entry[name] !== null)
   const values = new Set(present.map((name) => entry[name]))
   return values.size > 1
-    ? Result.fail(
-        `${present.map((name) => `'${name}'`).join(" and ")} have different values: keep one of them`
-      )
+    ? Result.fail(`${present.map((name) => `'${name}'`).join(" and ")} have different values: keep one of them`)
     : Result.succeed([...values][0])
 }
 
@@ -50,13 +48,11 @@ const parseRoute = (pack: string, entry: JsonObject): Result.Result<DeclaredRout
     const useForm = (yield* memberValue(entry, "useForm")) ?? false
     const tool = (yield* memberValue(entry, "toolName")) ?? pack
     if (endpoint === undefined) return yield* Result.fail(`it has no 'endpoint': ${endpointHint}`)
-    if (typeof endpoint !== "string")
-      return yield* Result.fail(`its 'endpoint' must be a string: ${endpointHint}`)
+    if (typeof endpoint !== "string") return yield* Result.fail(`its 'endpoint' must be a string: ${endpointHint}`)
     const error = endpointError(endpoint)
     if (error !== undefined) return yield* Result.fail(error)
     if (typeof useForm !== "boolean") return yield* Result.fail("its 'useForm' must be true or false")
-    if (typeof tool !== "string" || tool === "")
-      return yield* Result.fail("its 'toolName' must be a non-empty string")
+    if (typeof tool !== "string" || tool === "") return yield* Result.fail("its 'toolName' must be a non-empty string")
     if (params === undefined) {
       return yield* Result.fail(
         "it has no 'params': declare the schema of its parameters, an empty object if it has none"
@@ -92,9 +88,7 @@ const parseRouteList = (pack: string, entries: ReadonlyArray<unknown>): ParsedRo
     if (Result.isSuccess(parsed) && error === undefined) routes.set(parsed.success.endpoint, parsed.success)
     const unknown = isObjectLike(entry) ? Object.keys(entry).filter((key) => !knownMembers.has(key)) : []
     if (unknown.length > 0) {
-      warnings.push(
-        `${formatRouteLabel(entry, index)}: unknown members ${unknown.map((key) => `'${key}'`).join(", ")}`
-      )
+      warnings.push(`${formatRouteLabel(entry, index)}: unknown members ${unknown.map((key) => `'${key}'`).join(", ")}`)
     }
   })
   if (entries.length > maxRoutes) errors.push(`there are more than ${maxRoutes} routes; the rest is ignored`)
@@ -112,9 +106,7 @@ export const parseRoutes = (pack: string, given: unknown): ParsedRoutes => {
   }
   // Getters of foreign objects can throw.
   const parsed = Result.try(() => parseRouteList(pack, Array.isArray(given) ? given : [given]))
-  return Result.getOrElse(parsed, () =>
-    failedWith("the result of getRouteConfig() cannot be read: a getter throws")
-  )
+  return Result.getOrElse(parsed, () => failedWith("the result of getRouteConfig() cannot be read: a getter throws"))
 }
 
 const propertyNames = (schema: unknown): ReadonlyArray<string> | undefined => {

@@ -73,9 +73,7 @@ export const makeToolIndex = (tools: Iterable<readonly [name: string, tool: Tool
           score: words.reduce((sum, word) => {
             const frequency = termFrequency(counts, word)
             const normalization = bm25.k * (1 - bm25.b + (bm25.b * length) / Math.max(1, average))
-            return (
-              sum + (inverseDocumentFrequency(word) * frequency * (bm25.k + 1)) / (frequency + normalization)
-            )
+            return sum + (inverseDocumentFrequency(word) * frequency * (bm25.k + 1)) / (frequency + normalization)
           }, 0)
         }))
         .filter(({ score }) => score > 0)

@@ -72,8 +72,7 @@ export const buildCatalogue = (servers: ReadonlyArray<ServerTools>): Catalogue =
     for (const listed of tools) {
       const entry = toCatalogueEntry(config, listed)
       const { originalName, server, tool } = entry
-      const hide = (reason: HiddenTool["reason"]) =>
-        hidden.push({ server, originalName, name: tool.name, reason })
+      const hide = (reason: HiddenTool["reason"]) => hidden.push({ server, originalName, name: tool.name, reason })
       if (originalName === "") hide("no_name")
       else if (forbiddenHere.has(originalName) || forbiddenHere.has(tool.name)) {
         forbidden.add(originalName).add(tool.name)

@@ -25,8 +25,7 @@ export const toolFailed = (message: string, details: JsonObject = {}): ToolResul
   toolError(errorCodes.toolFailed, message, details)
 
 /** The call needs a confirmation that was not given (4005, spec §6.5). */
-export const confirmationRequired = (message: string): ToolResult =>
-  toolError(errorCodes.confirmationRequired, message)
+export const confirmationRequired = (message: string): ToolResult => toolError(errorCodes.confirmationRequired, message)
 
 /** The call timed out (4004). Both sides use the same text and markers (spec §6.4). */
 export const toolTimedOut = (side: "agent" | "computer"): ToolResult =>

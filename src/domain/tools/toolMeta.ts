@@ -81,8 +81,7 @@ const isPrimitive = (value: unknown): boolean =>
   value === null || ["string", "number", "boolean"].includes(typeof value)
 
 const isPrimitiveArray = (value: unknown): boolean =>
-  Array.isArray(value) &&
-  value.every((item) => item !== null && isPrimitive(item) && typeof item === typeof value[0])
+  Array.isArray(value) && value.every((item) => item !== null && isPrimitive(item) && typeof item === typeof value[0])
 
 /** Converts a value for `meta`: primitives and arrays of one primitive type stay, others become JSON text. */
 const toMetaValue = (value: unknown): unknown =>

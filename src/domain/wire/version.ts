@@ -35,8 +35,7 @@ export const formatVersion = ({ major, minor, patch }: Version): string => `${ma
  * the client may be older. The patch never matters (spec §2.2).
  */
 export const isCompatible = (client: Version, server: Version): boolean =>
-  client.major === server.major &&
-  (client.major === 0 ? client.minor === server.minor : client.minor <= server.minor)
+  client.major === server.major && (client.major === 0 ? client.minor === server.minor : client.minor <= server.minor)
 
 /** The body of a version mismatch, with the field names of the wire. */
 export interface VersionMismatch {
@@ -69,9 +68,7 @@ const rejectMismatch = (client: Version, server: Version): VersionRejection => (
     message: "Protocol version mismatch",
     server_version: formatVersion(server),
     client_version: formatVersion(client),
-    min_supported: formatVersion(
-      server.major === 0 ? { ...server, patch: 0 } : { ...server, minor: 0, patch: 0 }
-    ),
+    min_supported: formatVersion(server.major === 0 ? { ...server, patch: 0 } : { ...server, minor: 0, patch: 0 }),
     max_supported: formatVersion({ ...server, patch: 999 })
   }
 })
@@ -85,8 +82,7 @@ export const versionGate = (
   if (text === undefined || (text === "" && others.length === 0)) {
     return Result.fail(rejectBadRequest(`Missing ${versionQueryParameter} query parameter`))
   }
-  if (others.length > 0)
-    return Result.fail(rejectBadRequest(`Invalid ${versionQueryParameter}: given more than once`))
+  if (others.length > 0) return Result.fail(rejectBadRequest(`Invalid ${versionQueryParameter}: given more than once`))
   return Result.match(parseVersion(text), {
     onFailure: (reason) => Result.fail(rejectBadRequest(`Invalid ${versionQueryParameter}: ${reason}`)),
     onSuccess: (client) =>

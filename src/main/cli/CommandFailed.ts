@@ -18,10 +18,7 @@ export const failCommand = (message: string): Effect.Effect<never, CommandFailed
 const credentialsHint = "; give --token-file FILE, or set A2C_TOKEN"
 
 /** Turns an error into a failure with the same message; keeps a failure as it is. */
-export const toCommandFailed = (error: {
-  readonly message: string
-  readonly reason?: unknown
-}): CommandFailed =>
+export const toCommandFailed = (error: { readonly message: string; readonly reason?: unknown }): CommandFailed =>
   error instanceof CommandFailed
     ? error
     : new CommandFailed({
@@ -29,9 +26,7 @@ export const toCommandFailed = (error: {
       })
 
 /** Waits until the membership of an office ends for good, then fails with the reason. */
-export const untilMembershipEnds = (
-  status: Stream.Stream<OfficeStatus>
-): Effect.Effect<never, CommandFailed> =>
+export const untilMembershipEnds = (status: Stream.Stream<OfficeStatus>): Effect.Effect<never, CommandFailed> =>
   Stream.runForEach(status, (current) =>
     current._tag === "Failed" ? Effect.fail(toCommandFailed(current.error)) : Effect.void
   ).pipe(Effect.andThen(Effect.never))

@@ -27,17 +27,14 @@ export const makeTerminalIO: Effect.Effect<TerminalIO> = Effect.gen(function* ()
 })
 
 /** For a shell: its line reader answers questions, too. */
-export const makeReplTerminalIO: Effect.Effect<
-  TerminalIO & { readonly reader: LineReader },
-  never,
-  Scope.Scope
-> = Effect.gen(function* () {
-  const { stderr: errors, stdin: input, stdout: output } = process
-  const reader = yield* makeLineReader({ input, output, errors })
-  return {
-    reader,
-    dialogue: reader.isTerminal ? yield* Dialogue.fromLineReader(reader, output.columns) : undefined,
-    log: TerminalLog.layerTo(reader.printLog),
-    print: reader.print
-  }
-})
+export const makeReplTerminalIO: Effect.Effect<TerminalIO & { readonly reader: LineReader }, never, Scope.Scope> =
+  Effect.gen(function* () {
+    const { stderr: errors, stdin: input, stdout: output } = process
+    const reader = yield* makeLineReader({ input, output, errors })
+    return {
+      reader,
+      dialogue: reader.isTerminal ? yield* Dialogue.fromLineReader(reader, output.columns) : undefined,
+      log: TerminalLog.layerTo(reader.printLog),
+      print: reader.print
+    }
+  })

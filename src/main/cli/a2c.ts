@@ -41,9 +41,7 @@ rootCommand.pipe(
   Effect.tapErrorTag("CommandFailed", ({ message }) => Console.error(`a2c: ${message}`)),
   Effect.raceFirst(stdoutClosed),
   Effect.provide(
-    Layer.mergeAll(TerminalLog.layer, Presenter.layer, DotEnv.layer).pipe(
-      Layer.provideMerge(NodeServices.layer)
-    )
+    Layer.mergeAll(TerminalLog.layer, Presenter.layer, DotEnv.layer).pipe(Layer.provideMerge(NodeServices.layer))
   ),
   NodeRuntime.runMain({ teardown: exitAfterFlush })
 )

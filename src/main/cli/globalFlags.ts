@@ -93,10 +93,9 @@ const telemetryLayer = (service: string) =>
         ? exporter
         : Layer.provide(
             exporter,
-            ConfigProvider.layerAdd(
-              ConfigProvider.fromEnv({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: given.value } }),
-              { asPrimary: true }
-            )
+            ConfigProvider.layerAdd(ConfigProvider.fromEnv({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: given.value } }), {
+              asPrimary: true
+            })
           )
     })
   )

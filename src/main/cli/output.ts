@@ -28,8 +28,7 @@ const formatContent = (content: JsonObject): string => {
   if (type === "text") return stringOrEmpty(content["text"])
   const mime = stringOrEmpty(content["mimeType"])
   const { resource } = content
-  if (isJsonObject(resource))
-    return stringOrEmpty(resource["text"]) || `[resource ${stringOrEmpty(resource["uri"])}]`
+  if (isJsonObject(resource)) return stringOrEmpty(resource["text"]) || `[resource ${stringOrEmpty(resource["uri"])}]`
   const size = stringOrEmpty(content["data"]).length
   return `[${[type, mime, size > 0 ? `${Math.ceil((size * 3) / 4)} bytes` : ""].filter(Boolean).join(" ")}]`
 }

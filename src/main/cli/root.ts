@@ -21,13 +21,6 @@ const demoCommand = Command.make(
 
 export const rootCommand = Command.make("a2c").pipe(
   Command.withDescription("A2C-SMCP: an Agent uses the tools of many Computers through a Server"),
-  Command.withSubcommands([
-    demoCommand,
-    serverCommand,
-    computerCommand,
-    agentCommand,
-    devicesCommand,
-    toolsCommand
-  ]),
+  Command.withSubcommands([demoCommand, serverCommand, computerCommand, agentCommand, devicesCommand, toolsCommand]),
   withLogging
 )

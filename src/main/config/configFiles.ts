@@ -52,10 +52,7 @@ const hostVariablesOf = (workspaceFolder: string): { readonly [name: string]: st
 })
 
 /** Adds the variables of an environment file to a server as placeholders, which keep the values secret. */
-const withEnvFileVariables = (
-  server: ServerConfig,
-  values: ReadonlyArray<[string, unknown]>
-): ServerConfig => {
+const withEnvFileVariables = (server: ServerConfig, values: ReadonlyArray<[string, unknown]>): ServerConfig => {
   if (server.type !== "stdio") return server
   const added = Object.fromEntries(values.map(([name]) => [name, `\${envFile:${name}}`]))
   const env = { ...added, ...asObject(server.parameters["env"]) }

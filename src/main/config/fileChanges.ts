@@ -61,8 +61,7 @@ export const reloadOnChange = <A, E, R>(
     Stream.mapEffect((trigger) =>
       Effect.matchEffect(read, {
         onFailure: (error) => Effect.as(onError(error), []),
-        onSuccess: (next) =>
-          Effect.succeed(trigger === "initial" && Equal.equals(next, current) ? [] : [next])
+        onSuccess: (next) => Effect.succeed(trigger === "initial" && Equal.equals(next, current) ? [] : [next])
       })
     ),
     Stream.flatMap(Stream.fromIterable)

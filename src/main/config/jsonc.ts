@@ -49,8 +49,7 @@ const findDuplicateMembers = (
   path: ReadonlyArray<PropertyKey> = []
 ): ReadonlyArray<ValidationIssue & { offset: number }> => {
   const children = node.children ?? []
-  if (node.type === "array")
-    return children.flatMap((child, index) => findDuplicateMembers(child, [...path, index]))
+  if (node.type === "array") return children.flatMap((child, index) => findDuplicateMembers(child, [...path, index]))
   if (node.type !== "object") return []
   const seen = new Set<string>()
   return children.flatMap(({ children: [key, value] = [], offset }) => {

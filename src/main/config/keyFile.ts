@@ -14,9 +14,7 @@ export const readKeyFile = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<ApiKeyEntry>, ReadonlyArray<string>, FileSystem.FileSystem> {
   const failWith = (errors: ReadonlyArray<Omit<ConfigDiagnostic, "file" | "severity">>) =>
     Effect.fail(
-      errors
-        .slice(0, maxReportedErrors)
-        .map((error) => formatDiagnostic({ ...error, file, severity: "error" }))
+      errors.slice(0, maxReportedErrors).map((error) => formatDiagnostic({ ...error, file, severity: "error" }))
     )
   const text = yield* readTextFile(file)
   if (Result.isFailure(text)) return yield* failWith([{ path: [], issue: text.failure }])

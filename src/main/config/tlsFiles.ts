@@ -18,10 +18,7 @@ const readPem = Effect.fnUntraced(function* (file: string) {
     : yield* new CommandFailed({ message: `Invalid certificate: ${file}: ${text.failure}` })
 })
 
-const readTlsIdentity = ({
-  cert,
-  key
-}: TlsFiles): Effect.Effect<TlsIdentity, CommandFailed, FileSystem.FileSystem> =>
+const readTlsIdentity = ({ cert, key }: TlsFiles): Effect.Effect<TlsIdentity, CommandFailed, FileSystem.FileSystem> =>
   Effect.all({ cert: readPem(cert), key: readPem(key) })
 
 /** Reads a certificate and its key, and again on every change. Files that cannot be read are logged. */

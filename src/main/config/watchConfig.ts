@@ -23,12 +23,7 @@ export interface WatchedConfig {
 }
 
 /** Reconfigures a running Computer when its files change. Files with errors are logged, and change nothing. */
-export const watchConfig = Effect.fnUntraced(function* ({
-  files,
-  isWatching,
-  setup,
-  sources
-}: WatchedConfig) {
+export const watchConfig = Effect.fnUntraced(function* ({ files, isWatching, setup, sources }: WatchedConfig) {
   const computer = yield* Computer
   const watched = yield* SubscriptionRef.make(sources)
   let previous = setup
@@ -36,19 +31,14 @@ export const watchConfig = Effect.fnUntraced(function* ({
 
   const reload = Effect.fnUntraced(function* (trigger: "initial" | "change" | "SIGHUP") {
     const loaded = yield* readConfigFiles(files)
-    const errors =
-      loaded.setup === undefined ? loaded.diagnostics.map(formatDiagnostic).join("\n") : undefined
-    const isKnown =
-      errors === lastErrors && (loaded.setup === undefined || isSameSetup(previous, loaded.setup))
+    const errors = loaded.setup === undefined ? loaded.diagnostics.map(formatDiagnostic).join("\n") : undefined
+    const isKnown = errors === lastErrors && (loaded.setup === undefined || isSameSetup(previous, loaded.setup))
     lastErrors = errors
     // Saving a file with errors again reports them again.
     if (isKnown && (trigger === "initial" || (trigger === "change" && errors === undefined))) return
     yield* logDiagnostics(loaded.diagnostics)
-    yield* SubscriptionRef.update(watched, (now) =>
-      now.join() === loaded.sources.join() ? now : loaded.sources
-    )
-    if (loaded.setup === undefined)
-      return yield* Effect.logError("configuration not reloaded", { reason: "invalid" })
+    yield* SubscriptionRef.update(watched, (now) => (now.join() === loaded.sources.join() ? now : loaded.sources))
+    if (loaded.setup === undefined) return yield* Effect.logError("configuration not reloaded", { reason: "invalid" })
     const next = keepRuntimeChanges(yield* computer.setup, previous, loaded.setup)
     previous = loaded.setup
     const { added, restarted, removed, reconfigured } = yield* computer.reconfigure(next)

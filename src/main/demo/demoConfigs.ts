@@ -9,10 +9,7 @@ import { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import { CommandFailed } from "../cli/CommandFailed.ts"
 
-const requiredPackages = [
-  "@modelcontextprotocol/server-everything",
-  "@modelcontextprotocol/server-memory"
-] as const
+const requiredPackages = ["@modelcontextprotocol/server-everything", "@modelcontextprotocol/server-memory"] as const
 
 /** The entry point of an npm package; fails with the command that installs it. */
 const packageEntryPoint = (name: (typeof requiredPackages)[number]) =>

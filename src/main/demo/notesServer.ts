@@ -57,8 +57,7 @@ server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
     await notifySubscribers()
     return { content: [{ type: "text", text: "The board is empty now." }] }
   }
-  if (name !== "add_note")
-    return { content: [{ type: "text", text: `Unknown tool: ${name}` }], isError: true }
+  if (name !== "add_note") return { content: [{ type: "text", text: `Unknown tool: ${name}` }], isError: true }
   if (typeof text !== "string" || text === "") {
     return { content: [{ type: "text", text: "text: expected a string that is not empty" }], isError: true }
   }

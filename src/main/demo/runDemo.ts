@@ -75,10 +75,7 @@ const printResult = (call: string, result: ToolResult) =>
   printIndented(`${call}\n  → ${formatToolResult(result).replaceAll("\n", "\n    ")}`)
 
 /** Calls a long operation and cancels it once its progress is half complete. */
-const cancelHalfWay = Effect.fnUntraced(function* (
-  agent: Agent["Service"],
-  halfWay: Deferred.Deferred<void>
-) {
+const cancelHalfWay = Effect.fnUntraced(function* (agent: Agent["Service"], halfWay: Deferred.Deferred<void>) {
   const calling = yield* Effect.forkChild(
     agent.callTool({
       computer: "lab",
@@ -149,9 +146,7 @@ const runTour = Effect.gen(function* () {
   yield* step("6  The desktop, before", Effect.void)
   yield* printIndented((yield* agent.getDesktop("desk")).join("\n\n"))
   const changed = yield* Effect.forkChild(
-    Stream.runHead(
-      Stream.filter(agent.events, (event) => event._tag === "Updated" && event.part === "desktop")
-    ),
+    Stream.runHead(Stream.filter(agent.events, (event) => event._tag === "Updated" && event.part === "desktop")),
     { startImmediately: true }
   )
   const noted = yield* step(

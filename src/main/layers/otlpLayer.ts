@@ -66,10 +66,7 @@ const explainConfigError = ({ cause, message }: Config.ConfigError) =>
  */
 export const otlpLayer = (service: string) => {
   const resource = { serviceName: service, serviceVersion: packageVersion }
-  return Layer.mergeAll(
-    OtlpTracer.layerFromConfig({ resource }),
-    OtlpMetrics.layerFromConfig({ resource })
-  ).pipe(
+  return Layer.mergeAll(OtlpTracer.layerFromConfig({ resource }), OtlpMetrics.layerFromConfig({ resource })).pipe(
     Layer.catchCause((cause) => {
       const defect = Cause.squash(cause)
       return Layer.effectDiscard(

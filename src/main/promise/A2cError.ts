@@ -49,12 +49,7 @@ export const ownCodes = {
  * The reason of a rejection, for programs. A number is a code of the protocol, sent by the Server or a Computer.
  * `aborted`: your signal was aborted; `closed`: you closed the instance; `internal`: a defect, here or in one of your hooks.
  */
-export type A2cErrorCode =
-  | number
-  | (typeof ownCodes)[ErrorWithoutCode["_tag"]]
-  | "aborted"
-  | "closed"
-  | "internal"
+export type A2cErrorCode = number | (typeof ownCodes)[ErrorWithoutCode["_tag"]] | "aborted" | "closed" | "internal"
 
 /** The rejection of every promise of this package. The message is for people. */
 export class A2cError extends Error {
@@ -86,10 +81,7 @@ export const abortedError = ({ reason }: AbortSignal): A2cError =>
 export const closedError = (): A2cError => new A2cError("closed", "The instance is closed")
 
 /** Converts the cause of a failed effect to the error that its promise rejects with. */
-export const toA2cError = (
-  cause: Cause.Cause<ExpectedError | A2cError>,
-  signal: AbortSignal | undefined
-): A2cError => {
+export const toA2cError = (cause: Cause.Cause<ExpectedError | A2cError>, signal: AbortSignal | undefined): A2cError => {
   const expected = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (expected instanceof A2cError) return expected
   if (expected !== undefined) {

@@ -5,10 +5,7 @@ import { Agent, type AgentEvent, type AgentOptions, type ToolCall } from "../../
 import type { DocumentLocation, ResourcePage } from "../../domain/model/requests.ts"
 import type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
 import type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
-import {
-  makeOfficeMcpSession,
-  type OfficeMcpSessionOptions
-} from "../../application/bridge/OfficeMcpSession.ts"
+import { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../application/bridge/OfficeMcpSession.ts"
 import type { JoinFailed, MemberStatus } from "../../application/member/OfficeMember.ts"
 import type { McpSession } from "../../application/ports/McpSession.ts"
 import type { FinderPage } from "../../domain/documents/findDocuments.ts"
@@ -98,9 +95,7 @@ export interface ConnectedAgent extends Closeable {
   /** The status of the membership, now and after every change. */
   readonly status: (options?: Cancellable) => AsyncIterable<MemberStatus>
   /** The office in the shape of an MCP client, for agent frameworks: see `a2c-smcp/llm`. */
-  readonly mcpClient: (
-    options?: Cancellable & Omit<OfficeMcpSessionOptions, "office">
-  ) => Promise<McpClientLike>
+  readonly mcpClient: (options?: Cancellable & Omit<OfficeMcpSessionOptions, "office">) => Promise<McpClientLike>
 }
 
 /** An Agent, and MCP sessions of its office. */
@@ -134,16 +129,13 @@ const wrapAgent = (
   callTool: (call, options) => run(({ callTool }) => callTool(call), options),
   getTools: (computer, options) => run(({ getTools }) => getTools(computer), options),
   getConfig: (computer, options) => run(({ getConfig }) => getConfig(computer), options),
-  getDesktop: (computer, { signal, ...which } = {}) =>
-    run(({ getDesktop }) => getDesktop(computer, which), { signal }),
-  getDpe: (computer, uri, { signal, ...how } = {}) =>
-    run(({ getDpe }) => getDpe(computer, uri, how), { signal }),
+  getDesktop: (computer, { signal, ...which } = {}) => run(({ getDesktop }) => getDesktop(computer, which), { signal }),
+  getDpe: (computer, uri, { signal, ...how } = {}) => run(({ getDpe }) => getDpe(computer, uri, how), { signal }),
   fetchDocument: (computer, uri, { signal, ...how } = {}) =>
     run(({ fetchDocument }) => fetchDocument(computer, uri, how), { signal }),
   getResources: (computer, mcpServer, { cursor, signal } = {}) =>
     run(({ getResources }) => getResources(computer, mcpServer, cursor), { signal }),
-  allResources: (computer, mcpServer, options) =>
-    run(({ allResources }) => allResources(computer, mcpServer), options),
+  allResources: (computer, mcpServer, options) => run(({ allResources }) => allResources(computer, mcpServer), options),
   findDocuments: (computer, { signal, ...query } = {}) =>
     run(({ findDocuments }) => findDocuments(computer, query), { signal }),
   settled: (options) => run(({ settled }) => settled, options),
@@ -181,12 +173,7 @@ export const connectWithLayer = async (
   { log, office }: Pick<AgentConnectOptions, "log" | "office">,
   cancellable: Cancellable | undefined
 ): Promise<ConnectedAgent> => {
-  const host = await startService(
-    AgentWithSessions,
-    Layer.provide(AgentWithSessions.layer, layer),
-    log,
-    cancellable
-  )
+  const host = await startService(AgentWithSessions, Layer.provide(AgentWithSessions.layer, layer), log, cancellable)
   return wrapAgent(
     {
       ...host,

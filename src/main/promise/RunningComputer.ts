@@ -93,11 +93,7 @@ const toServerStateView = (state: ServerState): ServerStateView => {
 const toServerStateViews = (states: ServerStates): ReadonlyMap<string, ServerStateView> =>
   new Map([...states].map(([name, state]) => [name, toServerStateView(state)]))
 
-const wrapComputer = ({
-  iterate,
-  run,
-  ...closeable
-}: RunningService<Computer["Service"]>): RunningComputer => ({
+const wrapComputer = ({ iterate, run, ...closeable }: RunningService<Computer["Service"]>): RunningComputer => ({
   ...closeable,
   servers: (options) => run(({ servers }) => Effect.map(servers, toServerStateViews), options),
   changes: (options) => iterate(({ changes }) => Stream.map(changes, toServerStateViews), options),
@@ -107,9 +103,7 @@ const wrapComputer = ({
   reconfigure: ({ config, variables = {} }, options) =>
     run(
       ({ reconfigure }) =>
-        Effect.flatMap(Effect.fromResult(parseConfig(config)), (read) =>
-          reconfigure({ config: read, variables })
-        ),
+        Effect.flatMap(Effect.fromResult(parseConfig(config)), (read) => reconfigure({ config: read, variables })),
       options
     ),
   start: (server, options) => run((computer) => computer.start(server), options),
@@ -133,10 +127,7 @@ const wrapComputer = ({
 })
 
 /** Runs a Computer with its MCP servers, and joins `office` if given; otherwise `join` does that later. */
-export const runComputer = async (
-  options: ComputerOptions,
-  cancellable?: Cancellable
-): Promise<RunningComputer> => {
+export const runComputer = async (options: ComputerOptions, cancellable?: Cancellable): Promise<RunningComputer> => {
   const { authorize: _authorize, config, inputs: _inputs, settings: _settings, ...connection } = options
   const read = parseConfig(config)
   if (Result.isFailure(read)) throw new A2cError("config_invalid", read.failure.message)

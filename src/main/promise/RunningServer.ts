@@ -57,9 +57,7 @@ const notAdmitted = admissionRejected("invalid_credentials", "Not admitted")
 /** Who came in by the word of a hook alone. */
 const admittedIdentity: Identity = { subject: "host-authenticated", grants: allGrants, expiresAt: undefined }
 
-const makeHookAuthenticator = (
-  authenticate: NonNullable<Settings["authenticate"]>
-): Authenticator["Service"] => ({
+const makeHookAuthenticator = (authenticate: NonNullable<Settings["authenticate"]>): Authenticator["Service"] => ({
   requiresCredentials: true,
   isStillValid: () => true,
   changes: Stream.never,
@@ -87,11 +85,7 @@ const toServerSettings = ({
     drainTimeout: millis(drainTimeout)
   })
 
-const toLimits = ({
-  idleTimeout,
-  joinTimeout,
-  ...counts
-}: NonNullable<ServerOptions["limits"]>): Partial<Limits> => ({
+const toLimits = ({ idleTimeout, joinTimeout, ...counts }: NonNullable<ServerOptions["limits"]>): Partial<Limits> => ({
   ...counts,
   ...definedOnly({ joinTimeout: millis(joinTimeout), idleTimeout: millis(idleTimeout) })
 })

@@ -56,10 +56,7 @@ export const startService = async <I, S, R>(
     Scope.provide(scope),
     Effect.onError((cause) => Scope.close(scope, Exit.failCause(cause)))
   )
-  const { closeRequested, context, fork } = unwrapExit(
-    await Effect.runPromiseExit(starting, { signal }),
-    signal
-  )
+  const { closeRequested, context, fork } = unwrapExit(await Effect.runPromiseExit(starting, { signal }), signal)
 
   const service = Context.get(context, key)
   let closing: Promise<void> | undefined

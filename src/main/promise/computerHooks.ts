@@ -28,10 +28,7 @@ export interface ComputerHooks {
     /** Values by input id; they take precedence over every other source. */
     readonly values?: { readonly [id: string]: InputValue }
     /** Asks the user; `undefined` means no answer. */
-    readonly ask?: (
-      input: Exclude<Input, CommandInput>,
-      options: HookOptions
-    ) => Awaitable<string | undefined>
+    readonly ask?: (input: Exclude<Input, CommandInput>, options: HookOptions) => Awaitable<string | undefined>
     /** Runs the program of an input; resolves with its output. */
     readonly run?: (input: CommandInput, options: HookOptions) => Awaitable<string>
   }
@@ -62,10 +59,8 @@ const runHook = <A>(name: string, hook: (options: HookOptions) => Awaitable<A>) 
   )
 
 /** Wraps a hook as an effect that logs its failure. */
-const hookEffect = <I, A>(
-  name: string,
-  hook: ((input: I, options: HookOptions) => Awaitable<A>) | undefined
-) => hook && ((input: I) => runHook(name, (options) => hook(input, options)))
+const hookEffect = <I, A>(name: string, hook: ((input: I, options: HookOptions) => Awaitable<A>) | undefined) =>
+  hook && ((input: I) => runHook(name, (options) => hook(input, options)))
 
 const toInputSources = ({ ask, run, values }: NonNullable<ComputerHooks["inputs"]>): InputSources => {
   const askUser = hookEffect("ask", ask)

@@ -1,10 +1,5 @@
 import { agentLayer } from "../layers/agentLayer.ts"
-import {
-  type AgentConnectOptions,
-  type ConnectedAgent,
-  connectWithLayer,
-  toClientOptions
-} from "./ConnectedAgent.ts"
+import { type AgentConnectOptions, type ConnectedAgent, connectWithLayer, toClientOptions } from "./ConnectedAgent.ts"
 import type { Cancellable } from "./RunningService.ts"
 
 /** Options of an Agent on Node. */
@@ -14,7 +9,5 @@ export interface NodeAgentConnectOptions extends AgentConnectOptions {
 }
 
 /** Joins an office as its Agent; reconnects when the connection is lost, until it is closed. */
-export const connectAgent = (
-  options: NodeAgentConnectOptions,
-  cancellable?: Cancellable
-): Promise<ConnectedAgent> => connectWithLayer(agentLayer(toClientOptions(options)), options, cancellable)
+export const connectAgent = (options: NodeAgentConnectOptions, cancellable?: Cancellable): Promise<ConnectedAgent> =>
+  connectWithLayer(agentLayer(toClientOptions(options)), options, cancellable)

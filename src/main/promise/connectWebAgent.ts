@@ -1,14 +1,7 @@
 import { webAgentLayer } from "../layers/webAgentLayer.ts"
-import {
-  type AgentConnectOptions,
-  type ConnectedAgent,
-  connectWithLayer,
-  toClientOptions
-} from "./ConnectedAgent.ts"
+import { type AgentConnectOptions, type ConnectedAgent, connectWithLayer, toClientOptions } from "./ConnectedAgent.ts"
 import type { Cancellable } from "./RunningService.ts"
 
 /** Joins an office as its Agent; reconnects when the connection is lost, until it is closed. Needs no Node. */
-export const connectWebAgent = (
-  options: AgentConnectOptions,
-  cancellable?: Cancellable
-): Promise<ConnectedAgent> => connectWithLayer(webAgentLayer(toClientOptions(options)), options, cancellable)
+export const connectWebAgent = (options: AgentConnectOptions, cancellable?: Cancellable): Promise<ConnectedAgent> =>
+  connectWithLayer(webAgentLayer(toClientOptions(options)), options, cancellable)

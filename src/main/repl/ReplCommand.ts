@@ -29,9 +29,7 @@ export interface ReplCommand {
     promptUser: PromptUser
   ) => Effect.Effect<string, CommandFailed, ReplServices>
   /** Candidates for the next word, after these words. */
-  readonly complete?: (
-    words: ReadonlyArray<string>
-  ) => Effect.Effect<ReadonlyArray<string>, never, ReplServices>
+  readonly complete?: (words: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, never, ReplServices>
   /** The command ends the shell. */
   readonly endsRepl?: true
   /** The words may be secret: the line stays out of the history. */
@@ -40,9 +38,7 @@ export interface ReplCommand {
 
 /** Completes the first word after the name of a command. */
 export const completeFirst =
-  (
-    candidates: Effect.Effect<ReadonlyArray<string>, never, ReplServices>
-  ): NonNullable<ReplCommand["complete"]> =>
+  (candidates: Effect.Effect<ReadonlyArray<string>, never, ReplServices>): NonNullable<ReplCommand["complete"]> =>
   (words) =>
     words.length === 0 ? candidates : Effect.succeed([])
 

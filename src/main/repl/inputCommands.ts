@@ -76,9 +76,7 @@ const promptForValue = Effect.fnUntraced(function* (input: Input, promptUser: Pr
 /** Adds a hint to a message: a running server keeps its values until it restarts. */
 const withRestartHint = Effect.fnUntraced(function* (id: string, message: string) {
   const states = yield* Computer.use(({ servers }) => servers)
-  const users = serversUsingInput(yield* currentConfig, id).filter(
-    (name) => states.get(name)?._tag !== "Stopped"
-  )
+  const users = serversUsingInput(yield* currentConfig, id).filter((name) => states.get(name)?._tag !== "Stopped")
   return users.length === 0 ? message : `${message}; to take effect, restart ${users.join(", ")}`
 })
 

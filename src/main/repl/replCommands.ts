@@ -102,9 +102,7 @@ export const isPrivate = (line: string): boolean => {
 }
 
 /** Completes the last word of a line: commands, servers, tools and their parameters, inputs. */
-export const complete = Effect.fnUntraced(function* (
-  line: string
-): Effect.fn.Return<Completions, never, ReplServices> {
+export const complete = Effect.fnUntraced(function* (line: string): Effect.fn.Return<Completions, never, ReplServices> {
   const word = /\S*$/.exec(line)?.[0] ?? ""
   const before = Result.getOrElse(splitWords(line.slice(0, line.length - word.length)), () => undefined)
   if (before === undefined) return { candidates: [], word }

@@ -14,9 +14,7 @@ interface Output {
 /** Waits until every server runs or its first attempt has failed: commands then find the configured servers. */
 const awaitServersStarted = Computer.use(({ changes }) =>
   changes.pipe(
-    Stream.filter((states) =>
-      [...states.values()].every((state) => state._tag !== "Starting" || state.attempt > 1)
-    ),
+    Stream.filter((states) => [...states.values()].every((state) => state._tag !== "Starting" || state.attempt > 1)),
     Stream.runHead,
     Effect.asVoid
   )
@@ -31,11 +29,7 @@ const explainFailure = (cause: Cause.Cause<CommandFailed>): Effect.Effect<string
 }
 
 /** Runs lines one after the other and counts failures. */
-const makeLineRunner = (
-  { print, printError }: Output,
-  interruption: Effect.Effect<void>,
-  promptUser: PromptUser
-) => {
+const makeLineRunner = ({ print, printError }: Output, interruption: Effect.Effect<void>, promptUser: PromptUser) => {
   const count = { all: 0, failed: 0 }
 
   /** Runs a line; succeeds with true when it ends the shell. */
@@ -73,11 +67,7 @@ export const runCommands = Effect.fnUntraced(function* (
   lines: ReadonlyArray<string>
 ): Effect.fn.Return<void, CommandFailed, ReplServices> {
   yield* awaitServersStarted
-  const { finish, run } = makeLineRunner(
-    { print: Console.log, printError: Console.error },
-    Effect.never,
-    noPrompt
-  )
+  const { finish, run } = makeLineRunner({ print: Console.log, printError: Console.error }, Effect.never, noPrompt)
   for (const line of lines) if (yield* run(line)) break
   yield* finish
 })

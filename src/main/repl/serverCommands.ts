@@ -133,13 +133,7 @@ export const serverCommands: ReadonlyArray<ReplCommand> = [
   serversCommand,
   addCommand,
   removeCommand,
-  serverActionCommand("start", "start a server, even a disabled one", "started", ({ start }, name) =>
-    start(name)
-  ),
-  serverActionCommand("stop", "stop a server until it is started again", "stopped", ({ stop }, name) =>
-    stop(name)
-  ),
-  serverActionCommand("restart", "stop a server and start it again", "restarted", ({ restart }, name) =>
-    restart(name)
-  )
+  serverActionCommand("start", "start a server, even a disabled one", "started", ({ start }, name) => start(name)),
+  serverActionCommand("stop", "stop a server until it is started again", "stopped", ({ stop }, name) => stop(name)),
+  serverActionCommand("restart", "stop a server and start it again", "restarted", ({ restart }, name) => restart(name))
 ]

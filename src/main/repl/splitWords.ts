@@ -23,8 +23,7 @@ export const splitWords = (line: string): Result.Result<ReadonlyArray<string>, s
       if (char === quote) quote = undefined
       else if (quote === "'") word += char
       else if (char === "\\" && (quote === undefined || next === '"' || next === "\\")) {
-        if (next === undefined)
-          return Result.fail("no character follows the backslash at the end of the line")
+        if (next === undefined) return Result.fail("no character follows the backslash at the end of the line")
         word += next
         at++
       } else if (quote === undefined && (char === "'" || char === '"')) quote = char

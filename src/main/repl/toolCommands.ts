@@ -69,10 +69,7 @@ const parseArgumentValue = (schema: unknown, text: string): unknown =>
   asObject(schema)["type"] === "string" ? text : Result.getOrElse(parseJsonResult(text), () => text)
 
 /** Parses the arguments of a call: one JSON object, or `KEY=VALUE` words. */
-const parseArguments = (
-  entry: CatalogueEntry,
-  words: ReadonlyArray<string>
-): Result.Result<JsonObject, string> => {
+const parseArguments = (entry: CatalogueEntry, words: ReadonlyArray<string>): Result.Result<JsonObject, string> => {
   const [first = "{}", ...others] = words
   if (others.length === 0 && /^\s*[{[]/.test(first)) {
     return Result.flatMap(

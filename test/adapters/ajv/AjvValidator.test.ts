@@ -4,8 +4,7 @@ import * as AjvValidator from "../../../src/adapters/ajv/AjvValidator.ts"
 import { SchemaValidator } from "../../../src/application/ports/SchemaValidator.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
-const check = (schema: JsonObject, value: unknown) =>
-  SchemaValidator.use((validator) => validator.check(schema, value))
+const check = (schema: JsonObject, value: unknown) => SchemaValidator.use((validator) => validator.check(schema, value))
 
 const place = {
   type: "object",
@@ -188,9 +187,7 @@ describe("AjvValidator", () => {
         assert.lengthOf(yield* check(list, [...texts, 1]), 1)
         assert.lengthOf(yield* check(list, texts), 0)
         assert.lengthOf(yield* check({ ...list, items: { pattern: "^te*xt$" } }, [...texts, "text!"]), 1)
-        const names = Object.fromEntries(
-          texts.slice(0, 700).map((_, at) => [`text${at}`, { type: "integer" }])
-        )
+        const names = Object.fromEntries(texts.slice(0, 700).map((_, at) => [`text${at}`, { type: "integer" }]))
         assert.lengthOf(yield* check({ properties: names }, { text7: "seven", text8: 8 }), 1)
       })
     )

@@ -29,10 +29,7 @@ const audited = Effect.fnUntraced(function* (
   use: (audit: AuditLog["Service"]) => void
 ) {
   const scope = yield* Scope.make()
-  const audit = yield* Effect.provide(
-    AuditLog,
-    yield* Scope.provide(Layer.build(AuditFile.layer(options)), scope)
-  )
+  const audit = yield* Effect.provide(AuditLog, yield* Scope.provide(Layer.build(AuditFile.layer(options)), scope))
   use(audit)
   yield* Scope.close(scope, Exit.void)
   return audit

@@ -63,11 +63,7 @@ describe("an API key", () => {
       const [stays, goes, changes] = yield* Effect.forEach(["k1", "k2", "k3"], scheme.authenticate)
       const changed = yield* Effect.forkChild(Stream.runHead(scheme.changes), { startImmediately: true })
       const fewer = { ...allGrants, offices: ["team"] }
-      yield* Queue.offer(updates, [
-        entry("changes", "k3", { grants: fewer }),
-        entry("stays", "k1"),
-        entry("new", "k4")
-      ])
+      yield* Queue.offer(updates, [entry("changes", "k3", { grants: fewer }), entry("stays", "k1"), entry("new", "k4")])
       yield* Fiber.join(changed)
       const areStillValid = [stays, goes, changes].map((one) => one !== undefined && scheme.isStillValid(one))
       assert.deepStrictEqual(areStillValid, [true, false, false])

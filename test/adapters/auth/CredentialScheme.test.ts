@@ -1,9 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import {
-  makeSchemeAuthenticator,
-  type CredentialScheme
-} from "../../../src/adapters/auth/CredentialScheme.ts"
+import { makeSchemeAuthenticator, type CredentialScheme } from "../../../src/adapters/auth/CredentialScheme.ts"
 import { allowAll } from "../../../src/application/ports/Authenticator.ts"
 import type { Handshake } from "../../../src/application/ports/Transport.ts"
 import { allGrants } from "../../../src/domain/model/Identity.ts"
@@ -48,10 +45,7 @@ describe("a credential", () => {
       for (const auth of [undefined, null, "z", {}, { token: "" }, { token: "Bearer " }]) {
         assert.strictEqual(yield* subjectOf({ auth }), "missing_credentials")
       }
-      assert.strictEqual(
-        yield* subjectOf({ headers: { authorization: "Basic eg==" } }),
-        "missing_credentials"
-      )
+      assert.strictEqual(yield* subjectOf({ headers: { authorization: "Basic eg==" } }), "missing_credentials")
     })
   )
 

@@ -67,13 +67,7 @@ describe("a token", () => {
 
   it.effect("is rejected with an invalid claim", () =>
     Effect.gen(function* () {
-      const claims = [
-        { a2c: { rights: ["boss"] } },
-        { a2c: {} },
-        { a2c: "all" },
-        { sub: "" },
-        { sub: "a\nb" }
-      ]
+      const claims = [{ a2c: { rights: ["boss"] } }, { a2c: {} }, { a2c: "all" }, { sub: "" }, { sub: "a\nb" }]
       for (const claim of claims) {
         assert.strictEqual(yield* verdict({ source: shared }, token(claim)), bad)
       }
@@ -131,8 +125,7 @@ describe("a token", () => {
   it.effect("is recognized by its format", () =>
     Effect.gen(function* () {
       const { recognizes } = yield* Jwt.make({ source: shared })
-      for (const text of ["a2c_abc", "a.b", "a.b.", "a.b.c.d", "a b.c.d", ""])
-        assert.isFalse(recognizes(text))
+      for (const text of ["a2c_abc", "a.b", "a.b.", "a.b.c.d", "a b.c.d", ""]) assert.isFalse(recognizes(text))
     })
   )
 })
@@ -169,10 +162,7 @@ describe("a public key", () => {
     Effect.gen(function* () {
       const text = yield* Effect.promise(async () => exportSPKI((await generateKeyPair("ES256")).publicKey))
       const { privateKey: key } = yield* pair("ES256")
-      assert.strictEqual(
-        yield* verdict({ source: { _tag: "PublicKey", text } }, token({}, { alg: "ES256", key })),
-        bad
-      )
+      assert.strictEqual(yield* verdict({ source: { _tag: "PublicKey", text } }, token({}, { alg: "ES256", key })), bad)
     })
   )
 
@@ -209,24 +199,22 @@ describe("the key set of an identity provider", () => {
   /** A provider that answers with what `respond` gives, and counts how often it is asked. */
   const provider = (respond: () => { readonly status: number; readonly body: string }) =>
     Effect.acquireRelease(
-      Effect.callback<{ readonly url: string; readonly asked: () => number; readonly stop: () => void }>(
-        (resume) => {
-          let asked = 0
-          const server = createServer((_, response) => {
-            asked++
-            const { body, status } = respond()
-            response.writeHead(status, { "content-type": "application/json" }).end(body)
-          })
-          const stop = () => {
-            server.close()
-            server.closeAllConnections()
-          }
-          server.listen(0, "127.0.0.1", () => {
-            const { port } = server.address() as AddressInfo
-            resume(Effect.succeed({ url: `http://127.0.0.1:${port}/keys`, asked: () => asked, stop }))
-          })
+      Effect.callback<{ readonly url: string; readonly asked: () => number; readonly stop: () => void }>((resume) => {
+        let asked = 0
+        const server = createServer((_, response) => {
+          asked++
+          const { body, status } = respond()
+          response.writeHead(status, { "content-type": "application/json" }).end(body)
+        })
+        const stop = () => {
+          server.close()
+          server.closeAllConnections()
         }
-      ),
+        server.listen(0, "127.0.0.1", () => {
+          const { port } = server.address() as AddressInfo
+          resume(Effect.succeed({ url: `http://127.0.0.1:${port}/keys`, asked: () => asked, stop }))
+        })
+      }),
       ({ stop }) => Effect.sync(stop)
     )
 

@@ -13,8 +13,7 @@ const get = (uri: string, options: RequestInit = {}) =>
     return { status: response.status, headers: response.headers, body: await response.text() }
   })
 
-const statusOf = (uri: string, options: RequestInit = {}) =>
-  Effect.map(get(uri, options), ({ status }) => status)
+const statusOf = (uri: string, options: RequestInit = {}) => Effect.map(get(uri, options), ({ status }) => status)
 
 /** The status for a raw request target, which `fetch` would normalize. */
 const statusOfTarget = (url: string, path: string) =>
@@ -72,10 +71,7 @@ describe("DocumentServer document", () => {
         })
       assert.strictEqual(yield* typeOf({ blob: "", mimeType: "text/html" }), "text/html")
       assert.strictEqual(yield* typeOf({ text: "{}", mimeType: "application/json" }), "application/json")
-      assert.strictEqual(
-        yield* typeOf({ text: "", mimeType: "text/html; charset=ascii" }),
-        "text/html; charset=utf-8"
-      )
+      assert.strictEqual(yield* typeOf({ text: "", mimeType: "text/html; charset=ascii" }), "text/html; charset=utf-8")
     })
   )
 
@@ -221,10 +217,7 @@ describe("DocumentServer limit", () => {
         uriOf(resolve, "x".repeat(size), `dpe://h/${size}`)
       )
       const again = yield* uriOf(resolve, "y".repeat(20))
-      assert.deepStrictEqual(
-        yield* Effect.forEach([...uris, again], (uri) => statusOf(uri)),
-        [410, 410, 200, 200, 200]
-      )
+      assert.deepStrictEqual(yield* Effect.forEach([...uris, again], (uri) => statusOf(uri)), [410, 410, 200, 200, 200])
       assert.deepStrictEqual(yield* usage, { documents: 3, bytes: 100 })
     })
   )
@@ -297,10 +290,7 @@ describe("DocumentServer address", () => {
       const publicUrl = "https://Docs.example/office/a/"
       const { resolve, url } = yield* makeDocumentServer({ publicUrl })
       assert.strictEqual(url, "https://docs.example/office/a")
-      assert.match(
-        yield* uriOf(resolve, "a"),
-        /^https:\/\/docs\.example\/office\/a\/dpe\/[\w-]{43}\?expires=/
-      )
+      assert.match(yield* uriOf(resolve, "a"), /^https:\/\/docs\.example\/office\/a\/dpe\/[\w-]{43}\?expires=/)
     })
   )
 

@@ -206,8 +206,7 @@ describe("FileCache limit", () => {
     Effect.gen(function* () {
       const { folder, resolve } = yield* open({ maxFiles: 2 })
       const names: Array<string> = []
-      for (const id of ["a", "b", "c", "d"])
-        names.push(yield* fileOf(resolve, textRequest("", `dpe://h/${id}`)))
+      for (const id of ["a", "b", "c", "d"]) names.push(yield* fileOf(resolve, textRequest("", `dpe://h/${id}`)))
       assert.sameMembers(yield* namesIn(folder), names.slice(2))
     })
   )
@@ -278,10 +277,7 @@ describe("FileCache limit", () => {
     Effect.gen(function* () {
       const { folder, reopen } = yield* open()
       yield* TestClock.adjust("2 hours")
-      const [abandoned, current] = ["a", "b"].map((letter) => `.${letter.repeat(36)}.part`) as [
-        string,
-        string
-      ]
+      const [abandoned, current] = ["a", "b"].map((letter) => `.${letter.repeat(36)}.part`) as [string, string]
       for (const [name, seconds] of [
         [abandoned, 60],
         [current, 7000]

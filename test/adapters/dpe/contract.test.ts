@@ -18,9 +18,7 @@ describe.each(resolvers)("%s", (_, make) => {
     Effect.gen(function* () {
       const resolve = yield* make
       const text = "Grüße, 電!"
-      const found = yield* resolve(
-        requestOf([{ uri: "dpe://com.ex/report", text, mimeType: "text/markdown" }])
-      )
+      const found = yield* resolve(requestOf([{ uri: "dpe://com.ex/report", text, mimeType: "text/markdown" }]))
       assert.deepInclude(found, { mimeType: "text/markdown", size: Buffer.byteLength(text) })
       assert.strictEqual((yield* bytesAt(found.uri)).toString("utf8"), text)
     })
@@ -30,9 +28,7 @@ describe.each(resolvers)("%s", (_, make) => {
     Effect.gen(function* () {
       const resolve = yield* make
       const bytes = Buffer.from([0, 255, 10, 13, 0])
-      const found = yield* resolve(
-        requestOf([{ blob: bytes.toString("base64"), mimeType: "application/pdf" }])
-      )
+      const found = yield* resolve(requestOf([{ blob: bytes.toString("base64"), mimeType: "application/pdf" }]))
       assert.deepInclude(found, { mimeType: "application/pdf", size: 5 })
       assert.isTrue(bytes.equals(yield* bytesAt(found.uri)))
     })

@@ -24,9 +24,7 @@ export const textRequest = (text: string, uri?: string): DpeRequest =>
 /** Fetches a URI as an Agent does. */
 export const bytesAt = (uri: string): Effect.Effect<Buffer> =>
   Effect.promise(async () =>
-    uri.startsWith("file:")
-      ? readFile(fileURLToPath(uri))
-      : Buffer.from(await (await fetch(uri)).arrayBuffer())
+    uri.startsWith("file:") ? readFile(fileURLToPath(uri)) : Buffer.from(await (await fetch(uri)).arrayBuffer())
   )
 
 /** A temporary folder that is removed with the scope. */

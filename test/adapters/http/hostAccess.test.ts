@@ -2,15 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { crossOriginOf, isLoopbackHost, isRebindingSafe } from "../../../src/adapters/http/hostAccess.ts"
 
 describe("a loopback host", () => {
-  for (const host of [
-    "localhost",
-    "127.0.0.1",
-    "127.0.0.2",
-    "127.255.255.254",
-    "::1",
-    "[::1]",
-    "::ffff:127.0.0.1"
-  ]) {
+  for (const host of ["localhost", "127.0.0.1", "127.0.0.2", "127.255.255.254", "::1", "[::1]", "::ffff:127.0.0.1"]) {
     it(`is ${host}`, () => assert.isTrue(isLoopbackHost(host)))
   }
   for (const host of [
@@ -44,6 +36,5 @@ describe("the origin of a page", () => {
     assert.strictEqual(crossOriginOf({ ...own, host: "localhost:2" }), own.origin)
   })
 
-  it("is absent for clients that are no browser", () =>
-    assert.isUndefined(crossOriginOf({ host: "localhost:1" })))
+  it("is absent for clients that are no browser", () => assert.isUndefined(crossOriginOf({ host: "localhost:1" })))
 })

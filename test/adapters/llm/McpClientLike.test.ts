@@ -81,9 +81,7 @@ describe("McpClientLike", () => {
   it.effect("calls a tool and gives its result untouched", () =>
     Effect.gen(function* () {
       const { client } = yield* started
-      const result = yield* Effect.promise(() =>
-        client.callTool({ name: "echo", arguments: { text: "hello" } })
-      )
+      const result = yield* Effect.promise(() => client.callTool({ name: "echo", arguments: { text: "hello" } }))
       assert.deepStrictEqual(result, { content: [{ type: "text", text: "hello" }], _meta: { "x/y": 1 } })
     })
   )
@@ -115,9 +113,7 @@ describe("McpClientLike", () => {
   it.effect("rejects a result without content blocks", () =>
     Effect.gen(function* () {
       const { client, server } = yield* started
-      yield* server.setTools([
-        { definition: { name: "odd" }, run: () => Effect.succeed({ content: ["just words"] }) }
-      ])
+      yield* server.setTools([{ definition: { name: "odd" }, run: () => Effect.succeed({ content: ["just words"] }) }])
       const { code, message } = yield* failure(client.callTool({ name: "odd" }))
       assert.strictEqual(code, -32603)
       assert.include(message, "'odd'")
@@ -140,9 +136,7 @@ describe("McpClientLike", () => {
       const onprogress = () => {
         throw new Error("a listener's own mistake")
       }
-      const { content } = yield* Effect.promise(() =>
-        client.callTool({ name: "step" }, undefined, { onprogress })
-      )
+      const { content } = yield* Effect.promise(() => client.callTool({ name: "step" }, undefined, { onprogress }))
       assert.deepStrictEqual(content, [{ type: "text", text: "stepped" }])
     })
   )

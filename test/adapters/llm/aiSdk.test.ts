@@ -119,9 +119,7 @@ describe("AI SDK MCP client", () => {
   it.effect("fails with the code and the message of a rejecting peer", () =>
     Effect.gen(function* () {
       const { mcp } = yield* started
-      const error = yield* Effect.promise(() =>
-        mcp.callTool({ name: "refuse" }).catch((reason: unknown) => reason)
-      )
+      const error = yield* Effect.promise(() => mcp.callTool({ name: "refuse" }).catch((reason: unknown) => reason))
       assert.isTrue(MCPClientError.isInstance(error))
       assert.deepInclude(error, { code: -32602, message: "no such screw" })
     })
@@ -178,9 +176,7 @@ describe("AI SDK MCP client", () => {
   it.effect("receives an error for an unknown method", () =>
     Effect.gen(function* () {
       const { mcp } = yield* started
-      const error = yield* Effect.promise(() =>
-        mcp.listResourceTemplates().catch((reason: unknown) => reason)
-      )
+      const error = yield* Effect.promise(() => mcp.listResourceTemplates().catch((reason: unknown) => reason))
       assert.deepInclude(error, { code: -32601 })
     })
   )

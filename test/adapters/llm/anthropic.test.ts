@@ -110,10 +110,7 @@ describe("Anthropic SDK tool runner", () => {
 
   it.effect("receives the message of a rejecting peer", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(
-        yield* resultOf("refuse"),
-        answered({ content: "Error: no such screw", is_error: true })
-      )
+      assert.deepStrictEqual(yield* resultOf("refuse"), answered({ content: "Error: no such screw", is_error: true }))
     })
   )
 

@@ -1,11 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Agent,
-  mcpToFunctionTool,
-  type MCPServerWithResources,
-  Runner,
-  setTracingDisabled
-} from "@openai/agents"
+import { Agent, mcpToFunctionTool, type MCPServerWithResources, Runner, setTracingDisabled } from "@openai/agents"
 import { assistantMessage, functionCall, ScriptedModel } from "@openai/agents/testing"
 import { Effect } from "effect"
 import { makeAgentsServer } from "../../../src/adapters/llm/agentsServer.ts"
@@ -35,10 +29,7 @@ const outputOf = Effect.fnUntraced(function* (
 ) {
   const { memory, server } = yield* started
   if (more.length > 0) yield* memory.setTools(more)
-  const model = new ScriptedModel([
-    [functionCall(name, args, { callId: "call_1" })],
-    [assistantMessage("done")]
-  ])
+  const model = new ScriptedModel([[functionCall(name, args, { callId: "call_1" })], [assistantMessage("done")]])
   const agent = new Agent({ name: "worker", model, mcpServers: [{ ...server, ...settings }] })
   yield* Effect.promise(() => runner.run(agent, "go"))
   const input = model.lastCall?.request.input
@@ -60,17 +51,13 @@ describe("OpenAI Agents SDK agent", () => {
 
   it.effect("receives text", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* outputOf("echo", { text: "hello" }), [
-        { type: "input_text", text: "hello" }
-      ])
+      assert.deepStrictEqual(yield* outputOf("echo", { text: "hello" }), [{ type: "input_text", text: "hello" }])
     })
   )
 
   it.effect("receives images", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* outputOf("paint"), [
-        { type: "input_image", image: `data:image/png;base64,${dot}` }
-      ])
+      assert.deepStrictEqual(yield* outputOf("paint"), [{ type: "input_image", image: `data:image/png;base64,${dot}` }])
     })
   )
 

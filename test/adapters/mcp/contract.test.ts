@@ -24,9 +24,7 @@ type Open = Effect.Effect<McpSession, McpSessionError, Scope.Scope>
 const Live = McpClient.layer.pipe(Layer.provideMerge(NodeServices.layer))
 
 const connect = (type: "stdio" | "streamable" | "sse", parameters: object) =>
-  McpConnector.use(({ connect: open }) =>
-    open("contract", Result.getOrThrow(decodeEndpoint(type, parameters)))
-  )
+  McpConnector.use(({ connect: open }) => open("contract", Result.getOrThrow(decodeEndpoint(type, parameters))))
 
 const overStdio = (program: string): Open =>
   connect("stdio", {
@@ -42,12 +40,7 @@ const overStdio = (program: string): Open =>
 const serving = (mode: "http" | "sse" | "modern", program = fixture) =>
   Effect.gen(function* () {
     const child = yield* ChildProcess.make(process.execPath, [program, mode], { extendEnv: true })
-    const [url] = yield* child.stdout.pipe(
-      Stream.decodeText(),
-      Stream.splitLines,
-      Stream.take(1),
-      Stream.runCollect
-    )
+    const [url] = yield* child.stdout.pipe(Stream.decodeText(), Stream.splitLines, Stream.take(1), Stream.runCollect)
     return url ?? ""
   }).pipe(Effect.orDie)
 
@@ -145,21 +138,14 @@ const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = [
     promise("fails with the code and the message of a protocol error", (session) =>
       Effect.gen(function* () {
         const failure = yield* Effect.flip(session.callTool("refuse", {}))
-        assert.deepStrictEqual(
-          [failure.reason, failure.code, failure.message],
-          ["protocol", -32055, "not today"]
-        )
+        assert.deepStrictEqual([failure.reason, failure.code, failure.message], ["protocol", -32055, "not today"])
       })
     )
 
     promise("reports progress in order", (session) =>
       Effect.gen(function* () {
         const seen: Array<McpProgress> = []
-        yield* session.callTool(
-          "count",
-          {},
-          { onProgress: (step) => Effect.sync(() => void seen.push(step)) }
-        )
+        yield* session.callTool("count", {}, { onProgress: (step) => Effect.sync(() => void seen.push(step)) })
         assert.deepStrictEqual(
           seen,
           [1, 2, 3].map((step) => ({ progress: step, total: 3, message: `step ${step}` }))
@@ -215,9 +201,7 @@ const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = [
       Effect.gen(function* () {
         const watch = { tools: false, resources: false, uris: ["test://one"] }
         yield* Effect.scoped(Effect.andThen(session.watch(watch), state(session))).pipe(
-          Effect.tap(({ subscribed }) =>
-            Effect.sync(() => assert.deepStrictEqual(subscribed, ["test://one"]))
-          )
+          Effect.tap(({ subscribed }) => Effect.sync(() => assert.deepStrictEqual(subscribed, ["test://one"])))
         )
         const after = yield* Effect.repeat(state(session), {
           until: ({ subscribed }) => subscribed.length === 0

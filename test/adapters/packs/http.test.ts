@@ -376,10 +376,7 @@ describe("tool server access", () => {
 
   live("rejects an unknown host name", {}, ({ url }) =>
     Effect.gen(function* () {
-      const answer = yield* raw(
-        url,
-        "GET /tools HTTP/1.1\r\nHost: evil.example.com\r\nConnection: close\r\n\r\n"
-      )
+      const answer = yield* raw(url, "GET /tools HTTP/1.1\r\nHost: evil.example.com\r\nConnection: close\r\n\r\n")
       assert.match(answer, /^HTTP\/1.1 403 /)
     })
   )
@@ -393,11 +390,7 @@ describe("tool server access", () => {
         const before = yield* ask(`${url}/tools/echo`, { method: "OPTIONS", headers: { Origin } })
         assert.strictEqual(before.status, 204)
         assert.include(before.headers.get("access-control-allow-headers") ?? "", "x-api-key")
-        const { headers, status } = yield* post(
-          `${url}/tools/echo`,
-          {},
-          { ...json, Origin, "X-API-Key": "sesame" }
-        )
+        const { headers, status } = yield* post(`${url}/tools/echo`, {}, { ...json, Origin, "X-API-Key": "sesame" })
         assert.strictEqual(status, 200)
         assert.strictEqual(headers.get("access-control-allow-origin"), Origin)
       })
@@ -457,9 +450,7 @@ describe("tool server shutdown", () => {
       })
     )
     const body = '{"do":"hang"}'
-    socket.write(
-      `POST /tools/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-    )
+    socket.write(`POST /tools/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
     yield* Queue.take(world.calls)
     return { ...world, answer, close: Scope.close(scope, Exit.void) }
   })

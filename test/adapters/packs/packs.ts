@@ -3,11 +3,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { Effect } from "effect"
 import type { McpProgress } from "../../../src/application/ports/McpSession.ts"
-import {
-  PackLoader,
-  type PackCall,
-  type PackSource
-} from "../../../src/application/ports/packs/PackLoader.ts"
+import { PackLoader, type PackCall, type PackSource } from "../../../src/application/ports/packs/PackLoader.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
 /** Makes an empty folder outside this project; the scope removes it. */

@@ -64,9 +64,7 @@ const outcomes: {
   readonly [name: string]: Effect.Effect<JsonObject, PackError | PackTimeoutError | PackBusyError>
 } = {
   params: Effect.fail(new PackError({ reason: "invalid_params", message: "wrong", problems: [problem] })),
-  unknown: Effect.fail(
-    new PackError({ reason: "unknown_tool", message: "There is no tool 'echo' any more" })
-  ),
+  unknown: Effect.fail(new PackError({ reason: "unknown_tool", message: "There is no tool 'echo' any more" })),
   failed: Effect.fail(new PackError({ reason: "failed", message: "the disk is full" })),
   crashed: Effect.fail(new PackError({ reason: "crashed", message: "the pack was killed" })),
   unusable: Effect.fail(new PackError({ reason: "unusable", message: "the pack does not load" })),

@@ -62,10 +62,7 @@ describe("multipart form", () => {
 
   live("leaves no file after a failed call", {}, ({ calls, uploads, url }) =>
     Effect.gen(function* () {
-      const { status } = yield* upload(
-        `${url}/tools/form`,
-        form(["do", "failed"], ["file", new File(["x"], "a")])
-      )
+      const { status } = yield* upload(`${url}/tools/form`, form(["do", "failed"], ["file", new File(["x"], "a")]))
       assert.strictEqual(status, 500)
       assert.strictEqual((yield* Queue.take(calls)).files["file"]?.length, 1)
       assert.deepStrictEqual(yield* uploads, [])
@@ -120,19 +117,12 @@ describe("multipart form", () => {
   )
 
   for (const [what, entry, expected] of [
-    [
-      "a file for a parameter of another type",
-      ["text", new File(["x"], "a")],
-      "has no file parameter of this name"
-    ],
+    ["a file for a parameter of another type", ["text", new File(["x"], "a")], "has no file parameter of this name"],
     ["two files for one parameter", ["file", new File(["x"], "b")], "accepts one file here"]
   ] as const) {
     live(`fails with ${what}`, {}, ({ uploads, url }) =>
       Effect.gen(function* () {
-        const { body, status } = yield* upload(
-          `${url}/tools/form`,
-          form(["file", new File(["x"], "a")], entry)
-        )
+        const { body, status } = yield* upload(`${url}/tools/form`, form(["file", new File(["x"], "a")], entry))
         assert.strictEqual(status, 422)
         assert.include(JSON.stringify(body), `"loc":["body","${entry[0]}"]`)
         assert.include(JSON.stringify(body), expected)
@@ -229,12 +219,7 @@ describe("form limit", () => {
     ["257 fields", {}, () => form(...Array.from({ length: 257 }, () => ["a", ""] as const)), 413],
     ["a field of 1 MiB", {}, () => form(["a", "x".repeat(mebibyte)]), 200],
     ["a field above 1 MiB", {}, () => form(["a", "x".repeat(mebibyte + 1)]), 413],
-    [
-      "too much text",
-      {},
-      () => form(...Array.from({ length: 9 }, () => ["a", "x".repeat(mebibyte)] as const)),
-      413
-    ]
+    ["too much text", {}, () => form(...Array.from({ length: 9 }, () => ["a", "x".repeat(mebibyte)] as const)), 413]
   ] as const) {
     live(`answers ${status} to ${what}`, options, ({ calls, uploads, url }) =>
       Effect.gen(function* () {

@@ -3,15 +3,7 @@ import type { RegistryChange } from "../../../src/application/ports/OfficeRegist
 import type { MembershipCommand } from "../../../src/domain/office/decide.ts"
 import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
 import type { Membership } from "../../../src/domain/model/Membership.ts"
-import {
-  commandOf,
-  type History,
-  inWords,
-  names,
-  nodeOf,
-  officeIds,
-  sids
-} from "../../domain/office/histories.ts"
+import { commandOf, type History, inWords, names, nodeOf, officeIds, sids } from "../../domain/office/histories.ts"
 import { listedMembers, type ModelSessions, modelMembersOf } from "../../domain/office/referenceModel.ts"
 import { type OpenNode, outcome, type TestNode } from "./cluster.ts"
 import { explain, hasHeard, type Outcome } from "./linearization.ts"
@@ -124,11 +116,7 @@ const issue = (
       concurrency: "unbounded"
     }),
     batch
-  ).pipe(
-    Effect.map((issued) =>
-      issued.map(({ command }) => ({ command, says: answers.get(command) ?? "no answer" }))
-    )
-  )
+  ).pipe(Effect.map((issued) => issued.map(({ command }) => ({ command, says: answers.get(command) ?? "no answer" }))))
 }
 
 const inPlace = ({ name, office, role }: Membership) => `as ${role} ${name} in ${JSON.stringify(office)}`
@@ -150,9 +138,8 @@ const viewIn = (people: ModelSessions, { own }: Listening): NodeView => ({
   membershipOf: (sid) => people.find((one) => one.sid === sid && own.has(sid))?.membership,
   members: (office) => listedMembers(people, office),
   computer: (office, name) =>
-    modelMembersOf(people, office).find(
-      ({ membership }) => membership?.role === "computer" && membership.name === name
-    )?.sid
+    modelMembersOf(people, office).find(({ membership }) => membership?.role === "computer" && membership.name === name)
+      ?.sid
 })
 
 const listOf = <A>(all: ReadonlyArray<A>, inWord: (one: A) => string): string => all.map(inWord).join()

@@ -92,9 +92,7 @@ const openNode = (layer: Layer.Layer<OfficeRegistry, unknown>) =>
           return Effect.sync(() => void looking.delete(look))
         }),
       connect: (sid, reconnectKey = "") =>
-        Effect.orDie(
-          apply({ _tag: "Connect", sid, node, version: "0.2.0", role: Option.none(), reconnectKey })
-        ),
+        Effect.orDie(apply({ _tag: "Connect", sid, node, version: "0.2.0", role: Option.none(), reconnectKey })),
       join: (sid, role, name, office, capacity) => apply({ _tag: "Join", sid, role, name, office }, capacity),
       leave: (sid, office) => apply({ _tag: "Leave", sid, office }),
       disconnect: (sid) => Effect.orDie(apply({ _tag: "Disconnect", sid }))
@@ -119,10 +117,7 @@ export const redisNodes =
 
 /** The outcome of a command: "ok" or the reason of its rejection. */
 export const outcome = (effect: Effect.Effect<void, MembershipError>) =>
-  Effect.map(
-    Effect.result(effect),
-    Result.match({ onFailure: ({ reason }) => reason, onSuccess: () => "ok" })
-  )
+  Effect.map(Effect.result(effect), Result.match({ onFailure: ({ reason }) => reason, onSuccess: () => "ok" }))
 
 /** The received changes in short form, with their recipients. */
 export const told = ({ heard }: TestNode): ReadonlyArray<string> =>

@@ -155,12 +155,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
         yield* n1.until(() => n1.heard.length === 3)
         yield* n1.leave("a", "O")
         yield* n2.until(() => n2.heard.length === 3)
-        assert.deepStrictEqual(told(n1), [
-          "+c desk@O → a",
-          "+d shelf@O → a",
-          "-c desk@O → a",
-          "-a thinker@O → "
-        ])
+        assert.deepStrictEqual(told(n1), ["+c desk@O → a", "+d shelf@O → a", "-c desk@O → a", "-a thinker@O → "])
         assert.deepStrictEqual(told(n2), ["+d shelf@O → c", "-c desk@O → d", "-a thinker@O → d"])
       })
     )
@@ -337,10 +332,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
       Effect.gen(function* () {
         const nodes = yield* Effect.forEach(["n1", "n2", "n3"], open)
         yield* Effect.forEach(nodes, (node, index) =>
-          Effect.andThen(
-            node.connect(`w${index}`),
-            node.join(`w${index}`, "computer", `watcher ${index}`, "O")
-          )
+          Effect.andThen(node.connect(`w${index}`), node.join(`w${index}`, "computer", `watcher ${index}`, "O"))
         )
         const storm = Array.from({ length: 60 }, (_, index) => index)
         yield* Effect.forEach(
@@ -348,10 +340,9 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
           (index) => {
             const node = nodes[index % 3] as TestNode
             const sid = `c${index}`
-            return Effect.all(
-              [node.connect(sid), node.join(sid, "computer", sid, "O"), node.disconnect(sid)],
-              { discard: true }
-            )
+            return Effect.all([node.connect(sid), node.join(sid, "computer", sid, "O"), node.disconnect(sid)], {
+              discard: true
+            })
           },
           { concurrency: "unbounded" }
         )
@@ -401,16 +392,11 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
                   assert.deepStrictEqual(outcomes, rules.outcomes)
                   const settled = () =>
                     JSON.stringify(joinedMemberships().toSorted()) === JSON.stringify(rules.memberships)
-                  yield* Effect.timeoutOrElse(
-                    Effect.raceFirst(nodes.n1.until(settled), nodes.n2.until(settled)),
-                    {
-                      duration: "2 seconds",
-                      orElse: () =>
-                        Effect.sync(() =>
-                          assert.deepStrictEqual(joinedMemberships().toSorted(), rules.memberships)
-                        )
-                    }
-                  )
+                  yield* Effect.timeoutOrElse(Effect.raceFirst(nodes.n1.until(settled), nodes.n2.until(settled)), {
+                    duration: "2 seconds",
+                    orElse: () =>
+                      Effect.sync(() => assert.deepStrictEqual(joinedMemberships().toSorted(), rules.memberships))
+                  })
                   return true
                 })
               ),

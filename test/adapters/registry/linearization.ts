@@ -2,11 +2,7 @@ import type { RegistryChange } from "../../../src/application/ports/OfficeRegist
 import type { MembershipCommand } from "../../../src/domain/office/decide.ts"
 import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
 import type { Membership } from "../../../src/domain/model/Membership.ts"
-import {
-  expectedOutcome,
-  type ModelNotification,
-  type ModelSessions
-} from "../../domain/office/referenceModel.ts"
+import { expectedOutcome, type ModelNotification, type ModelSessions } from "../../domain/office/referenceModel.ts"
 
 /** The outcome of a command: "ok" or the reason of its rejection. */
 export interface Outcome {

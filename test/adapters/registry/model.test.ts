@@ -168,8 +168,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, open: ()
     "a command is acknowledged before it is applied",
     2,
     mistaken((registry) => ({
-      apply: (command, capacity) =>
-        Effect.asVoid(Effect.forkDetach(Effect.ignore(registry.apply(command, capacity)))),
+      apply: (command, capacity) => Effect.asVoid(Effect.forkDetach(Effect.ignore(registry.apply(command, capacity)))),
       disconnect: (sid) => Effect.asVoid(Effect.forkDetach(registry.disconnect(sid)))
     }))
   ],

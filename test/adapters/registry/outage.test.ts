@@ -45,10 +45,7 @@ describe("a registry without Redis", () => {
       const join = n1.join("b", "computer", "shelf", "O")
       assert.isBelow(yield* millis(join), 1000)
       const { message, reason } = yield* Effect.flip(join)
-      assert.deepStrictEqual(
-        [reason, message],
-        ["unavailable", "The office registry is unavailable, try again"]
-      )
+      assert.deepStrictEqual([reason, message], ["unavailable", "The office registry is unavailable, try again"])
     })
   )
 
@@ -94,10 +91,7 @@ describe("a Redis that restarts empty", () => {
       yield* n2.connect("d")
       yield* n2.join("d", "computer", "shelf", "O")
       yield* n1.until(() => told(n1).includes("+d shelf@O → a"))
-      assert.deepStrictEqual(
-        [told(n1), told(n2)],
-        [[...(before[0] ?? []), "+d shelf@O → a"], ["+d shelf@O → c"]]
-      )
+      assert.deepStrictEqual([told(n1), told(n2)], [[...(before[0] ?? []), "+d shelf@O → a"], ["+d shelf@O → c"]])
       assert.deepStrictEqual([memberSids(n1), memberSids(n2)], [memberSids(n2), memberSids(n1)])
       assert.strictEqual(memberSids(n1).length, 3)
     })

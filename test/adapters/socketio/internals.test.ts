@@ -63,14 +63,7 @@ describe("a connection of Engine.IO's server", () => {
     Effect.gen(function* () {
       const { socket } = yield* connected("websocket", false)
       assert.deepStrictEqual(
-        typesOf(socket, [
-          "resetPingTimeout",
-          "sendPacket",
-          "onClose",
-          "pingTimeoutTimer",
-          "writeBuffer",
-          "server"
-        ]),
+        typesOf(socket, ["resetPingTimeout", "sendPacket", "onClose", "pingTimeoutTimer", "writeBuffer", "server"]),
         {
           resetPingTimeout: "function",
           sendPacket: "function",
@@ -149,10 +142,7 @@ describe("the WebSocket of ws", () => {
           client.once("data", (data) => resume(Effect.succeed(data)))
           send()
         })
-      assert.strictEqual(
-        yield* next(() => sender?.sendFrame([frame('42["one"]')], () => undefined)),
-        '2["one"]'
-      )
+      assert.strictEqual(yield* next(() => sender?.sendFrame([frame('42["one"]')], () => undefined)), '2["one"]')
       const packet = { type: "message", data: "", ...internals.preEncoded([frame('42["two"]')]) } as const
       assert.strictEqual(yield* next(() => socket.transport.send([packet])), '2["two"]')
     })
@@ -183,9 +173,7 @@ describe("a client of Engine.IO", () => {
           }
         )
         // The engine calls the replaced function at the next ping.
-        yield* Effect.callback<void>((resume) =>
-          internals.replacePingTimer(client, () => resume(Effect.void))
-        )
+        yield* Effect.callback<void>((resume) => internals.replacePingTimer(client, () => resume(Effect.void)))
         const reason = yield* Effect.callback<string>((resume) => {
           client.once("close", (why) => resume(Effect.succeed(why)))
           internals.closeStaleClient(client)
@@ -227,8 +215,7 @@ describe("the Socket.IO adapter", () => {
     const users = ["socketio", "http", "tcp"].flatMap((name) =>
       readdirSync(new URL(`${name}/`, folder), { recursive: true, encoding: "utf8" })
         .filter(
-          (file) =>
-            file.endsWith(".ts") && pattern.test(readFileSync(new URL(`${name}/${file}`, folder), "utf8"))
+          (file) => file.endsWith(".ts") && pattern.test(readFileSync(new URL(`${name}/${file}`, folder), "utf8"))
         )
         .map((file) => `${name}/${file}`)
     )

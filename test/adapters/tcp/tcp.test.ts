@@ -9,17 +9,13 @@ import { ByteConnector, type ByteLink, ByteListener } from "../../../src/applica
 
 const host = "127.0.0.1"
 const world = Layer.merge(TcpListener.layer, TcpConnector.layer)
-const live = (
-  title: string,
-  body: Effect.Effect<void, unknown, Scope.Scope | ByteListener | ByteConnector>
-) => it.live(title, () => Effect.provide(Effect.scoped(body), world))
+const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope | ByteListener | ByteConnector>) =>
+  it.live(title, () => Effect.provide(Effect.scoped(body), world))
 
-const begin = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.forkChild(effect, { startImmediately: true })
+const begin = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
 const happens = (socket: Socket, event: string) =>
   Effect.callback<void>((resume) => void socket.once(event, () => resume(Effect.void)))
-const handles = (): number =>
-  process.getActiveResourcesInfo().filter((resource) => resource.startsWith("TCP")).length
+const handles = (): number => process.getActiveResourcesInfo().filter((resource) => resource.startsWith("TCP")).length
 const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
 /** Listens for one link, whose handler ends with `release`. */
@@ -121,9 +117,7 @@ describe("TCP", () => {
       const to = { host, port: 65_536 }
       const failures = [
         yield* Effect.flip(ByteConnector.use((connector) => connector.connect(to))),
-        yield* Effect.flip(
-          ByteListener.use(({ listen }) => listen({ ...to, maxConnections: 1 }, () => Effect.void))
-        )
+        yield* Effect.flip(ByteListener.use(({ listen }) => listen({ ...to, maxConnections: 1 }, () => Effect.void)))
       ]
       assert.deepStrictEqual(
         failures.map(({ message }) => message),
@@ -165,9 +159,7 @@ describe("TCP", () => {
   it.effect("fails to connect after ten seconds without a reply", () =>
     Effect.gen(function* () {
       const port = yield* silentPort
-      const connecting = yield* begin(
-        Effect.flip(ByteConnector.use((connector) => connector.connect({ host, port })))
-      )
+      const connecting = yield* begin(Effect.flip(ByteConnector.use((connector) => connector.connect({ host, port }))))
       yield* TestClock.adjust("9 seconds")
       assert.isUndefined(connecting.pollUnsafe())
       yield* TestClock.adjust("1 second")

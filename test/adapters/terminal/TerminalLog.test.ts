@@ -39,9 +39,7 @@ describe("JSON log", () => {
       const [line] = yield* logged("json", Effect.logError("failed", new Error("the disk is full")))
       const [other] = yield* logged(
         "json",
-        Effect.catchCause(Effect.die(new Error("the disk is full")), (cause) =>
-          Effect.logError("failed", cause)
-        )
+        Effect.catchCause(Effect.die(new Error("the disk is full")), (cause) => Effect.logError("failed", cause))
       )
       assert.include(String(parsed(line)["message"]), "the disk is full")
       assert.include(String(parsed(other)["cause"]), "the disk is full")

@@ -32,11 +32,7 @@ const terminalOf = Effect.fnUntraced(function* (columns?: number) {
 const withTerminal = terminalOf()
 
 /** Asks and enters these lines, one for each time the question appears. */
-const answered = Effect.fnUntraced(function* (
-  input: PromptInput,
-  prompt: string,
-  ...lines: ReadonlyArray<string>
-) {
+const answered = Effect.fnUntraced(function* (input: PromptInput, prompt: string, ...lines: ReadonlyArray<string>) {
   const { promptForInput, enter, screen, shows } = yield* withTerminal
   const asking = yield* Effect.forkChild(promptForInput(input))
   for (const [index, line] of lines.entries()) {

@@ -161,8 +161,7 @@ layer(VerelEngine.layer())("VRL script", (it) => {
       const numbers = Array.from({ length: 100 }, (_, n) => n)
       const left = yield* Effect.forEach(
         numbers,
-        (n) =>
-          Effect.tap(run(".square = int!(.n) * int!(.n)", { n }), () => Effect.sync(() => ended.push(n))),
+        (n) => Effect.tap(run(".square = int!(.n) * int!(.n)", { n }), () => Effect.sync(() => ended.push(n))),
         { concurrency: "unbounded" }
       )
       assert.deepStrictEqual(
@@ -179,9 +178,7 @@ layer(VerelEngine.layer())("VRL script", (it) => {
         Array.from({ length: 130 }, () => run(".a = 1", {})),
         { concurrency: "unbounded", mode: "result" }
       )
-      const refused = outcomes.flatMap((outcome) =>
-        outcome._tag === "Failure" ? [outcome.failure.message] : []
-      )
+      const refused = outcomes.flatMap((outcome) => (outcome._tag === "Failure" ? [outcome.failure.message] : []))
       assert.deepStrictEqual(
         refused,
         Array.from({ length: 2 }, () => "the script queue is full (128)")
@@ -261,9 +258,7 @@ describe("VerelEngine", () => {
     Effect.gen(function* () {
       const { message, reason } = yield* Effect.flip(check(".a = 1"))
       assert.deepStrictEqual([reason, message], ["failed", "the VRL engine crashed: no WebAssembly"])
-    }).pipe(
-      Effect.provide(VerelEngine.layer({ module: 'data:text/javascript,throw Error("no WebAssembly")' }))
-    )
+    }).pipe(Effect.provide(VerelEngine.layer({ module: 'data:text/javascript,throw Error("no WebAssembly")' })))
   )
 
   it.effect("fails a script whose thread ends", () =>
@@ -271,19 +266,14 @@ describe("VerelEngine", () => {
       const { message, reason } = yield* Effect.flip(check(".a = 1"))
       assert.deepStrictEqual([reason, message], ["failed", "the VRL engine was stopped"])
     }).pipe(
-      Effect.provide(
-        VerelEngine.layer({ module: "data:text/javascript,export const check = () => process.exit()" })
-      )
+      Effect.provide(VerelEngine.layer({ module: "data:text/javascript,export const check = () => process.exit()" }))
     )
   )
 
   it.effect("stops with its layer while a script runs", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
-      const engine = Context.get(
-        yield* Scope.provide(Layer.build(Layer.fresh(VerelEngine.layer())), scope),
-        VrlEngine
-      )
+      const engine = Context.get(yield* Scope.provide(Layer.build(Layer.fresh(VerelEngine.layer())), scope), VrlEngine)
       yield* engine.check("# the engine is there")
       const fiber = yield* Effect.forkChild(engine.run(endless, {}), { startImmediately: true })
       yield* Scope.close(scope, Exit.void)
@@ -301,11 +291,9 @@ describe("VerelEngine", () => {
       import { VrlEngine } from "${port.href}"
       const left = await ManagedRuntime.make(layer()).runPromise(VrlEngine.use((e) => e.run(".a = 1", {})))
       console.log(JSON.stringify(left))`
-    const { stderr, stdout } = await promisify(execFile)(
-      process.execPath,
-      ["--input-type=module", "-e", program],
-      { timeout: 15_000 }
-    )
+    const { stderr, stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], {
+      timeout: 15_000
+    })
     assert.deepStrictEqual([stdout, stderr], ['{"a":1}\n', ""])
   })
 })

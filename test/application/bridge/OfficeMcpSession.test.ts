@@ -3,10 +3,7 @@ import { Deferred, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../../src/application/agent/Agent.ts"
-import {
-  makeOfficeMcpSession,
-  type OfficeMcpSessionOptions
-} from "../../../src/application/bridge/OfficeMcpSession.ts"
+import { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../../src/application/bridge/OfficeMcpSession.ts"
 import { DocumentReader } from "../../../src/application/ports/DocumentReader.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { agentUnderTest, computerUnderTest, resource, textResult, tool } from "../../conformance/members.ts"
@@ -22,20 +19,14 @@ const bridged = Effect.fnUntraced(function* (
   const alpha = yield* MemoryMcp.makeMemoryMcpServer(parts)
   yield* computerUnderTest(place, { name: "desk", servers: { alpha }, ...cut })
   const agent = yield* Effect.provideService(agentUnderTest(place), DocumentReader, {
-    read: (uri) =>
-      Effect.succeed({ bytes: new TextEncoder().encode(`from ${uri}`), mimeType: "application/pdf" })
+    read: (uri) => Effect.succeed({ bytes: new TextEncoder().encode(`from ${uri}`), mimeType: "application/pdf" })
   })
   yield* agent.settled
-  const session = yield* Effect.provideService(
-    makeOfficeMcpSession({ office: "O1", ...options }),
-    Agent,
-    agent
-  )
+  const session = yield* Effect.provideService(makeOfficeMcpSession({ office: "O1", ...options }), Agent, agent)
   return { agent, alpha, place, session }
 })
 
-const listed = (page: { readonly items: ReadonlyArray<JsonObject> }, key: string) =>
-  page.items.map((item) => item[key])
+const listed = (page: { readonly items: ReadonlyArray<JsonObject> }, key: string) => page.items.map((item) => item[key])
 const textOf = (result: JsonObject): string =>
   (result["content"] as ReadonlyArray<{ readonly text?: string }>).map(({ text = "" }) => text).join("\n")
 
@@ -72,9 +63,7 @@ describe("OfficeMcpSession", () => {
       const image = { type: "image", data: "AAAA", mimeType: "image/png" }
       const { session } = yield* bridged({
         tools: [
-          tool("draw", (args) =>
-            Effect.succeed({ content: [image], structuredContent: args, _meta: { took: 3 } })
-          )
+          tool("draw", (args) => Effect.succeed({ content: [image], structuredContent: args, _meta: { took: 3 } }))
         ]
       })
       const result = yield* session.callTool("desk__draw", { a: [1] })
@@ -144,24 +133,17 @@ describe("OfficeMcpSession", () => {
       })
       const uri = "window://desk.app/notes"
       assert.deepStrictEqual(listed(yield* session.listResources(), "uri"), [uri, "window://desk.app/mail"])
-      assert.deepStrictEqual(yield* session.readResource(uri), [
-        { uri, mimeType: "text/plain", text: "first" }
-      ])
+      assert.deepStrictEqual(yield* session.readResource(uri), [{ uri, mimeType: "text/plain", text: "first" }])
       const changes = yield* session.watch({ tools: false, resources: false, uris: [uri] })
       const heard = yield* Effect.forkChild(Stream.runHead(changes))
-      yield* alpha.setResources([
-        resource("window://app/notes", ["second"]),
-        resource("window://app/mail", ["mail"])
-      ])
+      yield* alpha.setResources([resource("window://app/notes", ["second"]), resource("window://app/mail", ["mail"])])
       yield* alpha.notify({ _tag: "ResourceUpdated", uri: "window://app/notes" })
       const change = yield* Fiber.join(heard)
       assert.deepStrictEqual(change._tag === "Some" ? change.value : undefined, {
         _tag: "ResourceUpdated",
         uri
       })
-      assert.deepStrictEqual(yield* session.readResource(uri), [
-        { uri, mimeType: "text/plain", text: "second" }
-      ])
+      assert.deepStrictEqual(yield* session.readResource(uri), [{ uri, mimeType: "text/plain", text: "second" }])
     })
   )
 

@@ -1,14 +1,4 @@
-import {
-  ConfigProvider,
-  Context,
-  Duration,
-  Effect,
-  Layer,
-  Logger,
-  References,
-  Result,
-  type Scope
-} from "effect"
+import { ConfigProvider, Context, Duration, Effect, Layer, Logger, References, Result, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { Computer } from "../../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../../src/application/computer/ComputerSettings.ts"
@@ -55,10 +45,7 @@ export const setupOf = (
     parseComputerConfig({
       inputs,
       servers: Object.fromEntries(
-        names.map((name) => [
-          name,
-          { type: "stdio", server_parameters: { command: "memory" }, ...configure[name] }
-        ])
+        names.map((name) => [name, { type: "stdio", server_parameters: { command: "memory" }, ...configure[name] }])
       )
     })
   )
@@ -72,9 +59,7 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
     logs.push(`${JSON.stringify(message)} ${String(cause)}`)
   })
   const context = yield* Computer.layer({ name: "pc", ...setupOf(Object.keys(servers), stage) }).pipe(
-    Layer.provide(
-      Layer.succeed(McpConnector, { connect: (name) => servers[name]?.connect ?? Effect.fail(dead) })
-    ),
+    Layer.provide(Layer.succeed(McpConnector, { connect: (name) => servers[name]?.connect ?? Effect.fail(dead) })),
     Layer.provideMerge(Inputs.layer(sources)),
     Layer.provide(
       Layer.succeed(
@@ -92,9 +77,7 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
       })
     ),
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: environment }))),
-    Layer.provide(
-      Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All" as const))
-    ),
+    Layer.provide(Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All" as const))),
     Layer.build
   )
   const computer = Context.get(context, Computer)
@@ -102,10 +85,7 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
 })
 
 /** Counts the starts of a server; `failure` makes them fail. */
-export const counted = (
-  { connect }: Startable,
-  change: (session: McpSession) => McpSession = (session) => session
-) => {
+export const counted = ({ connect }: Startable, change: (session: McpSession) => McpSession = (session) => session) => {
   const starts = { count: 0, failure: undefined as McpSessionError | undefined }
   return {
     starts,

@@ -29,9 +29,7 @@ describe("Computer with the devices of an in-process gateway", () => {
             }
           )
           const agent = yield* agentUnderTest(place, { office: "home" })
-          const tools = Effect.map(Effect.orDie(agent.getTools("pc-1")), (all) =>
-            all.map(({ name }) => name).join()
-          )
+          const tools = Effect.map(Effect.orDie(agent.getTools("pc-1")), (all) => all.map(({ name }) => name).join())
           assert.strictEqual(yield* tools, "")
           const lamp = yield* gateway.newDevice
           yield* lamp.frame("auth", "##name:lamp", "00000000")

@@ -2,10 +2,7 @@ import { assert } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Layer, Queue, Result, Scope, Stream } from "effect"
 import * as AjvValidator from "../../../src/adapters/ajv/AjvValidator.ts"
 import * as MemoryBytes from "../../../src/adapters/memory/MemoryByteLink.ts"
-import {
-  DeviceGateway,
-  type DeviceGatewayOptions
-} from "../../../src/application/devices/gateway/DeviceGateway.ts"
+import { DeviceGateway, type DeviceGatewayOptions } from "../../../src/application/devices/gateway/DeviceGateway.ts"
 import { ByteConnector, type ByteLink } from "../../../src/application/ports/ByteLink.ts"
 import type { McpSessionError } from "../../../src/application/ports/McpSession.ts"
 import { initialDecoderState, decodeChunk } from "../../../src/domain/devices/framing/decoder.ts"
@@ -36,9 +33,7 @@ export interface RawPeer {
 }
 
 /** Scripts one end of a connection. */
-export const playRaw = Effect.fnUntraced(function* (
-  link: ByteLink
-): Effect.fn.Return<RawPeer, never, Scope.Scope> {
+export const playRaw = Effect.fnUntraced(function* (link: ByteLink): Effect.fn.Return<RawPeer, never, Scope.Scope> {
   const frames = yield* Queue.unbounded<Frame>()
   const over = yield* Deferred.make<void>()
   let state = initialDecoderState()
@@ -64,8 +59,7 @@ export const playRaw = Effect.fnUntraced(function* (
   return {
     link,
     bytes,
-    frame: (type, payload, task = "task1234") =>
-      send({ type, task, sequence: 0, payload: encodeUtf8(payload) }),
+    frame: (type, payload, task = "task1234") => send({ type, task, sequence: 0, payload: encodeUtf8(payload) }),
     message: (message) => send({ type: "mcp", task: "mcp00001", sequence: 0, payload: encodeJson(message) }),
     next,
     nextText: Effect.map(next, textOf),
@@ -108,6 +102,4 @@ export const registration = (...names: ReadonlyArray<string>): JsonObject =>
 
 /** Yields until the condition holds, without advancing the clock. */
 export const until = (holds: Effect.Effect<boolean, McpSessionError>): Effect.Effect<void> =>
-  Effect.flatMap(Effect.orDie(holds), (yes) =>
-    yes ? Effect.void : Effect.andThen(Effect.yieldNow, until(holds))
-  )
+  Effect.flatMap(Effect.orDie(holds), (yes) => (yes ? Effect.void : Effect.andThen(Effect.yieldNow, until(holds))))

@@ -43,14 +43,8 @@ describe("pack host", () => {
       yield* host.rescan
       assert.deepStrictEqual(yield* standing(host), ["lamp Ready", "door Ready"])
       assert.deepStrictEqual(yield* toolsOf(host), ["lamp", "door"])
-      assert.deepStrictEqual(
-        yield* host.session.callTool("door", { a: 1 }),
-        textResult('door 7 door {"a":1}')
-      )
-      assert.deepStrictEqual(
-        yield* callRoute(host, "/tools/lamp", { b: 2 }),
-        textResult('lamp 1 lamp {"b":2}')
-      )
+      assert.deepStrictEqual(yield* host.session.callTool("door", { a: 1 }), textResult('door 7 door {"a":1}'))
+      assert.deepStrictEqual(yield* callRoute(host, "/tools/lamp", { b: 2 }), textResult('lamp 1 lamp {"b":2}'))
       const [, door] = yield* host.packs
       assert.deepStrictEqual([door?.description, door?.usage], ["Opens", "open it"])
     })
@@ -311,9 +305,7 @@ describe("pack host", () => {
       const problems = [{ loc: ["body", "text"], msg: "Field required", type: "missing" }]
       packs.set("a 1", {
         call: () =>
-          Effect.fail(
-            new PackError({ reason: "invalid_params", message: "The arguments do not fit", problems })
-          )
+          Effect.fail(new PackError({ reason: "invalid_params", message: "The arguments do not fit", problems }))
       })
       yield* put(entry("a"))
       yield* host.rescan

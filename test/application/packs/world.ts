@@ -43,9 +43,7 @@ export const entry = (name: string, version = "1", config?: unknown): PackFolder
 })
 
 /** A host with scripted folders, packs and installer. */
-export const makeHost = Effect.fnUntraced(function* (
-  options: Partial<PackHostOptions> = {}
-): Effect.fn.Return<
+export const makeHost = Effect.fnUntraced(function* (options: Partial<PackHostOptions> = {}): Effect.fn.Return<
   {
     readonly host: PackHost["Service"]
     /** Replaces the entries of the folder. */
@@ -101,8 +99,7 @@ export const makeHost = Effect.fnUntraced(function* (
               Effect.suspend(() => {
                 const bad = wanted.find((one) => unknown.has(one))
                 if (wanted.includes("slow@1")) return Effect.never
-                if (bad !== undefined)
-                  return Effect.fail(new PackInstallError({ message: `no package ${bad}` }))
+                if (bad !== undefined) return Effect.fail(new PackInstallError({ message: `no package ${bad}` }))
                 installed.push(...wanted)
                 return Effect.void
               })

@@ -4,15 +4,7 @@ import { TestClock } from "effect/testing"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import { allowAll } from "../../../src/application/ports/Authenticator.ts"
 import { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
-import {
-  agentIn,
-  assertDenied,
-  bodiesOf,
-  computer,
-  computerIn,
-  join,
-  settled
-} from "../../conformance/cast.ts"
+import { agentIn, assertDenied, bodiesOf, computer, computerIn, join, settled } from "../../conformance/cast.ts"
 import { buildWorld } from "../../conformance/World.ts"
 
 /** A registry whose joins wait until the latch is open. */

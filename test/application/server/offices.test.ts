@@ -29,11 +29,7 @@ const startServer = Effect.fnUntraced(function* (cluster: MemoryCluster.MemoryCl
     })
     const join = (as: string, office: string) =>
       Effect.map(
-        link.request(
-          "server:join_office",
-          jsonBody({ role, name: as, office_id: office }),
-          Duration.hours(1)
-        ),
+        link.request("server:join_office", jsonBody({ role, name: as, office_id: office }), Duration.hours(1)),
         (reply) => reply.map((body) => Result.getOrElse(body.value(), () => "?"))
       )
     return { link, heard, join }
@@ -59,15 +55,9 @@ describe("an office shared by several Servers", () => {
       const scope = yield* Scope.make()
       const computer = yield* Scope.provide(two.member("computer"), scope)
       assert.deepStrictEqual(yield* computer.join("desk", "O"), [true, null])
-      assert.strictEqual(
-        yield* Queue.take(agent.heard),
-        'notify:enter_office {"office_id":"O","computer":"desk"}'
-      )
+      assert.strictEqual(yield* Queue.take(agent.heard), 'notify:enter_office {"office_id":"O","computer":"desk"}')
       yield* Scope.close(scope, Exit.void)
-      assert.strictEqual(
-        yield* Queue.take(agent.heard),
-        'notify:leave_office {"office_id":"O","computer":"desk"}'
-      )
+      assert.strictEqual(yield* Queue.take(agent.heard), 'notify:leave_office {"office_id":"O","computer":"desk"}')
     })
   )
 
@@ -126,10 +116,7 @@ describe("an office shared by several Servers", () => {
       yield* computer.join("desk", "O")
       yield* Queue.take(agent.heard)
       yield* Scope.close(scope, Exit.void)
-      assert.strictEqual(
-        yield* Queue.take(agent.heard),
-        'notify:leave_office {"office_id":"O","computer":"desk"}'
-      )
+      assert.strictEqual(yield* Queue.take(agent.heard), 'notify:leave_office {"office_id":"O","computer":"desk"}')
     })
   )
 })

@@ -67,8 +67,7 @@ export const seenServer = Effect.fnUntraced(function* (
     observability: Context.get(context, Observability),
     metrics: Context.get(context, ServerMetrics),
     readiness: Context.get(context, Readiness),
-    series: () =>
-      Object.fromEntries(Metric.snapshotUnsafe(context).map((one) => [formatSeries(one), valueOf(one)])),
+    series: () => Object.fromEntries(Metric.snapshotUnsafe(context).map((one) => [formatSeries(one), valueOf(one)])),
     audited
   }
 })

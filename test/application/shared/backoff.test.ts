@@ -31,9 +31,7 @@ describe("a backoff", () => {
   it.effect("gives the same delays as a schedule", () =>
     Effect.gen(function* () {
       const one = millisOf(
-        yield* Effect.forEach(many, (attempt) => backoffDelay(reconnectBackoff, attempt)).pipe(
-          Random.withSeed("one")
-        )
+        yield* Effect.forEach(many, (attempt) => backoffDelay(reconnectBackoff, attempt)).pipe(Random.withSeed("one"))
       )
       const delays = yield* Ref.make<ReadonlyArray<number>>([])
       const schedule = backoffSchedule(reconnectBackoff).pipe(

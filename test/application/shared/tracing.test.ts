@@ -78,9 +78,7 @@ describe("a traced call", () => {
       yield* Deferred.await(waiting)
       yield* Fiber.interrupt(calling)
       yield* agent.getTools("pc-1")
-      const open = spans.filter(
-        ({ name, status }) => name === "client:tool_call" && status._tag === "Started"
-      )
+      const open = spans.filter(({ name, status }) => name === "client:tool_call" && status._tag === "Started")
       assert.deepStrictEqual(open, [])
     }).pipe(Effect.provideService(Tracer.Tracer, tracer))
   })

@@ -58,6 +58,4 @@ const program = Effect.gen(function* () {
   return yield* Effect.never
 })
 
-await Effect.runPromise(
-  program.pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "Info"))
-)
+await Effect.runPromise(program.pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "Info")))

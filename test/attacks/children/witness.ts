@@ -72,9 +72,7 @@ const agent = await join("agent", "witness", (text) => {
 const call = () => {
   calls += 1
   waiting.set(calls, performance.now())
-  agent.send(
-    eventText(calls, "client:get_tools", { agent: "witness", req_id: String(calls), computer: "witness-pc" })
-  )
+  agent.send(eventText(calls, "client:get_tools", { agent: "witness", req_id: String(calls), computer: "witness-pc" }))
   if (calls % between !== 0) return
   changes.told += 1
   computer.send(eventText(undefined, "server:update_desktop", { computer: "witness-pc" }))

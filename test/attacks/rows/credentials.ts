@@ -11,8 +11,7 @@ const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("ba
 /** The reply to a connect packet with these credentials. */
 const said = (auth: unknown) => Effect.flatMap(unauthenticated, (client) => sendConnect(client, auth))
 
-const refusal = (code: number, reason: string) =>
-  new RegExp(`^4/smcp,\\{.*"code":${code},.*"reason":"${reason}"`)
+const refusal = (code: number, reason: string) => new RegExp(`^4/smcp,\\{.*"code":${code},.*"reason":"${reason}"`)
 
 const refused = Effect.fnUntraced(function* (token: unknown, reason: string, code = 401) {
   assert.match(yield* said({ role: "agent", token }), refusal(code, reason))
@@ -62,9 +61,7 @@ export const credentials: ReadonlyArray<Attack> = [
         yield* refused(`${part({ alg })}.${part(body)}.AAAA`, "invalid_credentials")
       }
       const signed = (exp: number) =>
-        Effect.promise(() =>
-          new SignJWT({ ...claims, exp }).setProtectedHeader({ alg: "RS256" }).sign(signer)
-        )
+        Effect.promise(() => new SignJWT({ ...claims, exp }).setProtectedHeader({ alg: "RS256" }).sign(signer))
       const confused = yield* Effect.promise(() =>
         new SignJWT(body).setProtectedHeader({ alg: "HS256" }).sign(new TextEncoder().encode(publicKey))
       )
@@ -97,10 +94,7 @@ export const credentials: ReadonlyArray<Attack> = [
       )
       const client = yield* unauthenticated
       for (let guess = 0; guess < 20; guess += 1) {
-        assert.match(
-          yield* sendConnect(client, { role: "agent", token: `${wrongKey}${guess}` }),
-          /"code":401/
-        )
+        assert.match(yield* sendConnect(client, { role: "agent", token: `${wrongKey}${guess}` }), /"code":401/)
       }
       client.send('40/smcp,{"role":"agent"}')
       yield* client.closed

@@ -1,16 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Attack } from "../Attack.ts"
-import {
-  admitted,
-  member,
-  polling,
-  admittedPolling,
-  type Raw,
-  request,
-  unauthenticated,
-  until
-} from "../raw.ts"
+import { admitted, member, polling, admittedPolling, type Raw, request, unauthenticated, until } from "../raw.ts"
 import { connectText, eventText } from "../wire.ts"
 
 /** More than twice the burst of the rate limit. */
@@ -130,9 +121,7 @@ export const floods: ReadonlyArray<Attack> = [
     answer: "429, then closed",
     run: Effect.gen(function* () {
       const session = yield* admittedPolling("agent")
-      const packets = Array.from({ length: 3000 }, (_, id) =>
-        eventText(id, "client:get_tools", request("nobody"))
-      )
+      const packets = Array.from({ length: 3000 }, (_, id) => eventText(id, "client:get_tools", request("nobody")))
       yield* session.post(packets.join("\u001e"))
       assert.strictEqual((yield* until(session, '"code":429')).status, 200)
       yield* session.post(packets.join("\u001e"))

@@ -50,10 +50,7 @@ export const handshakes: ReadonlyArray<Attack> = [
       for (const [method, path, headers, expected] of rows) {
         assert.strictEqual(yield* status(method, path, headers), expected, `${method} ${path}`)
       }
-      assert.strictEqual(
-        /^HTTP\/1\.1 (\d+)/.exec(yield* (yield* bare("nonsense\r\n\r\n")).closed)?.[1],
-        "400"
-      )
+      assert.strictEqual(/^HTTP\/1\.1 (\d+)/.exec(yield* (yield* bare("nonsense\r\n\r\n")).closed)?.[1], "400")
     })
   },
   {
@@ -92,8 +89,7 @@ export const handshakes: ReadonlyArray<Attack> = [
     answer: "no resources remain",
     run: Effect.forEach(
       Array.from({ length: 500 }, (_, index) => index),
-      (index) =>
-        Effect.scoped(index % 2 === 0 ? Effect.asVoid(unauthenticated) : Effect.asVoid(admitted("agent"))),
+      (index) => Effect.scoped(index % 2 === 0 ? Effect.asVoid(unauthenticated) : Effect.asVoid(admitted("agent"))),
       { concurrency: 20, discard: true }
     )
   }

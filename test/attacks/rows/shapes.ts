@@ -30,11 +30,7 @@ export const shapes: ReadonlyArray<Attack> = [
       ]
       for (const [id, text] of texts.entries()) {
         agent.send(event(id, text))
-        assert.match(
-          yield* agent.waitFor("3/"),
-          new RegExp(`^3/smcp,${id}\\[\\{"code":400,`),
-          text.slice(0, 80)
-        )
+        assert.match(yield* agent.waitFor("3/"), new RegExp(`^3/smcp,${id}\\[\\{"code":400,`), text.slice(0, 80))
       }
     })
   },
@@ -69,10 +65,7 @@ export const shapes: ReadonlyArray<Attack> = [
     run: Effect.gen(function* () {
       const escaped = yield* member("agent", "mallory", "shapes")
       const forged = (mark: string) =>
-        event(
-          1,
-          `{"agent":"mallory","req_id":"r","computer":"nobody","x":"${"y".repeat(50_000)}${mark}41/smcp,"}`
-        )
+        event(1, `{"agent":"mallory","req_id":"r","computer":"nobody","x":"${"y".repeat(50_000)}${mark}41/smcp,"}`)
       escaped.send(forged("\\u001e"))
       assert.match(yield* escaped.next, /^3\/smcp,1\[\{"code":404,/)
       escaped.send(forged("\u001e"))
@@ -88,11 +81,7 @@ export const shapes: ReadonlyArray<Attack> = [
     answer: "400, closed, closed",
     run: Effect.gen(function* () {
       const agent = yield* member("agent", "mallory", "shapes")
-      agent.send(
-        `452-/smcp,1["client:get_tools",{"_placeholder":true,"num":0}]`,
-        Buffer.alloc(10),
-        Buffer.alloc(10)
-      )
+      agent.send(`452-/smcp,1["client:get_tools",{"_placeholder":true,"num":0}]`, Buffer.alloc(10), Buffer.alloc(10))
       assert.match(yield* agent.next, /^3\/smcp,1\[\{"code":400,/)
       agent.send(`4517-/smcp,1["client:get_tools",{}]`)
       yield* agent.closed

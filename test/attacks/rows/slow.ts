@@ -11,8 +11,7 @@ const padding = "x".repeat(3 * mebibyte)
 const generous = (computer: Raw) => {
   computer.socket.on("message", (data: Buffer) => {
     const [, id] = /^42\/smcp,(\d+)\["client:get_tools"/.exec(data.toString("utf8", 0, 100)) ?? []
-    if (id !== undefined)
-      computer.socket.send(`43/smcp,${id}[{"tools":[],"req_id":"r","padding":"${padding}"}]`)
+    if (id !== undefined) computer.socket.send(`43/smcp,${id}[{"tools":[],"req_id":"r","padding":"${padding}"}]`)
   })
 }
 
@@ -44,13 +43,9 @@ export const slow: ReadonlyArray<Attack> = [
       const computer = yield* member("computer", "pc", "slow")
       generous(computer)
       const session = yield* admittedPolling("agent")
-      yield* session.post(
-        eventText(1, "server:join_office", { role: "agent", name: "mallory", office_id: "slow" })
-      )
+      yield* session.post(eventText(1, "server:join_office", { role: "agent", name: "mallory", office_id: "slow" }))
       yield* until(session, "43/smcp,1[true")
-      const reader = yield* bare(
-        `GET ${session.path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`
-      )
+      const reader = yield* bare(`GET ${session.path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
       reader.socket.pause()
       yield* session.post(calls.join("\u001e"))
       yield* hearsLeave(computer, "agent")

@@ -44,10 +44,7 @@ const formatStatus = (status: MemberStatus): string => {
 
 const program = Effect.gen(function* () {
   const { name, office, url } = orders
-  const agent = Context.get(
-    yield* Layer.build(agentLayer({ url, office, name, retryInitialConnect: true })),
-    Agent
-  )
+  const agent = Context.get(yield* Layer.build(agentLayer({ url, office, name, retryInitialConnect: true })), Agent)
   process.on("message", () => {
     calling = false
   })

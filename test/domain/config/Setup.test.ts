@@ -3,11 +3,7 @@ import { Result } from "effect"
 import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import { keepRuntimeChanges, diffSetups, type Setup } from "../../../src/domain/config/Setup.ts"
 
-const setup = (
-  servers: ReadonlyArray<string>,
-  inputs: ReadonlyArray<string> = [],
-  more: object = {}
-): Setup => ({
+const setup = (servers: ReadonlyArray<string>, inputs: ReadonlyArray<string> = [], more: object = {}): Setup => ({
   variables: {},
   config: Result.getOrThrow(
     parseComputerConfig({
@@ -23,11 +19,7 @@ const namesOf = ({ config }: Setup) => Object.keys(config.servers)
 
 describe("keepRuntimeChanges", () => {
   it("keeps servers and inputs that were added at run time", () => {
-    const carried = keepRuntimeChanges(
-      setup(["a", "own"], ["i", "own"]),
-      setup(["a"], ["i"]),
-      setup(["b"], ["j"])
-    )
+    const carried = keepRuntimeChanges(setup(["a", "own"], ["i", "own"]), setup(["a"], ["i"]), setup(["b"], ["j"]))
     assert.deepStrictEqual(
       [namesOf(carried), idsOf(carried)],
       [

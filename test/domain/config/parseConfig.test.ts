@@ -1,16 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Result, Schema } from "effect"
 import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
-import {
-  validateInputValue,
-  defaultInputValue,
-  inputEnvironmentNames
-} from "../../../src/domain/config/inputValues.ts"
-import {
-  maxRenderDepth,
-  findPlaceholders,
-  renderPlaceholders
-} from "../../../src/domain/config/placeholders.ts"
+import { validateInputValue, defaultInputValue, inputEnvironmentNames } from "../../../src/domain/config/inputValues.ts"
+import { maxRenderDepth, findPlaceholders, renderPlaceholders } from "../../../src/domain/config/placeholders.ts"
 import { ComputerConfig, type Input } from "../../../src/domain/config/computerConfig.ts"
 import { decodeEndpoint } from "../../../src/domain/config/endpointParameters.ts"
 import { plainServer } from "./plainServer.ts"
@@ -87,10 +79,7 @@ describe("parseComputerConfig", () => {
   it("rejects a member named __proto__ at every depth", () => {
     const server = '{"type":"stdio","server_parameters":{"command":"x"}}'
     assert.include(errorOf(JSON.parse(`{"servers":{"__proto__":${server}}}`)), "__proto__")
-    assert.include(
-      errorOf(JSON.parse(`{"servers":{"s":{"command":"x","env":{"__proto__":"v"}}}}`)),
-      "__proto__"
-    )
+    assert.include(errorOf(JSON.parse(`{"servers":{"s":{"command":"x","env":{"__proto__":"v"}}}}`)), "__proto__")
     assert.deepStrictEqual(Object.keys(loaded({ servers: { constructor: JSON.parse(server) } }).servers), [
       "constructor"
     ])
@@ -119,9 +108,7 @@ describe("parseComputerConfig", () => {
     const { value } = renderPlaceholders(config?.parameters, (text) => (text === "input:t" ? 7 : "http://h"))
     const endpoint = Result.getOrThrow(decodeEndpoint("sse", value))
     assert.isTrue(endpoint.type === "sse" && Duration.toSeconds(endpoint.timeout) === 7)
-    assert.isTrue(
-      Result.isFailure(decodeEndpoint("sse", renderPlaceholders(config?.parameters, () => "soon").value))
-    )
+    assert.isTrue(Result.isFailure(decodeEndpoint("sse", renderPlaceholders(config?.parameters, () => "soon").value)))
   })
 
   it("hides the rejected value in errors", () => {
@@ -152,10 +139,7 @@ describe("renderPlaceholders", () => {
   })
 
   it("case 207: keeps and reports an unknown id", () => {
-    const { unresolved, value } = renderPlaceholders(
-      ["${input:missing}", "x${input:gone}y"],
-      (text) => values[text]
-    )
+    const { unresolved, value } = renderPlaceholders(["${input:missing}", "x${input:gone}y"], (text) => values[text])
     assert.deepStrictEqual(value, ["${input:missing}", "x${input:gone}y"])
     assert.deepStrictEqual([...unresolved], ["input:missing", "input:gone"])
   })
@@ -175,10 +159,7 @@ describe("renderPlaceholders", () => {
   })
 
   it("requires values only for placeholders in use", () => {
-    assert.deepStrictEqual(findPlaceholders({ a: "${input:x}", b: ["${env:Y}-${input:x}"] }), [
-      "input:x",
-      "env:Y"
-    ])
+    assert.deepStrictEqual(findPlaceholders({ a: "${input:x}", b: ["${env:Y}-${input:x}"] }), ["input:x", "env:Y"])
   })
 })
 

@@ -41,10 +41,7 @@ describe("window URI", () => {
   })
 
   it("case 221: keeps an escaped slash within its segment", () => {
-    assert.deepStrictEqual(parse("window://com.example.editor/src%2Fmain/file%20name").path, [
-      "src/main",
-      "file name"
-    ])
+    assert.deepStrictEqual(parse("window://com.example.editor/src%2Fmain/file%20name").path, ["src/main", "file name"])
   })
 
   it("case 222: rejects another scheme", () => {
@@ -61,8 +58,7 @@ describe("window URI", () => {
   })
 
   it("case 225: rejects any other priority", () => {
-    for (const value of ["101", "-1", "abc", "1.5", "", "1e1", "+5", "٥"])
-      invalid(`window://h?priority=${value}`)
+    for (const value of ["101", "-1", "abc", "1.5", "", "1e1", "+5", "٥"]) invalid(`window://h?priority=${value}`)
   })
 
   it("case 226: accepts every literal for true and false", () => {

@@ -16,9 +16,7 @@ const shown = (
   windows: ReadonlyArray<WindowResource>,
   { history = [], size }: { size?: number; history?: ReadonlyArray<string> } = {}
 ) =>
-  organizeDesktop(windows, size, history).entries.map((entry) =>
-    (entry.split("\n")[0] ?? "").replace("window://", "")
-  )
+  organizeDesktop(windows, size, history).entries.map((entry) => (entry.split("\n")[0] ?? "").replace("window://", ""))
 
 const Windows = Schema.Array(
   Schema.Struct({
@@ -62,36 +60,25 @@ describe("organizeDesktop", () => {
   })
 
   it("case 231: separates several texts by blank lines", () => {
-    assert.deepStrictEqual(
-      organizeDesktop([window("a", "h", { contents: text("a", "b") })], undefined, []).entries,
-      ["window://h\n\na\n\nb"]
-    )
-  })
-
-  it("case 232: renders the URI alone for an empty text", () => {
-    assert.deepStrictEqual(
-      organizeDesktop([window("a", "h", { contents: text("") })], undefined, []).entries,
-      ["window://h"]
-    )
-  })
-
-  it("case 233: skips binary contents beside text with a warning", () => {
-    const { entries, warnings } = organizeDesktop(
-      [window("a", "h", { contents: [...text("a"), blob] })],
-      undefined,
-      []
-    )
-    assert.deepStrictEqual(entries, ["window://h\n\na"])
-    assert.deepStrictEqual(warnings, [
-      { server: "a", uri: "window://h", reason: "binary contents are omitted" }
+    assert.deepStrictEqual(organizeDesktop([window("a", "h", { contents: text("a", "b") })], undefined, []).entries, [
+      "window://h\n\na\n\nb"
     ])
   })
 
+  it("case 232: renders the URI alone for an empty text", () => {
+    assert.deepStrictEqual(organizeDesktop([window("a", "h", { contents: text("") })], undefined, []).entries, [
+      "window://h"
+    ])
+  })
+
+  it("case 233: skips binary contents beside text with a warning", () => {
+    const { entries, warnings } = organizeDesktop([window("a", "h", { contents: [...text("a"), blob] })], undefined, [])
+    assert.deepStrictEqual(entries, ["window://h\n\na"])
+    assert.deepStrictEqual(warnings, [{ server: "a", uri: "window://h", reason: "binary contents are omitted" }])
+  })
+
   it("cases 234 and 235: omits windows with binary contents only, or without contents", () => {
-    assert.deepStrictEqual(
-      shown([window("a", "h/1", { contents: [blob] }), window("a", "h/2", { contents: [] })]),
-      []
-    )
+    assert.deepStrictEqual(shown([window("a", "h/1", { contents: [blob] }), window("a", "h/2", { contents: [] })]), [])
   })
 
   it("case 236: shows valid windows beside one with an invalid URI", () => {
@@ -99,10 +86,11 @@ describe("organizeDesktop", () => {
   })
 
   it("case 239: sorts by priority, highest first; a missing one counts as 0", () => {
-    assert.deepStrictEqual(
-      shown([window("a", "w0"), window("a", "w10?priority=10"), window("a", "w90?priority=90")]),
-      ["w90?priority=90", "w10?priority=10", "w0"]
-    )
+    assert.deepStrictEqual(shown([window("a", "w0"), window("a", "w10?priority=10"), window("a", "w90?priority=90")]), [
+      "w90?priority=90",
+      "w10?priority=10",
+      "w0"
+    ])
   })
 
   it("case 240: keeps the listed order of ties", () => {
@@ -188,10 +176,7 @@ describe("organizeDesktop", () => {
   it("case 262: reads full screen from _meta unless the URI has it", () => {
     const full = { resource: { _meta: { fullscreen: true } } }
     assert.deepStrictEqual(shown([window("a", "n"), window("a", "f", full)]), ["f"])
-    assert.deepStrictEqual(shown([window("a", "n"), window("a", "f?fullscreen=no", full)]), [
-      "n",
-      "f?fullscreen=no"
-    ])
+    assert.deepStrictEqual(shown([window("a", "n"), window("a", "f?fullscreen=no", full)]), ["n", "f?fullscreen=no"])
   })
 
   it("case 263: treats an annotated priority outside 0…1 as 0 with a warning", () => {

@@ -20,8 +20,7 @@ const timeout = Math.max(20_000, 10 * rounds)
 
 type Random = ReturnType<typeof randomFrom>
 
-const pick = <A>(random: Random, from: readonly [A, ...ReadonlyArray<A>]): A =>
-  from[random(from.length)] ?? from[0]
+const pick = <A>(random: Random, from: readonly [A, ...ReadonlyArray<A>]): A => from[random(from.length)] ?? from[0]
 
 const list = <A>(maximum: number, random: Random, one: () => A): ReadonlyArray<A> =>
   Array.from({ length: random(maximum + 1) }, one)
@@ -44,9 +43,7 @@ const noise = (random: Random): Uint8Array =>
 
 /** Applies one random mutation to a stream. */
 const damaged = (stream: Uint8Array, random: Random): Uint8Array => {
-  const [at, to] = [random(stream.length + 1), random(stream.length + 1)].toSorted(
-    (one, other) => one - other
-  )
+  const [at, to] = [random(stream.length + 1), random(stream.length + 1)].toSorted((one, other) => one - other)
   const [before, middle, after] = [stream.subarray(0, at), stream.subarray(at, to), stream.subarray(to)]
   switch (random(7)) {
     case 0: // flips a bit

@@ -1,9 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  isExhausted,
-  newViolationBudget,
-  recordViolation
-} from "../../../src/domain/devices/ViolationBudget.ts"
+import { isExhausted, newViolationBudget, recordViolation } from "../../../src/domain/devices/ViolationBudget.ts"
 import {
   isValidDeviceToken,
   parseCredentials,

@@ -17,8 +17,7 @@ const viable = (text: string): boolean =>
     header.test(text + rest.slice(text.length))
   )
 
-const unfinished = (text: string, whole: string): boolean =>
-  text.length < whole.length && whole.startsWith(text)
+const unfinished = (text: string, whole: string): boolean => text.length < whole.length && whole.startsWith(text)
 
 type Place = "plain" | "outside" | "inside" | "escaped" | "naive"
 type Meaning = "end" | "start" | "open" | "content"
@@ -59,11 +58,7 @@ const placeAfter = (place: Place, character: string): Place => {
  * Reference decoder for a complete stream, one character per byte: the rules of the decoder in their simplest form,
  * regardless of speed, chunks and memory.
  */
-export const readAtOnce = (
-  stream: string,
-  limits: FrameLimits,
-  framing: "strict" | "naive" = "strict"
-): Reading => {
+export const readAtOnce = (stream: string, limits: FrameLimits, framing: "strict" | "naive" = "strict"): Reading => {
   const events: Array<string> = []
   let garbage = 0
   let at = 0

@@ -13,10 +13,10 @@ const parameters = {
 
 describe("service definition", () => {
   it("keeps all of its members", () => {
-    assert.deepStrictEqual(
-      Result.getOrThrow(decodeService("get_time", { description: "时间", parameters, more: 1 })),
-      { description: "时间", parameters }
-    )
+    assert.deepStrictEqual(Result.getOrThrow(decodeService("get_time", { description: "时间", parameters, more: 1 })), {
+      description: "时间",
+      parameters
+    })
   })
 
   it.each([{}, { parameters: null, description: null }, { parameters: {} }])(

@@ -10,10 +10,7 @@ describe("service outcome", () => {
     [{ content: [] }, ""],
     [{ content: [text('{"t":1}')], structuredContent: { t: 1 } }, { t: 1 }],
     [{ content: [image] }, { type: "image", mimeType: "image/png", base64: "iVBOR" }],
-    [
-      { content: [text("look"), image] },
-      [text("look"), { type: "image", mimeType: "image/png", base64: "iVBOR" }]
-    ]
+    [{ content: [text("look"), image] }, [text("look"), { type: "image", mimeType: "image/png", base64: "iVBOR" }]]
   ])("converts a tool result to data: %j", (result, data) => {
     assert.deepStrictEqual(toolResultToOutcome(result), { success: true, data })
   })

@@ -45,8 +45,7 @@ describe("linear decoding time", () => {
     it(`decodes ${title} byte by byte`, () => timed(cut(latin1(stream.slice(0, mebibyte / 4)), () => 1)))
   }
 
-  it("decodes one frame of 1 MiB byte by byte", () =>
-    timed(cut(latin1(`${streams["a string"]}"##END`), () => 1)))
+  it("decodes one frame of 1 MiB byte by byte", () => timed(cut(latin1(`${streams["a string"]}"##END`), () => 1)))
 
   it("drops frames above the size limit", () => timed([latin1(repeated(text))], 0))
 })

@@ -1,10 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option } from "effect"
-import {
-  bufferedBytes,
-  hasPartialFrame,
-  dropPartialFrame
-} from "../../../src/domain/devices/framing/decoder.ts"
+import { bufferedBytes, hasPartialFrame, dropPartialFrame } from "../../../src/domain/devices/framing/decoder.ts"
 import { decodeUtf8, encodeUtf8 } from "../../../src/domain/utf8.ts"
 import { brief, cut, decode, framesOf, join, latin1, randomFrom, readPieces } from "./streams.ts"
 
@@ -230,10 +226,7 @@ describe("test vector of the device protocol", () => {
 
   it("case 26: removes the byte order mark of JSON", () => {
     const [frame] = framesOf(decode(encodeUtf8(mcp(`\ufeff${json}`))))
-    assert.deepStrictEqual(
-      Option.map(decodeUtf8(frame?.payload ?? new Uint8Array()), JSON.parse),
-      Option.some(call)
-    )
+    assert.deepStrictEqual(Option.map(decodeUtf8(frame?.payload ?? new Uint8Array()), JSON.parse), Option.some(call))
   })
 
   it("case 28: decodes 200 000 end markers in one string within a second", () => {

@@ -1,9 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import {
-  type DocumentContents,
-  parseDocumentContents
-} from "../../../src/domain/documents/DocumentContents.ts"
+import { type DocumentContents, parseDocumentContents } from "../../../src/domain/documents/DocumentContents.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
 const external = "application/vnd.a2c.dpe-uri+json"
@@ -44,15 +41,14 @@ describe("parseDocumentContents", () => {
 
   it.prop("decodes a blob", [Schema.Array(Schema.Int)], ([numbers]) => {
     const bytes = Uint8Array.from(numbers)
-    assert.deepStrictEqual(
-      read([{ blob: Buffer.from(bytes).toString("base64"), mimeType: "application/pdf" }]),
-      { kind: "bytes", mimeType: "application/pdf", bytes }
-    )
+    assert.deepStrictEqual(read([{ blob: Buffer.from(bytes).toString("base64"), mimeType: "application/pdf" }]), {
+      kind: "bytes",
+      mimeType: "application/pdf",
+      bytes
+    })
   })
 
-  const Several = Schema.Array(Schema.Struct({ uri: Schema.String, text: Schema.String })).check(
-    Schema.isMinLength(2)
-  )
+  const Several = Schema.Array(Schema.Struct({ uri: Schema.String, text: Schema.String })).check(Schema.isMinLength(2))
   it.prop("combines several contents as a JSON array", [Several], ([given]) => {
     const found = read(given)
     assert.deepStrictEqual(found, { kind: "text", mimeType: "application/json", text: JSON.stringify(given) })
@@ -111,15 +107,7 @@ describe("parseDocumentContents", () => {
   })
 
   it("ignores a MIME type that is unsafe in a header", () => {
-    for (const mimeType of [
-      "text/html\r\nX-Evil: 1",
-      "text/html;\u0000",
-      "text",
-      "text/ü",
-      "",
-      5,
-      "a/b; ü=1"
-    ]) {
+    for (const mimeType of ["text/html\r\nX-Evil: 1", "text/html;\u0000", "text", "text/ü", "", 5, "a/b; ü=1"]) {
       assert.strictEqual(read([{ text: "", mimeType }]).mimeType, "text/plain", String(mimeType))
     }
   })
@@ -165,17 +153,11 @@ describe("parseDocumentContents", () => {
   })
 
   it("rejects a location among other contents", () => {
-    assert.match(
-      reasonOf({ text: "a" }, elsewhere({ uri: "s3://b/k" })),
-      /content 2 of 2: .* the only content/
-    )
+    assert.match(reasonOf({ text: "a" }, elsewhere({ uri: "s3://b/k" })), /content 2 of 2: .* the only content/)
   })
 
   it("rejects contents that JSON cannot encode", () => {
-    assert.strictEqual(
-      reasonOf({ text: "a" }, { text: "b", extra: 1n }),
-      "the contents cannot be encoded as JSON"
-    )
+    assert.strictEqual(reasonOf({ text: "a" }, { text: "b", extra: 1n }), "the contents cannot be encoded as JSON")
   })
 
   it("hides the contents of a document in reasons", () => {

@@ -1,11 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { buildDpeUri, parseStrictDpeUri, parseDpeUri } from "../../../src/domain/documents/DpeUri.ts"
-import {
-  parseDocumentUri,
-  findDocuments,
-  summarizeDocument
-} from "../../../src/domain/documents/findDocuments.ts"
+import { parseDocumentUri, findDocuments, summarizeDocument } from "../../../src/domain/documents/findDocuments.ts"
 import type { DocumentSummary } from "../../../src/domain/model/DocumentSummary.ts"
 
 const parse = (uri: string) => Result.getOrThrow(parseDpeUri(uri))
@@ -19,15 +15,7 @@ describe("document URI", () => {
   })
 
   it("case 279: rejects a URI without a document with a reason", () => {
-    for (const uri of [
-      "dpe://com.ex.docs",
-      "dpe://com.ex.docs/",
-      "dpe:///x",
-      "http://a/b",
-      "dpe://",
-      "",
-      "junk"
-    ]) {
+    for (const uri of ["dpe://com.ex.docs", "dpe://com.ex.docs/", "dpe:///x", "http://a/b", "dpe://", "", "junk"]) {
       const parsed = parseDpeUri(uri)
       assert.isTrue(Result.isFailure(parsed) && parsed.failure.reason.length > 0, uri)
     }
@@ -149,30 +137,23 @@ describe("finder", () => {
 
   it("cases 319 to 322: splits documents into pages", () => {
     assert.strictEqual(found(many(25))[0]?.length, 20)
-    assert.deepStrictEqual(found(many(25), { offset: 20, limit: 10 }), [
-      ["d20", "d21", "d22", "d23", "d24"],
-      25
-    ])
+    assert.deepStrictEqual(found(many(25), { offset: 20, limit: 10 }), [["d20", "d21", "d22", "d23", "d24"], 25])
     assert.deepStrictEqual(found(many(5), { offset: 100 }), [[], 5])
     assert.strictEqual(findDocuments(many(150), { offset: 0, limit: 500 }, []).documents.length, 100)
   })
 
   it("cases 324 to 327: sorts by recently used server, then newest first, ties as listed", () => {
-    const at = (docRef: string, lastModified: string, server = "alpha") =>
-      document(docRef, { lastModified, server })
-    assert.deepStrictEqual(found([document("a"), document("b", { server: "beta" })], {}, ["beta"]), [
-      ["b", "a"],
-      2
-    ])
+    const at = (docRef: string, lastModified: string, server = "alpha") => document(docRef, { lastModified, server })
+    assert.deepStrictEqual(found([document("a"), document("b", { server: "beta" })], {}, ["beta"]), [["b", "a"], 2])
     assert.deepStrictEqual(found([at("02", "2026-02-01"), at("03", "2026-03-01"), document("none")])[0], [
       "03",
       "02",
       "none"
     ])
-    assert.deepStrictEqual(
-      found([at("late", "2026-01-01T01:00:00+02:00"), at("later", "2026-01-01T00:00:00Z")])[0],
-      ["later", "late"]
-    )
+    assert.deepStrictEqual(found([at("late", "2026-01-01T01:00:00+02:00"), at("later", "2026-01-01T00:00:00Z")])[0], [
+      "later",
+      "late"
+    ])
     assert.deepStrictEqual(found([at("x", "2026-01-01"), at("y", "2026-01-01"), at("junk", "soon")])[0], [
       "x",
       "y",

@@ -1,10 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import {
-  addToBacklog,
-  backlogNotifications,
-  makeBacklog
-} from "../../../src/domain/office/NotificationBacklog.ts"
+import { addToBacklog, backlogNotifications, makeBacklog } from "../../../src/domain/office/NotificationBacklog.ts"
 import { type Notification, computerParts } from "../../../src/domain/model/Notification.ts"
 
 const computer = (name: string) => ({ office: "o", role: "computer", name }) as const

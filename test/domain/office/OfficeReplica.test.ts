@@ -54,8 +54,7 @@ const sids = (office: Office) =>
   allMembers(office)
     .map(({ sid }) => sid)
     .toSorted()
-const apply = (office: Office, moves: ReadonlyArray<MembershipChange>) =>
-  moves.reduce(applyMembershipChange, office)
+const apply = (office: Office, moves: ReadonlyArray<MembershipChange>) => moves.reduce(applyMembershipChange, office)
 const followed = (view: OfficeReplica, step: OfficeUpdate): OfficeReplica => {
   const next = advanceReplica(view, step)
   return typeof next === "string" ? view : next
@@ -98,9 +97,7 @@ describe("OfficeReplica", () => {
     const moves = diffOffices(history(some).office, history(more).office)
     const tags = moves.map(({ _tag }) => _tag)
     assert.isTrue(
-      tags.lastIndexOf("Left") < tags.indexOf("Entered") ||
-        !tags.includes("Entered") ||
-        !tags.includes("Left")
+      tags.lastIndexOf("Left") < tags.indexOf("Entered") || !tags.includes("Entered") || !tags.includes("Left")
     )
     const joinRevisions = moves.flatMap((one) => (one._tag === "Entered" ? [one.member.joinRevision] : []))
     assert.deepStrictEqual(
@@ -147,11 +144,7 @@ describe("OfficeReplica", () => {
   })
 
   it("lists the Agent first, then the Computers in join order", () => {
-    const members = [
-      member("1", "computer", "x", 3),
-      member("2", "computer", "y", 1),
-      member("3", "agent", "z", 2)
-    ]
+    const members = [member("1", "computer", "x", 3), member("2", "computer", "y", 1), member("3", "agent", "z", 2)]
     assert.deepStrictEqual(
       sortedMembers(replicaFromSnapshot({ asOf: 3, revision: 3, members }).office).map(({ sid }) => sid),
       ["3", "2", "1"]

@@ -11,8 +11,7 @@ const reference = (pattern: string, text: string): boolean => {
   return reference(pattern.slice(1), text) || (text !== "" && reference(pattern, text.slice(1)))
 }
 
-const letters = (...given: ReadonlyArray<string>) =>
-  Schema.Array(Schema.Literals(given)).check(Schema.isMaxLength(5))
+const letters = (...given: ReadonlyArray<string>) => Schema.Array(Schema.Literals(given)).check(Schema.isMaxLength(5))
 
 const grant = (grants: Partial<Grants>): Identity => ({
   subject: "desk",
@@ -25,10 +24,7 @@ describe("matchesPattern", () => {
     "equals the exhaustive reference",
     [letters("a", "b", "*"), letters("a", "b")],
     ([pattern, text]) =>
-      assert.strictEqual(
-        matchesPattern(pattern.join(""), text.join("")),
-        reference(pattern.join(""), text.join(""))
-      ),
+      assert.strictEqual(matchesPattern(pattern.join(""), text.join("")), reference(pattern.join(""), text.join(""))),
     { arbitrary: { runs: 3000 } }
   )
 
@@ -78,18 +74,9 @@ describe("checkJoinRights", () => {
 
   it("requires the role, the office and the name", () => {
     assert.isUndefined(checkJoinRights(grant({}), membership))
-    assert.strictEqual(
-      checkJoinRights(grant({ rights: ["agent"] }), membership),
-      "'desk' may not be a Computer"
-    )
-    assert.strictEqual(
-      checkJoinRights(grant({ offices: ["other"] }), membership),
-      "'desk' may not join room 'team-1'"
-    )
-    assert.strictEqual(
-      checkJoinRights(grant({ names: ["d"] }), membership),
-      "'desk' may not use the name 'desk'"
-    )
+    assert.strictEqual(checkJoinRights(grant({ rights: ["agent"] }), membership), "'desk' may not be a Computer")
+    assert.strictEqual(checkJoinRights(grant({ offices: ["other"] }), membership), "'desk' may not join room 'team-1'")
+    assert.strictEqual(checkJoinRights(grant({ names: ["d"] }), membership), "'desk' may not use the name 'desk'")
   })
 
   it("rejects an identity without grants", () => {
@@ -98,7 +85,5 @@ describe("checkJoinRights", () => {
   })
 
   it("rejects an operator without the right to a role", () =>
-    assert.isDefined(
-      checkJoinRights(grant({ rights: ["operator"], offices: ["*"], names: ["*"] }), membership)
-    ))
+    assert.isDefined(checkJoinRights(grant({ rights: ["operator"], offices: ["*"], names: ["*"] }), membership)))
 })

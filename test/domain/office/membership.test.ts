@@ -147,10 +147,7 @@ describe("membership", () => {
   })
 
   it("case 045: moves a Computer that joins another office", () => {
-    assert.deepStrictEqual(told(after(...c1), join("c1", "computer", "pc-1", "O2")), [
-      "Left O1",
-      "Entered O2"
-    ])
+    assert.deepStrictEqual(told(after(...c1), join("c1", "computer", "pc-1", "O2")), ["Left O1", "Entered O2"])
   })
 
   it("cases 042 and 047: accepts a repeated join without events", () => {
@@ -177,19 +174,13 @@ describe("membership", () => {
   })
 
   it("cases 052 and 053: fixes the role by the handshake or the first join", () => {
-    assert.strictEqual(
-      rejection(after(connect("1", "agent")), join("1", "computer", "x", "O1")),
-      "role_mismatch"
-    )
+    assert.strictEqual(rejection(after(connect("1", "agent")), join("1", "computer", "x", "O1")), "role_mismatch")
     const once = after(connect("1"), join("1", "agent", "x", "O1"), leave("1", "O1"))
     assert.strictEqual(rejection(once, join("1", "computer", "x", "O1")), "role_mismatch")
   })
 
   it("case 054: allows the same name for an Agent and a Computer", () => {
-    assert.strictEqual(
-      rejection(after(...a1, connect("c")), join("c", "computer", "agent-1", "O1")),
-      "accepted"
-    )
+    assert.strictEqual(rejection(after(...a1, connect("c")), join("c", "computer", "agent-1", "O1")), "accepted")
   })
 
   it("cases 066 and 067: rejects a leave without a membership", () => {
@@ -205,10 +196,7 @@ describe("membership", () => {
       const state = after(...computer, connect("c2", "computer", "h"))
       assert.deepStrictEqual(told(state, join("c2", "computer", "pc-1", "O1")), ["Left O1", "Entered O1"])
       const next = apply(state, join("c2", "computer", "pc-1", "O1"))
-      assert.deepStrictEqual(
-        [sidOf(next, "O1", "pc-1"), rejection(next, leave("c1", "O1"))],
-        ["c2", "not_in_office"]
-      )
+      assert.deepStrictEqual([sidOf(next, "O1", "pc-1"), rejection(next, leave("c1", "O1"))], ["c2", "not_in_office"])
     })
 
     it("requires the same name", () => {
@@ -249,10 +237,7 @@ describe("membership", () => {
         join("c1", "computer", "x", "O1"),
         connect("c2", "computer", "h")
       )
-      assert.strictEqual(
-        decided(state, join("c2", "computer", "x", "O1"), { membersPerOffice: 1 }),
-        "accepted"
-      )
+      assert.strictEqual(decided(state, join("c2", "computer", "x", "O1"), { membersPerOffice: 1 }), "accepted")
     })
 
     it("limits the offices", () => {
@@ -263,10 +248,7 @@ describe("membership", () => {
     })
 
     it("frees an office when its last Computer moves", () => {
-      assert.strictEqual(
-        decided(after(...c1), join("c1", "computer", "pc-1", "O2"), { offices: 1 }),
-        "accepted"
-      )
+      assert.strictEqual(decided(after(...c1), join("c1", "computer", "pc-1", "O2"), { offices: 1 }), "accepted")
     })
   })
 

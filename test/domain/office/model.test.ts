@@ -28,10 +28,7 @@ interface Rules {
 const rules: Rules = { decide, evolve }
 
 /** The notification of an event, for all members of the office except its subject. */
-const notificationsOf = (
-  after: MembershipState,
-  event: MembershipEvent
-): ReadonlyArray<ModelNotification> => {
+const notificationsOf = (after: MembershipState, event: MembershipEvent): ReadonlyArray<ModelNotification> => {
   if (event._tag !== "Entered" && event._tag !== "Left") return []
   const { _tag, membership, sid } = event
   const to = membersOf(after, membership.office)
@@ -73,10 +70,7 @@ const seenByModel = (sessions: ModelSessions): ReturnType<typeof seenByRules> =>
     offices: officeIds
       .filter((id) => modelMembersOf(sessions, id).length > 0)
       .map((id) =>
-        JSON.stringify([
-          id,
-          listedMembers(sessions, id).map(({ membership, sid }) => [sid, placeOf(membership)])
-        ])
+        JSON.stringify([id, listedMembers(sessions, id).map(({ membership, sid }) => [sid, placeOf(membership)])])
       )
       .toSorted(),
     names: names
@@ -314,17 +308,12 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     {
       decide: (state, command, capacity) => {
         const decision = decide(state, command, capacity)
-        if (
-          command._tag !== "Join" ||
-          Result.isSuccess(decision) ||
-          decision.failure.reason !== "name_taken"
-        ) {
+        if (command._tag !== "Join" || Result.isSuccess(decision) || decision.failure.reason !== "name_taken") {
           return decision
         }
         return Option.match(sessionOf(state, command.sid).membership, {
           onNone: () => decision,
-          onSome: (membership) =>
-            Result.succeed([{ _tag: "Left", sid: command.sid, membership, replaced: false }])
+          onSome: (membership) => Result.succeed([{ _tag: "Left", sid: command.sid, membership, replaced: false }])
         })
       }
     }
@@ -361,10 +350,7 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     {
       decide: (state, command, capacity) => {
         if (command._tag !== "Leave") return decide(state, command, capacity)
-        const membership = Option.flatMap(
-          HashMap.get(state.sessions, command.sid),
-          (session) => session.membership
-        )
+        const membership = Option.flatMap(HashMap.get(state.sessions, command.sid), (session) => session.membership)
         const office = Option.match(membership, { onNone: () => command.office, onSome: (own) => own.office })
         return decide(state, { ...command, office }, capacity)
       }

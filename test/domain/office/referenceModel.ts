@@ -87,25 +87,14 @@ const addJoin = (before: Outcome, session: ModelSession, membership: Membership)
   return {
     ...before,
     notifications: [...before.notifications, notification],
-    after: [
-      ...before.after.filter((one) => one.sid !== sid),
-      { ...session, role: membership.role, membership }
-    ]
+    after: [...before.after.filter((one) => one.sid !== sid), { ...session, role: membership.role, membership }]
   }
 }
 
-const join = (
-  sessions: ModelSessions,
-  session: ModelSession,
-  membership: Membership,
-  capacity: Capacity
-): Outcome => {
-  if (session.role !== undefined && session.role !== membership.role)
-    return rejected(sessions, "role_mismatch")
+const join = (sessions: ModelSessions, session: ModelSession, membership: Membership, capacity: Capacity): Outcome => {
+  if (session.role !== undefined && session.role !== membership.role) return rejected(sessions, "role_mismatch")
   if (session.membership !== undefined && session.membership.office === membership.office) {
-    return session.membership.name === membership.name
-      ? unchanged(sessions)
-      : rejected(sessions, "name_mismatch")
+    return session.membership.name === membership.name ? unchanged(sessions) : rejected(sessions, "name_mismatch")
   }
   if (session.membership !== undefined && membership.role === "agent")
     return rejected(sessions, "agent_in_other_office")
@@ -123,11 +112,8 @@ const join = (
       holder.membership?.name === membership.name
     if (!isTakeover) return rejected(sessions, membership.role === "agent" ? "agent_exists" : "name_taken")
   }
-  if (holder === undefined && here.length >= capacity.membersPerOffice)
-    return rejected(sessions, "office_full")
-  const offices = new Set(
-    others.flatMap((one) => (one.membership === undefined ? [] : [one.membership.office]))
-  )
+  if (holder === undefined && here.length >= capacity.membersPerOffice) return rejected(sessions, "office_full")
+  const offices = new Set(others.flatMap((one) => (one.membership === undefined ? [] : [one.membership.office])))
   if (here.length === 0 && offices.size >= capacity.offices) return rejected(sessions, "too_many_offices")
 
   let outcome = unchanged(sessions)
@@ -142,11 +128,7 @@ const join = (
  * against the current member, then against the capacity. A session with the same name and the same secret takes over
  * the membership.
  */
-export const expectedOutcome = (
-  sessions: ModelSessions,
-  command: MembershipCommand,
-  capacity: Capacity
-): Outcome => {
+export const expectedOutcome = (sessions: ModelSessions, command: MembershipCommand, capacity: Capacity): Outcome => {
   if (command._tag === "Connect") {
     const { reconnectKey, node, role, sid } = command
     const session = {

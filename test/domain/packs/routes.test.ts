@@ -42,10 +42,7 @@ describe("declared route", () => {
   })
 
   it("normalizes its endpoint like requests", () => {
-    assert.strictEqual(
-      parseRoutes("a", { endpoint: "/工具", params }).routes[0]?.endpoint,
-      "/%E5%B7%A5%E5%85%B7"
-    )
+    assert.strictEqual(parseRoutes("a", { endpoint: "/工具", params }).routes[0]?.endpoint, "/%E5%B7%A5%E5%85%B7")
   })
 
   it.each([
@@ -167,9 +164,6 @@ describe("route conflict", () => {
   })
 
   it("never replaces a reserved endpoint", () => {
-    assert.match(
-      findRouteConflicts([{ endpoint: "/mcp" }], new Map()).get("/mcp") ?? "",
-      /belongs to the host$/
-    )
+    assert.match(findRouteConflicts([{ endpoint: "/mcp" }], new Map()).get("/mcp") ?? "", /belongs to the host$/)
   })
 })

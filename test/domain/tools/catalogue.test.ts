@@ -4,11 +4,7 @@ import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { buildCatalogue, type ServerTools } from "../../../src/domain/tools/catalogue.ts"
 
-const server = (
-  name: string,
-  tools: ReadonlyArray<string | JsonObject>,
-  settings: object = {}
-): ServerTools => {
+const server = (name: string, tools: ReadonlyArray<string | JsonObject>, settings: object = {}): ServerTools => {
   const config = Result.getOrThrow(
     parseComputerConfig({
       servers: { [name]: { type: "stdio", server_parameters: { command: "x" }, ...settings } }
@@ -19,10 +15,7 @@ const server = (
 }
 const owners = (...servers: ReadonlyArray<ServerTools>) =>
   Object.fromEntries(
-    [...buildCatalogue(servers).entries].map(([name, entry]) => [
-      name,
-      `${entry.server}.${entry.originalName}`
-    ])
+    [...buildCatalogue(servers).entries].map(([name, entry]) => [name, `${entry.server}.${entry.originalName}`])
   )
 
 const Servers = Schema.Array(
@@ -42,9 +35,7 @@ describe("catalogue", () => {
     const listed = servers.reduce((sum, { tools }) => sum + tools.length, 0)
     assert.strictEqual(entries.size + hidden.length, listed)
     for (const { server, originalName } of hidden.filter(({ reason }) => reason === "forbidden")) {
-      assert.isFalse(
-        [...entries.values()].some((one) => one.server === server && one.originalName === originalName)
-      )
+      assert.isFalse([...entries.values()].some((one) => one.server === server && one.originalName === originalName))
       assert.isTrue(forbidden.has(originalName))
     }
   })
@@ -96,10 +87,9 @@ describe("catalogue", () => {
   })
 
   it("offers a tool of another server when one is forbidden", () => {
-    assert.deepStrictEqual(
-      owners(server("alpha", ["rm"], { forbidden_tools: ["rm"] }), server("beta", ["rm"])),
-      { rm: "beta.rm" }
-    )
+    assert.deepStrictEqual(owners(server("alpha", ["rm"], { forbidden_tools: ["rm"] }), server("beta", ["rm"])), {
+      rm: "beta.rm"
+    })
   })
 
   it("case 138: prefers the tool's own auto_apply to the default", () => {

@@ -23,15 +23,11 @@ describe("tool meta", () => {
     assert.deepStrictEqual(parseToolMeta(formatToolMeta(undefined, undefined, meta(wire))), meta(wire))
   })
 
-  it.prop(
-    "merges idempotently, and prefers the tool's own settings",
-    [WireMeta, WireMeta],
-    ([fallback, own]) => {
-      const merged = mergeToolMeta(meta(fallback), meta(own))
-      assert.deepStrictEqual(mergeToolMeta(meta(fallback), merged), merged)
-      assert.strictEqual(merged?.autoApply, own.auto_apply ?? fallback.auto_apply ?? undefined)
-    }
-  )
+  it.prop("merges idempotently, and prefers the tool's own settings", [WireMeta, WireMeta], ([fallback, own]) => {
+    const merged = mergeToolMeta(meta(fallback), meta(own))
+    assert.deepStrictEqual(mergeToolMeta(meta(fallback), merged), merged)
+    assert.strictEqual(merged?.autoApply, own.auto_apply ?? fallback.auto_apply ?? undefined)
+  })
 
   it("case 165: adds no key without settings", () => {
     assert.deepStrictEqual(formatToolMeta(undefined, undefined, mergeToolMeta(null, undefined)), {})

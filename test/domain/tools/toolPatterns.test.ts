@@ -34,10 +34,7 @@ describe("matchesToolPattern", () => {
 
   it.prop(
     "equals the same regular expression",
-    [
-      Schema.Array(Schema.Literals(["a", "b", "*", "?", "😀"])),
-      Schema.Array(Schema.Literals(["a", "b", "😀"]))
-    ],
+    [Schema.Array(Schema.Literals(["a", "b", "*", "?", "😀"])), Schema.Array(Schema.Literals(["a", "b", "😀"]))],
     ([pattern, text]) => {
       const expression = pattern.join("").replaceAll("*", ".*").replaceAll("?", ".")
       const expected = new RegExp(`^${expression}$`, "su").test(text.join(""))

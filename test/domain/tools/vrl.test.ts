@@ -1,12 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { ToolResult } from "../../../src/domain/model/ToolResult.ts"
-import {
-  addTransformedEvent,
-  vrlScript,
-  transformedEventKey,
-  toVrlEvent
-} from "../../../src/domain/tools/vrl.ts"
+import { addTransformedEvent, vrlScript, transformedEventKey, toVrlEvent } from "../../../src/domain/tools/vrl.ts"
 
 const Json = Schema.Record(Schema.String, Schema.Json)
 const Results = Schema.StructWithRest(

@@ -24,13 +24,9 @@ describe("version", () => {
     assert.deepStrictEqual(version(formatVersion(numbers)), numbers)
   })
 
-  it.prop(
-    "ignores the patch in compatibility",
-    [Numbers, Numbers, Schema.Natural],
-    ([client, host, patch]) => {
-      assert.strictEqual(isCompatible(client, host), isCompatible({ ...client, patch }, host))
-    }
-  )
+  it.prop("ignores the patch in compatibility", [Numbers, Numbers, Schema.Natural], ([client, host, patch]) => {
+    assert.strictEqual(isCompatible(client, host), isCompatible({ ...client, patch }, host))
+  })
 
   it.each([
     ["0.2.0", "0.2.0", true],
@@ -59,9 +55,7 @@ describe("version", () => {
     "rejects %s as version",
     (text) => {
       const body = bodyOf([text])
-      assert.isTrue(
-        body !== "admitted" && body.code === 400 && body.message.startsWith("Invalid a2c_version: ")
-      )
+      assert.isTrue(body !== "admitted" && body.code === 400 && body.message.startsWith("Invalid a2c_version: "))
     }
   )
 

@@ -19,15 +19,7 @@ import { type Feeder, must, type Note, type Verdict } from "../Surface.ts"
 import { makeWitness } from "./calls.ts"
 import { type Child, layerOf } from "../../adapters/mcp/client/stdio/childrenInMemory.ts"
 import { errorsTo } from "./errors.ts"
-import {
-  documentOf,
-  type HostilePeer,
-  type Moment,
-  readInput,
-  toolOf,
-  windowOf,
-  windowText
-} from "./mcpPeer.ts"
+import { documentOf, type HostilePeer, type Moment, readInput, toolOf, windowOf, windowText } from "./mcpPeer.ts"
 import { makeStdioPeer } from "./stdioPeer.ts"
 import { until } from "./wait.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
@@ -117,9 +109,7 @@ export const openMcpOffice = (
             server_parameters: { command: "x", args: [witnessName] },
             ...shared
           },
-          ...Object.fromEntries(
-            maliciousServers.map(({ config, peer }) => [peer.name, { ...config, ...shared }])
-          )
+          ...Object.fromEntries(maliciousServers.map(({ config, peer }) => [peer.name, { ...config, ...shared }]))
         }
       })
     )
@@ -145,11 +135,7 @@ export const openMcpOffice = (
     }
     const enter = async (): Promise<void> => {
       const scope = Scope.makeUnsafe()
-      const built = Agent.layer({ name: "agent", office }).pipe(
-        Layer.provide(transport),
-        Layer.fresh,
-        Layer.build
-      )
+      const built = Agent.layer({ name: "agent", office }).pipe(Layer.provide(transport), Layer.fresh, Layer.build)
       connection = { scope, agent: Context.get(await run(Scope.provide(built, scope)), Agent) }
     }
     const leave = async (): Promise<void> => {
@@ -219,12 +205,7 @@ export const openMcpOffice = (
       await told
     }
 
-    const provoke = async (
-      peer: HostilePeer,
-      moment: Moment,
-      output: Buffer,
-      random: Random
-    ): Promise<Verdict> => {
+    const provoke = async (peer: HostilePeer, moment: Moment, output: Buffer, random: Random): Promise<Verdict> => {
       switch (moment) {
         case "say":
           peer.say(output, random)

@@ -21,14 +21,7 @@ const text = 0x81
 const firstBytes = [0x00, 0x01, 0x02, 0x80, 0x82, 0x83, 0x88, 0x89, 0x8a, 0x8b, 0x09, 0xc1, 0xf1, 0xff]
 
 /** The length fields after the mask bit: in 7 bits, two bytes and eight bytes. */
-const lengths = [
-  "0000",
-  "ffff",
-  "0000000000000000",
-  "7fffffffffffffff",
-  "ffffffffffffffff",
-  "0000000000010000"
-]
+const lengths = ["0000", "ffff", "0000000000000000", "7fffffffffffffff", "ffffffffffffffff", "0000000000010000"]
 
 /** A masked frame of a client. */
 const frameOf = (payload: Buffer, first = text, masked = true): Buffer => {

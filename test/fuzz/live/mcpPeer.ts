@@ -22,16 +22,13 @@ export type Moment = (typeof moments)[keyof typeof moments] | "say"
 const momentOf = (method: string): Moment | undefined =>
   Object.hasOwn(moments, method) ? moments[method as keyof typeof moments] : undefined
 
-const isMoment = (word: string): word is Moment =>
-  word === "say" || Object.values<string>(moments).includes(word)
+const isMoment = (word: string): word is Moment => word === "say" || Object.values<string>(moments).includes(word)
 
 /** Splits an input into its moment and message. Without a keyword the message is unsolicited. */
 export const readInput = (input: Buffer): { readonly moment: Moment; readonly output: Buffer } => {
   const space = input.indexOf(" ")
   const word = input.toString("latin1", 0, Math.max(0, space))
-  return isMoment(word)
-    ? { moment: word, output: input.subarray(space + 1) }
-    : { moment: "say", output: input }
+  return isMoment(word) ? { moment: word, output: input.subarray(space + 1) } : { moment: "say", output: input }
 }
 
 /** The placeholder in inputs for the id of the request. */

@@ -7,10 +7,7 @@ const waitTimeout = 10_000
 const pause = 10
 
 /** Polls a condition; fails with the text of `instead` after the timeout. */
-export const until = async (
-  holds: () => boolean | Promise<boolean>,
-  instead: () => string
-): Promise<void> => {
+export const until = async (holds: () => boolean | Promise<boolean>, instead: () => string): Promise<void> => {
   for (const begun = performance.now(); performance.now() - begun < waitTimeout; ) {
     if (await holds()) return
     await sleep(pause)

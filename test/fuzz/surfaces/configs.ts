@@ -15,10 +15,7 @@ const write = (config: ComputerConfig): unknown => JSON.parse(JSON.stringify(enc
 
 const checkConfig = (config: ComputerConfig): void => {
   const again = Result.getOrUndefined(parseComputerConfig(write(config)))
-  must(
-    again !== undefined && isDeepStrictEqual(write(again), write(config)),
-    "a configuration changes in a round trip"
-  )
+  must(again !== undefined && isDeepStrictEqual(write(again), write(config)), "a configuration changes in a round trip")
   const setup = { config, variables: {} }
   const names = Object.keys(config.servers)
   const difference = diffSetups(setup, setup)
@@ -27,10 +24,7 @@ const checkConfig = (config: ComputerConfig): void => {
     "a setup differs from itself"
   )
   must(
-    isDeepStrictEqual(
-      Object.keys(keepRuntimeChanges(setup, setup, setup).config.servers).toSorted(),
-      names.toSorted()
-    ),
+    isDeepStrictEqual(Object.keys(keepRuntimeChanges(setup, setup, setup).config.servers).toSorted(), names.toSorted()),
     "a setup changes in a round trip"
   )
   must(mergeConfigs([{ file: "a", config }]).conflicts.length === 0, "a configuration conflicts with itself")

@@ -29,9 +29,7 @@ const rewritten = (message: DeviceMessage): DeviceMessage | undefined => {
   switch (message._tag) {
     case "Call":
       return Result.getOrUndefined(
-        decodeDeviceMessage(
-          encodeJson(makeDeviceMessage.call(message.callId, message.method, message.params))
-        )
+        decodeDeviceMessage(encodeJson(makeDeviceMessage.call(message.callId, message.method, message.params)))
       )
     case "Result":
       return Result.getOrUndefined(
@@ -65,10 +63,7 @@ const checkMessage = (payload: Uint8Array): void => {
   }
   if (message._tag === "Result") {
     const result = outcomeToToolResult(message.outcome)
-    must(
-      Array.isArray(result["content"]) && result["content"].every(isJsonObject),
-      "the result is not an MCP result"
-    )
+    must(Array.isArray(result["content"]) && result["content"].every(isJsonObject), "the result is not an MCP result")
     toolResultToOutcome(result)
   }
 }

@@ -120,9 +120,7 @@ const message = (more: object): string =>
 /** Replies with their moments. */
 export const answers: ReadonlyArray<readonly [Moment, string]> = [
   ...results.map(([moment, result]) => [moment, message({ id: idWord, result })] as const),
-  ...errors.flatMap((error) =>
-    momentsOfErrors.map((moment) => [moment, message({ id: idWord, error })] as const)
-  ),
+  ...errors.flatMap((error) => momentsOfErrors.map((moment) => [moment, message({ id: idWord, error })] as const)),
   ["call", message({ id: "0", result: { content: [text] } })],
   ["call", message({ id: 424_242, result: { content: [text] } })],
   ["call", message({ id: 424_242, result: { a: deepWord } })],

@@ -5,12 +5,7 @@ import type { Codec } from "../../../src/domain/validation.ts"
 import { canonicalJson, checkJsonBody, isJsonObject, formatSpacedJson } from "../../../src/domain/json.ts"
 import { line } from "../../../src/domain/wire/v0_2/line.ts"
 import { parseToolResult } from "../../../src/domain/model/ToolResult.ts"
-import {
-  mergeToolMeta,
-  parseAnnotations,
-  parseToolMeta,
-  formatToolMeta
-} from "../../../src/domain/tools/toolMeta.ts"
+import { mergeToolMeta, parseAnnotations, parseToolMeta, formatToolMeta } from "../../../src/domain/tools/toolMeta.ts"
 import { addTransformedEvent, toVrlEvent, removeTransformedEvent } from "../../../src/domain/tools/vrl.ts"
 import { plainServer } from "../../domain/config/plainServer.ts"
 import { valueIn } from "./textIn.ts"
@@ -112,10 +107,7 @@ const feed = (input: Buffer): Verdict => {
   must(Result.isFailure(body.value()) === (fault !== undefined), "an error is not reported")
   if (fault !== undefined) return "refused"
   must(isDeepStrictEqual(JSON.parse(canonicalJson(value)), plain(value)), "canonical JSON changes the value")
-  must(
-    canonicalJson(JSON.parse(canonicalJson(value))) === canonicalJson(value),
-    "canonical JSON is not idempotent"
-  )
+  must(canonicalJson(JSON.parse(canonicalJson(value))) === canonicalJson(value), "canonical JSON is not idempotent")
   must(isDeepStrictEqual(JSON.parse(formatSpacedJson(value)), plain(value)), "spaced JSON changes the value")
   checkRouting(value)
   checkTool(value)

@@ -25,9 +25,7 @@ const bufferBytes = 4096
 const maxPromised = 40 * 1024 * 1024
 
 /** A message of the malicious node with one or more frames. */
-const message = (
-  ...frames: ReadonlyArray<readonly [kind: number, write: (writer: MessageWriter) => unknown]>
-) => {
+const message = (...frames: ReadonlyArray<readonly [kind: number, write: (writer: MessageWriter) => unknown]>) => {
   const writer = new MessageWriter(Buffer.alloc(bufferBytes)).beginMessage(attacker)
   for (const [kind, write] of frames) {
     writer.beginFrame(kind)
@@ -52,8 +50,7 @@ const whole = ({ content, kind, writeFields }: OutgoingFrame) =>
 const request = (id: number, event: string, text: string) =>
   whole(requestFrame(id, 5000, { to: member, event, content: text }))
 
-const notification = (sids: ReadonlyArray<string>, text: string) =>
-  whole(notificationFrame(sids, "notify:x", text))
+const notification = (sids: ReadonlyArray<string>, text: string) => whole(notificationFrame(sids, "notify:x", text))
 
 const withId = (kind: number, id: number, text = "") =>
   [kind, (writer: MessageWriter) => writer.u32(id).content(text)] as const
@@ -87,10 +84,7 @@ const messages: ReadonlyArray<Buffer> = [
   message(request(2, "hold", '{"a":[1,2,{"b":null}]}'), withId(frameKinds.cancel, 2)),
   message(request(3, "faulty", "null"), request(4, "many", "[]")),
   message(notification(["s1", "s2"], '{"x":1}')),
-  message(
-    withId(frameKinds.linkClosed, 1, "gone"),
-    withId(frameKinds.rejected, 2, '{"code":404,"message":"no"}')
-  ),
+  message(withId(frameKinds.linkClosed, 1, "gone"), withId(frameKinds.rejected, 2, '{"code":404,"message":"no"}')),
   message([frameKinds.timedOut, (writer) => writer.u32(1).f64(3000)]),
   message([frameKinds.reply, (writer) => writer.u32(1).u8(1).u8(0).content('{"ok":true}')]),
   message([frameKinds.reply, (writer) => writer.u32(2).u8(2).u8(0).u8(1).u32(2).u32(2).content("{}{}")]),
@@ -189,10 +183,7 @@ const play = (note: Note): Feeder => {
     must(open === 0 && answered === asked, `${asked - answered} witness requests have no reply`)
     attacked.onDisconnected("settling")
     const { outboundRequests, incompleteBodies, inboundRequests, queuedBytes } = attacked.load()
-    must(
-      outboundRequests + inboundRequests + queuedBytes + incompleteBodies === 0,
-      "closed requests left state behind"
-    )
+    must(outboundRequests + inboundRequests + queuedBytes + incompleteBodies === 0, "closed requests left state behind")
     other.onDisconnected("settling")
     attacked.onConnected()
     other.onConnected()

@@ -8,10 +8,7 @@ const event = (name: string, body: unknown, id: number | "" = 7): string =>
 
 /** Bodies of Agent requests. */
 const requests: ReadonlyArray<readonly [event: string, body: unknown]> = [
-  [
-    "client:tool_call",
-    call({ tool_name: "echo", params: { text: "hi", list: [1, { a: null }] }, timeout: 5 })
-  ],
+  ["client:tool_call", call({ tool_name: "echo", params: { text: "hi", list: [1, { a: null }] }, timeout: 5 })],
   ["client:get_tools", call({})],
   ["client:get_config", call({})],
   ["client:get_desktop", call({ desktop_size: 3, window: "window://app/notes" })],

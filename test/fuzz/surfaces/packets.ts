@@ -8,11 +8,7 @@ import {
   makeEventPacket,
   type OutboundMessage
 } from "../../../src/adapters/socketio/relay/OutboundMessage.ts"
-import {
-  type InboundPacket,
-  type PacketLimits,
-  parsePacket
-} from "../../../src/adapters/socketio/relay/parsePacket.ts"
+import { type InboundPacket, type PacketLimits, parsePacket } from "../../../src/adapters/socketio/relay/parsePacket.ts"
 import type { Body } from "../../../src/application/ports/Body.ts"
 import { checkJsonBody, isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"
@@ -76,10 +72,7 @@ const checkPassedOn = (packet: Extract<InboundPacket, { readonly type: "event" |
     if (Result.isFailure(value) || value.success === undefined) return
     const next = again(makeEventPacket(packet.id, packet.event, packet.body, nobody))
     must(next?.type === "event" && next.id === packet.id && next.event === packet.event, "another event")
-    must(
-      next?.type === "event" && isSame(Result.getOrUndefined(next.body.value()), value.success),
-      "another body"
-    )
+    must(next?.type === "event" && isSame(Result.getOrUndefined(next.body.value()), value.success), "another body")
     return
   }
   const values = packet.values.map((body) => body.value())

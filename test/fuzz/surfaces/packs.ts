@@ -3,11 +3,7 @@ import { makeCompiler } from "../../../src/adapters/ajv/schemaCompiler.ts"
 import { startPack } from "../../../src/adapters/packs/execution/PackRuntime.ts"
 import { makePackTable } from "../../../src/application/packs/PackTable.ts"
 import type { PackView } from "../../../src/application/packs/PackView.ts"
-import {
-  PackError,
-  type LoadedPack,
-  type PackSource
-} from "../../../src/application/ports/packs/PackLoader.ts"
+import { PackError, type LoadedPack, type PackSource } from "../../../src/application/ports/packs/PackLoader.ts"
 import { isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
 import { decodePackConfig } from "../../../src/domain/packs/packConfig.ts"
 import { parseEmbeddedFile } from "../../../src/domain/packs/params/embeddedFile.ts"
@@ -75,11 +71,8 @@ const checkManifest = ({ manifest }: Pick<LoadedPack, "manifest">): void => {
   }
   const document = makeOpenApiDocument({ version: "1", requiresKey: true }, [described])
   must(
-    typeof JSON.stringify([
-      document,
-      manifest,
-      [...table.tools.values()].map(({ definition }) => definition)
-    ]) === "string",
+    typeof JSON.stringify([document, manifest, [...table.tools.values()].map(({ definition }) => definition)]) ===
+      "string",
     ""
   )
 }
@@ -140,9 +133,7 @@ const plain = { type: "object", properties: { a: { type: "number" } } }
 const declared: ReadonlyArray<unknown> = [
   {
     routes: [{ endpoint: "/tools/pack", params, useForm: true, toolName: "pack" }],
-    tools: [
-      { name: "pack", description: "does it", inputSchema: params, annotations: { readOnlyHint: true } }
-    ],
+    tools: [{ name: "pack", description: "does it", inputSchema: params, annotations: { readOnlyHint: true } }],
     args: { text: "a", count: "3", flag: "", list: ["a"], file: "data:text/plain;base64,aGk=" },
     schema: params,
     form: true,

@@ -1,10 +1,6 @@
 import { Effect, Result } from "effect"
 import { parseSimpleKeys } from "../../../src/adapters/auth/apiKeyEntries.ts"
-import {
-  parsePlaceholder,
-  findPlaceholders,
-  renderPlaceholders
-} from "../../../src/domain/config/placeholders.ts"
+import { parsePlaceholder, findPlaceholders, renderPlaceholders } from "../../../src/domain/config/placeholders.ts"
 import {
   isValidDeviceToken,
   isValidAuthField,
@@ -95,8 +91,7 @@ const checkPackages = (text: string): boolean => {
 
 const checkNames = (text: string): boolean => {
   const name = parsePackName(text)
-  if (Result.isSuccess(name))
-    must(name.success.className.endsWith("Tool"), "the class name is not a tool class")
+  if (Result.isSuccess(name)) must(name.success.className.endsWith("Tool"), "the class name is not a tool class")
   const files = text.split(",")
   const alone = detectPack({ name: text, files: undefined })
   const folder = detectPack({ name: files[0] ?? "", files })

@@ -107,11 +107,7 @@ export const toolServerSurface: Surface = {
     requestOf("POST /tools/form", multipart, form),
     requestOf("POST /tools/form", multipart, part("name=\"text\"; filename*=UTF-8''%41.txt", "x") + form),
     requestOf("POST /tools/echo", { ...json, Expect: "100-continue" }, "{}"),
-    requestOf(
-      "POST /tools/form",
-      { "Content-Type": "application/x-www-form-urlencoded" },
-      "text=a%20b&list=1&list=2"
-    ),
+    requestOf("POST /tools/form", { "Content-Type": "application/x-www-form-urlencoded" }, "text=a%20b&list=1&list=2"),
     requestOf("POST /mcp", mcp, rpc("initialize", hello)),
     requestOf("POST /mcp", mcp, rpc("tools/list", {})),
     requestOf(

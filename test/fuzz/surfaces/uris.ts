@@ -2,12 +2,7 @@ import { isDeepStrictEqual } from "node:util"
 import { Effect, Result } from "effect"
 import { exposedName, hostLabel } from "../../../src/domain/tools/exposedNames.ts"
 import { parseOfficeUri, toOfficeUri } from "../../../src/domain/office/officeUris.ts"
-import {
-  buildWindowUri,
-  isWindowUri,
-  hasWindowScheme,
-  parseWindowUri
-} from "../../../src/domain/desktop/WindowUri.ts"
+import { buildWindowUri, isWindowUri, hasWindowScheme, parseWindowUri } from "../../../src/domain/desktop/WindowUri.ts"
 import { buildDpeUri, parseStrictDpeUri, parseDpeUri } from "../../../src/domain/documents/DpeUri.ts"
 import { queryParameter, parseUri } from "../../../src/domain/uri.ts"
 import { textIn } from "./textIn.ts"
@@ -46,10 +41,7 @@ const feed = (input: Buffer): Verdict => {
     must(back?.uri.toLowerCase() === text.toLowerCase(), "an office URI names another resource")
   }
   parseOfficeUri(text, [computer, text])
-  must(
-    /^[A-Za-z0-9_-]{1,64}$/.test(exposedName({ owner: text, tool: text }, 64)),
-    "an exposed name is invalid"
-  )
+  must(/^[A-Za-z0-9_-]{1,64}$/.test(exposedName({ owner: text, tool: text }, 64)), "an exposed name is invalid")
   hostLabel(text)
   return Result.isSuccess(window) || Result.isSuccess(document) ? "accepted" : "refused"
 }

@@ -6,9 +6,7 @@ import { io } from "socket.io-client"
 import { descendants, gone } from "../../processes.ts"
 import { a2c, cli, node, temporaryFile } from "../processes.ts"
 
-const everything = createRequire(import.meta.url).resolve(
-  "@modelcontextprotocol/server-everything/dist/index.js"
-)
+const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
 const contract = fileURLToPath(new URL("../../fixtures/contractServer.ts", import.meta.url))
 
 const stdio = (...args: ReadonlyArray<string>) => ({
@@ -238,20 +236,10 @@ describe("a2c", () => {
       const wrong = yield* temporaryFile("wrong.json", JSON.stringify({ servers: { s: { type: "telnet" } } }))
       const right = yield* temporaryFile("right.json", JSON.stringify({ servers: { s: stdio("x") } }))
       const other = yield* temporaryFile("other.json", JSON.stringify({ servers: { s: stdio("x") } }))
-      const desk = (...config: ReadonlyArray<string>) => [
-        "computer",
-        "--server",
-        url,
-        "--office",
-        "o",
-        ...config
-      ]
+      const desk = (...config: ReadonlyArray<string>) => ["computer", "--server", url, "--office", "o", ...config]
       yield* prints(/Cannot listen on 127\.0\.0\.1:\d+: the address is in use/, "server", "--port", port)
       yield* prints(/a port from 0 to 65535/, "server", "--port", "70000")
-      yield* prints(
-        /broken\.json:1:11: error: invalid JSON: close brace expected/,
-        ...desk("--config", broken)
-      )
+      yield* prints(/broken\.json:1:11: error: invalid JSON: close brace expected/, ...desk("--config", broken))
       yield* prints(/wrong\.json:1:18: error: servers\.s\.type/, ...desk("--config", wrong))
       yield* prints(/missing\.json: error: file not found/, ...desk("--config", "/tmp/missing.json"))
       yield* prints(
@@ -339,15 +327,9 @@ describe("a2c", () => {
     Effect.gen(function* () {
       const place = ["agent", "--server", "http://127.0.0.1:9", "--office", "o", "members"]
       const collector = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" }
-      const cases: ReadonlyArray<
-        readonly [ReadonlyArray<string>, { readonly [name: string]: string }, RegExp]
-      > = [
+      const cases: ReadonlyArray<readonly [ReadonlyArray<string>, { readonly [name: string]: string }, RegExp]> = [
         [["server"], { A2C_PORT: "nonsense" }, /^ {2}Invalid value of A2C_PORT\. Expected .*number$/m],
-        [
-          ["server"],
-          { A2C_VALIDATE: "nonsense" },
-          /^ {2}Invalid value of A2C_VALIDATE\. Expected "true" \|/m
-        ],
+        [["server"], { A2C_VALIDATE: "nonsense" }, /^ {2}Invalid value of A2C_VALIDATE\. Expected "true" \|/m],
         [
           ["server"],
           { A2C_ALLOW_ORIGIN: "https://a.example,nonsense" },
@@ -355,11 +337,7 @@ describe("a2c", () => {
         ],
         [["tools", "serve"], { PORT: "nonsense" }, /^ {2}Invalid value of PORT\. Expected/m],
         [place, { OTEL_EXPORTER_OTLP_ENDPOINT: "nonsense" }, /^a2c: OTEL_EXPORTER_OTLP_ENDPOINT: Expected/],
-        [
-          place,
-          { ...collector, OTEL_METRIC_EXPORT_INTERVAL: "nonsense" },
-          /^a2c: OTEL_METRIC_EXPORT_INTERVAL: /
-        ]
+        [place, { ...collector, OTEL_METRIC_EXPORT_INTERVAL: "nonsense" }, /^a2c: OTEL_METRIC_EXPORT_INTERVAL: /]
       ]
       for (const [args, variables, expected] of cases) {
         const process = yield* node([cli, ...args], variables)

@@ -5,10 +5,7 @@ import { Command } from "effect/cli"
 import { rootCommand } from "../../../src/main/cli/root.ts"
 
 /** Runs a command with variables of the environment; succeeds with what it writes when it fails. */
-const failureOf = Effect.fnUntraced(function* (
-  args: ReadonlyArray<string>,
-  env: { readonly [name: string]: string }
-) {
+const failureOf = Effect.fnUntraced(function* (args: ReadonlyArray<string>, env: { readonly [name: string]: string }) {
   const lines: Array<string> = []
   const write = (...words: ReadonlyArray<unknown>) => void lines.push(words.join(" "))
   yield* Command.runWith(rootCommand, { version: "0" })(args).pipe(

@@ -48,10 +48,7 @@ describe("readConfigFiles", () => {
     it.effect("distinguishes invalid JSON from an empty file", () =>
       Effect.gen(function* () {
         const { said } = yield* readFiles({ "a.json": "servers: {}", "b.json": " \n" })
-        assert.deepStrictEqual(said, [
-          "a.json:1:1: error: invalid JSON",
-          "b.json:1:1: error: the file is empty"
-        ])
+        assert.deepStrictEqual(said, ["a.json:1:1: error: invalid JSON", "b.json:1:1: error: the file is empty"])
       })
     )
 
@@ -165,10 +162,7 @@ describe("readConfigFiles", () => {
     it.effect("reports a missing file, and reads the others", () =>
       Effect.gen(function* () {
         const folder = yield* folderWith({ "a.json": a2c("s") })
-        const { files, diagnostics } = yield* readConfigFiles([
-          join(folder, "a.json"),
-          join(folder, "b.json")
-        ])
+        const { files, diagnostics } = yield* readConfigFiles([join(folder, "a.json"), join(folder, "b.json")])
         assert.deepStrictEqual(
           diagnostics.map(({ issue }) => issue),
           ["file not found"]

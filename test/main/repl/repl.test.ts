@@ -13,8 +13,7 @@ describe("splitWords", () => {
     assert.deepStrictEqual(splitWords(line), Result.succeed(words), line)
 
   it("separates words at any white space", () => splits("  a \t b  ", "a", "b"))
-  it("keeps the text between single quotes", () =>
-    splits(String.raw`'a  "b" \n' ''`, String.raw`a  "b" \n`, ""))
+  it("keeps the text between single quotes", () => splits(String.raw`'a  "b" \n' ''`, String.raw`a  "b" \n`, ""))
   it("unescapes only quotes and backslashes in double quotes", () =>
     splits(String.raw`"a \"b\" \\ \n"`, String.raw`a "b" \ \n`))
   it("takes the character after a backslash literally", () => splits(String.raw`a\ b\'c`, "a b'c"))
@@ -260,10 +259,7 @@ describe("repl command", () => {
     Effect.gen(function* () {
       const saying = yield* Effect.forkChild(say("server remove notes", 'server add notes {"command":"x"}'))
       for (let second = 0; second < 2; second++) yield* TestClock.adjust("1 second")
-      assert.strictEqual(
-        (yield* Fiber.join(saying)).stdout,
-        "removed notes\nadded notes: 1 tool, 0 windows\n"
-      )
+      assert.strictEqual((yield* Fiber.join(saying)).stdout, "removed notes\nadded notes: 1 tool, 0 windows\n")
     }).pipe(Effect.provide(desk({ startsIn: Duration.seconds(1) })))
   )
 

@@ -8,12 +8,7 @@ import type {
   StdioParameters,
   StreamableParameters
 } from "../../../domain/config/endpointParameters.ts"
-import {
-  type Authorizer,
-  type AuthorizerOptions,
-  makeAuthorizer,
-  type WrapFetch
-} from "../oauth/Authorizer.ts"
+import { type Authorizer, type AuthorizerOptions, makeAuthorizer, type WrapFetch } from "../oauth/Authorizer.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { sessionError } from "../sessionError.ts"
 import { makeSseTransport, makeStreamableHttpTransport } from "./http/httpTransports.ts"
@@ -74,25 +69,16 @@ const openStreamableHttp = Effect.fnUntraced(function* (parameters: StreamablePa
 })
 
 const openSse = Effect.fnUntraced(function* (parameters: SseParameters, wrap: WrapFetch) {
-  return yield* openLegacySession(
-    yield* makeSseTransport(yield* parseEndpointUrl(parameters), parameters, wrap)
-  )
+  return yield* openLegacySession(yield* makeSseTransport(yield* parseEndpointUrl(parameters), parameters, wrap))
 })
 
 const makeConnector = (withAuthorization: Authorizer["withAuthorization"]) =>
   Effect.gen(function* () {
     const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
-    const connect = (
-      server: string,
-      endpoint: Endpoint
-    ): Effect.Effect<McpSession, McpSessionError, Scope.Scope> => {
+    const connect = (server: string, endpoint: Endpoint): Effect.Effect<McpSession, McpSessionError, Scope.Scope> => {
       switch (endpoint.type) {
         case "stdio":
-          return Effect.provideService(
-            openStdio(server, endpoint),
-            ChildProcessSpawner.ChildProcessSpawner,
-            spawner
-          )
+          return Effect.provideService(openStdio(server, endpoint), ChildProcessSpawner.ChildProcessSpawner, spawner)
         case "streamable":
           return withAuthorization(server, endpoint, (wrap) => openStreamableHttp(endpoint, wrap))
         case "sse":

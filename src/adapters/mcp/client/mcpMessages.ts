@@ -7,14 +7,7 @@ import {
   type McpWatchOptions
 } from "../../../application/ports/McpSession.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
-import {
-  asObject,
-  asString,
-  checkJsonBody,
-  isJsonObject,
-  type JsonObject,
-  parseJson
-} from "../../../domain/json.ts"
+import { asObject, asString, checkJsonBody, isJsonObject, type JsonObject, parseJson } from "../../../domain/json.ts"
 import { sessionError } from "../sessionError.ts"
 
 export const maxPendingChanges = 1024
@@ -24,9 +17,7 @@ export const maxMessageBytes = 64 * 1024 * 1024
 
 /** The objects that a message can hold. One excessively nested item would cost the whole listing. */
 const sendableItems = (name: string, list: unknown): ReadonlyArray<JsonObject> =>
-  Array.isArray(list)
-    ? list.filter(isJsonObject).filter((item) => checkJsonBody({ [name]: [item] }) === undefined)
-    : []
+  Array.isArray(list) ? list.filter(isJsonObject).filter((item) => checkJsonBody({ [name]: [item] }) === undefined) : []
 
 export const decodeInfo = (
   protocolVersion: string | undefined,

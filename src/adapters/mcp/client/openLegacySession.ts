@@ -65,9 +65,7 @@ export const openLegacySession = Effect.fnUntraced(function* ({
   notificationsUnavailable: givenUnavailable
 }: LegacySessionOptions): Effect.fn.Return<McpSession, McpSessionError, Scope.Scope> {
   const client = new Client({ name: "a2c-smcp", version: packageVersion }, { capabilities: {} })
-  const changes = yield* PubSub.sliding<McpChange | { readonly _tag: "NotificationsMissed" }>(
-    maxPendingChanges
-  )
+  const changes = yield* PubSub.sliding<McpChange | { readonly _tag: "NotificationsMissed" }>(maxPendingChanges)
   const closed = lost ?? (yield* Deferred.make<McpSessionError>())
   const notificationsUnavailable = givenUnavailable ?? (yield* Deferred.make<string>())
   const run = yield* FiberSet.makeRuntime()
@@ -94,9 +92,7 @@ export const openLegacySession = Effect.fnUntraced(function* ({
     Deferred.succeed(closed, closedByUs).pipe(Effect.andThen(beforeClose), Effect.andThen(close))
   )
   yield* Effect.forkScoped(
-    Effect.forever(
-      Effect.andThen(notificationsMissed, PubSub.publish(changes, { _tag: "NotificationsMissed" }))
-    )
+    Effect.forever(Effect.andThen(notificationsMissed, PubSub.publish(changes, { _tag: "NotificationsMissed" })))
   )
   yield* Effect.forkScoped(
     Effect.flatMap(closeReason, (message) => Deferred.succeed(closed, sessionError("closed", message)))
@@ -168,18 +164,11 @@ export const openLegacySession = Effect.fnUntraced(function* ({
     )
 
   const watch: McpSession["watch"] = Effect.fnUntraced(function* (wanted) {
-    yield* Effect.timeoutOption(
-      Effect.raceFirst(notificationsReady, Deferred.await(closed)),
-      notificationsReadyTimeout
-    )
+    yield* Effect.timeoutOption(Effect.raceFirst(notificationsReady, Deferred.await(closed)), notificationsReadyTimeout)
     const subscription = yield* PubSub.subscribe(changes)
     yield* Effect.forEach(wanted.uris, subscribeOrPoll, { discard: true })
     const polled = info.capabilities.subscribe
-      ? yield* pollWhen(
-          notificationsUnavailable,
-          { listResources: listAllPages(listResources), readResource },
-          wanted
-        )
+      ? yield* pollWhen(notificationsUnavailable, { listResources: listAllPages(listResources), readResource }, wanted)
       : Stream.empty
     return Stream.fromSubscription(subscription).pipe(
       Stream.map((change) => {

@@ -33,8 +33,7 @@ const pollTargetsOf = (
   ...uris.map((uri) => ({ change: { _tag: "ResourceUpdated", uri } as const, read: readResource(uri) }))
 ]
 
-const fingerprint = (seen: unknown): string =>
-  createHash("sha256").update(JSON.stringify(seen)).digest("base64")
+const fingerprint = (seen: unknown): string => createHash("sha256").update(JSON.stringify(seen)).digest("base64")
 
 /** Hashes the current state, or the error of the server. Undefined when the state is unknown. */
 const takeFingerprint = ({ read }: PollTarget): Effect.Effect<string | undefined> =>

@@ -4,11 +4,7 @@ import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js"
 import { z } from "zod"
 import { McpSessionError } from "../../../application/ports/McpSession.ts"
 import { sessionError } from "../sessionError.ts"
-import {
-  connectionResetFailure,
-  isConnectionReset,
-  syntheticErrorToSessionError
-} from "./http/connectionFailures.ts"
+import { connectionResetFailure, isConnectionReset, syntheticErrorToSessionError } from "./http/connectionFailures.ts"
 import { httpStatusToSessionError } from "./mcpMessages.ts"
 
 export const closedByServer = sessionError("closed", "MCP server closed the connection")

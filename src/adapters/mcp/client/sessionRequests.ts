@@ -22,8 +22,7 @@ export const makeSessionRequests = Effect.fnUntraced(function* (request: SendReq
       const page = decodePage(result, items)
       const { [items]: all } = result
       const omitted = (Array.isArray(all) ? all.length : 0) - page.items.length
-      if (omitted > 0)
-        yield* Effect.logWarning("items omitted from listing: not encodable", { list: items, omitted })
+      if (omitted > 0) yield* Effect.logWarning("items omitted from listing: not encodable", { list: items, omitted })
       return page
     })
   return {
@@ -31,16 +30,13 @@ export const makeSessionRequests = Effect.fnUntraced(function* (request: SendReq
     listResources: list("resources"),
     readResource: (uri: string) => Effect.map(request("resources/read", { uri }), decodeContents),
     callTool: (name: string, args: JsonObject, { onProgress }: CallOptions = {}) =>
-      withPeerSpan(
-        `tools/call ${name}`,
-        { "mcp.method.name": "tools/call", "gen_ai.tool.name": name },
-        (traceparent) =>
-          request(
-            "tools/call",
-            // SEP-414: MCP servers read the trace context here.
-            { name, arguments: args, ...(traceparent !== undefined && { _meta: { traceparent } }) },
-            onProgress === undefined ? undefined : (progress) => void run(onProgress(progress))
-          )
+      withPeerSpan(`tools/call ${name}`, { "mcp.method.name": "tools/call", "gen_ai.tool.name": name }, (traceparent) =>
+        request(
+          "tools/call",
+          // SEP-414: MCP servers read the trace context here.
+          { name, arguments: args, ...(traceparent !== undefined && { _meta: { traceparent } }) },
+          onProgress === undefined ? undefined : (progress) => void run(onProgress(progress))
+        )
       )
   }
 })

@@ -85,9 +85,7 @@ const refreshTokens = Effect.fnUntraced(function* (
   if (tokens !== undefined && tokens.access_token !== sentToken) return tokens.access_token
   if (tokens?.refresh_token === undefined) return yield* authorizationMissing
   const flowState: OAuthFlowState = { ...stored, authorizationUrl: undefined }
-  const outcome = yield* Effect.result(
-    runOAuthFlow({ provider: makeOAuthProvider(flowState), url, challenge })
-  )
+  const outcome = yield* Effect.result(runOAuthFlow({ provider: makeOAuthProvider(flowState), url, challenge }))
   if (Result.isSuccess(outcome) && outcome.success === "AUTHORIZED" && flowState.tokens !== undefined) {
     yield* credentials.write(flowState)
     yield* Effect.logDebug("OAuth tokens refreshed", { server })
@@ -179,9 +177,7 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
     return ({ challenge, allowInteractive, sentToken }, signal) => {
       const refreshed = singleFlight("refresh", target, refreshTokens(target, sentToken, challenge)).pipe(
         Effect.tapError((failure) => Effect.sync(() => (hasExpired ||= failure === authorizationExpired))),
-        Effect.mapError((failure) =>
-          failure === authorizationMissing && hasExpired ? authorizationExpired : failure
-        )
+        Effect.mapError((failure) => (failure === authorizationMissing && hasExpired ? authorizationExpired : failure))
       )
       const obtained =
         authorize === undefined || !allowInteractive

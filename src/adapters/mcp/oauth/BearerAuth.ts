@@ -24,18 +24,14 @@ export interface BearerAuth {
   readonly explainFailure: (failure: McpSessionError) => McpSessionError
 }
 
-const tokenNotAccepted = sessionError(
-  "unauthorized",
-  "MCP server rejected the token of its authorization server"
-)
+const tokenNotAccepted = sessionError("unauthorized", "MCP server rejected the token of its authorization server")
 
 /** The platform would quote an invalid header value in its error. */
 const isHeaderValue = (token: string): boolean => /^[\x21-\x7e]+$/.test(token)
 
 const withBearer = (init: RequestInit | undefined, token: string | undefined): RequestInit | undefined => {
   if (token === undefined) return init
-  if (!isHeaderValue(token))
-    throw new Error("the access token contains characters that are invalid in a header")
+  if (!isHeaderValue(token)) throw new Error("the access token contains characters that are invalid in a header")
   const headers = new Headers(init?.headers)
   headers.set("Authorization", `Bearer ${token}`)
   return { ...init, headers }
@@ -49,11 +45,7 @@ const redactToken = async (response: Response, token: string | undefined): Promi
   return new Response(text, { headers, status, statusText })
 }
 
-export const makeBearerAuth = (
-  url: URL,
-  storedToken: string | undefined,
-  obtainToken: ObtainToken
-): BearerAuth => {
+export const makeBearerAuth = (url: URL, storedToken: string | undefined, obtainToken: ObtainToken): BearerAuth => {
   let token = storedToken
   /** A request has succeeded. From then on authorization is not interactive. */
   let hasConnected = false

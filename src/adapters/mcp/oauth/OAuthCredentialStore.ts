@@ -56,10 +56,7 @@ export const makeOAuthCredentialStore = (
         Option.match({
           onNone: () => Effect.succeed(noCredentials),
           onSome: (stored) =>
-            Effect.mapError(
-              Effect.fromOption(decodeCredentials(Redacted.value(stored), url)),
-              () => unreadable
-            )
+            Effect.mapError(Effect.fromOption(decodeCredentials(Redacted.value(stored), url)), () => unreadable)
         })
       )
     ),

@@ -34,11 +34,7 @@ const pages = {
 
 const requestTimeouts = { headersTimeout: 10_000, requestTimeout: 10_000 }
 
-const sendPage = (
-  response: ServerResponse,
-  page: keyof typeof pages,
-  onSent: () => void = () => undefined
-) => {
+const sendPage = (response: ServerResponse, page: keyof typeof pages, onSent: () => void = () => undefined) => {
   const [status, text] = pages[page]
   response.once("close", onSent)
   response

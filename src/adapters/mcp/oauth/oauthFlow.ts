@@ -47,10 +47,7 @@ const limitResponseSize = (response: Response): Response => {
 const placeholderRedirectUrl = "http://127.0.0.1/callback"
 
 /** The provider that the SDK calls. Only interactive flows register a client. */
-export const makeOAuthProvider = (
-  flowState: OAuthFlowState,
-  redirect?: RedirectListener
-): OAuthClientProvider => {
+export const makeOAuthProvider = (flowState: OAuthFlowState, redirect?: RedirectListener): OAuthClientProvider => {
   const redirectUrl = redirect?.url ?? placeholderRedirectUrl
   let verifier = ""
   let discovery: OAuthDiscoveryState | undefined

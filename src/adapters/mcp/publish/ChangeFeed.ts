@@ -1,19 +1,12 @@
 import { Effect, Queue, RcMap, type Scope, Stream } from "effect"
-import type {
-  McpChange,
-  McpSessionError,
-  McpSession,
-  McpWatchOptions
-} from "../../../application/ports/McpSession.ts"
+import type { McpChange, McpSessionError, McpSession, McpWatchOptions } from "../../../application/ports/McpSession.ts"
 
 /** Changes within this interval are sent as one notification of each kind. */
 const coalesceInterval = "100 millis"
 
 export interface ChangeFeed {
   /** Reports changes until the scope closes, coalesced per kind and resource. */
-  readonly subscribe: (
-    onChange: (change: McpChange) => Effect.Effect<void>
-  ) => Effect.Effect<void, never, Scope.Scope>
+  readonly subscribe: (onChange: (change: McpChange) => Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
   /** Watches a resource until the scope closes. Clients share one watch per resource. */
   readonly watchResource: (uri: string) => Effect.Effect<void, McpSessionError, Scope.Scope>
 }
@@ -24,8 +17,7 @@ interface PendingChanges {
   readonly wakeup: Queue.Queue<void>
 }
 
-const keyOf = (change: McpChange) =>
-  change._tag === "ResourceUpdated" ? `${change._tag} ${change.uri}` : change._tag
+const keyOf = (change: McpChange) => (change._tag === "ResourceUpdated" ? `${change._tag} ${change.uri}` : change._tag)
 
 /** Watches a session until the scope closes. Fails when the session cannot watch its listings. */
 export const makeChangeFeed = Effect.fnUntraced(function* (

@@ -51,9 +51,7 @@ const toServerCapabilities = ({ resources, subscribe, tools }: McpSession["info"
 /** Ignores failures: the client has disconnected or is about to, which ends its requests. */
 const sendNotification = (notification: string, notify: () => Promise<void>): Effect.Effect<void> =>
   Effect.tryPromise(notify).pipe(
-    Effect.catch(({ cause }) =>
-      Effect.logDebug("MCP notification failed", { notification, reason: String(cause) })
-    )
+    Effect.catch(({ cause }) => Effect.logDebug("MCP notification failed", { notification, reason: String(cause) }))
   )
 
 const makeSendProgress = ({ _meta, notify }: ServerContext["mcpReq"]): SendProgress | undefined => {
@@ -115,8 +113,7 @@ export const makePublishedSession = Effect.fnUntraced(function* (
       }
       // Over HTTP the response to a closed connection is lost, so its request is canceled.
       const connectionClosed = http?.req?.signal
-      const signal =
-        connectionClosed === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, connectionClosed])
+      const signal = connectionClosed === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, connectionClosed])
       return { ...(await runRequest(concealDefects(request), { signal })) }
     }
     return server

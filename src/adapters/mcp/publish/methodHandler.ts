@@ -36,11 +36,9 @@ export const toJsonRpcError = ({ code, reason, message }: McpSessionError): Json
 const methodNotFoundError = (method: string) =>
   new JsonRpcError({ code: jsonRpcCodes.methodNotFound, message: `Method not found: ${method}` })
 
-const invalidParamsError = (message: string) =>
-  new JsonRpcError({ code: jsonRpcCodes.invalidParams, message })
+const invalidParamsError = (message: string) => new JsonRpcError({ code: jsonRpcCodes.invalidParams, message })
 
-export const internalError = (message: string) =>
-  new JsonRpcError({ code: jsonRpcCodes.internalError, message })
+export const internalError = (message: string) => new JsonRpcError({ code: jsonRpcCodes.internalError, message })
 
 /** Explains to a model why a call has no result, and what to do next. */
 const describeFailure = (tool: string, { code, reason, message }: McpSessionError): string => {
@@ -89,9 +87,8 @@ const listPage = (
   page: (cursor?: string) => Effect.Effect<McpPage, McpSessionError>,
   params: JsonObject
 ) =>
-  Effect.map(
-    params["cursor"] === undefined ? page() : Effect.flatMap(requireString(params, "cursor"), page),
-    (found) => toListResult(items, found)
+  Effect.map(params["cursor"] === undefined ? page() : Effect.flatMap(requireString(params, "cursor"), page), (found) =>
+    toListResult(items, found)
   )
 
 type MethodHandler = (request: McpRequest) => Effect.Effect<JsonObject, McpSessionError | JsonRpcError>
@@ -143,8 +140,6 @@ export const makeMethodHandler = (session: McpSession) => {
   return (request: McpRequest): Effect.Effect<JsonObject, JsonRpcError> => {
     const handler = methods.get(request.method)
     if (handler === undefined) return Effect.fail(methodNotFoundError(request.method))
-    return Effect.catchTag(handler(request), "McpSessionError", (failure) =>
-      Effect.fail(toJsonRpcError(failure))
-    )
+    return Effect.catchTag(handler(request), "McpSessionError", (failure) => Effect.fail(toJsonRpcError(failure)))
   }
 }

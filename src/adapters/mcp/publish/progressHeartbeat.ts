@@ -31,9 +31,7 @@ export const withHeartbeat = <A, E>(
     const onProgress: SendProgress = (next) => {
       reported = next
       return report(
-        lastSent === undefined || next.progress > lastSent
-          ? next
-          : { ...next, progress: nextProgress(lastSent) }
+        lastSent === undefined || next.progress > lastSent ? next : { ...next, progress: nextProgress(lastSent) }
       )
     }
     const heartbeat = Effect.gen(function* () {

@@ -19,9 +19,7 @@ const inputSettleDelay = "100 millis"
 /** Maximum concurrent listen requests of one client: one can cover all subscriptions. */
 const maxListenRequests = 64
 
-const tooManyListenRequests = internalError(
-  `more than ${maxListenRequests} concurrent subscriptions/listen requests`
-)
+const tooManyListenRequests = internalError(`more than ${maxListenRequests} concurrent subscriptions/listen requests`)
 
 export interface PublishStdioOptions {
   /** `process.stdin` by default. */
@@ -32,8 +30,7 @@ export interface PublishStdioOptions {
 
 type RequestId = string | number
 
-const requestIdOf = (message: JSONRPCMessage): RequestId | undefined =>
-  "id" in message ? message.id : undefined
+const requestIdOf = (message: JSONRPCMessage): RequestId | undefined => ("id" in message ? message.id : undefined)
 
 const cancelledIdOf = (message: JSONRPCMessage): RequestId | undefined => {
   if (!("method" in message) || message.method !== "notifications/cancelled") return undefined
@@ -101,8 +98,7 @@ export const publishStdio = Effect.fnUntraced(
           const uris = decodeListenRequest(message)
           if (id !== undefined && uris !== undefined && session.info.capabilities.subscribe) {
             const listen = Effect.gen(function* () {
-              if ((yield* FiberMap.size(listenFibers)) > maxListenRequests)
-                return yield* tooManyListenRequests
+              if ((yield* FiberMap.size(listenFibers)) > maxListenRequests) return yield* tooManyListenRequests
               yield* watchResources(changes, uris)
               onmessage?.(message)
               return yield* Effect.never
@@ -127,9 +123,7 @@ export const publishStdio = Effect.fnUntraced(
       }),
       (handle) => Effect.ignore(Effect.tryPromise(() => handle.close()))
     )
-    const sessionEnded = Effect.flatMap(session.closed, (failure) =>
-      Effect.andThen(drained, Effect.fail(failure))
-    )
+    const sessionEnded = Effect.flatMap(session.closed, (failure) => Effect.andThen(drained, Effect.fail(failure)))
     yield* Effect.raceFirst(Deferred.await(clientClosed), sessionEnded)
   },
   Effect.provideService(Logger.LogToStderr, true)

@@ -5,10 +5,7 @@ import type { Effect, Schema } from "effect"
 export type ToolReturn<A> = A | PromiseLike<A> | Effect.Effect<A, unknown>
 
 /** Parameters of a tool: an Effect Schema, a Standard Schema (such as zod), or a JSON Schema. */
-export type ToolParams =
-  | Schema.ConstraintDecoder<unknown>
-  | StandardSchemaV1
-  | { readonly [keyword: string]: unknown }
+export type ToolParams = Schema.ConstraintDecoder<unknown> | StandardSchemaV1 | { readonly [keyword: string]: unknown }
 
 /** Type of the arguments for a schema. A plain JSON Schema is validated at runtime but has no static types. */
 export type ArgsOf<P> =
@@ -96,9 +93,7 @@ export interface ListedTool {
  */
 export abstract class BaseMcpTool {
   /** Routes over HTTP. */
-  abstract getRouteConfig(): ToolReturn<
-    RouteConfig | SnakeRouteConfig | ReadonlyArray<RouteConfig | SnakeRouteConfig>
-  >
+  abstract getRouteConfig(): ToolReturn<RouteConfig | SnakeRouteConfig | ReadonlyArray<RouteConfig | SnakeRouteConfig>>
 
   /** Tools over MCP. */
   abstract listTools(): ToolReturn<ReadonlyArray<ListedTool>>

@@ -1,11 +1,4 @@
-import type {
-  ArgsOf,
-  ListedTool,
-  RouteConfig,
-  ToolAnnotations,
-  ToolContext,
-  ToolParams
-} from "./BaseMcpTool.ts"
+import type { ArgsOf, ListedTool, RouteConfig, ToolAnnotations, ToolContext, ToolParams } from "./BaseMcpTool.ts"
 
 /** A pack with one tool. */
 export interface ToolDefinition<P extends ToolParams> {

@@ -2,11 +2,7 @@ import { readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, Layer, Predicate, Result } from "effect"
 import { parse } from "yaml"
-import {
-  FolderUnreadable,
-  type PackFolderEntry,
-  PackFolders
-} from "../../../application/ports/packs/PackFolders.ts"
+import { FolderUnreadable, type PackFolderEntry, PackFolders } from "../../../application/ports/packs/PackFolders.ts"
 import { fingerprint, isExcluded } from "./fingerprint.ts"
 import { thrownMessage } from "../execution/thrown.ts"
 import { watchFolders } from "./watchFolders.ts"
@@ -19,8 +15,7 @@ const maxConfigLength = 256 * 1024
 
 const maxEntries = 1000
 
-const isNotFound = (error: unknown): boolean =>
-  Predicate.hasProperty(error, "code") && error.code === "ENOENT"
+const isNotFound = (error: unknown): boolean => Predicate.hasProperty(error, "code") && error.code === "ENOENT"
 
 const parseConfig = (text: string): Result.Result<unknown, string> =>
   Result.try({
@@ -29,10 +24,7 @@ const parseConfig = (text: string): Result.Result<unknown, string> =>
     catch: (error) => thrownMessage(error).split("\n", 1)[0] ?? "invalid YAML"
   })
 
-const readConfig = async (
-  folder: string,
-  files: ReadonlyArray<string>
-): Promise<PackFolderEntry["config"]> => {
+const readConfig = async (folder: string, files: ReadonlyArray<string>): Promise<PackFolderEntry["config"]> => {
   const name = configFileNames.find((one) => files.includes(one))
   if (name === undefined) return undefined
   const text = await readFile(join(folder, name), "utf8")

@@ -22,8 +22,7 @@ const folderIdentity = (folder: string): string | undefined => {
 }
 
 /** `path` is relative to the folder. */
-const isRelevantPath = (path: string | null): boolean =>
-  path === null || !path.split(/[/\\]/).some(isExcluded)
+const isRelevantPath = (path: string | null): boolean => path === null || !path.split(/[/\\]/).some(isExcluded)
 
 /** Watches one folder, also before it exists. */
 const followFolder = Effect.fnUntraced(function* (folder: string, notify: () => void) {

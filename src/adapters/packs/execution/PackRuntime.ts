@@ -62,9 +62,7 @@ const toMcpProgress = ({ message, progress, total }: ToolProgress): McpProgress 
     : undefined
 
 const invalidParamsError = (problems: ReadonlyArray<ParamsProblem>): PackError => {
-  const messages = problems.map(({ loc, msg }) =>
-    loc.length < 2 ? msg : `${loc.slice(1).join(".")}: ${msg}`
-  )
+  const messages = problems.map(({ loc, msg }) => (loc.length < 2 ? msg : `${loc.slice(1).join(".")}: ${msg}`))
   return new PackError({
     reason: "invalid_params",
     message: messages.join("; ") || "the parameters are invalid",
@@ -124,14 +122,8 @@ const runTool = Effect.fnUntraced(function* (
 })
 
 /** Calls a method while the pack loads. */
-const callPackMethod = (
-  method: string,
-  enter: EnterPackCode,
-  code: () => unknown
-): Effect.Effect<unknown, PackError> =>
-  Effect.mapError(runPackCode(enter, code), ({ value }) =>
-    unusablePack(`${method} failed: ${thrownMessage(value)}`)
-  )
+const callPackMethod = (method: string, enter: EnterPackCode, code: () => unknown): Effect.Effect<unknown, PackError> =>
+  Effect.mapError(runPackCode(enter, code), ({ value }) => unusablePack(`${method} failed: ${thrownMessage(value)}`))
 
 /** Getters of foreign objects can throw. */
 const inspectPack = <A>(read: () => Result.Result<A, string>): Effect.Effect<A, PackError> =>

@@ -23,9 +23,7 @@ export const runPackCode = (enter: EnterPackCode, code: () => unknown): Effect.E
           const fiber = enter(() => Effect.runForkWith(context)(value))
           fiber.addObserver((exit) =>
             resume(
-              Exit.isSuccess(exit)
-                ? Effect.succeed(exit.value)
-                : Effect.fail(new ThrownValue(Cause.squash(exit.cause)))
+              Exit.isSuccess(exit) ? Effect.succeed(exit.value) : Effect.fail(new ThrownValue(Cause.squash(exit.cause)))
             )
           )
           return Effect.sync(() => fiber.interruptUnsafe())

@@ -4,10 +4,7 @@ import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 
 /** Makes a folder for the files of one call, private to this user; the scope removes it. */
-export const makeTemporaryFolder = (
-  prefix: string,
-  parent = tmpdir()
-): Effect.Effect<string, never, Scope.Scope> =>
+export const makeTemporaryFolder = (prefix: string, parent = tmpdir()): Effect.Effect<string, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.promise(() => mkdtemp(join(parent, prefix))),
     (folder) =>

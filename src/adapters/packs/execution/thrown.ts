@@ -24,20 +24,14 @@ const unreadableError = "an error that cannot be read"
 
 const rawMessage = (thrown: unknown): string => {
   if (typeof thrown === "string") return truncate(thrown)
-  if (
-    Predicate.hasProperty(thrown, "message") &&
-    typeof thrown.message === "string" &&
-    thrown.message !== ""
-  ) {
+  if (Predicate.hasProperty(thrown, "message") && typeof thrown.message === "string" && thrown.message !== "") {
     return truncate(thrown.message)
   }
   for (const key of ["_tag", "name"] as const) {
     const name = Predicate.hasProperty(thrown, key) ? thrown[key] : undefined
     if (typeof name === "string" && name !== "") return truncate(name)
   }
-  return thrown === undefined || thrown === null
-    ? "an error without a message"
-    : "an error without a readable message"
+  return thrown === undefined || thrown === null ? "an error without a message" : "an error without a readable message"
 }
 
 const isPath = (value: unknown): value is ReadonlyArray<string | number> =>

@@ -7,11 +7,7 @@ import type { ToolFile } from "../author/ToolFile.ts"
 
 export class FileUnavailable extends Data.TaggedError("FileUnavailable")<{ readonly message: string }> {}
 
-const openToolFile = ({
-  contentType,
-  filename,
-  path
-}: UploadedFile): Effect.Effect<ToolFile, FileUnavailable> =>
+const openToolFile = ({ contentType, filename, path }: UploadedFile): Effect.Effect<ToolFile, FileUnavailable> =>
   Effect.tryPromise({
     try: async () => {
       const file = new File([await openAsBlob(path)], filename, { type: contentType })

@@ -11,9 +11,7 @@ const decodeFileData = ({ data, encoding }: EmbeddedFile): Buffer =>
   encoding === "base64"
     ? Buffer.from(data, "base64")
     : Buffer.from(
-        data.replaceAll(/%([0-9A-Fa-f]{2})/g, (_, hex: string) =>
-          String.fromCharCode(Number.parseInt(hex, 16))
-        ),
+        data.replaceAll(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
         "latin1"
       )
 

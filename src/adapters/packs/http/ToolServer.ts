@@ -122,10 +122,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
       : { requiresKey: true, reply: handleCall(hosted, request, response), methods: ["POST"] }
   }
   /** Routes a request before its body is read. */
-  const routeRequest = (
-    request: IncomingMessage,
-    response: ServerResponse
-  ): Effect.Effect<Reply | undefined> => {
+  const routeRequest = (request: IncomingMessage, response: ServerResponse): Effect.Effect<Reply | undefined> => {
     const { headers, method = "" } = request
     const forbidden = checkAccess(accessWithoutToken, headers)
     if (forbidden !== undefined) return Effect.succeed(accessDeniedReply(forbidden))
@@ -183,9 +180,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
   http.on("error", (error) => run(Effect.logWarning("HTTP server error", error)))
   if (!isLoopbackAddress(bound.address)) {
     yield* Effect.logWarning(
-      key === undefined
-        ? "listening beyond loopback without an API key"
-        : "listening beyond loopback without TLS",
+      key === undefined ? "listening beyond loopback without an API key" : "listening beyond loopback without TLS",
       { address: bound.address }
     )
   }

@@ -37,9 +37,7 @@ export const makeDocsPage = (document: JsonObject): Effect.Effect<Reply> =>
       Effect.sync(() => HttpRouter.toWebHandler(HttpApiSwagger.layer(api), { disableLogger: true })),
       ({ dispose }) => Effect.promise(dispose)
     )
-    const html = yield* Effect.promise(async () =>
-      (await handler(new Request("http://localhost/docs"))).text()
-    )
+    const html = yield* Effect.promise(async () => (await handler(new Request("http://localhost/docs"))).text())
     // Browsers normalize line ends before they hash the script.
     const body = html.replace(/\r\n?/g, "\n")
     return {

@@ -37,8 +37,7 @@ const parserLimits = (maxFileBytes: number) =>
     fieldMimeTypes: []
   })
 
-const tooManyParts = (what: string, max: number) =>
-  reject(413, `The form exceeds the limit of ${max} ${what}`)
+const tooManyParts = (what: string, max: number) => reject(413, `The form exceeds the limit of ${max} ${what}`)
 
 const fileTooLarge = (name: string, maxBytes: number) =>
   reject(413, `The file '${name}' exceeds the limit of ${maxBytes} bytes`)
@@ -119,10 +118,7 @@ const collectArgs = (fields: Iterable<readonly [string, string]>) => {
   const args = new Map<string, string | ReadonlyArray<string>>()
   for (const [name, value] of fields) {
     const before = args.get(name)
-    args.set(
-      name,
-      before === undefined ? value : [...(typeof before === "string" ? [before] : before), value]
-    )
+    args.set(name, before === undefined ? value : [...(typeof before === "string" ? [before] : before), value])
   }
   return checkParams(Object.fromEntries(args))
 }
@@ -157,10 +153,8 @@ export const readMultipart = Effect.fnUntraced(function* (
     if (file.key === "") return yield* unnamedPart
     const { [file.key]: param } = Object.hasOwn(fileParams, file.key) ? fileParams : {}
     const before = files.get(file.key) ?? []
-    if (param === undefined)
-      return yield* misplacedFile(file.key, "The tool has no file parameter of this name")
-    if (!param.multiple && before.length > 0)
-      return yield* misplacedFile(file.key, "The tool accepts one file here")
+    if (param === undefined) return yield* misplacedFile(file.key, "The tool has no file parameter of this name")
+    if (!param.multiple && before.length > 0) return yield* misplacedFile(file.key, "The tool accepts one file here")
     if (count >= maxFiles) return yield* tooManyParts("files", maxFiles)
     folder ??= yield* makeTemporaryFolder("a2c-upload-", parent)
     const filename = safeFilename(file.name)
@@ -179,9 +173,7 @@ export const readMultipart = Effect.fnUntraced(function* (
   )
   yield* Stream.runForEach(
     failOnParserDefect(parts),
-    (
-      part
-    ): Effect.Effect<void, Multipart.MultipartError | RequestRejected | ClientDisconnected, Scope.Scope> =>
+    (part): Effect.Effect<void, Multipart.MultipartError | RequestRejected | ClientDisconnected, Scope.Scope> =>
       part._tag === "Field" ? addField(part) : addFile(part)
   ).pipe(
     Effect.provideContext(parserLimits(maxFileBytes)),

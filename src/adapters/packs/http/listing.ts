@@ -14,10 +14,7 @@ const listTools = ({ name: pack, status }: PackView, routes: ReadonlyArray<Hoste
         }
       })
 
-const describePack = (
-  { description, name, status, usage }: PackView,
-  routes: ReadonlyArray<HostedRoute>
-) => ({
+const describePack = ({ description, name, status, usage }: PackView, routes: ReadonlyArray<HostedRoute>) => ({
   name,
   description,
   usage,

@@ -36,9 +36,7 @@ export interface Page {
 
 /** Caches the page until the document changes. */
 const makeDocsCache = Effect.fnUntraced(function* (document: Effect.Effect<JsonObject>) {
-  const cache = yield* SynchronizedRef.make<{ readonly of: string; readonly reply: Reply } | undefined>(
-    undefined
-  )
+  const cache = yield* SynchronizedRef.make<{ readonly of: string; readonly reply: Reply } | undefined>(undefined)
   const docs: Effect.Effect<Reply> = Effect.flatMap(document, (current) =>
     SynchronizedRef.modifyEffect(
       cache,

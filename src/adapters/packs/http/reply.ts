@@ -24,11 +24,11 @@ const defaultHeaders = {
   "X-Content-Type-Options": "nosniff"
 }
 
-export const jsonReply = (
-  status: number,
-  value: unknown,
-  headers: Readonly<Record<string, string>> = {}
-): Reply => ({ status, headers: { ...defaultHeaders, ...headers }, body: JSON.stringify(value) })
+export const jsonReply = (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Reply => ({
+  status,
+  headers: { ...defaultHeaders, ...headers },
+  body: JSON.stringify(value)
+})
 
 /** Makes an error reply in the form of FastAPI, which clients of the original parse. */
 export const errorReply = (

@@ -103,9 +103,7 @@ export const checkParams = (value: unknown): Effect.Effect<JsonObject, RequestRe
     return Effect.fail(invalidBody("The parameters must be an object", "model_attributes_type"))
   }
   const error = checkJsonBody(value)
-  return error === undefined
-    ? Effect.succeed(value)
-    : Effect.fail(invalidBody(`The parameters are invalid: ${error}`))
+  return error === undefined ? Effect.succeed(value) : Effect.fail(invalidBody(`The parameters are invalid: ${error}`))
 }
 
 /** Reads a UTF-8 body. */

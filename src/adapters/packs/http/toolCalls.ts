@@ -52,9 +52,7 @@ const bodyTypeError = ({ headers }: IncomingMessage, charset: string | undefined
   if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
     return `Content-Encoding ${encoding} is not supported: send the body uncompressed`
   }
-  return charset === undefined || charset === "utf-8" || charset === "utf8"
-    ? undefined
-    : "The body must be UTF-8"
+  return charset === undefined || charset === "utf-8" || charset === "utf8" ? undefined : "The body must be UTF-8"
 }
 
 /** Makes the handler for requests that call a tool. */

@@ -55,9 +55,7 @@ const npmArguments = (
   // `--omit=dev` would remove the author's development dependencies.
   ...(hasOwnManifest && hasNodeModules ? [] : ["--omit=dev"]),
   // A manifest of the author and its lock stay unchanged.
-  ...(hasOwnManifest
-    ? ["--no-save", "--no-package-lock", "--", ...packages]
-    : ["--save=true", "--package-lock=true"])
+  ...(hasOwnManifest ? ["--no-save", "--no-package-lock", "--", ...packages] : ["--save=true", "--package-lock=true"])
 ]
 
 /** npm output other than the reason: error codes, and the path of the log. */
@@ -88,9 +86,7 @@ const runNpm = Effect.fnUntraced(function* (
   onLine: (line: string) => Effect.Effect<void>
 ) {
   const child = yield* spawner
-    .spawn(
-      ChildProcess.make(command, args, { cwd: folder, stdin: "ignore", forceKillAfter: shutdownTimeout })
-    )
+    .spawn(ChildProcess.make(command, args, { cwd: folder, stdin: "ignore", forceKillAfter: shutdownTimeout }))
     .pipe(Effect.mapError(() => installFailed(`${command} cannot be started: is it installed?`)))
   const errors: Array<string> = []
   yield* child.all.pipe(
@@ -103,9 +99,7 @@ const runNpm = Effect.fnUntraced(function* (
       return line === "" ? Effect.void : onLine(line.replace(/^npm http /, ""))
     })
   )
-  const code = yield* Effect.mapError(child.exitCode, () =>
-    installFailed(`${command} was killed by a signal`)
-  )
+  const code = yield* Effect.mapError(child.exitCode, () => installFailed(`${command} was killed by a signal`))
   if (code === 0) return
   return yield* installFailed(extractReason(errors) || `${command} exited with code ${code}`)
 }, Effect.scoped)
@@ -131,9 +125,7 @@ const make = ({ allowScripts = false, command = "npm", timeout = "5 minutes" }: 
             return Effect.fail(installFailed(`${command} timed out after ${formattedTimeout}`))
           }
         })
-        yield* fileOperation("writing to the folder of the pack failed", () =>
-          markInstalled(folder, packages)
-        )
+        yield* fileOperation("writing to the folder of the pack failed", () => markInstalled(folder, packages))
       })
     })
   )
@@ -151,13 +143,10 @@ export const layer = (
 /** Installs nothing; fails when packages are missing. */
 export const layerWithoutInstall: Layer.Layer<PackInstaller> = Layer.succeed(PackInstaller, {
   install: Effect.fnUntraced(function* (folder, packages) {
-    const isPresent = yield* fileOperation("reading the installed packages failed", () =>
-      arePresent(folder, packages)
-    )
+    const isPresent = yield* fileOperation("reading the installed packages failed", () => arePresent(folder, packages))
     if (isPresent) return
     return yield* installFailed(
-      `missing packages: ${packages.join(", ")}. Installation is disabled: ` +
-        `install them in ${folder}, or enable it`
+      `missing packages: ${packages.join(", ")}. Installation is disabled: ` + `install them in ${folder}, or enable it`
     )
   })
 })

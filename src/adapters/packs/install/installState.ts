@@ -35,8 +35,7 @@ const readText = async (file: string): Promise<string | undefined> => {
   }
 }
 
-const readJsonObject = async (file: string): Promise<JsonObject> =>
-  asObject(parseJson((await readText(file)) ?? ""))
+const readJsonObject = async (file: string): Promise<JsonObject> => asObject(parseJson((await readText(file)) ?? ""))
 
 export const isInstalled = async (folder: string, packages: ReadonlyArray<string>): Promise<boolean> =>
   (await readJsonObject(markerPath(folder)))["packages"] === hashPackages(packages)
@@ -79,15 +78,11 @@ const exists = (path: string): Promise<boolean> =>
   )
 
 /** Writes the `package.json` of a pack without one. */
-export const prepareManifest = async (
-  folder: string,
-  packages: ReadonlyArray<string>
-): Promise<InstallTarget> => {
+export const prepareManifest = async (folder: string, packages: ReadonlyArray<string>): Promise<InstallTarget> => {
   const file = join(folder, "package.json")
   const hasNodeModules = await exists(join(folder, "node_modules"))
   const existing = await readText(file)
-  if (existing !== undefined && !isGeneratedManifest(existing))
-    return { hasOwnManifest: true, hasNodeModules }
+  if (existing !== undefined && !isGeneratedManifest(existing)) return { hasOwnManifest: true, hasNodeModules }
   const dependencies = Object.fromEntries(
     packages
       .map(splitSpec)

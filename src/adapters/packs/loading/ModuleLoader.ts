@@ -27,22 +27,16 @@ export interface ModuleLoader {
 const sharedPackages = /^(effect|zod)(\/|$)/
 
 /** Entry point for pack authors: TypeScript in the sources, JavaScript in the build. */
-const toolsEntryUrl = new URL(`../../../main/entrypoints/tools${import.meta.url.slice(-3)}`, import.meta.url)
-  .href
+const toolsEntryUrl = new URL(`../../../main/entrypoints/tools${import.meta.url.slice(-3)}`, import.meta.url).href
 
 const require = createRequire(import.meta.url)
 
 const isInNodeModules = (url: string): boolean => url.includes("/node_modules/")
 
-const errorCodeOf = (error: unknown): unknown =>
-  Predicate.hasProperty(error, "code") ? error.code : undefined
+const errorCodeOf = (error: unknown): unknown => (Predicate.hasProperty(error, "code") ? error.code : undefined)
 
 /** Resolves an import of a pack, with the host's packages as fallback. */
-const resolveWithFallback = (
-  specifier: string,
-  context: ResolveHookContext,
-  next: NextResolve
-): ResolveFnOutput => {
+const resolveWithFallback = (specifier: string, context: ResolveHookContext, next: NextResolve): ResolveFnOutput => {
   try {
     return next(specifier, context)
   } catch (error) {
@@ -68,8 +62,7 @@ const explainLoadError = (error: unknown, { file, folder }: Pick<PackSource, "fi
   const message = thrownMessage(error).replaceAll(/\?load=[\w-]+/g, "")
   const code = errorCodeOf(error)
   if (typeof code === "string" && compilerErrorCodes.has(code)) {
-    const hint =
-      "Node only strips types, so enums, namespaces, decorators and parameter properties need a compiler"
+    const hint = "Node only strips types, so enums, namespaces, decorators and parameter properties need a compiler"
     return `${sourceLocation(error, folder)}${message.trim()}. ${hint}: write it without them, or compile it to JavaScript`
   }
   if (code === "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING") {
@@ -115,8 +108,7 @@ export const make: Effect.Effect<ModuleLoader, never, Scope.Scope> = Effect.gen(
     if (load === undefined) return next(specifier, context)
     if (specifier === "a2c-smcp/tools") return next(toolsEntryUrl, context)
     const resolved = resolveWithFallback(specifier, context, next)
-    const isOwn =
-      resolved.url.startsWith(load.folder) && !isInNodeModules(resolved.url.slice(load.folder.length))
+    const isOwn = resolved.url.startsWith(load.folder) && !isInNodeModules(resolved.url.slice(load.folder.length))
     const isMarked = resolved.url.includes("?") || context.conditions.includes("require")
     return isOwn && !isMarked ? { ...resolved, url: resolved.url + load.urlSuffix } : resolved
   }

@@ -2,12 +2,7 @@ import { Effect, Result } from "effect"
 import { type PackSource, PackError } from "../../../application/ports/packs/PackLoader.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import type { PackManifest, PackRoute } from "../../../domain/packs/PackManifest.ts"
-import {
-  findRouteMismatches,
-  isObjectLike,
-  type DeclaredRoute,
-  parseRoutes
-} from "../../../domain/packs/routes.ts"
+import { findRouteMismatches, isObjectLike, type DeclaredRoute, parseRoutes } from "../../../domain/packs/routes.ts"
 import { fileParamsOf } from "../../../domain/packs/params/jsonSchema.ts"
 import { type CompileSchema, type ParamsValidator, makeParamsValidator } from "./ParamsValidator.ts"
 
@@ -49,14 +44,12 @@ const parseListings = (
       listings.set(name, { name, entry: tool })
     }
   })
-  if (given.length > maxTools)
-    warnings.push(`listTools() lists more than ${maxTools} tools; the rest is ignored`)
+  if (given.length > maxTools) warnings.push(`listTools() lists more than ${maxTools} tools; the rest is ignored`)
   return Result.succeed([[...listings.values()], warnings])
 }
 
 /** Automata uses `input_schema`. */
-const inputSchemaOf = ({ entry }: ListedEntry): unknown =>
-  entry["inputSchema"] ?? entry["input_schema"] ?? undefined
+const inputSchemaOf = ({ entry }: ListedEntry): unknown => entry["inputSchema"] ?? entry["input_schema"] ?? undefined
 
 /** Converts a listing to JSON, without its schema. */
 const toPlainListing = (listing: ListedEntry): Result.Result<JsonObject, string> => {
@@ -128,16 +121,14 @@ const parseDeclaration = (
     }
     const offered: Array<JsonObject> = []
     for (const listing of listings) {
-      const inputSchema =
-        listedSchemas.get(listing.name) ?? tools.get(listing.name)?.schema ?? anyObjectSchema
+      const inputSchema = listedSchemas.get(listing.name) ?? tools.get(listing.name)?.schema ?? anyObjectSchema
       offered.push({ ...(yield* toPlainListing(listing)), inputSchema })
       if (!tools.has(listing.name)) {
         tools.set(listing.name, withFileParams(yield* makeParamsValidator(anyObjectSchema, compile)))
       }
     }
     if (tools.size === 0) {
-      const reason =
-        warnings.length === 0 ? "getRouteConfig() and listTools() return nothing" : warnings.join("; ")
+      const reason = warnings.length === 0 ? "getRouteConfig() and listTools() return nothing" : warnings.join("; ")
       return yield* Result.fail(`it has no tools: ${reason}`)
     }
     return {
@@ -153,9 +144,7 @@ export const decodeDeclaration = (
   declaredTools: unknown,
   compile: CompileSchema
 ): Effect.Effect<PackDeclaration, PackError> =>
-  Effect.suspend(() =>
-    Effect.fromResult(parseDeclaration(source, declaredRoutes, declaredTools, compile))
-  ).pipe(
+  Effect.suspend(() => Effect.fromResult(parseDeclaration(source, declaredRoutes, declaredTools, compile))).pipe(
     Effect.mapError((message) => new PackError({ reason: "unusable", message })),
     // Getters of foreign objects can throw.
     Effect.catchDefect(() =>

@@ -27,9 +27,7 @@ export type CompileSchema = (schema: JsonObject) => CompiledSchema
 
 const formatIssues = SchemaIssue.makeFormatterStandardSchemaV1()
 
-const generalProblem = (thrown: unknown): ReadonlyArray<ParamsProblem> => [
-  paramsProblem(thrownMessage(thrown))
-]
+const generalProblem = (thrown: unknown): ReadonlyArray<ParamsProblem> => [paramsProblem(thrownMessage(thrown))]
 
 /** Adds `type: "string"` to file schemas, which some libraries omit. */
 const addFileTypes = (node: unknown): unknown => {
@@ -46,9 +44,7 @@ const resolveTopLevelRef = (schema: JsonObject): JsonObject => {
   const { $ref, ...rest } = schema
   const name = typeof $ref === "string" ? /^#\/\$defs\/([^/]+)$/.exec($ref)?.[1] : undefined
   const target =
-    name === undefined
-      ? undefined
-      : asObject(schema["$defs"])[unescapePointerSegment(decodeURIComponent(name))]
+    name === undefined ? undefined : asObject(schema["$defs"])[unescapePointerSegment(decodeURIComponent(name))]
   return isJsonObject(target) ? { ...target, ...rest } : schema
 }
 
@@ -65,9 +61,7 @@ const normalizeSchema = (declared: JsonObject): Result.Result<JsonObject, string
 /** Requirements of a decoder are unknown and cannot be provided. */
 const isEffectSchema = (value: unknown): value is Schema.ConstraintDecoder<unknown> => Schema.isSchema(value)
 
-const validatorFromEffectSchema = (
-  params: Schema.ConstraintDecoder<unknown>
-): Result.Result<ParamsValidator, string> =>
+const validatorFromEffectSchema = (params: Schema.ConstraintDecoder<unknown>): Result.Result<ParamsValidator, string> =>
   Result.gen(function* () {
     const { decode, document } = yield* Result.try({
       try: () => ({
@@ -115,9 +109,7 @@ const validatorFromStandardSchema = (
 ): Result.Result<ParamsValidator, string> =>
   Result.gen(function* () {
     const { jsonSchema, validate, vendor } = params["~standard"]
-    const noSchemaWarning = [
-      `schemas of ${vendor} have no JSON Schema: give the tool an inputSchema in listTools()`
-    ]
+    const noSchemaWarning = [`schemas of ${vendor} have no JSON Schema: give the tool an inputSchema in listTools()`]
     const options = { target: "draft-2020-12", libraryOptions: { unrepresentable: "any" } } as const
     const declared = yield* jsonSchema === undefined
       ? Result.succeed(listedSchema ?? {})
@@ -181,7 +173,5 @@ export const makeParamsValidator = (
   if (isEffectSchema(params)) return validatorFromEffectSchema(params)
   if (isStandardSchema(params)) return validatorFromStandardSchema(params, listedSchema)
   if (isJsonObject(params)) return validatorFromJsonSchema(params, compile)
-  return Result.fail(
-    "the parameters must be an Effect Schema, a Standard Schema (such as zod) or a JSON Schema"
-  )
+  return Result.fail("the parameters must be an Effect Schema, a Standard Schema (such as zod) or a JSON Schema")
 }

@@ -21,9 +21,7 @@ const errorEvents = ["uncaughtException", "unhandledRejection"] as const
 /** Getters of foreign objects can throw. */
 const safeStack = (error: unknown): string =>
   Result.getOrElse(
-    Result.try(() =>
-      Predicate.hasProperty(error, "stack") && typeof error.stack === "string" ? error.stack : ""
-    ),
+    Result.try(() => (Predicate.hasProperty(error, "stack") && typeof error.stack === "string" ? error.stack : "")),
     () => ""
   )
 

@@ -55,9 +55,7 @@ const formatNames = (names: ReadonlyArray<string>): string =>
 export const locatePack = (module: object, className: string): Result.Result<PackExport, string> => {
   const fallback: unknown = Predicate.hasProperty(module, "default") ? module.default : undefined
   for (const holder of [module, fallback]) {
-    const found = Predicate.hasProperty(holder, className)
-      ? toPackExport(holder[className], className)
-      : undefined
+    const found = Predicate.hasProperty(holder, className) ? toPackExport(holder[className], className) : undefined
     if (found !== undefined) return Result.succeed(found)
   }
   const found = toPackExport(fallback, className)
@@ -73,9 +71,7 @@ export const bindMethods = (instance: unknown, name: string): Result.Result<Pack
   const [getRouteConfig, listTools, callTool] = requiredMethods.map((names) => findMethod(instance, names))
   if (getRouteConfig === undefined || listTools === undefined || callTool === undefined) {
     const missing = requiredMethods.filter((names) => findMethod(instance, names) === undefined)
-    return Result.fail(
-      `${name} lacks ${missing.map(([method, alias]) => `${method}() (or ${alias}())`).join(", ")}`
-    )
+    return Result.fail(`${name} lacks ${missing.map(([method, alias]) => `${method}() (or ${alias}())`).join(", ")}`)
   }
   return Result.succeed({
     getRouteConfig: () => getRouteConfig(),

@@ -12,8 +12,6 @@ const logByLevel = {
 export const makePackLog = (name: string): Effect.Effect<(line: PackLogLine) => void> =>
   Effect.contextWith((context) =>
     Effect.succeed(({ fields, level, message }) =>
-      Effect.runSyncWith(context)(
-        logByLevel[level](message).pipe(Effect.annotateLogs({ ...fields, pack: name }))
-      )
+      Effect.runSyncWith(context)(logByLevel[level](message).pipe(Effect.annotateLogs({ ...fields, pack: name })))
     )
   )

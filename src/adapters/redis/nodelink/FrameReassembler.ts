@@ -8,8 +8,7 @@ const maxStreams = 1024
 export const closeBracket = 0x5d
 
 /** Maximum bytes of incomplete frames of one peer, given the maximum bytes of its send queue. */
-export const maxReassemblyBytes = (maxQueuedBytes: number): number =>
-  maxQueuedBytes + maxStreams * (maxFieldBytes + 1)
+export const maxReassemblyBytes = (maxQueuedBytes: number): number => maxQueuedBytes + maxStreams * (maxFieldBytes + 1)
 
 /**
  * A frame from fragments. `tail` is its text with a closing bracket after it. Without `tail` the frame was dropped at its
@@ -113,8 +112,7 @@ export class FrameReassembler {
   /** Starts a frame and reserves its announced length; false when the budget is exceeded. */
   #start(id: number, fields: Buffer, length: number): boolean {
     this.discard(id)
-    if (this.#partialFrames.size >= maxStreams || !this.#budget.reserve(fields.length + length + 1))
-      return false
+    if (this.#partialFrames.size >= maxStreams || !this.#budget.reserve(fields.length + length + 1)) return false
     // Copies the fields, since the fragment is a view of a whole message.
     const partial = {
       fields: Buffer.from(fields),

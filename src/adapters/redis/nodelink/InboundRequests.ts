@@ -27,11 +27,7 @@ export class InboundRequests {
     return this.#pending.size
   }
 
-  onRequest(
-    fields: MessageReader,
-    reassembled: Buffer | undefined,
-    handler: NodeMessageHandler | undefined
-  ): void {
+  onRequest(fields: MessageReader, reassembled: Buffer | undefined, handler: NodeMessageHandler | undefined): void {
     const id = fields.u32()
     const timeoutMillis = fields.f64()
     const to = { sid: fields.string(), office: fields.string() }

@@ -11,13 +11,7 @@ import { SendFailed } from "../../../application/ports/Transport.ts"
 import { type ProtocolError, payloadTooLarge, unavailable } from "../../../domain/model/ProtocolError.ts"
 import type { LinkContext } from "./LinkContext.ts"
 import { LinkDiagnostics, type LinkDiagnosticsOptions } from "./LinkDiagnostics.ts"
-import {
-  MessageReader,
-  MessageWriter,
-  type MessageHeader,
-  frameKinds,
-  decodeHeader
-} from "./messageFormat.ts"
+import { MessageReader, MessageWriter, type MessageHeader, frameKinds, decodeHeader } from "./messageFormat.ts"
 import { ByteBudget, maxReassemblyBytes } from "./FrameReassembler.ts"
 import { BufferPool, type SendQueueOptions, type SendQueue } from "./SendQueue.ts"
 import { Peer } from "./Peer.ts"
@@ -127,10 +121,8 @@ export class NodeMessenger {
 
   notify(node: string, sids: ReadonlyArray<string>, event: string, body: Body): void {
     const content = serializeBody(body)
-    if (this.#disconnectReason !== undefined || Result.isFailure(content))
-      this.#diagnostics.unsent += sids.length
-    else if (sids.length > 0)
-      this.#diagnostics.unsent += this.#activePeer(node).notify(sids, event, content.success)
+    if (this.#disconnectReason !== undefined || Result.isFailure(content)) this.#diagnostics.unsent += sids.length
+    else if (sids.length > 0) this.#diagnostics.unsent += this.#activePeer(node).notify(sids, event, content.success)
   }
 
   /** Ends the requests of a lost node, and resets the link in case the node still runs. */
@@ -138,8 +130,7 @@ export class NodeMessenger {
     const peer = this.#peers.get(node)
     if (peer === undefined) return
     this.#failPeer(peer, "the node left the cluster")
-    if (this.#disconnectReason === undefined)
-      this.#options.publish(node, this.#controlMessage(frameKinds.reset), noop)
+    if (this.#disconnectReason === undefined) this.#options.publish(node, this.#controlMessage(frameKinds.reset), noop)
   }
 
   /** Handles a message of the broadcast channel. */
@@ -242,10 +233,7 @@ export class NodeMessenger {
     } else if (known.sendQueue.receiverGeneration > senderGeneration) {
       // The message is from an earlier connection of the peer.
       return undefined
-    } else if (
-      known.sendQueue.receiverGeneration !== 0 &&
-      known.sendQueue.receiverGeneration < senderGeneration
-    ) {
+    } else if (known.sendQueue.receiverGeneration !== 0 && known.sendQueue.receiverGeneration < senderGeneration) {
       this.#failPeer(known, "the node reconnected")
     }
     const peer = this.#activePeer(node)
@@ -293,9 +281,7 @@ export class NodeMessenger {
   #onNotification(fields: MessageReader, reassembled: Buffer | undefined): void {
     const notification = decodeNotification(fields, reassembled)
     if (notification === undefined) return this.#diagnostics.onInvalidMessage("invalid_notification")
-    this.#diagnostics.runGuarded(() =>
-      this.#handler?.notify(notification.sids, notification.event, notification.body)
-    )
+    this.#diagnostics.runGuarded(() => this.#handler?.notify(notification.sids, notification.event, notification.body))
   }
 
   #failPeer(peer: Peer, reason: string): void {

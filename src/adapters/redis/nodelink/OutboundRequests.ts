@@ -37,16 +37,12 @@ export class OutboundRequests {
   }
 
   /** Sends a request. Returns a function that cancels it, or the error when it cannot be sent. */
-  startRequest(
-    request: NodeRequest,
-    onReply: (exit: NodeReplyExit) => void
-  ): Result.Result<() => void, ProtocolError> {
+  startRequest(request: NodeRequest, onReply: (exit: NodeReplyExit) => void): Result.Result<() => void, ProtocolError> {
     const { timeout, to } = request
     const id = this.#nextId()
     const timeoutMillis = Duration.toMillis(timeout)
     const frame = requestFrame(id, timeoutMillis, request)
-    if (frame.maxFieldBytes > maxFieldBytes)
-      return Result.fail(badRequest("The name of the event is too long"))
+    if (frame.maxFieldBytes > maxFieldBytes) return Result.fail(badRequest("The name of the event is too long"))
     const queued = this.#queue.send(to.sid, frame)
     if (queued === "queue_full") return Result.fail(sendQueueFull)
     const ticks = Math.ceil((timeoutMillis + replyGraceMillis) / this.#context.tickMillis)

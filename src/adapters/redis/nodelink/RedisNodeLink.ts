@@ -39,8 +39,7 @@ export const layer = (options: RedisNodeOptions): Layer.Layer<NodeLink, RedisUrl
             new PubSubConnection(url, [ownChannel, broadcastChannel], {
               onConnected: () => {
                 connection.publish(broadcastChannel, messenger.onConnected(), () => {})
-                if (isConnected === false)
-                  run(Effect.logInfo("Redis reconnected", { connection: "node_link", node }))
+                if (isConnected === false) run(Effect.logInfo("Redis reconnected", { connection: "node_link", node }))
                 isConnected = true
                 Deferred.doneUnsafe(firstAttempt, Exit.void)
               },

@@ -64,8 +64,7 @@ export interface OutgoingFrame {
   readonly content: Content
 }
 
-const maxFrameBytes = ({ content, maxFieldBytes }: OutgoingFrame): number =>
-  maxFieldBytes + maxContentBytes(content)
+const maxFrameBytes = ({ content, maxFieldBytes }: OutgoingFrame): number => maxFieldBytes + maxContentBytes(content)
 
 /** The reason why a frame is neither sent nor queued. */
 export const sendQueueFull = unavailable("The send queue to the other node is full")
@@ -135,15 +134,10 @@ export class SendQueue {
       if (writer.remaining >= maxBytes + frameOverhead) return writer
       this.#finishMessage(writer)
     }
-    return (this.#writer = new MessageWriter(this.#options.bufferPool.acquire()).beginMessage(
-      this.#options.node
-    ))
+    return (this.#writer = new MessageWriter(this.#options.bufferPool.acquire()).beginMessage(this.#options.node))
   }
 
-  enqueue(
-    lane: string,
-    { kind, maxFieldBytes, writeFields, content }: OutgoingFrame
-  ): QueuedFrame | "queue_full" {
+  enqueue(lane: string, { kind, maxFieldBytes, writeFields, content }: OutgoingFrame): QueuedFrame | "queue_full" {
     const bytes = toBytes(content)
     if (this.#queuedBytes + bytes.length > this.#options.maxQueuedBytes) return "queue_full"
     const fields = encodeFields(maxFieldBytes, kind, writeFields)
@@ -200,11 +194,7 @@ export class SendQueue {
   flush(): void {
     if (this.#closed) return
     this.#drainLanes()
-    if (
-      this.#writer === undefined &&
-      this.#readyMessages.length === 0 &&
-      this.#unreportedBytes >= acknowledgeThreshold
-    )
+    if (this.#writer === undefined && this.#readyMessages.length === 0 && this.#unreportedBytes >= acknowledgeThreshold)
       this.writerFor(0)
     this.#isFlushScheduled = false
     if (this.#writer !== undefined) this.#finishMessage(this.#writer)
@@ -219,11 +209,7 @@ export class SendQueue {
   }
 
   #finishMessage(writer: MessageWriter): void {
-    const message = writer.finishMessage(
-      this.#options.generation(),
-      this.receiverGeneration,
-      this.#unreportedBytes
-    )
+    const message = writer.finishMessage(this.#options.generation(), this.receiverGeneration, this.#unreportedBytes)
     this.#unreportedBytes = 0
     // A message with only an acknowledgement is not acknowledged.
     if (!writer.isEmpty) this.#inFlightBytes += message.length

@@ -1,12 +1,7 @@
 import { Duration, Exit, Result } from "effect"
 import { type Body, invalidBody } from "../../../application/ports/Body.ts"
 import type { RequestTarget } from "../../../application/ports/NodeLink.ts"
-import {
-  type ReplyExit,
-  LinkClosed,
-  RequestTimeout,
-  SendFailed
-} from "../../../application/ports/Transport.ts"
+import { type ReplyExit, LinkClosed, RequestTimeout, SendFailed } from "../../../application/ports/Transport.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import { asObject, isJsonObject, type JsonObject, parseJson } from "../../../domain/json.ts"
 import { internalError, ProtocolError } from "../../../domain/model/ProtocolError.ts"
@@ -45,8 +40,7 @@ const decodeText = (fields: MessageReader, reassembled: Buffer | undefined): str
 const encodeError = ({ code, details, extra, message }: ProtocolError): string =>
   JSON.stringify({ code, message, details, extra })
 
-const objectOrUndefined = (value: unknown): JsonObject | undefined =>
-  isJsonObject(value) ? value : undefined
+const objectOrUndefined = (value: unknown): JsonObject | undefined => (isJsonObject(value) ? value : undefined)
 
 const decodeError = (text: string): ProtocolError => {
   const { code, message, ...rest } = asObject(parseJson(text))
@@ -140,8 +134,7 @@ export const decodeReply = (
       while (count > 1 && lengths.length < count) lengths.push(fields.u32())
       const json = remainingJson(fields, reassembled)
       if (count === 1) lengths.push(json.length)
-      if (fields.isTruncated || lengths.reduce((sum, length) => sum + length, 0) !== json.length)
-        return undefined
+      if (fields.isTruncated || lengths.reduce((sum, length) => sum + length, 0) !== json.length) return undefined
       let from = 0
       return Exit.succeed(
         lengths.map((length, index) => {
@@ -179,11 +172,7 @@ export const requestFrame = (
   content
 })
 
-export const notificationFrame = (
-  sids: ReadonlyArray<string>,
-  event: string,
-  content: Content
-): OutgoingFrame => ({
+export const notificationFrame = (sids: ReadonlyArray<string>, event: string, content: Content): OutgoingFrame => ({
   kind: frameKinds.notify,
   maxFieldBytes: sids.reduce((sum, sid) => sum + maxStringBytes(sid), 4 + maxStringBytes(event)),
   writeFields: (writer) => {

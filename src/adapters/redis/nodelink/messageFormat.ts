@@ -41,8 +41,7 @@ const utf8 = new TextEncoder()
 
 export type Content = string | Buffer
 
-export const toBytes = (content: Content): Buffer =>
-  typeof content === "string" ? Buffer.from(content) : content
+export const toBytes = (content: Content): Buffer => (typeof content === "string" ? Buffer.from(content) : content)
 
 export const maxContentBytes = (content: Content): number =>
   typeof content === "string" ? content.length * 3 : content.length
@@ -132,11 +131,7 @@ export class MessageWriter {
   }
 }
 
-export const encodeFields = (
-  maxBytes: number,
-  kind: number,
-  write: (writer: MessageWriter) => unknown
-): Uint8Array => {
+export const encodeFields = (maxBytes: number, kind: number, write: (writer: MessageWriter) => unknown): Uint8Array => {
   const writer = new MessageWriter(Buffer.allocUnsafe(maxBytes + 1))
   writer.u8(kind)
   write(writer)
@@ -243,9 +238,7 @@ export const decodeHeader = (reader: MessageReader): MessageHeader | undefined =
     : { node, senderGeneration, receiverGeneration, acknowledgedBytes }
 }
 
-export const isValidNodeName = (name: string): boolean =>
-  name !== "" && utf8.encode(name).length <= maxNameBytes
+export const isValidNodeName = (name: string): boolean => name !== "" && utf8.encode(name).length <= maxNameBytes
 
 /** Maximum bytes of the fields and the text of a frame in a message of this size. */
-export const maxFramePayload = (maxMessageBytes: number): number =>
-  maxMessageBytes - maxHeaderBytes - frameOverhead
+export const maxFramePayload = (maxMessageBytes: number): number => maxMessageBytes - maxHeaderBytes - frameOverhead

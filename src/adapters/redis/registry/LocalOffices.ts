@@ -221,8 +221,7 @@ export class LocalOffices {
       if (localMembers === undefined) this.#localMembers.set(membership.office, new Set([sid]))
       else localMembers.add(sid)
     }
-    if (recipients.length > 0 || local !== undefined)
-      this.#emit({ _tag: "Entered", sid, membership, recipients })
+    if (recipients.length > 0 || local !== undefined) this.#emit({ _tag: "Entered", sid, membership, recipients })
     local?.joining?.onEntered()
   }
 

@@ -2,11 +2,7 @@ import { Duration, Effect, FiberSet, Layer, Option, Queue, Semaphore } from "eff
 import { checkLeave } from "../../../domain/office/decide.ts"
 import type { Capacity } from "../../../domain/office/MembershipState.ts"
 import { type MembershipError, notConnected } from "../../../domain/model/Membership.ts"
-import {
-  type OfficeCommand,
-  type RegistryChange,
-  OfficeRegistry
-} from "../../../application/ports/OfficeRegistry.ts"
+import { type OfficeCommand, type RegistryChange, OfficeRegistry } from "../../../application/ports/OfficeRegistry.ts"
 import type { RedisNodeOptions, RedisUrlInvalid } from "../redisClient.ts"
 import { makeRegistryScripts } from "./RegistryScripts.ts"
 import { makeJoinOffice } from "./joinOffice.ts"
@@ -73,9 +69,7 @@ const make = Effect.fnUntraced(function* ({
     const session = local.session(command.sid)
     if (session === undefined) return Effect.fail(notConnected())
     if (command._tag === "Leave") {
-      return Effect.flatMap(Effect.fromResult(checkLeave(session, command.office)), () =>
-        leaveOffice(command.sid)
-      )
+      return Effect.flatMap(Effect.fromResult(checkLeave(session, command.office)), () => leaveOffice(command.sid))
     }
     const { name, office, role } = command
     return joinOffice(session, { office, role, name }, capacity)

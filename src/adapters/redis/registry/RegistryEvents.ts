@@ -32,20 +32,16 @@ export const makeRegistryEvents = ({ emit, local, run, scripts, sync }: Registry
       const readSnapshot = Effect.map(scripts.snapshot(office), ([state, asOf, revision, members]) => {
         // The members of this node are missing because its lease expired, not because they left.
         if (state === "unknown_node") sync.markOutOfSync()
-        else if (local.needsReplica(office))
-          onApplied(office, local.applySnapshot(office, { asOf, revision, members }))
+        else if (local.needsReplica(office)) onApplied(office, local.applySnapshot(office, { asOf, revision, members }))
       })
       const readUntilCurrent = Effect.suspend((): Effect.Effect<void, RegistryCallError> => {
         own.again = false
         return Effect.flatMap(readSnapshot, () => (own.again ? readUntilCurrent : Effect.void))
       })
-      return sync
-        .outOfSyncOnError(readUntilCurrent)
-        .pipe(Effect.ensuring(Effect.sync(() => inFlight.delete(office))))
+      return sync.outOfSyncOnError(readUntilCurrent).pipe(Effect.ensuring(Effect.sync(() => inFlight.delete(office))))
     })
 
-  const applyChange = (office: string, update: OfficeUpdate) =>
-    onApplied(office, local.applyChange(office, update))
+  const applyChange = (office: string, update: OfficeUpdate) => onApplied(office, local.applyChange(office, update))
 
   const onMessage = (text: string) => {
     const decoded = decodeMessage(text)

@@ -50,12 +50,7 @@ export const makeRegistryScripts = (node: string, { run }: ScriptRunner) => {
         encodedMember(session, membership),
         hashReconnectKey(session.reconnectKey)
       ])
-      const numbers = [
-        formatMillis(lease),
-        String(highestRevision),
-        formatMillis(gracePeriod),
-        String(joined.length)
-      ]
+      const numbers = [formatMillis(lease), String(highestRevision), formatMillis(gracePeriod), String(joined.length)]
       const reconciled = Effect.flatMap(
         run("reconcile", [node, ...numbers, ...members, ...pendingJoins], reconcileTimeout),
         decodeReconciled

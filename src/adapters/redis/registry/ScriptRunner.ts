@@ -151,8 +151,7 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
     ).pipe(
       Effect.timeoutOrElse({
         duration: timeout,
-        orElse: () =>
-          Effect.fail(new RedisUnavailable({ message: `timed out after ${Duration.toMillis(timeout)} ms` }))
+        orElse: () => Effect.fail(new RedisUnavailable({ message: `timed out after ${Duration.toMillis(timeout)} ms` }))
       })
     )
 

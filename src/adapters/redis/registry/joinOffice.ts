@@ -30,17 +30,10 @@ export const makeJoinOffice = (
   events: RegistryEvents
 ) => {
   const isJoined = (sid: string, office: string): boolean =>
-    Option.exists(
-      local.session(sid)?.membership ?? Option.none(),
-      (membership) => membership.office === office
-    )
+    Option.exists(local.session(sid)?.membership ?? Option.none(), (membership) => membership.office === office)
 
   /** Waits for the echo of a join on the channel: it keeps the order of changes. */
-  const awaitJoinEcho = Effect.fnUntraced(function* (
-    sid: string,
-    office: string,
-    onEntered: Deferred.Deferred<void>
-  ) {
+  const awaitJoinEcho = Effect.fnUntraced(function* (sid: string, office: string, onEntered: Deferred.Deferred<void>) {
     if (isJoined(sid, office)) return
     const echoed = yield* Effect.timeoutOption(Deferred.await(onEntered), echoTimeout)
     // The session may have lost its membership again.
@@ -78,17 +71,14 @@ export const makeJoinOffice = (
     if (allowed === "unchanged") return
     if (!membership.name.isWellFormed() || !membership.office.isWellFormed()) return yield* malformedName
     const onEntered = Deferred.makeUnsafe<void>()
-    const endJoin = local.beginJoin(session.sid, membership.office, () =>
-      Deferred.doneUnsafe(onEntered, Exit.void)
-    )
+    const endJoin = local.beginJoin(session.sid, membership.office, () => Deferred.doneUnsafe(onEntered, Exit.void))
     const reconcilesBefore = sync.reconcileCount
     yield* attemptJoin(session, membership, capacity, onEntered).pipe(
       Effect.ensuring(Effect.sync(endJoin)),
       // A reconciliation during the join left out the current membership.
       Effect.tapError(() =>
         Effect.sync(() => {
-          if (reconcilesBefore !== sync.reconcileCount && Option.isSome(session.membership))
-            sync.markOutOfSync()
+          if (reconcilesBefore !== sync.reconcileCount && Option.isSome(session.membership)) sync.markOutOfSync()
         })
       )
     )

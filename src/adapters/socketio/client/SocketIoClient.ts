@@ -1,23 +1,13 @@
 import { Duration, Effect, FiberSet, Layer, type Scope } from "effect"
 import { io, type Socket } from "socket.io-client"
-import {
-  type ConnectError,
-  type Link,
-  TransportClient,
-  Unreachable
-} from "../../../application/ports/Transport.ts"
+import { type ConnectError, type Link, TransportClient, Unreachable } from "../../../application/ports/Transport.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { versionQueryParameter } from "../../../domain/wire/version.ts"
 import { closeReasonCode } from "../closeReasons.ts"
 import { defaultPath, maxEnvelopeBytes, namespace } from "../limits.ts"
 import { Decoder, Encoder } from "./parser.ts"
 import { makeSocketIoLink } from "./SocketIoLink.ts"
-import {
-  type ConnectAttempt,
-  makeUnreachable,
-  type RawConnectError,
-  toConnectError
-} from "./connectErrors.ts"
+import { type ConnectAttempt, makeUnreachable, type RawConnectError, toConnectError } from "./connectErrors.ts"
 import { extendKeepaliveOnData } from "./keepalive.ts"
 
 /** A token, or an effect that resolves one before every connection. */
@@ -54,8 +44,7 @@ const parseServerUrl = (url: string) =>
       const path = pathname === "/" ? defaultPath : pathname.replace(/\/$/, "")
       return { origin: `${protocol}//${host}`, path }
     },
-    catch: () =>
-      new Unreachable({ message: `Cannot reach ${url}: not an http or https URL`, permanent: true })
+    catch: () => new Unreachable({ message: `Cannot reach ${url}: not an http or https URL`, permanent: true })
   })
 
 /** Time for the Server to receive a disconnect. */
@@ -109,10 +98,7 @@ const awaitConnected = (socket: Socket, limit: { bytes: number }, attempt: Conne
   }).pipe(Effect.catch((error) => Effect.flatMap(toConnectError(attempt, error), Effect.fail)))
 
 /** The token of the next attempt. A failure is retryable: the next attempt may get one. */
-const resolveToken = (
-  url: string,
-  token: Token | undefined
-): Effect.Effect<string | undefined, Unreachable> =>
+const resolveToken = (url: string, token: Token | undefined): Effect.Effect<string | undefined, Unreachable> =>
   Effect.isEffect(token)
     ? Effect.mapError(token, ({ message }) => new Unreachable({ message: `No token for ${url}: ${message}` }))
     : Effect.succeed(token)

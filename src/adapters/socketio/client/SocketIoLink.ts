@@ -65,9 +65,7 @@ export const makeSocketIoLink = Effect.fnUntraced(function* (
 
   const handle = (handler: MessageHandler, event: string, body: Body, ack: Ack | undefined) =>
     handler(event, body).pipe(
-      Effect.catchDefect((defect) =>
-        Effect.as(Effect.logError("request handler failed", { event }, defect), [])
-      ),
+      Effect.catchDefect((defect) => Effect.as(Effect.logError("request handler failed", { event }, defect), [])),
       Effect.flatMap((reply) => {
         if (ack === undefined) return Effect.void
         if (reply.every((value) => Result.isSuccess(value.text()))) return Effect.sync(() => ack(...reply))

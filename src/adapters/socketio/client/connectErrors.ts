@@ -129,7 +129,5 @@ export const toConnectError = (
   }
   const networkError = context?.statusText
   const reason = message === "xhr poll error" ? "connection refused or lost" : message
-  return Effect.succeed(
-    makeUnreachable(url, networkError instanceof Error ? formatNetworkError(networkError) : reason)
-  )
+  return Effect.succeed(makeUnreachable(url, networkError instanceof Error ? formatNetworkError(networkError) : reason))
 }

@@ -3,8 +3,7 @@ import { Result } from "effect"
 import * as Stock from "socket.io-parser"
 import { type Body, receivedBody } from "../../../application/ports/Body.ts"
 
-const hasBodies = ({ type }: Stock.Packet): boolean =>
-  type === Stock.PacketType.EVENT || type === Stock.PacketType.ACK
+const hasBodies = ({ type }: Stock.Packet): boolean => type === Stock.PacketType.EVENT || type === Stock.PacketType.ACK
 
 /** Everything a peer sent arrives as a body; what else stands among the arguments is ours. */
 export const isBody = (value: unknown): value is Body =>

@@ -3,13 +3,7 @@ import type { Socket } from "node:net"
 import { transports } from "engine.io"
 import type { RawData } from "ws"
 import { countRelayedBytes } from "../../process/gcTuning.ts"
-import {
-  asMessageData,
-  type EnginePackets,
-  type EngineRequest,
-  frameSenderOf,
-  preEncoded
-} from "../internals.ts"
+import { asMessageData, type EnginePackets, type EngineRequest, frameSenderOf, preEncoded } from "../internals.ts"
 import { maxUnauthenticatedBytes } from "../limits.ts"
 import { encodeForTransport, type OutboundMessage } from "./OutboundMessage.ts"
 import type { RelayTransport } from "./RelayTransport.ts"
@@ -153,11 +147,7 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
 
   #onMessage({ data, isBinary }: ReceivedMessage): void {
     if (isBinary || data[0] !== messageTypeByte) this.onData(isBinary ? data : data.toString())
-    else if (
-      this.onShortMessage !== undefined &&
-      data.length <= maxFastPathBytes &&
-      this.readyState === "open"
-    ) {
+    else if (this.onShortMessage !== undefined && data.length <= maxFastPathBytes && this.readyState === "open") {
       this.onShortMessage(data.subarray(1))
     } else this.onPacket({ type: "message", data: asMessageData(new TextFrame(data.subarray(1))) })
     countRelayedBytes(data.length)

@@ -46,8 +46,6 @@ export class RelayEngine extends Server {
 
   protected override createTransport(name: string, incoming: IncomingMessage): Transport {
     const request = asEngineRequest(incoming)
-    return name === "websocket"
-      ? new ByteWebSocket(request)
-      : makePollingTransport(request, this.#maxPayloadBytes)
+    return name === "websocket" ? new ByteWebSocket(request) : makePollingTransport(request, this.#maxPayloadBytes)
   }
 }

@@ -14,12 +14,7 @@ import {
 } from "../../../application/ports/Transport.ts"
 import { asMessageData, isWriteBufferEmpty } from "../internals.ts"
 import { maxTimerMillis } from "../limits.ts"
-import {
-  makeAckPacket,
-  makeEventPacket,
-  type OutboundMessage,
-  serializationError
-} from "./OutboundMessage.ts"
+import { makeAckPacket, makeEventPacket, type OutboundMessage, serializationError } from "./OutboundMessage.ts"
 import type { InboundPacket } from "./parsePacket.ts"
 import { relayTransportOf } from "./RelayTransport.ts"
 
@@ -116,12 +111,7 @@ export class RelayLink implements Link {
     return requestUsing((...call) => this.startRequest(...call))
   }
 
-  startRequest(
-    event: string,
-    body: Body,
-    timeout: Duration.Duration,
-    onReply: (exit: ReplyExit) => void
-  ): () => void {
+  startRequest(event: string, body: Body, timeout: Duration.Duration, onReply: (exit: ReplyExit) => void): () => void {
     const error = this.#sendError(body)
     if (error !== undefined) {
       const soon = setImmediate(() => onReply(Exit.fail(error)))

@@ -48,14 +48,10 @@ const maxAttachments = 16
 
 const namespacePrefix = Buffer.from(`${namespace},`)
 
-const isDigit = (byte: number | undefined): byte is number =>
-  byte !== undefined && byte >= zero && byte <= zero + 9
+const isDigit = (byte: number | undefined): byte is number => byte !== undefined && byte >= zero && byte <= zero + 9
 
 /** Parses a natural number of at most 15 digits at `at`; `end` is the index after it. */
-const parseNumber = (
-  bytes: Buffer,
-  at: number
-): { readonly value: number | undefined; readonly end: number } => {
+const parseNumber = (bytes: Buffer, at: number): { readonly value: number | undefined; readonly end: number } => {
   let value: number | undefined
   let place = at
   for (let byte = bytes[place]; isDigit(byte) && place < at + 15; byte = bytes[place]) {
@@ -171,8 +167,7 @@ export const parsePacket = (bytes: Buffer, limits: PacketLimits): InboundPacket 
   const isBinary = kind === 5 || kind === 6
   const announced = isBinary ? parseNumber(bytes, 1) : undefined
   const attachments = announced?.value ?? 0
-  if (announced !== undefined && (bytes[announced.end] !== dash || attachments > maxAttachments))
-    return undefined
+  if (announced !== undefined && (bytes[announced.end] !== dash || attachments > maxAttachments)) return undefined
   const { end, name } = parseNamespace(bytes, announced === undefined ? 1 : announced.end + 1)
   switch (kind) {
     case 0: {

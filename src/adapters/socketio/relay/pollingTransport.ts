@@ -26,8 +26,7 @@ const maxPollResponseBytes = 1024 * 1024
 
 const countPackets = (payload: string): number => {
   let count = 1
-  for (let at = payload.indexOf(packetSeparator); at !== -1; at = payload.indexOf(packetSeparator, at + 1))
-    count += 1
+  for (let at = payload.indexOf(packetSeparator); at !== -1; at = payload.indexOf(packetSeparator, at + 1)) count += 1
   return count
 }
 
@@ -58,11 +57,7 @@ export const makePollingTransport = (request: EngineRequest, maxPayloadBytes: nu
     const size = engineSocket === undefined ? packets.length : responseBatchSize(packets)
     // The next transport takes the rest: another response or a WebSocket.
     if (engineSocket !== undefined && size < packets.length) requeue(engineSocket, packets.slice(size))
-    send(
-      packets
-        .slice(0, size)
-        .map((packet) => encodeForTransport(packet, (message) => ({ data: message.text() })))
-    )
+    send(packets.slice(0, size).map((packet) => encodeForTransport(packet, (message) => ({ data: message.text() }))))
   }
   transport.onData = (payload) => {
     if (countPackets(payload) > maxPacketsPerPayload) failTransport(transport, "too_many_packets")

@@ -54,11 +54,7 @@ const keyOf = ({ agent, reqId }: ToolCallRequest): string => JSON.stringify([req
 const hasRequestId = (key: string, reqId: string): boolean => key.startsWith(`[${JSON.stringify(reqId)},`)
 
 /** Makes a cache whose executions end with the scope. */
-export const makeRequestCache = Effect.fnUntraced(function* (): Effect.fn.Return<
-  RequestCache,
-  never,
-  Scope.Scope
-> {
+export const makeRequestCache = Effect.fnUntraced(function* (): Effect.fn.Return<RequestCache, never, Scope.Scope> {
   const clock = yield* Clock.Clock
   const running = yield* FiberMap.make<string, ToolResult>()
   /** In order of `updatedAt`. */
@@ -76,10 +72,7 @@ export const makeRequestCache = Effect.fnUntraced(function* (): Effect.fn.Return
     }
   }
 
-  const startOrJoin = Effect.fnUntraced(function* (
-    request: ToolCallRequest,
-    execution: Effect.Effect<ToolResult>
-  ) {
+  const startOrJoin = Effect.fnUntraced(function* (request: ToolCallRequest, execution: Effect.Effect<ToolResult>) {
     const key = keyOf(request)
     const fingerprint = fingerprintOf(request)
     const now = clock.currentTimeMillisUnsafe()

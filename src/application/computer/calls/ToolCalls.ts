@@ -102,9 +102,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
 
   const record = ({ reqId }: Call, { originalName: tool, server }: CatalogueEntry, success: boolean) =>
     Effect.flatMap(Clock.currentTimeMillis, (timestamp) =>
-      Ref.update(history, (records) =>
-        [...records, { timestamp, reqId, server, tool, success }].slice(-maxHistory)
-      )
+      Ref.update(history, (records) => [...records, { timestamp, reqId, server, tool, success }].slice(-maxHistory))
     )
 
   /** Validates the parameters; an unusable schema is logged once and skips validation. */
@@ -152,9 +150,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       const result = Result.flatMap(
         Result.mapError(outcome, (failure) => failureResult(entry.server, failure)),
         (raw) =>
-          Result.mapError(fromMcpResult(raw), (message) =>
-            toolFailed(`The tool's result is malformed: ${message}`)
-          )
+          Result.mapError(fromMcpResult(raw), (message) => toolFailed(`The tool's result is malformed: ${message}`))
       )
       return Result.merge(result)
     },
@@ -167,8 +163,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     Effect.catchCauseIf(
       running,
       (cause) => !Cause.hasInterruptsOnly(cause),
-      (cause) =>
-        Effect.as(Effect.logError("tool call failed", { tool, reqId }, cause), toolFailed("Internal error"))
+      (cause) => Effect.as(Effect.logError("tool call failed", { tool, reqId }, cause), toolFailed("Internal error"))
     )
 
   const execute = Effect.fnUntraced(function* (
@@ -188,8 +183,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     if (denial.value !== undefined) return denial.value
     // The catalogue may have changed while consent was pending.
     const current = servers.snapshot().catalogue.entries.get(toolName)
-    if (current?.server !== entry.server || current.originalName !== entry.originalName)
-      return toolDisabled(toolName)
+    if (current?.server !== entry.server || current.originalName !== entry.originalName) return toolDisabled(toolName)
     const server = servers.find(entry.server)
     if (server === undefined) return toolFailed(`MCP server '${entry.server}' is not running`)
     const result = yield* Effect.timeoutOption(invoke(call, entry, server), yield* remaining)
@@ -197,13 +191,10 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     const script = vrlScript(server.config.vrl)
     if (script === undefined || Option.isNone(engine)) return result.value
     const tool = entry.originalName
-    return yield* Effect.timeoutOrElse(
-      transformResult(engine.value, script, result.value, { tool, params }),
-      {
-        duration: yield* remaining,
-        orElse: () => Effect.as(Effect.logWarning("VRL transform timed out", { tool }), result.value)
-      }
-    )
+    return yield* Effect.timeoutOrElse(transformResult(engine.value, script, result.value, { tool, params }), {
+      duration: yield* remaining,
+      orElse: () => Effect.as(Effect.logWarning("VRL transform timed out", { tool }), result.value)
+    })
   }, defectsAsFailures)
 
   return {

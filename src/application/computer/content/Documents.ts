@@ -36,9 +36,7 @@ export interface Documents {
     request: ResourcesRequest
   ) => Effect.Effect<ResourcePage & { readonly reqId: string }, ProtocolError>
   /** Resolves a document to a location that the Agent can fetch (spec §10.2). */
-  readonly getDpe: (
-    request: DpeRequest
-  ) => Effect.Effect<DocumentLocation & { readonly reqId: string }, ProtocolError>
+  readonly getDpe: (request: DpeRequest) => Effect.Effect<DocumentLocation & { readonly reqId: string }, ProtocolError>
   /** Searches the documents (spec §11). Documents that time out are skipped. */
   readonly find: (request: FinderRequest) => Effect.Effect<FinderPage>
 }
@@ -56,12 +54,7 @@ const hostsOf = ({ resources }: RunningMcpServer): ReadonlySet<string> =>
     })
   )
 
-const resolutionFailed = (
-  uri: string,
-  reason: string,
-  category?: string,
-  details?: JsonObject
-): ProtocolError =>
+const resolutionFailed = (uri: string, reason: string, category?: string, details?: JsonObject): ProtocolError =>
   new ProtocolError({
     code: errorCodes.dpeResolutionFailed,
     message: "DPE Resolution Failed",
@@ -143,9 +136,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
       (cause) =>
         Effect.andThen(
           Effect.logWarning("document resolver failed", { uri }, cause),
-          Effect.fail(
-            resolutionFailed(uri, "the resolver failed", "resolver_error", { mcp_server_name: name })
-          )
+          Effect.fail(resolutionFailed(uri, "the resolver failed", "resolver_error", { mcp_server_name: name }))
         )
     )
     return typeof resolved?.uri === "string" && resolved.uri !== ""

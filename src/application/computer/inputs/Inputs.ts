@@ -93,9 +93,7 @@ export class Inputs extends Context.Service<Inputs, InputsShape>()("a2c-smcp/app
         const peek = Effect.fnUntraced(function* (input: Input, server: string) {
           const explicit = explicitValues.get(input.id)
           if (explicit !== undefined) {
-            return Option.some(
-              yield* acceptAs(input, explicit, "explicit", `the value of input "${input.id}"`)
-            )
+            return Option.some(yield* acceptAs(input, explicit, "explicit", `the value of input "${input.id}"`))
           }
           const cached = cache.get(cacheKey(input, server))
           if (cached !== undefined) return Option.some(cached)
@@ -133,9 +131,7 @@ export class Inputs extends Context.Service<Inputs, InputsShape>()("a2c-smcp/app
         const obtainOnce = Effect.fnUntraced(function* (input: Input) {
           const key = cacheKey(input)
           const running = Option.getOrUndefined(FiberMap.getUnsafe(inFlight, key))
-          const obtainAndCache = Effect.tap(obtain(input), (resolved) =>
-            Effect.sync(() => cache.set(key, resolved))
-          )
+          const obtainAndCache = Effect.tap(obtain(input), (resolved) => Effect.sync(() => cache.set(key, resolved)))
           return yield* Fiber.join(running ?? (yield* FiberMap.run(inFlight, key, obtainAndCache)))
         })
 

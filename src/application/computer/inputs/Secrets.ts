@@ -24,9 +24,7 @@ export const makeSecrets = (): Secrets => {
       const value = given.trim()
       if (value.length < minSecretLength) return
       // The longest first: a secret may contain another one.
-      secrets = [...new Set([...secrets, ...encodings(value)])].sort(
-        (one, other) => other.length - one.length
-      )
+      secrets = [...new Set([...secrets, ...encodings(value)])].sort((one, other) => other.length - one.length)
     },
     redact: (text) => secrets.reduce((safe, secret) => safe.replaceAll(secret, redactedMark), text)
   }

@@ -20,14 +20,12 @@ const redactValue = (root: unknown, { redact }: Secrets): unknown => {
         const member: unknown = Reflect.get(error, key)
         return [key, member, walk(member, remainingDepth - 1)]
       })
-    const isSafe =
-      message === error.message && trace === stack && members.every(([, member, safe]) => member === safe)
+    const isSafe = message === error.message && trace === stack && members.every(([, member, safe]) => member === safe)
     if (isSafe) return error
     const copy = new Error(message)
     copy.name = error.name
     copy.stack = trace
-    for (const [key, , value] of members)
-      Object.defineProperty(copy, key, { value, enumerable: key !== "cause" })
+    for (const [key, , value] of members) Object.defineProperty(copy, key, { value, enumerable: key !== "cause" })
     return copy
   }
   const redactObject = (value: object, remainingDepth: number): unknown => {

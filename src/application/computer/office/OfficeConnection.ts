@@ -77,9 +77,7 @@ export const makeOfficeConnection = Effect.fnUntraced(function* (
     }
     const joined = joinOffice({ role: "computer", name, ...request }, (member) => {
       const handlers = makeHandlers(member)
-      const setMember = SubscriptionRef.update(state, (now) =>
-        now?.scope === scope ? { ...now, member } : now
-      )
+      const setMember = SubscriptionRef.update(state, (now) => (now?.scope === scope ? { ...now, member } : now))
       return { ...handlers, onJoined: Effect.andThen(setMember, handlers.onJoined) }
     }).pipe(Effect.provideService(TransportClient, transport), Scope.provide(scope))
     yield* Effect.raceFirst(joined, Deferred.await(cancelled)).pipe(Effect.onError(() => release(attempt)))

@@ -112,9 +112,7 @@ export const makeRequestHandler = (
           reqId
         })),
       ({ reqId, tools }) =>
-        encodeList(getTools.event, tools, serverOf, (some) =>
-          getTools.reply.encode({ tools: [...some], reqId })
-        )
+        encodeList(getTools.event, tools, serverOf, (some) => getTools.reply.encode({ tools: [...some], reqId }))
     ),
     getConfig: handlersFor(line.calls.getConfig, () => Effect.sync(() => servers.setup().config)),
     getDesktop: handlersFor(
@@ -157,10 +155,7 @@ export const makeRequestHandler = (
       return handler(body).pipe(
         Effect.catch((error) => Effect.succeed(errorBody(error))),
         Effect.catchDefect((defect) =>
-          Effect.as(
-            Effect.logError("request failed", { event }, defect),
-            errorBody(internalError("Internal error"))
-          )
+          Effect.as(Effect.logError("request failed", { event }, defect), errorBody(internalError("Internal error")))
         ),
         Effect.map((reply) => [reply])
       )

@@ -32,13 +32,9 @@ const logProblems = Effect.fnUntraced(function* (before: ServersSnapshot, after:
   )
   for (const { name, originalName, reason, server } of hidden) {
     const fields = { server, tool: originalName, name, reason }
-    yield* reason === "forbidden"
-      ? Effect.logDebug("tool hidden", fields)
-      : Effect.logWarning("tool hidden", fields)
+    yield* reason === "forbidden" ? Effect.logDebug("tool hidden", fields) : Effect.logWarning("tool hidden", fields)
   }
-  const conflicts = addedItems(before.hostConflicts, after.hostConflicts, (conflict) =>
-    JSON.stringify(conflict)
-  )
+  const conflicts = addedItems(before.hostConflicts, after.hostConflicts, (conflict) => JSON.stringify(conflict))
   for (const { host, servers } of conflicts.slice(0, maxLoggedConflicts)) {
     yield* Effect.logWarning("document host conflict", { host, servers, using: servers[0] })
   }
@@ -52,11 +48,7 @@ export const makeServerStateStore = Effect.fnUntraced(function* (
   const { changeThrottle, showUnsubscribable } = yield* ComputerSettings
   const initialSnapshot = makeServersSnapshot(initial, showUnsubscribable)
   const snapshots = yield* SubscriptionRef.make(initialSnapshot)
-  const { observe, markChanged } = yield* makeChangeNotifier(
-    notify,
-    initialSnapshot.fingerprints,
-    changeThrottle
-  )
+  const { observe, markChanged } = yield* makeChangeNotifier(notify, initialSnapshot.fingerprints, changeThrottle)
   const changes = Stream.map(SubscriptionRef.changes(snapshots), ({ states }) => states)
   /** Keeps the announcements in the order of the changes. */
   const updateLock = yield* Semaphore.make(1)
@@ -66,24 +58,17 @@ export const makeServerStateStore = Effect.fnUntraced(function* (
     changes,
     update: Effect.fnUntraced(function* (transition) {
       type Transition = readonly [before: ServersSnapshot, after: ServersSnapshot]
-      const [before, after] = yield* SubscriptionRef.modifySome<ServersSnapshot, Transition>(
-        snapshots,
-        (current) => {
-          const states = transition(current.states)
-          if (states === current.states) return [[current, current], Option.none()]
-          const next = makeServersSnapshot(states, showUnsubscribable, current)
-          return [[current, next], Option.some(next)]
-        }
-      )
+      const [before, after] = yield* SubscriptionRef.modifySome<ServersSnapshot, Transition>(snapshots, (current) => {
+        const states = transition(current.states)
+        if (states === current.states) return [[current, current], Option.none()]
+        const next = makeServersSnapshot(states, showUnsubscribable, current)
+        return [[current, next], Option.some(next)]
+      })
       yield* logProblems(before, after)
       yield* observe(after.fingerprints)
     }, Semaphore.withPermit(updateLock)),
     markChanged,
     waitUntil: (predicate) =>
-      changes.pipe(
-        Stream.filter(predicate),
-        Stream.runHead,
-        Effect.andThen(updateLock.withPermit(Effect.void))
-      )
+      changes.pipe(Stream.filter(predicate), Stream.runHead, Effect.andThen(updateLock.withPermit(Effect.void)))
   }
 })

@@ -26,9 +26,7 @@ export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "c
   /** The current configuration. */
   readonly setup: () => Setup
   /** Lists a server's resources again, for changes that the server does not announce. */
-  readonly refreshResources: (
-    server: RunningMcpServer
-  ) => Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
+  readonly refreshResources: (server: RunningMcpServer) => Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
   /** Lists a server's resources again, or gives the previous listing after half of the read timeout. */
   readonly freshResources: (
     server: RunningMcpServer,
@@ -104,8 +102,7 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
   })
 
   /** Runs one command at a time, uninterrupted: half a command would leave a server without a fiber. */
-  const exclusively = <A, E>(effect: Effect.Effect<A, E>) =>
-    commands.withPermit(Effect.uninterruptible(effect))
+  const exclusively = <A, E>(effect: Effect.Effect<A, E>) => commands.withPermit(Effect.uninterruptible(effect))
   const command = (name: string, effect: Effect.Effect<unknown>): Effect.Effect<void, UnknownServer> =>
     exclusively(
       Effect.suspend(() =>

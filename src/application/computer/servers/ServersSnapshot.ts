@@ -31,9 +31,7 @@ export const isDocumentUri = (uri: string): boolean => parseDocumentUri(uri) !==
 /** The windows and documents of a server that supports subscriptions. */
 export const watchedUris = (server: RunningMcpServer): ReadonlySet<string> =>
   new Set(
-    server.session.info.capabilities.subscribe
-      ? urisOf(server, (uri) => isWindowUri(uri) || isDocumentUri(uri))
-      : []
+    server.session.info.capabilities.subscribe ? urisOf(server, (uri) => isWindowUri(uri) || isDocumentUri(uri)) : []
   )
 
 const setFingerprint = (servers: Servers, matches: (uri: string) => boolean): string =>
@@ -54,9 +52,7 @@ const hostConflictsOf = (running: Servers, previous: ServersSnapshot | undefined
   const listings = (servers: Servers) => servers.flatMap(({ config, resources }) => [config.name, resources])
   return previous !== undefined && isShallowEqual(listings(previous.running), listings(running))
     ? previous.hostConflicts
-    : findHostConflicts(
-        running.map((server) => ({ name: server.config.name, uris: urisOf(server, () => true) }))
-      )
+    : findHostConflicts(running.map((server) => ({ name: server.config.name, uris: urisOf(server, () => true) })))
 }
 
 /**
@@ -71,8 +67,7 @@ export const makeServersSnapshot = (
   const running = [...states.values()].filter(isRunning)
   if (previous !== undefined && isShallowEqual(previous.running, running)) return { ...previous, states }
   const shown = running.filter(
-    ({ session: { info } }) =>
-      info.capabilities.subscribe || (showUnsubscribable && info.capabilities.resources)
+    ({ session: { info } }) => info.capabilities.subscribe || (showUnsubscribable && info.capabilities.resources)
   )
   const { catalogue, toolListFingerprint } = catalogueOf(running, previous)
   return {

@@ -5,15 +5,10 @@ import type { Secrets } from "../inputs/Secrets.ts"
 import { type CallActivity, trackCall } from "./keepalive.ts"
 
 /** Wraps a session: redacts secrets in its messages and records its calls. */
-export const instrumentSession = (
-  session: McpSession,
-  { redact }: Secrets,
-  activity: CallActivity
-): McpSession => {
+export const instrumentSession = (session: McpSession, { redact }: Secrets, activity: CallActivity): McpSession => {
   const redactFailure = (failure: McpSessionError) =>
     new McpSessionError({ ...failure, message: redact(failure.message) })
-  const redacted = <A, R>(effect: Effect.Effect<A, McpSessionError, R>) =>
-    Effect.mapError(effect, redactFailure)
+  const redacted = <A, R>(effect: Effect.Effect<A, McpSessionError, R>) => Effect.mapError(effect, redactFailure)
   return {
     ...session,
     listTools: (cursor) => redacted(session.listTools(cursor)),
@@ -24,9 +19,7 @@ export const instrumentSession = (
         onProgress &&
         (({ message, ...step }: McpProgress) =>
           onProgress({ ...step, ...(message !== undefined && { message: redact(message) }) }))
-      return redacted(
-        trackCall(activity, session.callTool(name, args, definedOnly({ onProgress: redactedProgress })))
-      )
+      return redacted(trackCall(activity, session.callTool(name, args, definedOnly({ onProgress: redactedProgress }))))
     },
     watch: (wanted) => redacted(session.watch(wanted)),
     ping: redacted(session.ping),

@@ -1,9 +1,5 @@
 import { Data, Effect, Redacted } from "effect"
-import {
-  parsePlaceholder,
-  findPlaceholders,
-  renderPlaceholders
-} from "../../../domain/config/placeholders.ts"
+import { parsePlaceholder, findPlaceholders, renderPlaceholders } from "../../../domain/config/placeholders.ts"
 import { type Setup, findVariable } from "../../../domain/config/Setup.ts"
 import type { Input, ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { type Endpoint, decodeEndpoint } from "../../../domain/config/endpointParameters.ts"
@@ -38,9 +34,7 @@ const resolvePlaceholder = Effect.fnUntraced(function* (
       const value = yield* readEnvironment(name)
       if (value !== undefined) secrets.add(value)
       return (
-        value ??
-        fallback ??
-        (yield* new ConfigUnusable({ message: `the environment variable ${name} is not set` }))
+        value ?? fallback ?? (yield* new ConfigUnusable({ message: `the environment variable ${name} is not set` }))
       )
     }
     case "Variable": {

@@ -65,9 +65,7 @@ export const runSession = Effect.fnUntraced(function* (
     return { session, changes, tools, resources }
   }).pipe(
     withTimeout,
-    Effect.mapError(
-      ({ reason, message }) => new McpSessionError({ reason, message: secrets.redact(message) })
-    )
+    Effect.mapError(({ reason, message }) => new McpSessionError({ reason, message: secrets.redact(message) }))
   )
 
   const { refresh } = yield* makeRefresher(changeThrottle)
@@ -102,9 +100,7 @@ export const runSession = Effect.fnUntraced(function* (
           return onHealthChange(uri, `cannot subscribe to ${uri}: ${message}`)
         })
       ),
-      Effect.catchDefect((defect) =>
-        Effect.logError("resource subscription failed", { server: name, uri }, defect)
-      )
+      Effect.catchDefect((defect) => Effect.logError("resource subscription failed", { server: name, uri }, defect))
     )
 
   const resubscribe = (wanted: ReadonlySet<string>) =>
@@ -132,8 +128,7 @@ export const runSession = Effect.fnUntraced(function* (
       what,
       Effect.matchEffect(withTimeout(list), {
         onFailure: ({ message }) => onHealthChange(what, `cannot list ${what}: ${message}`),
-        onSuccess: (items) =>
-          Effect.andThen(onHealthChange(what, undefined), onListingsChanged({ [what]: items }))
+        onSuccess: (items) => Effect.andThen(onHealthChange(what, undefined), onListingsChanged({ [what]: items }))
       })
     )
 

@@ -1,13 +1,4 @@
-import {
-  Clock,
-  Duration,
-  Effect,
-  type Redacted,
-  Result,
-  type Scope,
-  type Stream,
-  SubscriptionRef
-} from "effect"
+import { Clock, Duration, Effect, type Redacted, Result, type Scope, type Stream, SubscriptionRef } from "effect"
 import { reconnectBackoff, backoffDelay } from "../../shared/backoff.ts"
 import type { ByteConnector } from "../../ports/ByteLink.ts"
 import type { McpSessionError, McpSession } from "../../ports/McpSession.ts"

@@ -1,15 +1,4 @@
-import {
-  Clock,
-  Deferred,
-  Duration,
-  Effect,
-  Exit,
-  FiberMap,
-  Redacted,
-  Result,
-  type Scope,
-  Stream
-} from "effect"
+import { Clock, Deferred, Duration, Effect, Exit, FiberMap, Redacted, Result, type Scope, Stream } from "effect"
 import type { Frame } from "../../../domain/devices/framing/frame.ts"
 import {
   type DeviceMessage,
@@ -43,8 +32,7 @@ const authTimeout = "5 seconds"
 /** Heartbeat intervals without data after which a server that has replied to PING counts as lost. */
 const maxMissedHeartbeats = 2.5
 
-const isRejection = (kind: string): boolean =>
-  /ERR|FAIL|DENIED|DENY|INVALID|REFUS|REJECT|UNAUTH|EXPIRED/.test(kind)
+const isRejection = (kind: string): boolean => /ERR|FAIL|DENIED|DENY|INVALID|REFUS|REJECT|UNAUTH|EXPIRED/.test(kind)
 
 type CallMessage = Extract<DeviceMessage, { readonly _tag: "Call" }>
 
@@ -192,9 +180,7 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
         Deferred.isDoneUnsafe(rejected)
           ? Deferred.await(rejected)
           : Effect.succeed(
-              lastServerError === undefined
-                ? reason
-                : `${reason}; last error of the server: ${lastServerError}`
+              lastServerError === undefined ? reason : `${reason}; last error of the server: ${lastServerError}`
             )
       )
     )

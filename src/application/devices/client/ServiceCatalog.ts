@@ -96,10 +96,7 @@ export const makeServiceCatalog = Effect.fnUntraced(function* (
         Effect.match({ onSuccess: toolResultToOutcome, onFailure: ({ message }) => failedOutcome(message) }),
         Effect.timeoutOrElse({ duration: callTimeout, orElse: () => Effect.succeed(timeoutOutcome(name)) }),
         Effect.catchDefect((defect) =>
-          Effect.as(
-            Effect.logError("service call failed", { service: name }, defect),
-            failedOutcome("internal error")
-          )
+          Effect.as(Effect.logError("service call failed", { service: name }, defect), failedOutcome("internal error"))
         )
       )
     })

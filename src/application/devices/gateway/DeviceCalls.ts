@@ -46,9 +46,7 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
     const result = Deferred.makeUnsafe<ServiceOutcome>()
     const fail = (error: string) => void Deferred.doneUnsafe(result, Exit.succeed(failedOutcome(error)))
     const send = sendMcp(makeDeviceMessage.call(callId, name, params)).pipe(
-      Effect.catch(({ message }) =>
-        Effect.sync(() => fail(`the call was not sent to device '${device}': ${message}`))
-      ),
+      Effect.catch(({ message }) => Effect.sync(() => fail(`the call was not sent to device '${device}': ${message}`))),
       // An in-process caller can pass values that JSON cannot represent.
       Effect.catchDefect((defect) => {
         fail(`the call was not sent to device '${device}': internal error`)
@@ -78,8 +76,7 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
           failedOutcome(`'${name}' was not called: its arguments do not match its schema.${list}`)
         )
       }
-      if (disconnectReason !== undefined)
-        return outcomeToToolResult(failedOutcome(disconnectMessage(disconnectReason)))
+      if (disconnectReason !== undefined) return outcomeToToolResult(failedOutcome(disconnectMessage(disconnectReason)))
       if (Math.max(pending.size, yield* FiberSet.size(sending)) >= maxCalls) {
         return outcomeToToolResult(
           failedOutcome(`Device '${device}' is busy: ${maxCalls} calls are in flight. Try again later.`)

@@ -36,8 +36,7 @@ const closing = (code: keyof typeof closeReasons, statusKind?: Closing["statusKi
 const disconnectTimeout = "2 seconds"
 
 /** True for a name that can be part of a tool's name: 1 to 64 visible characters, no spaces at the ends. */
-export const isValidDeviceName = (name: string): boolean =>
-  /^\P{C}{1,64}$/u.test(name) && name.trim() === name
+export const isValidDeviceName = (name: string): boolean => /^\P{C}{1,64}$/u.test(name) && name.trim() === name
 
 /** Serves one device until it disconnects or the gateway closes the connection. */
 export const serveDevice = Effect.fnUntraced(function* (
@@ -69,8 +68,7 @@ export const serveDevice = Effect.fnUntraced(function* (
   /** Counts a rejection, and logs it until the throttle blocks the address. */
   const onRejected = Effect.fnUntraced(function* (reason: string) {
     const now = yield* Clock.currentTimeMillis
-    if (!authThrottle.isBlocked(remoteAddress, now))
-      yield* Effect.logInfo("device rejected", { remoteAddress, reason })
+    if (!authThrottle.isBlocked(remoteAddress, now)) yield* Effect.logInfo("device rejected", { remoteAddress, reason })
     authThrottle.recordRejection(remoteAddress, now)
   })
 
@@ -78,9 +76,7 @@ export const serveDevice = Effect.fnUntraced(function* (
     const device = admitted?.device.name
     yield* Effect.logDebug("device violation", { device, remoteAddress, violation, reason })
     const now = yield* Clock.currentTimeMillis
-    const budget = yield* Ref.updateAndGet(violations, (before) =>
-      recordViolation(before, now, violation, size)
-    )
+    const budget = yield* Ref.updateAndGet(violations, (before) => recordViolation(before, now, violation, size))
     if (isExhausted(budget)) close("too_many_violations", "ERROR")
   })
 

@@ -42,9 +42,8 @@ export class DeviceGateway extends Context.Service<
   }
 >()("a2c-smcp/application/devices/DeviceGateway") {
   /** Listens until the scope of the layer closes. */
-  static readonly layer = (
-    options: DeviceGatewayOptions
-  ): Layer.Layer<DeviceGateway, ListenError, ByteListener> => Layer.effect(DeviceGateway, make(options))
+  static readonly layer = (options: DeviceGatewayOptions): Layer.Layer<DeviceGateway, ListenError, ByteListener> =>
+    Layer.effect(DeviceGateway, make(options))
 }
 
 const make = Effect.fnUntraced(function* ({
@@ -54,11 +53,7 @@ const make = Effect.fnUntraced(function* ({
   limits: limitOverrides,
   onFrame,
   port
-}: DeviceGatewayOptions): Effect.fn.Return<
-  DeviceGateway["Service"],
-  ListenError,
-  ByteListener | Scope.Scope
-> {
+}: DeviceGatewayOptions): Effect.fn.Return<DeviceGateway["Service"], ListenError, ByteListener | Scope.Scope> {
   const { listen } = yield* ByteListener
   const registry = yield* makeDeviceRegistry
   const limits = { ...defaultGatewayLimits, ...limitOverrides }

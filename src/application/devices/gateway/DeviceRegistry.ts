@@ -28,10 +28,7 @@ export interface RegisteredService {
 export interface DeviceRegistry {
   /** Adds a device. A device with the same name is evicted: after a reconnect, the old connection is stale. */
   readonly add: (entry: DeviceEntry) => Effect.Effect<void>
-  readonly updateServices: (
-    entry: DeviceEntry,
-    services: ReadonlyMap<string, DeviceService>
-  ) => Effect.Effect<void>
+  readonly updateServices: (entry: DeviceEntry, services: ReadonlyMap<string, DeviceService>) => Effect.Effect<void>
   readonly remove: (entry: DeviceEntry) => Effect.Effect<void>
   /** The lowest free name `device-N`, so a device that reconnects usually keeps its name. */
   readonly nextFreeName: () => string
@@ -84,10 +81,7 @@ export const makeDeviceRegistry: Effect.Effect<DeviceRegistry, never, Scope.Scop
           previous === undefined
             ? Effect.logInfo("device connected", fields)
             : Effect.logWarning("device session taken over", fields)
-        return Effect.andThen(
-          notifyChanged(previous !== undefined && previous.device.services.size > 0),
-          logged
-        )
+        return Effect.andThen(notifyChanged(previous !== undefined && previous.device.services.size > 0), logged)
       }),
     updateServices: (entry, services) =>
       Effect.suspend(() => {

@@ -34,9 +34,7 @@ export const makeMessageHandler = ({
     const { errors: invalidDefinitions, services } = decodeServices(definitions, limits.maxServices)
     const errors = [
       ...invalidDefinitions,
-      ...duplicates.map(
-        (name) => `${JSON.stringify(name.slice(0, maxNameLength))}: registered more than once`
-      )
+      ...duplicates.map((name) => `${JSON.stringify(name.slice(0, maxNameLength))}: registered more than once`)
     ]
     const omitted = errors.length > maxReportedErrors ? [`and ${errors.length - maxReportedErrors} more`] : []
     const reported = [...errors.slice(0, maxReportedErrors), ...omitted]

@@ -74,10 +74,7 @@ export const makeGatewaySession = (registry: DeviceRegistry, name: string): McpS
     return cached.items
   }
   return {
-    ...toolsOnlySession(
-      name,
-      "Services of devices, each named DEVICE__SERVICE. Devices connect and disconnect."
-    ),
+    ...toolsOnlySession(name, "Services of devices, each named DEVICE__SERVICE. Devices connect and disconnect."),
     ...makeToolMembers(registry, {
       source: registry.tools,
       list,

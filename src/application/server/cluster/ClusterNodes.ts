@@ -103,8 +103,6 @@ export const makeClusterNodes = Effect.fnUntraced(function* (
 
   return {
     startRequest: ({ membership: { name, office }, node, sid }, event, body, timeout, onReply) =>
-      nodeLink.startRequest(node, { sid, office }, event, body, timeout, (exit) =>
-        onReply(toMemberReply(exit, name))
-      )
+      nodeLink.startRequest(node, { sid, office }, event, body, timeout, (exit) => onReply(toMemberReply(exit, name)))
   }
 })

@@ -39,8 +39,7 @@ export interface Connection extends ConnectionParts {
 }
 
 /** True while the client is in an office. */
-export const isMember = ({ registration }: Connection): boolean =>
-  registration.session.membership._tag === "Some"
+export const isMember = ({ registration }: Connection): boolean => registration.session.membership._tag === "Some"
 
 /** True while the client has calls in flight in either direction. */
 export const hasCalls = ({ calls, inboundCalls, lookups }: Connection): boolean =>

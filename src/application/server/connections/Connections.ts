@@ -95,12 +95,7 @@ export const makeConnections = Effect.fnUntraced(function* ({
     const { link } = connection
     const reason = closeReasons[limit] ?? formatLimitName(limit)
     // In another fiber: the caller may handle a message of this link, and closing the link interrupts that.
-    run(
-      Effect.andThen(
-        Effect.logWarning("connection closed", { sid: link.id, reason, detail }),
-        link.close(detail)
-      )
-    )
+    run(Effect.andThen(Effect.logWarning("connection closed", { sid: link.id, reason, detail }), link.close(detail)))
   }
 
   return {

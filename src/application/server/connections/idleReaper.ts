@@ -23,17 +23,11 @@ export const startIdleReaper = (
     if (now - connection.outsideSince > joinTimeout) {
       // A member restarts the timeout, so that it is checked again only after the next one.
       if (isMember(connection)) connection.outsideSince = now
-      else
-        connections.closeForLimit(connection, "joinTimeout", `it joined no office in ${joinTimeout / 1000} s`)
+      else connections.closeForLimit(connection, "joinTimeout", `it joined no office in ${joinTimeout / 1000} s`)
     }
     if (now - connection.lastActivityAt > idleTimeout) {
       if (hasCalls(connection)) connection.lastActivityAt = now
-      else
-        connections.closeForLimit(
-          connection,
-          "idleTimeout",
-          `nothing came or went in ${idleTimeout / 1000} s`
-        )
+      else connections.closeForLimit(connection, "idleTimeout", `nothing came or went in ${idleTimeout / 1000} s`)
     }
   }
 

@@ -53,10 +53,7 @@ export const guardInbound = (
     const error = tooManyRequests(`More than ${allowed}`, limit, perSecond, Math.ceil(wait))
     const reply = reject(request, "messagesPerSecond", error)
     if (severity !== "first") return Effect.succeed(reply)
-    return Effect.as(
-      Effect.logWarning("rate limit exceeded", { sid: connection.link.id, perSecond, burst }),
-      reply
-    )
+    return Effect.as(Effect.logWarning("rate limit exceeded", { sid: connection.link.id, perSecond, burst }), reply)
   }
 
   const guardCall = (request: ClientRequest) => {
@@ -88,10 +85,7 @@ export const guardInbound = (
       connection.pendingMembershipChanges += 1
       connection.membershipLock ??= Semaphore.makeUnsafe(1)
       // Closing the link interrupts changes that wait for the lock; the one that holds it is uninterruptible.
-      return Effect.ensuring(
-        connection.membershipLock.withPermit(handling),
-        releaseMembershipChange(connection)
-      )
+      return Effect.ensuring(connection.membershipLock.withPermit(handling), releaseMembershipChange(connection))
     })
   }
 

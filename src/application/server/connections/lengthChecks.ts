@@ -8,9 +8,7 @@ export interface LengthChecks {
   readonly checkMembership: <P extends { readonly name: string; readonly officeId: string }>(
     request: P
   ) => Result.Result<P, ProtocolError>
-  readonly checkRequestId: <R extends { readonly reqId: string }>(
-    request: R
-  ) => Result.Result<R, ProtocolError>
+  readonly checkRequestId: <R extends { readonly reqId: string }>(request: R) => Result.Result<R, ProtocolError>
 }
 
 export const makeLengthChecks = ({

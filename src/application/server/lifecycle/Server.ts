@@ -32,13 +32,7 @@ import type { ServerContext } from "./ServerContext.ts"
 import { ServerSettings } from "./ServerSettings.ts"
 
 /** What a {@link Server} is composed of. */
-type ServerRequirements =
-  | TransportServer
-  | OfficeRegistry
-  | NodeLink
-  | Authenticator
-  | ServerMetrics
-  | Readiness
+type ServerRequirements = TransportServer | OfficeRegistry | NodeLink | Authenticator | ServerMetrics | Readiness
 
 /** An A2C-SMCP Server on any transport. */
 export class Server extends Context.Service<
@@ -91,10 +85,7 @@ const make = Effect.gen(function* () {
   const { admit, enforceValidity } = yield* makeAdmission(context, connections)
 
   const acceptConnection = Effect.fnUntraced(
-    function* (
-      link: Link,
-      handshake: Handshake
-    ): Effect.fn.Return<MessageHandler, AdmissionRejected, Scope.Scope> {
+    function* (link: Link, handshake: Handshake): Effect.fn.Return<MessageHandler, AdmissionRejected, Scope.Scope> {
       const sid = link.id
       yield* connections.reserve(link)
       const { identity, role } = yield* admit(handshake)

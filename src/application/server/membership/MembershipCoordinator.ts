@@ -47,11 +47,7 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
       Effect.sync(() => nodeLink.onNodeLost(node))
     )
 
-  const abortCallsOf = (
-    connection: Connection | undefined,
-    sid: string,
-    { name, office, role }: Membership
-  ) => {
+  const abortCallsOf = (connection: Connection | undefined, sid: string, { name, office, role }: Membership) => {
     const reason = role === "agent" ? notInOffice() : computerNotFound(name)
     if (connection !== undefined) {
       abortCalls(connection.inboundCalls, office, reason)

@@ -1,9 +1,5 @@
 import { Effect, Result } from "effect"
-import {
-  addToBacklog,
-  backlogNotifications,
-  makeBacklog
-} from "../../../domain/office/NotificationBacklog.ts"
+import { addToBacklog, backlogNotifications, makeBacklog } from "../../../domain/office/NotificationBacklog.ts"
 import type { Member } from "../../../domain/model/Membership.ts"
 import type { Notification } from "../../../domain/model/Notification.ts"
 import { lineForVersion, type ProtocolLine } from "../../../domain/wire/lines.ts"

@@ -22,10 +22,7 @@ const maxInstanceLength = 128
 const isRole = Schema.is(Role)
 
 /** The role that a connection declares. It may declare none unless `required` (spec §2.5). */
-const parseDeclaredRole = (
-  auth: unknown,
-  required: boolean
-): Result.Result<Option.Option<Role>, AdmissionRejected> => {
+const parseDeclaredRole = (auth: unknown, required: boolean): Result.Result<Option.Option<Role>, AdmissionRejected> => {
   const declared = isJsonObject(auth) ? auth["role"] : auth
   if (isRole(declared) && isJsonObject(auth)) return Result.succeed(Option.some(declared))
   if ((declared === undefined || auth === null) && !required) return Result.succeed(Option.none())

@@ -6,9 +6,7 @@ import type { CompletedCall, MembershipEvent } from "./observers.ts"
 import type { Gauge, ServerMetrics } from "./ServerMetrics.ts"
 
 /** Upper bounds of the latency histogram, in seconds: half a millisecond to five minutes. */
-const latencyBounds = [
-  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300
-]
+const latencyBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 
 /** Series of one label at most, in case a client chooses its values. */
 const maxLabelValues = 64
@@ -49,133 +47,129 @@ const formatGaugeKey = ({ labels = {}, name }: Gauge): string => {
 }
 
 /** Registers the metrics in the registry of the context: that of the process unless the host provides one. */
-export const makeEffectMetrics: Effect.Effect<EffectMetrics> = Effect.map(
-  Effect.context<never>(),
-  (given) => {
-    // Without the attributes of the fiber that starts the Server.
-    const context = Context.add(given, Metric.CurrentMetricAttributes, {})
-    const gauges = new Map<string, () => number>()
+export const makeEffectMetrics: Effect.Effect<EffectMetrics> = Effect.map(Effect.context<never>(), (given) => {
+  // Without the attributes of the fiber that starts the Server.
+  const context = Context.add(given, Metric.CurrentMetricAttributes, {})
+  const gauges = new Map<string, () => number>()
 
-    /** Counts by one label. A series is made on first use. */
-    const labelledCounter = (name: CounterName, label: string) => {
-      const series = new Map<string, { count: number; readonly add: () => void }>()
-      const makeSeries = (value: string) => {
-        const counter = makeCounter(name, { [label]: value })
-        const entry = { count: 0, add: () => counter.updateUnsafe(1, context) }
-        series.set(value, entry)
-        return entry
-      }
-      return {
-        add: (wanted: string) => {
-          const value = series.has(wanted) || series.size < maxLabelValues ? wanted : "other"
-          const entry = series.get(value) ?? makeSeries(value)
-          entry.count += 1
-          entry.add()
-        },
-        counts: () => Object.fromEntries([...series].map(([value, { count }]) => [value, count]))
-      }
+  /** Counts by one label. A series is made on first use. */
+  const labelledCounter = (name: CounterName, label: string) => {
+    const series = new Map<string, { count: number; readonly add: () => void }>()
+    const makeSeries = (value: string) => {
+      const counter = makeCounter(name, { [label]: value })
+      const entry = { count: 0, add: () => counter.updateUnsafe(1, context) }
+      series.set(value, entry)
+      return entry
     }
-
-    const makeEventSeries = (event: string) => ({
-      latency: Metric.histogram(`${metricPrefix}call_duration_seconds`, {
-        description: metricDefinitions.call_duration_seconds.help,
-        boundaries: latencyBounds,
-        attributes: { event }
-      }),
-      requestBytes: makeCounter("call_request_bytes_total", { event }),
-      replyBytes: makeCounter("call_reply_bytes_total", { event }),
-      outcomes: new Map<string, Metric.Counter<number>>()
-    })
-    const byEvent = new Map<string, ReturnType<typeof makeEventSeries>>()
-    const outcomes = new Map<string, number>()
-    let calls = 0
-
-    const onCall = (call: CompletedCall) => {
-      const event = routedEvents.has(call.event) ? call.event : "client:*"
-      let eventSeries = byEvent.get(event)
-      if (eventSeries === undefined) byEvent.set(event, (eventSeries = makeEventSeries(event)))
-      const outcome = callOutcome(call)
-      let counter = eventSeries.outcomes.get(outcome)
-      if (counter === undefined) {
-        counter = makeCounter("calls_total", { event, outcome })
-        eventSeries.outcomes.set(outcome, counter)
-      }
-      calls += 1
-      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
-      counter.updateUnsafe(1, context)
-      eventSeries.latency.updateUnsafe(Math.max(0, call.endedAt - call.startedAt) / 1000, context)
-      eventSeries.requestBytes.updateUnsafe(call.request.byteLength(), context)
-      if (!("_tag" in call.outcome)) eventSeries.replyBytes.updateUnsafe(call.outcome.byteLength(), context)
-    }
-
-    const limitExceeded = labelledCounter("limit_rejections_total", "limit")
-    const dropped = labelledCounter("dropped_total", "kind")
-    const connectionsRejected = labelledCounter("connections_rejected_total", "code")
-    const joins = labelledCounter("joins_total", "role")
-    const leaves = labelledCounter("leaves_total", "role")
-    const joinsRejected = makeCounter("joins_rejected_total")
-
-    const onMembership = (event: MembershipEvent) => {
-      switch (event._tag) {
-        case "Entered":
-          return joins.add(event.membership.role)
-        case "Left":
-          return leaves.add(event.membership.role)
-        case "ConnectionRejected":
-          return connectionsRejected.add(codeLabel(event.code))
-        case "JoinRejected":
-          return joinsRejected.updateUnsafe(1, context)
-      }
-    }
-
-    const register = ({ labels: attributes = {}, name, read }: Gauge) => {
-      const { help: description, kind } = metricDefinitions[name]
-      const options = { description, attributes }
-      const readOnly = { update: () => undefined, modify: () => undefined }
-      return kind === "observable_counter"
-        ? Metric.registerUnsafe(
-            Metric.counter(metricPrefix + name, { ...options, incremental: true }),
-            context,
-            { get: () => ({ count: read(), incremental: true }), ...readOnly }
-          )
-        : Metric.registerUnsafe(Metric.gauge(metricPrefix + name, options), context, {
-            get: () => ({ value: read() }),
-            ...readOnly
-          })
-    }
-
-    const gauge = (given: Gauge) => {
-      const key = formatGaugeKey(given)
-      return Effect.asVoid(
-        Effect.acquireRelease(
-          Effect.sync(() => {
-            gauges.set(key, given.read)
-            return register(given)
-          }),
-          (registration) =>
-            Effect.sync(() => {
-              if (gauges.get(key) === given.read) gauges.delete(key)
-              registration.remove()
-            })
-        )
-      )
-    }
-
     return {
-      onCall,
-      onMembership,
-      limitExceeded: limitExceeded.add,
-      dropped: dropped.add,
-      connectionRejected: (code) => connectionsRejected.add(codeLabel(code)),
-      gauge,
-      totals: () => ({
-        calls,
-        outcomes: Object.fromEntries(outcomes),
-        limitRejections: limitExceeded.counts(),
-        dropped: dropped.counts(),
-        rejectedConnections: connectionsRejected.counts()
-      }),
-      gauges: () => Object.fromEntries([...gauges].map(([name, read]) => [name, read()]))
+      add: (wanted: string) => {
+        const value = series.has(wanted) || series.size < maxLabelValues ? wanted : "other"
+        const entry = series.get(value) ?? makeSeries(value)
+        entry.count += 1
+        entry.add()
+      },
+      counts: () => Object.fromEntries([...series].map(([value, { count }]) => [value, count]))
     }
   }
-)
+
+  const makeEventSeries = (event: string) => ({
+    latency: Metric.histogram(`${metricPrefix}call_duration_seconds`, {
+      description: metricDefinitions.call_duration_seconds.help,
+      boundaries: latencyBounds,
+      attributes: { event }
+    }),
+    requestBytes: makeCounter("call_request_bytes_total", { event }),
+    replyBytes: makeCounter("call_reply_bytes_total", { event }),
+    outcomes: new Map<string, Metric.Counter<number>>()
+  })
+  const byEvent = new Map<string, ReturnType<typeof makeEventSeries>>()
+  const outcomes = new Map<string, number>()
+  let calls = 0
+
+  const onCall = (call: CompletedCall) => {
+    const event = routedEvents.has(call.event) ? call.event : "client:*"
+    let eventSeries = byEvent.get(event)
+    if (eventSeries === undefined) byEvent.set(event, (eventSeries = makeEventSeries(event)))
+    const outcome = callOutcome(call)
+    let counter = eventSeries.outcomes.get(outcome)
+    if (counter === undefined) {
+      counter = makeCounter("calls_total", { event, outcome })
+      eventSeries.outcomes.set(outcome, counter)
+    }
+    calls += 1
+    outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+    counter.updateUnsafe(1, context)
+    eventSeries.latency.updateUnsafe(Math.max(0, call.endedAt - call.startedAt) / 1000, context)
+    eventSeries.requestBytes.updateUnsafe(call.request.byteLength(), context)
+    if (!("_tag" in call.outcome)) eventSeries.replyBytes.updateUnsafe(call.outcome.byteLength(), context)
+  }
+
+  const limitExceeded = labelledCounter("limit_rejections_total", "limit")
+  const dropped = labelledCounter("dropped_total", "kind")
+  const connectionsRejected = labelledCounter("connections_rejected_total", "code")
+  const joins = labelledCounter("joins_total", "role")
+  const leaves = labelledCounter("leaves_total", "role")
+  const joinsRejected = makeCounter("joins_rejected_total")
+
+  const onMembership = (event: MembershipEvent) => {
+    switch (event._tag) {
+      case "Entered":
+        return joins.add(event.membership.role)
+      case "Left":
+        return leaves.add(event.membership.role)
+      case "ConnectionRejected":
+        return connectionsRejected.add(codeLabel(event.code))
+      case "JoinRejected":
+        return joinsRejected.updateUnsafe(1, context)
+    }
+  }
+
+  const register = ({ labels: attributes = {}, name, read }: Gauge) => {
+    const { help: description, kind } = metricDefinitions[name]
+    const options = { description, attributes }
+    const readOnly = { update: () => undefined, modify: () => undefined }
+    return kind === "observable_counter"
+      ? Metric.registerUnsafe(Metric.counter(metricPrefix + name, { ...options, incremental: true }), context, {
+          get: () => ({ count: read(), incremental: true }),
+          ...readOnly
+        })
+      : Metric.registerUnsafe(Metric.gauge(metricPrefix + name, options), context, {
+          get: () => ({ value: read() }),
+          ...readOnly
+        })
+  }
+
+  const gauge = (given: Gauge) => {
+    const key = formatGaugeKey(given)
+    return Effect.asVoid(
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          gauges.set(key, given.read)
+          return register(given)
+        }),
+        (registration) =>
+          Effect.sync(() => {
+            if (gauges.get(key) === given.read) gauges.delete(key)
+            registration.remove()
+          })
+      )
+    )
+  }
+
+  return {
+    onCall,
+    onMembership,
+    limitExceeded: limitExceeded.add,
+    dropped: dropped.add,
+    connectionRejected: (code) => connectionsRejected.add(codeLabel(code)),
+    gauge,
+    totals: () => ({
+      calls,
+      outcomes: Object.fromEntries(outcomes),
+      limitRejections: limitExceeded.counts(),
+      dropped: dropped.counts(),
+      rejectedConnections: connectionsRejected.counts()
+    }),
+    gauges: () => Object.fromEntries([...gauges].map(([name, read]) => [name, read()]))
+  }
+})

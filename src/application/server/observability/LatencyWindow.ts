@@ -61,9 +61,7 @@ export const makeLatencyWindow = (start: number): LatencyWindow => {
   const snapshot = (now: number): RecentCalls => {
     const current = Math.floor(now / slotMillis)
     const fresh = slots.filter(({ at }) => at > current - slotCount && at <= current)
-    const recentCount = fresh
-      .filter(({ at }) => at > current - rateSlots)
-      .reduce((sum, { count }) => sum + count, 0)
+    const recentCount = fresh.filter(({ at }) => at > current - rateSlots).reduce((sum, { count }) => sum + count, 0)
     const since = Math.max(start, (current - rateSlots + 1) * slotMillis)
     const perSecond = recentCount / Math.max(1, (now - since) / 1000)
     const total = fresh.reduce((sum, { count }) => sum + count, 0)

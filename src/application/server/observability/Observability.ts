@@ -78,9 +78,7 @@ export class Observability extends Context.Service<
           labels: { version: packageVersion, protocol: PROTOCOL_VERSION },
           read: () => 1
         },
-        ...(Option.isSome(audit)
-          ? [{ name: "audit_events_dropped_total", read: audit.value.lostCount } as const]
-          : [])
+        ...(Option.isSome(audit) ? [{ name: "audit_events_dropped_total", read: audit.value.lostCount } as const] : [])
       ]
       yield* Effect.forEach(gauges, metrics.gauge, { discard: true })
 
@@ -116,10 +114,7 @@ export class Observability extends Context.Service<
         gauges: metrics.gauges()
       })
 
-      return Context.make(
-        Observability,
-        Observability.of({ report, offices: memberCounts.list, readiness })
-      ).pipe(
+      return Context.make(Observability, Observability.of({ report, offices: memberCounts.list, readiness })).pipe(
         Context.add(CallObservers, [...(yield* CallObservers), ...callObservers]),
         Context.add(MembershipObservers, [...(yield* MembershipObservers), ...membershipObservers]),
         Context.add(ServerMetrics, metrics)

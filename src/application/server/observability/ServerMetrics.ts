@@ -25,9 +25,7 @@ export class ServerMetrics extends Context.Service<
   }
 >()("a2c-smcp/application/server/observability/ServerMetrics") {
   /** Counts nothing. */
-  static readonly layerNone: Layer.Layer<ServerMetrics> = Layer.suspend(() =>
-    Layer.succeed(ServerMetrics, noMetrics)
-  )
+  static readonly layerNone: Layer.Layer<ServerMetrics> = Layer.suspend(() => Layer.succeed(ServerMetrics, noMetrics))
 }
 
 /** The metrics of {@link ServerMetrics.layerNone}. */

@@ -15,9 +15,7 @@ const histogram = define("histogram")
 
 /** Every metric of a Server by its name without {@link metricPrefix}: its kind, its help text and its labels. */
 export const metricDefinitions = {
-  audit_events_dropped_total: observableCounter(
-    "Audit events dropped because the audit file could not keep up"
-  ),
+  audit_events_dropped_total: observableCounter("Audit events dropped because the audit file could not keep up"),
   backlog_bytes: gauge("Bytes sent to clients that they have not read yet"),
   build_info: gauge("Always 1", "version", "protocol"),
   call_duration_seconds: histogram("Duration of routed calls", "event"),
@@ -27,10 +25,7 @@ export const metricDefinitions = {
   calls_total: counter("Routed calls by event and outcome", "event", "outcome"),
   components_unhealthy: gauge("Unhealthy components of the Server, such as its registry"),
   connections: gauge("Open connections"),
-  connections_rejected_total: counter(
-    "Connections and requests for operator pages rejected, by protocol code",
-    "code"
-  ),
+  connections_rejected_total: counter("Connections and requests for operator pages rejected, by protocol code", "code"),
   dropped_total: counter("Messages and notifications dropped because of a limit", "kind"),
   event_loop_lag_seconds: gauge("Event loop lag in the last 15 seconds", "quantile"),
   joins_rejected_total: counter("Joins rejected"),
@@ -38,9 +33,7 @@ export const metricDefinitions = {
   leaves_total: counter("Members that left an office or were lost", "role"),
   limit_rejections_total: counter("Requests rejected and connections closed because of a limit", "limit"),
   members: gauge("Members in offices", "role"),
-  node_dropped_messages_total: observableCounter(
-    "Messages to other Servers dropped: no connection, or a full queue"
-  ),
+  node_dropped_messages_total: observableCounter("Messages to other Servers dropped: no connection, or a full queue"),
   node_ignored_messages_total: observableCounter("Late replies and unreadable messages from other Servers"),
   node_incomplete_bodies: gauge("Bodies received in part from other Servers"),
   node_queued_bytes: gauge("Bytes of bodies queued for other Servers"),

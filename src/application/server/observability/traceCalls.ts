@@ -13,8 +13,7 @@ class CallFailed extends Data.TaggedError("CallFailed")<{ readonly outcome: stri
 const toNanos = (millis: number): bigint => BigInt(Math.round(millis * 1_000_000))
 
 /** True for failures of the Server or the Computer, in contrast to those of the caller or the tool. */
-const isServerFailure = (outcome: string): boolean =>
-  outcome === "408" || outcome === "500" || outcome === "other"
+const isServerFailure = (outcome: string): boolean => outcome === "408" || outcome === "500" || outcome === "other"
 
 /** Records completed calls as spans of the trace in their request id. Without one, a call starts a new trace. */
 export const recordCallSpan =
@@ -36,8 +35,5 @@ export const recordCallSpan =
     span.attribute("a2c.agent", call.agent.name)
     span.attribute("a2c.computer", call.computer)
     span.attribute("a2c.outcome", outcome)
-    span.end(
-      toNanos(call.endedAt),
-      isServerFailure(outcome) ? Exit.fail(new CallFailed({ outcome })) : Exit.void
-    )
+    span.end(toNanos(call.endedAt), isServerFailure(outcome) ? Exit.fail(new CallFailed({ outcome })) : Exit.void)
   }

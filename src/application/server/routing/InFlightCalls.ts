@@ -30,11 +30,7 @@ export const makeInFlightCalls = ({
   const remoteCalls = new Map<string, Set<InFlightCall>>()
   let size = 0
 
-  const reject = (
-    limit: "callsPerAgent" | "callsPerComputer",
-    max: number,
-    subject: string
-  ): ProtocolError => {
+  const reject = (limit: "callsPerAgent" | "callsPerComputer", max: number, subject: string): ProtocolError => {
     metrics.limitExceeded(limit)
     const message = `${subject} ${max} calls under way and may have no more`
     return tooManyRequests(message, formatLimitName(limit), max)
@@ -49,8 +45,7 @@ export const makeInFlightCalls = ({
 
   return {
     checkLimits: (agent, target) => {
-      if (agent.calls.size + agent.lookups >= callsPerAgent)
-        return reject("callsPerAgent", callsPerAgent, "You have")
+      if (agent.calls.size + agent.lookups >= callsPerAgent) return reject("callsPerAgent", callsPerAgent, "You have")
       return countOf(agent, target) >= callsPerComputer
         ? reject("callsPerComputer", callsPerComputer, "The Computer has")
         : undefined

@@ -32,10 +32,7 @@ export const requireMembership = (
     ? Result.fail(forbidden(`Only ${role}s may send this`))
     : Result.fromOption(session.membership, notInOffice)
 
-const toProtocolError = (
-  computer: string,
-  error: LinkClosed | RequestTimeout | SendFailed
-): ProtocolError => {
+const toProtocolError = (computer: string, error: LinkClosed | RequestTimeout | SendFailed): ProtocolError => {
   switch (error._tag) {
     case "LinkClosed":
       return computerNotFound(computer)
@@ -75,10 +72,7 @@ interface RoutingParts {
 }
 
 /** Routes a request to the named Computer and gives the Computer's reply. */
-export type Route = (
-  request: ClientRequest,
-  definition: RoutedDefinition
-) => Effect.Effect<Body, ProtocolError>
+export type Route = (request: ClientRequest, definition: RoutedDefinition) => Effect.Effect<Body, ProtocolError>
 
 /** Makes the function that routes requests between members of one office. Bodies pass through undecoded. */
 export const makeRouting = (

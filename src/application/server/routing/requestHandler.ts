@@ -38,10 +38,7 @@ export const makeRequestHandler = (
   const dropMessage = ({ connection, event }: ClientRequest, reason: string) =>
     Effect.as(Effect.logWarning("message dropped", { sid: connection.link.id, event, reason }), emptyReply)
 
-  const join = Effect.fnUntraced(function* (
-    { body, connection }: ClientRequest,
-    definition: ServerRequests["join"]
-  ) {
+  const join = Effect.fnUntraced(function* ({ body, connection }: ClientRequest, definition: ServerRequests["join"]) {
     const { identity, line, link } = connection
     const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkMembership)
     const outcome = yield* Effect.fromResult(request).pipe(
@@ -55,8 +52,7 @@ export const makeRequestHandler = (
       ),
       Effect.tapError(({ message: reason }) => {
         const { subject } = identity
-        for (const observe of membershipObservers)
-          observe({ _tag: "JoinRejected", sid: link.id, subject, reason })
+        for (const observe of membershipObservers) observe({ _tag: "JoinRejected", sid: link.id, subject, reason })
         return Effect.logWarning("join rejected", { sid: link.id, reason })
       }),
       Effect.result
@@ -80,10 +76,7 @@ export const makeRequestHandler = (
     return jsonReply(...line.encodeMembershipAck(outcome))
   })
 
-  const list = Effect.fnUntraced(function* (
-    { body, connection }: ClientRequest,
-    definition: ServerRequests["list"]
-  ) {
+  const list = Effect.fnUntraced(function* ({ body, connection }: ClientRequest, definition: ServerRequests["list"]) {
     const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkRequestId)
     const { officeId, reqId } = yield* Effect.fromResult(request)
     const { office } = yield* Effect.fromResult(requireMembership(connection, definition.from))

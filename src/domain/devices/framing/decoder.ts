@@ -61,10 +61,7 @@ const initialPayloadMode = (type: FrameType, { framing }: DecoderSettings): Payl
   return jsonFrameTypes.has(type) ? "outsideString" : "plain"
 }
 
-export const initialDecoderState = ({
-  framing = "strict",
-  ...limits
-}: DecoderOptions = {}): DecoderState => ({
+export const initialDecoderState = ({ framing = "strict", ...limits }: DecoderOptions = {}): DecoderState => ({
   settings: { framing, ...defaultFrameLimits, ...limits },
   buffered: emptyBuffer,
   partial: undefined,
@@ -116,11 +113,7 @@ const emitFrame = (bytes: Uint8Array, scan: ScanState, header: Header, end: numb
 }
 
 /** Finds the next header; undefined when more bytes are needed. */
-const findHeader = (
-  bytes: Uint8Array,
-  scan: ScanState,
-  settings: DecoderSettings
-): PartialFrame | undefined => {
+const findHeader = (bytes: Uint8Array, scan: ScanState, settings: DecoderSettings): PartialFrame | undefined => {
   for (;;) {
     const start = findStartMarker(bytes, scan.frameStart)
     scan.garbage += start - scan.frameStart
@@ -128,8 +121,7 @@ const findHeader = (
     const match = matchHeader(bytes, start)
     if (match === "incomplete") return undefined
     const header = match === "yes" ? parseHeader(bytes, start) : undefined
-    if (header !== undefined)
-      return { header, offset: header.size, mode: initialPayloadMode(header.type, settings) }
+    if (header !== undefined) return { header, offset: header.size, mode: initialPayloadMode(header.type, settings) }
     rejectFrame(scan, "invalid_header", start + startMarker.length)
   }
 }
@@ -173,8 +165,7 @@ const finishScan = (
 ): DecodeResult => {
   scanChunk(bytes, scan, settings)
   const { events, frameStart, garbage, partial } = scan
-  const buffered =
-    frameStart === 0 && buffer !== undefined ? buffer : copyToBuffer(bytes.subarray(frameStart))
+  const buffered = frameStart === 0 && buffer !== undefined ? buffer : copyToBuffer(bytes.subarray(frameStart))
   return [{ settings, buffered, partial, pendingGarbage: garbage }, events]
 }
 
@@ -189,8 +180,7 @@ export const decodeChunk = (
 ): DecodeResult => {
   const buffer = buffered.length === 0 ? undefined : appendBytes(buffered, chunk, maxBufferedBytes(settings))
   // A plain view: subclasses of Uint8Array override methods such as `subarray`.
-  const bytes =
-    buffer === undefined ? new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length) : bytesOf(buffer)
+  const bytes = buffer === undefined ? new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length) : bytesOf(buffer)
   return finishScan(bytes, { frameStart: 0, partial, garbage: pendingGarbage, events: [] }, settings, buffer)
 }
 

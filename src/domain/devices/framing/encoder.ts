@@ -1,15 +1,7 @@
 import { Data, Result } from "effect"
 import { defaultFrameLimits, type Frame, type FrameLimits, frameTypes, maxPayloadFor } from "./frame.ts"
 import { encodeUtf8 } from "../../utf8.ts"
-import {
-  endMarker,
-  hashByte,
-  headerLength,
-  maxSequence,
-  matchMarker,
-  startMarker,
-  taskLength
-} from "./frameHeader.ts"
+import { endMarker, hashByte, headerLength, maxSequence, matchMarker, startMarker, taskLength } from "./frameHeader.ts"
 
 /** A frame cannot be encoded: a retry fails again. */
 export class FrameEncodeError extends Data.TaggedError("FrameEncodeError")<{
@@ -27,8 +19,7 @@ const markerPattern = /##(?:START|END)/
 
 const containsMarker = (bytes: Uint8Array): boolean => {
   for (let at = bytes.indexOf(hashByte); at !== -1; at = bytes.indexOf(hashByte, at + 1)) {
-    if (matchMarker(bytes, at, endMarker) === "yes" || matchMarker(bytes, at, startMarker) === "yes")
-      return true
+    if (matchMarker(bytes, at, endMarker) === "yes" || matchMarker(bytes, at, startMarker) === "yes") return true
   }
   return false
 }
@@ -73,10 +64,7 @@ export const encodeFrame = (
   const bytes = new Uint8Array(headerLength + payload.length + endMarker.length)
   bytes.set(startMarker)
   bytes[startMarker.length] = frameTypes[type]
-  bytes.set(
-    encodeUtf8(`${task.padEnd(taskLength)}${sequence.toString().padStart(4, "0")}`),
-    startMarker.length + 1
-  )
+  bytes.set(encodeUtf8(`${task.padEnd(taskLength)}${sequence.toString().padStart(4, "0")}`), startMarker.length + 1)
   bytes.set(payload, headerLength)
   bytes.set(endMarker, headerLength + payload.length)
   return Result.succeed(bytes)

@@ -1,11 +1,4 @@
-import {
-  endMarker,
-  hashByte,
-  isTypeByte,
-  matchNestedHeader,
-  matchMarker,
-  startMarker
-} from "./frameHeader.ts"
+import { endMarker, hashByte, isTypeByte, matchNestedHeader, matchMarker, startMarker } from "./frameHeader.ts"
 
 /**
  * How the scanner finds the end of a payload:

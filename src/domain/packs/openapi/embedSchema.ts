@@ -96,9 +96,7 @@ export const embedSchema = (schema: JsonObject, basePointer: string): JsonObject
   const normalized = rewriteSchema(schema, (reference) => reference)
   const embedded = rewriteSchema(normalized, (reference) => {
     const target = resolveRef(normalized, reference)
-    return isJsonObject(target) || typeof target === "boolean"
-      ? rewritePointer(reference, basePointer)
-      : undefined
+    return isJsonObject(target) || typeof target === "boolean" ? rewritePointer(reference, basePointer) : undefined
   })
   if (!isJsonObject(embedded) || embedded["$ref"] === undefined) return isJsonObject(embedded) ? embedded : {}
   // Many readers ignore the siblings of a `$ref`, and would lose the definitions.

@@ -71,10 +71,7 @@ const paramsSchemaOf = ({ id, route: { files, params, useForm } }: Operation): J
   const schema = embedSchema({ type: "object", ...params }, `#/components/schemas/${paramsSchemaName(id)}`)
   const properties = asObject(schema["properties"])
   if (!useForm || Object.keys(files).length === 0) return schema
-  const forms = Object.entries(files).map(([name, { multiple }]) => [
-    name,
-    formFileSchema(properties[name], multiple)
-  ])
+  const forms = Object.entries(files).map(([name, { multiple }]) => [name, formFileSchema(properties[name], multiple)])
   return { ...schema, properties: { ...properties, ...Object.fromEntries(forms) } }
 }
 
@@ -143,9 +140,7 @@ const hostPaths = (requiresKey: boolean): JsonObject => ({
 export const makeOpenApiDocument = (host: OpenApiHost, packs: ReadonlyArray<OpenApiPack>): JsonObject => {
   const { requiresKey, url, version } = host
   const operations = collectOperations(packs)
-  const tags = new Map(
-    packs.map(({ description, name, usage }) => [name, joinParagraphs(description, usage)])
-  )
+  const tags = new Map(packs.map(({ description, name, usage }) => [name, joinParagraphs(description, usage)]))
   return {
     openapi: "3.1.0",
     info: { title: "a2c tool packs", version },
@@ -154,10 +149,7 @@ export const makeOpenApiDocument = (host: OpenApiHost, packs: ReadonlyArray<Open
     paths: {
       ...hostPaths(requiresKey),
       ...Object.fromEntries(
-        operations.map((operation) => [
-          operation.route.endpoint,
-          { post: describeOperation(operation, requiresKey) }
-        ])
+        operations.map((operation) => [operation.route.endpoint, { post: describeOperation(operation, requiresKey) }])
       )
     },
     components: {

@@ -29,20 +29,17 @@ export const responseSchemas: { readonly [name: string]: JsonObject } = {
       ["uri"]
     )
   }),
-  ResourceLink: contentBlockSchema(
-    "resource_link",
-    { uri: stringSchema, name: stringSchema, mimeType: stringSchema },
-    ["uri", "name"]
-  ),
+  ResourceLink: contentBlockSchema("resource_link", { uri: stringSchema, name: stringSchema, mimeType: stringSchema }, [
+    "uri",
+    "name"
+  ]),
   ToolResult: objectSchema(
     {
       content: {
         type: "array",
         description: "Content blocks of the result, as in MCP",
         items: {
-          oneOf: ["TextContent", "ImageContent", "AudioContent", "EmbeddedResource", "ResourceLink"].map(
-            schemaRef
-          )
+          oneOf: ["TextContent", "ImageContent", "AudioContent", "EmbeddedResource", "ResourceLink"].map(schemaRef)
         }
       },
       structuredContent: { ...anyObjectSchema, description: "Structured result, when the tool returns one" },
@@ -71,9 +68,7 @@ export const responseSchemas: { readonly [name: string]: JsonObject } = {
     {
       tools: {
         type: "array",
-        items: objectSchema({ name: stringSchema, description: stringSchema, inputSchema: anyObjectSchema }, [
-          "name"
-        ])
+        items: objectSchema({ name: stringSchema, description: stringSchema, inputSchema: anyObjectSchema }, ["name"])
       },
       packs: { type: "array", items: objectSchema({ name: stringSchema, status: stringSchema }) }
     },
@@ -99,9 +94,7 @@ const errorDescriptions: { readonly [status: string]: string } = {
 
 /** Responses for error statuses. */
 export const errorResponses = (...statuses: ReadonlyArray<number>): JsonObject =>
-  Object.fromEntries(
-    statuses.map((status) => [status, jsonResponse(errorDescriptions[status] ?? "", "Error")])
-  )
+  Object.fromEntries(statuses.map((status) => [status, jsonResponse(errorDescriptions[status] ?? "", "Error")]))
 
 /** Responses of an endpoint that calls a tool. */
 export const toolCallResponses = (requiresKey: boolean): JsonObject => ({

@@ -89,9 +89,7 @@ const coerceItems = (root: JsonObject, parts: ReadonlyArray<JsonObject>, texts: 
 
 const coerce = (root: JsonObject, target: TargetType, value: unknown): unknown => {
   if (typeof value === "string") return coerceText(root, target, value)
-  return Array.isArray(value) && target.types.has("array")
-    ? coerceItems(root, target.subschemas, value)
-    : value
+  return Array.isArray(value) && target.types.has("array") ? coerceItems(root, target.subschemas, value) : value
 }
 
 const defaultOf = (root: JsonObject, schema: unknown): { readonly value: unknown } | undefined => {
@@ -125,9 +123,7 @@ const cloneJson = (value: unknown, depth: number): unknown => {
   if (depth > maxJsonDepth) return null
   if (Array.isArray(value)) return value.map((item) => cloneJson(item, depth + 1))
   if (!isJsonObject(value)) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, cloneJson(member, depth + 1)])
-  )
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, cloneJson(member, depth + 1)]))
 }
 
 const fillValue = (root: JsonObject, schema: unknown, value: unknown, depth: number): unknown => {

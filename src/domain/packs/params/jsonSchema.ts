@@ -5,8 +5,7 @@ import type { PackRoute } from "../PackManifest.ts"
 const maxSubschemas = 64
 
 /** Unescapes one segment of a JSON Pointer (RFC 6901). */
-export const unescapePointerSegment = (segment: string): string =>
-  segment.replaceAll("~1", "/").replaceAll("~0", "~")
+export const unescapePointerSegment = (segment: string): string => segment.replaceAll("~1", "/").replaceAll("~0", "~")
 
 /** Decodes one segment of a JSON Pointer in a URI fragment, which is percent-encoded as well. */
 export const decodePointerSegment = (segment: string): string =>
@@ -35,12 +34,7 @@ export const resolveRef = (root: unknown, reference: string): unknown => {
 const asArray = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 /** Types that a schema declares or implies. */
-export const declaredTypes = ({
-  items,
-  prefixItems,
-  properties,
-  type
-}: JsonObject): ReadonlyArray<unknown> => {
+export const declaredTypes = ({ items, prefixItems, properties, type }: JsonObject): ReadonlyArray<unknown> => {
   if (type !== undefined) return Array.isArray(type) ? type : [type]
   if (properties !== undefined) return ["object"]
   return items !== undefined || prefixItems !== undefined ? ["array"] : []

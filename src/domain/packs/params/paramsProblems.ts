@@ -22,10 +22,7 @@ export interface KeywordIssue {
 const maxProblems = 100
 
 /** Converts array indices in a path to numbers. */
-const toLocation = (
-  keys: ReadonlyArray<string | number>,
-  params: unknown
-): ReadonlyArray<string | number> => {
+const toLocation = (keys: ReadonlyArray<string | number>, params: unknown): ReadonlyArray<string | number> => {
   let node = params
   return keys.map((key) => {
     const place = Array.isArray(node) && /^\d+$/.test(String(key)) ? Number(key) : key
@@ -57,9 +54,7 @@ export const problemsFromStandardIssues = (
       const key = typeof part === "object" ? part.key : part
       return typeof key === "symbol" ? String(key) : key
     })
-    return isMissingAt(keys, params)
-      ? missingParamProblem(keys)
-      : paramsProblem(message, toLocation(keys, params))
+    return isMissingAt(keys, params) ? missingParamProblem(keys) : paramsProblem(message, toLocation(keys, params))
   })
 
 /** Codes of pydantic by expected type. */

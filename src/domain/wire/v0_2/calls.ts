@@ -49,9 +49,7 @@ export const GetDpeRet = Schema.Struct({ ...DocumentLocation.fields, reqId }).pi
 )
 
 /** `GetResourcesReq`. */
-export const GetResourcesReq = ResourcesRequest.pipe(
-  Schema.encodeKeys({ reqId: "req_id", mcpServer: "mcp_server" })
-)
+export const GetResourcesReq = ResourcesRequest.pipe(Schema.encodeKeys({ reqId: "req_id", mcpServer: "mcp_server" }))
 
 /** `GetResourcesRet`. */
 export const GetResourcesRet = Schema.Struct({ ...ResourcePage.fields, reqId }).pipe(

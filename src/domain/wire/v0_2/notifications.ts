@@ -26,14 +26,11 @@ const updateCodec = makeCodec(ComputerRef)
 const cancelCodec = makeCodec(AgentCallData)
 
 const encodeMembership = ({ name, office, role }: Membership): unknown =>
-  membershipCodec.encode(
-    role === "agent" ? { officeId: office, agent: name } : { officeId: office, computer: name }
-  )
+  membershipCodec.encode(role === "agent" ? { officeId: office, agent: name } : { officeId: office, computer: name })
 
 const decodeMembership = (body: unknown): Result.Result<Membership, string> =>
   Result.flatMap(membershipCodec.decode(body), ({ agent, computer, officeId: office }) => {
-    if (computer !== undefined)
-      return Result.succeed<Membership>({ office, role: "computer", name: computer })
+    if (computer !== undefined) return Result.succeed<Membership>({ office, role: "computer", name: computer })
     if (agent !== undefined) return Result.succeed<Membership>({ office, role: "agent", name: agent })
     return Result.fail("computer or agent is required")
   })

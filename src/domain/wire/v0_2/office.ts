@@ -10,9 +10,7 @@ export const EnterOfficeReq = Schema.Struct({ role: Role, name: Identifier, offi
 )
 
 /** `LeaveOfficeReq`. */
-export const LeaveOfficeReq = Schema.Struct({ officeId: Identifier }).pipe(
-  Schema.encodeKeys({ officeId: "office_id" })
-)
+export const LeaveOfficeReq = Schema.Struct({ officeId: Identifier }).pipe(Schema.encodeKeys({ officeId: "office_id" }))
 
 /** `ListRoomReq`. */
 export const ListRoomReq = Schema.Struct({

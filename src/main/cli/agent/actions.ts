@@ -45,10 +45,7 @@ export const runAsAgent = (
     Effect.provide(Effect.mapError(action, explainAgentError), agentLayerFor(shared, retryInitialConnect))
   ).pipe(Effect.mapError(toCommandFailed))
 
-const agentLayerFor = (
-  { name, office, server, tokenFile }: AgentSharedOptions,
-  retryInitialConnect: boolean
-) =>
+const agentLayerFor = ({ name, office, server, tokenFile }: AgentSharedOptions, retryInitialConnect: boolean) =>
   Layer.unwrap(
     Effect.map(memberToken(tokenFile), (token) =>
       agentLayer({ url: server, office, name, retryInitialConnect, ...token })
@@ -63,8 +60,7 @@ const targetComputers = Effect.fnUntraced(function* ({ computer }: ComputerOptio
   const { settled, view } = yield* Agent
   yield* settled
   const names = [...(yield* view).computers.keys()]
-  if (computer === undefined)
-    return names.length === 0 ? yield* failCommand("No Computer is in this office") : names
+  if (computer === undefined) return names.length === 0 ? yield* failCommand("No Computer is in this office") : names
   if (names.includes(computer)) return [computer]
   const present = names.length === 0 ? "" : `; there are ${names.join(", ")}`
   return yield* failCommand(`No Computer '${computer}' is in this office${present}`)
@@ -92,9 +88,7 @@ export const listTools = (shared: AgentSharedOptions, option: ComputerOption): A
     const found = yield* forEachComputer(option, (computer, agent) =>
       Effect.map(agent.getTools(computer), (list) => list.map((tool) => ({ computer, ...tool })))
     )
-    const rows = found
-      .flat()
-      .map(({ computer, description, name }) => [computer, name, truncateLine(description)])
+    const rows = found.flat().map(({ computer, description, name }) => [computer, name, truncateLine(description)])
     yield* print(shared, found.flat(), rows.length === 0 ? "no tools" : formatColumns(rows))
   })
 
@@ -108,10 +102,7 @@ export const callTool = (
     yield* printToolResult(result, result, shared)
   })
 
-export const showDesktop = (
-  shared: AgentSharedOptions,
-  { size, window, ...option }: DesktopOptions
-): AgentAction =>
+export const showDesktop = (shared: AgentSharedOptions, { size, window, ...option }: DesktopOptions): AgentAction =>
   Effect.gen(function* () {
     const found = yield* forEachComputer(option, (computer, { getDesktop }) =>
       Effect.map(getDesktop(computer, definedOnly({ size, window })), (desktop) => ({ computer, desktop }))
@@ -127,10 +118,7 @@ export const showDesktop = (
 export const showConfig = (_shared: AgentSharedOptions, option: ComputerOption): AgentAction =>
   Effect.gen(function* () {
     const found = yield* forEachComputer(option, (name, { getConfig, member }) =>
-      Effect.map(
-        getConfig(name),
-        (config) => [name, member.line.calls.getConfig.reply.encode(config)] as const
-      )
+      Effect.map(getConfig(name), (config) => [name, member.line.calls.getConfig.reply.encode(config)] as const)
     )
     yield* Console.log(formatJson(Object.fromEntries(found)))
   })
@@ -213,9 +201,7 @@ const describeEvent = (event: AgentEvent): string => {
 export const watchEvents = (shared: AgentSharedOptions): AgentAction =>
   Effect.flatMap(Agent, ({ events, status }) =>
     Effect.raceFirst(
-      Stream.runForEach(events, (event) =>
-        Console.log(shared.json ? JSON.stringify(event) : describeEvent(event))
-      ),
+      Stream.runForEach(events, (event) => Console.log(shared.json ? JSON.stringify(event) : describeEvent(event))),
       untilMembershipEnds(status)
     )
   )

@@ -93,7 +93,4 @@ const subcommands = [
   mcpCommand
 ] as const
 
-export const agentCommand = agentBaseCommand.pipe(
-  Command.withSubcommands(subcommands),
-  withTelemetry("a2c-agent")
-)
+export const agentCommand = agentBaseCommand.pipe(Command.withSubcommands(subcommands), withTelemetry("a2c-agent"))

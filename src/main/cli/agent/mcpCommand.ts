@@ -33,9 +33,7 @@ export const mcpCommand = Command.make(
     yield* runAsAgent(shared, publishOffice(shared, options), options.http !== undefined)
   })
 ).pipe(
-  Command.withDescription(
-    "Publish the whole office as one MCP server, for hosts such as Claude, Cursor or VS Code"
-  ),
+  Command.withDescription("Publish the whole office as one MCP server, for hosts such as Claude, Cursor or VS Code"),
   Command.withExamples([
     { command: "a2c agent --office team mcp", description: "Over stdio: the command that a host starts" },
     { command: "a2c agent --office team mcp --http 7080", description: "At http://127.0.0.1:7080/mcp" }

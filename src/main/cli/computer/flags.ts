@@ -21,19 +21,13 @@ export const computerFlags = {
   inputs: inputValues,
   watch,
   interactive: Flag.withAlias(
-    flag.toggle(
-      "interactive",
-      "start a shell with commands: status, tools, call, desktop, servers, inputs, …"
-    ),
+    flag.toggle("interactive", "start a shell with commands: status, tools, call, desktop, servers, inputs, …"),
     "i"
   ),
   run: flag.texts("run", "run a command of the interactive shell, print its result, and exit", {
     metavar: "COMMAND"
   }),
-  allWindows: flag.toggle(
-    "all-windows",
-    "show windows and documents of servers without change notifications, too"
-  ),
+  allWindows: flag.toggle("all-windows", "show windows and documents of servers without change notifications, too"),
   dpe: setting.text(
     "dpe",
     "serve documents to Agents: cache[:FOLDER] as file:// URIs, " +

@@ -22,9 +22,7 @@ export const makeDpeResolver = Effect.fnUntraced(function* (
   }
   const port = Number(detail ?? 0)
   if (scheme === undefined || !Number.isInteger(port) || port < 0 || port > 65535) {
-    return yield* failCommand(
-      `--dpe: expected cache, cache:FOLDER, http or http:PORT, got ${JSON.stringify(mode)}`
-    )
+    return yield* failCommand(`--dpe: expected cache, cache:FOLDER, http or http:PORT, got ${JSON.stringify(mode)}`)
   }
   const { resolve, url } = yield* Effect.mapError(
     makeDocumentServer({ port, ...definedOnly({ publicUrl }) }),

@@ -7,12 +7,7 @@ import { parsePlaceholder, findPlaceholders } from "../../../domain/config/place
 import { type Setup, serversUsingInput, findVariable } from "../../../domain/config/Setup.ts"
 import type { ComputerConfig, Input, ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"
-import {
-  type ConfigFile,
-  type ConfigDiagnostic,
-  readConfigFiles,
-  formatDiagnostic
-} from "../../config/configFiles.ts"
+import { type ConfigFile, type ConfigDiagnostic, readConfigFiles, formatDiagnostic } from "../../config/configFiles.ts"
 import { formatServerLocation } from "../../config/serverLocation.ts"
 import { unknownInputWarnings } from "../../config/unknownInputs.ts"
 import { failCommand } from "../CommandFailed.ts"
@@ -35,8 +30,7 @@ interface InputSummary {
   readonly value: string
 }
 
-const isHttpUrl = (url: string): boolean =>
-  URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol)
+const isHttpUrl = (url: string): boolean => URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol)
 
 const serverSummary = (server: ServerConfig): ServerSummary => ({
   name: server.name,
@@ -74,11 +68,7 @@ const checkReferencesAndScripts = Effect.fnUntraced(function* (
   const root = dialect === "mcpServers" ? "mcpServers" : "servers"
   const diagnostics: Array<ConfigDiagnostic> = []
   for (const [name, server] of Object.entries(config?.servers ?? {})) {
-    const addDiagnostic = (
-      severity: ConfigDiagnostic["severity"],
-      issue: string,
-      ...below: ReadonlyArray<string>
-    ) => {
+    const addDiagnostic = (severity: ConfigDiagnostic["severity"], issue: string, ...below: ReadonlyArray<string>) => {
       const path = [root, name, ...below]
       diagnostics.push({ severity, file, path, issue, ...locate(path) })
     }
@@ -100,12 +90,7 @@ const checkReferencesAndScripts = Effect.fnUntraced(function* (
     }
     const url = String(server.parameters["url"])
     if (server.type !== "stdio" && findPlaceholders(url).length === 0 && !isHttpUrl(url)) {
-      addDiagnostic(
-        "error",
-        "must be an http or https URL",
-        ...(dialect === "A2C" ? ["server_parameters"] : []),
-        "url"
-      )
+      addDiagnostic("error", "must be an http or https URL", ...(dialect === "A2C" ? ["server_parameters"] : []), "url")
     }
     const script = vrlScript(server.vrl)
     if (script === undefined) continue

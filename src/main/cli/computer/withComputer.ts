@@ -41,9 +41,7 @@ const loadConfig = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
 const promptForInputs = Effect.fnUntraced(function* (config: ComputerConfig) {
   const inputs = yield* Inputs
   for (const input of config.inputs) {
-    const users = serversUsingInput(config, input.id).filter(
-      (name) => config.servers[name]?.disabled === false
-    )
+    const users = serversUsingInput(config, input.id).filter((name) => config.servers[name]?.disabled === false)
     // The server reports a missing value itself.
     yield* Effect.forEach(users, (name) => Effect.ignore(inputs.resolve(input, name)), { discard: true })
   }

@@ -2,15 +2,7 @@ import { Option } from "effect"
 import { type Command, Flag } from "effect/cli"
 import { defaultGatewayLimits } from "../../../application/devices/DeviceLimits.ts"
 import { between, flag, setting } from "../setting.ts"
-import {
-  approve,
-  computerName,
-  configFiles,
-  inputValues,
-  listenHost,
-  mcpTokenFlag,
-  watch
-} from "../sharedFlags.ts"
+import { approve, computerName, configFiles, inputValues, listenHost, mcpTokenFlag, watch } from "../sharedFlags.ts"
 
 const deviceToken = setting.secret("token", "token that a device must send", {
   env: "A2C_DEVICES_TOKEN",
@@ -28,11 +20,9 @@ export const gatewayFlags = {
   tcp: setting.port("tcp", "port for devices, 0 for a free one", { env: "A2C_DEVICES_TCP", default: 7071 }),
   host: listenHost,
   token: deviceToken,
-  tokens: flag.text(
-    "tokens",
-    'file with one token per device, {"lamp": "…"}; rejects devices that it does not name',
-    { metavar: "FILE" }
-  ),
+  tokens: flag.text("tokens", 'file with one token per device, {"lamp": "…"}; rejects devices that it does not name', {
+    metavar: "FILE"
+  }),
   stdio: flag.toggle("stdio", "publish the devices as an MCP server over stdio"),
   http: flag.port("http", "publish the devices as an MCP server over Streamable HTTP, 0 for a free port"),
   mcpToken: mcpTokenFlag("mcp-token"),
@@ -43,12 +33,7 @@ export const gatewayFlags = {
   maxDevices: limitFlag("max-devices", "maxDevices", 65_535, "maximum number of connections"),
   maxServices: limitFlag("max-services", "maxServices", 10_000, "maximum number of services of a device"),
   maxCalls: limitFlag("max-calls", "maxCalls", 10_000, "maximum number of in-flight calls to a device"),
-  maxPayloadBytes: limitFlag(
-    "max-payload",
-    "maxPayloadBytes",
-    64 * 1024 * 1024,
-    "maximum size of a message in bytes"
-  ),
+  maxPayloadBytes: limitFlag("max-payload", "maxPayloadBytes", 64 * 1024 * 1024, "maximum size of a message in bytes"),
   callTimeout: flag.seconds("timeout", "timeout of a call", { default: defaultGatewayLimits.callTimeout }),
   idleTimeout: flag.seconds(
     "idle",

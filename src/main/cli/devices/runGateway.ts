@@ -30,9 +30,7 @@ const tokensError = (tokens: { readonly [name: string]: string }): string | unde
 const readTokensFile = Effect.fnUntraced(function* (file: string) {
   const { readFileString } = yield* FileSystem.FileSystem
   const text = yield* Effect.catch(readFileString(file), ({ message, reason }) =>
-    failCommand(
-      `The tokens cannot be read: ${reason._tag === "NotFound" ? `there is no file ${file}` : message}`
-    )
+    failCommand(`The tokens cannot be read: ${reason._tag === "NotFound" ? `there is no file ${file}` : message}`)
   )
   const json = parseJson(text)
   if (json === undefined) return yield* failCommand(`The tokens in ${file} are not JSON`)

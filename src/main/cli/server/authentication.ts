@@ -64,9 +64,7 @@ const readJwtSource = Effect.fnUntraced(function* ({
       ? yield* secretVariable("A2C_JWT_SECRET")
       : Redacted.make(yield* Effect.mapError(readTokenFile(jwtSecretFile), toCommandFailed))
   if ([secret, jwtPublicKey, jwtJwks].filter((source) => source !== undefined).length > 1) {
-    return yield* failCommand(
-      "Give one of --jwt-secret-file (or A2C_JWT_SECRET), --jwt-public-key and --jwt-jwks"
-    )
+    return yield* failCommand("Give one of --jwt-secret-file (or A2C_JWT_SECRET), --jwt-public-key and --jwt-jwks")
   }
   if (secret !== undefined) return { _tag: "Secret", secret }
   if (jwtJwks !== undefined) return { _tag: "KeySet", url: jwtJwks }

@@ -19,11 +19,9 @@ export const authenticationFlags = {
     "accept JWTs signed with the private key of this public key, PEM or JWK",
     { metavar: "FILE" }
   ),
-  jwtJwks: setting.text(
-    "jwt-jwks",
-    "accept JWTs of an identity provider that publishes its keys at this URL",
-    { metavar: "URL" }
-  ),
+  jwtJwks: setting.text("jwt-jwks", "accept JWTs of an identity provider that publishes its keys at this URL", {
+    metavar: "URL"
+  }),
   jwtIssuer: setting.text("jwt-issuer", "value that the claim 'iss' of JWTs must have", { metavar: "TEXT" }),
   jwtAudience: setting.text("jwt-audience", "value that the claim 'aud' of JWTs must contain", {
     metavar: "TEXT"

@@ -8,9 +8,7 @@ const keyCommand = Command.make(
   keyFlags,
   lazyHandler(() => import("./printKey.ts").then(({ printKey }) => printKey))
 ).pipe(
-  Command.withDescription(
-    "Generate an API key: prints the key to stdout, its entry for --api-keys to stderr"
-  ),
+  Command.withDescription("Generate an API key: prints the key to stdout, its entry for --api-keys to stderr"),
   Command.withExamples([
     {
       command: "a2c server key --subject desk --right computer --office team > desk.key",

@@ -31,10 +31,7 @@ export const serverFlags = {
   port: setting.port("port", "port to listen on; 0 picks a free port", { default: 7070 }),
   path: setting.text("path", "HTTP path of Socket.IO", {
     default: defaultPath,
-    check: [
-      (path: string) => /^\/[^\s?#]*[^\s?#/]$/.test(path),
-      "a path like /smcp, without a slash at its end"
-    ]
+    check: [(path: string) => /^\/[^\s?#]*[^\s?#/]$/.test(path), "a path like /smcp, without a slash at its end"]
   }),
   maxMessageBytes: setting.int("max-message-bytes", "maximum size of a message", {
     metavar: "BYTES",
@@ -73,11 +70,9 @@ export const serverFlags = {
   ),
   limits: limitFlags,
   ...authenticationFlags,
-  audit: setting.text(
-    "audit",
-    "audit log: writes every call, join and leave to this file, one JSON object per line",
-    { metavar: "FILE" }
-  ),
+  audit: setting.text("audit", "audit log: writes every call, join and leave to this file, one JSON object per line", {
+    metavar: "FILE"
+  }),
   auditMaxBytes: setting.int("audit-max-bytes", "size at which the audit log is rotated", {
     metavar: "BYTES",
     default: defaultAuditRotation.maxBytes,

@@ -55,16 +55,8 @@ const limitRows: { readonly [L in keyof Limits]: LimitRow } = {
   membersPerOffice: count("max-members-per-office", "members of one office", joinRejected),
   nameLength: length("max-name-length", "characters of a member's name", joinRejected),
   officeLength: length("max-office-length", "characters of an office id", joinRejected),
-  requestIdLength: length(
-    "max-request-id-length",
-    "characters of a request id",
-    "400; a cancellation is dropped"
-  ),
-  joinTimeout: seconds(
-    "join-time",
-    "join timeout: time that a connection may stay outside of every office",
-    "closed"
-  ),
+  requestIdLength: length("max-request-id-length", "characters of a request id", "400; a cancellation is dropped"),
+  joinTimeout: seconds("join-time", "join timeout: time that a connection may stay outside of every office", "closed"),
   idleTimeout: seconds(
     "idle-time",
     "idle timeout: time that a member may stay without a message in either direction",

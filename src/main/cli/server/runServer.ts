@@ -21,10 +21,7 @@ const auditLayer = ({ audit: file, auditKeep: keep, auditMaxBytes: maxBytes }: S
   file === undefined ? Layer.empty : AuditFile.layer({ file, keep, maxBytes })
 
 /** Serves until a signal requests a shutdown, then drains. */
-const serve = Effect.fnUntraced(function* (
-  options: ServerCommandOptions,
-  stopRequested: Effect.Effect<string>
-) {
+const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRequested: Effect.Effect<string>) {
   const { drainTimeout, limits, redis, redisPrefix: prefix, requireRole, ...socketIo } = options
   const tls = yield* readTls(options)
   const authenticator = yield* makeAuthenticator(options, tls !== undefined)

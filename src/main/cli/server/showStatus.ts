@@ -55,9 +55,7 @@ const statusPageUrl = ({ listOffices, url }: StatusCommandOptions): Effect.Effec
     return failCommand("The URL of a Server holds no user and no password: give a token by --token-file")
   }
   if (base === null || !/^https?:$/.test(base.protocol)) {
-    return failCommand(
-      `${JSON.stringify(url)} is not the URL of a Server: expected one like http://127.0.0.1:7070`
-    )
+    return failCommand(`${JSON.stringify(url)} is not the URL of a Server: expected one like http://127.0.0.1:7070`)
   }
   const page = new URL("/status", base)
   if (listOffices) page.searchParams.set("offices", "1")
@@ -98,9 +96,7 @@ const fetchStatus = Effect.fnUntraced(function* (page: URL, token: string | unde
     })
   )
   if (status !== 200) {
-    return yield* failCommand(
-      `The status request to ${where} failed: ${httpErrorHints[status] ?? text.trim()}`
-    )
+    return yield* failCommand(`The status request to ${where} failed: ${httpErrorHints[status] ?? text.trim()}`)
   }
   const raw = parseJson(text)
   if (raw === undefined) {
@@ -112,8 +108,7 @@ const fetchStatus = Effect.fnUntraced(function* (page: URL, token: string | unde
   return { raw, report }
 })
 
-const formatState = ({ reason, state }: StatusReport): string =>
-  reason === undefined ? state : `${state}: ${reason}`
+const formatState = ({ reason, state }: StatusReport): string => (reason === undefined ? state : `${state}: ${reason}`)
 
 const failingComponents = ({ components }: StatusReport): ReadonlyArray<string> =>
   Object.entries(components).flatMap(([component, { error }]) =>
@@ -129,9 +124,7 @@ const formatMillis = (millis: number): string =>
   millis < 1000 ? `${Number(millis.toPrecision(2))} ms` : `${Number((millis / 1000).toPrecision(2))} s`
 
 const formatUptime = (seconds: number): string => {
-  const [days, hours, minutes] = [seconds / 86_400, (seconds / 3600) % 24, (seconds / 60) % 60].map(
-    Math.floor
-  )
+  const [days, hours, minutes] = [seconds / 86_400, (seconds / 3600) % 24, (seconds / 60) % 60].map(Math.floor)
   return `${days} d ${hours} h ${minutes} min ${Math.floor(seconds % 60)} s`.replace(/^(0 [dhmin]+ )+/, "")
 }
 

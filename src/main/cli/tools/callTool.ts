@@ -18,9 +18,7 @@ export const callTool = Effect.fnUntraced(
       const names = (yield* session.listTools()).items.map(({ name }) => stringOrEmpty(name))
       if (!names.includes(tool)) {
         const others = names.length === 0 ? "" : `; there are ${names.join(", ")}`
-        return yield* failCommand(
-          [`There is no tool '${tool}' in ${dir}${others}`, ...problems].join("\na2c: ")
-        )
+        return yield* failCommand([`There is no tool '${tool}' in ${dir}${others}`, ...problems].join("\na2c: "))
       }
       return yield* Effect.mapError(
         session.callTool(tool, args, {

@@ -45,12 +45,9 @@ export const serveFlags = {
     envNote: "preferred"
   }),
   force: flag.toggle("force", "allow an address that other machines reach without a key"),
-  mcp: flag.choice(
-    "mcp",
-    "serve MCP at /mcp beside the endpoints, or over stdio and nothing else",
-    ["http", "stdio"],
-    { default: "http" }
-  ),
+  mcp: flag.choice("mcp", "serve MCP at /mcp beside the endpoints, or over stdio and nothing else", ["http", "stdio"], {
+    default: "http"
+  }),
   watch: flag.toggle("watch", "reload packs that are added, edited or removed", { default: true }),
   ...runtimeFlags,
   timeout,
@@ -59,12 +56,7 @@ export const serveFlags = {
     metavar: "NAME"
   }),
   maxBodyBytes: sizeFlag("max-body", 1024 ** 3, 1024 ** 2, "maximum size of the JSON of a call in bytes"),
-  maxFileBytes: sizeFlag(
-    "max-upload",
-    64 * 1024 ** 3,
-    100 * 1024 ** 2,
-    "maximum size of an uploaded file in bytes"
-  )
+  maxFileBytes: sizeFlag("max-upload", 64 * 1024 ** 3, 100 * 1024 ** 2, "maximum size of an uploaded file in bytes")
 }
 
 export type ServeToolsCommandOptions = Command.Command.Config.Infer<typeof serveFlags>

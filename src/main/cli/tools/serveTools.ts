@@ -57,10 +57,7 @@ const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOption
     toCommandFailed
   )
   const ready = found.filter(({ status }) => status._tag === "Ready").length
-  return yield* Effect.andThen(
-    Console.log(`serving ${ready} of ${found.length} packs at ${url}`),
-    Effect.never
-  )
+  return yield* Effect.andThen(Console.log(`serving ${ready} of ${found.length} packs at ${url}`), Effect.never)
 })
 
 /** Serves packs until the process is stopped. */
@@ -78,10 +75,7 @@ export const serveTools = Effect.fnUntraced(
     const existingFolders = yield* foldersOrDefault(folders)
     // Packs see the environment, but not this key.
     delete process.env["AUTOMATA_API_KEY"]
-    return yield* Effect.provide(
-      servePacks(options),
-      packHostFor(existingFolders, options, { timeout, watch })
-    )
+    return yield* Effect.provide(servePacks(options), packHostFor(existingFolders, options, { timeout, watch }))
   },
   Effect.scoped,
   Effect.mapError(toCommandFailed)

@@ -59,9 +59,7 @@ const parameters = (url: string, headers: object | null = null) => ({
 })
 
 const connect = (given: object) =>
-  McpConnector.use(({ connect: open }) =>
-    open("guarded", Result.getOrThrow(decodeEndpoint("streamable", given)))
-  )
+  McpConnector.use(({ connect: open }) => open("guarded", Result.getOrThrow(decodeEndpoint("streamable", given))))
 
 describe("upstream HTTP server", () => {
   it.live.each([

@@ -89,9 +89,7 @@ const makeWorld = Effect.gen(function* () {
     const { withAuthorization } = yield* authorizer
     const make = (fetch: FetchLike) => {
       const options = { fetch, ...(headers !== undefined && { requestInit: { headers } }) }
-      return kind === "sse"
-        ? new SSEClientTransport(url, options)
-        : new StreamableHTTPClientTransport(url, options)
+      return kind === "sse" ? new SSEClientTransport(url, options) : new StreamableHTTPClientTransport(url, options)
     }
     return yield* withAuthorization("guarded", { url: url.href, headers: headers ?? null }, (wrap) =>
       Effect.suspend(() => openLegacySession({ transport: make(wrap(fetch)) as Transport }))
@@ -134,10 +132,7 @@ const Live = Layer.mergeAll(
         lines.push(`${[message].flat().map(spell).join(" ")} ${Cause.pretty(cause)}`)
       })
       const logging = yield* Layer.build(Logger.layer([logger]))
-      return Context.merge(
-        Context.add(logging, Logged, lines),
-        Context.make(References.MinimumLogLevel, "All")
-      )
+      return Context.merge(Context.add(logging, Logged, lines), Context.make(References.MinimumLogLevel, "All"))
     })
   )
 )
@@ -229,20 +224,18 @@ describe("MCP server with OAuth", () => {
       })
     )
 
-    given(
-      `is unavailable while its authorization server is down, which keeps the tokens (${kind})`,
-      (world) =>
-        Effect.gen(function* () {
-          yield* Effect.scoped(world.open({ kind }))
-          world.expire()
-          world.behaviour.tokens = "down"
-          const failure = yield* Effect.flip(world.open({ kind }))
-          assert.strictEqual(failure.reason, "unavailable")
-          assert.include(failure.message, "authorization server does not respond")
-          world.behaviour.tokens = "fine"
-          assert.deepStrictEqual(yield* echo(yield* world.openNonInteractive(kind)), echoed)
-          assert.strictEqual(world.shownRequests.length, 1)
-        })
+    given(`is unavailable while its authorization server is down, which keeps the tokens (${kind})`, (world) =>
+      Effect.gen(function* () {
+        yield* Effect.scoped(world.open({ kind }))
+        world.expire()
+        world.behaviour.tokens = "down"
+        const failure = yield* Effect.flip(world.open({ kind }))
+        assert.strictEqual(failure.reason, "unavailable")
+        assert.include(failure.message, "authorization server does not respond")
+        world.behaviour.tokens = "fine"
+        assert.deepStrictEqual(yield* echo(yield* world.openNonInteractive(kind)), echoed)
+        assert.strictEqual(world.shownRequests.length, 1)
+      })
     )
   }
 
@@ -251,9 +244,7 @@ describe("MCP server with OAuth", () => {
       yield* world.authorize
       world.revoke()
       yield* world.authorize
-      const [one, other] = world.asked.map((query) =>
-        ["state", "code_challenge"].map((name) => query.get(name) ?? "")
-      )
+      const [one, other] = world.asked.map((query) => ["state", "code_challenge"].map((name) => query.get(name) ?? ""))
       for (const [index, text] of (one ?? []).entries()) {
         assert.isAtLeast(text.length, 43)
         assert.notStrictEqual(text, other?.[index])
@@ -479,10 +470,7 @@ describe("interactive authorization", () => {
     Effect.gen(function* () {
       world.behaviour.declines = true
       const failure = yield* Effect.flip(world.open())
-      assert.deepStrictEqual(
-        [failure.reason, failure.message],
-        ["unauthorized", "the authorization was declined"]
-      )
+      assert.deepStrictEqual([failure.reason, failure.message], ["unauthorized", "the authorization was declined"])
       assert.include(world.pages[0]?.text ?? "", "declined")
     })
   )
@@ -653,9 +641,7 @@ describe("OAuth secret", () => {
     Effect.gen(function* () {
       yield* world.authorize
       const elsewhere = yield* makeGuarded
-      const failure = yield* Effect.flip(
-        world.open({ url: elsewhere.streamable, oauth: { authorizationTimeout: 0 } })
-      )
+      const failure = yield* Effect.flip(world.open({ url: elsewhere.streamable, oauth: { authorizationTimeout: 0 } }))
       assert.strictEqual(failure.reason, "unauthorized")
       assert.isTrue(elsewhere.headers.mcp.length > 0)
       assert.isTrue(elsewhere.headers.mcp.every(({ authorization }) => authorization === undefined))
@@ -695,9 +681,7 @@ describe("OAuth secret", () => {
       assertClean(
         world,
         ...lines,
-        ...world.asked
-          .map((query) => query.get("state") ?? "x")
-          .filter((state) => lines.join().includes(state))
+        ...world.asked.map((query) => query.get("state") ?? "x").filter((state) => lines.join().includes(state))
       )
     })
   )

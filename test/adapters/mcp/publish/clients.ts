@@ -10,16 +10,9 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { StdioServerTransport as ModernStdioTransport } from "@modelcontextprotocol/server/stdio"
 import { Effect, type Fiber, Queue, type Scope } from "effect"
 import { z } from "zod"
-import {
-  publishHttp,
-  type PublishHttpOptions
-} from "../../../../src/adapters/mcp/publish/http/publishHttp.ts"
+import { publishHttp, type PublishHttpOptions } from "../../../../src/adapters/mcp/publish/http/publishHttp.ts"
 import { publishStdio } from "../../../../src/adapters/mcp/publish/publishStdio.ts"
-import type {
-  McpSessionError,
-  McpProgress,
-  McpSession
-} from "../../../../src/application/ports/McpSession.ts"
+import type { McpSessionError, McpProgress, McpSession } from "../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 
 /** A client of an independent implementation, as the tests use it. */
@@ -55,8 +48,7 @@ const failureOf = (error: unknown) => ({
 
 const asking = (
   ask: (signal: AbortSignal) => Promise<JsonObject>
-): Effect.Effect<JsonObject, ReturnType<typeof failureOf>> =>
-  Effect.tryPromise({ try: ask, catch: failureOf })
+): Effect.Effect<JsonObject, ReturnType<typeof failureOf>> => Effect.tryPromise({ try: ask, catch: failureOf })
 
 /** A client of the v1 SDK on a transport. */
 const makeLegacyClient = (transport: Transport, vanish: () => unknown) =>
@@ -99,10 +91,7 @@ const makeModernClient = (
 ): Effect.Effect<Peer, never, Scope.Scope> =>
   Effect.gen(function* () {
     const notifications = yield* Queue.unbounded<JsonObject>()
-    const client = new ModernClient(
-      { name: "younger", version: "1" },
-      { versionNegotiation: { mode: "auto" } }
-    )
+    const client = new ModernClient({ name: "younger", version: "1" }, { versionNegotiation: { mode: "auto" } })
     for (const method of [
       "notifications/tools/list_changed",
       "notifications/resources/list_changed",
@@ -151,10 +140,7 @@ export const overStreams = Effect.fnUntraced(function* (session: McpSession) {
 })
 
 const url = (session: McpSession, options: Partial<PublishHttpOptions> = {}) =>
-  Effect.map(
-    Effect.orDie(publishHttp(session, { port: 0, ...options })),
-    (published) => new URL(published.url)
-  )
+  Effect.map(Effect.orDie(publishHttp(session, { port: 0, ...options })), (published) => new URL(published.url))
 
 /** A kind of client and how to open one. */
 type Way = readonly [name: string, connect: Connect]

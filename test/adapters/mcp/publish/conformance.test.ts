@@ -53,13 +53,9 @@ class Summary extends Context.Service<Summary, ReadonlyMap<string, string>>()("t
 
 const summary = Effect.gen(function* () {
   const { url } = yield* publishHttp(yield* openConformance, { port: 0 })
-  const child = yield* ChildProcess.make(
-    process.execPath,
-    [suite, "server", "--url", url, "--suite", "all"],
-    {
-      extendEnv: true
-    }
-  )
+  const child = yield* ChildProcess.make(process.execPath, [suite, "server", "--url", url, "--suite", "all"], {
+    extendEnv: true
+  })
   const lines = yield* child.stdout.pipe(Stream.decodeText(), Stream.splitLines, Stream.runCollect)
   return new Map(
     lines.flatMap((line) => {

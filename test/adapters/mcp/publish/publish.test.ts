@@ -91,8 +91,7 @@ const textOf = (result: JsonObject): string => {
   return block?.text ?? ""
 }
 
-const call = (peer: Peer, name: string, args: JsonObject = {}) =>
-  peer.request("tools/call", { name, arguments: args })
+const call = (peer: Peer, name: string, args: JsonObject = {}) => peer.request("tools/call", { name, arguments: args })
 
 /** Advances the clock until the client receives a notification. */
 const nextNotification = ({ notifications }: Peer) =>
@@ -338,11 +337,9 @@ describe("publishStdio", () => {
       const { session } = yield* makeWorld()
       const { published, stdin, stdout } = yield* overStreams(session)
       stdin.end(
-        [
-          "no message\n",
-          lineOf(initialize),
-          lineOf({ id: 2, method: "tools/call", params: { name: "count" } })
-        ].join("")
+        ["no message\n", lineOf(initialize), lineOf({ id: 2, method: "tools/call", params: { name: "count" } })].join(
+          ""
+        )
       )
       yield* Fiber.join(published)
       const lines = String(stdout.read()).trimEnd().split("\n")

@@ -138,9 +138,7 @@ exit 1`
       const outcome = yield* PackInstaller.use((installer) =>
         installer.install(folder, ["tiny"], (line) => Effect.sync(() => lines.push(line)))
       ).pipe(
-        Effect.provide(
-          NpmInstaller.layer({ command, timeout: "300 millis" }).pipe(Layer.provide(NodeServices.layer))
-        ),
+        Effect.provide(NpmInstaller.layer({ command, timeout: "300 millis" }).pipe(Layer.provide(NodeServices.layer))),
         Effect.flip
       )
       assert.match(outcome.message, /timed out after 300ms$/)

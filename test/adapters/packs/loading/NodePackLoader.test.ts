@@ -46,12 +46,8 @@ for (const [where, isolated] of modes) {
             additionalProperties: true
           }
           assert.deepStrictEqual(manifest, {
-            routes: [
-              { endpoint: "/tools/text_counter", tool: "text_counter", useForm: false, params, files: {} }
-            ],
-            tools: [
-              { name: "text_counter", description: "Counts characters and words", inputSchema: params }
-            ],
+            routes: [{ endpoint: "/tools/text_counter", tool: "text_counter", useForm: false, params, files: {} }],
+            tools: [{ name: "text_counter", description: "Counts characters and words", inputSchema: params }],
             warnings: []
           })
         })
@@ -59,16 +55,12 @@ for (const [where, isolated] of modes) {
 
       it.effect("calls a TypeScript class", () =>
         Effect.gen(function* () {
-          const { call } = yield* load(
-            fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated })
-          )
+          const { call } = yield* load(fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated }))
           assert.deepStrictEqual(
             yield* call(callOf("text_counter", { text: "héllo wörld 😀" }), ignoreProgress),
             text("text_counter: 13 characters, 3 words")
           )
-          const { reason, problems } = yield* Effect.flip(
-            call(callOf("text_counter", { text: "!" }), ignoreProgress)
-          )
+          const { reason, problems } = yield* Effect.flip(call(callOf("text_counter", { text: "!" }), ignoreProgress))
           assert.deepStrictEqual(
             [reason, problems],
             ["invalid_params", [{ loc: ["body", "text"], msg: "is too loud", type: "value_error" }]]
@@ -78,16 +70,10 @@ for (const [where, isolated] of modes) {
 
       it.effect("rejects invalid parameters before the tool runs", () =>
         Effect.gen(function* () {
-          const { call } = yield* load(
-            fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated })
-          )
-          const { reason, message, problems } = yield* Effect.flip(
-            call(callOf("text_counter", {}), ignoreProgress)
-          )
+          const { call } = yield* load(fixture("text_counter", "text_counter_tool.ts", "TextCounterTool", { isolated }))
+          const { reason, message, problems } = yield* Effect.flip(call(callOf("text_counter", {}), ignoreProgress))
           assert.deepStrictEqual([reason, message], ["invalid_params", "text: Field required"])
-          assert.deepStrictEqual(problems, [
-            { loc: ["body", "text"], msg: "Field required", type: "missing" }
-          ])
+          assert.deepStrictEqual(problems, [{ loc: ["body", "text"], msg: "Field required", type: "missing" }])
         })
       )
 
@@ -131,9 +117,7 @@ for (const [where, isolated] of modes) {
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           yield* write(folder, { note: "pst", long: "psst!" })
-          const { call, manifest } = yield* load(
-            fixture("shout", "shout_tool.mjs", "ShoutTool", { isolated })
-          )
+          const { call, manifest } = yield* load(fixture("shout", "shout_tool.mjs", "ShoutTool", { isolated }))
           assert.deepStrictEqual(manifest.routes[0]?.files, { note: { multiple: false } })
           assert.deepStrictEqual(manifest.warnings, [])
           const note = (name: string) => ({
@@ -160,9 +144,7 @@ for (const [where, isolated] of modes) {
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           yield* write(folder, { a: "a" })
-          const { call } = yield* load(
-            fixture("old_style", "old_style_tool.js", "OldStyleTool", { isolated })
-          )
+          const { call } = yield* load(fixture("old_style", "old_style_tool.js", "OldStyleTool", { isolated }))
           const files = { file: [{ filename: "a", contentType: "", size: 1, path: join(folder, "a") }] }
           const form = (args: { readonly [name: string]: string }) =>
             call(callOf("old", args, { form: true, files }), ignoreProgress)
@@ -189,9 +171,7 @@ for (const [where, isolated] of modes) {
             call(callOf("pack", { name: "a".repeat(64) + "!" }), ignoreProgress)
           )
           assert.strictEqual(reason, "invalid_params")
-          assert.deepStrictEqual(problems, [
-            { loc: ["body"], msg: "schema timeout after 500 ms", type: "value_error" }
-          ])
+          assert.deepStrictEqual(problems, [{ loc: ["body"], msg: "schema timeout after 500 ms", type: "value_error" }])
           assert.deepStrictEqual(yield* call(callOf("pack", { name: "aa" }), ignoreProgress), {
             content: [{ type: "text", text: "called" }]
           })
@@ -202,9 +182,7 @@ for (const [where, isolated] of modes) {
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           const config = { trace: join(folder, "trace") }
-          const { call } = yield* load(
-            fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config })
-          )
+          const { call } = yield* load(fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config }))
           const get = (what: string) => call(callOf("effectful", { what }), ignoreProgress)
           assert.deepStrictEqual(yield* get("nothing"), { content: [] })
           assert.deepStrictEqual(yield* get("image"), {
@@ -224,9 +202,7 @@ for (const [where, isolated] of modes) {
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
           const config = { trace: join(folder, "trace") }
-          const { call } = yield* load(
-            fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config })
-          )
+          const { call } = yield* load(fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config }))
           const get = (what: string) =>
             Effect.map(Effect.flip(call(callOf("effectful", { what }), ignoreProgress)), (failure) => [
               failure.reason,
@@ -270,12 +246,9 @@ for (const [where, isolated] of modes) {
           const { call } = yield* load(
             fixture("effectful", "effectful_tool.ts", "EffectfulTool", { isolated, config: { trace } })
           )
-          const waiting = yield* Effect.forkChild(
-            call(callOf("effectful", { what: "wait" }), ignoreProgress),
-            {
-              startImmediately: true
-            }
-          )
+          const waiting = yield* Effect.forkChild(call(callOf("effectful", { what: "wait" }), ignoreProgress), {
+            startImmediately: true
+          })
           yield* eventually(trace, "waiting")
           yield* Fiber.interrupt(waiting)
           yield* eventually(trace, "aborted")
@@ -568,10 +541,7 @@ layer(NodeLoader.layer, { excludeTestServices: true })("isolated pack", (it) => 
         "() { const all = []; for (;;) all.push({ a: new Array(1000).fill(all.length) }) }",
         64
       )
-      assert.strictEqual(
-        reason,
-        "its process was aborted, most likely because it used more than 64 MiB of memory"
-      )
+      assert.strictEqual(reason, "its process was aborted, most likely because it used more than 64 MiB of memory")
       assert.deepStrictEqual(describeError(failure), ["crashed", reason])
     })
   )
@@ -633,9 +603,7 @@ layer(NodeLoader.layer, { excludeTestServices: true })("isolated pack", (it) => 
   it.effect("prints to the log, not to the host's output", () =>
     Effect.gen(function* () {
       const heard = yield* Deferred.make<unknown>()
-      const logger = Logger.make<unknown, void>(({ message }) =>
-        Deferred.doneUnsafe(heard, Effect.succeed(message))
-      )
+      const logger = Logger.make<unknown, void>(({ message }) => Deferred.doneUnsafe(heard, Effect.succeed(message)))
       yield* Effect.gen(function* () {
         const { call } = yield* loadText(packSource({ call: "() { console.log('printed') }" }), {
           isolated: true

@@ -73,8 +73,7 @@ describe("node that exceeds the reassembly budget", () => {
   it("rejects its further requests at once and logs one warning", async () => {
     const { messenger, sent, warned } = messengerOf("here")
     messenger.setHandler(makeEcho())
-    for (let id = 1; id <= 10; id++)
-      messenger.onMessage(announcement("hostile", id, requestFields(id), 64 * mib))
+    for (let id = 1; id <= 10; id++) messenger.onMessage(announcement("hostile", id, requestFields(id), 64 * mib))
     await turn()
     assert.strictEqual(messenger.load().incompleteBodies, 1)
     assert.deepStrictEqual(
@@ -90,9 +89,7 @@ describe("node that exceeds the reassembly budget", () => {
     const { messenger } = messengerOf("here")
     const ends: Array<unknown> = []
     for (let count = 0; count < 2; count++) {
-      messenger.startRequest("hostile", memberOf(), "echo", jsonBody(1), minute, (exit) =>
-        ends.push(outcomeOf(exit))
-      )
+      messenger.startRequest("hostile", memberOf(), "echo", jsonBody(1), minute, (exit) => ends.push(outcomeOf(exit)))
     }
     await turn()
     for (const id of [1, 2]) messenger.onMessage(announcement("hostile", id, replyFields(id), 64 * mib))
@@ -134,18 +131,11 @@ describe("sending node", () => {
     let open = 0
     const ask = (sid: string, length: number) => {
       open++
-      here.messenger.startRequest(
-        "there",
-        memberOf(sid),
-        "echo",
-        jsonBody("x".repeat(length)),
-        minute,
-        (exit) => {
-          open--
-          const how = Exit.isSuccess(exit) ? "answered" : String(outcomeOf(exit))
-          ends.set(how, (ends.get(how) ?? 0) + 1)
-        }
-      )
+      here.messenger.startRequest("there", memberOf(sid), "echo", jsonBody("x".repeat(length)), minute, (exit) => {
+        open--
+        const how = Exit.isSuccess(exit) ? "answered" : String(outcomeOf(exit))
+        ends.set(how, (ends.get(how) ?? 0) + 1)
+      })
     }
     // Most of the bytes have arrived when as many are queued again, and again.
     for (let round = 0; round < 6; round++) {
@@ -170,16 +160,9 @@ describe("sending node", () => {
     const total = 200
     let ended = 0
     const ask = (count: number) =>
-      here.messenger.startRequest(
-        "there",
-        memberOf(`${count}`),
-        "echo",
-        jsonBody("x".repeat(30_000)),
-        minute,
-        () => {
-          ended++
-        }
-      )
+      here.messenger.startRequest("there", memberOf(`${count}`), "echo", jsonBody("x".repeat(30_000)), minute, () => {
+        ended++
+      })
     for (let count = 0; count < total; count++) {
       ask(count)
       await turn()

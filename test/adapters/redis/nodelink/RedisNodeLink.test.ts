@@ -116,9 +116,7 @@ const textsOf = (bodies: ReadonlyArray<Body>): ReadonlyArray<string> =>
 /** Collects the log as one text. */
 const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
   const lines: Array<string> = []
-  const logger = Logger.make(
-    ({ logLevel, message }) => void lines.push(`${logLevel} ${JSON.stringify(message)}`)
-  )
+  const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel} ${JSON.stringify(message)}`))
   return Effect.as(Effect.provide(effect, Logger.layer([logger])), lines)
 }
 
@@ -289,19 +287,11 @@ describe("RedisNodeLink", () => {
         const { one } = yield* pair(redis.url)
         for (const length of [20_000, mib]) {
           const body = yield* Effect.callback<Body | undefined>((resume) => {
-            one.startRequest(
-              "two",
-              memberOf(),
-              "echo",
-              jsonBody({ text: "x".repeat(length) }),
-              minute,
-              (exit) => resume(Effect.succeed(Exit.isSuccess(exit) ? exit.value[0] : undefined))
+            one.startRequest("two", memberOf(), "echo", jsonBody({ text: "x".repeat(length) }), minute, (exit) =>
+              resume(Effect.succeed(Exit.isSuccess(exit) ? exit.value[0] : undefined))
             )
           })
-          assert.deepStrictEqual(
-            [body?.isObject, body?.isHeadParsed, body?.byteLength()],
-            [true, false, length + 11]
-          )
+          assert.deepStrictEqual([body?.isObject, body?.isHeadParsed, body?.byteLength()], [true, false, length + 11])
           assert.isTrue(body instanceof RawBody && body.tail.at(-1) === 0x5d)
         }
       })
@@ -382,9 +372,7 @@ describe("RedisNodeLink", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const url = Redacted.make("http://someone:s3cret@host")
-        const failed = yield* Effect.flip(
-          Layer.build(RedisNodeLink.layer({ url, prefix: "{a2c}", node: "one" }))
-        )
+        const failed = yield* Effect.flip(Layer.build(RedisNodeLink.layer({ url, prefix: "{a2c}", node: "one" })))
         assert.include(failed.message, "redis://user:password@host:6379")
         assert.notInclude(String(failed), "s3cret")
       })

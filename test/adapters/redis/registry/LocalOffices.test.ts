@@ -72,10 +72,7 @@ describe("session that is taken over", () => {
     moveTo(local, "P", 3)
     loseSeat(local)
     assert.deepStrictEqual(emitted, ["Entered old", "Entered old", "Left old"])
-    assert.deepStrictEqual(
-      Option.map(local.session("old")?.membership ?? Option.none(), officeOf),
-      Option.some("P")
-    )
+    assert.deepStrictEqual(Option.map(local.session("old")?.membership ?? Option.none(), officeOf), Option.some("P"))
   })
 })
 

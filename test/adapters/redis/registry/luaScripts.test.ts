@@ -106,9 +106,7 @@ const cluster = Effect.gen(function* () {
     run,
     messages,
     /** All messages since the last call, as `node: text`. */
-    published: Effect.map(messages, (all) =>
-      all.map(([node, message]) => `${node}: ${formatMessage(message)}`)
-    ),
+    published: Effect.map(messages, (all) => all.map(([node, message]) => `${node}: ${formatMessage(message)}`)),
     /** Reconciles a node with its members. */
     reconcile: (
       name: string,
@@ -129,13 +127,7 @@ const cluster = Effect.gen(function* () {
         highest,
         gracePeriod,
         joined.length,
-        ...joined.flatMap((one) => [
-          one.sid,
-          one.office,
-          one.field,
-          memberOf(name, one),
-          one.reconnectKey ?? ""
-        ]),
+        ...joined.flatMap((one) => [one.sid, one.office, one.field, memberOf(name, one), one.reconnectKey ?? ""]),
         ...pending
       ),
     join: (
@@ -149,25 +141,10 @@ const cluster = Effect.gen(function* () {
     ) => {
       const { field, reconnectKey = "", office, sid } = place
       const member = memberOf(node, place)
-      return run(
-        "join",
-        node,
-        sid,
-        office,
-        field,
-        nameOf(place),
-        member,
-        reconnectKey,
-        offices,
-        members,
-        expiresAt
-      )
+      return run("join", node, sid, office, field, nameOf(place), member, reconnectKey, offices, members, expiresAt)
     },
     renew: (node: string) =>
-      Effect.map(
-        run("renew", node, lease),
-        (renewed) => renewed as [state: string, count: number, now: number]
-      ),
+      Effect.map(run("renew", node, lease), (renewed) => renewed as [state: string, count: number, now: number]),
     /** The sessions in an office. */
     sessionsIn: (office: string) =>
       Effect.map(
@@ -186,8 +163,7 @@ const cluster = Effect.gen(function* () {
       ),
     set: (name: string, value: number) => Effect.promise(() => client.set(key(name), value.toFixed(0))),
     leaseOf: (node: string) => Effect.promise(() => client.zScore(key("nodes"), node)),
-    endLease: (node: string, at: number) =>
-      Effect.promise(() => client.zAdd(key("nodes"), { value: node, score: at }))
+    endLease: (node: string, at: number) => Effect.promise(() => client.zAdd(key("nodes"), { value: node, score: at }))
   }
 })
 
@@ -288,11 +264,7 @@ describe("script join", () => {
       const take = (place: Place, more: Partial<Place>) => of.join("n1", { ...place, sid: "new", ...more })
       assert.strictEqual(yield* take(agent, {}), "taken", "without a key")
       assert.strictEqual(yield* take(agent, { reconnectKey: "other" }), "taken", "with another key")
-      assert.strictEqual(
-        yield* take(agent, { reconnectKey: "h", name: "other" }),
-        "taken",
-        "with another name"
-      )
+      assert.strictEqual(yield* take(agent, { reconnectKey: "h", name: "other" }), "taken", "with another name")
       assert.strictEqual(yield* take(desk, {}), "taken", "an empty key proves nothing")
       assert.strictEqual(yield* take(agent, { reconnectKey: "h" }), "joined")
       assert.deepStrictEqual(yield* of.sessionsIn("O"), ["d", "new"])
@@ -359,11 +331,7 @@ describe("script join", () => {
       assert.strictEqual(yield* of.join("n1", desk, one), "joined", "an existing office")
       assert.strictEqual(yield* of.join("n1", { ...desk, office: "P" }, one), "too_many_offices")
       yield* of.run("leave", "n1", "a")
-      assert.strictEqual(
-        yield* of.join("n1", { ...desk, office: "P" }, one),
-        "joined",
-        "its old office becomes empty"
-      )
+      assert.strictEqual(yield* of.join("n1", { ...desk, office: "P" }, one), "joined", "its old office becomes empty")
     })
   )
 })
@@ -498,19 +466,17 @@ describe("script renew", () => {
     [1 / 10, true],
     [3 / 4, false]
   ] as const) {
-    check(
-      `${removes ? "removes" : "keeps"} expired nodes when the last renewal was ${part} of a lease ago`,
-      (of) =>
-        Effect.gen(function* () {
-          yield* pair(of)
-          const now = yield* of.now
-          yield* of.set("seen", now - lease * part)
-          yield* of.endLease("n2", now - 1)
-          assert.deepStrictEqual((yield* of.renew("n1")).slice(0, 2), ["ok", removes ? 1 : 2])
-          const ends = (yield* of.leaseOf("n2")) ?? 0
-          // Redis was stalled: a kept node gets a full lease.
-          assert.isTrue(removes ? ends === 0 : ends >= now + lease, String(ends))
-        })
+    check(`${removes ? "removes" : "keeps"} expired nodes when the last renewal was ${part} of a lease ago`, (of) =>
+      Effect.gen(function* () {
+        yield* pair(of)
+        const now = yield* of.now
+        yield* of.set("seen", now - lease * part)
+        yield* of.endLease("n2", now - 1)
+        assert.deepStrictEqual((yield* of.renew("n1")).slice(0, 2), ["ok", removes ? 1 : 2])
+        const ends = (yield* of.leaseOf("n2")) ?? 0
+        // Redis was stalled: a kept node gets a full lease.
+        assert.isTrue(removes ? ends === 0 : ends >= now + lease, String(ends))
+      })
     )
   }
 })
@@ -561,11 +527,7 @@ describe("script reconcile", () => {
       const old = yield* of.get("rev")
       yield* of.set("born", 1)
       yield* of.reconcile("n2", { highest: old })
-      assert.deepStrictEqual(
-        [yield* of.get("born"), yield* of.get("rev")],
-        [1, old],
-        "no revision is missing"
-      )
+      assert.deepStrictEqual([yield* of.get("born"), yield* of.get("rev")], [1, old], "no revision is missing")
       const [left = 0] = (yield* of.reconcile("n2", { highest: old + 1_000_000 })) as Array<number>
       assert.isAbove(left, 0)
       assert.isAtLeast(yield* of.get("rev"), old + 1_000_000)

@@ -11,8 +11,7 @@ import { ServerMetrics } from "../../../../src/application/server/observability/
 
 const mebibyte = 1024 * 1024
 const minute = Duration.minutes(1)
-const pem = (name: string) =>
-  readFileSync(new URL(`../../../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
+const pem = (name: string) => readFileSync(new URL(`../../../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
 const cert = pem("first.cert")
 const key = pem("first.key")
 

@@ -43,10 +43,7 @@ const upgrade = (url: string, sid: string): Effect.Effect<WebSocket, never, Scop
   Effect.gen(function* () {
     const socket = yield* Effect.acquireRelease(
       Effect.sync(
-        () =>
-          new WebSocket(
-            `${url.replace("http", "ws")}/smcp/?EIO=4&transport=websocket&a2c_version=0.2.0&sid=${sid}`
-          )
+        () => new WebSocket(`${url.replace("http", "ws")}/smcp/?EIO=4&transport=websocket&a2c_version=0.2.0&sid=${sid}`)
       ),
       (open) => Effect.sync(() => open.terminate())
     )

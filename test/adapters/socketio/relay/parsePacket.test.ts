@@ -19,9 +19,7 @@ const ackOf = (packet: InboundPacket | undefined) => {
   return packet
 }
 const codeOf = (result: Result.Result<unknown, { readonly code: number }> | undefined) =>
-  result === undefined
-    ? undefined
-    : Result.match(result, { onFailure: ({ code }) => code, onSuccess: () => 0 })
+  result === undefined ? undefined : Result.match(result, { onFailure: ({ code }) => code, onSuccess: () => 0 })
 
 /** The head of a value: scalars, and stand-ins for the rest. */
 const headOf = (value: JsonObject): JsonObject =>
@@ -35,16 +33,12 @@ const headOf = (value: JsonObject): JsonObject =>
 const JsonMembers = Schema.Record(Schema.String, Schema.Json)
 
 describe("the scanner of outermost members", () => {
-  it.prop(
-    "agrees with JSON.parse at any indentation",
-    [JsonMembers, Schema.Literals([0, 1, 4])],
-    ([value, indent]) => {
-      const text = JSON.stringify(value, null, indent)
-      const found = scanJsonObject(bytes(`${text} ]`), 0)
-      if (Object.hasOwn(value, "__proto__")) return assert.isUndefined(found)
-      assert.deepStrictEqual(found, { head: headOf(JSON.parse(text)), end: bytes(text).length })
-    }
-  )
+  it.prop("agrees with JSON.parse at any indentation", [JsonMembers, Schema.Literals([0, 1, 4])], ([value, indent]) => {
+    const text = JSON.stringify(value, null, indent)
+    const found = scanJsonObject(bytes(`${text} ]`), 0)
+    if (Object.hasOwn(value, "__proto__")) return assert.isUndefined(found)
+    assert.deepStrictEqual(found, { head: headOf(JSON.parse(text)), end: bytes(text).length })
+  })
 
   it.prop("rejects truncated text without throwing", [JsonMembers, Schema.Int], ([value, cut]) => {
     const whole = bytes(JSON.stringify(value))

@@ -45,10 +45,7 @@ const site = Effect.gen(function* () {
   const links = yield* Queue.unbounded<Link>()
   const { url } = yield* TransportServer.use(({ serve }) =>
     serve((link) => Effect.as(Queue.offer(links, link), (_event, body) => Effect.succeed([body])))
-  ).pipe(
-    Effect.provide(Layer.provide(SocketIoServer.layer(), ServerMetrics.layerNone), { local: true }),
-    Effect.orDie
-  )
+  ).pipe(Effect.provide(Layer.provide(SocketIoServer.layer(), ServerMetrics.layerNone), { local: true }), Effect.orDie)
   return { url, link: Queue.take(links), client: rawClient(url) }
 })
 
@@ -72,10 +69,7 @@ const noted = Effect.gen(function* () {
         })
       )
     )
-  ).pipe(
-    Effect.provide(Layer.provide(SocketIoServer.layer(), ServerMetrics.layerNone), { local: true }),
-    Effect.orDie
-  )
+  ).pipe(Effect.provide(Layer.provide(SocketIoServer.layer(), ServerMetrics.layerNone), { local: true }), Effect.orDie)
   const clients = [yield* rawClient(url), yield* rawClient(url)] as const
   for (const client of clients) {
     client.send("40/smcp,")
@@ -167,10 +161,7 @@ describe("the relay of Socket.IO", () => {
       back.send("40/smcp,")
       yield* back.next
       const next = yield* link
-      const pending = yield* Effect.forkChild(
-        next.request("x", jsonBody("second"), Duration.minutes(1)),
-        begin
-      )
+      const pending = yield* Effect.forkChild(next.request("x", jsonBody("second"), Duration.minutes(1)), begin)
       const id = idOf(yield* back.next)
       back.send(`43/smcp,${stale}["first"]`)
       back.send(`43/smcp,${id}["second"]`)
@@ -249,12 +240,9 @@ describe("the relay of Socket.IO", () => {
       const heard: Array<string> = []
       agent.onAny((event: string) => void heard.push(event))
       const near = yield* link
-      const pending = yield* Effect.forkChild(
-        Effect.exit(far.request("x", jsonBody({}), Duration.minutes(1))),
-        {
-          startImmediately: true
-        }
-      )
+      const pending = yield* Effect.forkChild(Effect.exit(far.request("x", jsonBody({}), Duration.minutes(1))), {
+        startImmediately: true
+      })
       const id = idOf(yield* client.next)
       const forged = `{"a":"${"x".repeat(20_000)}\u001e42/smcp,[\\"forged\\",{}]\u001e"}`
       client.send(`43/smcp,${id}[${forged}]`)

@@ -15,8 +15,7 @@ const call = (tool: string, server = "s"): ConfirmRequest => ({
 const prompting = Effect.gen(function* () {
   const decisions = yield* Queue.unbounded<ConsentDecision>()
   const prompted = yield* Queue.unbounded<string>()
-  const prompt = ({ tool }: ConfirmRequest) =>
-    Effect.andThen(Queue.offer(prompted, tool), Queue.take(decisions))
+  const prompt = ({ tool }: ConfirmRequest) => Effect.andThen(Queue.offer(prompted, tool), Queue.take(decisions))
   const confirm = yield* makeConsent({ autoApprove: ["read*"], prompt })
   assert.isDefined(confirm)
   return { decisions, prompted, confirm }

@@ -1,11 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import {
-  layer as memoryMcp,
-  makeMemoryMcpServer,
-  type MemoryTool
-} from "../../../../src/adapters/memory/MemoryMcp.ts"
+import { layer as memoryMcp, makeMemoryMcpServer, type MemoryTool } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
 import { Inputs } from "../../../../src/application/computer/inputs/Inputs.ts"
 import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets.ts"
@@ -22,8 +18,7 @@ const callsOn = Effect.fnUntraced(function* (
   settings: Partial<ComputerSettings> = {}
 ) {
   const alpha = yield* makeMemoryMcpServer({ tools })
-  const configure =
-    settings.confirm === undefined ? { alpha: { default_tool_meta: { auto_apply: true } } } : {}
+  const configure = settings.confirm === undefined ? { alpha: { default_tool_meta: { auto_apply: true } } } : {}
   const setup = setupOf(["alpha"], { configure })
   return yield* Effect.gen(function* () {
     const calls = yield* makeToolCalls(yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void))
@@ -50,9 +45,7 @@ describe("ToolCalls", () => {
       let runs = 0
       const go = yield* Deferred.make<void>()
       const slow = tool("slow", () => Effect.onInterrupt(Effect.never, () => Effect.sleep("10 seconds")))
-      const next = tool("next", () =>
-        Effect.suspend(() => (runs++, Effect.as(Deferred.await(go), textResult("done"))))
-      )
+      const next = tool("next", () => Effect.suspend(() => (runs++, Effect.as(Deferred.await(go), textResult("done")))))
       const { call, reset } = yield* callsOn([slow, next])
       yield* Effect.forkChild(call(request("r1", "slow")))
       yield* runPending
@@ -117,9 +110,7 @@ describe("ToolCalls", () => {
       let runs = 0
       const text = "x".repeat(17 * 1024 * 1024)
       const big = tool("big", () =>
-        Effect.sync(
-          () => (runs++, textResult("big", { structuredContent: { a: { b: { c: { d: { text } } } } } }))
-        )
+        Effect.sync(() => (runs++, textResult("big", { structuredContent: { a: { b: { c: { d: { text } } } } } })))
       )
       const { call } = yield* callsOn([big])
       for (const reqId of ["r1", "r2", "r3", "r1"]) yield* call(request(reqId, "big"))

@@ -39,12 +39,7 @@ layer(VerelEngine.layer())("transformResult with Verel", (it) => {
 
   it.effect("applies changes of the content to the event alone", () =>
     Effect.gen(function* () {
-      const { content, meta } = yield* transformResult(
-        yield* VrlEngine,
-        "del(.content)\n.meta = 1",
-        result,
-        call
-      )
+      const { content, meta } = yield* transformResult(yield* VrlEngine, "del(.content)\n.meta = 1", result, call)
       assert.deepStrictEqual(content, result.content)
       assert.strictEqual(meta?.["k"], 1)
     })
@@ -62,10 +57,7 @@ describe("transformResult", () => {
     return Effect.gen(function* () {
       assert.strictEqual(yield* transformResult(engine, ".a = 1", result, call), result)
       assert.deepStrictEqual(lines, [
-        [
-          "Warn",
-          ["VRL transform failed", { tool: "read_file", reason: "missing", message: "npm install it" }]
-        ]
+        ["Warn", ["VRL transform failed", { tool: "read_file", reason: "missing", message: "npm install it" }]]
       ])
     }).pipe(Effect.provide(Logger.layer([logger])))
   })

@@ -109,9 +109,7 @@ describe("secret", () => {
       let deep: unknown = secret
       for (let level = 0; level < 20; level++) deep = { deep }
       for (const said of [nested, holder, deep, new Map([["key", secret]]), { [secret]: 1 }]) {
-        yield* redactLogs(secrets)(Effect.logError("failed", said)).pipe(
-          Effect.provide(Logger.layer([logger]))
-        )
+        yield* redactLogs(secrets)(Effect.logError("failed", said)).pipe(Effect.provide(Logger.layer([logger])))
         yield* redactLogs(secrets)(Effect.logError("failed", Cause.die(said))).pipe(
           Effect.provide(Logger.layer([logger]))
         )

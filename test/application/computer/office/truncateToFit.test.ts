@@ -77,10 +77,7 @@ describe("truncateToFit", () => {
   })
 
   it("needs few attempts among many owners", () => {
-    const many = Array.from(
-      { length: 1000 },
-      (_, index) => [String.fromCodePoint(0x4e00 + index), 10] as const
-    )
+    const many = Array.from({ length: 1000 }, (_, index) => [String.fromCodePoint(0x4e00 + index), 10] as const)
     const { left = [], writes } = outcome(many, 3400)
     assert.isAbove(left.length, 800)
     assert.isBelow(writes, 15)

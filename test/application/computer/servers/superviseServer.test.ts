@@ -498,9 +498,7 @@ describe("superviseServer", () => {
       const { computer } = yield* staged({ servers: { alpha: memory } })
       const seen: Array<string | undefined> = []
       yield* Effect.forkScoped(
-        Stream.runForEach(computer.changes, (states) =>
-          Effect.sync(() => seen.push(states.get("alpha")?._tag))
-        )
+        Stream.runForEach(computer.changes, (states) => Effect.sync(() => seen.push(states.get("alpha")?._tag)))
       )
       yield* letGo
       yield* memory.crash("gone")

@@ -1,17 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Context,
-  Deferred,
-  Duration,
-  Effect,
-  Exit,
-  Fiber,
-  Layer,
-  Queue,
-  Redacted,
-  Scope,
-  Stream
-} from "effect"
+import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Queue, Redacted, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as AjvValidator from "../../../../src/adapters/ajv/AjvValidator.ts"
 import * as MemoryBytes from "../../../../src/adapters/memory/MemoryByteLink.ts"
@@ -30,10 +18,7 @@ const scoped = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) 
 
 const text = (value: string) => ({ content: [{ type: "text", text: value }] })
 
-const tool = (
-  name: string,
-  run: MemoryTool["run"] = (args) => Effect.succeed(text(JSON.stringify(args)))
-) => ({
+const tool = (name: string, run: MemoryTool["run"] = (args) => Effect.succeed(text(JSON.stringify(args)))) => ({
   definition: {
     name,
     description: `does ${name}`,
@@ -140,10 +125,7 @@ describe("device client", () => {
       const error = (method: string, params: object = {}) =>
         Effect.map(call(server, method, params), (result) => ("error" in result ? result.error : result))
       assert.strictEqual(yield* error("nope"), "The device has no service 'nope'")
-      assert.strictEqual(
-        yield* error("on", { n: "x" }),
-        "'on' was not called: invalid parameters. /n: must be integer"
-      )
+      assert.strictEqual(yield* error("on", { n: "x" }), "'on' was not called: invalid parameters. /n: must be integer")
       assert.strictEqual(yield* error("fails"), "out of oil")
       assert.strictEqual(yield* error("breaks"), "internal error")
       assert.strictEqual(yield* error("counts"), "internal error")
@@ -343,9 +325,7 @@ describe("device client", () => {
     "interrupts the calls of a closed connection",
     Effect.gen(function* () {
       const stopped = yield* Deferred.make<void>()
-      const slow = tool("slow", () =>
-        Effect.onInterrupt(Effect.never, () => Deferred.succeed(stopped, undefined))
-      )
+      const slow = tool("slow", () => Effect.onInterrupt(Effect.never, () => Deferred.succeed(stopped, undefined)))
       const { close, next, open, start } = yield* makeDevice([slow])
       yield* open
       yield* start

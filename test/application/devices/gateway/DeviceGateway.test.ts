@@ -96,8 +96,7 @@ describe("device gateway", () => {
         yield* Fiber.join(late),
         isFailure("Service 'a' of device 'device-1' did not answer within 30 seconds")
       )
-      if (call._tag === "Call")
-        yield* device.message(makeDeviceMessage.result(call.callId, { success: true, data: 1 }))
+      if (call._tag === "Call") yield* device.message(makeDeviceMessage.result(call.callId, { success: true, data: 1 }))
       const next = yield* Effect.forkChild(gateway.session.callTool("device-1__a", {}))
       yield* answerNext(device, "three")
       assert.deepStrictEqual(yield* Fiber.join(next), textResult("three"))
@@ -169,9 +168,7 @@ describe("device gateway", () => {
       const device = yield* gateway.newDevice
       yield* device.message(registration("a"))
       yield* hasTools(gateway, "device-1__a")
-      const call = yield* Effect.forkChild(
-        gateway.session.callTool("device-1__a", { text: "x".repeat(1_000_000) })
-      )
+      const call = yield* Effect.forkChild(gateway.session.callTool("device-1__a", { text: "x".repeat(1_000_000) }))
       yield* Effect.yieldNow
       yield* device.hangUp
       assert.match(JSON.stringify(yield* Fiber.join(call)), /Device 'device-1' disconnected: closed by peer/)
@@ -304,9 +301,7 @@ describe("device gateway", () => {
       const watch = yield* gateway.session.watch({ tools: true, resources: false, uris: [] })
       const notified = Stream.runForEach(watch, (change) => Effect.sync(() => seen.push(change._tag)))
       yield* Effect.forkScoped(notified, { startImmediately: true })
-      const devices = Stream.runForEach(gateway.changes, (all) =>
-        Effect.sync(() => seen.push(`${all.length}`))
-      )
+      const devices = Stream.runForEach(gateway.changes, (all) => Effect.sync(() => seen.push(`${all.length}`)))
       yield* Effect.forkScoped(devices, { startImmediately: true })
       const device = yield* gateway.newDevice
       yield* device.frame("auth", "##name:lamp", "00000000")
@@ -437,9 +432,7 @@ describe("device gateway", () => {
       yield* TestClock.adjust("4 minutes")
       assert.deepStrictEqual(yield* toolsOf(gateway), ["device-1__a"])
       yield* TestClock.adjust("1 minute")
-      assert.deepStrictEqual(yield* device.rest, [
-        "##ERROR:idle_timeout: the device sent nothing for too long"
-      ])
+      assert.deepStrictEqual(yield* device.rest, ["##ERROR:idle_timeout: the device sent nothing for too long"])
       assert.deepStrictEqual(yield* toolsOf(gateway), [])
     })
   )

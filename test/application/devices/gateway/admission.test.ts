@@ -50,10 +50,7 @@ describe("admission of a device", () => {
     "rejects an empty token, even when the configured one is empty",
     Effect.gen(function* () {
       const nothing = Redacted.make("")
-      for (const authenticate of [
-        authenticateByToken(nothing),
-        authenticateByTokens(new Map([["lamp", nothing]]))
-      ]) {
+      for (const authenticate of [authenticateByToken(nothing), authenticateByTokens(new Map([["lamp", nothing]]))]) {
         const device = yield* (yield* makeGateway({ authenticate })).newDevice
         yield* device.frame("auth", "##name:lamp", "00000000")
         assert.deepStrictEqual(yield* device.rest, ["##ERROR:the token is not valid"])
@@ -305,9 +302,7 @@ describe("log of unauthenticated connections", () => {
         })
       )
       const reason = "too_many_violations: the device sent too many invalid frames or messages"
-      assert.deepStrictEqual(lines, [
-        JSON.stringify(["device rejected", { remoteAddress: "127.0.0.1", reason }])
-      ])
+      assert.deepStrictEqual(lines, [JSON.stringify(["device rejected", { remoteAddress: "127.0.0.1", reason }])])
     })
   )
 
@@ -325,8 +320,7 @@ describe("log of unauthenticated connections", () => {
           yield* Effect.forEach(devices, ({ rest }) => rest)
         })
       )
-      const line = (reason: string) =>
-        JSON.stringify(["device rejected", { remoteAddress: "127.0.0.1", reason }])
+      const line = (reason: string) => JSON.stringify(["device rejected", { remoteAddress: "127.0.0.1", reason }])
       const late = line("auth_timeout: the device sent no token in time")
       assert.deepStrictEqual(lines, [...Array(2).fill(line("the token is not valid")), late, late, late])
     })

@@ -19,9 +19,7 @@ const valueOf = (body: Body) => Result.getOrElse(body.value(), ({ code }) => `fa
 
 /** A node of the cluster and its connections. */
 const start = Effect.fnUntraced(function* (cluster: MemoryCluster.MemoryCluster, node: string) {
-  const context = yield* Layer.build(
-    Layer.merge(MemoryCluster.layerNode(cluster, node), Layer.fresh(Readiness.layer))
-  )
+  const context = yield* Layer.build(Layer.merge(MemoryCluster.layerNode(cluster, node), Layer.fresh(Readiness.layer)))
   const nodeLink = Context.get(context, NodeLink)
   const server = {
     nodeLink,
@@ -36,16 +34,10 @@ const start = Effect.fnUntraced(function* (cluster: MemoryCluster.MemoryCluster,
 })
 
 /** The requests and notifications of a node to a member of another node. */
-const remoteLink = (
-  { nodeLink, nodes }: Effect.Success<ReturnType<typeof start>>,
-  sid: string,
-  office: string
-) => {
+const remoteLink = ({ nodeLink, nodes }: Effect.Success<ReturnType<typeof start>>, sid: string, office: string) => {
   const member = { node: "two", sid, membership: { role: "computer", name: "pc", office } } as const
   return {
-    request: requestUsing((event, body, timeout, onReply) =>
-      nodes.startRequest(member, event, body, timeout, onReply)
-    ),
+    request: requestUsing((event, body, timeout, onReply) => nodes.startRequest(member, event, body, timeout, onReply)),
     notify: (event: string, body: Body) => Effect.sync(() => nodeLink.notify("two", [sid], event, body))
   }
 }
@@ -91,10 +83,7 @@ const world = Effect.gen(function* () {
     })
     const identity = { subject: "test", grants: allGrants, expiresAt: undefined }
     two.connections.open({ link, line, identity, registration })
-    yield* two.registry.apply(
-      { _tag: "Join", sid, role: "computer", name: sid, office: "O" },
-      unlimitedCapacity
-    )
+    yield* two.registry.apply({ _tag: "Join", sid, role: "computer", name: sid, office: "O" }, unlimitedCapacity)
   }
   const linkTo = (sid: string, office = "O") => remoteLink(one, sid, office)
   return { forgotten, heard, home, linkTo, one, two }

@@ -2,10 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
 import * as MemoryCluster from "../../../../src/adapters/memory/MemoryCluster.ts"
 import { OfficeRegistry } from "../../../../src/application/ports/OfficeRegistry.ts"
-import {
-  noMetrics,
-  type ServerMetrics
-} from "../../../../src/application/server/observability/ServerMetrics.ts"
+import { noMetrics, type ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
 import {
   agent,
   agentIn,
@@ -269,10 +266,7 @@ describe("the length limit", () => {
         const c1 = yield* computerIn(world, "O1")
         yield* answersAtOnce(c1)
         assertRejected(yield* calling(a1, "long"), 400)
-        assertRejected(
-          yield* a1.ask("server:list_room", { agent: "agent-1", req_id: "long", office_id: "O1" }),
-          400
-        )
+        assertRejected(yield* a1.ask("server:list_room", { agent: "agent-1", req_id: "long", office_id: "O1" }), 400)
         yield* a1.tell("server:tool_call_cancel", { agent: "agent-1", req_id: "long" })
         assert.deepStrictEqual(yield* calling(a1, "abc"), [{ tools: [], req_id: "r" }])
         assert.deepStrictEqual(bodiesOf(c1, "notify:tool_call_cancel"), [])

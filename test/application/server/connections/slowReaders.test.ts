@@ -1,10 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Latch, type Scope } from "effect"
 import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
-import {
-  noMetrics,
-  type ServerMetrics
-} from "../../../../src/application/server/observability/ServerMetrics.ts"
+import { noMetrics, type ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
 import { agentIn, bodiesOf, computerIn, settled } from "../../../conformance/cast.ts"
 import { buildWorld, type Peer, type World } from "../../../conformance/World.ts"
 
@@ -46,11 +43,9 @@ const slow = (
   )
 
 const updates = (peer: Peer, count: number) =>
-  Effect.forEach(
-    Array.from({ length: count }),
-    () => peer.tell("server:update_desktop", { computer: "pc-1" }),
-    { discard: true }
-  )
+  Effect.forEach(Array.from({ length: count }), () => peer.tell("server:update_desktop", { computer: "pc-1" }), {
+    discard: true
+  })
 
 const eventsOf = (peer: Peer, from: number) =>
   peer

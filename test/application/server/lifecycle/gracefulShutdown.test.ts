@@ -1,15 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import {
-  agent,
-  agentIn,
-  assertDenied,
-  assertRejected,
-  bodiesOf,
-  computerIn,
-  join
-} from "../../../conformance/cast.ts"
+import { agent, agentIn, assertDenied, assertRejected, bodiesOf, computerIn, join } from "../../../conformance/cast.ts"
 import { buildWorld, type Peer } from "../../../conformance/World.ts"
 
 /** A Server that a test can close while its members stay connected. */
@@ -64,9 +56,7 @@ describe("a graceful shutdown", () => {
       yield* Fiber.join(closing)
       yield* a1.closed
       assert.isTrue(Exit.isFailure(yield* Fiber.await(call)))
-      assert.isTrue(
-        world.logs.some(({ level, text }) => level === "Warn" && text.includes("drain timeout exceeded"))
-      )
+      assert.isTrue(world.logs.some(({ level, text }) => level === "Warn" && text.includes("drain timeout exceeded")))
     })
   )
 

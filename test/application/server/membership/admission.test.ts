@@ -8,11 +8,7 @@ import * as Memory from "../../../../src/adapters/memory/MemoryTransport.ts"
 import * as SocketIoClient from "../../../../src/adapters/socketio/client/SocketIoClient.ts"
 import * as SocketIoServer from "../../../../src/adapters/socketio/SocketIoServer.ts"
 import { joinOffice } from "../../../../src/application/member/OfficeMember.ts"
-import {
-  allowAll,
-  Authenticator,
-  admissionRejected
-} from "../../../../src/application/ports/Authenticator.ts"
+import { allowAll, Authenticator, admissionRejected } from "../../../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { TransportClient } from "../../../../src/application/ports/Transport.ts"
 import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
@@ -77,12 +73,7 @@ const serve = Effect.fnUntraced(function* (authenticator: Authenticator["Service
       auth: { token, ...(role !== undefined && { role }) },
       onMessage: () => Effect.succeed([])
     })
-  const join = (
-    link: Effect.Success<ReturnType<typeof connect>>,
-    role: string,
-    office: string,
-    name: string
-  ) =>
+  const join = (link: Effect.Success<ReturnType<typeof connect>>, role: string, office: string, name: string) =>
     Effect.map(
       link.request("server:join_office", jsonBody({ role, office_id: office, name }), Duration.seconds(5)),
       (reply) => reply.map(({ head }) => Result.getOrThrow(head))
@@ -177,9 +168,7 @@ describe("an identity that expires", () => {
   it.effect("closes its connections at that moment and frees their memberships", () =>
     Effect.gen(function* () {
       const end = Duration.toMillis("2 hours")
-      const world = yield* serve(
-        yield* guests({ short: guest("short", allGrants, end), long: guest("long") })
-      )
+      const world = yield* serve(yield* guests({ short: guest("short", allGrants, end), long: guest("long") }))
       const short = yield* world.connect("short")
       const long = yield* world.connect("long")
       yield* world.join(short, "computer", "team", "desk")
@@ -237,8 +226,7 @@ describe("admission over Socket.IO", () => {
       Layer.build
     )
     const { load, url } = Context.get(context, Server)
-    const client = (options: Partial<SocketIoClient.SocketIoClientOptions>) =>
-      SocketIoClient.layer({ url, ...options })
+    const client = (options: Partial<SocketIoClient.SocketIoClientOptions>) => SocketIoClient.layer({ url, ...options })
     const connect = (options: Partial<SocketIoClient.SocketIoClientOptions>) =>
       TransportClient.use((transport) =>
         transport.connect({
@@ -363,9 +351,7 @@ describe("admission over Socket.IO", () => {
   it.live("never retries with a fixed token after an expiry", () =>
     Effect.gen(function* () {
       const { client } = yield* live(expired)
-      const refused = yield* Effect.flip(
-        Effect.provide(joinOffice(member, quiet), client({ token: "stale" }))
-      )
+      const refused = yield* Effect.flip(Effect.provide(joinOffice(member, quiet), client({ token: "stale" })))
       assert.strictEqual(refused.message, "The key has expired")
     }).pipe(Effect.scoped)
   )

@@ -53,10 +53,7 @@ describe("the ServerMetrics of a watched Server", () => {
       yield* agent.callTool({ computer: "pc-1", tool: "bad" })
       yield* Effect.flip(agent.callTool({ computer: "nobody", tool: "good" }))
       const series = seen.series()
-      assert.deepStrictEqual(
-        [series[calls("ok")], series[calls("tool_error")], series[calls("404")]],
-        [2, 1, 1]
-      )
+      assert.deepStrictEqual([series[calls("ok")], series[calls("tool_error")], series[calls("404")]], [2, 1, 1])
       assert.strictEqual(series["a2c_call_duration_seconds{event=client:tool_call}"], 4)
       assert.isAbove(series["a2c_call_request_bytes_total{event=client:tool_call}"] ?? 0, 4 * 50)
       assert.isAbove(series["a2c_call_reply_bytes_total{event=client:tool_call}"] ?? 0, 3 * 20)

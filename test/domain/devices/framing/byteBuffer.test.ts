@@ -1,10 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  appendBytes,
-  copyToBuffer,
-  emptyBuffer,
-  bytesOf
-} from "../../../../src/domain/devices/framing/byteBuffer.ts"
+import { appendBytes, copyToBuffer, emptyBuffer, bytesOf } from "../../../../src/domain/devices/framing/byteBuffer.ts"
 import { capacity } from "../frames.ts"
 import { characters, latin1 } from "../streams.ts"
 

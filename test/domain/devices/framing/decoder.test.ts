@@ -21,8 +21,7 @@ const E = "F(3,task1234,0001,0)"
 
 const bytesOf = (words: ReadonlyArray<string>): Uint8Array => latin1(words.join(""))
 
-const briefly = (stream: string, options?: Parameters<typeof decode>[1]) =>
-  decode(latin1(stream), options).map(brief)
+const briefly = (stream: string, options?: Parameters<typeof decode>[1]) => decode(latin1(stream), options).map(brief)
 
 const after = (...pieces: ReadonlyArray<string>): DecoderState => readPieces(pieces.map(latin1))[0]
 
@@ -105,11 +104,7 @@ describe("truncated frame", () => {
   it("ignores all of this with naive framing", () => {
     const naive = { framing: "naive" } as const
     assert.deepStrictEqual(briefly(`${text}hello${end}`, naive), ["F(4,task1234,0000,25)"])
-    assert.deepStrictEqual(briefly(`${mcp}{"a":"##END"}##END${end}`, naive), [
-      "F(6,mcp00001,0000,6)",
-      "G(7)",
-      E
-    ])
+    assert.deepStrictEqual(briefly(`${mcp}{"a":"##END"}##END${end}`, naive), ["F(6,mcp00001,0000,6)", "G(7)", E])
   })
 })
 
@@ -135,8 +130,8 @@ describe("payload limit", () => {
 describe("frame without an end", () => {
   it("starts with its complete marker", () => {
     assert.deepStrictEqual(
-      ["", "noise", "noise##STAR", "##START", "##START\x04ta", text, `${text}abc##EN`, `${text}##END`].map(
-        (stream) => hasPartialFrame(after(stream))
+      ["", "noise", "noise##STAR", "##START", "##START\x04ta", text, `${text}abc##EN`, `${text}##END`].map((stream) =>
+        hasPartialFrame(after(stream))
       ),
       [false, false, false, true, true, true, true, false]
     )
@@ -162,28 +157,21 @@ describe("frame without an end", () => {
 })
 
 describe("chunk of a stream", () => {
-  it.prop(
-    "produces the same events with any boundaries, within the memory bound",
-    [Stream, Lengths],
-    (given) => {
-      const [words, lengths] = given
-      const options = { maxPayloadBytes: 20, maxAudioPayloadBytes: 5 }
-      const stream = bytesOf(words)
-      const [whole, expected] = readPieces([stream], options)
-      let state = initialDecoderState(options)
-      const found = cut(stream, cycle(lengths)).flatMap((piece) => {
-        const [next, events] = decodeChunk(state, piece)
-        state = next
-        assert.isAtMost(bufferedBytes(state), maxBufferedBytes(options))
-        return events
-      })
-      assert.deepStrictEqual(found, expected)
-      assert.deepStrictEqual(
-        [bufferedBytes(state), state.pendingGarbage],
-        [bufferedBytes(whole), whole.pendingGarbage]
-      )
-    }
-  )
+  it.prop("produces the same events with any boundaries, within the memory bound", [Stream, Lengths], (given) => {
+    const [words, lengths] = given
+    const options = { maxPayloadBytes: 20, maxAudioPayloadBytes: 5 }
+    const stream = bytesOf(words)
+    const [whole, expected] = readPieces([stream], options)
+    let state = initialDecoderState(options)
+    const found = cut(stream, cycle(lengths)).flatMap((piece) => {
+      const [next, events] = decodeChunk(state, piece)
+      state = next
+      assert.isAtMost(bufferedBytes(state), maxBufferedBytes(options))
+      return events
+    })
+    assert.deepStrictEqual(found, expected)
+    assert.deepStrictEqual([bufferedBytes(state), state.pendingGarbage], [bufferedBytes(whole), whole.pendingGarbage])
+  })
 
   it.prop("leaves the previous state unchanged", [Stream, Stream, Stream], (given) => {
     const [before, one, other] = given

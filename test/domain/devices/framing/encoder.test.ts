@@ -71,8 +71,7 @@ describe("encodeFrame", () => {
 
   it("rejects a payload above the limit of its type", () => {
     const { maxPayloadBytes, maxAudioPayloadBytes } = defaultFrameLimits
-    const reasonAt = (type: Frame["type"], length: number) =>
-      reasonOf({ type, payload: new Uint8Array(length) })
+    const reasonAt = (type: Frame["type"], length: number) => reasonOf({ type, payload: new Uint8Array(length) })
     assert.isUndefined(reasonAt("text", maxPayloadBytes))
     assert.strictEqual(reasonAt("text", maxPayloadBytes + 1), "payload_too_large")
     assert.isUndefined(reasonAt("audio", maxAudioPayloadBytes))
@@ -83,10 +82,7 @@ describe("encodeFrame", () => {
   it("explains a rejection without the payload", () => {
     const rejected = encodeFrame(frame({ type: "auth", payload: latin1("secret##END") }))
     const message = Result.match(rejected, { onFailure: (error) => error.message, onSuccess: () => "" })
-    assert.strictEqual(
-      message,
-      "Frame cannot be encoded: the payload contains ##START or ##END, which ends a frame"
-    )
+    assert.strictEqual(message, "Frame cannot be encoded: the payload contains ##START or ##END, which ends a frame")
   })
 
   it.prop("survives encoding and decoding", [Draft], ([draft]) => {
@@ -110,10 +106,7 @@ describe("encodeJson", () => {
     const value = [any, words.join("")]
     const json = encodeJson(value)
     assert.notMatch(characters(json), /##START|##END|\n/)
-    assert.deepStrictEqual(
-      Option.map(decodeUtf8(json), JSON.parse),
-      Option.some(JSON.parse(JSON.stringify(value)))
-    )
+    assert.deepStrictEqual(Option.map(decodeUtf8(json), JSON.parse), Option.some(JSON.parse(JSON.stringify(value))))
   })
 
   it.prop("decodes equally with strict and naive framing", [Content], ([content]) => {

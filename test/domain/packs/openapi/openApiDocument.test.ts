@@ -4,10 +4,7 @@ import { Effect, Schema } from "effect"
 import { z } from "zod"
 import { isJsonObject, type JsonObject } from "../../../../src/domain/json.ts"
 import type { PackRoute } from "../../../../src/domain/packs/PackManifest.ts"
-import {
-  type OpenApiPack,
-  makeOpenApiDocument
-} from "../../../../src/domain/packs/openapi/openApiDocument.ts"
+import { type OpenApiPack, makeOpenApiDocument } from "../../../../src/domain/packs/openapi/openApiDocument.ts"
 import { fileParamsOf, resolveRef } from "../../../../src/domain/packs/params/jsonSchema.ts"
 
 const object = (properties: JsonObject, more: object = {}) => ({ type: "object", properties, ...more })
@@ -41,9 +38,7 @@ const at = (document: JsonObject, ...path: ReadonlyArray<string>): unknown =>
 const operation = (document: JsonObject, endpoint: string, ...path: ReadonlyArray<string>) =>
   at(document, "paths", endpoint, "post", ...path)
 const operationIds = (document: JsonObject) =>
-  Object.values(Object(document["paths"])).map((item) =>
-    at(Object(Object.values(Object(item))[0]), "operationId")
-  )
+  Object.values(Object(document["paths"])).map((item) => at(Object(Object.values(Object(item))[0]), "operationId"))
 
 /** Shared: the validator compiles its schemas only once. */
 const validator = new Validator()
@@ -78,10 +73,7 @@ describe("valid document", () => {
       "a pack called like a member of objects",
       [pack([route("/__proto__"), route("/constructor")], { name: "__proto__" })]
     ],
-    [
-      "definitions",
-      [pack([route("/a", object({ a: { $ref: "#/$defs/A[x/y]" } }, { $defs: { "A[x/y]": text } }))])]
-    ],
+    ["definitions", [pack([route("/a", object({ a: { $ref: "#/$defs/A[x/y]" } }, { $defs: { "A[x/y]": text } }))])]],
     [
       "old definitions",
       [pack([route("/a", object({ a: { $ref: "#/definitions/A" } }, { definitions: { A: text } }))])]
@@ -91,10 +83,7 @@ describe("valid document", () => {
       [pack([route("/a", { $ref: "#/$defs/N", $defs: { N: object({ n: { $ref: "#/$defs/N" } }) } })])]
     ],
     ["a schema that holds itself", [pack([route("/a", object({ n: { $ref: "#" } }))])]],
-    [
-      "references to nothing",
-      [pack([route("/a", object({ n: { $ref: "#/$defs/N" }, m: { $ref: "other.json" } }))])]
-    ],
+    ["references to nothing", [pack([route("/a", object({ n: { $ref: "#/$defs/N" }, m: { $ref: "other.json" } }))])]],
     [
       "the same names in two packs",
       [pack([route("/a", { ...text, $id: "urn:x" })]), pack([route("/b", { ...text, $id: "urn:x" })])]
@@ -176,10 +165,7 @@ describe("document content", () => {
   it("resolves recursive parameters", () => {
     const document = makeOpenApiDocument(open, [pack([route("/a", object({ next: { $ref: "#" } }))])])
     const schema = ["requestBody", "content", "application/json", "schema"]
-    assert.strictEqual(
-      operation(document, "/a", ...schema, "properties", "next"),
-      operation(document, "/a", ...schema)
-    )
+    assert.strictEqual(operation(document, "/a", ...schema, "properties", "next"), operation(document, "/a", ...schema))
   })
 
   it("declares files as binary form fields", () => {
@@ -191,17 +177,14 @@ describe("document content", () => {
     const document = makeOpenApiDocument(open, [pack([route("/a", params, { useForm: true })])])
     const content = operation(document, "/a", "requestBody", "content")
     assert.deepStrictEqual(Object.keys(Object(content)), ["multipart/form-data"])
-    assert.deepStrictEqual(
-      operation(document, "/a", "requestBody", "content", "multipart/form-data", "schema"),
-      {
-        type: "object",
-        required: ["file"],
-        properties: {
-          file: { type: "string", format: "binary", description: "A file" },
-          level: { type: "string" }
-        }
+    assert.deepStrictEqual(operation(document, "/a", "requestBody", "content", "multipart/form-data", "schema"), {
+      type: "object",
+      required: ["file"],
+      properties: {
+        file: { type: "string", format: "binary", description: "A file" },
+        level: { type: "string" }
       }
-    )
+    })
   })
 
   it("describes routes by their tools, and tags by packs", () => {
@@ -212,8 +195,7 @@ describe("document content", () => {
     })
     const document = makeOpenApiDocument(open, [described])
     assert.deepStrictEqual(document["tags"], [{ name: "pack", description: "What it is\n\nHow to use it" }])
-    const textsOf = (endpoint: string) =>
-      ["summary", "description"].map((key) => operation(document, endpoint, key))
+    const textsOf = (endpoint: string) => ["summary", "description"].map((key) => operation(document, endpoint, key))
     assert.deepStrictEqual(textsOf("/a"), ["An X", "Does x"])
     assert.deepStrictEqual(textsOf("/b"), ["tool", "What it is"])
   })

@@ -112,10 +112,9 @@ describe("form field", () => {
   })
 
   it("uses additionalProperties for unknown names, and else stays text", () => {
-    assert.deepStrictEqual(
-      coerceForm({ type: "object", additionalProperties: { type: "integer" } }, { a: "1" }),
-      { a: 1 }
-    )
+    assert.deepStrictEqual(coerceForm({ type: "object", additionalProperties: { type: "integer" } }, { a: "1" }), {
+      a: 1
+    })
     assert.deepStrictEqual(coerceForm({ type: "object", additionalProperties: true }, { a: "1" }), { a: "1" })
   })
 
@@ -134,25 +133,17 @@ describe("form field", () => {
     assert.strictEqual(read({ type: "boolean" }, String(flag)), flag)
   })
 
-  it.prop(
-    "restores lists and objects from their JSON",
-    [Schema.Array(Schema.Finite), AnyObject],
-    ([list, data]) => {
-      const clean = (value: unknown) => JSON.parse(JSON.stringify(value).replaceAll("__proto__", "proto"))
-      assert.deepStrictEqual(read({ type: "array" }, JSON.stringify(list)), clean(list))
-      assert.deepStrictEqual(read({ type: "object" }, JSON.stringify(clean(data))), clean(data))
-    }
-  )
+  it.prop("restores lists and objects from their JSON", [Schema.Array(Schema.Finite), AnyObject], ([list, data]) => {
+    const clean = (value: unknown) => JSON.parse(JSON.stringify(value).replaceAll("__proto__", "proto"))
+    assert.deepStrictEqual(read({ type: "array" }, JSON.stringify(list)), clean(list))
+    assert.deepStrictEqual(read({ type: "object" }, JSON.stringify(clean(data))), clean(data))
+  })
 
-  it.prop(
-    "accepts any schema and any form, and adds no names",
-    [AnyObject, AnyObject],
-    ([schema, fields]) => {
-      for (const given of [schema, object(schema), { ...object(schema), anyOf: [schema], $ref: "#" }]) {
-        assert.includeMembers(Object.keys(fields), Object.keys(coerceForm(given, fields)))
-      }
+  it.prop("accepts any schema and any form, and adds no names", [AnyObject, AnyObject], ([schema, fields]) => {
+    for (const given of [schema, object(schema), { ...object(schema), anyOf: [schema], $ref: "#" }]) {
+      assert.includeMembers(Object.keys(fields), Object.keys(coerceForm(given, fields)))
     }
-  )
+  })
 })
 
 describe("schema default", () => {
@@ -212,16 +203,12 @@ describe("schema default", () => {
     assert.deepStrictEqual(fill(schema, { next: { next: {} } }), { n: 0, next: { n: 0, next: { n: 0 } } })
   })
 
-  it.prop(
-    "fills idempotently, without modifying the parameters",
-    [AnyObject, AnyObject],
-    ([schema, params]) => {
-      const before = JSON.stringify(params)
-      for (const given of [schema, object(schema), { ...object(schema), $ref: "#" }]) {
-        const filled = fill(given, params)
-        assert.deepStrictEqual(fill(given, filled), filled)
-      }
-      assert.strictEqual(JSON.stringify(params), before)
+  it.prop("fills idempotently, without modifying the parameters", [AnyObject, AnyObject], ([schema, params]) => {
+    const before = JSON.stringify(params)
+    for (const given of [schema, object(schema), { ...object(schema), $ref: "#" }]) {
+      const filled = fill(given, params)
+      assert.deepStrictEqual(fill(given, filled), filled)
     }
-  )
+    assert.strictEqual(JSON.stringify(params), before)
+  })
 })

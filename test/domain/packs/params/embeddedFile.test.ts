@@ -4,18 +4,12 @@ import { embedFileParams, parseEmbeddedFile } from "../../../../src/domain/packs
 
 describe("embedded file", () => {
   it.each([
-    [
-      "data:text/plain;base64,aGk=",
-      { filename: "file", contentType: "text/plain", data: "aGk=", encoding: "base64" }
-    ],
+    ["data:text/plain;base64,aGk=", { filename: "file", contentType: "text/plain", data: "aGk=", encoding: "base64" }],
     [
       "data:text/plain;name=a%20b.txt;base64,aGk=",
       { filename: "a b.txt", contentType: "text/plain", data: "aGk=", encoding: "base64" }
     ],
-    [
-      "data:,hi%21",
-      { filename: "file", contentType: "application/octet-stream", data: "hi%21", encoding: "percent" }
-    ],
+    ["data:,hi%21", { filename: "file", contentType: "application/octet-stream", data: "hi%21", encoding: "percent" }],
     [
       { filename: "x.png", contentType: "image/png", data: "aGk=" },
       { filename: "x.png", contentType: "image/png", data: "aGk=", encoding: "base64" }
@@ -49,10 +43,7 @@ describe("embedded file", () => {
     const { properties } = embedFileParams(schema)
     const text = JSON.stringify(properties)
     assert.notInclude(text, "binary")
-    assert.match(
-      text,
-      /^\{"file":\{"description":"the file","anyOf".*"files":\{"type":"array","items":\{"anyOf"/
-    )
+    assert.match(text, /^\{"file":\{"description":"the file","anyOf".*"files":\{"type":"array","items":\{"anyOf"/)
     assert.match(text, /"level":\{"type":"string"\}\}$/)
   })
 

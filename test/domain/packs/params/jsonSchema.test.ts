@@ -1,11 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { z } from "zod"
-import {
-  fileParamsOf,
-  resolveRef,
-  collectSubschemas
-} from "../../../../src/domain/packs/params/jsonSchema.ts"
+import { fileParamsOf, resolveRef, collectSubschemas } from "../../../../src/domain/packs/params/jsonSchema.ts"
 
 const object = (properties: object, more: object = {}) => ({ type: "object", properties, ...more })
 const binary = { type: "string", format: "binary" }

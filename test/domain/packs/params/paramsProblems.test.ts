@@ -86,10 +86,9 @@ describe("problem of a Standard Schema", () => {
   it("reports a missing parameter of an Effect Schema", () => {
     const schema = Schema.toStandardSchemaV1(Schema.Struct({ text: Schema.String }))
     const result = schema["~standard"].validate({})
-    assert.deepStrictEqual(
-      "issues" in result ? problemsFromStandardIssues(result.issues ?? [], {}) : result,
-      [missing("text")]
-    )
+    assert.deepStrictEqual("issues" in result ? problemsFromStandardIssues(result.issues ?? [], {}) : result, [
+      missing("text")
+    ])
   })
 
   it("accepts missing paths and path objects", () => {

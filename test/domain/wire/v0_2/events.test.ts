@@ -1,13 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import type { Notification } from "../../../../src/domain/model/Notification.ts"
-import {
-  calls,
-  cancel,
-  serverRequests,
-  updates,
-  findEventDefinition
-} from "../../../../src/domain/wire/v0_2/events.ts"
+import { calls, cancel, serverRequests, updates, findEventDefinition } from "../../../../src/domain/wire/v0_2/events.ts"
 import { line } from "../../../../src/domain/wire/v0_2/line.ts"
 import { notificationEvents } from "../../../../src/domain/wire/v0_2/notifications.ts"
 import { errorCodes, ProtocolError } from "../../../../src/domain/model/ProtocolError.ts"
@@ -88,30 +82,23 @@ describe("event table", () => {
     assert.isUndefined(timeoutOf(calls.getTools))
   })
 
-  it.prop(
-    "decodes an encoded notification, which carries exactly one name",
-    [Notifications],
-    ([notification]) => {
-      const { body, event } = line.encodeNotification(notification as Notification)
-      const wire: unknown = JSON.parse(JSON.stringify(body))
-      assert.deepStrictEqual(Result.getOrThrow(line.decodeNotification(event, wire)), notification)
-      if ("membership" in notification) assert.lengthOf(Object.keys(body as object), 2)
-    }
-  )
+  it.prop("decodes an encoded notification, which carries exactly one name", [Notifications], ([notification]) => {
+    const { body, event } = line.encodeNotification(notification as Notification)
+    const wire: unknown = JSON.parse(JSON.stringify(body))
+    assert.deepStrictEqual(Result.getOrThrow(line.decodeNotification(event, wire)), notification)
+    if ("membership" in notification) assert.lengthOf(Object.keys(body as object), 2)
+  })
 
   it("treats null as absent in a notification", () => {
     assert.deepStrictEqual(
-      Result.getOrThrow(
-        line.decodeNotification("notify:enter_office", { office_id: "O", computer: null, agent: "a" })
-      ),
+      Result.getOrThrow(line.decodeNotification("notify:enter_office", { office_id: "O", computer: null, agent: "a" })),
       { _tag: "Entered", membership: { office: "O", role: "agent", name: "a" } }
     )
   })
 
   it("reads keywords of the Finder under both names, and prefers keywords to tags", () => {
     const base = { agent: "a", req_id: "r", computer: "c" }
-    const keywords = (more: object) =>
-      Result.getOrThrow(calls.getFinder.request.decode({ ...base, ...more })).keywords
+    const keywords = (more: object) => Result.getOrThrow(calls.getFinder.request.decode({ ...base, ...more })).keywords
     assert.deepStrictEqual(keywords({ tags: ["t"] }), ["t"])
     assert.deepStrictEqual(keywords({ tags: ["t"], keywords: ["k"] }), ["k"])
     assert.isUndefined(keywords({}))
@@ -136,13 +123,7 @@ describe("acknowledgement", () => {
   })
 
   it("decodes no error from a reply", () => {
-    for (const value of [
-      { content: [] },
-      { code: "x", message: "m" },
-      { code: 1.5, message: "m" },
-      null,
-      "no"
-    ]) {
+    for (const value of [{ content: [] }, { code: "x", message: "m" }, { code: 1.5, message: "m" }, null, "no"]) {
       assert.isUndefined(line.decodeProtocolError(value))
     }
   })

@@ -91,9 +91,7 @@ export const readBody = (
         stopTimer()
       })
       incoming.on("end", () => finish())
-      incoming.on("error", (error) =>
-        finish(error.message === "aborted" ? new Error("connection reset") : error)
-      )
+      incoming.on("error", (error) => finish(error.message === "aborted" ? new Error("connection reset") : error))
       restartTimer()
     },
     pull: () => {

@@ -1,10 +1,4 @@
-import {
-  Agent,
-  type AgentOptions,
-  type ClientRequest,
-  type IncomingMessage,
-  request as plainRequest
-} from "node:http"
+import { Agent, type AgentOptions, type ClientRequest, type IncomingMessage, request as plainRequest } from "node:http"
 import { Agent as SecureAgent, request as secureRequest } from "node:https"
 import { Duration, Effect, type Scope } from "effect"
 import { asObject } from "../../../../domain/json.ts"
@@ -39,8 +33,7 @@ export type HttpFetch = (url: string | URL, init?: RequestInit) => Promise<Respo
 /** The longest timer delay in milliseconds; longer delays fire at once. */
 const maxTimerDelay = 2 ** 31 - 1
 
-const toTimerMillis = (duration: Duration.Duration): number =>
-  Math.min(Duration.toMillis(duration), maxTimerDelay)
+const toTimerMillis = (duration: Duration.Duration): number => Math.min(Duration.toMillis(duration), maxTimerDelay)
 
 const bodilessStatuses = new Set([204, 205, 304])
 
@@ -118,8 +111,7 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
       const mayTakeLong = posted.method === "tools/call" || (method === "GET" && sent.hasSessionId)
       const headersTimeout = mayTakeLong ? idleTimeout : toTimerMillis(timeout)
       const timeoutError = new Error(`MCP server response timeout after ${headersTimeout / 1000} seconds`)
-      const timer =
-        headersTimeout === 0 ? undefined : setTimeout(() => request.destroy(timeoutError), headersTimeout)
+      const timer = headersTimeout === 0 ? undefined : setTimeout(() => request.destroy(timeoutError), headersTimeout)
 
       if (posted.id !== undefined) inFlight.set(posted.id, request)
       request.on("close", () => {

@@ -73,8 +73,7 @@ const dropDuplicateResponses = (inner: Transport, onConnectionLost: (reason: str
   inner.onmessage = (message, extra) => {
     const isResponse = isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)
     if (isResponse && message.id !== undefined && !pendingIds.delete(message.id)) return
-    if (isJSONRPCErrorResponse(message) && isConnectionLost(message.error))
-      onConnectionLost(message.error.message)
+    if (isJSONRPCErrorResponse(message) && isConnectionLost(message.error)) onConnectionLost(message.error.message)
     outer.onmessage?.(message, extra)
   }
   inner.onclose = () => {

@@ -13,11 +13,7 @@ import { errorMessage } from "../../../../domain/errorMessage.ts"
 import { asObject, type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
 import { packageVersion } from "../../../../domain/packageVersion.ts"
 import { sessionError } from "../../sessionError.ts"
-import {
-  connectionResetFailure,
-  isConnectionReset,
-  syntheticErrorToSessionError
-} from "../http/connectionFailures.ts"
+import { connectionResetFailure, isConnectionReset, syntheticErrorToSessionError } from "../http/connectionFailures.ts"
 import { httpStatusToSessionError, decodeChange, decodeProgress } from "../mcpMessages.ts"
 import type { SendRequest } from "../sessionRequests.ts"
 
@@ -35,8 +31,7 @@ const requestMeta = {
 }
 
 const transportErrorToSessionError = (error: unknown): McpSessionError => {
-  if (error instanceof SdkHttpError)
-    return httpStatusToSessionError(error.status, stringOrEmpty(error.data.text))
+  if (error instanceof SdkHttpError) return httpStatusToSessionError(error.status, stringOrEmpty(error.data.text))
   return isConnectionReset(error) ? connectionResetFailure : sessionError("unavailable", errorMessage(error))
 }
 
@@ -48,8 +43,7 @@ const decodeResponse = (response: JsonRpcResponse): Outcome => {
   if ("result" in response) return Result.succeed(response.result)
   const { code, message } = response.error
   return Result.fail(
-    syntheticErrorToSessionError(response.error, message) ??
-      new McpSessionError({ reason: "protocol", code, message })
+    syntheticErrorToSessionError(response.error, message) ?? new McpSessionError({ reason: "protocol", code, message })
   )
 }
 
@@ -112,8 +106,7 @@ export const makeModernClient = Effect.fnUntraced(function* (
     // Notifications carry a progress token or a subscription id.
     const { params = {} } = message
     const id = params["progressToken"] ?? asObject(params._meta)[SUBSCRIPTION_ID_META_KEY]
-    if (typeof id === "string" || typeof id === "number")
-      pending.get(id)?.onNotification(message.method, params)
+    if (typeof id === "string" || typeof id === "number") pending.get(id)?.onNotification(message.method, params)
   }
   transport.onerror = (error) => run(Effect.logDebug("MCP client transport error", { reason: error.message }))
   yield* Effect.addFinalizer(() =>
@@ -162,30 +155,18 @@ export const makeModernClient = Effect.fnUntraced(function* (
     }
     let state: JsonObject = {}
     for (let round = 0; round < inputRequiredRetry.maxAttempts; round++) {
-      const response = yield* sendRequest(
-        method,
-        { ...params, ...state },
-        onNotification,
-        onProgress !== undefined
-      )
+      const response = yield* sendRequest(method, { ...params, ...state }, onNotification, onProgress !== undefined)
       const { resultType = "complete", ...result } = response
       if (resultType === "complete") return result
       const { inputRequests, requestState } = result
-      if (resultType !== "input_required")
-        return yield* sessionError("protocol", "the response is not an MCP result")
+      if (resultType !== "input_required") return yield* sessionError("protocol", "the response is not an MCP result")
       if (inputRequests !== undefined || requestState === undefined) {
-        return yield* sessionError(
-          "protocol",
-          "MCP server requested input, which this client does not support"
-        )
+        return yield* sessionError("protocol", "MCP server requested input, which this client does not support")
       }
       state = { requestState }
       yield* Effect.sleep(inputRequiredRetry.delay)
     }
-    return yield* sessionError(
-      "protocol",
-      `MCP server postponed its response ${inputRequiredRetry.maxAttempts} times`
-    )
+    return yield* sessionError("protocol", `MCP server postponed its response ${inputRequiredRetry.maxAttempts} times`)
   })
 
   const listen: ModernClient["listen"] = (wanted, { onAccepted, onChange }) => {
@@ -204,9 +185,7 @@ export const makeModernClient = Effect.fnUntraced(function* (
     Effect.andThen(discover),
     Effect.catch(({ reason, message }) =>
       Effect.sync(
-        () =>
-          (reason === "unavailable" || reason === "closed") &&
-          markLost(`MCP server does not respond: ${message}`)
+        () => (reason === "unavailable" || reason === "closed") && markLost(`MCP server does not respond: ${message}`)
       )
     ),
     Effect.forever,

@@ -12,15 +12,11 @@ import { makeModernClient, modernRevision } from "./ModernClient.ts"
 import { watchModern } from "./watchModern.ts"
 import { makeSessionRequests } from "../sessionRequests.ts"
 
-const requireSupportedRevision = ({
-  supportedVersions
-}: JsonObject): Effect.Effect<void, McpSessionError> => {
+const requireSupportedRevision = ({ supportedVersions }: JsonObject): Effect.Effect<void, McpSessionError> => {
   const supported = Array.isArray(supportedVersions) ? supportedVersions.map(String) : []
   return supported.includes(modernRevision)
     ? Effect.void
-    : Effect.fail(
-        sessionError("unavailable", `unsupported MCP revisions: ${supported.join(", ") || "unknown"}`)
-      )
+    : Effect.fail(sessionError("unavailable", `unsupported MCP revisions: ${supported.join(", ") || "unknown"}`))
 }
 
 /** Opens a session over MCP 2026-07-28. It closes when the server no longer responds. */

@@ -18,15 +18,9 @@ import { maxPendingChanges, allChanges } from "../mcpMessages.ts"
  */
 const resubscribeBackoff = { initialDelay: 1000, maxDelay: 30_000, stableAfter: 60_000, maxFailures: 5 }
 
-const endedBeforeAccepted = sessionError(
-  "protocol",
-  "MCP server closed the subscription before it accepted it"
-)
+const endedBeforeAccepted = sessionError("protocol", "MCP server closed the subscription before it accepted it")
 
-const subscriptionsUnsupported = sessionError(
-  "unsupported",
-  "MCP server does not support resource subscriptions"
-)
+const subscriptionsUnsupported = sessionError("unsupported", "MCP server does not support resource subscriptions")
 
 const toSubscriptionFilter = ({ resources, tools, uris }: McpWatchOptions): JsonObject => ({
   ...(tools && { toolsListChanged: true }),
@@ -43,11 +37,7 @@ const unservedTargets = ({ resources, uris }: McpWatchOptions, honoured: JsonObj
   }
 }
 
-const hasSubscriptions = ({
-  resourceSubscriptions,
-  resourcesListChanged,
-  toolsListChanged
-}: JsonObject): boolean =>
+const hasSubscriptions = ({ resourceSubscriptions, resourcesListChanged, toolsListChanged }: JsonObject): boolean =>
   toolsListChanged === true ||
   resourcesListChanged === true ||
   (Array.isArray(resourceSubscriptions) && resourceSubscriptions.length > 0)

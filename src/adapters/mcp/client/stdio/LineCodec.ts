@@ -77,15 +77,10 @@ const replacementBytes: ReadonlyMap<string, Uint8Array> = new Map([
 
 const codeUnitBytesOf = (label: string): LineCodec["codeUnitBytes"] => (label.startsWith("utf-16") ? 2 : 1)
 
-const asBuffer = ({ buffer, byteLength, byteOffset }: Uint8Array) =>
-  Buffer.from(buffer, byteOffset, byteLength)
+const asBuffer = ({ buffer, byteLength, byteOffset }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength)
 
 /** Splits text at each `mark` that is aligned to code units. */
-const splitAtMark = (
-  bytes: Uint8Array,
-  mark: Uint8Array,
-  codeUnitBytes: number
-): ReadonlyArray<Uint8Array> => {
+const splitAtMark = (bytes: Uint8Array, mark: Uint8Array, codeUnitBytes: number): ReadonlyArray<Uint8Array> => {
   const text = asBuffer(bytes)
   const pieces: Array<Uint8Array> = []
   let start = 0
@@ -178,17 +173,13 @@ const makeEncoder = (label: string): LineCodec["encode"] => {
 export const makeLineCodec = (name: string, handler: ErrorHandler): Result.Result<LineCodec, string> => {
   const label = encodingLabelOf(name)
   if (label === undefined) {
-    return Result.fail(
-      `unknown encoding "${name}": use a name such as utf-8, utf-16le, windows-1252 or shift_jis`
-    )
+    return Result.fail(`unknown encoding "${name}": use a name such as utf-8, utf-16le, windows-1252 or shift_jis`)
   }
   const decode = makeDecoder(label, handler)
   return Result.succeed({
     codeUnitBytes: codeUnitBytesOf(label),
     decode: (line) =>
-      Result.map(decode(line), (text) =>
-        text.startsWith(byteOrderMark) ? text.slice(byteOrderMark.length) : text
-      ),
+      Result.map(decode(line), (text) => (text.startsWith(byteOrderMark) ? text.slice(byteOrderMark.length) : text)),
     encode: makeEncoder(label)
   })
 }

@@ -65,11 +65,7 @@ export const makeLineSplitter = (
     const units = all.subarray(0, whole)
     half = all.subarray(whole)
     let start = 0
-    for (
-      let at = findNewline(units, 0, codeUnitBytes);
-      at >= 0;
-      at = findNewline(units, start, codeUnitBytes)
-    ) {
+    for (let at = findNewline(units, 0, codeUnitBytes); at >= 0; at = findNewline(units, start, codeUnitBytes)) {
       append(units.subarray(start, at))
       lines.push(finishLine())
       start = at + codeUnitBytes

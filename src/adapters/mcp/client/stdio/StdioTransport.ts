@@ -111,9 +111,7 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
     )
   yield* Deferred.await(started).pipe(
     Effect.andThen(
-      Stream.runForEach(child.stdout, (chunk) =>
-        Effect.forEach(split(chunk), handleLineSafely, { discard: true })
-      )
+      Stream.runForEach(child.stdout, (chunk) => Effect.forEach(split(chunk), handleLineSafely, { discard: true }))
     ),
     Effect.ignore,
     Effect.forkScoped

@@ -13,11 +13,7 @@ export interface McpHttpLimits extends LegacySessionLimits {
 }
 
 /** Handles a request whose body is not read yet. */
-export type McpHttpHandler = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  decision: HeadersDecision
-) => void
+export type McpHttpHandler = (request: IncomingMessage, response: ServerResponse, decision: HeadersDecision) => void
 
 /** Ends a failed request: its client disconnected, or a defect occurred. */
 const abortExchange = Effect.fnUntraced(function* (response: ServerResponse, cause: unknown) {

@@ -35,9 +35,7 @@ export const makeLegacyHandler = Effect.fnUntraced(function* (
     return Effect.ignore(Effect.tryPromise(() => transport.close()))
   }
   const idleSessions = () =>
-    [...sessions]
-      .filter(([, { inFlight }]) => inFlight === 0)
-      .sort(([, a], [, b]) => a.idleSince - b.idleSince)
+    [...sessions].filter(([, { inFlight }]) => inFlight === 0).sort(([, a], [, b]) => a.idleSince - b.idleSince)
 
   const handle = (session: ClientSession, request: Request, body: unknown) => {
     session.inFlight++
@@ -58,14 +56,9 @@ export const makeLegacyHandler = Effect.fnUntraced(function* (
   })
   const openSession = Effect.fnUntraced(function* (request: Request, body: unknown) {
     if (!(yield* ensureCapacity)) {
-      return jsonRpcErrorResponse(
-        503,
-        jsonRpcCodes.connectionClosed,
-        "All sessions are in use; try again later",
-        {
-          "Retry-After": "60"
-        }
-      )
+      return jsonRpcErrorResponse(503, jsonRpcCodes.connectionClosed, "All sessions are in use; try again later", {
+        "Retry-After": "60"
+      })
     }
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,
@@ -85,9 +78,7 @@ export const makeLegacyHandler = Effect.fnUntraced(function* (
     const expired = idleSessions().filter(([, { idleSince }]) => idleSince <= cutoff)
     return Effect.forEach(expired, ([id, session]) => close(id, session), { discard: true })
   })
-  yield* Effect.forkScoped(
-    Effect.repeat(closeIdle, Schedule.spaced(Duration.toMillis(idleTimeout) / sweepsPerTimeout))
-  )
+  yield* Effect.forkScoped(Effect.repeat(closeIdle, Schedule.spaced(Duration.toMillis(idleTimeout) / sweepsPerTimeout)))
   yield* Effect.addFinalizer(() =>
     Effect.forEach([...sessions], ([id, session]) => close(id, session), { discard: true })
   )

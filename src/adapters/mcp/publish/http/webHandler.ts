@@ -102,8 +102,7 @@ export const runWebHandler = async (
   const connectionClosed = new AbortController()
   response.on("close", () => connectionClosed.abort())
   if (earlyResponse !== undefined) response.shouldKeepAlive = false
-  const webResponse =
-    earlyResponse ?? (await callHandler(request, connectionClosed.signal, handler, maxBytes))
+  const webResponse = earlyResponse ?? (await callHandler(request, connectionClosed.signal, handler, maxBytes))
   response.writeHead(webResponse.status, { ...Object.fromEntries(webResponse.headers), ...headers })
   if (webResponse.body === null) response.end()
   else {

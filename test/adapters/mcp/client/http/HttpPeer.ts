@@ -4,11 +4,7 @@ import { text } from "node:stream/consumers"
 import { NodeServices } from "@effect/platform-node"
 import { Effect, Layer, Queue, Result, type Scope } from "effect"
 import * as McpClient from "../../../../../src/adapters/mcp/client/McpClient.ts"
-import {
-  McpConnector,
-  type McpSessionError,
-  type McpSession
-} from "../../../../../src/application/ports/McpSession.ts"
+import { McpConnector, type McpSessionError, type McpSession } from "../../../../../src/application/ports/McpSession.ts"
 import { decodeEndpoint, type ServerType } from "../../../../../src/domain/config/endpointParameters.ts"
 
 /** The HTTP method of a request, and the JSON-RPC message of a POST. */

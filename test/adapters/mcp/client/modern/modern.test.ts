@@ -224,9 +224,7 @@ describe("MCP 2026-07-28 server", () => {
       yield* Effect.asVoid(session.watch({ tools: true, resources: true, uris: [] }))
       const reason = yield* Effect.timeoutOption(session.degraded ?? Effect.never, "1 millis")
       assert.isTrue(Option.isNone(reason))
-      const failure = yield* Effect.flip(
-        session.watch({ tools: false, resources: false, uris: ["test://one"] })
-      )
+      const failure = yield* Effect.flip(session.watch({ tools: false, resources: false, uris: ["test://one"] }))
       assert.strictEqual(failure.reason, "unsupported")
     })
   )

@@ -34,9 +34,7 @@ const call = (
 ) =>
   open(encoding, encodingErrorHandler, ...args).pipe(
     Effect.flatMap(({ callTool }) => callTool("t", params)),
-    Effect.map(({ content }) =>
-      (content as ReadonlyArray<{ readonly text: string }>).map(({ text }) => text)
-    ),
+    Effect.map(({ content }) => (content as ReadonlyArray<{ readonly text: string }>).map(({ text }) => text)),
     Effect.scoped,
     Effect.provide(Live)
   )
@@ -101,9 +99,7 @@ describe("LineCodec error handler", () => {
   )
 
   it.live("replaces each invalid byte by U+FFFD with replace", () =>
-    Effect.map(call("utf-8", "replace", faulty), ([said]) =>
-      assert.strictEqual(said, "a\u{fffd}\u{fffd}\u{fffd}b")
-    )
+    Effect.map(call("utf-8", "replace", faulty), ([said]) => assert.strictEqual(said, "a\u{fffd}\u{fffd}\u{fffd}b"))
   )
 
   const read = (encoding: string, handler: ErrorHandler, hex: string) =>

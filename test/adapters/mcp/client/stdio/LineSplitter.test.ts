@@ -38,24 +38,20 @@ describe("LineSplitter", () => {
     )
   })
 
-  it.prop(
-    "ends a UTF-16 line only at a whole newline, in either byte order",
-    [Words, Cuts],
-    ([words, lengths]) => {
-      const lines = words.map((word) => `${word}ੁ਍上\u{10a}`)
-      const little = Buffer.from(lines.map((line) => `${line}\n`).join(""), "utf16le")
-      for (const [label, whole] of [
-        ["utf-16le", little],
-        ["utf-16be", Buffer.from(little).swap16()]
-      ] as const) {
-        const found = cut(whole, lengths).flatMap(makeLineSplitter(1000, 2))
-        assert.deepStrictEqual(
-          found.map((line) => (line._tag === "Line" ? new TextDecoder(label).decode(line.bytes) : line._tag)),
-          lines
-        )
-      }
+  it.prop("ends a UTF-16 line only at a whole newline, in either byte order", [Words, Cuts], ([words, lengths]) => {
+    const lines = words.map((word) => `${word}ੁ਍上\u{10a}`)
+    const little = Buffer.from(lines.map((line) => `${line}\n`).join(""), "utf16le")
+    for (const [label, whole] of [
+      ["utf-16le", little],
+      ["utf-16be", Buffer.from(little).swap16()]
+    ] as const) {
+      const found = cut(whole, lengths).flatMap(makeLineSplitter(1000, 2))
+      assert.deepStrictEqual(
+        found.map((line) => (line._tag === "Line" ? new TextDecoder(label).decode(line.bytes) : line._tag)),
+        lines
+      )
     }
-  )
+  })
 
   it("keeps both edges of an oversized line", () => {
     const split = makeLineSplitter(1000)

@@ -12,9 +12,7 @@ export interface Child {
 const { ExitCode, ProcessId, makeHandle } = ChildProcessSpawner
 
 /** Spawns fake processes, found by the last argument. A process exits at the end of its input. */
-export const layerOf = (
-  find: (name: string) => Child
-): Layer.Layer<ChildProcessSpawner.ChildProcessSpawner> =>
+export const layerOf = (find: (name: string) => Child): Layer.Layer<ChildProcessSpawner.ChildProcessSpawner> =>
   Layer.succeed(
     ChildProcessSpawner.ChildProcessSpawner,
     ChildProcessSpawner.make((command) =>

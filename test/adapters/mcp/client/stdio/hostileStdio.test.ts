@@ -80,11 +80,7 @@ describe("malicious stdio server", () => {
   it.live("omits items that cannot be encoded from listings and contents", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const bad = [
-          `{"name":"deep","uri":"x:y","a":${tooDeep}}`,
-          '{"name":"proto","a":{"__proto__":1}}',
-          "1"
-        ]
+        const bad = [`{"name":"deep","uri":"x:y","a":${tooDeep}}`, '{"name":"proto","a":{"__proto__":1}}', "1"]
         const listed = (name: string) => `"${name}":[${bad.join()},{"name":"good","uri":"x:y"}]`
         const session = yield* open((id, method) =>
           method === "initialize"

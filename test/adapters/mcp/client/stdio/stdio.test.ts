@@ -22,9 +22,7 @@ const parameters = (command: string, ...args: ReadonlyArray<string>) => ({
   encodingErrorHandler: "strict" as const
 })
 const open = (...args: ReadonlyArray<string>) =>
-  McpConnector.use(({ connect }) =>
-    connect("peer", { type: "stdio", ...parameters(process.execPath, peer, ...args) })
-  )
+  McpConnector.use(({ connect }) => connect("peer", { type: "stdio", ...parameters(process.execPath, peer, ...args) }))
 
 const live = (
   title: string,
@@ -58,10 +56,7 @@ describe("stdio MCP server", () => {
       const shell = parameters("sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x >&2; exit 9")
       const failure = yield* Effect.flip(
         McpConnector.use(({ connect }) => connect("x", { type: "stdio", ...shell }))
-      ).pipe(
-        Effect.provide(Logger.layer([logger])),
-        Effect.provideService(References.MinimumLogLevel, "Debug")
-      )
+      ).pipe(Effect.provide(Logger.layer([logger])), Effect.provideService(References.MinimumLogLevel, "Debug"))
       assert.include(failure.message, "code 9")
       assert.isBelow(Math.max(...lines), 1000)
     })
@@ -74,10 +69,7 @@ describe("stdio MCP server", () => {
       const missing = yield* Effect.flip(connect("x", { type: "stdio", ...parameters("no-such-command") }))
       assert.include(missing.message, '"no-such-command" not found')
       const nowhere = { ...parameters(process.execPath, peer), cwd: "/no/such/directory" }
-      assert.strictEqual(
-        (yield* Effect.flip(connect("x", { type: "stdio", ...nowhere }))).reason,
-        "unavailable"
-      )
+      assert.strictEqual((yield* Effect.flip(connect("x", { type: "stdio", ...nowhere }))).reason, "unavailable")
       const file = { ...parameters(process.execPath, peer), cwd: peer }
       assert.include((yield* Effect.flip(connect("x", { type: "stdio", ...file }))).message, "ENOTDIR")
       const babel = { ...parameters(process.execPath, peer), encoding: "klingon" }

@@ -2,10 +2,7 @@ import { request as httpRequest } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Queue, Redacted, type Scope } from "effect"
 import { makeMemoryMcpServer } from "../../../../../src/adapters/memory/MemoryMcp.ts"
-import {
-  publishHttp,
-  type PublishHttpOptions
-} from "../../../../../src/adapters/mcp/publish/http/publishHttp.ts"
+import { publishHttp, type PublishHttpOptions } from "../../../../../src/adapters/mcp/publish/http/publishHttp.ts"
 import { connectHttp } from "../clients.ts"
 
 const initialize = (id = 1) =>
@@ -19,11 +16,7 @@ const initialize = (id = 1) =>
 const defaultHeaders = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" }
 
 /** The response without its body. */
-const ask = (
-  url: string,
-  headers: Record<string, string> = {},
-  { body = initialize(), method = "POST" } = {}
-) =>
+const ask = (url: string, headers: Record<string, string> = {}, { body = initialize(), method = "POST" } = {}) =>
   Effect.callback<{ readonly status: number; readonly headers: NodeJS.Dict<string | ReadonlyArray<string>> }>(
     (resume) => {
       const request = httpRequest(url, { method, headers: { ...defaultHeaders, ...headers } }, (response) => {
