@@ -1,8 +1,7 @@
 import { Schema, SchemaGetter } from "effect"
 import type { ValidationIssue } from "../validation.ts"
 import { JsonObject } from "../json.ts"
-import { fieldWithDefault, optionalField } from "../model/fields.ts"
-import { Identifier } from "../model/names.ts"
+import { fieldWithDefault, Identifier, optionalField } from "../model/fields.ts"
 import { withParameterDefaults, checkParameters, type ServerType } from "./endpointParameters.ts"
 import { ToolMeta } from "../tools/toolMeta.ts"
 

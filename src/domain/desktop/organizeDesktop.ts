@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { asObject, type JsonObject } from "../json.ts"
-import { orderServers } from "./orderServers.ts"
+import { groupByServer } from "./groupByServer.ts"
 import { parseWindowUri } from "./WindowUri.ts"
 
 /** A listed window with its contents. */
@@ -81,7 +81,6 @@ const evaluateWindow = (
   }
 }
 
-/** The windows of one server: the first full-screen one alone, or all by descending priority. */
 const arrangeWindows = (windows: ReadonlyArray<WindowCandidate>): ReadonlyArray<WindowCandidate> => {
   const fullscreen = windows.find((window) => window.fullscreen)
   return fullscreen !== undefined ? [fullscreen] : windows.toSorted((one, other) => other.priority - one.priority)
@@ -91,7 +90,7 @@ const arrangeWindows = (windows: ReadonlyArray<WindowCandidate>): ReadonlyArray<
  * Arranges the windows of all MCP servers as a desktop (seed 001, `organize_desktop`):
  *
  * - omits windows without contents, with an invalid URI, or with binary contents only
- * - orders servers by {@link orderServers}; `history` holds server names, oldest first
+ * - orders servers by {@link groupByServer}; `history` holds server names, oldest first
  * - orders the windows of a server by descending priority, ties as listed; the first full-screen window is shown alone
  * - limits the desktop to `size` windows; zero or less gives none, `undefined` all
  */
@@ -106,9 +105,8 @@ export const organizeDesktop = (
     reasons.map((reason) => ({ server, uri, reason }))
   )
   const candidates = evaluated.flatMap(({ candidate }) => (candidate === undefined ? [] : [candidate]))
-  const byServer = Map.groupBy(candidates, ({ server }) => server)
-  const entries = orderServers(byServer.keys(), history)
-    .flatMap((server) => arrangeWindows(byServer.get(server) ?? []))
+  const entries = groupByServer(candidates, history)
+    .flatMap(arrangeWindows)
     .map(({ entry }) => entry)
   return { entries: size === undefined ? entries : entries.slice(0, size), warnings }
 }

@@ -1,9 +1,8 @@
 import { Option, Order, Result } from "effect"
 import { definedOnly } from "../definedOnly.ts"
 import { asObject, asString, asStrings, type JsonObject, parseJsonObject } from "../json.ts"
-import { orderServers } from "../desktop/orderServers.ts"
-import { type DocumentSummary, finderPageSizes } from "../model/DocumentSummary.ts"
-import type { FinderRequest } from "../model/requests.ts"
+import { groupByServer } from "../desktop/groupByServer.ts"
+import { type DocumentSummary, finderPageSizes, type FinderRequest } from "../model/requests.ts"
 import { type DpeUri, parseDpeUri } from "./DpeUri.ts"
 
 /** A query of an Agent; an empty list of keywords does not filter (spec §11.4). */
@@ -90,10 +89,7 @@ export const findDocuments = (
   history: ReadonlyArray<string>
 ): FinderPage => {
   const found = documents.filter(makeDocumentFilter(query))
-  const byServer = Map.groupBy(found, ({ server }) => server)
-  const ordered = orderServers(byServer.keys(), history).flatMap((server) =>
-    (byServer.get(server) ?? []).toSorted(newestFirst)
-  )
+  const ordered = groupByServer(found, history).flatMap((ofServer) => ofServer.toSorted(newestFirst))
   const limit = Math.min(query.limit, finderPageSizes.max)
   return { documents: ordered.slice(query.offset, query.offset + limit), totalCount: found.length }
 }

@@ -18,7 +18,6 @@ const isContent = (value: unknown): value is ReadonlyArray<JsonObject> =>
 const isToolResult = (value: unknown): value is ToolResult =>
   isJsonObject(value) && isContent(value["content"]) && typeof value["isError"] === "boolean"
 
-/** Parses the tool result of a peer or an MCP server. */
 export const parseToolResult = (value: unknown): Result.Result<ToolResult, string> => {
   if (!isJsonObject(value)) return Result.fail("a tool result must be an object")
   const { _meta, content = [], isError, meta, ...rest } = value

@@ -49,7 +49,6 @@ export const memberAt = (office: Office, { name, role }: Membership): Option.Opt
 export const memberCount = ({ agent, computers }: Office): number =>
   HashMap.size(computers) + (Option.isSome(agent) ? 1 : 0)
 
-/** Adds a member to an office. */
 export const addMember = (office: Office, member: Member): Office =>
   member.membership.role === "agent"
     ? { ...office, agent: Option.some(member) }

@@ -25,10 +25,8 @@ export interface OfficeSnapshot {
 }
 
 /** A node's copy of an office. */
-export interface OfficeReplica {
+export interface OfficeReplica extends Omit<OfficeSnapshot, "members"> {
   readonly office: Office
-  readonly revision: number
-  readonly asOf: number
 }
 
 export const emptyReplica: OfficeReplica = { office: emptyOffice, revision: 0, asOf: 0 }
@@ -52,14 +50,10 @@ export const applyMembershipChange = (office: Office, change: MembershipChange):
 export const advanceReplica = (replica: OfficeReplica, update: OfficeUpdate): OfficeReplica | "known" | "gap" => {
   if (update.toRevision <= replica.asOf) return "known"
   if (update.fromRevision !== replica.revision) return "gap"
-  return {
-    office: applyMembershipChange(replica.office, update.change),
-    revision: update.toRevision,
-    asOf: update.toRevision
-  }
+  const { change, toRevision } = update
+  return { office: applyMembershipChange(replica.office, change), revision: toRevision, asOf: toRevision }
 }
 
-/** Makes a replica from a snapshot. */
 export const replicaFromSnapshot = ({ asOf, members, revision }: OfficeSnapshot): OfficeReplica => ({
   office: members.reduce(addMember, emptyOffice),
   revision,

@@ -1,7 +1,6 @@
 import { Option } from "effect"
 import type { Identity } from "../model/Identity.ts"
-import type { Membership } from "../model/Membership.ts"
-import { Role } from "../model/Role.ts"
+import { type Membership, Role } from "../model/Membership.ts"
 import { matchesPattern } from "../wildcard.ts"
 
 const matchesAnyPattern = (patterns: ReadonlyArray<string>, text: string): boolean =>
