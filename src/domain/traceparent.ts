@@ -4,7 +4,6 @@ export interface TraceContext {
   readonly traceId: string
   /** 16 hexadecimal digits, not all zero. */
   readonly spanId: string
-  /** True when the trace is recorded. */
   readonly sampled: boolean
 }
 

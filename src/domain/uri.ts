@@ -37,10 +37,7 @@ export const parseUri = (text: string): Result.Result<UriParts, string> => {
   }))
 }
 
-/**
- * Formats the path of a URI with every segment escaped: the segment `a/b` becomes `a%2Fb`. An unpaired surrogate
- * becomes U+FFFD.
- */
+/** Formats a path with every segment escaped: `a/b` becomes `a%2Fb`. An unpaired surrogate becomes U+FFFD. */
 export const formatUriPath = (segments: ReadonlyArray<string>): string =>
   segments.map((segment) => `/${encodeURIComponent(segment.toWellFormed())}`).join("")
 

@@ -16,7 +16,7 @@ export interface Setup {
   readonly variables: Variables
 }
 
-/** The difference of two setups, by server names. */
+/** The differences of two setups, by server names. */
 export interface SetupDiff {
   readonly added: ReadonlyArray<string>
   readonly removed: ReadonlyArray<string>
@@ -29,7 +29,6 @@ export interface SetupDiff {
   readonly isReportedConfigChanged: boolean
 }
 
-/** The host's value of a variable of a server. */
 export const findVariable = (
   variables: Variables,
   server: string,
@@ -45,7 +44,6 @@ export const inputIdsOf = ({ parameters }: ServerConfig): ReadonlyArray<string> 
     .map(parsePlaceholder)
     .flatMap((reference) => (reference._tag === "Input" ? [reference.id] : []))
 
-/** The names of the servers that refer to an input. */
 export const serversUsingInput = ({ servers }: ComputerConfig, id: string): ReadonlyArray<string> =>
   Object.values(servers)
     .filter((server) => inputIdsOf(server).includes(id))
@@ -55,21 +53,14 @@ export const serversUsingInput = ({ servers }: ComputerConfig, id: string): Read
 const sessionDependencies = ({ disabled, name, parameters, type, vrl }: ServerConfig, { config, variables }: Setup) => {
   const references = findPlaceholders(parameters).map((text) => {
     const reference = parsePlaceholder(text)
-    switch (reference._tag) {
-      case "Input":
-        return config.inputs.find(({ id }) => id === reference.id)
-      case "Environment":
-        return reference
-      case "Variable":
-        return findVariable(variables, name, reference.name)
-    }
+    if (reference._tag === "Input") return config.inputs.find(({ id }) => id === reference.id)
+    return reference._tag === "Variable" ? findVariable(variables, name, reference.name) : reference
   })
   return { type, parameters, disabled, vrl, references }
 }
 
 const encodeComputerConfig = Schema.encodeSync(ComputerConfig)
 
-/** Compares two setups. */
 export const diffSetups = (before: Setup, after: Setup): SetupDiff => {
   const previousServers = before.config.servers
   const names = Object.keys(after.config.servers)

@@ -4,7 +4,6 @@ import type { Input } from "./computerConfig.ts"
 /** The value of an input. It keeps its type where the placeholder is the whole string (spec §8.5). */
 export type InputValue = string | number | boolean
 
-/** Prefix of the environment variables for inputs (spec §8.5). */
 const environmentPrefix = "A2C_SMCP_"
 
 const toVariableName = (name: string): string => name.replaceAll(/[^A-Z0-9_]/g, "_")

@@ -16,7 +16,6 @@ const placeholderSource = String.raw`\$\{(input:[^}]+|[^{}]+)\}`
 const placeholderPattern = new RegExp(placeholderSource, "g")
 const wholePlaceholderPattern = new RegExp(`^${placeholderSource}$`)
 
-/** Parses the text between `${` and `}`. */
 export const parsePlaceholder = (text: string): PlaceholderReference => {
   const [, kind, rest = ""] = /^(input|env):(.+)$/s.exec(text) ?? []
   if (kind === "input") return { _tag: "Input", id: rest }

@@ -1,11 +1,10 @@
 import { Result } from "effect"
-import { asObject, type JsonObject } from "../json.ts"
+import { asObject, type JsonObject, stringOrEmpty } from "../json.ts"
 import { groupByServer } from "./groupByServer.ts"
 import { parseWindowUri } from "./WindowUri.ts"
 
 /** A listed window with its contents. */
 export interface WindowResource {
-  /** Name of the MCP server. */
   readonly server: string
   /** The URI as listed, with its query. */
   readonly uri: string
@@ -35,17 +34,10 @@ interface WindowCandidate {
   readonly entry: string
 }
 
-const isTextContent = (content: JsonObject): content is JsonObject & { readonly text: string } =>
-  typeof content["text"] === "string"
-
 /** Renders a window: its URI, an empty line, and its texts (seed 001). */
 const renderWindow = (uri: string, contents: ReadonlyArray<JsonObject>): string => {
-  const body = contents
-    .filter(isTextContent)
-    .map(({ text }) => text)
-    .filter((text) => text !== "")
-    .join("\n\n")
-    .trim()
+  const texts = contents.map(({ text }) => stringOrEmpty(text)).filter((text) => text !== "")
+  const body = texts.join("\n\n").trim()
   return body === "" ? uri : `${uri}\n\n${body}`
 }
 
@@ -63,7 +55,7 @@ const evaluateWindow = (
   const parsed = parseWindowUri(uri)
   if (Result.isFailure(parsed)) return { reasons: [parsed.failure.reason] }
   if (contents.length === 0) return { reasons: ["no contents"] }
-  const blobs = contents.filter((content) => !isTextContent(content)).length
+  const blobs = contents.filter(({ text }) => typeof text !== "string").length
   if (blobs === contents.length) return { reasons: ["all contents are binary"] }
   const { priority: fallback, warning } = annotatedPriority(resource)
   const { fullscreen, priority } = parsed.success

@@ -1,6 +1,4 @@
-/** AUTH and STATUS frames of the parent protocol. */
-
-/** Credentials of a device in its AUTH frame. */
+/** Credentials of a device in its AUTH frame (parent protocol of seed 002). */
 export interface DeviceCredentials {
   readonly token: string
   /** Options by name, such as `lang` or `voiceid`; `name` is the name of the device. */
@@ -10,9 +8,7 @@ export interface DeviceCredentials {
 /** Starts an option or a status; a token must not contain it. */
 const separator = "##"
 
-/**
- * Parses the payload of an AUTH frame: a token, then `##name:value` per option. The first option of a name counts.
- */
+/** Parses the payload of an AUTH frame: a token, then `##name:value` per option. The first option of a name counts. */
 export const parseCredentials = (text: string): DeviceCredentials => {
   const [token = "", ...rest] = text.split(separator)
   const options = new Map<string, string>()

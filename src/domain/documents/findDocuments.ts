@@ -14,10 +14,7 @@ export interface FinderPage {
   readonly totalCount: number
 }
 
-/**
- * Parses the URI of a listed document. Gives `undefined` for another scheme, an invalid URI, and a page or an element
- * of a document (spec §11.5, case 312).
- */
+/** Gives `undefined` for another scheme, an invalid URI, and a part of a document (spec §11.5, case 312). */
 export const parseDocumentUri = (uri: string): DpeUri | undefined => {
   const parsed = Result.getOrUndefined(parseDpeUri(uri))
   if (parsed === undefined) return undefined
@@ -34,10 +31,7 @@ const asPageCount = (value: unknown): number | undefined =>
 export const listedPageCount = (resource: JsonObject): number | undefined =>
   asPageCount(asObject(resource["_meta"])["page_count"])
 
-/**
- * Summarizes a document from the listed resource; the body supplies missing fields. Gives `undefined` without a page
- * count (spec §11.3).
- */
+/** Summarizes a listed document; the body supplies missing fields. `undefined` without a page count (spec §11.3). */
 export const summarizeDocument = (
   server: string,
   { docRef, uri }: DpeUri,

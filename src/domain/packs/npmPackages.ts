@@ -16,17 +16,15 @@ export interface ParsedPackages {
 
 /** Limit of npm. */
 const maxNameLength = 214
-
 const maxRangeLength = 128
-
 const maxPackages = 256
+const maxQuotedLength = 64
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
 
 /** `1.2.3`, `^1.2`, `~1`, `1.x`, `*`, with a prerelease or build. */
 const versionPattern = /^[~^=]?v?(\d+|[xX*])(\.(\d+|[xX*])){0,2}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/
 const tagPattern = /^[A-Za-z][A-Za-z0-9._-]*$/
-
 const usageHint = "write 'name', 'name@1.2.3' or '@scope/name@^1.2.3'"
 
 const forbiddenPatterns: ReadonlyArray<readonly [pattern: RegExp, error: string]> = [
@@ -88,8 +86,6 @@ export const parsePackage = (given: string): Result.Result<PackageSpec, string> 
   return Result.succeed({ name, range, hint })
 }
 
-const maxQuotedLength = 64
-
 /** Parses all dependencies of a pack, or lists every error in one line. */
 export const parsePackages = (given: ReadonlyArray<string>): Result.Result<ParsedPackages, string> => {
   const specs = new Map<string, PackageSpec>()
@@ -109,8 +105,5 @@ export const parsePackages = (given: ReadonlyArray<string>): Result.Result<Parse
   }
   if (errors.length > 0) return Result.fail(errors.join("; "))
   const all = [...specs.values()]
-  return Result.succeed({
-    specs: all.map(formatSpec).toSorted(),
-    hints: all.flatMap(({ hint }) => hint ?? [])
-  })
+  return Result.succeed({ specs: all.map(formatSpec).toSorted(), hints: all.flatMap(({ hint }) => hint ?? []) })
 }

@@ -26,10 +26,8 @@ export interface DecodedPackConfig {
 
 /** One day. */
 const maxTimeoutSeconds = 86_400
-
 /** An isolated pack does not start with less. */
 const memoryRangeMiB = { minimum: 16, maximum: 1_048_576 }
-
 const maxConcurrency = 1024
 
 /** YAML parses a key without a value as null, which means the same as no key. */

@@ -2,7 +2,6 @@ import { Result } from "effect"
 import { isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
 import type { PackRoute } from "./PackManifest.ts"
 
-/** A route as a pack declares it. */
 export interface DeclaredRoute extends Pick<PackRoute, "endpoint" | "tool" | "useForm"> {
   /** A schema of any supported kind; never undefined. */
   readonly params: unknown
@@ -112,17 +111,15 @@ const parseRouteList = (pack: string, entries: ReadonlyArray<unknown>): ParsedRo
   const errors: Array<string> = []
   const warnings: Array<string> = []
   entries.slice(0, maxRoutes).forEach((entry, index) => {
+    const label = formatRouteLabel(entry, index)
     const parsed = isObjectLike(entry) ? parseRoute(pack, entry) : Result.fail("it must be an object")
-    const error = Result.isFailure(parsed)
-      ? parsed.failure
-      : routes.has(parsed.success.endpoint)
-        ? "another route of this pack has the same endpoint"
-        : undefined
-    if (error !== undefined) errors.push(`${formatRouteLabel(entry, index)}: ${error}`)
-    if (Result.isSuccess(parsed) && error === undefined) routes.set(parsed.success.endpoint, parsed.success)
+    const addError = (error: string) => errors.push(`${label}: ${error}`)
+    if (Result.isFailure(parsed)) addError(parsed.failure)
+    else if (routes.has(parsed.success.endpoint)) addError("another route of this pack has the same endpoint")
+    else routes.set(parsed.success.endpoint, parsed.success)
     const unknown = isObjectLike(entry) ? Object.keys(entry).filter((key) => !knownMembers.has(key)) : []
     if (unknown.length > 0) {
-      warnings.push(`${formatRouteLabel(entry, index)}: unknown members ${unknown.map((key) => `'${key}'`).join(", ")}`)
+      warnings.push(`${label}: unknown members ${unknown.map((key) => `'${key}'`).join(", ")}`)
     }
   })
   if (entries.length > maxRoutes) errors.push(`there are more than ${maxRoutes} routes; the rest is ignored`)
@@ -155,10 +152,7 @@ const differingParameters = (one: unknown, other: unknown): ReadonlyArray<string
   return [...left.filter((name) => !right.includes(name)), ...right.filter((name) => !left.includes(name))]
 }
 
-/**
- * Lists mismatches between routes and listed tools: routes without a tool, tools without a route, different
- * parameters.
- */
+/** Lists routes without a tool, tools without a route, and different parameters of both. */
 export const findRouteMismatches = (
   routes: ReadonlyArray<Pick<PackRoute, "endpoint" | "tool" | "params">>,
   tools: ReadonlyArray<JsonObject>
@@ -173,13 +167,11 @@ export const findRouteMismatches = (
           `route ${endpoint} calls the tool '${tool}', which listTools() does not list: it is not available over MCP`
         ]
       }
-      const stray = differingParameters(params, entry["inputSchema"])
-      return stray.length === 0
-        ? []
-        : [
-            `route ${endpoint} and the listed tool '${tool}' have different parameters; only one of them has ` +
-              stray.map((name) => `'${name}'`).join(", ")
-          ]
+      const names = differingParameters(params, entry["inputSchema"])
+        .map((name) => `'${name}'`)
+        .join(", ")
+      const both = `route ${endpoint} and the listed tool '${tool}'`
+      return names === "" ? [] : [`${both} have different parameters; only one of them has ${names}`]
     }),
     ...[...listed.keys()]
       .filter((name) => !routedTools.has(name))
@@ -187,23 +179,15 @@ export const findRouteMismatches = (
   ]
 }
 
-/**
- * Finds routes whose endpoint is taken; the result maps an endpoint to the reason. `taken` maps endpoints to packs.
- */
+/** Gives the reason by endpoint for routes whose endpoint is taken. `taken` maps endpoints to packs. */
 export const findRouteConflicts = (
   routes: ReadonlyArray<Pick<PackRoute, "endpoint">>,
   taken: ReadonlyMap<string, string>
 ): ReadonlyMap<string, string> =>
   new Map(
-    routes.flatMap(({ endpoint }): ReadonlyArray<readonly [string, string]> => {
-      const owner = reservedEndpoints.has(endpoint) ? "the host" : taken.get(endpoint)
-      return owner === undefined
-        ? []
-        : [
-            [
-              endpoint,
-              `route ${endpoint} is ignored: it belongs to ${owner === "the host" ? owner : `the pack '${owner}'`}`
-            ]
-          ]
+    routes.flatMap(({ endpoint }) => {
+      const pack = taken.get(endpoint)
+      const owner = reservedEndpoints.has(endpoint) ? "the host" : pack === undefined ? undefined : `the pack '${pack}'`
+      return owner === undefined ? [] : [[endpoint, `route ${endpoint} is ignored: it belongs to ${owner}`] as const]
     })
   )

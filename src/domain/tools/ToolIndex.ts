@@ -1,5 +1,5 @@
 import type { Tool } from "../model/Tool.ts"
-import { isJsonObject } from "../json.ts"
+import { asObject } from "../json.ts"
 import { parseToolMeta } from "./toolMeta.ts"
 
 /** The weight of a word by its field. */
@@ -19,17 +19,13 @@ const tokenize = (text: string): ReadonlyArray<string> =>
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== "")
 
-const parameterText = ({ paramsSchema: { properties } }: Tool): string =>
-  isJsonObject(properties) ? Object.keys(properties).join(" ") : ""
-
 const searchFields = (name: string, tool: Tool): { readonly [K in keyof typeof fieldWeights]: string } => ({
   name,
   description: tool.description,
-  parameters: parameterText(tool),
+  parameters: Object.keys(asObject(tool.paramsSchema["properties"])).join(" "),
   tags: (parseToolMeta(tool.meta)?.tags ?? []).join(" ")
 })
 
-/** A search index of tools. */
 export interface ToolIndex {
   /** Gives the names of at most `limit` matching tools, the best first. */
   readonly search: (query: string, limit: number) => ReadonlyArray<string>

@@ -12,7 +12,6 @@ export interface ServerTools {
 /** A tool that the office can call. */
 export interface CatalogueEntry {
   readonly tool: Tool
-  /** The name of its MCP server. */
   readonly server: string
   /** Its name at the MCP server. */
   readonly originalName: string

@@ -89,8 +89,7 @@ const rewritePointer = (reference: string, basePointer: string): string => {
 
 /**
  * Embeds a JSON Schema in a larger document at `basePointer`, such as `#/components/schemas/fetch`. References to its
- * own definitions are rewritten; other references are removed, because one of them would invalidate the whole
- * document.
+ * own definitions are rewritten. Others are removed, because one of them would invalidate the whole document.
  */
 export const embedSchema = (schema: JsonObject, basePointer: string): JsonObject => {
   const normalized = rewriteSchema(schema, (reference) => reference)

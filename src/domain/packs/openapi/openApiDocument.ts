@@ -35,10 +35,7 @@ const maxOperationIdLength = 64
 const operationIdOf = (endpoint: string): string =>
   sanitizeName(endpoint.replace(/^\/(tools\/(?=.))?/, "").replaceAll("/", "_"), maxOperationIdLength)
 
-/**
- * Collects each endpoint once. Its id depends on the endpoint alone; when two ids are equal, both get a hash of the
- * path.
- */
+/** Collects each endpoint once. Its id depends on the endpoint alone; equal ids get a hash of their path. */
 const collectOperations = (packs: ReadonlyArray<OpenApiPack>): ReadonlyArray<Operation> => {
   const routes = new Map<string, Omit<Operation, "id">>()
   for (const pack of packs) {
@@ -125,18 +122,13 @@ const hostPaths = (requiresKey: boolean): JsonObject => ({
     get: {
       operationId: hostOperationIds["/tools"],
       summary: "Lists all tools and packs",
-      responses: {
-        200: jsonResponse("Tools and packs", "ToolList"),
-        ...(requiresKey && errorResponses(401))
-      },
+      responses: { 200: jsonResponse("Tools and packs", "ToolList"), ...(requiresKey && errorResponses(401)) },
       ...(requiresKey && { security })
     }
   }
 })
 
-/**
- * Makes the OpenAPI 3.1 document of a host and its packs. Of two routes with the same endpoint, the first one counts.
- */
+/** Makes the OpenAPI 3.1 document of a host. Of two routes with the same endpoint, the first one counts. */
 export const makeOpenApiDocument = (host: OpenApiHost, packs: ReadonlyArray<OpenApiPack>): JsonObject => {
   const { requiresKey, url, version } = host
   const operations = collectOperations(packs)

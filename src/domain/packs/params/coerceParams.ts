@@ -18,13 +18,7 @@ const targetTypeOf = (root: JsonObject, schema: unknown): TargetType => {
   const acceptsText = subschemas.some(
     (part) => declaredTypes(part).includes("string") && literalValues(part).length === 0
   )
-  return {
-    types,
-    literals,
-    subschemas,
-    acceptsText,
-    acceptsNull: types.has("null") || literals.includes(null)
-  }
+  return { types, literals, subschemas, acceptsText, acceptsNull: types.has("null") || literals.includes(null) }
 }
 
 /** Boolean words of pydantic, case-insensitive. */
@@ -55,9 +49,6 @@ const parseBodyJson = (text: string): unknown => {
   return checkJsonBody(parsed) === undefined ? parsed : undefined
 }
 
-const parseLiteral = (literals: ReadonlyArray<unknown>, text: string): unknown =>
-  literals.find((one) => (typeof one === "number" || typeof one === "boolean") && String(one) === text)
-
 /** Converts a text to the type of its schema; returns the text unchanged when that is impossible. */
 const coerceText = (
   root: JsonObject,
@@ -66,7 +57,7 @@ const coerceText = (
 ) => {
   if (literals.includes(text)) return text
   if (text === "" && acceptsNull) return null
-  const literal = parseLiteral(literals, text)
+  const literal = literals.find((one) => ["number", "boolean"].includes(typeof one) && String(one) === text)
   if (literal !== undefined) return literal
   if (acceptsText) return text
   const json = types.has("object") || types.has("array") ? parseBodyJson(text) : undefined
@@ -145,9 +136,7 @@ const fillValue = (root: JsonObject, schema: unknown, value: unknown, depth: num
   ])
 }
 
-/**
- * Adds the defaults of a JSON Schema at any depth, except where several alternatives match. Does not modify `params`.
- */
+/** Adds the defaults of a schema at any depth, except where several alternatives match. Does not modify `params`. */
 export const fillDefaults = (schema: JsonObject, params: JsonObject): JsonObject => {
   const filled = fillValue(schema, schema, params, 0)
   return isJsonObject(filled) ? filled : params

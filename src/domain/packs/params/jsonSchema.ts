@@ -33,7 +33,7 @@ export const resolveRef = (root: unknown, reference: string): unknown => {
 
 const asArray = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** Types that a schema declares or implies. */
+/** The types that a schema declares or implies. */
 export const declaredTypes = ({ items, prefixItems, properties, type }: JsonObject): ReadonlyArray<unknown> => {
   if (type !== undefined) return Array.isArray(type) ? type : [type]
   if (properties !== undefined) return ["object"]

@@ -3,7 +3,6 @@ import { isJsonObject, type JsonObject } from "../../json.ts"
 import { unescapePointerSegment } from "./jsonSchema.ts"
 import { type ParamsProblem, paramsProblem } from "../PackManifest.ts"
 
-/** Issue of a Standard Schema. */
 export interface StandardIssue {
   readonly message: string
   readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
@@ -44,7 +43,6 @@ const isMissingAt = (keys: ReadonlyArray<string | number>, params: unknown): boo
 const missingParamProblem = (path: ReadonlyArray<string | number>): ParamsProblem =>
   paramsProblem("Field required", path, "missing")
 
-/** Converts issues of a Standard Schema to problems. */
 export const problemsFromStandardIssues = (
   issues: ReadonlyArray<StandardIssue>,
   params: unknown
@@ -115,14 +113,12 @@ const formatMessage = ({ keyword, message = "invalid", params }: KeywordIssue): 
 
 /** Member that an issue refers to when its pointer leads to the parent object. */
 const memberNameOf = ({ params }: KeywordIssue): ReadonlyArray<string> => {
-  for (const name of ["missingProperty", "additionalProperty", "unevaluatedProperty"]) {
-    const member = params[name]
-    if (typeof member === "string") return [member]
-  }
-  return []
+  const { additionalProperty, missingProperty, unevaluatedProperty } = params
+  return [missingProperty, additionalProperty, unevaluatedProperty]
+    .filter((name) => typeof name === "string")
+    .slice(0, 1)
 }
 
-/** Converts issues of a JSON Schema validator to problems. */
 export const problemsFromKeywordIssues = (
   issues: ReadonlyArray<KeywordIssue>,
   params: unknown

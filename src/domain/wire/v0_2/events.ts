@@ -70,8 +70,8 @@ const isIdentifier = (value: unknown): value is string =>
   typeof value === "string" && value.length > 0 && value.length <= maxIdentifierLength
 
 /**
- * Decodes the routing of {@link Messages.ToolCallReq} without its schema, which takes longer than the rest of the routing.
- * Gives `undefined` unless the request is certainly valid.
+ * Decodes the routing of a tool call without its schema, which takes longer than the rest of the routing. Gives
+ * `undefined` unless the request is certainly valid.
  */
 const decodeToolCallRoutingFast = (head: unknown): RoutingInfo | undefined => {
   if (!isJsonObject(head)) return undefined
