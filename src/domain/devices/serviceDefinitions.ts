@@ -1,6 +1,7 @@
 import { Result, Schema } from "effect"
 import { makeDecoder } from "../validation.ts"
 import { isJsonObject, type JsonObject } from "../json.ts"
+import { fieldWithDefault } from "../model/fields.ts"
 
 /** A service as a device registers it (seed 002 §3.2). */
 export interface DeviceService {
@@ -34,7 +35,7 @@ const ParameterDefinition = Schema.Struct({
 })
 
 const ServiceDefinition = Schema.Struct({
-  description: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  description: fieldWithDefault(Schema.String, () => ""),
   parameters: Schema.optionalKey(
     Schema.NullOr(
       Schema.Struct({
@@ -57,7 +58,7 @@ export const decodeService = (name: string, definition: unknown): Result.Result<
   return Result.map(decodeDefinition(definition), ({ description }) => {
     const parameters = isJsonObject(definition) ? definition["parameters"] : undefined
     return {
-      description: description ?? "",
+      description,
       parameters: { type: "object", properties: {}, ...(isJsonObject(parameters) && parameters) }
     }
   })

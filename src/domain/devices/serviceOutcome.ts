@@ -18,7 +18,6 @@ const toContentBlock = (value: unknown): JsonObject | undefined => {
     : undefined
 }
 
-/** Converts data that consists of content blocks only. */
 const toContentBlocks = (data: unknown): ReadonlyArray<JsonObject> | undefined => {
   const parts: ReadonlyArray<unknown> = Array.isArray(data) ? data : [data]
   const blocks = parts.map(toContentBlock).filter((block) => block !== undefined)

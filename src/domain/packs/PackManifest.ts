@@ -1,8 +1,6 @@
 import type { JsonObject } from "../json.ts"
 
-/** A route that calls a tool of a pack over HTTP. */
 export interface PackRoute {
-  /** Path, such as `/tools/text_counter`. */
   readonly endpoint: string
   readonly tool: string
   /** Parameters come as a form, with files or without; otherwise as JSON. */

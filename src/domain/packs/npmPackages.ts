@@ -4,7 +4,6 @@ export interface PackageSpec {
   readonly name: string
   /** A version, a range or a tag; undefined for the latest version. */
   readonly range: string | undefined
-  /** Explains an interpretation that can surprise the author. */
   readonly hint: string | undefined
 }
 
@@ -70,10 +69,7 @@ const splitSpec = (text: string): { readonly name: string; readonly range?: stri
 const formatSpec = ({ name, range }: Pick<PackageSpec, "name" | "range">): string =>
   range === undefined ? name : `${name}@${range}`
 
-/**
- * Parses a dependency of a pack, or says why it is rejected. Accepts packages of the npm registry only, and no text
- * that npm or a shell could interpret otherwise.
- */
+/** Accepts packages of the npm registry only, and no text that npm or a shell could interpret otherwise. */
 export const parsePackage = (given: string): Result.Result<PackageSpec, string> => {
   const text = given.trim()
   const forbidden = forbiddenPatterns.find(([pattern]) => pattern.test(text))

@@ -23,7 +23,6 @@ export interface PackFiles extends Omit<PackName, "files"> {
 
 export interface PackCandidate {
   readonly name: string
-  /** What to load, or why the pack cannot be loaded. */
   readonly outcome: Result.Result<PackFiles, string>
 }
 
@@ -74,7 +73,7 @@ const splitToolFile = (file: string): readonly [name: string, extension: string]
   return name === undefined || extension === undefined ? undefined : [name, extension]
 }
 
-/** Advice for files that look like a tool but cannot be loaded, by extension. */
+/** For files that look like a tool. */
 const extensionAdvice: ReadonlyMap<string, string> = new Map([
   ["py", "Python is not supported; port it to TypeScript or JavaScript"],
   ["tsx", "write it without JSX, as .ts"],
@@ -83,7 +82,6 @@ const extensionAdvice: ReadonlyMap<string, string> = new Map([
   ["cjs", "only ES modules are supported: name it .js or .mjs"]
 ])
 
-/** True for a file that shows that its folder is meant as a pack. */
 const isPackIndicator = (file: string): boolean =>
   splitToolFile(file) !== undefined || /^(index\.[cm]?[jt]s|config\.ya?ml|__init__\.py)$/.test(file)
 

@@ -14,7 +14,6 @@ export interface ParsedRoutes {
   readonly warnings: ReadonlyArray<string>
 }
 
-/** Endpoints of the host itself. */
 const reservedEndpoints: ReadonlySet<string> = new Set([
   "/",
   "/health",
@@ -29,7 +28,6 @@ const reservedEndpoints: ReadonlySet<string> = new Set([
 const maxEndpointLength = 256
 const endpointHint = "an endpoint is a path such as '/tools/fetch'"
 
-/** Says why an endpoint is invalid; undefined when it is valid. */
 const endpointError = (endpoint: string): string | undefined => {
   if (!endpoint.startsWith("/")) return `the endpoint must start with '/': ${endpointHint}`
   if (reservedEndpoints.has(endpoint))
@@ -61,12 +59,10 @@ const memberAliases = {
   toolName: ["toolName", "tool_name"]
 } as const
 
-type RouteMember = keyof typeof memberAliases
-
 const knownMembers: ReadonlySet<string> = new Set(Object.values(memberAliases).flat())
 
 /** Reads a member under any of its names; fails when two names have different values. */
-const memberValue = (entry: JsonObject, member: RouteMember): Result.Result<unknown, string> => {
+const memberValue = (entry: JsonObject, member: keyof typeof memberAliases): Result.Result<unknown, string> => {
   const present = memberAliases[member].filter((name) => entry[name] !== undefined && entry[name] !== null)
   const values = new Set(present.map((name) => entry[name]))
   return values.size > 1

@@ -87,7 +87,6 @@ export interface Header {
   readonly type: FrameType
   readonly task: string
   readonly sequence: number
-  /** True when the sequence stands in brackets. */
   readonly bracketed: boolean
   /** In bytes, including the start marker. */
   readonly size: number

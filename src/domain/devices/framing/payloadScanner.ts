@@ -10,7 +10,6 @@ import { endMarker, hashByte, isTypeByte, matchNestedHeader, matchMarker, startM
 export type PayloadMode = "firstMarker" | "plain" | "outsideString" | "insideString" | "escape"
 
 export interface PayloadPosition {
-  /** Offset of the next byte to scan. */
   readonly offset: number
   readonly mode: PayloadMode
 }

@@ -18,7 +18,6 @@ const binaryProperties = { data: { type: "string", contentEncoding: "base64" }, 
 
 export const schemaRef = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
 
-/** Component schemas of responses, by name. */
 export const responseSchemas: { readonly [name: string]: JsonObject } = {
   TextContent: contentBlockSchema("text", { text: stringSchema }),
   ImageContent: contentBlockSchema("image", binaryProperties),

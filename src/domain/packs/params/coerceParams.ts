@@ -1,7 +1,6 @@
 import { checkJsonBody, isJsonObject, type JsonObject, maxJsonDepth, parseJson } from "../../json.ts"
 import { itemSchema, literalValues, propertySchemas, collectSubschemas, declaredTypes } from "./jsonSchema.ts"
 
-/** Types that a form field can be converted to. */
 interface TargetType {
   readonly types: ReadonlySet<unknown>
   readonly literals: ReadonlyArray<unknown>
@@ -43,7 +42,6 @@ const parseBoolean = (text: string): boolean | undefined => {
   return trueWords.has(word) ? true : falseWords.has(word) ? false : undefined
 }
 
-/** Parses JSON that a request body could hold as well. */
 const parseBodyJson = (text: string): unknown => {
   const parsed = parseJson(text)
   return checkJsonBody(parsed) === undefined ? parsed : undefined

@@ -4,7 +4,6 @@ import type { PackRoute } from "../PackManifest.ts"
 
 const maxSubschemas = 64
 
-/** Unescapes one segment of a JSON Pointer (RFC 6901). */
 export const unescapePointerSegment = (segment: string): string => segment.replaceAll("~1", "/").replaceAll("~0", "~")
 
 /** Decodes one segment of a JSON Pointer in a URI fragment, which is percent-encoded as well. */

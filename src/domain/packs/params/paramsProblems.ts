@@ -8,7 +8,6 @@ export interface StandardIssue {
   readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
 }
 
-/** Issue of a JSON Schema validator such as Ajv. */
 export interface KeywordIssue {
   /** JSON Pointer. */
   readonly instancePath: string
@@ -20,7 +19,6 @@ export interface KeywordIssue {
 /** Each item of a long list can cause a problem. */
 const maxProblems = 100
 
-/** Converts array indices in a path to numbers. */
 const toLocation = (keys: ReadonlyArray<string | number>, params: unknown): ReadonlyArray<string | number> => {
   let node = params
   return keys.map((key) => {
@@ -55,40 +53,35 @@ export const problemsFromStandardIssues = (
     return isMissingAt(keys, params) ? missingParamProblem(keys) : paramsProblem(message, toLocation(keys, params))
   })
 
-/** Codes of pydantic by expected type. */
-const typeErrorCodes: { readonly [type: string]: string } = {
-  string: "string_type",
-  integer: "int_type",
-  number: "float_type",
-  boolean: "bool_type",
-  array: "list_type",
-  object: "dict_type",
-  null: "none_required"
-}
+/** Codes of pydantic by expected type and by violated keyword. */
+const typeErrorCodes = new Map([
+  ["string", "string_type"],
+  ["integer", "int_type"],
+  ["number", "float_type"],
+  ["boolean", "bool_type"],
+  ["array", "list_type"],
+  ["object", "dict_type"],
+  ["null", "none_required"]
+])
+const keywordErrorCodes = new Map([
+  ["minimum", "greater_than_equal"],
+  ["exclusiveMinimum", "greater_than"],
+  ["maximum", "less_than_equal"],
+  ["exclusiveMaximum", "less_than"],
+  ["multipleOf", "multiple_of"],
+  ["minLength", "string_too_short"],
+  ["maxLength", "string_too_long"],
+  ["pattern", "string_pattern_mismatch"],
+  ["minItems", "too_short"],
+  ["maxItems", "too_long"],
+  ["enum", "literal_error"],
+  ["const", "literal_error"],
+  ["additionalProperties", "extra_forbidden"],
+  ["unevaluatedProperties", "extra_forbidden"]
+])
 
-/** Codes of pydantic by violated keyword. */
-const keywordErrorCodes: { readonly [keyword: string]: string } = {
-  minimum: "greater_than_equal",
-  exclusiveMinimum: "greater_than",
-  maximum: "less_than_equal",
-  exclusiveMaximum: "less_than",
-  multipleOf: "multiple_of",
-  minLength: "string_too_short",
-  maxLength: "string_too_long",
-  pattern: "string_pattern_mismatch",
-  minItems: "too_short",
-  maxItems: "too_long",
-  enum: "literal_error",
-  const: "literal_error",
-  additionalProperties: "extra_forbidden",
-  unevaluatedProperties: "extra_forbidden"
-}
-
-const errorCodeOf = ({ keyword, params }: KeywordIssue): string => {
-  const codes = keyword === "type" ? typeErrorCodes : keywordErrorCodes
-  const key = keyword === "type" ? String(params["type"]) : keyword
-  return Object.hasOwn(codes, key) ? (codes[key] ?? "value_error") : "value_error"
-}
+const errorCodeOf = ({ keyword, params }: KeywordIssue): string =>
+  (keyword === "type" ? typeErrorCodes.get(String(params["type"])) : keywordErrorCodes.get(keyword)) ?? "value_error"
 
 /** A schema made by a program can contain values that JSON cannot represent. */
 const formatValues = (values: unknown): string =>
