@@ -8,9 +8,9 @@ export interface RateLimit {
 export interface TokenBucket {
   /** Negative after charges for a message that cost more than one token. */
   tokens: number
-  /** The time at which `tokens` was updated, in milliseconds. */
+  /** In milliseconds, as `rejectedSince`. */
   updatedAt: number
-  /** The number of rejections since `rejectedSince`, in milliseconds. */
+  /** The number of rejections since `rejectedSince`. */
   rejections: number
   rejectedSince: number
 }

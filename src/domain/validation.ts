@@ -31,7 +31,6 @@ export const makeDecoder = <S extends Schema.ConstraintDecoder<unknown>>(schema:
   return (input: unknown): Result.Result<S["Type"], string> => Result.mapError(decode(input), formatSchemaError)
 }
 
-/** The decoder and encoder of a message. */
 export interface Codec<A> {
   /** Decodes a message of a peer; fails with all errors in one line. */
   readonly decode: (wire: unknown) => Result.Result<A, string>

@@ -31,10 +31,7 @@ export const matchesPattern = (
   return expected.slice(patternIndex).every((wanted) => wanted === "*")
 }
 
-/**
- * Tells whether one of the patterns matches a tool. `*` stands for any run of characters and `?` for one. A pattern with
- * a slash matches `server/tool`, any other one the tool's name alone.
- */
+/** Tool patterns: `*` stands for any characters, `?` for one. Patterns with a slash match `server/tool`, others `tool`. */
 export const matchesToolPattern = (patterns: ReadonlyArray<string>, server: string, tool: string): boolean =>
   patterns.some((pattern) =>
     matchesPattern(pattern, pattern.includes("/") ? `${server}/${tool}` : tool, { questionMark: true })

@@ -2,15 +2,11 @@ import { Equal, type Redacted, Schema } from "effect"
 import { ComputerConfig, type ServerConfig } from "./computerConfig.ts"
 import { parsePlaceholder, findPlaceholders } from "./placeholders.ts"
 
-/**
- * Values for `${name}` in the parameters of a server, such as `userHome`, by server and name. Redacted values never
- * leave the Computer in replies or logs.
- */
+/** Values for `${name}`, such as `userHome`, by server. Redacted ones never leave the Computer in replies or logs. */
 export interface Variables {
   readonly [server: string]: { readonly [name: string]: string | Redacted.Redacted<string> }
 }
 
-/** The configuration of a Computer with the host's variables. */
 export interface Setup {
   readonly config: ComputerConfig
   readonly variables: Variables
@@ -38,7 +34,6 @@ export const findVariable = (
   return Object.hasOwn(own, name) ? own[name] : undefined
 }
 
-/** The ids of the inputs that the parameters of a server refer to. */
 export const inputIdsOf = ({ parameters }: ServerConfig): ReadonlyArray<string> =>
   findPlaceholders(parameters)
     .map(parsePlaceholder)
@@ -83,10 +78,7 @@ export const diffSetups = (before: Setup, after: Setup): SetupDiff => {
   }
 }
 
-/**
- * Applies a configuration change from `before` to `after` to the `current` setup. Servers and inputs that were added
- * or removed at run time stay added or removed.
- */
+/** Applies the change from `before` to `after` to `current`; servers and inputs added or removed at run time stay so. */
 export const keepRuntimeChanges = (current: Setup, before: Setup, after: Setup): Setup => {
   const isMissing = (setup: Setup, name: string) => !Object.hasOwn(setup.config.servers, name)
   const kept = Object.entries(after.config.servers).filter(

@@ -31,7 +31,6 @@ const wireKeys = {
   parameters: "server_parameters"
 } as const
 
-/** The fields of a server, as configuration files spell them. */
 export const serverFieldNames: ReadonlyArray<string> = Object.keys(
   ServerConfigFields.pipe(Schema.encodeKeys(wireKeys)).from.fields
 )

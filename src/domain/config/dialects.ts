@@ -10,14 +10,12 @@ export type Dialect = "A2C" | "VS Code" | "mcpServers"
 export interface TranslatedConfig {
   /** `undefined` when the format is unknown. */
   readonly dialect: Dialect | undefined
-  /** The input for A2C's schema. */
   readonly value: unknown
   readonly errors: ReadonlyArray<ValidationIssue>
   /** Ignored fields, and fields with another meaning here. */
   readonly warnings: ReadonlyArray<ValidationIssue>
   /** The environment files of servers, by server name. */
   readonly envFiles: ReadonlyMap<string, string>
-  /** Maps a path in `value` to the path in the original. */
   readonly toOriginalPath: (path: ReadonlyArray<PropertyKey>) => ReadonlyArray<PropertyKey>
 }
 

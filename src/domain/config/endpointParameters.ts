@@ -63,7 +63,6 @@ const parameterDefaults: { readonly [T in ServerType]: { readonly [field: string
   sse: { url: undefined, headers: null, timeout: 5, sse_read_timeout: 300 }
 }
 
-/** The wire names of all parameters of a server type. */
 export const parameterNames = (type: ServerType): ReadonlyArray<string> => Object.keys(parameterDefaults[type])
 
 /** Encodes parameters for the wire: known fields only, with defaults, placeholders unchanged. */
@@ -78,7 +77,6 @@ export const withParameterDefaults = (type: ServerType, given: JsonObject): Json
 const valueAt = (value: unknown, path: ReadonlyArray<PropertyKey>): unknown =>
   path.reduce<unknown>((at, key) => (Array.isArray(at) || isJsonObject(at) ? Reflect.get(at, key) : undefined), value)
 
-/** The type and rendered parameters of an MCP server. */
 export type Endpoint =
   | ({ readonly type: "stdio" } & StdioParameters)
   | ({ readonly type: "streamable" } & StreamableParameters)

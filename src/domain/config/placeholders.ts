@@ -24,7 +24,6 @@ export const parsePlaceholder = (text: string): PlaceholderReference => {
   return { _tag: "Environment", name, fallback }
 }
 
-/** A rendered value, and the placeholders that have no value. */
 export interface RenderedValue {
   readonly value: unknown
   readonly unresolved: ReadonlySet<string>

@@ -3,7 +3,6 @@ import { asObject, type JsonObject, stringOrEmpty } from "../json.ts"
 import { groupByServer } from "./groupByServer.ts"
 import { parseWindowUri } from "./WindowUri.ts"
 
-/** A listed window with its contents. */
 export interface WindowResource {
   readonly server: string
   /** The URI as listed, with its query. */
@@ -14,14 +13,13 @@ export interface WindowResource {
   readonly contents: ReadonlyArray<JsonObject>
 }
 
-/** The reason why a window or a part of it is not shown. */
 export interface DesktopWarning {
   readonly server: string
   readonly uri: string
   readonly reason: string
 }
 
-/** The rendered windows for the Agent, and the omitted ones. */
+/** The rendered windows for the Agent, and what is not shown of them. */
 export interface Desktop {
   readonly entries: ReadonlyArray<string>
   readonly warnings: ReadonlyArray<DesktopWarning>
@@ -80,7 +78,6 @@ const arrangeWindows = (windows: ReadonlyArray<WindowCandidate>): ReadonlyArray<
 
 /**
  * Arranges the windows of all MCP servers as a desktop (seed 001, `organize_desktop`):
- *
  * - omits windows without contents, with an invalid URI, or with binary contents only
  * - orders servers by {@link groupByServer}; `history` holds server names, oldest first
  * - orders the windows of a server by descending priority, ties as listed; the first full-screen window is shown alone

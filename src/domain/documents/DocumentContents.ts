@@ -114,8 +114,7 @@ const combineContents = (contents: ReadonlyArray<JsonObject>): Result.Result<Doc
 }
 
 /**
- * Parses the contents of a document resource.
- *
+ * Parses the contents of a document resource:
  * - one text or blob: itself; the MIME type defaults to the listed one, else to `text/plain` or
  *   `application/octet-stream`
  * - one of {@link documentMimeTypes}`.inline`: its body as `application/json`

@@ -2,11 +2,9 @@ import { Data, type Option, Schema } from "effect"
 import { optionalField } from "./fields.ts"
 import { retryableMessage } from "./ProtocolError.ts"
 
-/** The role of a member. */
 export const Role = Schema.Literals(["agent", "computer"])
 export type Role = typeof Role.Type
 
-/** The membership of a session in an office. */
 export interface Membership {
   readonly office: string
   readonly role: Role
@@ -16,7 +14,6 @@ export interface Membership {
 /** A connection. The handshake or the first join fixes its role. */
 export interface Session {
   readonly sid: string
-  /** The node of the cluster that holds the connection. */
   readonly node: string
   readonly version: string
   readonly role: Option.Option<Role>
@@ -71,10 +68,8 @@ export const membershipConflict = ({ name, office, role }: Membership): Membersh
 export const registryUnavailable = () =>
   makeMembershipError("unavailable", retryableMessage("The office registry is unavailable"))
 
-/** The office has the maximum number of members. */
 export const officeFull = (office: string) => makeMembershipError("office_full", `Room '${office}' is full`)
 
-/** The Server has the maximum number of offices. */
 export const tooManyOffices = () =>
   makeMembershipError("too_many_offices", retryableMessage("The Server has as many rooms as it may"))
 

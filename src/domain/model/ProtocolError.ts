@@ -78,7 +78,6 @@ export const otherOffice = (subject: string) =>
 /** The peer received the request and did not reply in time. */
 export const timedOut = (seconds: number) => makeProtocolError(errorCodes.timeout, `Timed out after ${seconds} seconds`)
 
-/** The message exceeds the limit of the transport. */
 export const payloadTooLarge = (limit: number) =>
   makeProtocolError(errorCodes.payloadTooLarge, `Message larger than ${limit} bytes`)
 
@@ -90,13 +89,11 @@ export const tooManyRequests = (message: string, limit: string, max: number, ret
     ...(retryAfter !== undefined && { retry_after: Math.ceil(retryAfter) / 1000 })
   })
 
-/** The Server accepts no new work during its shutdown. */
 export const shuttingDown = () =>
   makeProtocolError(errorCodes.unavailable, retryableMessage("The Server is shutting down"))
 
 export const internalError = (message: string) => makeProtocolError(errorCodes.internalError, message)
 
-/** The request needs a part that is temporarily unavailable. */
 export const unavailable = (message: string) => makeProtocolError(errorCodes.unavailable, message)
 
 /** The Computer has no running MCP server with this name (spec §10.5). */

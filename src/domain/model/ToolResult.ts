@@ -1,10 +1,7 @@
 import { Effect, Result, Schema, SchemaGetter, SchemaIssue } from "effect"
 import { isJsonObject, type JsonObject } from "../json.ts"
 
-/**
- * An MCP `CallToolResult` with all its members. `isError` is always present, and `meta` holds the result's metadata,
- * sent as `meta` or `_meta` (spec §6.4).
- */
+/** An MCP `CallToolResult` with all its members; its metadata is sent as `meta` or `_meta` (spec §6.4). */
 export interface ToolResult extends JsonObject {
   readonly content: ReadonlyArray<JsonObject>
   readonly isError: boolean

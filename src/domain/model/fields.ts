@@ -20,7 +20,6 @@ export const Identifier = Schema.String.check(Schema.isNonEmpty(), Schema.isMaxL
 /** A string that is not an identifier, such as a URI or a cursor: at most 8192 UTF-16 units. */
 export const BoundedText = Schema.String.check(Schema.isMaxLength(8192))
 
-/** The maximum timeout of a tool call, in seconds. */
 export const maxTimeoutSeconds = 3600
 
 /** The timeout of a tool call in whole seconds (spec §4.3). */

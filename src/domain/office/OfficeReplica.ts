@@ -3,7 +3,6 @@ import type { Member, Membership } from "../model/Membership.ts"
 import type { MembershipEvent } from "./decide.ts"
 import { addMember, allMembers, emptyOffice, memberAt, type Office, removeMember } from "./MembershipState.ts"
 
-/** A member that joined or left. */
 export type MembershipChange =
   | { readonly _tag: "Entered"; readonly member: Member }
   | Extract<MembershipEvent, { readonly _tag: "Left" }>
@@ -15,7 +14,6 @@ export interface OfficeUpdate {
   readonly change: MembershipChange
 }
 
-/** The members of an office at one moment. */
 export interface OfficeSnapshot {
   /** The revision of the office's last change. */
   readonly revision: number
@@ -43,10 +41,7 @@ export const applyMembershipChange = (office: Office, change: MembershipChange):
   return hasMember(office, change.membership, change.sid) ? removeMember(office, change.membership) : office
 }
 
-/**
- * Applies an update to a replica. Gives `known` when the replica contains the update already, and `gap` when an update
- * before it is missing: then only a snapshot helps.
- */
+/** `known`: the replica contains the update already; `gap`: an update before it is missing, only a snapshot helps. */
 export const advanceReplica = (replica: OfficeReplica, update: OfficeUpdate): OfficeReplica | "known" | "gap" => {
   if (update.toRevision <= replica.asOf) return "known"
   if (update.fromRevision !== replica.revision) return "gap"

@@ -31,13 +31,8 @@ export type MembershipCommand =
 export type MembershipEvent =
   | { readonly _tag: "Connected"; readonly session: Session }
   | { readonly _tag: "Entered"; readonly sid: string; readonly membership: Membership }
-  | {
-      readonly _tag: "Left"
-      readonly sid: string
-      readonly membership: Membership
-      /** True when a new connection of the same member took the membership over. */
-      readonly replaced: boolean
-    }
+  /** `replaced`: a new connection of the same member took the membership over. */
+  | { readonly _tag: "Left"; readonly sid: string; readonly membership: Membership; readonly replaced: boolean }
   | { readonly _tag: "Disconnected"; readonly sid: string }
 
 type Decision = Result.Result<ReadonlyArray<MembershipEvent>, MembershipError>
@@ -51,10 +46,7 @@ const left = (sid: string, membership: Membership, replaced = false): Membership
   replaced
 })
 
-/**
- * Checks a join against the session alone: its role, and the office that it is in. `unchanged` means that the session
- * has this membership already.
- */
+/** Checks a join against the session alone. `unchanged`: the session has this membership already. */
 export const checkJoin = (
   session: Session,
   membership: Membership
@@ -76,7 +68,6 @@ export const checkJoin = (
     : reject("name_mismatch", `Name mismatch: already in room '${membership.office}' as '${current.name}'`)
 }
 
-/** Gives the membership that a session gives up when it leaves an office. */
 export const checkLeave = (session: Session, office: string): Result.Result<Membership, MembershipError> =>
   Result.fromOption(
     Option.filter(session.membership, (membership) => membership.office === office),

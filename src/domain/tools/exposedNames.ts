@@ -62,7 +62,6 @@ export const sanitizeName = (name: string, maxLength: number): string =>
     ? name
     : `${sanitize(name).slice(0, maxLength - hashSuffixLength - 1)}_${hashSuffix(name)}`
 
-/** A window or document by its Computer and its URI there. */
 export interface OfficeResource {
   readonly computer: string
   readonly uri: string

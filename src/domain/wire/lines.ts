@@ -4,7 +4,6 @@ import { line as v0_2 } from "./v0_2/line.ts"
 
 export type { CallDefinition, EventDefinition, RoutedDefinition, UpdateDefinition } from "./v0_2/events.ts"
 
-/** Requests that the Server handles itself. */
 export type ServerRequests = typeof serverRequests
 
 /** The events, codecs and acknowledgements of one protocol line. A connection keeps the line chosen at its handshake. */

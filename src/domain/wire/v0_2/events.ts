@@ -7,11 +7,9 @@ import { maxIdentifierLength, maxTimeoutSeconds } from "../../model/fields.ts"
 import * as Messages from "./messages.ts"
 import { ToolResult } from "../../model/ToolResult.ts"
 
-/** The parts of a request to a Computer that the Server reads. */
 interface RoutingInfo {
   readonly computer: string
   readonly reqId: string
-  /** The timeout that the request states, in seconds. */
   readonly timeoutSeconds: number | undefined
 }
 
@@ -27,7 +25,6 @@ export interface RoutedDefinition {
   readonly cancellable: boolean
 }
 
-/** A request of the Agent to a Computer, with the codecs for both ends. */
 export interface CallDefinition<Request, Reply> extends RoutedDefinition {
   readonly request: Codec<Request>
   readonly reply: Codec<Reply>
@@ -69,10 +66,7 @@ const defaultDpeTimeoutSeconds = 60
 const isIdentifier = (value: unknown): value is string =>
   typeof value === "string" && value.length > 0 && value.length <= maxIdentifierLength
 
-/**
- * Decodes the routing of a tool call without its schema, which takes longer than the rest of the routing. Gives
- * `undefined` unless the request is certainly valid.
- */
+/** Avoids the schema, which takes longer than the rest of the routing; `undefined` unless certainly valid. */
 const decodeToolCallRoutingFast = (head: unknown): RoutingInfo | undefined => {
   if (!isJsonObject(head)) return undefined
   const { agent, computer, params, req_id: reqId, timeout, tool_name: tool } = head
@@ -145,22 +139,11 @@ export const serverRequests = {
   }
 } as const
 
-/** A Computer's update of one of its parts; the Server notifies the office. */
-export interface UpdateDefinition {
-  readonly kind: "update"
-  readonly event: string
-  readonly from: "computer"
-  readonly part: ComputerPart
-  readonly request: Codec<typeof Messages.ComputerRef.Type>
-}
+const defineUpdate = (part: ComputerPart, event: string) =>
+  ({ kind: "update", event, from: "computer", part, request: makeCodec(Messages.ComputerRef) }) as const
 
-const defineUpdate = (part: ComputerPart, event: string): UpdateDefinition => ({
-  kind: "update",
-  event,
-  from: "computer",
-  part,
-  request: makeCodec(Messages.ComputerRef)
-})
+/** A Computer's update of one of its parts; the Server notifies the office. */
+export type UpdateDefinition = ReturnType<typeof defineUpdate>
 
 /** Updates without a reply (spec §5.2). Each becomes the notification of the same part. */
 export const updates: { readonly [P in ComputerPart]: UpdateDefinition } = {
@@ -193,9 +176,6 @@ const definitionsByEvent: ReadonlyMap<string, EventDefinition> = new Map(
   )
 )
 
-/**
- * Finds the definition of an event that a member sends; `undefined` for an unknown one. Unknown `client:*` events are
- * routed: peers of the same line may know newer ones.
- */
+/** Unknown `client:*` events of a member are routed: peers of the same line may know newer ones. */
 export const findEventDefinition = (event: string): EventDefinition | undefined =>
   definitionsByEvent.get(event) ?? (event.startsWith("client:") ? fallbackCall : undefined)

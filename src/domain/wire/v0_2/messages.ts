@@ -33,7 +33,6 @@ export const GetDesktopReq = Schema.Struct({
   window: optionalField(BoundedText)
 }).pipe(Schema.encodeKeys({ reqId: "req_id", desktopSize: "desktop_size" }))
 
-/** Each desktop is one rendered window. */
 export const GetDesktopRet = Schema.Struct({ desktops: Schema.Array(Schema.String), reqId }).pipe(
   Schema.encodeKeys({ reqId: "req_id" })
 )
