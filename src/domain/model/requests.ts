@@ -5,6 +5,7 @@ import { BoundedText, fieldWithDefault, Identifier, optionalField, TimeoutSecond
 /** Fields of every request to a Computer (seed 000, `AgentCallData` plus the target). */
 export const targetFields = { agent: Identifier, reqId: Identifier, computer: Identifier }
 
+/** A tool call; `timeout` in whole seconds. */
 export const ToolCallRequest = Schema.Struct({
   ...targetFields,
   toolName: Identifier,

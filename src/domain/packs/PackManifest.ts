@@ -1,6 +1,7 @@
 import type { JsonObject } from "../json.ts"
 
 export interface PackRoute {
+  /** Path, such as `/tools/text_counter`. */
   readonly endpoint: string
   readonly tool: string
   /** Parameters come as a form, with files or without; otherwise as JSON. */
