@@ -1,7 +1,7 @@
 import type { Semaphore } from "effect"
 import type { Identity } from "../../../domain/model/Identity.ts"
 import type { NotificationBacklog } from "../../../domain/office/NotificationBacklog.ts"
-import { chargeTokens, type TokenBucket } from "../../../domain/tokenBucket.ts"
+import type { TokenBucket } from "../../../domain/tokenBucket.ts"
 import type { ProtocolLine } from "../../../domain/wire/lines.ts"
 import type { Registration } from "../../ports/OfficeRegistry.ts"
 import type { Link } from "../../ports/Transport.ts"
@@ -48,6 +48,7 @@ export const hasCalls = ({ calls, inboundCalls, lookups }: Connection): boolean 
 /** Recipients or listed members for the price of one message. */
 const recipientsPerToken = 16
 
-/** Charges a message by the number of its recipients. */
-export const chargeFanOut = ({ bucket }: Connection, recipients: number): void =>
-  chargeTokens(bucket, Math.floor(recipients / recipientsPerToken))
+/** Charges a message by the number of its recipients; the balance may become negative. */
+export const chargeFanOut = ({ bucket }: Connection, recipients: number): void => {
+  bucket.tokens -= Math.floor(recipients / recipientsPerToken)
+}

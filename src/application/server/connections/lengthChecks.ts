@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { checkName } from "../../../domain/model/names.ts"
+import { checkName } from "../../../domain/model/fields.ts"
 import { badRequest, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
