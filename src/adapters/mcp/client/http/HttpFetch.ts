@@ -1,5 +1,6 @@
 import { Agent, type AgentOptions, type ClientRequest, type IncomingMessage, request as plainRequest } from "node:http"
 import { Agent as SecureAgent, request as secureRequest } from "node:https"
+import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Duration, Effect, type Scope } from "effect"
 import { asObject } from "../../../../domain/json.ts"
 import { errorCodeOf, firstError, syntheticErrorEvent } from "./connectionFailures.ts"
@@ -28,12 +29,12 @@ export interface HttpFetchOptions {
   readonly onEvent?: (event: HttpEvent) => void
 }
 
-export type HttpFetch = (url: string | URL, init?: RequestInit) => Promise<Response>
+/** The SDK's option for configured headers. */
+export const requestInit = (headers: { readonly [name: string]: string } | null) =>
+  headers === null ? {} : { requestInit: { headers: { ...headers } } }
 
-/** The longest timer delay in milliseconds; longer delays fire at once. */
-const maxTimerDelay = 2 ** 31 - 1
-
-const toTimerMillis = (duration: Duration.Duration): number => Math.min(Duration.toMillis(duration), maxTimerDelay)
+/** Limited to the longest delay of a timer; longer ones fire at once. */
+const toTimerMillis = (duration: Duration.Duration): number => Math.min(Duration.toMillis(duration), 2 ** 31 - 1)
 
 const bodilessStatuses = new Set([204, 205, 304])
 
@@ -56,24 +57,20 @@ const toResponse = (incoming: IncomingMessage, body: ReadableStream | null): Res
     for (const value of values) headers.append(name, value)
   }
   const { statusCode: status = 500, statusMessage: statusText = "" } = incoming
-  return new Response(body, {
-    status,
-    statusText: statusTextPattern.test(statusText) ? statusText : "",
-    headers
-  })
+  return new Response(body, { status, statusText: statusTextPattern.test(statusText) ? statusText : "", headers })
 }
 
 /**
- * Makes a fetch whose connections close with the scope. It uses `node:http` because Node's fetch has a fixed
- * timeout of 300 seconds, and tools may run longer. The SDKs follow redirects themselves. Every event stream
- * that answers a JSON-RPC request contains a response: a missing one is replaced by a synthetic error.
+ * Makes a fetch whose connections close with the scope. It uses `node:http` because Node's fetch has a fixed timeout
+ * of 300 seconds, and tools may run longer. The SDKs follow redirects themselves. Every event stream that answers a
+ * JSON-RPC request contains a response: a missing one is replaced by a synthetic error.
  */
 export const makeHttpFetch = Effect.fnUntraced(function* ({
   resumable,
   sseReadTimeout,
   onEvent = () => undefined,
   timeout
-}: HttpFetchOptions): Effect.fn.Return<HttpFetch, never, Scope.Scope> {
+}: HttpFetchOptions): Effect.fn.Return<FetchLike, never, Scope.Scope> {
   // Node's fetch honors proxies only under this variable.
   const useProxies = process.env["NODE_USE_ENV_PROXY"] === "1"
   const options: AgentOptions = { keepAlive: true, ...(useProxies && { proxyEnv: process.env }) }

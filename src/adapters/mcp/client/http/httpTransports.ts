@@ -15,10 +15,8 @@ import type { SseParameters, StreamableParameters } from "../../../../domain/con
 import type { WrapFetch } from "../../oauth/Authorizer.ts"
 import { sessionError } from "../../sessionError.ts"
 import { isConnectionLost } from "./connectionFailures.ts"
-import { type HttpEvent, makeHttpFetch } from "./HttpFetch.ts"
-import type { LegacySessionOptions } from "../openLegacySession.ts"
-
-const terminateTimeout = "1 second"
+import { type HttpEvent, makeHttpFetch, requestInit } from "./HttpFetch.ts"
+import { attemptBriefly, type LegacySessionOptions } from "../openLegacySession.ts"
 
 /** About 25 seconds in total, enough for a proxy restart. After that the session is lost. */
 const reconnectionDefaults = {
@@ -46,9 +44,6 @@ const throttleStreamRequests = (fetch: FetchLike): FetchLike => {
     return fetch(url, init)
   }
 }
-
-const requestInit = (headers: { readonly [name: string]: string } | null) =>
-  headers === null ? {} : { requestInit: { headers: { ...headers } } }
 
 const connectionRefusedMessage = "MCP server refused the connection"
 
@@ -87,8 +82,8 @@ const dropDuplicateResponses = (inner: Transport, onConnectionLost: (reason: str
 const closedExit = (message: string) => Exit.succeed(sessionError("closed", message))
 
 /**
- * Makes a transport that also reports what the SDK hides: an expired session, a refused connection, a stream
- * that cannot be resumed, and a missing notification stream. All but the last close the session.
+ * Makes a transport that also reports what the SDK hides: an expired session, a refused connection, a stream that
+ * cannot be resumed, and a missing notification stream. All but the last close the session.
  */
 export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   url: URL,
@@ -133,11 +128,7 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   const fetch = throttleStreamRequests(
     wrap(yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: true, onEvent }))
   )
-  const inner = new StreamableHTTPClientTransport(url, {
-    ...requestInit(headers),
-    reconnectionOptions,
-    fetch
-  })
+  const inner = new StreamableHTTPClientTransport(url, { ...requestInit(headers), reconnectionOptions, fetch })
   // The SDK's class does not match its interface under exactOptionalPropertyTypes.
   const transport = dropDuplicateResponses(inner as Transport, (reason) =>
     markLost(`call failed, connection lost: ${reason}`)
@@ -150,13 +141,7 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
     onerror?.(error)
   }
   yield* Effect.addFinalizer(() => Effect.sync(() => void (reconnectionOptions.maxRetries = 0)))
-  const beforeClose = terminateOnClose
-    ? Effect.tryPromise(() => inner.terminateSession()).pipe(
-        Effect.interruptible,
-        Effect.timeoutOption(terminateTimeout),
-        Effect.ignore
-      )
-    : Effect.void
+  const terminateSession = attemptBriefly(Effect.tryPromise(() => inner.terminateSession()))
   const notificationsReady = Effect.raceFirst(
     Deferred.await(streamOpened),
     Effect.asVoid(Deferred.await(notificationsUnavailable))
@@ -167,7 +152,7 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
     notificationsUnavailable,
     notificationsReady,
     notificationsMissed: Queue.take(missedNotifications),
-    beforeClose
+    beforeClose: terminateOnClose ? terminateSession : Effect.void
   }
 })
 
