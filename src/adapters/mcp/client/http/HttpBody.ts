@@ -20,8 +20,6 @@ export interface BodyOptions {
   readonly onEnd: (end: BodyEnd) => string | undefined
 }
 
-const encoder = new TextEncoder()
-
 const eventSeparators = ["\n\n", "\r\r", "\r\n\r\n"]
 
 const makeBodyScanner = (isEventStream: boolean) => {
@@ -63,9 +61,7 @@ export const readBody = (
   const restartTimer = (): void => {
     stopTimer()
     if (idleTimeout === 0 || closed) return
-    timer = setTimeout(() => {
-      abort(`idle timeout after ${idleTimeout / 1000} seconds`)
-    }, idleTimeout)
+    timer = setTimeout(() => abort(`idle timeout after ${idleTimeout / 1000} seconds`), idleTimeout)
   }
 
   return new ReadableStream({
@@ -77,7 +73,7 @@ export const readBody = (
         if (error !== undefined && signal?.aborted === true) return controller.error(error)
         const reason = error === undefined ? "the response ended" : error.message
         const finalEvent = onEnd({ reason, limitExceeded, resumable: scanner.hasEventId() && !tooLarge })
-        if (finalEvent !== undefined) controller.enqueue(encoder.encode(finalEvent))
+        if (finalEvent !== undefined) controller.enqueue(Buffer.from(finalEvent))
         if (finalEvent === undefined && error !== undefined) return controller.error(error)
         controller.close()
       }
