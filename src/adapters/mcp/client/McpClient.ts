@@ -2,16 +2,16 @@ import { Effect, Exit, Layer, Result, Scope } from "effect"
 import { ChildProcessSpawner } from "effect/process"
 import type { CredentialStore } from "../../../application/ports/CredentialStore.ts"
 import { McpConnector, type McpSession, type McpSessionError } from "../../../application/ports/McpSession.ts"
-import type { Endpoint, StreamableParameters } from "../../../domain/config/endpointParameters.ts"
-import { type Authorizer, type AuthorizerOptions, makeAuthorizer, type WrapFetch } from "../oauth/Authorizer.ts"
+import type { Endpoint, SseParameters, StreamableParameters } from "../../../domain/config/endpointParameters.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
+import { type Authorizer, type AuthorizerOptions, makeAuthorizer, type WrapFetch } from "../oauth/Authorizer.ts"
 import { sessionError } from "../sessionError.ts"
 import { makeSseTransport, makeStreamableHttpTransport } from "./http/httpTransports.ts"
 import { openLegacySession } from "./openLegacySession.ts"
 import { makeStdioTransport } from "./stdio/StdioTransport.ts"
 
 /** Error codes of servers without the `initialize` handshake (MCP 2026-07-28 and later). */
-const handshakeRejectedCodes: ReadonlyArray<number> = [
+const handshakeRejectedCodes: ReadonlyArray<number | undefined> = [
   jsonRpcCodes.unsupportedProtocolVersion,
   jsonRpcCodes.methodNotFound,
   jsonRpcCodes.invalidParams,
@@ -19,10 +19,7 @@ const handshakeRejectedCodes: ReadonlyArray<number> = [
 ]
 
 /** Parses the URL and checks the headers first: Node's error would quote the value of an invalid one. */
-const parseEndpointUrl = Effect.fnUntraced(function* ({
-  headers,
-  url
-}: Pick<StreamableParameters, "headers" | "url">): Effect.fn.Return<URL, McpSessionError> {
+const parseEndpointUrl = Effect.fnUntraced(function* ({ headers, url }: SseParameters) {
   for (const header of Object.entries(headers ?? {})) {
     if (Result.isFailure(Result.try(() => new Headers([header])))) {
       const name = JSON.stringify(header[0])
@@ -39,7 +36,7 @@ const openStreamableHttp = Effect.fnUntraced(function* (parameters: StreamablePa
   return yield* Effect.flatMap(makeStreamableHttpTransport(url, parameters, wrap), openLegacySession).pipe(
     Scope.provide(legacyScope),
     Effect.catchIf(
-      ({ code = 0 }) => handshakeRejectedCodes.includes(code),
+      ({ code }) => handshakeRejectedCodes.includes(code),
       (legacyFailure) =>
         Scope.close(legacyScope, Exit.void).pipe(
           Effect.andThen(Effect.promise(() => import("./modern/openModernSession.ts"))),

@@ -38,7 +38,7 @@ export interface LegacySessionOptions {
   readonly lost?: Deferred.Deferred<McpSessionError>
   /** Done by the transport with the reason when the server offers no notification stream. */
   readonly notificationsUnavailable?: Deferred.Deferred<string>
-  /** Resolves when notifications arrive or are known to be unavailable. */
+  /** Resolves when notifications arrive. */
   readonly notificationsReady?: Effect.Effect<void>
   /** Resolves each time notifications may have been missed. */
   readonly notificationsMissed?: Effect.Effect<void>
@@ -138,7 +138,8 @@ export const openLegacySession = Effect.fnUntraced(function* ({
     )
 
   const watch: McpSession["watch"] = Effect.fnUntraced(function* (wanted) {
-    yield* Effect.timeoutOption(Effect.raceFirst(notificationsReady, closed), notificationsReadyTimeout)
+    const decided = Effect.raceAllFirst([notificationsReady, Deferred.await(notificationsUnavailable), closed])
+    yield* Effect.timeoutOption(decided, notificationsReadyTimeout)
     const subscription = yield* PubSub.subscribe(changes)
     yield* Effect.forEach(wanted.uris, subscribeOrPoll, { discard: true })
     const polled = info.capabilities.subscribe

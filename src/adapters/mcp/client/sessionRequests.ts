@@ -12,8 +12,6 @@ export type SendRequest = (
   onProgress?: (params: JsonObject) => void
 ) => Effect.Effect<JsonObject, McpSessionError>
 
-type CallOptions = NonNullable<Parameters<McpSession["callTool"]>[2]>
-
 /** The objects that a message can hold. One excessively nested item would cost the whole listing. */
 const sendableItems = (name: string, list: unknown): ReadonlyArray<JsonObject> =>
   Array.isArray(list) ? list.filter(isJsonObject).filter((item) => checkJsonBody({ [name]: [item] }) === undefined) : []
@@ -29,7 +27,7 @@ export const makeSessionRequests = Effect.fnUntraced(function* (request: SendReq
       if (omitted > 0) yield* Effect.logWarning("items omitted from listing: not encodable", { list: name, omitted })
       return { items, nextCursor: typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined }
     })
-  const callTool = (name: string, args: JsonObject, { onProgress }: CallOptions = {}) =>
+  const callTool: McpSession["callTool"] = (name, args, { onProgress } = {}) =>
     withPeerSpan(`tools/call ${name}`, { "mcp.method.name": "tools/call", "gen_ai.tool.name": name }, (traceparent) =>
       request(
         "tools/call",

@@ -2,6 +2,7 @@ import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Duration, Effect, Fiber, FiberMap, FiberSet, Option, Result, type Scope } from "effect"
 import { CredentialStore } from "../../../application/ports/CredentialStore.ts"
 import type { McpSessionError } from "../../../application/ports/McpSession.ts"
+import type { StreamableParameters } from "../../../domain/config/endpointParameters.ts"
 import { sessionError } from "../sessionError.ts"
 import { makeOAuthCredentialStore, noCredentials, type OAuthCredentialStore } from "./OAuthCredentialStore.ts"
 import { type Challenge, runOAuthFlow, type OAuthFlowState, makeOAuthProvider } from "./oauthFlow.ts"
@@ -22,11 +23,8 @@ export interface AuthorizerOptions {
   readonly authorizationTimeout?: Duration.Input
 }
 
-interface HttpEndpoint {
-  readonly url: string
-  /** The configured headers. OAuth is disabled when they contain `Authorization`. */
-  readonly headers: { readonly [name: string]: string } | null
-}
+/** OAuth is disabled when the headers contain `Authorization`. */
+type HttpEndpoint = Pick<StreamableParameters, "headers" | "url">
 
 export type WrapFetch = (fetch: FetchLike) => FetchLike
 

@@ -8,7 +8,6 @@ import type { Challenge } from "./oauthFlow.ts"
 interface TokenRequest {
   readonly sentToken: string | undefined
   readonly challenge: Challenge
-  /** Interactive authorization is allowed, which may take minutes. */
   readonly allowInteractive: boolean
 }
 

@@ -30,10 +30,7 @@ const decodeCredentials = (text: string, url: string): Option.Option<OAuthCreden
     ({ client, tokens, url: owner }) => (owner === url ? { client, tokens } : noCredentials)
   )
 
-/**
- * Bound to name and URL: a server at a changed URL must not receive the tokens of the former one. Both members fail
- * with `unavailable`.
- */
+/** Bound to name and URL: a changed URL must not receive tokens of the former. Both members fail with `unavailable`. */
 export const makeOAuthCredentialStore = (store: CredentialStore["Service"], server: string, { href: url }: URL) => {
   const toUnavailable = ({ message }: { readonly message: string }) => sessionError("unavailable", message)
   const unreadable = `stored credentials of "${server}" are invalid: remove them to authorize again`

@@ -14,7 +14,6 @@ export interface BodyOptions {
   /** Milliseconds without data; 0 disables the timeout. */
   readonly idleTimeout: number
   readonly isEventStream: boolean
-  /** Aborted when the client cancels the request. */
   readonly signal?: AbortSignal | null | undefined
   /** Runs at the end of the body. A returned event is appended, and the body then ends without an error. */
   readonly onEnd: (end: BodyEnd) => string | undefined

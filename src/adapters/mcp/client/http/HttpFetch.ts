@@ -38,9 +38,6 @@ const toTimerMillis = (duration: Duration.Duration): number => Math.min(Duration
 
 const bodilessStatuses = new Set([204, 205, 304])
 
-/** The statuses that `Response` accepts; a peer can send any three digits. */
-const statusRange = { min: 200, max: 599 } as const
-
 /** The id is undefined unless the message is a request. */
 const parsePostedMessage = (body: string | undefined) => {
   const { id, method, params } = asObject(body === undefined ? undefined : JSON.parse(body))
@@ -131,7 +128,8 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
       request.on("response", (incoming) => {
         clearTimeout(timer)
         const status = incoming.statusCode ?? 500
-        if (status < statusRange.min || status > statusRange.max) {
+        // `Response` accepts no other; a peer can send any three digits.
+        if (status < 200 || status > 599) {
           return request.destroy(new Error(`MCP server sent invalid HTTP status ${status}`))
         }
         onEvent({ _tag: "ResponseReceived", sent, status })

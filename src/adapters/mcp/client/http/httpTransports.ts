@@ -2,13 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { FetchLike, Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import {
-  isJSONRPCErrorResponse,
-  isJSONRPCNotification,
-  isJSONRPCRequest,
-  isJSONRPCResultResponse,
-  type RequestId
-} from "@modelcontextprotocol/sdk/types.js"
 import { Deferred, Effect, Exit, Queue, type Scope } from "effect"
 import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
 import type { SseParameters, StreamableParameters } from "../../../../domain/config/endpointParameters.ts"
@@ -51,14 +44,13 @@ const sessionExpiredMessage = "MCP session expired (HTTP 404)"
 
 /** Drops responses to unknown requests, which the SDK reports as errors: streams end with a synthetic one. */
 const dropDuplicateResponses = (inner: Transport, onConnectionLost: (reason: string) => void): Transport => {
-  const pendingIds = new Set<RequestId>()
+  const pendingIds = new Set<unknown>()
   const outer: Transport = {
     start: () => inner.start(),
     send: (message, options) => {
-      if (isJSONRPCRequest(message)) pendingIds.add(message.id)
-      if (isJSONRPCNotification(message) && message.method === "notifications/cancelled") {
-        const id = message.params?.["requestId"]
-        if (typeof id === "string" || typeof id === "number") pendingIds.delete(id)
+      if ("method" in message && "id" in message) pendingIds.add(message.id)
+      if ("method" in message && message.method === "notifications/cancelled") {
+        pendingIds.delete(message.params?.["requestId"])
       }
       return inner.send(message, options)
     },
@@ -66,9 +58,8 @@ const dropDuplicateResponses = (inner: Transport, onConnectionLost: (reason: str
     setProtocolVersion: (version) => inner.setProtocolVersion?.(version)
   }
   inner.onmessage = (message, extra) => {
-    const isResponse = isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)
-    if (isResponse && message.id !== undefined && !pendingIds.delete(message.id)) return
-    if (isJSONRPCErrorResponse(message) && isConnectionLost(message.error)) onConnectionLost(message.error.message)
+    if (!("method" in message) && message.id !== undefined && !pendingIds.delete(message.id)) return
+    if ("error" in message && isConnectionLost(message.error)) onConnectionLost(message.error.message)
     outer.onmessage?.(message, extra)
   }
   inner.onclose = () => {
@@ -142,15 +133,11 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   }
   yield* Effect.addFinalizer(() => Effect.sync(() => void (reconnectionOptions.maxRetries = 0)))
   const terminateSession = attemptBriefly(Effect.tryPromise(() => inner.terminateSession()))
-  const notificationsReady = Effect.raceFirst(
-    Deferred.await(streamOpened),
-    Effect.asVoid(Deferred.await(notificationsUnavailable))
-  )
   return {
     transport,
     lost,
     notificationsUnavailable,
-    notificationsReady,
+    notificationsReady: Deferred.await(streamOpened),
     notificationsMissed: Queue.take(missedNotifications),
     beforeClose: terminateOnClose ? terminateSession : Effect.void
   }

@@ -168,5 +168,4 @@ export const makeModernClient = Effect.fnUntraced(function* (transport: Streamab
   return { discover, request, listen, lost, markLost }
 })
 
-/** A client of a server without sessions. */
 export type ModernClient = Effect.Success<ReturnType<typeof makeModernClient>>

@@ -4,7 +4,6 @@ import { escapeNonAscii } from "../../../../domain/json.ts"
 
 type ErrorHandler = StdioParameters["encodingErrorHandler"]
 
-/** Decodes and encodes the lines of a process in a given encoding. */
 export interface LineCodec {
   /** A line ends only at a whole code unit. */
   readonly codeUnitBytes: 1 | 2
@@ -95,8 +94,6 @@ const makeStandardDecoder = (label: string, handler: ErrorHandler): Decode => {
   }
 }
 
-const decodeLatin1: Decode = (bytes) => Result.succeed(asBuffer(bytes).toString("latin1"))
-
 const makeAsciiDecoder =
   (handler: ErrorHandler): Decode =>
   (bytes) => {
@@ -122,7 +119,7 @@ const makeDecoder = (label: string, handler: ErrorHandler): Decode => {
     case "ascii":
       return makeAsciiDecoder(handler)
     case "latin1":
-      return decodeLatin1
+      return (bytes) => Result.succeed(asBuffer(bytes).toString("latin1"))
     case "utf-16":
       return makeBomDecoder(handler)
     default:
