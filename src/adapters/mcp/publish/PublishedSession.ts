@@ -58,18 +58,17 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
   const tooManyRequests = jsonRpcError("internalError", "Too many requests in flight; try again later")
 
   const handleWithinLimit = (request: McpRequest): Effect.Effect<JsonObject, JsonRpcError> =>
-    permits
-      .withPermitsIfAvailable(1)(handleRequest(request))
-      .pipe(
-        Effect.flatMap(Option.match({ onNone: () => tooManyRequests, onSome: Effect.succeed })),
-        // Logs a defect and hides its details from the client.
-        Effect.catchCauseIf(Cause.hasDies, (cause) =>
-          Effect.andThen(
-            Effect.logError("MCP request failed with a defect", { method: request.method }, cause),
-            jsonRpcError("internalError", "Internal error")
-          )
+    handleRequest(request).pipe(
+      permits.withPermitsIfAvailable(1),
+      Effect.flatMap(Option.match({ onNone: () => tooManyRequests, onSome: Effect.succeed })),
+      // Logs a defect and hides its details from the client.
+      Effect.catchCauseIf(Cause.hasDies, (cause) =>
+        Effect.andThen(
+          Effect.logError("MCP request failed with a defect", { method: request.method }, cause),
+          jsonRpcError("internalError", "Internal error")
         )
       )
+    )
 
   const makeServer = (era: "legacy" | "modern", subscriptions: McpRequest["subscriptions"]): Server => {
     const server = new Server(

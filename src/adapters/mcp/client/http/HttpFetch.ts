@@ -118,12 +118,9 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
       })
       request.on("error", (error) => {
         clearTimeout(timer)
-        onEvent({
-          _tag: "RequestFailed",
-          sent,
-          connectionRefused: errorCodeOf(firstError(error)) === "ECONNREFUSED"
-        })
-        reject(firstError(error))
+        const cause = firstError(error)
+        onEvent({ _tag: "RequestFailed", sent, connectionRefused: errorCodeOf(cause) === "ECONNREFUSED" })
+        reject(cause)
       })
       request.on("response", (incoming) => {
         clearTimeout(timer)

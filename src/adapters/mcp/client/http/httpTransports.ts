@@ -92,14 +92,14 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
     reconnectionOptions.maxRetries = 0
     Deferred.doneUnsafe(lost, closedExit(message))
   }
+  const markUnavailable = () => Deferred.doneUnsafe(notificationsUnavailable, Exit.succeed(noNotificationStream))
   /** Handles the response to a GET for the notification stream or for a resumed stream. */
   const onStreamResponse = (status: number, isResumed: boolean): void => {
     const reopened = Deferred.isDoneUnsafe(streamOpened)
     if (status === 200) {
       if (reopened && !isResumed) Queue.offerUnsafe(missedNotifications, undefined)
       Deferred.doneUnsafe(streamOpened, Exit.void)
-    } else if (!reopened && !isResumed)
-      Deferred.doneUnsafe(notificationsUnavailable, Exit.succeed(noNotificationStream))
+    } else if (!reopened && !isResumed) markUnavailable()
     else if (status === 404) markLost(sessionExpiredMessage)
     // The SDK gives up silently on 405 and retries on other statuses.
     else if (status === 405) markLost("MCP server does not resume streams")
@@ -108,9 +108,7 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
     const { hasSessionId, method, isResume } = event.sent
     if (event._tag === "RequestFailed") {
       if (event.connectionRefused) markLost(connectionRefusedMessage)
-      else if (method === "GET" && !Deferred.isDoneUnsafe(streamOpened)) {
-        Deferred.doneUnsafe(notificationsUnavailable, Exit.succeed(noNotificationStream))
-      }
+      else if (method === "GET" && !Deferred.isDoneUnsafe(streamOpened)) markUnavailable()
     }
     if (event._tag !== "ResponseReceived") return
     if (method === "GET") onStreamResponse(event.status, isResume)
@@ -124,12 +122,10 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   const transport = dropDuplicateResponses(inner as Transport, (reason) =>
     markLost(`call failed, connection lost: ${reason}`)
   )
-  const onerror = inner.onerror
-  inner.onerror = (error) => {
-    if (error.message.startsWith("Maximum reconnection attempts")) {
+  transport.onerror = ({ message }) => {
+    if (message.startsWith("Maximum reconnection attempts")) {
       markLost("notification stream lost: reconnect attempts exhausted")
     }
-    onerror?.(error)
   }
   yield* Effect.addFinalizer(() => Effect.sync(() => void (reconnectionOptions.maxRetries = 0)))
   const terminateSession = attemptBriefly(Effect.tryPromise(() => inner.terminateSession()))
@@ -150,14 +146,12 @@ export const makeSseTransport = Effect.fnUntraced(function* (
   wrap: WrapFetch
 ): Effect.fn.Return<LegacySessionOptions, never, Scope.Scope> {
   const lost = yield* Deferred.make<McpSessionError>()
+  const markLost = (message: string): void => void Deferred.doneUnsafe(lost, closedExit(message))
   const onEvent = (event: HttpEvent): void => {
-    if (event._tag === "StreamEnded") {
-      Deferred.doneUnsafe(lost, closedExit(`MCP event stream closed: ${event.reason}`))
-    }
-    if (event._tag === "RequestFailed" && event.connectionRefused)
-      Deferred.doneUnsafe(lost, closedExit(connectionRefusedMessage))
+    if (event._tag === "StreamEnded") markLost(`MCP event stream closed: ${event.reason}`)
+    if (event._tag === "RequestFailed" && event.connectionRefused) markLost(connectionRefusedMessage)
     if (event._tag === "ResponseReceived" && event.sent.method === "POST" && event.status === 404) {
-      Deferred.doneUnsafe(lost, closedExit(sessionExpiredMessage))
+      markLost(sessionExpiredMessage)
     }
   }
   const fetch = wrap(yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: false, onEvent }))
