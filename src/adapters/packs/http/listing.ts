@@ -1,4 +1,4 @@
-import type { HostedRoute, PackView } from "../../../application/packs/PackView.ts"
+import type { HostedRoute, PackView } from "../../../application/packs/PackTable.ts"
 
 const listTools = ({ name: pack, status }: PackView, routes: ReadonlyArray<HostedRoute>) =>
   status._tag !== "Ready"

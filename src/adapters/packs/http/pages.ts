@@ -1,6 +1,6 @@
 import { Effect, SynchronizedRef } from "effect"
 import type { PackHost } from "../../../application/packs/PackHost.ts"
-import type { HostedRoute, PackView } from "../../../application/packs/PackView.ts"
+import type { HostedRoute, PackView } from "../../../application/packs/PackTable.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { makeOpenApiDocument } from "../../../domain/packs/openapi/openApiDocument.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, type Scope } from "effect"
 import type { PackHost } from "../../../application/packs/PackHost.ts"
-import type { HostedRoute } from "../../../application/packs/PackView.ts"
+import type { HostedRoute } from "../../../application/packs/PackTable.ts"
 import type { PackCall } from "../../../application/ports/packs/PackLoader.ts"
 import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { parseContentType, type PendingRequest, makePendingRequest, readJson } from "./requestBody.ts"
