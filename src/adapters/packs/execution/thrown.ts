@@ -14,13 +14,8 @@ const truncate = (text: string): string =>
 
 /** Message of a thrown value, without its stack. */
 export const thrownMessage = (thrown: unknown): string =>
-  Result.getOrElse(
-    Result.try(() => rawMessage(thrown)),
-    () => unreadableError
-  )
-
-/** Getters of foreign objects can throw. */
-const unreadableError = "an error that cannot be read"
+  // Getters of foreign objects can throw.
+  Result.merge(Result.try({ try: () => rawMessage(thrown), catch: () => "an error that cannot be read" }))
 
 const rawMessage = (thrown: unknown): string => {
   if (typeof thrown === "string") return truncate(thrown)
@@ -50,19 +45,14 @@ const paramsProblemsOf = (thrown: unknown): ReadonlyArray<ParamsProblem> | undef
     : undefined
 }
 
+export const invalidParamsError = (problems: ReadonlyArray<ParamsProblem>): PackError => {
+  const messages = problems.map(({ loc, msg }) => (loc.length < 2 ? msg : `${loc.slice(1).join(".")}: ${msg}`))
+  const message = messages.join("; ") || "the parameters are invalid"
+  return new PackError({ reason: "invalid_params", message, problems })
+}
+
 export const toPackError = (thrown: unknown): PackError => {
   const problems = Result.getOrUndefined(Result.try(() => paramsProblemsOf(thrown)))
   const message = thrownMessage(thrown)
-  return problems === undefined
-    ? new PackError({ reason: "failed", message })
-    : new PackError({ reason: "invalid_params", message, problems })
-}
-
-/** A value that code of a pack threw, rejected with or failed with. */
-export class ThrownValue {
-  readonly value: unknown
-
-  constructor(value: unknown) {
-    this.value = value
-  }
+  return new PackError(problems ? { reason: "invalid_params", message, problems } : { reason: "failed", message })
 }

@@ -4,7 +4,7 @@ import { Cause, Effect, type Scope, Stream } from "effect"
 import { Multipart } from "effect/http"
 import type { UploadedFile } from "../../../application/ports/packs/PackLoader.ts"
 import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
-import { makeTemporaryFolder } from "../execution/temporaryFolder.ts"
+import { makeTemporaryFolder } from "../execution/toolFiles.ts"
 import { type PendingRequest, bodyStream, checkParams, readText } from "./requestBody.ts"
 import { ClientDisconnected, reject, rejectParams, RequestRejected } from "./reply.ts"
 
