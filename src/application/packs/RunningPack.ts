@@ -2,7 +2,6 @@ import { Data, Duration, Effect, Exit, Option, Scope, Semaphore } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import type { LoadedPack, PackError } from "../ports/packs/PackLoader.ts"
 
-/** A call exceeded its timeout. */
 export class PackTimeoutError extends Data.TaggedError("PackTimeoutError")<{ readonly message: string }> {}
 
 /** The queue of a pack is full. */
@@ -10,7 +9,6 @@ export class PackBusyError extends Data.TaggedError("PackBusyError")<{ readonly 
 
 export type PackCallError = PackError | PackTimeoutError | PackBusyError
 
-/** Limits of the calls of one pack. */
 export interface PackCallLimits {
   /** Timeout of a call, including its time in the queue. */
   readonly timeout: Duration.Duration
@@ -20,7 +18,6 @@ export interface PackCallLimits {
   readonly maxQueued: number
 }
 
-/** A running version of a pack. */
 export interface RunningPack {
   readonly loaded: LoadedPack
   readonly call: (...args: Parameters<LoadedPack["call"]>) => Effect.Effect<JsonObject, PackCallError>

@@ -29,7 +29,6 @@ const readConfig = async (folder: string, files: ReadonlyArray<string>): Promise
   })
 }
 
-/** Files directly in a folder, including links to files. */
 const listFiles = async (folder: string): Promise<ReadonlyArray<string>> => {
   const names: Array<string> = []
   for (const entry of await readdir(folder, { withFileTypes: true })) {

@@ -23,22 +23,16 @@ export interface PackLogLine {
   readonly fields: LogFields
 }
 
-const logByLevel = {
-  Debug: Effect.logDebug,
-  Info: Effect.logInfo,
-  Warn: Effect.logWarning,
-  Error: Effect.logError
-} as const
-
 /** Writes log lines of a pack to the host's log, with the name of the pack. */
 export const makePackLog = (name: string): Effect.Effect<(line: PackLogLine) => void> =>
   Effect.contextWith((context) =>
     Effect.succeed(({ fields, level, message }) =>
-      Effect.runSyncWith(context)(logByLevel[level](message).pipe(Effect.annotateLogs({ ...fields, pack: name })))
+      Effect.runSyncWith(context)(
+        Effect.logWithLevel(level)(message).pipe(Effect.annotateLogs({ ...fields, pack: name }))
+      )
     )
   )
 
-/** Environment that runs the code of a pack. */
 export interface PackRuntime {
   readonly enter: EnterPackCode
   readonly compile: CompileSchema

@@ -1,13 +1,11 @@
 import { Predicate, Result } from "effect"
 import { PackError } from "../../../application/ports/packs/PackLoader.ts"
+import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import { invalidParamsSymbol } from "../author/toolErrors.ts"
 
 /** In characters: some errors contain their whole input. */
 const maxMessageLength = 2000
-
-/** JSON-RPC code for invalid parameters, as in errors of MCP SDKs. */
-const invalidParamsCode = -32602
 
 const truncate = (text: string): string =>
   text.length <= maxMessageLength ? text : `${text.slice(0, maxMessageLength)}…`
@@ -32,7 +30,7 @@ const rawMessage = (thrown: unknown): string => {
 const isPath = (value: unknown): value is ReadonlyArray<string | number> =>
   Array.isArray(value) && value.every((key) => typeof key === "string" || typeof key === "number")
 
-/** Problems of an `InvalidParams`, of any copy of this package, or of a JSON-RPC error. */
+/** Problems of an `InvalidParams`, of any copy of this package, or of a JSON-RPC error, as MCP SDKs throw them. */
 const paramsProblemsOf = (thrown: unknown): ReadonlyArray<ParamsProblem> | undefined => {
   if (Predicate.hasProperty(thrown, invalidParamsSymbol) && Array.isArray(thrown[invalidParamsSymbol])) {
     return thrown[invalidParamsSymbol].map((problem: unknown) => {
@@ -40,7 +38,7 @@ const paramsProblemsOf = (thrown: unknown): ReadonlyArray<ParamsProblem> | undef
       return paramsProblem(thrownMessage(problem), path)
     })
   }
-  return Predicate.hasProperty(thrown, "code") && thrown.code === invalidParamsCode
+  return Predicate.hasProperty(thrown, "code") && thrown.code === jsonRpcCodes.invalidParams
     ? [paramsProblem(thrownMessage(thrown))]
     : undefined
 }

@@ -65,7 +65,7 @@ export const writeEmbeddedFiles = Effect.fnUntraced(function* (
   return problems.length === 0 ? { ...call, args, files } : yield* invalidParamsError(problems)
 })
 
-export class FileUnavailable extends Data.TaggedError("FileUnavailable")<{ readonly message: string }> {}
+class FileUnavailable extends Data.TaggedError("FileUnavailable")<{ readonly message: string }> {}
 
 const openToolFile = ({ contentType, filename, path }: UploadedFile): Effect.Effect<ToolFile, FileUnavailable> =>
   Effect.tryPromise({

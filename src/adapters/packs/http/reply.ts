@@ -4,7 +4,6 @@ import type { PackCallError } from "../../../application/packs/RunningPack.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 
-/** A complete HTTP response. */
 export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>

@@ -26,9 +26,6 @@ const formOverheadBytes = 16 * mebibyte
 /** Concurrent forms with files, which are stored on disk. */
 const maxUploads = 32
 
-/** Disables the idle timeout of a socket during a call, which has its own timeout. */
-const noTimeout = 0
-
 const requiredFile = ({ files, params: { required } }: PackRoute): string | undefined =>
   Object.keys(files).find((name) => Array.isArray(required) && required.includes(name))
 
@@ -41,7 +38,6 @@ const bodyTypeError = ({ headers }: IncomingMessage, charset: string | undefined
   return charset === undefined || charset === "utf-8" || charset === "utf8" ? undefined : "The body must be UTF-8"
 }
 
-/** Makes the handler for requests that call a tool. */
 export const makeToolCallHandler = (
   host: PackHost["Service"],
   {
@@ -59,7 +55,6 @@ export const makeToolCallHandler = (
     () => uploads.release(1)
   )
 
-  /** Reads the parameters in any format that the route accepts. */
   const readCallParams = Effect.fnUntraced(function* (route: PackRoute, body: PendingRequest) {
     const { useForm } = route
     const { charset, name } = parseContentType(body.request)
@@ -82,8 +77,9 @@ export const makeToolCallHandler = (
   /** The reply is undefined when the client has disconnected. */
   return (hosted: HostedRoute, request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
+    // A call has its own timeout.
     const suspendSocketTimeout = Effect.acquireRelease(
-      Effect.sync(() => void socket.setTimeout(noTimeout)),
+      Effect.sync(() => void socket.setTimeout(0)),
       () => Effect.sync(() => void socket.setTimeout(socketTimeoutMillis))
     )
     return Effect.gen(function* () {
@@ -92,8 +88,10 @@ export const makeToolCallHandler = (
       return resultReply(yield* host.call(hosted, params))
     }).pipe(
       Effect.scoped,
-      Effect.catchTag("RequestRejected", ({ reply }) => Effect.succeed(reply)),
-      Effect.catchTag("ClientDisconnected", () => Effect.undefined),
+      Effect.catchTags({
+        RequestRejected: ({ reply }) => Effect.succeed(reply),
+        ClientDisconnected: () => Effect.undefined
+      }),
       Effect.catch((error) => Effect.succeed(callErrorReply(error)))
     )
   }

@@ -66,9 +66,6 @@ export const loadIsolated = Effect.fnUntraced(function* (
     }
   })
 
-  /** Sends the abort, and waits for its acknowledgement in the background. */
-  const abortCall = (id: number) => Effect.forkIn(child.sendAcknowledged({ type: "abort", id }), scope)
-
   const runCall: LoadedPack["call"] = Effect.fnUntraced(function* (request, onProgress) {
     if (Deferred.isDoneUnsafe(exited)) return yield* Effect.flatMap(Deferred.await(exited), crashed)
     const id = ++lastId
@@ -77,7 +74,8 @@ export const loadIsolated = Effect.fnUntraced(function* (
       pendingCalls.set(id, { result, onProgress: report })
       child.send({ type: "call", id, call: request })
       return Deferred.await(result).pipe(
-        Effect.onInterrupt(() => abortCall(id)),
+        // The acknowledgement arrives in the background.
+        Effect.onInterrupt(() => Effect.forkIn(child.sendAcknowledged({ type: "abort", id }), scope)),
         Effect.ensuring(Effect.sync(() => pendingCalls.delete(id)))
       )
     })

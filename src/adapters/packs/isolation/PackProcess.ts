@@ -24,11 +24,9 @@ const maxLineLength = 16_384
 /** TypeScript in the sources, JavaScript in the build. */
 const childScript = fileURLToPath(new URL(`./child${import.meta.url.slice(-3)}`, import.meta.url))
 
-/** Signal of Node when its heap is full. */
-const outOfMemorySignal = "SIGABRT"
-
 const exitReason = (code: number | null, signal: string | null, memory: number): string => {
-  if (signal === outOfMemorySignal)
+  // Node aborts when its heap is full.
+  if (signal === "SIGABRT")
     return `its process was aborted, most likely because it used more than ${memory} MiB of memory`
   return signal === null ? `its process exited with code ${code}` : `its process was killed by ${signal}`
 }

@@ -10,7 +10,6 @@ export interface PackExport {
   readonly getInstance: () => unknown
 }
 
-/** Required methods and their alternative names. */
 const requiredMethods = [
   ["getRouteConfig", "get_route_config"],
   ["listTools", "list_tools"],

@@ -13,7 +13,6 @@ interface ToolService extends DeviceService {
   readonly toolName: string
 }
 
-/** Exposes the tools of a session as services of a device. */
 export type ServiceCatalog = Effect.Success<ReturnType<typeof makeServiceCatalog>>
 
 /** The longest function name that every model API accepts. */
@@ -36,7 +35,7 @@ const toServices = (tools: ReadonlyArray<JsonObject>): ReadonlyMap<string, ToolS
 const hasSameServices = (one: ReadonlyMap<string, ToolService>, other: ReadonlyMap<string, ToolService>) =>
   JSON.stringify([...one]) === JSON.stringify([...other])
 
-/** Makes the catalog of a session, and follows its changes until the scope closes. */
+/** Exposes the tools of a session as services of a device, and follows their changes until the scope closes. */
 export const makeServiceCatalog = Effect.fnUntraced(function* (session: McpSession, callTimeout: Duration.Duration) {
   const check = yield* makeParamsCheck
   const current = yield* SubscriptionRef.make<ReadonlyMap<string, ToolService> | undefined>(undefined)

@@ -1,4 +1,3 @@
-/** Limits rejected and unauthenticated connections per address. */
 export type AuthThrottle = ReturnType<typeof makeAuthThrottle>
 
 /** An address with this many rejections within a minute is blocked for a minute after the last one. */
@@ -10,7 +9,7 @@ const maxTrackedPeers = 4096
 /** Each unauthenticated connection can hold a whole frame in memory. */
 const maxPending = { total: 512, perPeer: 64 }
 
-/** Makes a throttle without history. Times are in milliseconds since 1970. */
+/** Limits rejected and unauthenticated connections per address. Times are in milliseconds since 1970. */
 export const makeAuthThrottle = () => {
   const rejections = new Map<string, { readonly windowStart: number; readonly count: number }>()
   const pending = new Map<string, number>()

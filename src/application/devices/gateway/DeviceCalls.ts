@@ -8,9 +8,9 @@ import { makeRequestId } from "../../shared/requestId.ts"
 import type { DeviceLimits } from "../DeviceLimits.ts"
 import type { FrameLink } from "../FrameLink.ts"
 
-/** In-flight calls of one device. */
 export type DeviceCalls = Effect.Success<ReturnType<typeof makeDeviceCalls>>
 
+/** In-flight calls of one device. */
 export const makeDeviceCalls = Effect.fnUntraced(function* (
   device: string,
   { sendMcp }: FrameLink,
