@@ -13,6 +13,7 @@ import { makePages } from "./pages.ts"
 import { emptyReply, errorReply, type Reply, responseClosed, sendReply, socketTimeoutMillis } from "./reply.ts"
 import { type UploadLimits, makeToolCallHandler } from "./toolCalls.ts"
 
+/** By default, only this machine reaches the server, and only pages of the same origin may call tools. */
 export interface ServeToolsOptions extends Partial<UploadLimits>, Omit<PublishHttpOptions, "token"> {
   /** API key, sent as `X-API-Key` or as bearer token; without a key, every client can call tools. */
   readonly key?: Redacted.Redacted<string>
