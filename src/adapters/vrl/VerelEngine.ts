@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads"
-import { Cause, Duration, Effect, Layer, Option, Queue, RcRef, Result, type Scope, Semaphore } from "effect"
+import { Cause, Duration, Effect, Layer, Option, Queue, RcRef, Semaphore } from "effect"
 import { VrlEngine, VrlError } from "../../application/ports/VrlEngine.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { WorkerResponse, WorkerRequest, WorkerData } from "./worker.ts"
@@ -23,19 +23,10 @@ const startTimeout: Duration.Input = "30 seconds"
 /** Twice what the largest event needs in its worst shape, nested empty arrays. */
 const maxHeapMegabytes = 512
 
-interface WorkerThread {
-  readonly worker: Worker
-  readonly responses: Queue.Queue<WorkerResponse, VrlError>
-}
-
 const scriptFailure = (message: string) => new VrlError({ reason: "failed", message })
 
 /** Takes the next response. Fails after a timeout, when the engine crashes, and when the thread ends. */
-const nextResponse = (
-  { responses }: Pick<WorkerThread, "responses">,
-  what: string,
-  limit: Duration.Input
-): Effect.Effect<WorkerResponse, VrlError> =>
+const nextResponse = (responses: Queue.Queue<WorkerResponse, VrlError>, what: string, limit: Duration.Input) =>
   Queue.take(responses).pipe(
     Effect.timeoutOrElse({
       duration: limit,
@@ -50,9 +41,7 @@ const nextResponse = (
     )
   )
 
-const startThread = Effect.fnUntraced(function* (
-  module: string
-): Effect.fn.Return<WorkerThread, VrlError, Scope.Scope> {
+const startThread = Effect.fnUntraced(function* (module: string) {
   const responses = yield* Queue.unbounded<WorkerResponse, VrlError>() // holds at most one: requests are sequential
   const workerData: WorkerData = { module, maxEventBytes }
   const worker = yield* Effect.acquireRelease(
@@ -73,7 +62,7 @@ const startThread = Effect.fnUntraced(function* (
   worker.on("error", (error) => end(`the VRL engine crashed: ${String(error)}`))
   worker.on("exit", () => end("the VRL engine was stopped"))
   worker.unref() // last, because a listener keeps the process alive
-  const { outcome } = yield* nextResponse({ responses }, "the start of the VRL engine", startTimeout)
+  const { outcome } = yield* nextResponse(responses, "the start of the VRL engine", startTimeout)
   if (outcome !== "not_installed") return { worker, responses }
   return yield* new VrlError({
     reason: "missing",
@@ -82,31 +71,27 @@ const startThread = Effect.fnUntraced(function* (
 })
 
 /** Encodes an event as JSON. Bigints become numbers: the engine does not support them. */
-const encodeEvent = (event: JsonObject): Result.Result<string, VrlError> => {
-  const text = Result.try({
+const encodeEvent = (event: JsonObject): Effect.Effect<string, VrlError> =>
+  Effect.try({
     try: () => JSON.stringify(event, (_, value: unknown) => (typeof value === "bigint" ? Number(value) : value)),
     catch: (cause) => scriptFailure(`the event cannot be encoded as JSON: ${String(cause)}`)
-  })
-  return Result.filterOrFail(
-    text,
-    (json) => Buffer.byteLength(json) <= maxEventBytes,
-    () => scriptFailure(`the event exceeds ${maxEventBytes} bytes`)
+  }).pipe(
+    Effect.filterOrFail(
+      (json) => Buffer.byteLength(json) <= maxEventBytes,
+      () => scriptFailure(`the event exceeds ${maxEventBytes} bytes`)
+    )
   )
-}
 
-const makeEngine = Effect.fnUntraced(function* ({
-  module = "@bpinternal/verel",
-  timeout = "2 seconds"
-}: VerelOptions): Effect.fn.Return<VrlEngine["Service"], never, Scope.Scope> {
+const makeEngine = Effect.fnUntraced(function* ({ module = "@bpinternal/verel", timeout = "2 seconds" }: VerelOptions) {
   const slots = yield* Semaphore.make(maxPendingScripts)
   const lock = yield* Semaphore.make(1)
   const current = yield* RcRef.make({ acquire: startThread(module), idleTimeToLive: Duration.infinity })
 
   /** Sends a request to the thread, which starts on demand. A failure terminates the thread. */
   const runInThread = Effect.fnUntraced(function* (workerRequest: WorkerRequest) {
-    const thread = yield* RcRef.get(current)
-    thread.worker.postMessage(workerRequest)
-    return yield* Effect.onError(nextResponse(thread, "the script", timeout), () => RcRef.invalidate(current))
+    const { responses, worker } = yield* RcRef.get(current)
+    worker.postMessage(workerRequest)
+    return yield* Effect.onError(nextResponse(responses, "the script", timeout), () => RcRef.invalidate(current))
   }, Effect.scoped)
 
   /** Queues a request. The event is encoded when its turn comes, which saves memory while it waits. */
@@ -117,13 +102,13 @@ const makeEngine = Effect.fnUntraced(function* ({
     return outcome === "done" ? text : yield* scriptFailure(text)
   })
 
-  const makeRequest = (script: string, event: JsonObject) =>
-    Effect.suspend(() => Effect.fromResult(Result.map(encodeEvent(event), (text) => ({ script, event: text }))))
-
   return VrlEngine.of({
     check: (script) =>
       Effect.map(request(Effect.succeed({ script })), (diagnostics) => (diagnostics === "" ? undefined : diagnostics)),
-    run: (script, event) => Effect.map(request(makeRequest(script, event)), (text): unknown => JSON.parse(text))
+    run: (script, event) => {
+      const workerRequest = Effect.map(encodeEvent(event), (text) => ({ script, event: text }))
+      return Effect.map(request(workerRequest), (text): unknown => JSON.parse(text))
+    }
   })
 })
 

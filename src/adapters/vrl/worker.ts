@@ -29,21 +29,12 @@ export interface WorkerResponse {
   readonly text: string
 }
 
-type Engine = typeof Verel
-
 const { maxEventBytes, module }: WorkerData = workerData
 
 const post = (outcome: WorkerResponse["outcome"], text: string) =>
   parentPort?.postMessage({ outcome, text } satisfies WorkerResponse)
 
-/** Returns the last output of the engine: after a crash the position in its code, then the reason. */
-const captureConsoleError = (): (() => string) => {
-  let printed = ""
-  Object.assign(console, { error: (text: unknown) => void (printed = String(text)) })
-  return () => printed
-}
-
-const handleRequest = (engine: Engine, { event, script }: WorkerRequest) => {
+const handleRequest = (engine: typeof Verel, { event, script }: WorkerRequest) => {
   if (event === undefined) return post("done", formatDiagnostics(script, engine.check(script).errors))
   const text = JSON.stringify(engine.execute(script, JSON.parse(event)).event)
   if (Buffer.byteLength(text) <= maxEventBytes) return post("done", text)
@@ -51,23 +42,23 @@ const handleRequest = (engine: Engine, { event, script }: WorkerRequest) => {
 }
 
 /** Tells a failed script from a crash. Only the two kinds below leave the engine intact. */
-const handleError = (engine: Engine, { script }: WorkerRequest, cause: unknown, printed: string) => {
+const handleError = (engine: typeof Verel, { script }: WorkerRequest, cause: unknown, printed: string) => {
   const message = errorMessage(cause)
   const [kind, ...rest] = message.split("\n")
   if (kind === "Termination;") return post("failed", formatRuntimeError(script, rest.join("\n")))
-  if (kind === "Compilation Error;") {
-    return post("failed", formatDiagnostics(script, engine.check(script).errors))
-  }
+  if (kind === "Compilation Error;") return post("failed", formatDiagnostics(script, engine.check(script).errors))
   return post("engine_failed", (printed.split("\n")[1] ?? message).slice(0, maxMessageCharacters))
 }
 
-const serve = (engine: Engine) => {
-  const printed = captureConsoleError()
+const serve = (engine: typeof Verel) => {
+  /** Last output of the engine: after a crash the position in its code, then the reason. */
+  let printed = ""
+  Object.assign(console, { error: (text: unknown) => void (printed = String(text)) })
   parentPort?.on("message", (request: WorkerRequest) => {
     try {
       handleRequest(engine, request)
     } catch (cause) {
-      handleError(engine, request, cause, printed())
+      handleError(engine, request, cause, printed)
     }
   })
   post("ready", "")

@@ -7,12 +7,12 @@ import {
   dropPartialFrame,
   decodeChunk
 } from "../../domain/devices/framing/decoder.ts"
-import { encodeFrame, encodeJson, type FrameEncodeError } from "../../domain/devices/framing/encoder.ts"
+import { encodeFrame, encodeJson } from "../../domain/devices/framing/encoder.ts"
 import type { Frame } from "../../domain/devices/framing/frame.ts"
 import { tasks, formatStatus } from "../../domain/devices/handshake.ts"
 import { encodeUtf8 } from "../../domain/utf8.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import type { ByteLink, ByteLinkClosed } from "../ports/ByteLink.ts"
+import type { ByteLink } from "../ports/ByteLink.ts"
 import type { DeviceLimits } from "./DeviceLimits.ts"
 
 export interface FrameHandlers {
@@ -21,28 +21,13 @@ export interface FrameHandlers {
   readonly onInvalid: (reason: InvalidFrameReason | "garbage", bytes: number) => Effect.Effect<void>
 }
 
-/** One end of a frame connection. */
-export interface FrameLink {
-  /** Address of the remote end, without port. */
-  readonly remoteAddress: string
-  readonly send: (frame: Frame) => Effect.Effect<void, ByteLinkClosed | FrameEncodeError>
-  readonly sendMcp: (message: JsonObject, task?: string) => Effect.Effect<void, ByteLinkClosed | FrameEncodeError>
-  /** Sends a status or the reply to AUTH; gives up after a second and ignores failures. */
-  readonly sendStatus: (type: "auth" | "status", kind: string, text?: string) => Effect.Effect<void>
-  /** Time of the last received bytes, in milliseconds since 1970. */
-  readonly lastReceivedAt: () => number
-  /** Receives frames one after the other until the remote end closes, and resolves with the reason. Runs once. */
-  readonly receive: (events: FrameHandlers) => Effect.Effect<string>
-}
+export type FrameLink = Effect.Success<ReturnType<typeof makeFrameLink>>
 
 /** The remote end may not read at all. */
 const statusTimeout = "1 second"
 
-/** Makes a frame connection from a byte connection. */
-export const makeFrameLink = Effect.fnUntraced(function* (
-  link: ByteLink,
-  limits: DeviceLimits
-): Effect.fn.Return<FrameLink> {
+/** Makes one end of a frame connection from a byte connection. */
+export const makeFrameLink = Effect.fnUntraced(function* (link: ByteLink, limits: DeviceLimits) {
   const { frameTimeout } = limits
   let state: DecoderState = initialDecoderState(limits)
   /** Start of the partial frame, in milliseconds since 1970. */
@@ -56,11 +41,10 @@ export const makeFrameLink = Effect.fnUntraced(function* (
   const send = (frame: Frame) => Effect.flatMap(Effect.fromResult(encodeFrame(frame, limits)), link.send)
 
   const handle = Effect.fnUntraced(function* (
-    decoded: ReturnType<typeof decodeChunk>,
+    [next, events]: ReturnType<typeof decodeChunk>,
     now: number,
     { onInvalid, onFrame }: FrameHandlers
   ) {
-    const [next, events] = decoded
     state = next
     isHandling = true
     if (!hasPartialFrame(next)) partialSince = undefined
@@ -86,17 +70,19 @@ export const makeFrameLink = Effect.fnUntraced(function* (
   })
 
   return {
-    remoteAddress: link.remoteAddress,
     send,
-    sendMcp: (message, task = tasks.mcp) =>
+    sendMcp: (message: JsonObject, task: string = tasks.mcp) =>
       Effect.suspend(() => send({ type: "mcp", task, sequence: 0, payload: encodeJson(message) })),
-    sendStatus: (type, kind, text) =>
+    /** Sends a status or the reply to AUTH; gives up after a second and ignores failures. */
+    sendStatus: (type: "auth" | "status", kind: string, text?: string) =>
       send({ type, task: tasks.system, sequence: 0, payload: encodeUtf8(formatStatus(kind, text)) }).pipe(
         Effect.timeoutOption(statusTimeout),
         Effect.ignore
       ),
+    /** Time of the last received bytes, in milliseconds since 1970. */
     lastReceivedAt: () => lastReceivedAt,
-    receive: Effect.fnUntraced(function* (events) {
+    /** Receives frames one after the other until the remote end closes, and resolves with the reason. Runs once. */
+    receive: Effect.fnUntraced(function* (events: FrameHandlers) {
       // A dropped frame contains no complete frame, so the watchdog and the read loop never handle frames at once.
       const stallWatchdog = Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis

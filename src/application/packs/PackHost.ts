@@ -21,10 +21,9 @@ import { type PackCall, PackError, PackLoader } from "../ports/packs/PackLoader.
 import { makeRefresher } from "../shared/Refresher.ts"
 import { makePackSession } from "./packSession.ts"
 import { supervisePack } from "./PackSupervision.ts"
-import { type PackTable, makePackTable } from "./PackTable.ts"
-import type { HostedRoute, PackStatus, PackView } from "./PackView.ts"
+import { type HostedRoute, makePackTable, type PackStatus, type PackView } from "./PackTable.ts"
 import { resolvePack } from "./resolvePack.ts"
-import type { PackCallLimits, PackBusyError, PackTimeoutError, RunningPack } from "./RunningPack.ts"
+import type { PackCallError, PackCallLimits, RunningPack } from "./RunningPack.ts"
 
 /** Finds tool packs in folders, keeps them up to date, and calls their tools (seed 004). */
 export class PackHost extends Context.Service<
@@ -41,7 +40,7 @@ export class PackHost extends Context.Service<
       hosted: HostedRoute,
       call: Omit<PackCall, "tool">,
       onProgress?: (progress: McpProgress) => Effect.Effect<void>
-    ) => Effect.Effect<JsonObject, PackError | PackTimeoutError | PackBusyError>
+    ) => Effect.Effect<JsonObject, PackCallError>
     /** All tools of all packs as one MCP peer. */
     readonly session: McpSession
     /** Scans the folders, and waits until every pack is loaded or has failed. */
@@ -54,7 +53,6 @@ export class PackHost extends Context.Service<
   ): Layer.Layer<PackHost, never, PackFolders | PackLoader | PackInstaller> => Layer.effect(PackHost, make(options))
 }
 
-/** Options of a pack host. */
 export interface PackHostOptions {
   /** Absolute paths of folders with packs, highest priority first. */
   readonly folders: ReadonlyArray<string>
@@ -78,7 +76,7 @@ interface HostedPack {
   readonly version: string
   view: PackView
   /** The version that takes calls: the previous one until this one is loaded. */
-  active: RunningPack | undefined
+  running: RunningPack | undefined
 }
 
 const isPending = ({ _tag }: PackStatus): boolean => _tag === "Installing" || _tag === "Loading"
@@ -106,49 +104,40 @@ const make = Effect.fnUntraced(function* ({
   const draining = yield* FiberSet.make<void>()
   const scanLock = yield* Semaphore.make(1)
   const table = () => SubscriptionRef.getUnsafe(tableRef)
-
   let packOrder: ReadonlyArray<string> = []
 
-  const publishTable = Effect.suspend(() =>
-    SubscriptionRef.set(
-      tableRef,
-      makePackTable(
-        packOrder.flatMap((path) => {
-          const one = hostedPacks.get(path)
-          return one === undefined ? [] : [{ view: one.view, running: one.active }]
-        })
-      )
-    )
-  )
+  const publishTable = Effect.suspend(() => {
+    const hosted = packOrder.flatMap((path) => hostedPacks.get(path) ?? [])
+    return SubscriptionRef.set(tableRef, makePackTable(hosted))
+  })
 
   const drain = (pack: RunningPack | undefined) =>
     pack === undefined ? Effect.void : Effect.asVoid(FiberSet.run(draining, pack.drain))
 
   /** Changes the status of a pack, unless the host has found a newer version meanwhile. */
-  const setStatus = (path: string, version: string, status: PackStatus, active?: RunningPack) =>
+  const setStatus = (path: string, version: string, status: PackStatus, running?: RunningPack) =>
     Effect.suspend(() => {
-      const one = hostedPacks.get(path)
-      if (one === undefined || one.version !== version) return drain(active)
-      const previous = one.active
-      one.view = { ...one.view, status }
+      const hosted = hostedPacks.get(path)
+      if (hosted?.version !== version) return drain(running)
+      const previous = hosted.running
+      hosted.view = { ...hosted.view, status }
       if (isPending(status)) return publishTable
-      one.active = active
-      return Effect.andThen(publishTable, previous === active ? Effect.void : drain(previous))
+      hosted.running = running
+      return Effect.andThen(publishTable, previous === running ? Effect.void : drain(previous))
     })
 
   const removePack = (path: string) =>
     Effect.suspend(() => {
-      const active = hostedPacks.get(path)?.active
+      const running = hostedPacks.get(path)?.running
       hostedPacks.delete(path)
-      return Effect.andThen(FiberMap.remove(supervisors, path), drain(active))
+      return Effect.andThen(FiberMap.remove(supervisors, path), drain(running))
     })
 
   /** Starts a new pack, or replaces the known version of one. */
   const addPack = Effect.fnUntraced(function* (entry: PackFolderEntry, { name, outcome }: PackCandidate) {
     const { path, version } = entry
     const view: PackView = { name, path, description: "", usage: "", status: { _tag: "Loading" } }
-    const active = hostedPacks.get(path)?.active
-    const hosted: HostedPack = { version, view, active }
+    const hosted: HostedPack = { version, view, running: hostedPacks.get(path)?.running }
     hostedPacks.set(path, hosted)
     yield* FiberMap.remove(supervisors, path)
     const onStatus = (status: PackStatus, running?: RunningPack) => {
@@ -157,9 +146,8 @@ const make = Effect.fnUntraced(function* ({
         return Effect.andThen(Effect.logWarning("pack failed", { pack: name, reason: status.reason }), set)
       }
       if (status._tag !== "Ready") return set
-      const { routes, tools } = status
-      const fields = { pack: name, tools: tools.length, routes: routes.length }
-      return Effect.andThen(Effect.logDebug("pack ready", fields), set)
+      const counts = { tools: status.tools.length, routes: status.routes.length }
+      return Effect.andThen(Effect.logDebug("pack ready", { pack: name, ...counts }), set)
     }
     const resolved = Result.flatMap(outcome, (files) =>
       resolvePack(entry, name, files, { isolate, memory, limits: { ...defaultLimits, ...limits } })
@@ -193,13 +181,12 @@ const make = Effect.fnUntraced(function* ({
     }
     yield* publishTable
   })
-  const isLoaded = ({ views }: PackTable) => !views.some(({ status }) => isPending(status))
   const scanSafely = Effect.catch(scanLock.withPermit(scan), ({ message }) =>
     Effect.logWarning("scanning packs failed", { reason: message })
   )
-  const rescan = Effect.andThen(
-    scanSafely,
-    SubscriptionRef.changes(tableRef).pipe(Stream.filter(isLoaded), Stream.runHead, Effect.asVoid)
+  const allLoaded = SubscriptionRef.changes(tableRef).pipe(
+    Stream.filter(({ views }) => !views.some(({ status }) => isPending(status))),
+    Stream.runHead
   )
 
   if (watch) {
@@ -221,6 +208,6 @@ const make = Effect.fnUntraced(function* ({
           : running.call({ ...call, tool }, onProgress)
       }),
     session: yield* makePackSession(tableRef),
-    rescan
+    rescan: Effect.asVoid(Effect.andThen(scanSafely, allLoaded))
   }
 })

@@ -2,21 +2,17 @@ import { Clock, Duration, Effect, Exit, Result, Scope } from "effect"
 import { restartBackoff, backoffDelay } from "../shared/backoff.ts"
 import type { PackInstaller } from "../ports/packs/PackInstaller.ts"
 import { PackError, type PackLoader } from "../ports/packs/PackLoader.ts"
-import type { PackStatus } from "./PackView.ts"
+import type { PackStatus } from "./PackTable.ts"
 import type { ResolvedPack } from "./resolvePack.ts"
 import { makeRunningPack, type RunningPack } from "./RunningPack.ts"
 
-/** Ports and callbacks of a supervisor. */
-export interface SupervisionContext
-  extends Pick<PackLoader["Service"], "load">,
-    Pick<PackInstaller["Service"], "install"> {
+interface SupervisionContext extends Pick<PackLoader["Service"], "load">, Pick<PackInstaller["Service"], "install"> {
   /** Scope in which packs run; it outlives the supervisor. */
   readonly packScope: Scope.Scope
   /** Receives every change of the status; `running` comes with `Ready`, and the receiver drains it. */
   readonly onStatus: (status: PackStatus, running?: RunningPack) => Effect.Effect<void>
 }
 
-/** How long the code of a pack may take to load. */
 const loadTimeout = Duration.seconds(30)
 
 /** A pack that ran this long resets the backoff. */
@@ -41,16 +37,16 @@ export const supervisePack = Effect.fnUntraced(function* (
     if (Result.isFailure(installed)) return yield* onFailed(installed.failure.message)
   }
 
-  const loadTimedOut = new PackError({
-    reason: "unusable",
-    message: `loading took more than ${Duration.toSeconds(loadTimeout)} seconds`
-  })
+  const loadTimedOut = () => {
+    const message = `loading took more than ${Duration.toSeconds(loadTimeout)} seconds`
+    return Effect.fail(new PackError({ reason: "unusable", message }))
+  }
   // Uninterruptible from loading to the report: otherwise no component owns the loaded pack.
   const loadPack = Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const scope = yield* Scope.fork(packScope)
       const loaded = yield* load(source).pipe(
-        Effect.timeoutOrElse({ duration: loadTimeout, orElse: () => Effect.fail(loadTimedOut) }),
+        Effect.timeoutOrElse({ duration: loadTimeout, orElse: loadTimedOut }),
         restore,
         Scope.provide(scope),
         Effect.onError(() => Scope.close(scope, Exit.void))

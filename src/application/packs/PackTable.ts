@@ -3,13 +3,34 @@ import { isJsonObject, type JsonObject, stringOrEmpty } from "../../domain/json.
 import { embedFileParams } from "../../domain/packs/params/embeddedFile.ts"
 import { isValidToolName } from "../../domain/packs/packNames.ts"
 import { findRouteConflicts } from "../../domain/packs/routes.ts"
+import type { PackRoute } from "../../domain/packs/PackManifest.ts"
 import type { RunningPack } from "./RunningPack.ts"
-import type { HostedRoute, PackView } from "./PackView.ts"
 
-/** A pack and its running version, if there is one. */
-export interface ActivePack {
-  readonly view: PackView
-  readonly running: RunningPack | undefined
+export type PackStatus =
+  | { readonly _tag: "Disabled" }
+  | { readonly _tag: "Installing" }
+  | { readonly _tag: "Loading" }
+  | {
+      readonly _tag: "Ready"
+      readonly tools: ReadonlyArray<JsonObject>
+      readonly routes: ReadonlyArray<PackRoute>
+      readonly warnings: ReadonlyArray<string>
+    }
+  | { readonly _tag: "Failed"; readonly reason: string }
+
+/** A pack as the users of its host see it. */
+export interface PackView {
+  readonly name: string
+  /** Absolute path of its folder, or of its only file. */
+  readonly path: string
+  readonly description: string
+  readonly usage: string
+  readonly status: PackStatus
+}
+
+export interface HostedRoute {
+  readonly pack: PackView
+  readonly route: PackRoute
 }
 
 interface HostedTool {
@@ -24,7 +45,6 @@ export interface PackTable {
   readonly views: ReadonlyArray<PackView>
   /** By endpoint. */
   readonly routes: ReadonlyMap<string, HostedRoute & { readonly running: RunningPack }>
-  /** By name. */
   readonly tools: ReadonlyMap<string, HostedTool>
 }
 
@@ -35,7 +55,9 @@ const maxToolNameLength = 64
  * Combines the routes and tools of packs, highest priority first. A duplicate endpoint stays with the first pack, and the
  * other pack gets a warning. A tool whose name is taken or invalid is renamed to `pack__tool`.
  */
-export const makePackTable = (packs: ReadonlyArray<ActivePack>): PackTable => {
+export const makePackTable = (
+  packs: ReadonlyArray<{ readonly view: PackView; readonly running: RunningPack | undefined }>
+): PackTable => {
   const routes = new Map<string, HostedRoute & { readonly running: RunningPack }>()
   const tools = new Map<string, HostedTool>()
   const views = packs.map(({ running, view }) => {
@@ -52,22 +74,14 @@ export const makePackTable = (packs: ReadonlyArray<ActivePack>): PackTable => {
       if (tools.has(name)) continue
       if (!isNameFree) renamed.push(`tool '${originalName}' is renamed to '${name}': its name is taken or invalid`)
       const description = stringOrEmpty(tool["description"]) || view.description
-      const { inputSchema } = tool
-      const definition = {
-        ...tool,
-        name,
-        description,
-        ...(isJsonObject(inputSchema) && { inputSchema: embedFileParams(inputSchema) })
-      }
-      tools.set(name, { running, originalName, definition })
+      const inputSchema = isJsonObject(tool["inputSchema"]) && { inputSchema: embedFileParams(tool["inputSchema"]) }
+      tools.set(name, { running, originalName, definition: { ...tool, name, description, ...inputSchema } })
     }
     const warnings = [...manifest.warnings, ...conflicts.values(), ...renamed]
+    const { status } = view
     const updatedView: PackView =
-      view.status._tag === "Ready"
-        ? {
-            ...view,
-            status: { ...view.status, routes: own, warnings: [...view.status.warnings, ...warnings] }
-          }
+      status._tag === "Ready"
+        ? { ...view, status: { ...status, routes: own, warnings: [...status.warnings, ...warnings] } }
         : view
     for (const route of own) routes.set(route.endpoint, { pack: updatedView, route, running })
     return updatedView

@@ -1,15 +1,14 @@
-import { Data, Duration, Effect, Exit, Latch, Scope, Semaphore } from "effect"
+import { Data, Duration, Effect, Exit, Option, Scope, Semaphore } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
-import type { McpProgress } from "../ports/McpSession.ts"
-import type { LoadedPack, PackCall, PackError } from "../ports/packs/PackLoader.ts"
+import type { LoadedPack, PackError } from "../ports/packs/PackLoader.ts"
 
-/** A call exceeded its timeout. */
 export class PackTimeoutError extends Data.TaggedError("PackTimeoutError")<{ readonly message: string }> {}
 
 /** The queue of a pack is full. */
 export class PackBusyError extends Data.TaggedError("PackBusyError")<{ readonly message: string }> {}
 
-/** Limits of the calls of one pack. */
+export type PackCallError = PackError | PackTimeoutError | PackBusyError
+
 export interface PackCallLimits {
   /** Timeout of a call, including its time in the queue. */
   readonly timeout: Duration.Duration
@@ -19,13 +18,9 @@ export interface PackCallLimits {
   readonly maxQueued: number
 }
 
-/** A running version of a pack. */
 export interface RunningPack {
   readonly loaded: LoadedPack
-  readonly call: (
-    call: PackCall,
-    onProgress: (progress: McpProgress) => Effect.Effect<void>
-  ) => Effect.Effect<JsonObject, PackError | PackTimeoutError | PackBusyError>
+  readonly call: (...args: Parameters<LoadedPack["call"]>) => Effect.Effect<JsonObject, PackCallError>
   /** Waits for all in-flight calls, then closes the pack. The owner sends no new calls. */
   readonly drain: Effect.Effect<void>
 }
@@ -37,39 +32,27 @@ export const makeRunningPack = (
   scope: Scope.Closeable,
   { concurrency, maxQueued, timeout }: PackCallLimits
 ): RunningPack => {
-  const permits = Semaphore.makeUnsafe(concurrency)
-  /** Open while no call runs or waits. */
-  const idle = Latch.makeUnsafe(true)
-  let activeCalls = 0
+  const running = Semaphore.makeUnsafe(concurrency)
+  // Finite even without a limit: `drain` takes all slots.
+  const maxCalls = Math.min(concurrency + maxQueued, Number.MAX_SAFE_INTEGER)
+  const slots = Semaphore.makeUnsafe(maxCalls)
 
   const timeoutError = () => {
     const seconds = Duration.toSeconds(timeout)
     return Effect.fail(new PackTimeoutError({ message: `The tool did not answer within ${seconds} seconds` }))
   }
+  const busyError = () => new PackBusyError({ message: `Pack '${name}' is busy: try again later` })
 
   return {
     loaded,
     call: (call, onProgress) =>
-      Effect.suspend((): Effect.Effect<JsonObject, PackError | PackTimeoutError | PackBusyError> => {
-        if (activeCalls >= concurrency + maxQueued) {
-          return Effect.fail(new PackBusyError({ message: `Pack '${name}' is busy: try again later` }))
-        }
-        return Effect.acquireUseRelease(
-          Effect.sync(() => {
-            activeCalls++
-            idle.closeUnsafe()
-          }),
-          () =>
-            permits
-              .withPermit(loaded.call(call, onProgress))
-              .pipe(Effect.timeoutOrElse({ duration: timeout, orElse: timeoutError })),
-          () =>
-            Effect.sync(() => {
-              activeCalls--
-              if (activeCalls === 0) idle.openUnsafe()
-            })
-        )
-      }),
-    drain: Effect.andThen(idle.await, Scope.close(scope, Exit.void))
+      running
+        .withPermit(loaded.call(call, onProgress))
+        .pipe(
+          Effect.timeoutOrElse({ duration: timeout, orElse: timeoutError }),
+          slots.withPermitsIfAvailable(1),
+          Effect.flatMap(Option.match({ onNone: busyError, onSome: Effect.succeed }))
+        ),
+    drain: slots.withPermits(maxCalls)(Scope.close(scope, Exit.void))
   }
 }

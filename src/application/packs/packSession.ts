@@ -1,15 +1,12 @@
 import { Effect, PubSub, type Scope, Stream, SubscriptionRef } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import { isWatched, type McpChange, type McpSession } from "../ports/McpSession.ts"
-import type { PackError } from "../ports/packs/PackLoader.ts"
 import { toolNotFound, toolsOnlySession } from "../shared/toolsOnlySession.ts"
-import type { PackBusyError, PackTimeoutError } from "./RunningPack.ts"
+import type { PackCallError } from "./RunningPack.ts"
 import type { PackTable } from "./PackTable.ts"
 
-const errorResult = (text: string): JsonObject => ({ content: [{ type: "text", text }], isError: true })
-
 /** Describes an error for a model. */
-const formatFailure = (error: PackError | PackTimeoutError | PackBusyError): string => {
+const formatFailure = (error: PackCallError): string => {
   const problems = error._tag === "PackError" ? (error.problems ?? []) : []
   if (problems.length === 0) return error.message
   const lines = problems.map(({ loc, msg }) => {
@@ -19,10 +16,8 @@ const formatFailure = (error: PackError | PackTimeoutError | PackBusyError): str
   return `The tool was not called: invalid arguments.${lines.join("")}`
 }
 
-const hasSameTools = (one: PackTable, other: PackTable): boolean => {
-  const list = ({ tools }: PackTable) => JSON.stringify([...tools.values()].map(({ definition }) => definition))
-  return list(one) === list(other)
-}
+const definitions = ({ tools }: PackTable): ReadonlyArray<JsonObject> =>
+  [...tools.values()].map(({ definition }) => definition)
 
 /** Combines all tools of all packs into one MCP peer. */
 export const makePackSession = Effect.fnUntraced(function* (
@@ -30,7 +25,8 @@ export const makePackSession = Effect.fnUntraced(function* (
 ): Effect.fn.Return<McpSession, never, Scope.Scope> {
   const hub = yield* Effect.acquireRelease(PubSub.sliding<McpChange>(1), PubSub.shutdown)
   yield* SubscriptionRef.changes(tableRef).pipe(
-    Stream.changesWith(hasSameTools),
+    Stream.map((table) => JSON.stringify(definitions(table))),
+    Stream.changes,
     // The first element is the current table.
     Stream.drop(1),
     Stream.runForEach(() => PubSub.publish(hub, { _tag: "ToolsChanged" })),
@@ -39,17 +35,14 @@ export const makePackSession = Effect.fnUntraced(function* (
   return {
     ...toolsOnlySession("a2c-tools"),
     listTools: () =>
-      Effect.map(SubscriptionRef.get(tableRef), ({ tools }) => ({
-        items: [...tools.values()].map(({ definition }) => definition),
-        nextCursor: undefined
-      })),
+      Effect.map(SubscriptionRef.get(tableRef), (table) => ({ items: definitions(table), nextCursor: undefined })),
     callTool: (name, args, { onProgress = () => Effect.void } = {}) =>
       Effect.suspend(() => {
         const tool = SubscriptionRef.getUnsafe(tableRef).tools.get(name)
         if (tool === undefined) return Effect.fail(toolNotFound(name))
         const call = { tool: tool.originalName, args, form: false, files: {} }
         return Effect.catch(tool.running.call(call, onProgress), (error) =>
-          Effect.succeed(errorResult(formatFailure(error)))
+          Effect.succeed({ content: [{ type: "text", text: formatFailure(error) }], isError: true })
         )
       }),
     watch: (wanted) =>

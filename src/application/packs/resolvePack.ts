@@ -1,6 +1,6 @@
 import { Duration, Result } from "effect"
-import { isJsonObject } from "../../domain/json.ts"
-import { type PackConfig, decodePackConfig } from "../../domain/packs/packConfig.ts"
+import { asObject } from "../../domain/json.ts"
+import { decodePackConfig } from "../../domain/packs/packConfig.ts"
 import type { PackFiles } from "../../domain/packs/packNames.ts"
 import { parsePackages } from "../../domain/packs/npmPackages.ts"
 import type { PackFolderEntry } from "../ports/packs/PackFolders.ts"
@@ -8,7 +8,7 @@ import type { PackSource } from "../ports/packs/PackLoader.ts"
 import type { PackCallLimits } from "./RunningPack.ts"
 
 /** Settings of packs whose `config.yaml` names none. */
-export interface PackDefaults {
+interface PackDefaults {
   readonly isolate: boolean
   /** In MiB. */
   readonly memory: number
@@ -16,14 +16,7 @@ export interface PackDefaults {
 }
 
 /** A version of a pack that is ready to run. */
-export interface ResolvedPack {
-  readonly config: PackConfig
-  readonly source: PackSource
-  /** Its npm packages, as `name` or `name@range`. */
-  readonly packages: ReadonlyArray<string>
-  readonly limits: PackCallLimits
-  readonly warnings: ReadonlyArray<string>
-}
+export type ResolvedPack = Result.Result.Success<ReturnType<typeof resolvePack>>
 
 /** Combines a folder entry, its `config.yaml` and the defaults of the host, or says why the pack cannot run. */
 export const resolvePack = (
@@ -31,7 +24,7 @@ export const resolvePack = (
   name: string,
   { className, file, warnings }: PackFiles,
   { isolate, limits, memory }: PackDefaults
-): Result.Result<ResolvedPack, string> =>
+) =>
   Result.gen(function* () {
     const rawConfig = yield* Result.mapError(given, (reason) => `config.yaml cannot be read: ${reason}`)
     const decoded = yield* Result.mapError(decodePackConfig(rawConfig), (reason) => `config.yaml is invalid: ${reason}`)
@@ -41,25 +34,23 @@ export const resolvePack = (
       (reason) => `its packages cannot be installed: ${reason}`
     )
     const isFolder = files !== undefined
-    const { concurrency = limits.concurrency, timeout } = config
+    const { concurrency = limits.concurrency } = config
+    const timeout = config.timeout === undefined ? limits.timeout : Duration.seconds(config.timeout)
+    const source: PackSource = {
+      name,
+      className,
+      version,
+      folder: isFolder ? path : path.slice(0, path.lastIndexOf("/")),
+      file: isFolder ? `${path}/${file}` : path,
+      config: asObject(rawConfig),
+      isolated: isolate || config.isolation === "worker",
+      memory: config.memory ?? memory
+    }
     return {
       config,
-      warnings: [...warnings, ...decoded.warnings, ...packages.hints],
+      source,
       packages: packages.specs,
-      limits: {
-        ...limits,
-        concurrency,
-        timeout: timeout === undefined ? limits.timeout : Duration.seconds(timeout)
-      },
-      source: {
-        name,
-        className,
-        version,
-        folder: isFolder ? path : path.slice(0, path.lastIndexOf("/")),
-        file: isFolder ? `${path}/${file}` : path,
-        config: isJsonObject(rawConfig) ? rawConfig : {},
-        isolated: isolate || config.isolation === "worker",
-        memory: config.memory ?? memory
-      }
+      limits: { ...limits, concurrency, timeout },
+      warnings: [...warnings, ...decoded.warnings, ...packages.hints]
     }
   })

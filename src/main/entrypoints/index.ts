@@ -96,7 +96,7 @@ export {
   type OfficeMember
 } from "../../application/member/OfficeMember.ts"
 export { PackHost, type PackHostOptions } from "../../application/packs/PackHost.ts"
-export type { HostedRoute, PackStatus, PackView } from "../../application/packs/PackView.ts"
+export type { HostedRoute, PackStatus, PackView } from "../../application/packs/PackTable.ts"
 export { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
 export { allowAll, Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 export { type Body, decodeBody, jsonBody } from "../../application/ports/Body.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import type { PackView } from "../../../src/application/packs/PackView.ts"
+import type { PackView } from "../../../src/application/packs/PackTable.ts"
 import { PackError } from "../../../src/application/ports/packs/PackLoader.ts"
 import { entry, makeHost, manifestOf } from "./world.ts"
 

@@ -15,7 +15,6 @@ export type ArgsOf<P> =
       ? StandardSchemaV1.InferOutput<P>
       : { readonly [name: string]: unknown }
 
-/** Structured fields of a log message. */
 export interface LogFields {
   readonly [name: string]: unknown
 }
@@ -28,7 +27,6 @@ export interface ToolLogger {
   readonly error: (message: string, fields?: LogFields) => void
 }
 
-/** Progress of a call. */
 export interface ToolProgress {
   /** Increases with every report. */
   readonly progress: number
@@ -37,7 +35,6 @@ export interface ToolProgress {
   readonly message?: string
 }
 
-/** Context of a call. */
 export interface ToolContext {
   /** Aborts when the caller cancels or disconnects. */
   readonly signal: AbortSignal

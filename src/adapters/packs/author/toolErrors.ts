@@ -1,4 +1,3 @@
-/** One invalid parameter. */
 export interface InvalidParam {
   /** Path from the parameters down: `["address", "lines", 0]`. */
   readonly path: ReadonlyArray<string | number>

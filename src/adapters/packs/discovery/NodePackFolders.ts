@@ -17,35 +17,24 @@ const maxEntries = 1000
 
 const isNotFound = (error: unknown): boolean => Predicate.hasProperty(error, "code") && error.code === "ENOENT"
 
-const parseConfig = (text: string): Result.Result<unknown, string> =>
-  Result.try({
-    // Nested aliases expand exponentially.
-    try: (): unknown => parse(text, { maxAliasCount: 100 }),
-    catch: (error) => thrownMessage(error).split("\n", 1)[0] ?? "invalid YAML"
-  })
-
 const readConfig = async (folder: string, files: ReadonlyArray<string>): Promise<PackFolderEntry["config"]> => {
   const name = configFileNames.find((one) => files.includes(one))
   if (name === undefined) return undefined
   const text = await readFile(join(folder, name), "utf8")
-  return text.length > maxConfigLength
-    ? Result.fail(`it is longer than ${maxConfigLength} characters`)
-    : parseConfig(text)
+  if (text.length > maxConfigLength) return Result.fail(`it is longer than ${maxConfigLength} characters`)
+  return Result.try({
+    // Nested aliases expand exponentially.
+    try: (): unknown => parse(text, { maxAliasCount: 100 }),
+    catch: (error) => thrownMessage(error).split("\n", 1)[0] ?? "invalid YAML"
+  })
 }
 
-/** True for a link to a file. A link can be broken: editors leave such links beside open files. */
-const isLinkToFile = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (found) => found.isFile(),
-    () => false
-  )
-
-/** Files directly in a folder, including links to files. */
 const listFiles = async (folder: string): Promise<ReadonlyArray<string>> => {
   const names: Array<string> = []
   for (const entry of await readdir(folder, { withFileTypes: true })) {
-    const isFile = entry.isSymbolicLink() ? await isLinkToFile(join(folder, entry.name)) : entry.isFile()
-    if (isFile) names.push(entry.name)
+    // A link can be broken: editors leave such links beside open files.
+    const found = entry.isSymbolicLink() ? await stat(join(folder, entry.name)).catch(() => undefined) : entry
+    if (found?.isFile()) names.push(entry.name)
   }
   return names.toSorted()
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto"
+import { createHash, hash } from "node:crypto"
 import { lstat, readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { isGeneratedManifest } from "../install/installState.ts"
@@ -25,55 +25,45 @@ const fileDigest = async (name: string, path: string): Promise<string | undefine
     if (size > maxHashedBytes) return `${size} ${mtimeMs}`
     const content = await readFile(path)
     if (name === "package.json" && isGeneratedManifest(content.toString())) return undefined
-    return createHash("sha256").update(content).digest("hex")
+    return hash("sha256", content)
   } catch {
     // The watcher reports the removal.
     return undefined
   }
 }
 
-/**
- * Sorted, with folders last, so the file limit never excludes the tool itself. Empty when the folder is unreadable.
- */
+/** Sorted, with folders last, so the file limit never excludes the tool itself. Empty when the folder is unreadable. */
 const listNames = async (folder: string): Promise<ReadonlyArray<string>> => {
-  try {
-    const entries = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !isExcluded(name))
-    const names = (areFolders: boolean) =>
-      entries.flatMap((entry) => (entry.isDirectory() === areFolders ? [entry.name] : [])).toSorted()
-    return [...names(false), ...names(true)]
-  } catch {
-    return []
-  }
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
+  const names = (areFolders: boolean) =>
+    entries.flatMap((entry) => (entry.isDirectory() === areFolders ? [entry.name] : [])).toSorted()
+  return [...names(false), ...names(true)].filter((name) => !isExcluded(name))
 }
-
-/** Links to folders are not followed: they can form cycles. */
-const isFolder = (path: string): Promise<boolean> =>
-  lstat(path).then(
-    (found) => found.isDirectory(),
-    () => false
-  )
 
 /**
  * Computes a version of a pack from the contents of its files, so rewriting the same content is no change. Covers up
  * to 2000 files and 16 levels; ignores installed, hidden and generated files.
  */
 export const fingerprint = async (path: string): Promise<string> => {
-  const hash = createHash("sha256")
+  const version = createHash("sha256")
   let remainingFiles = maxFiles
   const visit = async (name: string, relativePath: string, depth: number): Promise<void> => {
     if (remainingFiles <= 0) return
-    if (depth === 0 ? (await stat(path)).isDirectory() : await isFolder(join(path, relativePath))) {
+    const absolutePath = join(path, relativePath)
+    // Links to folders below the pack are not followed: they can form cycles.
+    const found = await (depth === 0 ? stat(path) : lstat(absolutePath).catch(() => undefined))
+    if (found?.isDirectory()) {
       if (depth >= maxDepth) return
-      for (const member of await listNames(join(path, relativePath))) {
+      for (const member of await listNames(absolutePath)) {
         await visit(member, relativePath === "" ? member : `${relativePath}/${member}`, depth + 1)
       }
       return
     }
-    const digest = await fileDigest(name, join(path, relativePath))
+    const digest = await fileDigest(name, absolutePath)
     if (digest === undefined) return
     remainingFiles--
-    hash.update(`${relativePath}\n${digest}\n`)
+    version.update(`${relativePath}\n${digest}\n`)
   }
   await visit("", "", 0)
-  return hash.digest("hex").slice(0, 32)
+  return version.digest("hex").slice(0, 32)
 }

@@ -21,10 +21,7 @@ const folderIdentity = (folder: string): string | undefined => {
   }
 }
 
-/** `path` is relative to the folder. */
-const isRelevantPath = (path: string | null): boolean => path === null || !path.split(/[/\\]/).some(isExcluded)
-
-/** Watches one folder, also before it exists. */
+/** Works also before the folder exists. */
 const followFolder = Effect.fnUntraced(function* (folder: string, notify: () => void) {
   let identity: string | undefined
   let watcher: FSWatcher | undefined
@@ -36,14 +33,13 @@ const followFolder = Effect.fnUntraced(function* (folder: string, notify: () => 
   const open = (): void => {
     try {
       const opened = watchFolder(folder, { recursive: true, persistent: false }, (_, path) => {
-        if (isRelevantPath(path)) notify()
+        if (path === null || !path.split(/[/\\]/).some(isExcluded)) notify()
       })
       // The system limits the number of watches; polling takes over.
       opened.on("error", close)
       watcher = opened
     } catch {
       // The folder cannot be watched; polling takes over.
-      watcher = undefined
     }
   }
   const checkFolder = Effect.sync(() => {

@@ -6,18 +6,15 @@ import {
   PackError,
   type PackSource
 } from "../../../application/ports/packs/PackLoader.ts"
-import type { ParamsProblem } from "../../../domain/packs/PackManifest.ts"
 import { coerceForm } from "../../../domain/packs/params/coerceParams.ts"
 import type { LogFields, ToolContext, ToolLogger, ToolProgress } from "../author/BaseMcpTool.ts"
-import { writeEmbeddedFiles } from "./writeEmbeddedFiles.ts"
-import { checkFileParams, openToolFiles } from "./toolFiles.ts"
+import { checkFileParams, openToolFiles, writeEmbeddedFiles } from "./toolFiles.ts"
 import { locatePack, bindMethods, type PackMethods } from "../loading/locatePack.ts"
 import type { CompileSchema } from "../loading/ParamsValidator.ts"
 import { toCallToolResult } from "./callToolResult.ts"
-import { withProgress } from "./progress.ts"
-import { type EnterPackCode, runPackCode } from "./runPackCode.ts"
+import { type EnterPackCode, runPackCode, withProgress } from "./runPackCode.ts"
 import { decodeDeclaration, type ToolValidator } from "../loading/PackDeclaration.ts"
-import { toPackError, thrownMessage } from "./thrown.ts"
+import { invalidParamsError, thrownMessage, toPackError } from "./thrown.ts"
 
 export interface PackLogLine {
   readonly level: "Debug" | "Info" | "Warn" | "Error"
@@ -26,7 +23,16 @@ export interface PackLogLine {
   readonly fields: LogFields
 }
 
-/** Environment that runs the code of a pack. */
+/** Writes log lines of a pack to the host's log, with the name of the pack. */
+export const makePackLog = (name: string): Effect.Effect<(line: PackLogLine) => void> =>
+  Effect.contextWith((context) =>
+    Effect.succeed(({ fields, level, message }) =>
+      Effect.runSyncWith(context)(
+        Effect.logWithLevel(level)(message).pipe(Effect.annotateLogs({ ...fields, pack: name }))
+      )
+    )
+  )
+
 export interface PackRuntime {
   readonly enter: EnterPackCode
   readonly compile: CompileSchema
@@ -38,7 +44,7 @@ const disposeTimeout = "5 seconds"
 /** In characters. */
 const maxMessageLength = 16_384
 
-const unusablePack = (message: string): PackError => new PackError({ reason: "unusable", message })
+const unusable = (message: string): PackError => new PackError({ reason: "unusable", message })
 
 /** Converts fields to plain data and omits what JSON cannot represent. */
 const serializeFields = (fields: unknown): LogFields => {
@@ -53,83 +59,32 @@ const makeToolLogger = (log: PackRuntime["log"]): ToolLogger => {
   return { debug: write("Debug"), info: write("Info"), warn: write("Warn"), error: write("Error") }
 }
 
-const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value)
-
 /** Undefined when the report is invalid. */
 const toMcpProgress = ({ message, progress, total }: ToolProgress): McpProgress | undefined =>
-  isFiniteNumber(progress)
-    ? { progress, ...(isFiniteNumber(total) && { total }), ...(typeof message === "string" && { message }) }
+  Number.isFinite(progress)
+    ? { progress, ...(Number.isFinite(total) && { total }), ...(typeof message === "string" && { message }) }
     : undefined
 
-const invalidParamsError = (problems: ReadonlyArray<ParamsProblem>): PackError => {
-  const messages = problems.map(({ loc, msg }) => (loc.length < 2 ? msg : `${loc.slice(1).join(".")}: ${msg}`))
-  return new PackError({
-    reason: "invalid_params",
-    message: messages.join("; ") || "the parameters are invalid",
-    problems
-  })
-}
-
-const prepareArguments = Effect.fnUntraced(function* (tool: ToolValidator, { args, files, form }: PackCall) {
-  const misplaced = checkFileParams(tool.files, args, files)
+const prepareArguments = Effect.fnUntraced(function* (tool: ToolValidator, call: PackCall) {
+  const misplaced = checkFileParams(tool.files, call)
   if (misplaced.length > 0) return yield* invalidParamsError(misplaced)
   const opened = yield* Effect.mapError(
-    openToolFiles(tool.files, files),
+    openToolFiles(tool.files, call),
     ({ message }) => new PackError({ reason: "failed", message })
   )
-  const given = form ? coerceForm(tool.schema, args) : args
+  const given = call.form ? coerceForm(tool.schema, call.args) : call.args
   return yield* Effect.mapError(tool.check({ ...given, ...opened }), invalidParamsError)
-})
-
-const makeToolContext = (
-  { config }: PackSource,
-  { enter, log }: PackRuntime,
-  onReport: (progress: McpProgress) => void
-) => {
-  const controller = new AbortController()
-  const context: ToolContext = {
-    signal: controller.signal,
-    logger: makeToolLogger(log),
-    progress: (progress) => {
-      const report = toMcpProgress(progress)
-      if (report !== undefined) onReport(report)
-    },
-    config
-  }
-  return { context, abort: Effect.sync(() => enter(() => controller.abort())) }
-}
-
-/** Calls a tool and delivers its progress reports before its result. */
-const runTool = Effect.fnUntraced(function* (
-  methods: PackMethods,
-  source: PackSource,
-  runtime: PackRuntime,
-  tool: string,
-  args: unknown,
-  onProgress: (progress: McpProgress) => Effect.Effect<void>
-) {
-  const value = yield* withProgress(onProgress, (report) => {
-    const { abort, context } = makeToolContext(source, runtime, report)
-    return runPackCode(runtime.enter, () => methods.callTool(tool, args, context)).pipe(
-      Effect.onInterrupt(() => abort),
-      Effect.mapError((thrown) => toPackError(thrown.value))
-    )
-  })
-  return yield* Effect.mapError(
-    Effect.fromResult(toCallToolResult(value)),
-    (reason) => new PackError({ reason: "failed", message: `the result of ${tool} is not JSON: ${reason}` })
-  )
 })
 
 /** Calls a method while the pack loads. */
 const callPackMethod = (method: string, enter: EnterPackCode, code: () => unknown): Effect.Effect<unknown, PackError> =>
-  Effect.mapError(runPackCode(enter, code), ({ value }) => unusablePack(`${method} failed: ${thrownMessage(value)}`))
+  Effect.mapError(runPackCode(enter, code), ({ value }) => unusable(`${method} failed: ${thrownMessage(value)}`))
 
 /** Getters of foreign objects can throw. */
 const inspectPack = <A>(read: () => Result.Result<A, string>): Effect.Effect<A, PackError> =>
   Effect.try({ try: read, catch: (error) => `it cannot be read: ${thrownMessage(error)}` }).pipe(
     Effect.flatMap((found) => Effect.fromResult(found)),
-    Effect.mapError(unusablePack)
+    Effect.mapError(unusable)
   )
 
 /** Makes the instance of a pack, and disposes of it with the scope. */
@@ -142,7 +97,7 @@ const instantiatePack = Effect.fnUntraced(function* (
   // An instance can have a method `then`, so the constructor's result is not awaited.
   const instance = yield* Effect.try({
     try: () => enter(getInstance),
-    catch: (error) => unusablePack(`the constructor of ${name} failed: ${thrownMessage(error)}`)
+    catch: (error) => unusable(`the constructor of ${name} failed: ${thrownMessage(error)}`)
   })
   const methods = yield* inspectPack(() => bindMethods(instance, name))
   const { dispose } = methods
@@ -169,7 +124,7 @@ export const startPack = Effect.fnUntraced(function* (
   source: PackSource,
   runtime: PackRuntime
 ): Effect.fn.Return<Pick<LoadedPack, "manifest" | "call">, PackError, Scope.Scope> {
-  const { compile, enter } = runtime
+  const { compile, enter, log } = runtime
   const methods = yield* instantiatePack(module, source, runtime)
   const declaredRoutes = yield* callPackMethod("getRouteConfig()", enter, methods.getRouteConfig)
   const declaredTools = yield* callPackMethod("listTools()", enter, methods.listTools)
@@ -181,7 +136,23 @@ export const startPack = Effect.fnUntraced(function* (
       return yield* new PackError({ reason: "unknown_tool", message: `unknown tool '${request.tool}'` })
     }
     const args = yield* prepareArguments(tool, yield* writeEmbeddedFiles(tool.files, request))
-    return yield* runTool(methods, source, runtime, request.tool, args, onProgress)
+    const value = yield* withProgress(onProgress, (onReport) => {
+      const controller = new AbortController()
+      const progress = (given: ToolProgress): void => {
+        const report = toMcpProgress(given)
+        if (report !== undefined) onReport(report)
+      }
+      const { signal } = controller
+      const context: ToolContext = { signal, logger: makeToolLogger(log), progress, config: source.config }
+      return runPackCode(enter, () => methods.callTool(request.tool, args, context)).pipe(
+        Effect.onInterrupt(() => Effect.sync(() => enter(() => controller.abort()))),
+        Effect.mapError((thrown) => toPackError(thrown.value))
+      )
+    })
+    return yield* Effect.mapError(
+      Effect.fromResult(toCallToolResult(value)),
+      (reason) => new PackError({ reason: "failed", message: `the result of ${request.tool} is not JSON: ${reason}` })
+    )
   }, Effect.scoped)
   return { manifest, call }
 })

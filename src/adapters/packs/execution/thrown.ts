@@ -1,26 +1,19 @@
 import { Predicate, Result } from "effect"
 import { PackError } from "../../../application/ports/packs/PackLoader.ts"
+import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import { invalidParamsSymbol } from "../author/toolErrors.ts"
 
 /** In characters: some errors contain their whole input. */
 const maxMessageLength = 2000
 
-/** JSON-RPC code for invalid parameters, as in errors of MCP SDKs. */
-const invalidParamsCode = -32602
-
 const truncate = (text: string): string =>
   text.length <= maxMessageLength ? text : `${text.slice(0, maxMessageLength)}…`
 
 /** Message of a thrown value, without its stack. */
 export const thrownMessage = (thrown: unknown): string =>
-  Result.getOrElse(
-    Result.try(() => rawMessage(thrown)),
-    () => unreadableError
-  )
-
-/** Getters of foreign objects can throw. */
-const unreadableError = "an error that cannot be read"
+  // Getters of foreign objects can throw.
+  Result.merge(Result.try({ try: () => rawMessage(thrown), catch: () => "an error that cannot be read" }))
 
 const rawMessage = (thrown: unknown): string => {
   if (typeof thrown === "string") return truncate(thrown)
@@ -37,7 +30,7 @@ const rawMessage = (thrown: unknown): string => {
 const isPath = (value: unknown): value is ReadonlyArray<string | number> =>
   Array.isArray(value) && value.every((key) => typeof key === "string" || typeof key === "number")
 
-/** Problems of an `InvalidParams`, of any copy of this package, or of a JSON-RPC error. */
+/** Problems of an `InvalidParams`, of any copy of this package, or of a JSON-RPC error, as MCP SDKs throw them. */
 const paramsProblemsOf = (thrown: unknown): ReadonlyArray<ParamsProblem> | undefined => {
   if (Predicate.hasProperty(thrown, invalidParamsSymbol) && Array.isArray(thrown[invalidParamsSymbol])) {
     return thrown[invalidParamsSymbol].map((problem: unknown) => {
@@ -45,24 +38,19 @@ const paramsProblemsOf = (thrown: unknown): ReadonlyArray<ParamsProblem> | undef
       return paramsProblem(thrownMessage(problem), path)
     })
   }
-  return Predicate.hasProperty(thrown, "code") && thrown.code === invalidParamsCode
+  return Predicate.hasProperty(thrown, "code") && thrown.code === jsonRpcCodes.invalidParams
     ? [paramsProblem(thrownMessage(thrown))]
     : undefined
+}
+
+export const invalidParamsError = (problems: ReadonlyArray<ParamsProblem>): PackError => {
+  const messages = problems.map(({ loc, msg }) => (loc.length < 2 ? msg : `${loc.slice(1).join(".")}: ${msg}`))
+  const message = messages.join("; ") || "the parameters are invalid"
+  return new PackError({ reason: "invalid_params", message, problems })
 }
 
 export const toPackError = (thrown: unknown): PackError => {
   const problems = Result.getOrUndefined(Result.try(() => paramsProblemsOf(thrown)))
   const message = thrownMessage(thrown)
-  return problems === undefined
-    ? new PackError({ reason: "failed", message })
-    : new PackError({ reason: "invalid_params", message, problems })
-}
-
-/** A value that code of a pack threw, rejected with or failed with. */
-export class ThrownValue {
-  readonly value: unknown
-
-  constructor(value: unknown) {
-    this.value = value
-  }
+  return new PackError(problems ? { reason: "invalid_params", message, problems } : { reason: "failed", message })
 }

@@ -1,11 +1,71 @@
 import { openAsBlob } from "node:fs"
-import { Data, Effect } from "effect"
-import type { UploadedFile } from "../../../application/ports/packs/PackLoader.ts"
-import type { JsonObject } from "../../../domain/json.ts"
-import { type ParamsProblem, type PackRoute, paramsProblem } from "../../../domain/packs/PackManifest.ts"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Data, Effect, Result, type Scope } from "effect"
+import type { PackCall, PackError, UploadedFile } from "../../../application/ports/packs/PackLoader.ts"
+import { type EmbeddedFile, parseEmbeddedFile } from "../../../domain/packs/params/embeddedFile.ts"
+import { type PackRoute, type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import type { ToolFile } from "../author/ToolFile.ts"
+import { invalidParamsError } from "./thrown.ts"
 
-export class FileUnavailable extends Data.TaggedError("FileUnavailable")<{ readonly message: string }> {}
+/** Makes a folder for the files of one call, private to this user; the scope removes it. */
+export const makeTemporaryFolder = (prefix: string, parent = tmpdir()): Effect.Effect<string, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.promise(() => mkdtemp(join(parent, prefix))),
+    (folder) =>
+      Effect.catch(
+        Effect.tryPromise(() => rm(folder, { recursive: true, force: true })),
+        ({ cause }) => Effect.logWarning("removing uploaded files failed", { folder }, cause)
+      )
+  )
+
+const decodeFileData = ({ data, encoding }: EmbeddedFile): Buffer =>
+  encoding === "base64"
+    ? Buffer.from(data, "base64")
+    : Buffer.from(
+        data.replaceAll(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
+        "latin1"
+      )
+
+const valuesOf = (value: unknown, multiple: boolean): ReadonlyArray<unknown> => {
+  if (value === undefined || value === null) return []
+  return multiple && Array.isArray(value) ? value : [value]
+}
+
+/** Writes files embedded in the arguments of a call to disk, like uploads, until the scope closes. */
+export const writeEmbeddedFiles = Effect.fnUntraced(function* (
+  fileParams: PackRoute["files"],
+  call: PackCall
+): Effect.fn.Return<PackCall, PackError, Scope.Scope> {
+  const names = call.form ? [] : Object.keys(fileParams).filter((name) => Object.hasOwn(call.args, name))
+  if (names.length === 0) return call
+  const path = yield* makeTemporaryFolder("a2c-files-")
+  const args = { ...call.args }
+  const files: { [name: string]: ReadonlyArray<UploadedFile> } = { ...call.files }
+  const problems: Array<ParamsProblem> = []
+  let count = 0
+  for (const name of names) {
+    const written: Array<UploadedFile> = []
+    for (const value of valuesOf(args[name], fileParams[name]?.multiple === true)) {
+      const parsed = parseEmbeddedFile(value)
+      if (Result.isFailure(parsed)) {
+        problems.push(paramsProblem(parsed.failure, [name]))
+        continue
+      }
+      const { contentType, filename } = parsed.success
+      const bytes = decodeFileData(parsed.success)
+      const file = join(path, String(count++))
+      yield* Effect.promise(() => writeFile(file, bytes, { mode: 0o600 }))
+      written.push({ filename, contentType, size: bytes.length, path: file })
+    }
+    delete args[name]
+    if (written.length > 0) files[name] = written
+  }
+  return problems.length === 0 ? { ...call, args, files } : yield* invalidParamsError(problems)
+})
+
+class FileUnavailable extends Data.TaggedError("FileUnavailable")<{ readonly message: string }> {}
 
 const openToolFile = ({ contentType, filename, path }: UploadedFile): Effect.Effect<ToolFile, FileUnavailable> =>
   Effect.tryPromise({
@@ -19,30 +79,21 @@ const openToolFile = ({ contentType, filename, path }: UploadedFile): Effect.Eff
 /** Finds surplus files, and texts in the place of files. */
 export const checkFileParams = (
   fileParams: PackRoute["files"],
-  args: JsonObject,
-  files: { readonly [name: string]: ReadonlyArray<UploadedFile> }
+  { args, files }: PackCall
 ): ReadonlyArray<ParamsProblem> =>
   Object.entries(fileParams).flatMap(([name, { multiple }]) => {
     const count = files[name]?.length ?? 0
     if (!multiple && count > 1) return [paramsProblem(`one file is expected, not ${count}`, [name])]
-    return count === 0 && typeof args[name] === "string"
-      ? [paramsProblem("a file is expected, not a text", [name])]
-      : []
+    const isText = count === 0 && typeof args[name] === "string"
+    return isText ? [paramsProblem("a file is expected, not a text", [name])] : []
   })
 
 /** Opens the files of a call by parameter; files without a parameter are ignored. */
-export const openToolFiles = (
-  fileParams: PackRoute["files"],
-  files: { readonly [name: string]: ReadonlyArray<UploadedFile> }
-): Effect.Effect<{ readonly [name: string]: unknown }, FileUnavailable> =>
-  Effect.map(
-    Effect.forEach(
-      Object.entries(fileParams).filter(([name]) => (files[name]?.length ?? 0) > 0),
-      ([name, { multiple }]) =>
-        Effect.map(
-          Effect.forEach(files[name] ?? [], openToolFile),
-          (opened) => [name, multiple ? opened : opened[0]] as const
-        )
-    ),
-    Object.fromEntries
-  )
+export const openToolFiles = Effect.fnUntraced(function* (fileParams: PackRoute["files"], { files }: PackCall) {
+  const opened = new Map<string, ToolFile | ReadonlyArray<ToolFile>>()
+  for (const [name, { multiple }] of Object.entries(fileParams)) {
+    const [first, ...rest] = yield* Effect.forEach(files[name] ?? [], openToolFile)
+    if (first !== undefined) opened.set(name, multiple ? [first, ...rest] : first)
+  }
+  return Object.fromEntries(opened)
+})

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto"
-import { Effect } from "effect"
+import { hash } from "node:crypto"
+import { Effect, type Scope } from "effect"
 import { HttpRouter } from "effect/http"
 import { HttpApi, HttpApiSwagger, OpenApi } from "effect/http-api"
 import type { JsonObject } from "../../../domain/json.ts"
@@ -19,7 +19,7 @@ const inlineScript = (html: string): string => {
 const contentSecurityPolicy = (html: string): string =>
   [
     "default-src 'none'",
-    `script-src 'sha256-${createHash("sha256").update(inlineScript(html)).digest("base64")}'`,
+    `script-src 'sha256-${hash("sha256", inlineScript(html), "base64")}'`,
     "style-src 'unsafe-inline'",
     "img-src 'self' data:",
     "font-src data:",
@@ -30,25 +30,26 @@ const contentSecurityPolicy = (html: string): string =>
   ].join("; ")
 
 /** Makes a self-contained page for an OpenAPI document (2 MB, with Effect's Swagger UI). */
-export const makeDocsPage = (document: JsonObject): Effect.Effect<Reply> =>
-  Effect.gen(function* () {
-    const api = HttpApi.make("tools").annotate(OpenApi.Transform, () => ({ ...document }))
-    const { handler } = yield* Effect.acquireRelease(
-      Effect.sync(() => HttpRouter.toWebHandler(HttpApiSwagger.layer(api), { disableLogger: true })),
-      ({ dispose }) => Effect.promise(dispose)
-    )
-    const html = yield* Effect.promise(async () => (await handler(new Request("http://localhost/docs"))).text())
-    // Browsers normalize line ends before they hash the script.
-    const body = html.replace(/\r\n?/g, "\n")
-    return {
-      status: 200,
-      headers: {
-        "Content-Type": "text/html; charset=utf-8",
-        "Content-Security-Policy": contentSecurityPolicy(body),
-        "Cache-Control": "no-cache",
-        "Referrer-Policy": "no-referrer",
-        "X-Content-Type-Options": "nosniff"
-      },
-      body
-    }
-  }).pipe(Effect.scoped)
+export const makeDocsPage = Effect.fnUntraced(function* (
+  document: JsonObject
+): Effect.fn.Return<Reply, never, Scope.Scope> {
+  const api = HttpApi.make("tools").annotate(OpenApi.Transform, () => ({ ...document }))
+  const { handler } = yield* Effect.acquireRelease(
+    Effect.sync(() => HttpRouter.toWebHandler(HttpApiSwagger.layer(api), { disableLogger: true })),
+    ({ dispose }) => Effect.promise(dispose)
+  )
+  const html = yield* Effect.promise(async () => (await handler(new Request("http://localhost/docs"))).text())
+  // Browsers normalize line ends before they hash the script.
+  const body = html.replace(/\r\n?/g, "\n")
+  return {
+    status: 200,
+    headers: {
+      "Content-Type": "text/html; charset=utf-8",
+      "Content-Security-Policy": contentSecurityPolicy(body),
+      "Cache-Control": "no-cache",
+      "Referrer-Policy": "no-referrer",
+      "X-Content-Type-Options": "nosniff"
+    },
+    body
+  }
+}, Effect.scoped)

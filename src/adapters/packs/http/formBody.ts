@@ -2,18 +2,18 @@ import { open } from "node:fs/promises"
 import { extname, join } from "node:path"
 import { Cause, Effect, type Scope, Stream } from "effect"
 import { Multipart } from "effect/http"
-import type { PackCall, UploadedFile } from "../../../application/ports/packs/PackLoader.ts"
-import { type PackRoute, paramsProblem } from "../../../domain/packs/PackManifest.ts"
-import { makeTemporaryFolder } from "../execution/temporaryFolder.ts"
+import type { UploadedFile } from "../../../application/ports/packs/PackLoader.ts"
+import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
+import { makeTemporaryFolder } from "../execution/toolFiles.ts"
 import { type PendingRequest, bodyStream, checkParams, readText } from "./requestBody.ts"
-import { ClientDisconnected, reject, RequestRejected } from "./reply.ts"
+import { ClientDisconnected, reject, rejectParams, RequestRejected } from "./reply.ts"
 
-export interface FormLimits {
+interface FormLimits {
   readonly maxFileBytes: number
   readonly maxFormBytes: number
+  /** Parent of the temporary folder. */
+  readonly uploadFolder: string | undefined
 }
-
-export type FormParams = Pick<PackCall, "args" | "files">
 
 const maxFiles = 16
 
@@ -39,9 +39,6 @@ const parserLimits = (maxFileBytes: number) =>
 
 const tooManyParts = (what: string, max: number) => reject(413, `The form exceeds the limit of ${max} ${what}`)
 
-const fileTooLarge = (name: string, maxBytes: number) =>
-  reject(413, `The file '${name}' exceeds the limit of ${maxBytes} bytes`)
-
 /** Keeps the last segment of a client's path, without control characters. */
 const safeFilename = (given: string): string => {
   // oxlint-disable-next-line no-control-regex -- control characters are what is meant
@@ -66,15 +63,15 @@ const writeUpload = (path: string, { content, name }: Multipart.File, maxBytes: 
     yield* Stream.runForEach(failOnParserDefect(content), (chunk) => {
       size += chunk.byteLength
       return size > maxBytes
-        ? Effect.fail(fileTooLarge(safeFilename(name), maxBytes))
+        ? Effect.fail(reject(413, `The file '${safeFilename(name)}' exceeds the limit of ${maxBytes} bytes`))
         : Effect.promise(() => handle.writeFile(chunk))
     })
     return size
   }).pipe(Effect.scoped)
 
-const misplacedFile = (name: string, msg: string) => reject(422, [paramsProblem(msg, [name])])
+const unnamedPart = reject(400, "The form cannot be read: a part has no name")
 
-const invalidForm = (reason: string) => reject(400, `The form cannot be read: ${reason}`)
+const malformedForm = reject(400, "The form cannot be read: it is malformed, incomplete, or has no boundary")
 
 /** Converts a parser error to a rejection; errors of the body stream pass through. */
 const toRejection = (
@@ -101,8 +98,6 @@ const toRejection = (
   }
 }
 
-const malformedForm = invalidForm("it is malformed, incomplete, or has no boundary")
-
 /** The parser throws on a part whose headers never end: the client's error. */
 const failOnParserDefect = <A, E>(stream: Stream.Stream<A, E>): Stream.Stream<A, E | RequestRejected> =>
   Stream.catchCause(
@@ -110,8 +105,6 @@ const failOnParserDefect = <A, E>(stream: Stream.Stream<A, E>): Stream.Stream<A,
     (cause): Stream.Stream<never, E | RequestRejected> =>
       Cause.hasDies(cause) ? Stream.fail(malformedForm) : Stream.failCause(cause)
   )
-
-const unnamedPart = invalidForm("a part has no name")
 
 /** Collects texts by name; a repeated name makes a list. */
 const collectArgs = (fields: Iterable<readonly [string, string]>) => {
@@ -124,15 +117,14 @@ const collectArgs = (fields: Iterable<readonly [string, string]>) => {
 }
 
 /**
- * Reads a form with files. Streams them to a temporary folder below `parent` until the scope closes. The first
- * exceeded limit rejects the form (413) and stops reading.
+ * Reads a form with files. Streams them to a temporary folder until the scope closes. The first exceeded limit rejects
+ * the form (413) and stops reading.
  */
 export const readMultipart = Effect.fnUntraced(function* (
   pendingRequest: PendingRequest,
   { files: fileParams }: PackRoute,
-  { maxFileBytes, maxFormBytes }: FormLimits,
-  parent?: string
-): Effect.fn.Return<FormParams, RequestRejected | ClientDisconnected, Scope.Scope> {
+  { maxFileBytes, maxFormBytes, uploadFolder }: FormLimits
+) {
   const body = bodyStream(pendingRequest, maxFormBytes)
   const fields: Array<readonly [string, string]> = []
   const files = new Map<string, Array<UploadedFile>>()
@@ -153,10 +145,10 @@ export const readMultipart = Effect.fnUntraced(function* (
     if (file.key === "") return yield* unnamedPart
     const { [file.key]: param } = Object.hasOwn(fileParams, file.key) ? fileParams : {}
     const before = files.get(file.key) ?? []
-    if (param === undefined) return yield* misplacedFile(file.key, "The tool has no file parameter of this name")
-    if (!param.multiple && before.length > 0) return yield* misplacedFile(file.key, "The tool accepts one file here")
+    if (param === undefined) return yield* rejectParams("The tool has no file parameter of this name", [file.key])
+    if (!param.multiple && before.length > 0) return yield* rejectParams("The tool accepts one file here", [file.key])
     if (count >= maxFiles) return yield* tooManyParts("files", maxFiles)
-    folder ??= yield* makeTemporaryFolder("a2c-upload-", parent)
+    folder ??= yield* makeTemporaryFolder("a2c-upload-", uploadFolder)
     const filename = safeFilename(file.name)
     const path = join(folder, `${count++}${fileExtension(filename)}`)
     const size = yield* writeUpload(path, file, maxFileBytes)
@@ -181,13 +173,12 @@ export const readMultipart = Effect.fnUntraced(function* (
   )
   // Bytes after the last part are ignored, but the next request follows them on the connection.
   yield* Stream.runDrain(body)
-  return { args: yield* collectArgs(fields), files: Object.fromEntries(files) }
+  return { args: yield* collectArgs(fields), files: Object.fromEntries(files), form: true }
 })
 
 /** Reads a form without files. */
 export const readUrlEncoded = Effect.fnUntraced(function* (body: PendingRequest, maxBytes: number) {
   const fields = [...new URLSearchParams(yield* readText(body, maxBytes))]
   if (fields.length > maxFields) return yield* tooManyParts("fields", maxFields)
-  const params: FormParams = { args: yield* collectArgs(fields), files: {} }
-  return params
+  return { args: yield* collectArgs(fields), files: {}, form: true }
 })

@@ -1,87 +1,72 @@
-import { Effect, SynchronizedRef } from "effect"
+import { Cache, Duration, Effect, Exit } from "effect"
 import type { PackHost } from "../../../application/packs/PackHost.ts"
-import type { HostedRoute, PackView } from "../../../application/packs/PackView.ts"
-import type { JsonObject } from "../../../domain/json.ts"
+import type { PackView } from "../../../application/packs/PackTable.ts"
 import { makeOpenApiDocument } from "../../../domain/packs/openapi/openApiDocument.ts"
+import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
-import { countTools, makeToolListing } from "./listing.ts"
-import { jsonReply, type Reply } from "./reply.ts"
+import { emptyReply, jsonReply, type Reply } from "./reply.ts"
 
-const makeDocument = (
-  packs: ReadonlyArray<PackView>,
-  routes: ReadonlyArray<HostedRoute>,
-  requiresKey: boolean
-): JsonObject =>
-  makeOpenApiDocument(
-    { version: packageVersion, requiresKey },
-    packs.flatMap(({ description, name, status, usage }) =>
-      status._tag !== "Ready"
-        ? []
-        : [
-            {
-              name,
-              description,
-              usage,
-              tools: status.tools,
-              routes: routes.filter(({ pack }) => pack.name === name).map(({ route }) => route)
-            }
-          ]
-    )
-  )
-
-export interface Page {
-  readonly requiresKey: boolean
-  readonly reply: Effect.Effect<Reply>
+interface RoutedPack extends PackView {
+  readonly routes: ReadonlyArray<PackRoute>
 }
 
-/** Caches the page until the document changes. */
-const makeDocsCache = Effect.fnUntraced(function* (document: Effect.Effect<JsonObject>) {
-  const cache = yield* SynchronizedRef.make<{ readonly of: string; readonly reply: Reply } | undefined>(undefined)
-  const docs: Effect.Effect<Reply> = Effect.flatMap(document, (current) =>
-    SynchronizedRef.modifyEffect(
-      cache,
-      Effect.fnUntraced(function* (before) {
-        const of = JSON.stringify(current)
-        if (before?.of === of) return [before.reply, before] as const
-        // The module is large, and most servers never show the page.
-        const { makeDocsPage } = yield* Effect.promise(() => import("./docsPage.ts"))
-        const reply = yield* makeDocsPage(current)
-        return [reply, { of, reply }] as const
+/** The tools of a pack; one without a route has no endpoint. */
+const listTools = ({ name: pack, routes, status }: RoutedPack) =>
+  status._tag !== "Ready"
+    ? []
+    : status.tools.map(({ description, inputSchema, name }) => {
+        const route = routes.find(({ tool }) => tool === name)
+        return { name, description, inputSchema, pack, ...(route && { endpoint: route.endpoint }) }
       })
-    )
-  )
-  return { docs }
+
+const describePack = ({ description, name, routes, status, usage }: RoutedPack) => ({
+  name,
+  description,
+  usage,
+  status: status._tag.toLowerCase(),
+  ...(status._tag === "Failed" && { reason: status.reason }),
+  warnings: status._tag === "Ready" ? status.warnings : [],
+  routes: routes.map(({ endpoint, tool, useForm }) => ({ endpoint, tool, useForm }))
 })
 
 /** Makes all pages that the server answers by GET, by path. */
 export const makePages = Effect.fnUntraced(function* (host: PackHost["Service"], requiresKey: boolean) {
-  const document = Effect.map(host.packs, (packs) => makeDocument(packs, host.routes(), requiresKey))
-  const { docs } = yield* makeDocsCache(document)
-  const publicPage = (reply: Effect.Effect<Reply>): Page => ({ requiresKey: false, reply })
+  const packs = Effect.map(host.packs, (views) =>
+    views.map((view): RoutedPack => {
+      const own = host.routes().filter(({ pack }) => pack.name === view.name)
+      return { ...view, routes: own.map(({ route }) => route) }
+    })
+  )
+  const document = Effect.map(packs, (all) =>
+    makeOpenApiDocument(
+      { version: packageVersion, requiresKey },
+      all.flatMap(({ status, ...pack }) => (status._tag === "Ready" ? [{ ...pack, tools: status.tools }] : []))
+    )
+  )
+  /** The page of the last document, by the text of that document. */
+  const docs = yield* Cache.makeWith(
+    Effect.fnUntraced(function* (text: string) {
+      // The module is large, and most servers never show the page.
+      const { makeDocsPage } = yield* Effect.promise(() => import("./docsPage.ts"))
+      return yield* makeDocsPage(JSON.parse(text))
+    }),
+    { capacity: 1, timeToLive: (exit) => (Exit.isSuccess(exit) ? Duration.infinity : Duration.zero) }
+  )
+  const page = (reply: Effect.Effect<Reply>) => ({ requiresKey: false, reply })
+  const status = Effect.map(packs, (all) => {
+    const tools_count = all.flatMap(listTools).length
+    return jsonReply(200, { message: "The tool server is up", version: packageVersion, tools_count })
+  })
+  const listing = Effect.map(packs, (all) =>
+    jsonReply(200, { tools: all.flatMap(listTools), packs: all.map(describePack) })
+  )
   return new Map([
-    [
-      "/",
-      publicPage(
-        Effect.map(host.packs, (packs) =>
-          jsonReply(200, {
-            message: "The tool server is up",
-            version: packageVersion,
-            tools_count: countTools(packs)
-          })
-        )
-      )
-    ],
-    ["/health", publicPage(Effect.succeed(jsonReply(200, { status: "healthy" })))],
-    [
-      "/tools",
-      {
-        requiresKey: true,
-        reply: Effect.map(host.packs, (packs) => jsonReply(200, makeToolListing(packs, host.routes())))
-      }
-    ],
-    ["/openapi.json", publicPage(Effect.map(document, (current) => jsonReply(200, current)))],
-    ["/docs", publicPage(docs)],
+    ["/", page(status)],
+    ["/health", page(Effect.succeed(jsonReply(200, { status: "healthy" })))],
+    ["/tools", { requiresKey: true, reply: listing }],
+    ["/openapi.json", page(Effect.map(document, (current) => jsonReply(200, current)))],
+    ["/docs", page(Effect.flatMap(document, (current) => Cache.get(docs, JSON.stringify(current))))],
     // Browsers request it unasked, and log an error for 404.
-    ["/favicon.ico", publicPage(Effect.succeed({ status: 204, headers: {}, body: "" }))]
+    ["/favicon.ico", page(Effect.succeed(emptyReply))]
   ])
 })

@@ -3,24 +3,19 @@ import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, Stream } from "effect"
 import { parse, type ParseError } from "jsonc-parser"
 import { checkJsonBody, isJsonObject, type JsonObject } from "../../../domain/json.ts"
-import { paramsProblem } from "../../../domain/packs/PackManifest.ts"
-import { contentLength } from "./sendReply.ts"
-import { ClientDisconnected, reject, type RequestRejected } from "./reply.ts"
+import { ClientDisconnected, contentLength, reject, rejectParams, type RequestRejected } from "./reply.ts"
 
 /** A read of Node holds up to 64 KiB. */
 const maxReadsPerPull = 16
 
 /** A request whose body has not been read. */
-export interface PendingRequest {
-  readonly request: IncomingMessage
-  /** Sends 100 Continue, once, when the client waits for it. */
-  readonly sendContinue: () => void
-}
+export type PendingRequest = ReturnType<typeof makePendingRequest>
 
-export const makePendingRequest = (request: IncomingMessage, response: ServerResponse): PendingRequest => {
+export const makePendingRequest = (request: IncomingMessage, response: ServerResponse) => {
   let awaitsContinue = request.headers.expect !== undefined
   return {
     request,
+    /** Sends 100 Continue, once, when the client waits for it. */
     sendContinue: () => {
       if (awaitsContinue) response.writeContinue()
       awaitsContinue = false
@@ -28,20 +23,12 @@ export const makePendingRequest = (request: IncomingMessage, response: ServerRes
   }
 }
 
-/** Media type without parameters. */
-export interface ContentType {
-  /** Lower-case, such as `application/json`. */
-  readonly name: string
-  /** Lower-case. */
-  readonly charset: string | undefined
-}
-
-export const parseContentType = ({ headers }: IncomingMessage): ContentType | undefined => {
-  const text = headers["content-type"]
-  if (text === undefined || text.trim() === "") return undefined
+/** Parses a media type and its charset, in lower case; JSON without a header. */
+export const parseContentType = ({ headers }: IncomingMessage) => {
+  const text = headers["content-type"]?.trim().toLowerCase() || "application/json"
+  const [, charset] = /;\s*charset="?([^\s";]+)/.exec(text) ?? []
   const [name = ""] = text.split(";")
-  const [, charset] = /;\s*charset="?([^\s";]+)/i.exec(text) ?? []
-  return { name: name.trim().toLowerCase(), charset: charset?.toLowerCase() }
+  return { name: name.trim(), charset }
 }
 
 /**
@@ -71,9 +58,6 @@ export const bodyStream = (
   )
 }
 
-const invalidJsonError = (position: number) =>
-  reject(422, [paramsProblem("JSON decode error", [position], "json_invalid")])
-
 /** Offset of the first invalid character, from the message of Node's parser, or from a second parser. */
 const jsonErrorOffset = (text: string, message: string): number => {
   const [, reported] = /at position (\d+)/.exec(message) ?? []
@@ -92,32 +76,31 @@ const jsonErrorOffset = (text: string, message: string): number => {
 const parseJson = (text: string): Effect.Effect<unknown, RequestRejected> =>
   Effect.try({
     try: (): unknown => JSON.parse(text),
-    catch: (error) => invalidJsonError(jsonErrorOffset(text, error instanceof Error ? error.message : ""))
+    catch: (error) => {
+      const offset = jsonErrorOffset(text, error instanceof Error ? error.message : "")
+      return rejectParams("JSON decode error", [offset], "json_invalid")
+    }
   })
-
-const invalidBody = (msg: string, type?: string) => reject(422, [paramsProblem(msg, [], type)])
 
 /** Checks that parameters are an object that tools can receive; fails with 422. */
 export const checkParams = (value: unknown): Effect.Effect<JsonObject, RequestRejected> => {
   if (!isJsonObject(value)) {
-    return Effect.fail(invalidBody("The parameters must be an object", "model_attributes_type"))
+    return Effect.fail(rejectParams("The parameters must be an object", [], "model_attributes_type"))
   }
   const error = checkJsonBody(value)
-  return error === undefined ? Effect.succeed(value) : Effect.fail(invalidBody(`The parameters are invalid: ${error}`))
+  return error === undefined ? Effect.succeed(value) : Effect.fail(rejectParams(`The parameters are invalid: ${error}`))
 }
 
-/** Reads a UTF-8 body. */
 export const readText = Effect.fnUntraced(function* (body: PendingRequest, maxBytes: number) {
   const chunks = yield* Stream.runCollect(bodyStream(body, maxBytes))
   return yield* Effect.try({
     try: () => new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)),
-    catch: () => invalidBody("The body is not UTF-8")
+    catch: () => rejectParams("The body is not UTF-8")
   })
 })
 
-/** Reads the parameters of a JSON body. */
 export const readJson = Effect.fnUntraced(function* (body: PendingRequest, maxBytes: number) {
   const text = yield* readText(body, maxBytes)
-  if (text === "") return yield* invalidBody("The body is missing", "missing")
-  return yield* checkParams(yield* parseJson(text))
+  if (text === "") return yield* rejectParams("The body is missing", [], "missing")
+  return { args: yield* checkParams(yield* parseJson(text)), files: {}, form: false }
 })

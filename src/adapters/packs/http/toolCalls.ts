@@ -1,21 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { Effect, type Scope } from "effect"
+import { Effect, Semaphore } from "effect"
 import type { PackHost } from "../../../application/packs/PackHost.ts"
-import type { HostedRoute } from "../../../application/packs/PackView.ts"
-import type { PackCall } from "../../../application/ports/packs/PackLoader.ts"
+import type { HostedRoute } from "../../../application/packs/PackTable.ts"
 import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { parseContentType, type PendingRequest, makePendingRequest, readJson } from "./requestBody.ts"
-import { socketTimeoutMillis } from "./sendReply.ts"
 import { readMultipart, readUrlEncoded } from "./formBody.ts"
-import {
-  busyReply,
-  callErrorReply,
-  type ClientDisconnected,
-  reject,
-  RequestRejected,
-  type Reply,
-  resultReply
-} from "./reply.ts"
+import { busyReply, callErrorReply, reject, RequestRejected, resultReply, socketTimeoutMillis } from "./reply.ts"
 
 /** Limits of the parameters of a call, and the folder for its files. */
 export interface UploadLimits {
@@ -36,15 +26,8 @@ const formOverheadBytes = 16 * mebibyte
 /** Concurrent forms with files, which are stored on disk. */
 const maxUploads = 32
 
-/** Disables the idle timeout of a socket during a call, which has its own timeout. */
-const noTimeout = 0
-
-type CallParams = Omit<PackCall, "tool">
-
 const requiredFile = ({ files, params: { required } }: PackRoute): string | undefined =>
   Object.keys(files).find((name) => Array.isArray(required) && required.includes(name))
-
-const unsupportedMediaType = (detail: string) => Effect.fail(reject(415, detail))
 
 /** Says why a body is unsupported on every route; undefined when it is supported. */
 const bodyTypeError = ({ headers }: IncomingMessage, charset: string | undefined): string | undefined => {
@@ -55,7 +38,6 @@ const bodyTypeError = ({ headers }: IncomingMessage, charset: string | undefined
   return charset === undefined || charset === "utf-8" || charset === "utf8" ? undefined : "The body must be UTF-8"
 }
 
-/** Makes the handler for requests that call a tool. */
 export const makeToolCallHandler = (
   host: PackHost["Service"],
   {
@@ -65,57 +47,39 @@ export const makeToolCallHandler = (
     uploadFolder
   }: Partial<UploadLimits>
 ) => {
-  let activeUploads = 0
+  const uploads = Semaphore.makeUnsafe(maxUploads)
+  const tooManyUploads = new RequestRejected({ reply: busyReply("Too many uploads in progress; try again later") })
   /** Reserves one of the upload slots until the scope closes. */
-  const acquireUploadSlot = Effect.suspend(() => {
-    if (activeUploads >= maxUploads) {
-      return new RequestRejected({ reply: busyReply("Too many uploads in progress; try again later") })
-    }
-    activeUploads++
-    return Effect.addFinalizer(() => Effect.sync(() => activeUploads--))
-  })
+  const acquireUploadSlot = Effect.acquireRelease(
+    Effect.flatMap(uploads.takeIfAvailable(1), (taken) => (taken ? Effect.void : tooManyUploads)),
+    () => uploads.release(1)
+  )
 
-  const readFormBody = Effect.fnUntraced(function* (route: PackRoute, body: PendingRequest) {
-    yield* acquireUploadSlot
-    return yield* readMultipart(body, route, { maxFileBytes, maxFormBytes }, uploadFolder)
-  })
-
-  /** Reads the parameters in any format that the route accepts. */
-  const readCallParams = (
-    route: PackRoute,
-    body: PendingRequest
-  ): Effect.Effect<CallParams, RequestRejected | ClientDisconnected, Scope.Scope> => {
-    const { charset, name = "application/json" } = parseContentType(body.request) ?? {}
-    const error = bodyTypeError(body.request, charset)
-    if (error !== undefined) return unsupportedMediaType(error)
+  const readCallParams = Effect.fnUntraced(function* (route: PackRoute, body: PendingRequest) {
     const { useForm } = route
+    const { charset, name } = parseContentType(body.request)
+    const error = bodyTypeError(body.request, charset)
+    if (error !== undefined) return yield* reject(415, error)
     if (useForm && name === "multipart/form-data") {
-      return Effect.map(readFormBody(route, body), (params) => ({ ...params, form: true }))
+      yield* acquireUploadSlot
+      return yield* readMultipart(body, route, { maxFileBytes, maxFormBytes, uploadFolder })
     }
     const missingFile = useForm ? requiredFile(route) : undefined
     if (missingFile !== undefined) {
-      return unsupportedMediaType(`The file '${missingFile}' is required: send a form as multipart/form-data`)
+      return yield* reject(415, `The file '${missingFile}' is required: send a form as multipart/form-data`)
     }
-    if (useForm && name === "application/x-www-form-urlencoded") {
-      return Effect.map(readUrlEncoded(body, maxBodyBytes), (params) => ({ ...params, form: true }))
-    }
-    if (name === "application/json" || /^application\/[^\s/]+\+json$/.test(name)) {
-      return Effect.map(readJson(body, maxBodyBytes), (args) => ({ args, files: {}, form: false }))
-    }
-    return unsupportedMediaType(
-      `The parameters must be ${useForm ? "a form (multipart/form-data) or JSON" : "JSON (application/json)"}`
-    )
-  }
+    if (useForm && name === "application/x-www-form-urlencoded") return yield* readUrlEncoded(body, maxBodyBytes)
+    if (/^application\/([^\s/]+\+)?json$/.test(name)) return yield* readJson(body, maxBodyBytes)
+    const accepted = useForm ? "a form (multipart/form-data) or JSON" : "JSON (application/json)"
+    return yield* reject(415, `The parameters must be ${accepted}`)
+  })
 
   /** The reply is undefined when the client has disconnected. */
-  return (
-    hosted: HostedRoute,
-    request: IncomingMessage,
-    response: ServerResponse
-  ): Effect.Effect<Reply | undefined> => {
+  return (hosted: HostedRoute, request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request
+    // A call has its own timeout.
     const suspendSocketTimeout = Effect.acquireRelease(
-      Effect.sync(() => void socket.setTimeout(noTimeout)),
+      Effect.sync(() => void socket.setTimeout(0)),
       () => Effect.sync(() => void socket.setTimeout(socketTimeoutMillis))
     )
     return Effect.gen(function* () {

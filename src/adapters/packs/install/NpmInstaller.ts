@@ -31,8 +31,13 @@ const maxReasonLines = 2
 
 const installFailed = (message: string): PackInstallError => new PackInstallError({ message })
 
-const fileOperation = <A>(problem: string, work: () => Promise<A>): Effect.Effect<A, PackInstallError> =>
-  Effect.tryPromise({ try: work, catch: (error) => installFailed(`${problem}: ${thrownMessage(error)}`) })
+const fileOperation =
+  (problem: string) =>
+  <A>(work: () => Promise<A>): Effect.Effect<A, PackInstallError> =>
+    Effect.tryPromise({ try: work, catch: (error) => installFailed(`${problem}: ${thrownMessage(error)}`) })
+
+const readFolder = fileOperation("reading the installed packages failed")
+const writeFolder = fileOperation("writing to the folder of the pack failed")
 
 const npmArguments = (
   folder: string,
@@ -109,23 +114,20 @@ const make = ({ allowScripts = false, command = "npm", timeout = "5 minutes" }: 
     PackInstaller.of({
       install: Effect.fnUntraced(function* (folder, packages, onLine) {
         if (packages.length === 0) return
-        const isUpToDate = yield* fileOperation("reading the installed packages failed", () =>
-          isInstalled(folder, packages)
-        )
-        if (isUpToDate) return
-        const target = yield* fileOperation("writing to the folder of the pack failed", async () => {
+        if (yield* readFolder(() => isInstalled(folder, packages))) return
+        const target = yield* writeFolder(async () => {
           await clearInstalled(folder)
           return prepareManifest(folder, packages)
         })
         const args = npmArguments(folder, packages, target, allowScripts)
         yield* Effect.timeoutOrElse(runNpm(spawner, command, args, folder, onLine), {
           duration: timeout,
-          orElse: () => {
-            const formattedTimeout = Duration.format(Duration.fromInputUnsafe(timeout))
-            return Effect.fail(installFailed(`${command} timed out after ${formattedTimeout}`))
-          }
+          orElse: () =>
+            Effect.fail(
+              installFailed(`${command} timed out after ${Duration.format(Duration.fromInputUnsafe(timeout))}`)
+            )
         })
-        yield* fileOperation("writing to the folder of the pack failed", () => markInstalled(folder, packages))
+        yield* writeFolder(() => markInstalled(folder, packages))
       })
     })
   )
@@ -143,10 +145,10 @@ export const layer = (
 /** Installs nothing; fails when packages are missing. */
 export const layerWithoutInstall: Layer.Layer<PackInstaller> = Layer.succeed(PackInstaller, {
   install: Effect.fnUntraced(function* (folder, packages) {
-    const isPresent = yield* fileOperation("reading the installed packages failed", () => arePresent(folder, packages))
-    if (isPresent) return
+    if (yield* readFolder(() => arePresent(folder, packages))) return
+    const missing = packages.join(", ")
     return yield* installFailed(
-      `missing packages: ${packages.join(", ")}. Installation is disabled: ` + `install them in ${folder}, or enable it`
+      `missing packages: ${missing}. Installation is disabled: install them in ${folder}, or enable it`
     )
   })
 })

@@ -1,12 +1,12 @@
-import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
+import { hash } from "node:crypto"
+import { existsSync } from "node:fs"
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { createHash } from "node:crypto"
 import { asObject, type JsonObject, parseJson } from "../../../domain/json.ts"
 
 /** Member of a generated `package.json`; the installer never overwrites other manifests. */
 const generatedMarker = { generatedBy: "a2c-smcp" } as const
 
-/** True for the text of a `package.json` that the installer wrote. */
 export const isGeneratedManifest = (text: string): boolean =>
   asObject(parseJson(text))["generatedBy"] === generatedMarker.generatedBy
 
@@ -20,20 +20,12 @@ const isExactVersion = (range: string): boolean => /^\d+\.\d+\.\d+(?:[-+][\w.+-]
 
 /** Hashes a set of packages; order and duplicates do not matter. */
 const hashPackages = (packages: ReadonlyArray<string>): string =>
-  createHash("sha256")
-    .update([...new Set(packages)].toSorted().join("\n"))
-    .digest("hex")
+  hash("sha256", [...new Set(packages)].toSorted().join("\n"))
 
 /** The record of installed packages lies in `node_modules`, so it disappears together with them. */
 const markerPath = (folder: string): string => join(folder, "node_modules", ".a2c-packages.json")
 
-const readText = async (file: string): Promise<string | undefined> => {
-  try {
-    return await readFile(file, "utf8")
-  } catch {
-    return undefined
-  }
-}
+const readText = (file: string): Promise<string | undefined> => readFile(file, "utf8").catch(() => undefined)
 
 const readJsonObject = async (file: string): Promise<JsonObject> => asObject(parseJson((await readText(file)) ?? ""))
 
@@ -71,24 +63,14 @@ export interface InstallTarget {
   readonly hasNodeModules: boolean
 }
 
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false
-  )
-
 /** Writes the `package.json` of a pack without one. */
 export const prepareManifest = async (folder: string, packages: ReadonlyArray<string>): Promise<InstallTarget> => {
   const file = join(folder, "package.json")
-  const hasNodeModules = await exists(join(folder, "node_modules"))
+  const hasNodeModules = existsSync(join(folder, "node_modules"))
   const existing = await readText(file)
   if (existing !== undefined && !isGeneratedManifest(existing)) return { hasOwnManifest: true, hasNodeModules }
-  const dependencies = Object.fromEntries(
-    packages
-      .map(splitSpec)
-      .map(({ name, range }) => [name, range === "" ? "*" : range] as const)
-      .toSorted(([one], [other]) => (one < other ? -1 : 1))
-  )
+  const specs = packages.map(splitSpec).toSorted((one, other) => (one.name < other.name ? -1 : 1))
+  const dependencies = Object.fromEntries(specs.map(({ name, range }) => [name, range === "" ? "*" : range]))
   const type = (await hasCommonJs(folder)) ? {} : { type: "module" }
   const content = { private: true, ...generatedMarker, ...type, dependencies }
   await writeFile(file, `${JSON.stringify(content, undefined, 2)}\n`)

@@ -1,37 +1,17 @@
 import { Deferred, Effect, type Scope } from "effect"
 import type { McpProgress } from "../../../application/ports/McpSession.ts"
-import {
-  type LoadedPack,
-  type PackCall,
-  PackError,
-  type PackSource
-} from "../../../application/ports/packs/PackLoader.ts"
+import { type LoadedPack, PackError, type PackSource } from "../../../application/ports/packs/PackLoader.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import type { PackManifest, PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { fileParamsOf } from "../../../domain/packs/params/jsonSchema.ts"
-import { makePackLog } from "../loading/packLog.ts"
-import type { ChildMessage } from "./child.ts"
-import { writeEmbeddedFiles } from "../execution/writeEmbeddedFiles.ts"
-import { withProgress } from "../execution/progress.ts"
+import { makePackLog } from "../execution/PackRuntime.ts"
+import { withProgress } from "../execution/runPackCode.ts"
+import { writeEmbeddedFiles } from "../execution/toolFiles.ts"
 import { spawnPackProcess } from "./PackProcess.ts"
 
 interface PendingCall {
   readonly result: Deferred.Deferred<JsonObject, PackError>
   readonly onProgress: (progress: McpProgress) => void
-}
-
-type CallMessage = Extract<ChildMessage, { readonly id: number }>
-
-const dispatchToCall = ({ onProgress, result }: PendingCall, report: CallMessage): void => {
-  switch (report.type) {
-    case "progress":
-      return onProgress(report.progress)
-    case "result":
-      Deferred.doneUnsafe(result, Effect.succeed(report.result))
-      return
-    case "error":
-      Deferred.doneUnsafe(result, Effect.fail(new PackError(report.failure)))
-  }
 }
 
 /**
@@ -49,10 +29,15 @@ export const loadIsolated = Effect.fnUntraced(function* (
   let lastId = 0
 
   const crashed = (message: string) => Effect.fail(new PackError({ reason: "crashed", message }))
-  const unusable = (message: string) => Effect.fail(new PackError({ reason: "unusable", message }))
+  const setReady = (manifest: Effect.Effect<PackManifest, PackError>) => void Deferred.doneUnsafe(ready, manifest)
+  const failToLoad = (message: string) => setReady(Effect.fail(new PackError({ reason: "unusable", message })))
 
+  const complete = (id: number, outcome: Effect.Effect<JsonObject, PackError>) => {
+    const pending = pendingCalls.get(id)
+    if (pending !== undefined) Deferred.doneUnsafe(pending.result, outcome)
+  }
   const failCalls = (reason: string) => {
-    for (const { result } of pendingCalls.values()) Deferred.doneUnsafe(result, crashed(reason))
+    for (const id of pendingCalls.keys()) complete(id, crashed(reason))
   }
   yield* Effect.addFinalizer(() => Effect.sync(() => failCalls("it was unloaded")))
 
@@ -61,35 +46,27 @@ export const loadIsolated = Effect.fnUntraced(function* (
     onMessage: (report) => {
       switch (report.type) {
         case "ready":
-          Deferred.doneUnsafe(ready, Effect.succeed(report.manifest))
-          return
+          return setReady(Effect.succeed(report.manifest))
         case "unusable":
-          Deferred.doneUnsafe(ready, unusable(report.message))
-          return
+          return failToLoad(report.message)
         case "log":
           return log(report.line)
         case "progress":
+          return pendingCalls.get(report.id)?.onProgress(report.progress)
         case "result":
-        case "error": {
-          const waiting = pendingCalls.get(report.id)
-          if (waiting !== undefined) dispatchToCall(waiting, report)
-        }
+          return complete(report.id, Effect.succeed(report.result))
+        case "error":
+          return complete(report.id, Effect.fail(new PackError(report.failure)))
       }
     },
     onExit: (reason) => {
-      Deferred.doneUnsafe(ready, unusable(reason))
+      failToLoad(reason)
       Deferred.doneUnsafe(exited, Effect.succeed(reason))
       failCalls(reason)
     }
   })
 
-  /** Sends the abort, and waits for its acknowledgement in the background. */
-  const abortCall = (id: number) => Effect.forkIn(child.sendAcknowledged({ type: "abort", id }), scope)
-
-  const runCall = Effect.fnUntraced(function* (
-    request: PackCall,
-    onProgress: (progress: McpProgress) => Effect.Effect<void>
-  ) {
+  const runCall: LoadedPack["call"] = Effect.fnUntraced(function* (request, onProgress) {
     if (Deferred.isDoneUnsafe(exited)) return yield* Effect.flatMap(Deferred.await(exited), crashed)
     const id = ++lastId
     const result = yield* Deferred.make<JsonObject, PackError>()
@@ -97,7 +74,8 @@ export const loadIsolated = Effect.fnUntraced(function* (
       pendingCalls.set(id, { result, onProgress: report })
       child.send({ type: "call", id, call: request })
       return Deferred.await(result).pipe(
-        Effect.onInterrupt(() => abortCall(id)),
+        // The acknowledgement arrives in the background.
+        Effect.onInterrupt(() => Effect.forkIn(child.sendAcknowledged({ type: "abort", id }), scope)),
         Effect.ensuring(Effect.sync(() => pendingCalls.delete(id)))
       )
     })

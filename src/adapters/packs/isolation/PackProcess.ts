@@ -1,19 +1,12 @@
 import { type ChildProcess, fork } from "node:child_process"
 import type { Readable } from "node:stream"
 import { fileURLToPath } from "node:url"
-import { Deferred, Duration, Effect, type Scope } from "effect"
+import { Deferred, Duration, Effect } from "effect"
 import type { PackSource } from "../../../application/ports/packs/PackLoader.ts"
 import type { ParentMessage, ChildMessage } from "./child.ts"
 import type { PackLogLine } from "../execution/PackRuntime.ts"
 
-export interface PackProcess {
-  /** Sends a message; does nothing after an exit. */
-  readonly send: (order: ParentMessage) => void
-  /** Sends a message that the process must acknowledge within a second; otherwise it is blocked and gets killed. */
-  readonly sendAcknowledged: (order: ParentMessage) => Effect.Effect<void>
-}
-
-export interface PackProcessHandlers {
+interface PackProcessHandlers {
   readonly onMessage: (report: Exclude<ChildMessage, { readonly type: "ack" | "disposed" }>) => void
   readonly onLogLine: (line: PackLogLine) => void
   /** Runs once when the process exits unexpectedly, with the reason. */
@@ -31,11 +24,9 @@ const maxLineLength = 16_384
 /** TypeScript in the sources, JavaScript in the build. */
 const childScript = fileURLToPath(new URL(`./child${import.meta.url.slice(-3)}`, import.meta.url))
 
-/** Signal of Node when its heap is full. */
-const outOfMemorySignal = "SIGABRT"
-
 const exitReason = (code: number | null, signal: string | null, memory: number): string => {
-  if (signal === outOfMemorySignal)
+  // Node aborts when its heap is full.
+  if (signal === "SIGABRT")
     return `its process was aborted, most likely because it used more than ${memory} MiB of memory`
   return signal === null ? `its process exited with code ${code}` : `its process was killed by ${signal}`
 }
@@ -53,7 +44,6 @@ const forwardOutput = (
   })
 }
 
-/** Kills a process and its descendants. */
 const killProcessGroup = ({ pid }: ChildProcess): void => {
   if (pid === undefined) return
   try {
@@ -67,7 +57,7 @@ const killProcessGroup = ({ pid }: ChildProcess): void => {
 export const spawnPackProcess = Effect.fnUntraced(function* (
   source: PackSource,
   { onExit, onLogLine, onMessage }: PackProcessHandlers
-): Effect.fn.Return<PackProcess, never, Scope.Scope> {
+) {
   const exited = yield* Deferred.make<void>()
   const disposed = yield* Deferred.make<void>()
   /** Messages without an acknowledgement, oldest first. */
@@ -105,11 +95,10 @@ export const spawnPackProcess = Effect.fnUntraced(function* (
   forwardOutput(child.stdout, "Info", onLogLine)
   forwardOutput(child.stderr, "Warn", onLogLine)
 
-  const send = (order: ParentMessage): void => {
-    // Reported by the exit event.
-    child.send(order, () => undefined)
-  }
+  /** Sends a message; does nothing after an exit, which has its own event. */
+  const send = (order: ParentMessage): void => void child.send(order, () => undefined)
 
+  /** Sends a message that the process must acknowledge within a second; otherwise it is blocked and gets killed. */
   const sendAcknowledged = Effect.fnUntraced(function* (order: ParentMessage) {
     const acknowledged = yield* Deferred.make<void>()
     pendingAcks.push(acknowledged)

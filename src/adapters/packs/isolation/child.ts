@@ -6,11 +6,13 @@ import { Worker } from "node:worker_threads"
 import { Cause, Deferred, Effect, FiberMap } from "effect"
 import type { McpProgress } from "../../../application/ports/McpSession.ts"
 import { type PackCall, PackError, type PackSource } from "../../../application/ports/packs/PackLoader.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { PackManifest } from "../../../domain/packs/PackManifest.ts"
 import { makeCompiler } from "../../ajv/schemaCompiler.ts"
 import * as Modules from "../loading/ModuleLoader.ts"
 import { type PackLogLine, startPack } from "../execution/PackRuntime.ts"
+import { enterDirectly } from "../execution/runPackCode.ts"
 import { thrownMessage } from "../execution/thrown.ts"
 
 /** Messages of the parent; `id` identifies a call. */
@@ -20,14 +22,12 @@ export type ParentMessage =
   | { readonly type: "abort"; readonly id: number }
   | { readonly type: "dispose" }
 
-type SerializedFailure = Pick<PackError, "reason" | "message" | "problems">
-
 export type ChildMessage =
   | { readonly type: "ready"; readonly manifest: PackManifest }
   | { readonly type: "unusable"; readonly message: string }
   | { readonly type: "progress"; readonly id: number; readonly progress: McpProgress }
   | { readonly type: "result"; readonly id: number; readonly result: JsonObject }
-  | { readonly type: "error"; readonly id: number; readonly failure: SerializedFailure }
+  | { readonly type: "error"; readonly id: number; readonly failure: ConstructorParameters<typeof PackError>[0] }
   | { readonly type: "log"; readonly line: PackLogLine }
   /** Acknowledges `abort` and `dispose`, in order: the event loop is not blocked. */
   | { readonly type: "ack" }
@@ -46,23 +46,13 @@ const send = (report: ChildMessage): void => {
 }
 
 const reportUncaught = (error: unknown) =>
-  send({
-    type: "log",
-    line: { level: "Error", message: `uncaught error: ${thrownMessage(error)}`, fields: {} }
-  })
-
-const serializeFailure = ({ reason, message, problems }: PackError): SerializedFailure => ({
-  reason,
-  message,
-  ...(problems && { problems })
-})
+  send({ type: "log", line: { level: "Error", message: `uncaught error: ${thrownMessage(error)}`, fields: {} } })
 
 const serve = Effect.fnUntraced(function* (source: PackSource, shutdown: Deferred.Deferred<void>) {
   const modules = yield* Modules.make
-  const enter = <A>(code: () => A): A => code()
-  const module = yield* modules.load(source, enter)
+  const module = yield* modules.load(source, enterDirectly)
   const { call, manifest } = yield* startPack(module, source, {
-    enter,
+    enter: enterDirectly,
     compile: makeCompiler(),
     log: (line) => send({ type: "log", line })
   })
@@ -72,7 +62,8 @@ const serve = Effect.fnUntraced(function* (source: PackSource, shutdown: Deferre
     call(request, (progress) => Effect.sync(() => send({ type: "progress", id, progress }))).pipe(
       Effect.match({
         onSuccess: (result) => send({ type: "result", id, result }),
-        onFailure: (failure) => send({ type: "error", id, failure: serializeFailure(failure) })
+        onFailure: ({ message, problems, reason }) =>
+          send({ type: "error", id, failure: definedOnly({ message, problems, reason }) })
       })
     )
 

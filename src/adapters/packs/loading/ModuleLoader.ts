@@ -3,7 +3,7 @@ import { realpathSync } from "node:fs"
 import { createRequire, registerHooks, type ResolveFnOutput, type ResolveHookContext } from "node:module"
 import { relative } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
-import { Effect, Predicate, type Scope } from "effect"
+import { Effect, Predicate } from "effect"
 import { PackError, type PackSource } from "../../../application/ports/packs/PackLoader.ts"
 import { importModule } from "./importModule.ts"
 import { type EnterPackCode, runPackCode } from "../execution/runPackCode.ts"
@@ -18,11 +18,6 @@ interface ModuleLoad {
   readonly urlSuffix: string
 }
 
-export interface ModuleLoader {
-  /** Loads a pack with fresh instances of the modules in its folder; dependencies are shared. */
-  readonly load: (source: PackSource, enter: EnterPackCode) => Effect.Effect<object, PackError>
-}
-
 /** Packages that packs can import without installing them. */
 const sharedPackages = /^(effect|zod)(\/|$)/
 
@@ -35,7 +30,6 @@ const isInNodeModules = (url: string): boolean => url.includes("/node_modules/")
 
 const errorCodeOf = (error: unknown): unknown => (Predicate.hasProperty(error, "code") ? error.code : undefined)
 
-/** Resolves an import of a pack, with the host's packages as fallback. */
 const resolveWithFallback = (specifier: string, context: ResolveHookContext, next: NextResolve): ResolveFnOutput => {
   try {
     return next(specifier, context)
@@ -45,7 +39,6 @@ const resolveWithFallback = (specifier: string, context: ResolveHookContext, nex
   }
 }
 
-/** Errors of Node about TypeScript that needs a compiler. */
 const compilerErrorCodes = new Set(["ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX", "ERR_INVALID_TYPESCRIPT_SYNTAX"])
 
 /** Node states the location of a syntax error only in the stack. */
@@ -57,7 +50,6 @@ const sourceLocation = (error: unknown, folder: string): string => {
   return `${relative(folder, file.startsWith("file:") ? fileURLToPath(file) : file)}:${line}: `
 }
 
-/** Explains a load error to the author of the pack. */
 const explainLoadError = (error: unknown, { file, folder }: Pick<PackSource, "file" | "folder">): string => {
   const message = thrownMessage(error).replaceAll(/\?load=[\w-]+/g, "")
   const code = errorCodeOf(error)
@@ -90,7 +82,7 @@ const clearRequireCache = (folder: string): void => {
  * Registers the module hooks of this thread until the scope closes. Node never unloads a module, so every load costs
  * its memory permanently.
  */
-export const make: Effect.Effect<ModuleLoader, never, Scope.Scope> = Effect.gen(function* () {
+export const make = Effect.gen(function* () {
   const loads = new Map<string, ModuleLoad>()
   /** Distinguishes the modules of several loaders in one thread. */
   const loaderId = randomBytes(6).toString("hex")
@@ -119,7 +111,8 @@ export const make: Effect.Effect<ModuleLoader, never, Scope.Scope> = Effect.gen(
   )
 
   return {
-    load: ({ file, folder }, enter) =>
+    /** Loads a pack with fresh instances of the modules in its folder; dependencies are shared. */
+    load: ({ file, folder }: PackSource, enter: EnterPackCode): Effect.Effect<object, PackError> =>
       Effect.suspend(() => {
         const urlSuffix = `?load=${loaderId}-${loads.size + 1}`
         return runPackCode(enter, () => {
@@ -129,17 +122,9 @@ export const make: Effect.Effect<ModuleLoader, never, Scope.Scope> = Effect.gen(
           return importModule(pathToFileURL(realpathSync(file)).href + urlSuffix)
         })
       }).pipe(
-        Effect.mapError(
-          ({ value }) =>
-            new PackError({
-              reason: "unusable",
-              message: `loading failed: ${explainLoadError(value, { file, folder })}`
-            })
-        ),
-        Effect.filterOrFail(
-          (module): module is object => typeof module === "object" && module !== null,
-          () => new PackError({ reason: "unusable", message: "it is not a module" })
-        )
+        Effect.mapError(({ value }) => `loading failed: ${explainLoadError(value, { file, folder })}`),
+        Effect.filterOrFail(Predicate.isObjectOrArray, () => "it is not a module"),
+        Effect.mapError((message) => new PackError({ reason: "unusable", message }))
       )
   }
 })

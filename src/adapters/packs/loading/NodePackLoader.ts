@@ -3,9 +3,8 @@ import { type LoadedPack, PackLoader, type PackSource } from "../../../applicati
 import { makeCompiler } from "../../ajv/schemaCompiler.ts"
 import * as Guard from "./UncaughtErrorGuard.ts"
 import * as IsolatedPack from "../isolation/IsolatedPack.ts"
-import { makePackLog } from "./packLog.ts"
 import * as Modules from "./ModuleLoader.ts"
-import { startPack } from "../execution/PackRuntime.ts"
+import { makePackLog, startPack } from "../execution/PackRuntime.ts"
 
 /**
  * Loads packs with Node, TypeScript and JavaScript, with fresh modules on every load. Packs can import

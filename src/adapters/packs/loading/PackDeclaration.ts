@@ -1,6 +1,6 @@
 import { Effect, Result } from "effect"
 import { type PackSource, PackError } from "../../../application/ports/packs/PackLoader.ts"
-import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { asObject, type JsonObject } from "../../../domain/json.ts"
 import type { PackManifest, PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { findRouteMismatches, isObjectLike, type DeclaredRoute, parseRoutes } from "../../../domain/packs/routes.ts"
 import { fileParamsOf } from "../../../domain/packs/params/jsonSchema.ts"
@@ -10,9 +10,9 @@ export interface ToolValidator extends ParamsValidator {
   readonly files: PackRoute["files"]
 }
 
-/** Manifest of a pack, and validators by tool. */
-export interface PackDeclaration {
+interface PackDeclaration {
   readonly manifest: PackManifest
+  /** Validators by tool. */
   readonly tools: ReadonlyMap<string, ToolValidator>
 }
 
@@ -20,19 +20,10 @@ const maxTools = 256
 
 const anyObjectSchema: JsonObject = { type: "object" }
 
-interface ListedEntry {
-  readonly name: string
-  readonly entry: JsonObject
-}
-
-/** Parses the result of `listTools()`: each tool once, and warnings about the rest. */
-const parseListings = (
-  given: unknown
-): Result.Result<readonly [ReadonlyArray<ListedEntry>, ReadonlyArray<string>], string> => {
-  if (!Array.isArray(given)) {
-    return Result.fail("listTools() must return a list of tools, [{ name, description }]")
-  }
-  const listings = new Map<string, ListedEntry>()
+/** Parses the result of `listTools()`: each tool once, by name, and warnings about the rest. */
+const parseListings = (given: unknown) => {
+  if (!Array.isArray(given)) return Result.fail("listTools() must return a list of tools, [{ name, description }]")
+  const listings = new Map<string, JsonObject>()
   const warnings: Array<string> = []
   given.slice(0, maxTools).forEach((tool: unknown, index) => {
     const name = isObjectLike(tool) ? tool["name"] : undefined
@@ -41,25 +32,19 @@ const parseListings = (
     } else if (listings.has(name)) {
       warnings.push(`listTools() lists '${name}' twice; the first one is used`)
     } else {
-      listings.set(name, { name, entry: tool })
+      listings.set(name, tool)
     }
   })
   if (given.length > maxTools) warnings.push(`listTools() lists more than ${maxTools} tools; the rest is ignored`)
-  return Result.succeed([[...listings.values()], warnings])
+  return Result.succeed([listings, warnings] as const)
 }
 
-/** Automata uses `input_schema`. */
-const inputSchemaOf = ({ entry }: ListedEntry): unknown => entry["inputSchema"] ?? entry["input_schema"] ?? undefined
-
 /** Converts a listing to JSON, without its schema. */
-const toPlainListing = (listing: ListedEntry): Result.Result<JsonObject, string> => {
-  const { inputSchema: _ours, input_schema: _seeds, ...rest } = listing.entry
+const toPlainListing = (name: string, listing: JsonObject): Result.Result<JsonObject, string> => {
+  const { inputSchema: _ours, input_schema: _seeds, ...rest } = listing
   return Result.try({
-    try: () => {
-      const value: unknown = JSON.parse(JSON.stringify(rest))
-      return isJsonObject(value) ? value : {}
-    },
-    catch: () => `tool '${listing.name}' of listTools() cannot be written as JSON`
+    try: () => asObject(JSON.parse(JSON.stringify(rest))),
+    catch: () => `tool '${name}' of listTools() cannot be written as JSON`
   })
 }
 
@@ -80,52 +65,48 @@ const parseDeclaration = (
     const warnings = [...errors, ...routeWarnings, ...listWarnings]
     const tools = new Map<string, ToolValidator>()
     const listedSchemas = new Map<string, JsonObject>()
-    for (const listing of listings) {
-      const schema = inputSchemaOf(listing)
+    for (const [tool, listing] of listings) {
+      // Automata uses `input_schema`.
+      const schema = listing["inputSchema"] ?? listing["input_schema"] ?? undefined
       if (schema === undefined) continue
-      const parameters = makeParamsValidator(schema, compile)
-      if (Result.isFailure(parameters)) {
-        return yield* Result.fail(`inputSchema of the tool '${listing.name}': ${parameters.failure}`)
-      }
-      warnings.push(...parameters.success.warnings.map((warning) => `tool '${listing.name}': ${warning}`))
-      listedSchemas.set(listing.name, parameters.success.schema)
-      tools.set(listing.name, withFileParams(parameters.success))
+      const parameters = yield* Result.mapError(
+        makeParamsValidator(schema, compile),
+        (reason) => `inputSchema of the tool '${tool}': ${reason}`
+      )
+      warnings.push(...parameters.warnings.map((warning) => `tool '${tool}': ${warning}`))
+      listedSchemas.set(tool, parameters.schema)
+      tools.set(tool, withFileParams(parameters))
     }
     const routes: Array<PackRoute> = []
     const firstRouteOfTool = new Map<string, DeclaredRoute>()
     for (const route of declared) {
-      const parameters = makeParamsValidator(route.params, compile, listedSchemas.get(route.tool))
-      if (Result.isFailure(parameters)) {
-        return yield* Result.fail(`params of the route ${route.endpoint}: ${parameters.failure}`)
-      }
-      const { files, ...rest } = withFileParams(parameters.success)
-      warnings.push(...rest.warnings.map((warning) => `route ${route.endpoint}: ${warning}`))
-      routes.push({
-        endpoint: route.endpoint,
-        tool: route.tool,
-        // Files require a form.
-        useForm: route.useForm || Object.keys(files).length > 0,
-        params: rest.schema,
-        files
-      })
-      const first = firstRouteOfTool.get(route.tool)
+      const { endpoint, params, tool } = route
+      const parameters = yield* Result.mapError(
+        makeParamsValidator(params, compile, listedSchemas.get(tool)),
+        (reason) => `params of the route ${endpoint}: ${reason}`
+      )
+      const validator = withFileParams(parameters)
+      const { files, schema } = validator
+      warnings.push(...validator.warnings.map((warning) => `route ${endpoint}: ${warning}`))
+      // Files require a form.
+      const useForm = route.useForm || Object.keys(files).length > 0
+      routes.push({ endpoint, tool, useForm, params: schema, files })
+      const first = firstRouteOfTool.get(tool)
       if (first === undefined) {
-        firstRouteOfTool.set(route.tool, route)
-        tools.set(route.tool, { ...rest, files })
-      } else if (first.params !== route.params) {
+        firstRouteOfTool.set(tool, route)
+        tools.set(tool, validator)
+      } else if (first.params !== params) {
         warnings.push(
-          `routes ${first.endpoint} and ${route.endpoint} call the tool '${route.tool}' with different parameters; ` +
+          `routes ${first.endpoint} and ${endpoint} call the tool '${tool}' with different parameters; ` +
             `those of ${first.endpoint} are used: give each its own 'toolName'`
         )
       }
     }
     const offered: Array<JsonObject> = []
-    for (const listing of listings) {
-      const inputSchema = listedSchemas.get(listing.name) ?? tools.get(listing.name)?.schema ?? anyObjectSchema
-      offered.push({ ...(yield* toPlainListing(listing)), inputSchema })
-      if (!tools.has(listing.name)) {
-        tools.set(listing.name, withFileParams(yield* makeParamsValidator(anyObjectSchema, compile)))
-      }
+    for (const [tool, listing] of listings) {
+      const inputSchema = listedSchemas.get(tool) ?? tools.get(tool)?.schema ?? anyObjectSchema
+      offered.push({ ...(yield* toPlainListing(tool, listing)), inputSchema })
+      if (!tools.has(tool)) tools.set(tool, withFileParams(yield* makeParamsValidator(anyObjectSchema, compile)))
     }
     if (tools.size === 0) {
       const reason = warnings.length === 0 ? "getRouteConfig() and listTools() return nothing" : warnings.join("; ")
@@ -145,9 +126,7 @@ export const decodeDeclaration = (
   compile: CompileSchema
 ): Effect.Effect<PackDeclaration, PackError> =>
   Effect.suspend(() => Effect.fromResult(parseDeclaration(source, declaredRoutes, declaredTools, compile))).pipe(
-    Effect.mapError((message) => new PackError({ reason: "unusable", message })),
     // Getters of foreign objects can throw.
-    Effect.catchDefect(() =>
-      Effect.fail(new PackError({ reason: "unusable", message: "its declaration cannot be read" }))
-    )
+    Effect.catchDefect(() => Effect.fail("its declaration cannot be read")),
+    Effect.mapError((message) => new PackError({ reason: "unusable", message }))
   )

@@ -1,18 +1,18 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec"
-import { Effect, Predicate, Result, Schema, SchemaIssue } from "effect"
+import { Effect, Predicate, Record, Result, Schema, SchemaIssue } from "effect"
 import { InvalidSchema } from "../../../application/ports/SchemaValidator.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import { fillDefaults } from "../../../domain/packs/params/coerceParams.ts"
+import { unescapePointerSegment } from "../../../domain/packs/params/jsonSchema.ts"
 import {
   problemsFromKeywordIssues,
-  type StandardIssue,
-  problemsFromStandardIssues
+  problemsFromStandardIssues,
+  type StandardIssue
 } from "../../../domain/packs/params/paramsProblems.ts"
-import { unescapePointerSegment } from "../../../domain/packs/params/jsonSchema.ts"
 import type { CompiledSchema } from "../../ajv/schemaCompiler.ts"
 import { fileParamSchema, isToolFile } from "../author/ToolFile.ts"
-import { runPackCode } from "../execution/runPackCode.ts"
+import { enterDirectly, runPackCode } from "../execution/runPackCode.ts"
 import { thrownMessage } from "../execution/thrown.ts"
 
 export interface ParamsValidator {
@@ -33,7 +33,7 @@ const generalProblem = (thrown: unknown): ReadonlyArray<ParamsProblem> => [param
 const addFileTypes = (node: unknown): unknown => {
   if (Array.isArray(node)) return node.map(addFileTypes)
   if (!isJsonObject(node)) return node
-  const marked = Object.fromEntries(Object.entries(node).map(([key, value]) => [key, addFileTypes(value)]))
+  const marked = Record.map(node, addFileTypes)
   return marked["format"] === fileParamSchema.format && marked["type"] === undefined
     ? { type: fileParamSchema.type, ...marked }
     : marked
@@ -97,9 +97,7 @@ const validationOutcome = (
   args: JsonObject
 ): Effect.Effect<unknown, ReadonlyArray<ParamsProblem>> => {
   const issues = Predicate.hasProperty(outcome, "issues") ? outcome.issues : undefined
-  if (Array.isArray(issues)) {
-    return Effect.fail(problemsFromStandardIssues(issues.filter(isIssue), args))
-  }
+  if (Array.isArray(issues)) return Effect.fail(problemsFromStandardIssues(issues.filter(isIssue), args))
   return Effect.succeed(Predicate.hasProperty(outcome, "value") ? outcome.value : undefined)
 }
 
@@ -117,10 +115,7 @@ const validatorFromStandardSchema = (
     return {
       schema: yield* normalizeSchema(declared),
       check: (args) =>
-        runPackCode(
-          (code) => code(),
-          () => validate(args)
-        ).pipe(
+        runPackCode(enterDirectly, () => validate(args)).pipe(
           Effect.mapError(({ value }) => generalProblem(value)),
           Effect.flatMap((outcome) => validationOutcome(outcome, args))
         ),
@@ -148,13 +143,10 @@ const validatorFromJsonSchema = (
       check: (args) =>
         Effect.suspend(() => {
           const filled = fillDefaults(schema, args)
-          const jsonArgs = Object.fromEntries(
-            Object.entries(filled).map(([name, value]) => [name, replaceFilesByName(value)])
+          const jsonArgs = Record.map(filled, replaceFilesByName)
+          const problems = Result.merge(
+            Result.try({ try: () => problemsFromKeywordIssues(validate(jsonArgs), jsonArgs), catch: generalProblem })
           )
-          const problems = Result.try({
-            try: () => problemsFromKeywordIssues(validate(jsonArgs), jsonArgs),
-            catch: generalProblem
-          }).pipe(Result.merge)
           return problems.length === 0 ? Effect.succeed<unknown>(filled) : Effect.fail(problems)
         }),
       warnings: []

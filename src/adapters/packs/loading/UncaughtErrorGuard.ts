@@ -10,26 +10,17 @@ interface GuardedPack {
   readonly onUncaught: (message: string) => void
 }
 
-/** Contains uncaught errors of packs, such as those in timers and unhandled rejections. */
-export interface UncaughtErrorGuard {
-  /** Registers a pack until the scope closes; code entered through the result belongs to it. */
-  readonly protect: (guarded: GuardedPack) => Effect.Effect<EnterPackCode, never, Scope.Scope>
-}
-
 const errorEvents = ["uncaughtException", "unhandledRejection"] as const
 
 /** Getters of foreign objects can throw. */
-const safeStack = (error: unknown): string =>
-  Result.getOrElse(
-    Result.try(() => (Predicate.hasProperty(error, "stack") && typeof error.stack === "string" ? error.stack : "")),
-    () => ""
-  )
+const safeStack = (error: unknown): unknown =>
+  Result.getOrUndefined(Result.try(() => (Predicate.hasProperty(error, "stack") ? error.stack : undefined)))
 
 /**
- * Makes a guard until the scope closes. Attributes an error to a pack by its async context, else by its stack; any
+ * Contains uncaught errors of packs, such as those in timers and unhandled rejections, until the scope closes. Attributes an error to a pack by its async context, else by its stack; any
  * other error goes to other listeners, or to Node, which ends the process.
  */
-export const make: Effect.Effect<UncaughtErrorGuard, never, Scope.Scope> = Effect.gen(function* () {
+export const make = Effect.gen(function* () {
   const currentPack = new AsyncLocalStorage<GuardedPack>()
   const guardedPacks = new Set<GuardedPack>()
 
@@ -37,6 +28,7 @@ export const make: Effect.Effect<UncaughtErrorGuard, never, Scope.Scope> = Effec
     const running = currentPack.getStore()
     if (running !== undefined) return running
     const stack = safeStack(error)
+    if (typeof stack !== "string") return undefined
     return [...guardedPacks].find(({ folder }) => stack.includes(`${pathToFileURL(folder).href}/`))
   }
 
@@ -65,13 +57,14 @@ export const make: Effect.Effect<UncaughtErrorGuard, never, Scope.Scope> = Effec
   )
 
   return {
-    protect: (guarded) =>
-      Effect.as(
-        Effect.acquireRelease(
-          Effect.sync(() => guardedPacks.add(guarded)),
-          () => Effect.sync(() => guardedPacks.delete(guarded))
-        ),
-        (code) => currentPack.run(guarded, code)
+    /** Registers a pack until the scope closes; code entered through the result belongs to it. */
+    protect: (guarded: GuardedPack): Effect.Effect<EnterPackCode, never, Scope.Scope> =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          guardedPacks.add(guarded)
+          return (code) => currentPack.run(guarded, code)
+        }),
+        () => Effect.sync(() => guardedPacks.delete(guarded))
       )
   }
 })

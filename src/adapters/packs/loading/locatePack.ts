@@ -2,13 +2,7 @@ import { Predicate, Result } from "effect"
 
 type Method = (...args: ReadonlyArray<unknown>) => unknown
 
-/** Methods of a pack, under normalized names. */
-export interface PackMethods {
-  readonly getRouteConfig: () => unknown
-  readonly listTools: () => unknown
-  readonly callTool: (name: string, args: unknown, context: unknown) => unknown
-  readonly dispose: (() => unknown) | undefined
-}
+export type PackMethods = Result.Result.Success<ReturnType<typeof bindMethods>>
 
 /** An exported class or instance; `getInstance` runs the constructor of a class. */
 export interface PackExport {
@@ -16,7 +10,6 @@ export interface PackExport {
   readonly getInstance: () => unknown
 }
 
-/** Required methods and their alternative names. */
 const requiredMethods = [
   ["getRouteConfig", "get_route_config"],
   ["listTools", "list_tools"],
@@ -66,17 +59,12 @@ export const locatePack = (module: object, className: string): Result.Result<Pac
   )
 }
 
-/** Binds the methods of an instance, or names the missing ones. */
-export const bindMethods = (instance: unknown, name: string): Result.Result<PackMethods, string> => {
+/** Binds the methods of an instance under either of their names, or names the missing ones. */
+export const bindMethods = (instance: unknown, name: string) => {
   const [getRouteConfig, listTools, callTool] = requiredMethods.map((names) => findMethod(instance, names))
   if (getRouteConfig === undefined || listTools === undefined || callTool === undefined) {
     const missing = requiredMethods.filter((names) => findMethod(instance, names) === undefined)
     return Result.fail(`${name} lacks ${missing.map(([method, alias]) => `${method}() (or ${alias}())`).join(", ")}`)
   }
-  return Result.succeed({
-    getRouteConfig: () => getRouteConfig(),
-    listTools: () => listTools(),
-    callTool: (tool, args, context) => callTool(tool, args, context),
-    dispose: findMethod(instance, ["dispose"])
-  })
+  return Result.succeed({ getRouteConfig, listTools, callTool, dispose: findMethod(instance, ["dispose"]) })
 }

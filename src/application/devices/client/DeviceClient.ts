@@ -1,20 +1,13 @@
-import { Clock, Duration, Effect, type Redacted, Result, type Scope, type Stream, SubscriptionRef } from "effect"
+import { Duration, Effect, Result, type Scope, type Stream, SubscriptionRef } from "effect"
 import { reconnectBackoff, backoffDelay } from "../../shared/backoff.ts"
 import type { ByteConnector } from "../../ports/ByteLink.ts"
 import type { McpSessionError, McpSession } from "../../ports/McpSession.ts"
 import type { DeviceRejected } from "../AuthenticateDevice.ts"
 import { type DeviceLimits, defaultDeviceLimits } from "../DeviceLimits.ts"
 import { makeServiceCatalog } from "./ServiceCatalog.ts"
-import { serveDeviceServer } from "./DeviceServerConnection.ts"
+import { type DeviceAddress, serveDeviceServer } from "./DeviceServerConnection.ts"
 
-/** Address of a device server, and identity of the device. */
-export interface DeviceClientOptions {
-  readonly host: string
-  readonly port: number
-  /** Token of the device; must not contain `##`. */
-  readonly token?: Redacted.Redacted
-  /** Name of the device; must not contain `##`. The server assigns one by default. */
-  readonly name?: string
+export interface DeviceClientOptions extends DeviceAddress {
   readonly limits?: Partial<DeviceLimits>
   /** Interval of PING, the keepalive of both ends; 1 minute by default. */
   readonly heartbeatInterval?: Duration.Duration
@@ -28,11 +21,7 @@ export type DeviceStatus =
   | { readonly _tag: "Failed"; readonly error: DeviceRejected | McpSessionError }
 
 /** Models behind a device server wait longer than those behind a gateway of this package. */
-const defaultClientLimits: DeviceLimits = {
-  ...defaultDeviceLimits,
-  maxCalls: 32,
-  callTimeout: Duration.minutes(5)
-}
+const defaultClientLimits: DeviceLimits = { ...defaultDeviceLimits, maxCalls: 32, callTimeout: Duration.minutes(5) }
 
 /** A connection that lasted this long resets the backoff. */
 const stableAfter = Duration.minutes(1)
@@ -62,25 +51,18 @@ export const connectDevice = Effect.fnUntraced(function* (
   const reconnectLoop = Effect.gen(function* () {
     let attempt = 1
     while (true) {
-      const connectedAt = yield* Clock.currentTimeMillis
-      const outcome = yield* Effect.result(Effect.scoped(connection))
+      const [connectedFor, outcome] = yield* Effect.timed(Effect.result(Effect.scoped(connection)))
       if (Result.isFailure(outcome)) {
-        yield* Effect.logError("device rejected", {
-          ...logFields,
-          reason: outcome.failure.message
-        })
-        return yield* setStatus({ _tag: "Failed", error: outcome.failure })
+        const error = outcome.failure
+        yield* Effect.logError("device rejected", { ...logFields, reason: error.message })
+        return yield* setStatus({ _tag: "Failed", error })
       }
       const reason = outcome.success
       yield* setStatus({ _tag: "Disconnected", reason })
-      const connectedFor = (yield* Clock.currentTimeMillis) - connectedAt
-      if (connectedFor >= Duration.toMillis(stableAfter)) attempt = 1
+      if (Duration.isGreaterThanOrEqualTo(connectedFor, stableAfter)) attempt = 1
       const delay = yield* backoffDelay(reconnectBackoff, attempt++)
-      yield* Effect.logWarning("device disconnected, reconnecting", {
-        ...logFields,
-        reason,
-        delaySeconds: Duration.toSeconds(delay)
-      })
+      const delaySeconds = Duration.toSeconds(delay)
+      yield* Effect.logWarning("device disconnected, reconnecting", { ...logFields, reason, delaySeconds })
       yield* Effect.sleep(delay)
       yield* setStatus({ _tag: "Connecting" })
     }

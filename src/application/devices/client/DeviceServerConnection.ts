@@ -14,11 +14,17 @@ import type { DeviceLimits } from "../DeviceLimits.ts"
 import { makeFrameLink } from "../FrameLink.ts"
 import type { ServiceCatalog } from "./ServiceCatalog.ts"
 
-export interface DeviceServerOptions {
+/** Address of a device server, and identity of the device. */
+export interface DeviceAddress {
   readonly host: string
   readonly port: number
+  /** Token of the device; must not contain `##`. */
   readonly token?: Redacted.Redacted
+  /** Name of the device; must not contain `##`. The server assigns one by default. */
   readonly name?: string
+}
+
+interface DeviceServerOptions extends DeviceAddress {
   readonly limits: DeviceLimits
   readonly heartbeatInterval: Duration.Duration
   readonly services: ServiceCatalog
@@ -33,8 +39,6 @@ const authTimeout = "5 seconds"
 const maxMissedHeartbeats = 2.5
 
 const isRejection = (kind: string): boolean => /ERR|FAIL|DENIED|DENY|INVALID|REFUS|REJECT|UNAUTH|EXPIRED/.test(kind)
-
-type CallMessage = Extract<DeviceMessage, { readonly _tag: "Call" }>
 
 /**
  * Serves one connection to a device server: authenticates, registers the services, answers calls. Resolves with the
@@ -63,9 +67,7 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
   /** Can explain why the server closes the connection. */
   let lastServerError: string | undefined
 
-  const reject = (message: string) => {
-    Deferred.doneUnsafe(rejected, Exit.fail(new DeviceRejected({ message })))
-  }
+  const reject = (message: string) => void Deferred.doneUnsafe(rejected, Exit.fail(new DeviceRejected({ message })))
 
   /** Sends a result; if it cannot be encoded, sends an error in its place. */
   const sendResult = (callId: string, outcome: ServiceOutcome, task: string) => {
@@ -85,7 +87,10 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
     )
   }
 
-  const onCall = Effect.fnUntraced(function* ({ callId, method, params }: CallMessage, task: string) {
+  const onCall = Effect.fnUntraced(function* (
+    { callId, method, params }: Extract<DeviceMessage, { readonly _tag: "Call" }>,
+    task: string
+  ) {
     if (FiberMap.hasUnsafe(runningCalls, callId)) {
       return yield* Effect.logDebug("duplicate call ignored", { callId, service: method })
     }
@@ -93,11 +98,8 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
       const error = `busy: ${limits.maxCalls} calls are in flight`
       return yield* sendResult(callId, { success: false, error }, task)
     }
-    return yield* FiberMap.run(
-      runningCalls,
-      callId,
-      Effect.flatMap(services.call(method, params), (outcome) => sendResult(callId, outcome, task))
-    )
+    const answer = Effect.flatMap(services.call(method, params), (outcome) => sendResult(callId, outcome, task))
+    return yield* FiberMap.run(runningCalls, callId, answer)
   })
 
   const onMessage = Effect.fnUntraced(function* ({ payload, task }: Frame) {
@@ -176,12 +178,9 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
     })
     .pipe(
       // A server closes right after a rejection: the rejection counts, even when the close is noticed first.
-      Effect.andThen((reason) =>
-        Deferred.isDoneUnsafe(rejected)
-          ? Deferred.await(rejected)
-          : Effect.succeed(
-              lastServerError === undefined ? reason : `${reason}; last error of the server: ${lastServerError}`
-            )
+      Effect.tap(() => (Deferred.isDoneUnsafe(rejected) ? Deferred.await(rejected) : Effect.void)),
+      Effect.map((reason) =>
+        lastServerError === undefined ? reason : `${reason}; last error of the server: ${lastServerError}`
       )
     )
 

@@ -1,6 +1,5 @@
-import { Duration, Effect, Option, Schedule, type Scope, Stream, SubscriptionRef } from "effect"
+import { Duration, Effect, Option, Schedule, Stream, SubscriptionRef } from "effect"
 import { sanitizeName } from "../../../domain/tools/exposedNames.ts"
-import type { ServiceOutcome } from "../../../domain/devices/deviceMessages.ts"
 import { failedOutcome, toolResultToOutcome } from "../../../domain/devices/serviceOutcome.ts"
 import type { DeviceService } from "../../../domain/devices/serviceDefinitions.ts"
 import { isJsonObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
@@ -9,36 +8,26 @@ import type { McpSession } from "../../ports/McpSession.ts"
 import { makeParamsCheck } from "../../shared/paramsCheck.ts"
 import { makeRefresher } from "../../shared/Refresher.ts"
 
-export interface ToolService extends DeviceService {
+interface ToolService extends DeviceService {
   /** Name of the tool in the session. */
   readonly toolName: string
 }
 
-/** Exposes the tools of a session as services of a device. */
-export interface ServiceCatalog {
-  /** Services by name: the current ones, then every change. */
-  readonly changes: Stream.Stream<ReadonlyMap<string, ToolService>>
-  /** Calls a service; every failure becomes an outcome. */
-  readonly call: (name: string, params: JsonObject) => Effect.Effect<ServiceOutcome>
-}
+export type ServiceCatalog = Effect.Success<ReturnType<typeof makeServiceCatalog>>
 
 /** The longest function name that every model API accepts. */
 const maxServiceNameLength = 64
 
 const listingDelays = { debounce: Duration.millis(100), retry: Duration.seconds(5) }
 
-const toService = ({ description, inputSchema }: JsonObject): DeviceService => ({
-  description: stringOrEmpty(description),
-  parameters: isJsonObject(inputSchema) ? inputSchema : { type: "object", properties: {} }
-})
-
 const toServices = (tools: ReadonlyArray<JsonObject>): ReadonlyMap<string, ToolService> => {
   const services = new Map<string, ToolService>()
-  for (const tool of tools) {
-    const { name } = tool
+  for (const { description, inputSchema, name } of tools) {
     if (typeof name !== "string") continue
     const serviceName = sanitizeName(name, maxServiceNameLength)
-    if (!services.has(serviceName)) services.set(serviceName, { ...toService(tool), toolName: name })
+    if (services.has(serviceName)) continue
+    const parameters = isJsonObject(inputSchema) ? inputSchema : { type: "object", properties: {} }
+    services.set(serviceName, { description: stringOrEmpty(description), parameters, toolName: name })
   }
   return services
 }
@@ -46,11 +35,8 @@ const toServices = (tools: ReadonlyArray<JsonObject>): ReadonlyMap<string, ToolS
 const hasSameServices = (one: ReadonlyMap<string, ToolService>, other: ReadonlyMap<string, ToolService>) =>
   JSON.stringify([...one]) === JSON.stringify([...other])
 
-/** Makes the catalog of a session, and follows its changes until the scope closes. */
-export const makeServiceCatalog = Effect.fnUntraced(function* (
-  session: McpSession,
-  callTimeout: Duration.Duration
-): Effect.fn.Return<ServiceCatalog, never, Scope.Scope> {
+/** Exposes the tools of a session as services of a device, and follows their changes until the scope closes. */
+export const makeServiceCatalog = Effect.fnUntraced(function* (session: McpSession, callTimeout: Duration.Duration) {
   const check = yield* makeParamsCheck
   const current = yield* SubscriptionRef.make<ReadonlyMap<string, ToolService> | undefined>(undefined)
   const { refresh } = yield* makeRefresher(listingDelays.debounce)
@@ -67,15 +53,14 @@ export const makeServiceCatalog = Effect.fnUntraced(function* (
     Effect.orDie
   )
 
+  const requestRefresh = refresh("tools", refreshServices)
   yield* session.watch({ tools: true, resources: false, uris: [] }).pipe(
-    Effect.tap(() => refresh("tools", refreshServices)),
-    Effect.flatMap(Stream.runForEach(() => refresh("tools", refreshServices))),
+    Effect.tap(requestRefresh),
+    Effect.flatMap(Stream.runForEach(() => requestRefresh)),
     Effect.scoped,
     // Without change notifications the first listing is final.
     Effect.catch(({ message }) =>
-      Effect.logWarning("tool changes cannot be watched", { reason: message }).pipe(
-        Effect.andThen(refresh("tools", refreshServices))
-      )
+      Effect.andThen(Effect.logWarning("tool changes cannot be watched", { reason: message }), requestRefresh)
     ),
     Effect.forkScoped
   )
@@ -84,8 +69,10 @@ export const makeServiceCatalog = Effect.fnUntraced(function* (
     failedOutcome(`'${name}' did not answer within ${Duration.toSeconds(callTimeout)} seconds`)
 
   return {
+    /** Services by name: the current ones, then every change. */
     changes: Stream.filter(SubscriptionRef.changes(current), (services) => services !== undefined),
-    call: Effect.fnUntraced(function* (name, params) {
+    /** Calls a service; every failure becomes an outcome. */
+    call: Effect.fnUntraced(function* (name: string, params: JsonObject) {
       const service = SubscriptionRef.getUnsafe(current)?.get(name)
       if (service === undefined) return failedOutcome(`The device has no service '${name}'`)
       const errors = yield* check(service.parameters, params)

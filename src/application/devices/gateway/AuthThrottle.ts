@@ -1,11 +1,4 @@
-/** Limits rejected and unauthenticated connections per address. */
-export interface AuthThrottle {
-  readonly recordRejection: (peer: string, now: number) => void
-  readonly isBlocked: (peer: string, now: number) => boolean
-  /** Reserves a slot for an unauthenticated connection; false when the address or the gateway has none left. */
-  readonly acquirePending: (peer: string) => boolean
-  readonly releasePending: (peer: string) => void
-}
+export type AuthThrottle = ReturnType<typeof makeAuthThrottle>
 
 /** An address with this many rejections within a minute is blocked for a minute after the last one. */
 const rejectionLimit = { count: 5, windowMillis: 60_000 }
@@ -16,8 +9,8 @@ const maxTrackedPeers = 4096
 /** Each unauthenticated connection can hold a whole frame in memory. */
 const maxPending = { total: 512, perPeer: 64 }
 
-/** Makes a throttle without history. Times are in milliseconds since 1970. */
-export const makeAuthThrottle = (): AuthThrottle => {
+/** Limits rejected and unauthenticated connections per address. Times are in milliseconds since 1970. */
+export const makeAuthThrottle = () => {
   const rejections = new Map<string, { readonly windowStart: number; readonly count: number }>()
   const pending = new Map<string, number>()
   let pendingTotal = 0
@@ -26,7 +19,7 @@ export const makeAuthThrottle = (): AuthThrottle => {
     return known !== undefined && now - known.windowStart < rejectionLimit.windowMillis ? known : undefined
   }
   return {
-    recordRejection: (peer, now) => {
+    recordRejection: (peer: string, now: number): void => {
       const before = currentWindow(peer, now) ?? { windowStart: now, count: 0 }
       const count = before.count + 1
       // Reinserted, so the oldest entry comes first.
@@ -35,15 +28,16 @@ export const makeAuthThrottle = (): AuthThrottle => {
       const [oldest] = rejections.keys()
       if (rejections.size > maxTrackedPeers && oldest !== undefined) rejections.delete(oldest)
     },
-    isBlocked: (peer, now) => (currentWindow(peer, now)?.count ?? 0) >= rejectionLimit.count,
-    acquirePending: (peer) => {
+    isBlocked: (peer: string, now: number): boolean => (currentWindow(peer, now)?.count ?? 0) >= rejectionLimit.count,
+    /** Reserves a slot for an unauthenticated connection; false when the address or the gateway has none left. */
+    acquirePending: (peer: string): boolean => {
       const pendingOfPeer = pending.get(peer) ?? 0
       if (pendingTotal >= maxPending.total || pendingOfPeer >= maxPending.perPeer) return false
       pendingTotal++
       pending.set(peer, pendingOfPeer + 1)
       return true
     },
-    releasePending: (peer) => {
+    releasePending: (peer: string): void => {
       const pendingOfPeer = (pending.get(peer) ?? 1) - 1
       pendingTotal--
       if (pendingOfPeer > 0) pending.set(peer, pendingOfPeer)

@@ -1,4 +1,4 @@
-import { Deferred, Duration, Effect, Exit, FiberSet, type Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, FiberSet } from "effect"
 import { makeDeviceMessage, type ServiceOutcome } from "../../../domain/devices/deviceMessages.ts"
 import { failedOutcome, outcomeToToolResult } from "../../../domain/devices/serviceOutcome.ts"
 import type { DeviceService } from "../../../domain/devices/serviceDefinitions.ts"
@@ -8,27 +8,14 @@ import { makeRequestId } from "../../shared/requestId.ts"
 import type { DeviceLimits } from "../DeviceLimits.ts"
 import type { FrameLink } from "../FrameLink.ts"
 
-/** In-flight calls of one device. */
-export interface DeviceCalls {
-  /**
-   * Calls a service; the result, an MCP tool result, covers every failure. Interruption stops waiting only: the
-   * protocol has no message that cancels a call.
-   */
-  readonly call: (name: string, service: DeviceService, params: JsonObject) => Effect.Effect<JsonObject>
-  /** Completes a call; false when no call waits for the result. */
-  readonly complete: (callId: string, outcome: ServiceOutcome) => boolean
-  /** Fails all calls when the device disconnects. */
-  readonly failAll: (reason: string) => void
-  readonly disconnectReason: () => string | undefined
-  /** Resolves with the reason when the device disconnects. */
-  readonly disconnected: Effect.Effect<string>
-}
+export type DeviceCalls = Effect.Success<ReturnType<typeof makeDeviceCalls>>
 
+/** In-flight calls of one device. */
 export const makeDeviceCalls = Effect.fnUntraced(function* (
   device: string,
   { sendMcp }: FrameLink,
   { callTimeout, maxCalls }: DeviceLimits
-): Effect.fn.Return<DeviceCalls, never, Scope.Scope> {
+) {
   const check = yield* makeParamsCheck
   const pending = new Map<string, Deferred.Deferred<ServiceOutcome>>()
   /**
@@ -68,33 +55,32 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
     `Service '${name}' of device '${device}' did not answer within ${Duration.toSeconds(callTimeout)} seconds`
 
   return {
-    call: Effect.fnUntraced(function* (name, service, params) {
+    /**
+     * Calls a service; the result, an MCP tool result, covers every failure. Interruption stops waiting only: the
+     * protocol has no message that cancels a call.
+     */
+    call: Effect.fnUntraced(function* (name: string, service: DeviceService, params: JsonObject) {
       const errors = yield* check(service.parameters, params)
       if (errors.length > 0) {
         const list = errors.map((error) => `\n- ${error}`).join("")
-        return outcomeToToolResult(
-          failedOutcome(`'${name}' was not called: its arguments do not match its schema.${list}`)
-        )
+        return failedOutcome(`'${name}' was not called: its arguments do not match its schema.${list}`)
       }
-      if (disconnectReason !== undefined) return outcomeToToolResult(failedOutcome(disconnectMessage(disconnectReason)))
+      if (disconnectReason !== undefined) return failedOutcome(disconnectMessage(disconnectReason))
       if (Math.max(pending.size, yield* FiberSet.size(sending)) >= maxCalls) {
-        return outcomeToToolResult(
-          failedOutcome(`Device '${device}' is busy: ${maxCalls} calls are in flight. Try again later.`)
-        )
+        return failedOutcome(`Device '${device}' is busy: ${maxCalls} calls are in flight. Try again later.`)
       }
-      return yield* request(name, params).pipe(
-        Effect.timeoutOrElse({
-          duration: callTimeout,
-          orElse: () => Effect.succeed(failedOutcome(timeoutMessage(name)))
-        }),
-        Effect.map(outcomeToToolResult)
-      )
-    }),
-    complete: (callId, outcome) => {
+      return yield* Effect.timeoutOrElse(request(name, params), {
+        duration: callTimeout,
+        orElse: () => Effect.succeed(failedOutcome(timeoutMessage(name)))
+      })
+    }, Effect.map(outcomeToToolResult)),
+    /** Completes a call; false when no call waits for the result. */
+    complete: (callId: string, outcome: ServiceOutcome): boolean => {
       const result = pending.get(callId)
       return result !== undefined && Deferred.doneUnsafe(result, Exit.succeed(outcome))
     },
-    failAll: (reason) => {
+    /** Fails all calls when the device disconnects. */
+    failAll: (reason: string): void => {
       disconnectReason ??= reason
       Deferred.doneUnsafe(disconnected, Exit.succeed(reason))
       for (const result of pending.values()) {
@@ -102,6 +88,7 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
       }
     },
     disconnectReason: () => disconnectReason,
+    /** Resolves with the reason when the device disconnects. */
     disconnected: Deferred.await(disconnected)
   }
 })

@@ -1,25 +1,34 @@
-import { Clock, Deferred, Duration, Effect, Exit, Ref, Result, Scope } from "effect"
+import { Clock, Deferred, Duration, Effect, Exit, Result, Scope } from "effect"
 import { parseCredentials, parseStatus } from "../../../domain/devices/handshake.ts"
 import type { Frame } from "../../../domain/devices/framing/frame.ts"
 import { isExhausted, newViolationBudget, recordViolation } from "../../../domain/devices/ViolationBudget.ts"
 import { decodeUtf8Lossy } from "../../../domain/utf8.ts"
 import type { ByteLink } from "../../ports/ByteLink.ts"
+import type { AuthenticateDevice } from "../AuthenticateDevice.ts"
+import type { GatewayLimits } from "../DeviceLimits.ts"
 import { makeFrameLink } from "../FrameLink.ts"
+import type { AuthThrottle } from "./AuthThrottle.ts"
 import { makeDeviceCalls } from "./DeviceCalls.ts"
 import { makeMessageHandler } from "./deviceMessageHandler.ts"
-import type { DeviceEntry } from "./DeviceRegistry.ts"
-import type { GatewayContext } from "./GatewayContext.ts"
+import type { DeviceEntry, DeviceRegistry } from "./DeviceRegistry.ts"
 
-/** Why a connection ends: a code for logs, and a sentence that explains it to the device. */
-const closeReasons = {
-  too_many_violations: "the device sent too many invalid frames or messages",
-  session_takeover: "another connection uses the name of this device",
-  auth_throttled: "too many rejected attempts from this address",
-  auth_rejected: "authentication failed",
-  auth_timeout: "the device sent no token in time",
-  idle_timeout: "the device sent nothing for too long",
-  client_disconnect: "the device disconnected"
-} as const
+/** Handles frames other than MCP messages, such as the voice and text of a dialogue. */
+export type OnDeviceFrame = (
+  device: string,
+  frame: Frame,
+  reply: (frame: Frame) => Effect.Effect<void>
+) => Effect.Effect<void>
+
+/** Parts that all connections of a gateway share. */
+export interface GatewayContext {
+  readonly registry: DeviceRegistry
+  readonly limits: GatewayLimits
+  /** Undefined when the gateway admits every device. */
+  readonly authenticate: AuthenticateDevice | undefined
+  readonly acknowledgeRegistration: boolean
+  readonly onFrame: OnDeviceFrame | undefined
+  readonly authThrottle: AuthThrottle
+}
 
 interface Closing {
   readonly reason: string
@@ -27,10 +36,19 @@ interface Closing {
   readonly statusKind?: "ERROR" | "REPLACED"
 }
 
-const closing = (code: keyof typeof closeReasons, statusKind?: Closing["statusKind"]): Closing => ({
-  reason: `${code}: ${closeReasons[code]}`,
-  ...(statusKind !== undefined && { statusKind })
-})
+/** Each reason is a code for logs, and a sentence that explains it to the device. */
+const closings = {
+  violations: {
+    reason: "too_many_violations: the device sent too many invalid frames or messages",
+    statusKind: "ERROR"
+  },
+  takeover: { reason: "session_takeover: another connection uses the name of this device", statusKind: "REPLACED" },
+  throttled: { reason: "auth_throttled: too many rejected attempts from this address" },
+  rejected: { reason: "auth_rejected: authentication failed" },
+  authTimeout: { reason: "auth_timeout: the device sent no token in time", statusKind: "ERROR" },
+  idleTimeout: { reason: "idle_timeout: the device sent nothing for too long", statusKind: "ERROR" },
+  disconnected: { reason: "client_disconnect: the device disconnected" }
+} satisfies { readonly [name: string]: Closing }
 
 /** How long a device has to close its end after DISCONNECT. */
 const disconnectTimeout = "2 seconds"
@@ -44,27 +62,27 @@ export const serveDevice = Effect.fnUntraced(function* (
   { acknowledgeRegistration, authenticate, authThrottle, limits, onFrame, registry }: GatewayContext
 ): Effect.fn.Return<void, never, Scope.Scope> {
   const link = yield* makeFrameLink(bytes, limits)
-  const { remoteAddress } = link
+  const { remoteAddress } = bytes
+  if (authThrottle.isBlocked(remoteAddress, yield* Clock.currentTimeMillis)) {
+    return yield* Effect.logDebug("device throttled", { remoteAddress })
+  }
   const scope = yield* Effect.scope
   const closed = yield* Deferred.make<Closing>()
   /** Holds a slot of the throttle until the device is authenticated. */
   const pendingAuthScope = yield* Scope.fork(scope)
   if (authenticate !== undefined) {
-    if (!authThrottle.acquirePending(remoteAddress))
+    if (!authThrottle.acquirePending(remoteAddress)) {
       return yield* Effect.logDebug("too many unauthenticated connections", { remoteAddress })
-    yield* Scope.addFinalizer(
-      pendingAuthScope,
-      Effect.sync(() => authThrottle.releasePending(remoteAddress))
-    )
+    }
+    const releasePending = Effect.sync(() => authThrottle.releasePending(remoteAddress))
+    yield* Scope.addFinalizer(pendingAuthScope, releasePending)
   }
-  const violations = yield* Ref.make(newViolationBudget(yield* Clock.currentTimeMillis))
+  let violations = newViolationBudget(yield* Clock.currentTimeMillis)
   let admitted: DeviceEntry | undefined
   /** Stops the authentication timeout: the device does not answer for the time that the check takes. */
   let hasPresentedToken = false
 
-  const close = (code: keyof typeof closeReasons, statusKind?: Closing["statusKind"]): void => {
-    Deferred.doneUnsafe(closed, Exit.succeed(closing(code, statusKind)))
-  }
+  const close = (closing: Closing): void => void Deferred.doneUnsafe(closed, Exit.succeed(closing))
   /** Counts a rejection, and logs it until the throttle blocks the address. */
   const onRejected = Effect.fnUntraced(function* (reason: string) {
     const now = yield* Clock.currentTimeMillis
@@ -75,9 +93,8 @@ export const serveDevice = Effect.fnUntraced(function* (
   const onViolation = Effect.fnUntraced(function* (violation: string, reason: string, size = 0) {
     const device = admitted?.device.name
     yield* Effect.logDebug("device violation", { device, remoteAddress, violation, reason })
-    const now = yield* Clock.currentTimeMillis
-    const budget = yield* Ref.updateAndGet(violations, (before) => recordViolation(before, now, violation, size))
-    if (isExhausted(budget)) close("too_many_violations", "ERROR")
+    violations = recordViolation(violations, yield* Clock.currentTimeMillis, violation, size)
+    if (isExhausted(violations)) close(closings.violations)
   })
 
   const handleMessage = makeMessageHandler({ acknowledgeRegistration, limits, link, onViolation, registry })
@@ -88,7 +105,7 @@ export const serveDevice = Effect.fnUntraced(function* (
     const entry: DeviceEntry = {
       device: { name, remoteAddress, connectedAt: yield* Clock.currentTimeMillis, services: new Map() },
       calls: yield* makeDeviceCalls(name, link, limits),
-      evict: () => close("session_takeover", "REPLACED")
+      evict: () => close(closings.takeover)
     }
     admitted = entry
     yield* Scope.close(pendingAuthScope, Exit.void)
@@ -105,7 +122,7 @@ export const serveDevice = Effect.fnUntraced(function* (
       return yield* Effect.logDebug("repeated auth ignored", { device: admitted.device.name, remoteAddress })
     }
     // Checked again here: one peer can open many connections before its first rejection.
-    if (authThrottle.isBlocked(remoteAddress, yield* Clock.currentTimeMillis)) return close("auth_throttled")
+    if (authThrottle.isBlocked(remoteAddress, yield* Clock.currentTimeMillis)) return close(closings.throttled)
     hasPresentedToken = true
     const credentials = parseCredentials(decodeUtf8Lossy(payload))
     const outcome = yield* Effect.result(
@@ -117,7 +134,7 @@ export const serveDevice = Effect.fnUntraced(function* (
       const { message } = outcome.failure
       yield* onRejected(message)
       yield* link.sendStatus("auth", "ERROR", message)
-      return close("auth_rejected")
+      return close(closings.rejected)
     }
     yield* admit(outcome.success.name ?? credentials.options.get("name"))
     return yield* link.sendStatus("auth", "INFO", "AUTHENTICATED")
@@ -127,10 +144,7 @@ export const serveDevice = Effect.fnUntraced(function* (
     const { kind } = parseStatus(decodeUtf8Lossy(payload))
     if (kind === "PING") return yield* link.sendStatus("status", "INFO", "PONG")
     if (kind !== "DISCONNECT") return
-    const closeLater = Effect.delay(
-      Effect.sync(() => close("client_disconnect")),
-      disconnectTimeout
-    )
+    const closeLater = Effect.andThen(Effect.sleep(disconnectTimeout), Deferred.succeed(closed, closings.disconnected))
     yield* Effect.forkScoped(closeLater, { startImmediately: true })
     yield* link.sendStatus("status", "INFO", "DISCONNECT")
   })
@@ -155,14 +169,14 @@ export const serveDevice = Effect.fnUntraced(function* (
     const idleMillis = Duration.toMillis(limits.idleTimeout)
     while (true) {
       const left = link.lastReceivedAt() + idleMillis - (yield* Clock.currentTimeMillis)
-      if (left <= 0) return closing("idle_timeout", "ERROR")
+      if (left <= 0) return closings.idleTimeout
       yield* Effect.sleep(Duration.millis(left))
     }
   })
   const authTimeout = Effect.gen(function* () {
     if (authenticate === undefined) return yield* Effect.never
     yield* Effect.sleep(limits.authTimeout)
-    return hasPresentedToken ? yield* Effect.never : closing("auth_timeout", "ERROR")
+    return hasPresentedToken ? yield* Effect.never : closings.authTimeout
   })
 
   const { statusKind, reason } = yield* Effect.raceAllFirst<Effect.Effect<Closing, never, Scope.Scope>>([

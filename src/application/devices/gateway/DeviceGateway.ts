@@ -1,16 +1,14 @@
-import { Clock, Context, Effect, Layer, type Scope, Stream } from "effect"
-import { type ByteLink, ByteListener } from "../../ports/ByteLink.ts"
+import { Context, Effect, Layer, type Scope, Stream } from "effect"
+import { ByteListener } from "../../ports/ByteLink.ts"
 import type { McpSession } from "../../ports/McpSession.ts"
 import type { ListenError } from "../../ports/Transport.ts"
 import type { AuthenticateDevice } from "../AuthenticateDevice.ts"
 import { type GatewayLimits, defaultGatewayLimits } from "../DeviceLimits.ts"
 import { makeAuthThrottle } from "./AuthThrottle.ts"
-import { serveDevice } from "./DeviceConnection.ts"
+import { type GatewayContext, type OnDeviceFrame, serveDevice } from "./DeviceConnection.ts"
 import { type Device, makeDeviceRegistry } from "./DeviceRegistry.ts"
 import { makeGatewaySession, makeDeviceSession } from "./deviceSessions.ts"
-import type { GatewayContext, OnDeviceFrame } from "./GatewayContext.ts"
 
-/** Options of a gateway. */
 export interface DeviceGatewayOptions {
   /** Address to listen on; `127.0.0.1` by default, which only this machine reaches. */
   readonly host?: string
@@ -57,43 +55,30 @@ const make = Effect.fnUntraced(function* ({
   const { listen } = yield* ByteListener
   const registry = yield* makeDeviceRegistry
   const limits = { ...defaultGatewayLimits, ...limitOverrides }
-  const authThrottle = makeAuthThrottle()
   const context: GatewayContext = {
     registry,
     limits,
     authenticate: authenticate === "allowAll" ? undefined : authenticate,
     acknowledgeRegistration,
     onFrame,
-    authThrottle
+    authThrottle: makeAuthThrottle()
   }
-  const serve = Effect.fnUntraced(function* (link: ByteLink) {
-    const { remoteAddress } = link
-    if (authThrottle.isBlocked(remoteAddress, yield* Clock.currentTimeMillis)) {
-      return yield* Effect.logDebug("device throttled", { remoteAddress })
-    }
-    return yield* serveDevice(link, context)
-  })
   // The listener owns the fibers of connections, so they do not inherit the context of this service.
   const services = yield* Effect.context<never>()
   const address = yield* listen({ host, port, maxConnections: limits.maxDevices }, (link) =>
-    Effect.provideContext(serve(link), services)
+    Effect.provideContext(serveDevice(link, context), services)
   )
-  const devices = Effect.sync(() => [...registry.entries()].map(({ device }) => device))
+  const devices = Effect.sync(() => [...registry.entries.values()].map(({ device }) => device))
   return {
     address,
     devices,
-    changes: Stream.unwrap(
-      Effect.map(registry.changes, (changes) =>
-        Stream.concat(
-          Stream.fromEffect(devices),
-          Stream.mapEffect(changes, () => devices)
-        )
-      )
+    changes: Stream.unwrap(Effect.map(registry.changes, Stream.prepend([undefined]))).pipe(
+      Stream.mapEffect(() => devices)
     ),
-    session: makeGatewaySession(registry, "a2c-devices"),
+    session: makeGatewaySession(registry),
     deviceSession: (name) =>
       Effect.sync(() => {
-        const entry = registry.find(name)
+        const entry = registry.entries.get(name)
         return entry === undefined ? undefined : makeDeviceSession(registry, entry)
       })
   }

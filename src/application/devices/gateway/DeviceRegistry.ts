@@ -1,4 +1,4 @@
-import { Duration, Effect, PubSub, type Scope, Stream } from "effect"
+import { Duration, Effect, PubSub, Stream } from "effect"
 import { exposedName } from "../../../domain/tools/exposedNames.ts"
 import type { DeviceService } from "../../../domain/devices/serviceDefinitions.ts"
 import { makeRefresher } from "../../shared/Refresher.ts"
@@ -24,28 +24,15 @@ export interface RegisteredService {
   readonly service: string
 }
 
-/** Connected devices and their services. */
-export interface DeviceRegistry {
-  /** Adds a device. A device with the same name is evicted: after a reconnect, the old connection is stale. */
-  readonly add: (entry: DeviceEntry) => Effect.Effect<void>
-  readonly updateServices: (entry: DeviceEntry, services: ReadonlyMap<string, DeviceService>) => Effect.Effect<void>
-  readonly remove: (entry: DeviceEntry) => Effect.Effect<void>
-  /** The lowest free name `device-N`, so a device that reconnects usually keeps its name. */
-  readonly nextFreeName: () => string
-  readonly find: (device: string) => DeviceEntry | undefined
-  readonly entries: () => Iterable<DeviceEntry>
-  /** Services of all devices by tool name; the same map until one changes. */
-  readonly tools: () => ReadonlyMap<string, RegisteredService>
-  /** Emits after a device connects, disconnects or changes its services; debounced. */
-  readonly changes: Effect.Effect<Stream.Stream<void>, never, Scope.Scope>
-}
+export type DeviceRegistry = Effect.Success<typeof makeDeviceRegistry>
 
 /** The longest tool name that every MCP host accepts. */
 const maxToolNameLength = 64
 
 const changeDebounce = Duration.millis(100)
 
-export const makeDeviceRegistry: Effect.Effect<DeviceRegistry, never, Scope.Scope> = Effect.gen(function* () {
+/** Connected devices and their services. */
+export const makeDeviceRegistry = Effect.gen(function* () {
   const entries = new Map<string, DeviceEntry>()
   let tools: Map<string, RegisteredService> | undefined
   /** Keeps the search for a free name short when thousands of devices connect at once. */
@@ -70,7 +57,8 @@ export const makeDeviceRegistry: Effect.Effect<DeviceRegistry, never, Scope.Scop
   }
 
   return {
-    add: (entry) =>
+    /** Adds a device. A device with the same name is evicted: after a reconnect, the old connection is stale. */
+    add: (entry: DeviceEntry): Effect.Effect<void> =>
       Effect.suspend(() => {
         const { name, remoteAddress } = entry.device
         const previous = entries.get(name)
@@ -83,12 +71,12 @@ export const makeDeviceRegistry: Effect.Effect<DeviceRegistry, never, Scope.Scop
             : Effect.logWarning("device session taken over", fields)
         return Effect.andThen(notifyChanged(previous !== undefined && previous.device.services.size > 0), logged)
       }),
-    updateServices: (entry, services) =>
+    updateServices: (entry: DeviceEntry, services: Device["services"]): Effect.Effect<void> =>
       Effect.suspend(() => {
         entry.device = { ...entry.device, services }
         return entries.get(entry.device.name) === entry ? notifyChanged(true) : Effect.void
       }),
-    remove: (entry) =>
+    remove: (entry: DeviceEntry): Effect.Effect<void> =>
       Effect.suspend(() => {
         const { name, services } = entry.device
         if (entries.get(name) !== entry) return Effect.void
@@ -96,13 +84,16 @@ export const makeDeviceRegistry: Effect.Effect<DeviceRegistry, never, Scope.Scop
         lowestFreeNumber = 1
         return notifyChanged(services.size > 0)
       }),
-    nextFreeName: () => {
+    /** The lowest free name `device-N`, so a device that reconnects usually keeps its name. */
+    nextFreeName: (): string => {
       while (entries.has(`device-${lowestFreeNumber}`)) lowestFreeNumber++
       return `device-${lowestFreeNumber}`
     },
-    find: (device) => entries.get(device),
-    entries: () => entries.values(),
-    tools: () => (tools ??= collectTools()),
+    /** By name of the device. */
+    entries: entries as ReadonlyMap<string, DeviceEntry>,
+    /** Services of all devices by tool name; the same map until one changes. */
+    tools: (): ReadonlyMap<string, RegisteredService> => (tools ??= collectTools()),
+    /** Emits after a device connects, disconnects or changes its services; debounced. */
     changes: Effect.map(PubSub.subscribe(hub), Stream.fromSubscription)
   }
 })

@@ -4,16 +4,19 @@ import { makeDeviceMessage, decodeDeviceMessage } from "../../../domain/devices/
 import { maxNameLength, decodeServices } from "../../../domain/devices/serviceDefinitions.ts"
 import { failedOutcome } from "../../../domain/devices/serviceOutcome.ts"
 import type { JsonObject } from "../../../domain/json.ts"
+import type { GatewayLimits } from "../DeviceLimits.ts"
 import type { FrameLink } from "../FrameLink.ts"
-import type { DeviceEntry } from "./DeviceRegistry.ts"
-import type { GatewayContext } from "./GatewayContext.ts"
+import type { DeviceEntry, DeviceRegistry } from "./DeviceRegistry.ts"
 
-interface MessageContext extends Pick<GatewayContext, "acknowledgeRegistration" | "limits" | "registry"> {
+interface MessageContext {
+  readonly acknowledgeRegistration: boolean
+  readonly limits: GatewayLimits
+  readonly registry: DeviceRegistry
   readonly link: FrameLink
   readonly onViolation: (violation: string, reason: string) => Effect.Effect<void>
 }
 
-/** Errors of one registration that are reported; the rest is counted. */
+/** Per registration; the rest is counted. */
 const maxReportedErrors = 10
 
 /** Makes the handler of the MCP frames of one admitted device: registrations, results, and calls. */

@@ -5,7 +5,6 @@ import { McpSessionError, type McpSession } from "../../ports/McpSession.ts"
 import { toolNotFound, toolsOnlySession } from "../../shared/toolsOnlySession.ts"
 import type { DeviceRegistry, DeviceEntry, RegisteredService } from "./DeviceRegistry.ts"
 
-/** Tools on one page of a listing. */
 const pageSize = 1000
 
 const toMcpTool = (name: string, { description, parameters }: DeviceService): JsonObject => ({
@@ -25,7 +24,7 @@ const pageAt = (items: ReadonlyArray<JsonObject>, cursor = "0") => {
 }
 
 interface SessionTools {
-  /** The source of the listing; another reference means that the tools have changed. */
+  /** What the list is made from; another reference means that the tools have changed. */
   readonly source: () => unknown
   readonly list: () => ReadonlyArray<JsonObject>
   readonly find: (tool: string) => RegisteredService | undefined
@@ -47,20 +46,18 @@ const makeToolMembers = (
   watch: ({ tools }) =>
     Effect.map(registry.changes, (changes) => {
       if (!tools) return Stream.never
-      let previous = source()
       return changes.pipe(
-        Stream.filter(() => {
-          const last = previous
-          previous = source()
-          return previous !== last
-        }),
+        Stream.map(source),
+        Stream.prepend([source()]),
+        Stream.changesWith((one, other) => one === other),
+        Stream.drop(1),
         Stream.map(() => ({ _tag: "ToolsChanged" }) as const)
       )
     })
 })
 
 /** Combines all devices of a gateway into one MCP peer with tools named `device__service`. */
-export const makeGatewaySession = (registry: DeviceRegistry, name: string): McpSession => {
+export const makeGatewaySession = (registry: DeviceRegistry): McpSession => {
   let cached: { readonly of: unknown; readonly items: ReadonlyArray<JsonObject> } | undefined
   const list = () => {
     const tools = registry.tools()
@@ -74,12 +71,11 @@ export const makeGatewaySession = (registry: DeviceRegistry, name: string): McpS
     return cached.items
   }
   return {
-    ...toolsOnlySession(name, "Services of devices, each named DEVICE__SERVICE. Devices connect and disconnect."),
-    ...makeToolMembers(registry, {
-      source: registry.tools,
-      list,
-      find: (tool) => registry.tools().get(tool)
-    }),
+    ...toolsOnlySession(
+      "a2c-devices",
+      "Services of devices, each named DEVICE__SERVICE. Devices connect and disconnect."
+    ),
+    ...makeToolMembers(registry, { source: registry.tools, list, find: (tool) => registry.tools().get(tool) }),
     ping: Effect.void,
     closed: Effect.never
   }

@@ -1,6 +1,6 @@
 import { Console, Effect } from "effect"
 import { PackHost } from "../../../application/packs/PackHost.ts"
-import type { PackView } from "../../../application/packs/PackView.ts"
+import type { PackView } from "../../../application/packs/PackTable.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { formatColumns, formatJson, truncateLine } from "../output.ts"

@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from "node:path"
 import { Config, type Duration, Effect, Layer } from "effect"
 import { PackHost } from "../../../application/packs/PackHost.ts"
-import type { PackView } from "../../../application/packs/PackView.ts"
+import type { PackView } from "../../../application/packs/PackTable.ts"
 import { toCommandFailed } from "../CommandFailed.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import { packHostLayer } from "../../layers/packHostLayer.ts"
