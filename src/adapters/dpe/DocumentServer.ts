@@ -33,9 +33,7 @@ export interface DocumentServer {
 }
 
 /** The address or the public URL of the server is unusable. */
-export class DocumentServerError extends Data.TaggedError("DocumentServerError")<{
-  readonly message: string
-}> {}
+export class DocumentServerError extends Data.TaggedError("DocumentServerError")<{ readonly message: string }> {}
 
 /** More than the Agents of an office. Each connection holds a document in memory. */
 const maxConnections = 256
@@ -84,10 +82,7 @@ const contentTypeOf = ({ isText, mimeType }: DpeDocument): string =>
   isText && /^text\//i.test(mimeType) ? `${mimeType}; charset=utf-8` : mimeType
 
 const headersOf = (document: DpeDocument | undefined) => ({
-  ...(document !== undefined && {
-    "Content-Type": contentTypeOf(document),
-    "Content-Disposition": "attachment"
-  }),
+  ...(document !== undefined && { "Content-Type": contentTypeOf(document), "Content-Disposition": "attachment" }),
   "Content-Length": document?.bytes.byteLength ?? 0,
   "Cache-Control": "private, no-store",
   // each connection serves one document: none is idle, and pipelined requests are not read
@@ -105,12 +100,7 @@ const limitConnectionAge = (socket: Socket) =>
   Effect.callback<void>((resume) => {
     if (socket.destroyed) resume(Effect.void)
     else socket.once("close", () => resume(Effect.void))
-  }).pipe(
-    Effect.timeoutOrElse({
-      duration: maxConnectionAge,
-      orElse: () => Effect.sync(() => void socket.destroy())
-    })
-  )
+  }).pipe(Effect.timeoutOrElse({ duration: maxConnectionAge, orElse: () => Effect.sync(() => void socket.destroy()) }))
 
 /**
  * Starts an HTTP server that serves documents from memory at signed URLs, and returns their resolver. The URL

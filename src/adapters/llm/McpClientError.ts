@@ -57,6 +57,4 @@ export class McpClientError extends Error {
 export const abortReasonOf = ({ reason }: AbortSignal): Error =>
   reason instanceof Error
     ? reason
-    : new McpClientError(`the request was aborted: ${String(reason)}`, jsonRpcCodes.requestTimeout, {
-        cause: reason
-      })
+    : new McpClientError(`the request was aborted: ${String(reason)}`, jsonRpcCodes.requestTimeout, { cause: reason })

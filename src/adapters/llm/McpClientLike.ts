@@ -70,12 +70,7 @@ const decodeItems = <A>(
     for (const item of items) {
       const known = decodeItem(item)
       if (known !== undefined) found.push(known)
-      else
-        yield* Effect.logWarning("invalid item omitted from listing", {
-          type,
-          name: item["name"],
-          uri: item["uri"]
-        })
+      else yield* Effect.logWarning("invalid item omitted from listing", { type, name: item["name"], uri: item["uri"] })
     }
     return found
   })
@@ -161,9 +156,7 @@ const makeClient = (session: McpSession, context: Context.Context<never>): McpCl
     ping: (options) => run(Effect.as(session.ping, {}), options),
     getServerCapabilities: () => ({
       ...(capabilities.tools && { tools: {} }),
-      ...(capabilities.resources && {
-        resources: { ...(capabilities.subscribe && { subscribe: true }) }
-      })
+      ...(capabilities.resources && { resources: { ...(capabilities.subscribe && { subscribe: true }) } })
     }),
     getServerVersion: () => ({ name, version }),
     getInstructions: () => instructions,

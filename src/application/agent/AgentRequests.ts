@@ -183,11 +183,7 @@ export const makeAgentRequests = (member: OfficeMember, agent: string, office: s
     getConfig: (computer) => request(calls.getConfig, (base) => ({ ...base, computer })),
     getDesktop: (computer, { size, window } = {}) =>
       Effect.map(
-        request(calls.getDesktop, (base) => ({
-          ...base,
-          computer,
-          ...definedOnly({ desktopSize: size, window })
-        })),
+        request(calls.getDesktop, (base) => ({ ...base, computer, ...definedOnly({ desktopSize: size, window }) })),
         ({ desktops }) => desktops
       ),
     getDpe: (computer, uri, { timeout } = {}) => {

@@ -86,15 +86,9 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
       instructions: instructions(options.office)
     },
     listTools: () =>
-      Effect.map(Effect.andThen(settled, current), ({ listed }) => ({
-        items: listed,
-        nextCursor: undefined
-      })),
+      Effect.map(Effect.andThen(settled, current), ({ listed }) => ({ items: listed, nextCursor: undefined })),
     listResources: () =>
-      Effect.map(Effect.andThen(settled, listOfficeResources(agent)), (items) => ({
-        items,
-        nextCursor: undefined
-      })),
+      Effect.map(Effect.andThen(settled, listOfficeResources(agent)), (items) => ({ items, nextCursor: undefined })),
     readResource: (uri) => readOfficeResource(agent, uri),
     callTool: (name, args) =>
       Effect.flatMap(current, ({ byName }) =>

@@ -44,10 +44,7 @@ const toDocumentResource = (uri: string, { pageCount, summary, title }: Document
 const documentsOf = Effect.fnUntraced(function* (agent: Agent["Service"], computer: string) {
   const found: Array<DocumentSummary> = []
   while (found.length < documentPaging.maxCount) {
-    const page = yield* agent.findDocuments(computer, {
-      offset: found.length,
-      limit: documentPaging.pageSize
-    })
+    const page = yield* agent.findDocuments(computer, { offset: found.length, limit: documentPaging.pageSize })
     found.push(...page.documents)
     if (page.documents.length === 0 || found.length >= page.totalCount) break
   }
@@ -77,11 +74,7 @@ export const listOfficeResources = Effect.fnUntraced(function* (agent: Agent["Se
 })
 
 const notFound = (uri: string) =>
-  new McpSessionError({
-    reason: "protocol",
-    code: -32002,
-    message: `There is no resource ${uri} in this office`
-  })
+  new McpSessionError({ reason: "protocol", code: -32002, message: `There is no resource ${uri} in this office` })
 
 /** Media types of text documents. */
 const isTextType = (mimeType: string | undefined): boolean =>

@@ -46,11 +46,7 @@ const defaultTimeoutSeconds = 300
 /** The number of results of a search. */
 const searchResults = { defaultCount: 10, maxCount: 50 }
 
-const property = (type: string, description: string, bounds: JsonObject = {}) => ({
-  type,
-  description,
-  ...bounds
-})
+const property = (type: string, description: string, bounds: JsonObject = {}) => ({ type, description, ...bounds })
 
 const officeTool = (
   name: string,
@@ -214,10 +210,7 @@ const showDesktop = Effect.fnUntraced(function* (
   if (typeof computer === "string" && !computers.has(computer)) {
     return errorResult(`There is no Computer '${computer}' here, only ${[...computers.keys()].join(", ")}`)
   }
-  const options = definedOnly({
-    size: typeof size === "number" ? size : undefined,
-    window: asString(window)
-  })
+  const options = definedOnly({ size: typeof size === "number" ? size : undefined, window: asString(window) })
   const desktops = yield* Effect.forEach(
     typeof computer === "string" ? [computer] : [...computers.keys()],
     (name) =>

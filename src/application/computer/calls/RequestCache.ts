@@ -22,11 +22,7 @@ export interface RequestCache {
 }
 
 /** Bounds of the stored results: age, number, and total size. */
-const limits = {
-  ttlMillis: Duration.toMillis("5 minutes"),
-  maxRequests: 256,
-  maxCharacters: 32 * 1024 * 1024
-}
+const limits = { ttlMillis: Duration.toMillis("5 minutes"), maxRequests: 256, maxCharacters: 32 * 1024 * 1024 }
 
 interface CachedCall {
   readonly fingerprint: string

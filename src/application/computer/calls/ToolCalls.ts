@@ -64,10 +64,7 @@ type Call = Pick<ToolCallRequest, "agent" | "params" | "reqId" | "toolName">
 /** Maps a failure of an MCP server to a result (spec §6.4, §6.6). */
 const failureResult = (server: string, { reason, message }: McpSessionError): ToolResult => {
   const authorizationResult = (code: number, text: string, hint: string) =>
-    toolError(code, text, {
-      mcp_server: server,
-      auth_hint: { action: "user_authorization_required", message: hint }
-    })
+    toolError(code, text, { mcp_server: server, auth_hint: { action: "user_authorization_required", message: hint } })
   switch (reason) {
     case "unauthorized":
       return authorizationResult(

@@ -141,9 +141,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
     )
     return typeof resolved?.uri === "string" && resolved.uri !== ""
       ? { ...resolved, reqId }
-      : yield* resolutionFailed(uri, "the resolver gave no URI", "resolver_returned_invalid", {
-          mcp_server_name: name
-        })
+      : yield* resolutionFailed(uri, "the resolver gave no URI", "resolver_returned_invalid", { mcp_server_name: name })
   })
 
   const getDpe = Effect.fn("Documents.dpe")(function* (request: DpeRequest) {

@@ -16,9 +16,7 @@ export const readShownServers = <A>(
     servers.snapshot().shown,
     (server) =>
       Effect.flatMap(servers.freshResources(server, kind), (resources) =>
-        Effect.forEach(select(resources), (resource) => read(resource, server), {
-          concurrency: maxReadsPerServer
-        })
+        Effect.forEach(select(resources), (resource) => read(resource, server), { concurrency: maxReadsPerServer })
       ),
     { concurrency: "unbounded" }
   ).pipe(Effect.map((results) => results.flat(2)))

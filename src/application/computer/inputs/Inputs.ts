@@ -9,10 +9,7 @@ import {
 import type { Input } from "../../../domain/config/computerConfig.ts"
 
 /** An input has no value. The message names the ways to set it and contains no value. */
-export class InputMissing extends Data.TaggedError("InputMissing")<{
-  readonly id: string
-  readonly message: string
-}> {}
+export class InputMissing extends Data.TaggedError("InputMissing")<{ readonly id: string; readonly message: string }> {}
 
 /** The value of an input and its source. */
 export interface ResolvedInput {

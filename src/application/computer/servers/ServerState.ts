@@ -20,12 +20,7 @@ export type ServerState =
   /** The server is running with reduced function. */
   | ({ readonly _tag: "Degraded"; readonly reason: string } & RunningMcpServer)
   /** The server exited or failed to start; it restarts at `retryAt`, in milliseconds since 1970. */
-  | {
-      readonly _tag: "BackingOff"
-      readonly reason: string
-      readonly attempt: number
-      readonly retryAt: number
-    }
+  | { readonly _tag: "BackingOff"; readonly reason: string; readonly attempt: number; readonly retryAt: number }
   /** The failure is permanent: the server needs another configuration. */
   | { readonly _tag: "Failed"; readonly reason: string }
 

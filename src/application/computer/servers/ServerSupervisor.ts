@@ -95,10 +95,7 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
   ) {
     for (const name of names) generations.delete(name)
     yield* update(next)
-    yield* Effect.forEach(names, (name) => FiberMap.remove(fibers, name), {
-      concurrency: "unbounded",
-      discard: true
-    })
+    yield* Effect.forEach(names, (name) => FiberMap.remove(fibers, name), { concurrency: "unbounded", discard: true })
   })
 
   /** Runs one command at a time, uninterrupted: half a command would leave a server without a fiber. */
@@ -167,11 +164,7 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
         Effect.timeout(Duration.times(readTimeout, 0.5)),
         Effect.catch(({ message: reason }) =>
           Effect.as(
-            Effect.logWarning("using the previous resource listing", {
-              server: server.config.name,
-              kind,
-              reason
-            }),
+            Effect.logWarning("using the previous resource listing", { server: server.config.name, kind, reason }),
             server.resources
           )
         )

@@ -53,10 +53,7 @@ export const runSession = Effect.fnUntraced(function* (
     reason: "unavailable",
     message: `no response within ${Duration.toSeconds(connectTimeout)} seconds`
   })
-  const withTimeout = Effect.timeoutOrElse({
-    duration: connectTimeout,
-    orElse: () => Effect.fail(timeoutFailure)
-  })
+  const withTimeout = Effect.timeoutOrElse({ duration: connectTimeout, orElse: () => Effect.fail(timeoutFailure) })
   const { changes, resources, session, tools } = yield* Effect.gen(function* () {
     const session = instrumentSession(yield* connector.connect(name, endpoint), secrets, activity)
     const changes = yield* session.watch({ tools: true, resources: true, uris: [] })
