@@ -26,17 +26,16 @@ export const makeConsent = ({ autoApprove, prompt }: ConsentOptions): Effect.Eff
     const isApproved = ({ server, tool }: ConfirmRequest) =>
       matchesToolPattern(autoApprove, server, tool) || alwaysAllowed.has(JSON.stringify([server, tool]))
 
-    return (request) =>
-      Effect.gen(function* () {
+    return Effect.fnUntraced(function* (request) {
+      if (isApproved(request)) return true
+      if (prompt === undefined) return false
+      const promptUser = Effect.gen(function* () {
+        // An `allow_always` may have arrived while this call waited for the lock.
         if (isApproved(request)) return true
-        if (prompt === undefined) return false
-        const promptUser = Effect.gen(function* () {
-          // An `allow_always` may have arrived while this call waited for the lock.
-          if (isApproved(request)) return true
-          const decision = yield* prompt(request)
-          if (decision === "allow_always") alwaysAllowed.add(JSON.stringify([request.server, request.tool]))
-          return decision !== "deny"
-        })
-        return yield* promptLock.withPermit(promptUser)
+        const decision = yield* prompt(request)
+        if (decision === "allow_always") alwaysAllowed.add(JSON.stringify([request.server, request.tool]))
+        return decision !== "deny"
       })
+      return yield* promptLock.withPermit(promptUser)
+    })
   })

@@ -21,17 +21,19 @@ export class UnknownServer extends Data.TaggedError("UnknownServer")<{ readonly 
 
 /** Starts, stops and restarts the MCP servers of a Computer. */
 export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "changes"> {
-  /** The running server of this name. */
   readonly find: (name: string) => RunningMcpServer | undefined
-  /** The current configuration. */
   readonly setup: () => Setup
   /** Lists a server's resources again, for changes that the server does not announce. */
   readonly refreshResources: (server: RunningMcpServer) => Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
-  /** Lists a server's resources again, or gives the previous listing after half of the read timeout. */
-  readonly freshResources: (
-    server: RunningMcpServer,
-    kind: "windows" | "documents"
-  ) => Effect.Effect<ReadonlyArray<JsonObject>>
+  /**
+   * Lists the resources of every shown server again and collects what `read` makes of each, in listing order. Uses the
+   * previous listing of a server after half of the read timeout.
+   */
+  readonly readShown: <A>(
+    kind: "windows" | "documents",
+    read: (resource: JsonObject, server: RunningMcpServer) => Effect.Effect<ReadonlyArray<A>>,
+    select?: (resources: ReadonlyArray<JsonObject>) => ReadonlyArray<JsonObject>
+  ) => Effect.Effect<ReadonlyArray<A>>
   /** Waits until no server is in its first start attempt. */
   readonly startupCompleted: Effect.Effect<void>
   /** Starts a server, even a disabled one, and waits until it is running or its attempt failed. */
@@ -50,7 +52,7 @@ const initialState = ({ disabled }: ServerConfig): ServerState =>
 /** The failure of a listing that exceeds the read timeout. */
 export const listingTimedOut = new McpSessionError({ reason: "unavailable", message: "listing timed out" })
 
-const isJsonEqual = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
+const maxReadsPerServer = 16
 
 /** Supervises every enabled server of a setup until the scope closes; `notify` announces changed parts of the Computer. */
 export const makeServerSupervisor = Effect.fnUntraced(function* (
@@ -144,12 +146,21 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
     listAllResources(session).pipe(
       Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(listingTimedOut) }),
       Effect.tap((resources) =>
-        update((states) => {
-          const state = states.get(name)
-          return isRunning(state) && state.session === session && !isJsonEqual(state.resources, resources)
-            ? new Map(states).set(name, { ...state, resources })
-            : states
-        })
+        store.updateServer(name, (state) =>
+          isRunning(state) && state.session === session && JSON.stringify(state.resources) !== JSON.stringify(resources)
+            ? { ...state, resources }
+            : state
+        )
+      )
+    )
+  const freshResources = (server: RunningMcpServer, kind: "windows" | "documents") =>
+    refreshResources(server).pipe(
+      Effect.timeout(Duration.times(readTimeout, 0.5)),
+      Effect.catch(({ message: reason }) =>
+        Effect.as(
+          Effect.logWarning("using the previous resource listing", { server: server.config.name, kind, reason }),
+          server.resources
+        )
       )
     )
 
@@ -159,16 +170,15 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
     find: (name) => snapshot().running.find(({ config }) => config.name === name),
     setup: () => setup,
     refreshResources,
-    freshResources: (server, kind) =>
-      refreshResources(server).pipe(
-        Effect.timeout(Duration.times(readTimeout, 0.5)),
-        Effect.catch(({ message: reason }) =>
-          Effect.as(
-            Effect.logWarning("using the previous resource listing", { server: server.config.name, kind, reason }),
-            server.resources
-          )
-        )
-      ),
+    readShown: (kind, read, select = (resources) => resources) =>
+      Effect.forEach(
+        snapshot().shown,
+        (server) =>
+          Effect.flatMap(freshResources(server, kind), (resources) =>
+            Effect.forEach(select(resources), (resource) => read(resource, server), { concurrency: maxReadsPerServer })
+          ),
+        { concurrency: "unbounded" }
+      ).pipe(Effect.map((results) => results.flat(2))),
     startupCompleted: waitUntil((states) =>
       [...states.values()].every((state) => state._tag !== "Starting" || state.attempt > 1)
     ),

@@ -37,8 +37,7 @@ const runningState = (
     : { _tag: "Degraded", reason: [...degradations.values()].join("; "), ...server }
 }
 
-/** The dependencies of one supervised server. */
-export interface SupervisedServer {
+interface SupervisedServer {
   readonly name: string
   /** The current configuration of the Computer. */
   readonly setup: () => Setup
@@ -48,7 +47,11 @@ export interface SupervisedServer {
   readonly secrets: Secrets
 }
 
-/** The configuration of a server, if it is configured. */
+const updateState = (
+  { isCurrent, name, store }: SupervisedServer,
+  transition: (state: ServerState | undefined) => ServerState | undefined
+) => store.updateServer(name, (state) => (isCurrent() ? transition(state) : state))
+
 export const serverConfigOf = ({ config: { servers } }: Setup, name: string): ServerConfig | undefined =>
   Object.hasOwn(servers, name) ? servers[name] : undefined
 
@@ -65,13 +68,10 @@ const checkScript = Effect.fnUntraced(function* ({ vrl }: ServerConfig) {
 })
 
 /** Runs one session of a server, from its configuration to its end. */
-const runAttempt = Effect.fnUntraced(function* ({
-  isCurrent,
-  name,
-  store,
-  secrets,
-  setup
-}: SupervisedServer): Effect.fn.Return<AttemptEnd, never, Scope.Scope | McpConnector | Inputs> {
+const runAttempt = Effect.fnUntraced(function* (
+  supervised: SupervisedServer
+): Effect.fn.Return<AttemptEnd, never, Scope.Scope | McpConnector | Inputs> {
+  const { name, store, secrets, setup } = supervised
   const server = serverConfigOf(setup(), name)
   if (server === undefined) return permanentEnd("not configured")
   const scriptError = yield* checkScript(server)
@@ -82,39 +82,31 @@ const runAttempt = Effect.fnUntraced(function* ({
   let readySince: number | undefined
 
   const updateListings = (changes: Partial<RunningMcpServer>) =>
-    store.update((states) => {
-      const state = states.get(name)
-      return isCurrent() && isRunning(state)
-        ? new Map(states).set(name, runningState({ ...state, ...changes }, degradations))
-        : states
-    })
+    updateState(supervised, (state) =>
+      isRunning(state) ? runningState({ ...state, ...changes }, degradations) : state
+    )
   const callbacks: SessionCallbacks = {
     onReady: Effect.fnUntraced(function* (session, listings) {
       readySince = yield* Clock.currentTimeMillis
-      yield* store.update((states) => {
+      yield* updateState(supervised, () => {
         const config = serverConfigOf(setup(), name) ?? server
-        return isCurrent()
-          ? new Map(states).set(name, runningState({ config, session, ...listings }, degradations))
-          : states
+        return runningState({ config, session, ...listings }, degradations)
       })
-      yield* Effect.logInfo("MCP server ready", {
-        server: name,
-        tools: listings.tools.length,
-        resources: listings.resources.length
-      })
+      const { resources, tools } = listings
+      yield* Effect.logInfo("MCP server ready", { server: name, tools: tools.length, resources: resources.length })
     }),
     onListingsChanged: updateListings,
-    onHealthChange: (source, reason) =>
-      Effect.suspend(() => {
-        if (degradations.get(source) === reason) return Effect.void
-        if (reason === undefined) degradations.delete(source)
-        else degradations.set(source, reason)
-        const logged =
-          reason === undefined
-            ? Effect.logInfo("MCP server recovered", { server: name, source })
-            : Effect.logWarning("MCP server degraded", { server: name, reason })
-        return Effect.andThen(logged, updateListings({}))
-      }),
+    onHealthChange: Effect.fnUntraced(function* (source, reason) {
+      if (degradations.get(source) === reason) return
+      if (reason === undefined) {
+        degradations.delete(source)
+        yield* Effect.logInfo("MCP server recovered", { server: name, source })
+      } else {
+        degradations.set(source, reason)
+        yield* Effect.logWarning("MCP server degraded", { server: name, reason })
+      }
+      yield* updateListings({})
+    }),
     onPartChanged: store.markChanged,
     watchedUris: store.changes.pipe(
       Stream.map((states) => states.get(name)),
@@ -137,9 +129,8 @@ const runAttempt = Effect.fnUntraced(function* ({
 export const superviseServer = Effect.fnUntraced(function* (
   supervised: SupervisedServer
 ): Effect.fn.Return<void, never, McpConnector | Inputs> {
-  const { isCurrent, name, store } = supervised
-  const setState = (state: ServerState) =>
-    store.update((states) => (isCurrent() ? new Map(states).set(name, state) : states))
+  const { name } = supervised
+  const setState = (state: ServerState) => updateState(supervised, () => state)
   let attempt = 1
   let retryAt: number | undefined
 
