@@ -25,14 +25,12 @@ export interface DocumentServerOptions {
 }
 
 export interface DocumentServer {
-  /** Resolves documents to signed URLs of this server. */
   readonly resolve: ResolveDpe
   /** The base URL for Agents, without a trailing slash. */
   readonly url: string
   readonly usage: Effect.Effect<{ readonly documents: number; readonly bytes: number }>
 }
 
-/** The address or the public URL of the server is unusable. */
 export class DocumentServerError extends Data.TaggedError("DocumentServerError")<{ readonly message: string }> {}
 
 /** More than the Agents of an office. Each connection holds a document in memory. */

@@ -22,7 +22,6 @@ export interface FileCacheOptions {
 /** The folder is unusable, or a document cannot be stored. */
 export class FileCacheError extends Data.TaggedError("FileCacheError")<{ readonly message: string }> {}
 
-/** Size in bytes and time of the last use. */
 interface CachedFile {
   readonly bytes: number
   readonly lastUsedAt: number

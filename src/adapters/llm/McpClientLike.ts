@@ -59,7 +59,6 @@ export interface McpClientLike {
   close(): Promise<void>
 }
 
-/** Decodes the valid items and logs the others. */
 const decodeItems = <A>(
   type: string,
   items: ReadonlyArray<JsonObject>,

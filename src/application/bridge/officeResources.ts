@@ -40,7 +40,6 @@ const toDocumentResource = (uri: string, { pageCount, summary, title }: Document
   _meta: { page_count: pageCount }
 })
 
-/** Lists the documents of a Computer, up to the limit. */
 const documentsOf = Effect.fnUntraced(function* (agent: Agent["Service"], computer: string) {
   const found: Array<DocumentSummary> = []
   while (found.length < documentPaging.maxCount) {

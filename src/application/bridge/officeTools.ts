@@ -12,7 +12,6 @@ import { errorCodeOf } from "../../domain/tools/errorResults.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 
-/** Settings of an office's tools. */
 export interface OfficeToolsOptions {
   /** Maximum length of a tool name; 45 by default, which leaves room for the prefixes of MCP hosts. */
   readonly maxToolNameLength?: number
@@ -24,13 +23,11 @@ export interface OfficeToolsOptions {
   readonly timeout?: number
 }
 
-/** A Computer's tool behind an exposed name. */
 interface OfficeTool {
   readonly computer: string
   readonly tool: Tool
 }
 
-/** A snapshot of an office's tools. */
 export interface OfficeTools {
   readonly byName: ReadonlyMap<string, OfficeTool>
   /** The result of `tools/list`. */
@@ -43,7 +40,6 @@ const searchThreshold = 60
 /** Default timeout of a call in seconds: long, because hosts cancel calls themselves. */
 const defaultTimeoutSeconds = 300
 
-/** The number of results of a search. */
 const searchResults = { defaultCount: 10, maxCount: 50 }
 
 const property = (type: string, description: string, bounds: JsonObject = {}) => ({ type, description, ...bounds })
@@ -154,7 +150,6 @@ const hints: { readonly [code: number]: string } = {
   [errorCodes.authorizationFailed]: "The Computer lacks rights at this service. Tell the user; a retry does not help."
 }
 
-/** Converts a result to MCP and adds the advice for its error code. */
 const toHintedMcpResult = (result: ToolResult): JsonObject => {
   const hint = hints[errorCodeOf(result) ?? 0]
   return toMcpResult(

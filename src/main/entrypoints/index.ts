@@ -71,7 +71,7 @@ export {
   type ResolveDpe
 } from "../../application/computer/ComputerSettings.ts"
 export { InputMissing, Inputs, type InputSources } from "../../application/computer/inputs/Inputs.ts"
-export type { ServerState, ServerStates } from "../../application/computer/servers/ServerState.ts"
+export type { ServerState, ServerStates } from "../../application/computer/servers/ServersSnapshot.ts"
 export {
   AlreadyJoined,
   type JoinOptions,

@@ -5,7 +5,6 @@ import { badRequest, type ProtocolError } from "../../../domain/model/ProtocolEr
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { toolCancelled } from "../../../domain/tools/errorResults.ts"
 
-/** Bounds of the stored results: age, number, and total size. */
 const limits = { ttlMillis: Duration.toMillis("5 minutes"), maxRequests: 256, maxCharacters: 32 * 1024 * 1024 }
 
 interface CachedCall {
@@ -30,8 +29,7 @@ const estimateSize = (value: unknown, depth = maxJsonDepth): number => {
   return Object.values(value).reduce<number>((sum, member) => sum + estimateSize(member, depth - 1), 0)
 }
 
-const keyPrefixOf = (reqId: string): string => `[${JSON.stringify(reqId)},`
-const keyOf = ({ agent, reqId }: ToolCallRequest): string => `${keyPrefixOf(reqId)}${JSON.stringify(agent)}]`
+const keyOf = ({ agent, reqId }: ToolCallRequest): string => JSON.stringify([reqId, agent])
 
 /**
  * Makes tool calls idempotent: requests with the same `agent` and `req_id` share one execution (spec §6.2). Executions
@@ -89,16 +87,14 @@ export const makeRequestCache = Effect.gen(function* () {
       Effect.map(Effect.flatMap(startOrJoin(request, execution), Fiber.await), (exit) =>
         Exit.isSuccess(exit) ? exit.value : toolCancelled()
       ),
-    /** Interrupts the execution of a request, if it is running. */
     cancel: (reqId: string): Effect.Effect<void> =>
       Effect.suspend(() =>
         Effect.forEach(
-          [...running].filter(([key]) => key.startsWith(keyPrefixOf(reqId))),
+          [...running].filter(([key]) => key.startsWith(`[${JSON.stringify(reqId)},`)),
           ([key]) => FiberMap.remove(running, key),
           { discard: true }
         )
       ),
-    /** Interrupts all executions and drops all results. */
     reset: Effect.suspend(() => {
       // The results are dropped first: a call that starts during the interruptions stays cached.
       cache.clear()

@@ -20,7 +20,7 @@ import { VrlEngine } from "../../ports/VrlEngine.ts"
 import { makeRequestId } from "../../shared/requestId.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import type { RunningMcpServer } from "../servers/ServerState.ts"
+import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { makeRequestCache } from "./RequestCache.ts"
 
@@ -48,10 +48,8 @@ const maxHistory = 10
 
 const defaultTimeout = Duration.minutes(1)
 
-interface Call extends Pick<ToolCallRequest, "params" | "reqId" | "toolName"> {
-  /** The caller in whose name consent is requested; without it the call needs no consent. */
-  readonly agent: string | undefined
-}
+/** A call without `agent` needs no consent. */
+type Call = Omit<ToolCallRequest, "agent" | "computer" | "timeout"> & { readonly agent: string | undefined }
 
 /** Maps a failure of an MCP server to a result (spec §6.4, §6.6). */
 const failureResult = (server: string, { reason, message }: McpSessionError): ToolResult => {
@@ -192,10 +190,8 @@ export const makeToolCalls = Effect.fnUntraced(function* (servers: ServerSupervi
       Effect.flatMap(makeRequestId, (reqId) => execute({ agent, params, reqId, toolName }, timeout)),
     cancel,
     reset,
-    /** The latest calls that reached a server, oldest first. */
     history: () => Ref.getUnsafe(history)
   }
 })
 
-/** Executes the tool calls of a Computer. */
 export type ToolCalls = Effect.Success<ReturnType<typeof makeToolCalls>>

@@ -4,10 +4,9 @@ import { isWindowUri, hasWindowScheme } from "../../../domain/desktop/WindowUri.
 import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import type { RunningMcpServer } from "../servers/ServerState.ts"
+import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 
-/** The requested part of a desktop. */
 export interface DesktopRequest {
   /** Maximum number of entries. */
   readonly size?: number
@@ -65,5 +64,4 @@ export const makeDesktop = Effect.fnUntraced(function* (
   return { show }
 })
 
-/** Renders the windows of all MCP servers. */
 export type Desktop = Effect.Success<ReturnType<typeof makeDesktop>>

@@ -18,10 +18,9 @@ import {
 } from "../../../domain/model/ProtocolError.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import type { RunningMcpServer } from "../servers/ServerState.ts"
+import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import { type ServerSupervisor, listingTimedOut } from "../servers/ServerSupervisor.ts"
 
-/** Default timeout of a resolution in seconds. */
 const defaultDpeSeconds = 60
 
 const uriOf = ({ uri }: JsonObject): string => stringOrEmpty(uri)
@@ -174,5 +173,4 @@ export const makeDocuments = Effect.fnUntraced(function* (
   return { getResources, getDpe, find }
 })
 
-/** The documents and other resources of a Computer's MCP servers. */
 export type Documents = Effect.Success<ReturnType<typeof makeDocuments>>

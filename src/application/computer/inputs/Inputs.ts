@@ -11,7 +11,6 @@ import type { Input } from "../../../domain/config/computerConfig.ts"
 /** An input has no value. The message names the ways to set it and contains no value. */
 export class InputMissing extends Data.TaggedError("InputMissing")<{ readonly id: string; readonly message: string }> {}
 
-/** The value of an input and its source. */
 export interface ResolvedInput {
   readonly value: InputValue
   readonly source: "explicit" | "environment" | "prompt" | "command" | "default"
@@ -37,17 +36,11 @@ interface InputsShape {
   readonly peek: (input: Input, server: string) => Effect.Effect<Option.Option<ResolvedInput>, InputMissing>
   /** Sets the value of an input; running servers keep the previous value. */
   readonly set: (id: string, value: InputValue) => Effect.Effect<void>
-  /** Drops the value of an input. */
   readonly clear: (id: string) => Effect.Effect<void>
 }
 
-/** Includes the definition: a changed input is resolved again. */
-const cacheKey = (input: Input, server?: string): string => JSON.stringify([input, server])
-
-const isForInput = (key: string, id: string): boolean => {
-  const [input] = JSON.parse(key) as readonly [Input]
-  return input.id === id
-}
+/** Begins with the id. Includes the definition: a changed input is resolved again. */
+const cacheKey = (input: Input, server?: string): string => JSON.stringify([input.id, input, server])
 
 const missing = ({ id }: Input, message: string) => new InputMissing({ id, message })
 
@@ -57,7 +50,6 @@ const acceptAs = (input: Input, value: InputValue, source: ResolvedInput["source
     onFailure: (problem) => missing(input, `${where} is ${problem}`)
   })
 
-/** Reads an environment variable, if it is set. */
 export const readEnvironment = Effect.fnUntraced(function* (name: string) {
   return Option.getOrUndefined(yield* Effect.orDie(Config.option(Config.String(name))))
 })
@@ -142,7 +134,7 @@ export class Inputs extends Context.Service<Inputs, InputsShape>()("a2c-smcp/app
           clear: (id) =>
             Effect.sync(() => {
               explicitValues.delete(id)
-              for (const key of cache.keys()) if (isForInput(key, id)) cache.delete(key)
+              for (const key of cache.keys()) if (key.startsWith(`[${JSON.stringify(id)},`)) cache.delete(key)
             })
         })
       })

@@ -1,12 +1,10 @@
 import { Effect, type Scope, Semaphore, Stream, SubscriptionRef } from "effect"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
-import { type ChangeNotifier, makeChangeNotifier } from "../office/ChangeNotifier.ts"
+import { makeChangeNotifier } from "../office/ChangeNotifier.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import type { ServerState, ServerStates } from "./ServerState.ts"
-import { type ServersSnapshot, makeServersSnapshot } from "./ServersSnapshot.ts"
+import { makeServersSnapshot, type ServersSnapshot, type ServerState, type ServerStates } from "./ServersSnapshot.ts"
 
-/** Holds the states of all MCP servers of a Computer and announces the changes that the office can see. */
-export interface ServerStateStore extends Pick<ChangeNotifier, "markChanged"> {
+export interface ServerStateStore {
   readonly snapshot: () => ServersSnapshot
   /** The current states, then every change. */
   readonly changes: Stream.Stream<ServerStates>
@@ -17,6 +15,8 @@ export interface ServerStateStore extends Pick<ChangeNotifier, "markChanged"> {
     name: string,
     transition: (state: ServerState | undefined) => ServerState | undefined
   ) => Effect.Effect<void>
+  /** Announces a change that the states do not show. */
+  readonly markChanged: (part: ComputerPart) => Effect.Effect<void>
   /** Waits until the predicate holds and the change is announced. */
   readonly waitUntil: (predicate: (states: ServerStates) => boolean) => Effect.Effect<void>
 }
@@ -45,7 +45,7 @@ const logProblems = Effect.fnUntraced(function* (before: ServersSnapshot, after:
   }
 })
 
-/** Makes a store; `notify` announces a changed part of the Computer. */
+/** Makes a store of the states of all MCP servers of a Computer; `notify` announces a changed part of the Computer. */
 export const makeServerStateStore = Effect.fnUntraced(function* (
   initial: ServerStates,
   notify: (part: ComputerPart) => Effect.Effect<void>

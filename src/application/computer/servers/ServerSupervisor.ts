@@ -6,7 +6,7 @@ import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { type McpConnector, McpSessionError } from "../../ports/McpSession.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Inputs } from "../inputs/Inputs.ts"
-import { isRunning, type RunningMcpServer, type ServerState, type ServerStates } from "./ServerState.ts"
+import { isRunning, type RunningMcpServer, type ServerState, type ServerStates } from "./ServersSnapshot.ts"
 import { makeServerStateStore, type ServerStateStore } from "./ServerStateStore.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import { listAllResources } from "./runSession.ts"
@@ -19,7 +19,6 @@ export class UnknownServer extends Data.TaggedError("UnknownServer")<{ readonly 
   }
 }
 
-/** Starts, stops and restarts the MCP servers of a Computer. */
 export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "changes"> {
   readonly find: (name: string) => RunningMcpServer | undefined
   readonly setup: () => Setup
@@ -49,7 +48,6 @@ export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "c
 const initialState = ({ disabled }: ServerConfig): ServerState =>
   disabled ? { _tag: "Stopped", reason: "disabled" } : { _tag: "Starting", attempt: 1 }
 
-/** The failure of a listing that exceeds the read timeout. */
 export const listingTimedOut = new McpSessionError({ reason: "unavailable", message: "listing timed out" })
 
 const maxReadsPerServer = 16

@@ -7,8 +7,7 @@ import type { McpConnector } from "../../ports/McpSession.ts"
 import { VrlEngine } from "../../ports/VrlEngine.ts"
 import { resolveEndpoint } from "./resolveEndpoint.ts"
 import type { Inputs } from "../inputs/Inputs.ts"
-import { isRunning, type RunningMcpServer, type ServerState } from "./ServerState.ts"
-import { watchedUris } from "./ServersSnapshot.ts"
+import { isRunning, type RunningMcpServer, type ServerState, watchedUris } from "./ServersSnapshot.ts"
 import type { ServerStateStore } from "./ServerStateStore.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import { runSession, type SessionCallbacks } from "./runSession.ts"
@@ -16,7 +15,6 @@ import { runSession, type SessionCallbacks } from "./runSession.ts"
 /** A session of this duration was stable: the backoff restarts after it. */
 const stableAfter = Duration.minutes(2)
 
-/** How an attempt to run a server ended. */
 interface AttemptEnd {
   readonly reason: string
   /** A retry would fail for the same reason. */
@@ -39,7 +37,6 @@ const runningState = (
 
 interface SupervisedServer {
   readonly name: string
-  /** The current configuration of the Computer. */
   readonly setup: () => Setup
   /** False once another run or a stop has replaced this one, which then must not change the state. */
   readonly isCurrent: () => boolean
