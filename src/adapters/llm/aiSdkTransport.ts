@@ -34,20 +34,17 @@ const requireString = (params: JsonObject, member: string): string => {
   return value
 }
 
-/** The requested revision is accepted: all with `initialize` share these shapes. */
-const initializeResult = (client: McpClientLike, requested: string = defaultRevision): JsonObject =>
-  definedOnly({
-    protocolVersion: requested,
-    capabilities: client.getServerCapabilities(),
-    serverInfo: client.getServerVersion(),
-    instructions: client.getInstructions()
-  })
-
 const handleRequest = async (client: McpClientLike, { method, params }: JsonRpcRequest): Promise<JsonObject> => {
   const cursor = asString(params["cursor"])
   switch (method) {
     case "initialize":
-      return initializeResult(client, asString(params["protocolVersion"]))
+      // The requested revision is accepted: all with `initialize` share these shapes.
+      return definedOnly({
+        protocolVersion: asString(params["protocolVersion"]) ?? defaultRevision,
+        capabilities: client.getServerCapabilities(),
+        serverInfo: client.getServerVersion(),
+        instructions: client.getInstructions()
+      })
     case "ping":
       return client.ping()
     case "tools/list":
@@ -67,11 +64,6 @@ const handleRequest = async (client: McpClientLike, { method, params }: JsonRpcR
       throw new McpClientError(`Method not found: ${method}`, jsonRpcCodes.methodNotFound)
   }
 }
-
-const toJsonRpcError = (error: unknown) => ({
-  code: error instanceof McpClientError ? error.code : jsonRpcCodes.internalError,
-  message: errorMessage(error)
-})
 
 /**
  * Makes a transport of the AI SDK, for `createMCPClient({ transport })`. It handles requests in this process.
@@ -98,7 +90,10 @@ export const makeAiSdkTransport = (client: McpClientLike): AiSdkTransport => {
     const stop = signal === undefined ? closing.signal : AbortSignal.any([closing.signal, signal])
     const outcome = await handleRequest(withSignal(client, stop), request).then(
       (result) => ({ result }),
-      (error: unknown) => ({ error: toJsonRpcError(error) })
+      (error: unknown) => {
+        const code = error instanceof McpClientError ? error.code : jsonRpcCodes.internalError
+        return { error: { code, message: errorMessage(error) } }
+      }
     )
     // An aborted request expects no response.
     if (!stop.aborted) transport.onmessage?.({ jsonrpc: "2.0", id: request.id, ...outcome })

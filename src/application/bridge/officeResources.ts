@@ -55,18 +55,15 @@ export const listOfficeResources = Effect.fnUntraced(function* (agent: Agent["Se
   const view = yield* agent.view
   const lists = yield* Effect.forEach(
     view.computers.keys(),
-    (computer) =>
-      documentsOf(agent, computer).pipe(
-        Effect.catch(({ message }) =>
-          Effect.as(Effect.logDebug("document listing failed", { computer, reason: message }), [])
-        ),
-        Effect.map((summaries) =>
-          summaries.flatMap((summary) => {
-            const uri = toOfficeUri({ computer, uri: summary.uri })
-            return uri === undefined ? [] : [toDocumentResource(uri, summary)]
-          })
-        )
-      ),
+    Effect.fnUntraced(function* (computer) {
+      const summaries = yield* Effect.catch(documentsOf(agent, computer), ({ message: reason }) =>
+        Effect.as(Effect.logDebug("document listing failed", { computer, reason }), [])
+      )
+      return summaries.flatMap((summary) => {
+        const uri = toOfficeUri({ computer, uri: summary.uri })
+        return uri === undefined ? [] : [toDocumentResource(uri, summary)]
+      })
+    }),
     { concurrency: "unbounded" }
   )
   return [...[...windowsOf(view).keys()].map(toWindowResource), ...lists.flat()]
@@ -75,14 +72,14 @@ export const listOfficeResources = Effect.fnUntraced(function* (agent: Agent["Se
 const notFound = (uri: string) =>
   new McpSessionError({ reason: "protocol", code: -32002, message: `There is no resource ${uri} in this office` })
 
-/** Media types of text documents. */
-const isTextType = (mimeType: string | undefined): boolean =>
-  /^text\/|[/+](json|xml|yaml|toml)\b|javascript/i.test(mimeType ?? "")
+const textType = /^text\/|[/+](json|xml|yaml|toml)\b|javascript/i
 
 /** Converts a document to MCP contents: text for text types in valid UTF-8, base64 for the rest. */
 const toContents = (uri: string, { bytes, mimeType }: FetchedDocument): JsonObject => {
   const blob = Base64.encode(bytes)
-  const text = isTextType(mimeType) ? Result.getOrElse(Base64.decodeString(blob), () => "\u{fffd}") : "\u{fffd}"
+  const text = textType.test(mimeType ?? "")
+    ? Result.getOrElse(Base64.decodeString(blob), () => "\u{fffd}")
+    : "\u{fffd}"
   return { uri, ...definedOnly({ mimeType }), ...(text.includes("\u{fffd}") ? { blob } : { text }) }
 }
 
