@@ -19,10 +19,7 @@ const maxTimestamp = 8_640_000_000_000_000
 export const expiryOf = (now: number, lifetime: Duration.Input): number =>
   Math.min(now + Duration.toMillis(lifetime), maxTimestamp)
 
-/**
- * Makes a resolver that stores documents. External documents keep their URI. `expiresAt` is in milliseconds since 1970;
- * documents may be evicted earlier.
- */
+/** Makes a resolver that stores documents; `expiresAt` in milliseconds since 1970. External ones keep their URI. */
 export const makeResolver = <E>(
   name: string,
   maxBytes: number,

@@ -15,18 +15,7 @@ export interface AiSdkTransport {
   onmessage?: (message: JsonObject) => void
 }
 
-interface JsonRpcRequest {
-  readonly id: string | number
-  readonly method: string
-  readonly params: JsonObject
-}
-
 const defaultRevision = "2025-11-25"
-
-const decodeRequest = ({ id, method, params }: JsonObject): JsonRpcRequest | undefined =>
-  (typeof id === "string" || typeof id === "number") && typeof method === "string"
-    ? { id, method, params: asObject(params) }
-    : undefined
 
 const requireString = (params: JsonObject, member: string): string => {
   const value = asString(params[member])
@@ -34,7 +23,7 @@ const requireString = (params: JsonObject, member: string): string => {
   return value
 }
 
-const handleRequest = async (client: McpClientLike, { method, params }: JsonRpcRequest): Promise<JsonObject> => {
+const handleRequest = async (client: McpClientLike, method: string, params: JsonObject): Promise<JsonObject> => {
   const cursor = asString(params["cursor"])
   switch (method) {
     case "initialize":
@@ -76,8 +65,7 @@ export const makeAiSdkTransport = (client: McpClientLike): AiSdkTransport => {
     start: async () => undefined,
     send: async (message, { signal } = {}) => {
       if (closing.signal.aborted) throw McpClientError.closed("the transport is closed")
-      const request = decodeRequest(message)
-      if (request !== undefined) respond(request, signal).catch(report)
+      respond(message, signal).catch(report)
     },
     close: async () => {
       if (closing.signal.aborted) return
@@ -86,9 +74,11 @@ export const makeAiSdkTransport = (client: McpClientLike): AiSdkTransport => {
     }
   }
   const report = (error: unknown) => transport.onerror?.(error instanceof Error ? error : new Error(String(error)))
-  const respond = async (request: JsonRpcRequest, signal: AbortSignal | undefined) => {
+  const respond = async ({ id, method, params }: JsonObject, signal: AbortSignal | undefined) => {
+    const isRequest = (typeof id === "string" || typeof id === "number") && typeof method === "string"
+    if (!isRequest) return
     const stop = signal === undefined ? closing.signal : AbortSignal.any([closing.signal, signal])
-    const outcome = await handleRequest(withSignal(client, stop), request).then(
+    const outcome = await handleRequest(withSignal(client, stop), method, asObject(params)).then(
       (result) => ({ result }),
       (error: unknown) => {
         const code = error instanceof McpClientError ? error.code : jsonRpcCodes.internalError
@@ -96,7 +86,7 @@ export const makeAiSdkTransport = (client: McpClientLike): AiSdkTransport => {
       }
     )
     // An aborted request expects no response.
-    if (!stop.aborted) transport.onmessage?.({ jsonrpc: "2.0", id: request.id, ...outcome })
+    if (!stop.aborted) transport.onmessage?.({ jsonrpc: "2.0", id, ...outcome })
   }
   return transport
 }

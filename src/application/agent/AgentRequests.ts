@@ -41,7 +41,7 @@ export interface ToolRequest {
 export interface AgentRequests {
   /** All members of the office. */
   readonly members: Effect.Effect<ReadonlyArray<SessionInfo>, AgentError>
-  /** Calls a tool. Failed tools and timeouts are results with `isError`. Interruption cancels the call on the Computer. */
+  /** Calls a tool. Failed tools and timeouts are results with `isError`. Interruption cancels it on the Computer. */
   readonly callTool: (request: ToolRequest) => Effect.Effect<ToolResult, AgentError>
   readonly getTools: (computer: string) => Effect.Effect<ReadonlyArray<Tool>, AgentError>
   readonly getConfig: (computer: string) => Effect.Effect<ComputerConfig, AgentError>

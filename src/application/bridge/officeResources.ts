@@ -96,9 +96,8 @@ export const readOfficeResource = Effect.fnUntraced(function* (
   if (target.uri.startsWith("window:")) {
     const desktop = agent.getDesktop(target.computer, { window: target.uri })
     const [entry] = yield* Effect.mapError(desktop, unavailable)
-    return entry === undefined
-      ? yield* notFound(uri)
-      : [{ uri, mimeType: "text/plain", text: parseRenderedWindow(entry).text }]
+    if (entry === undefined) return yield* notFound(uri)
+    return [{ uri, mimeType: "text/plain", text: parseRenderedWindow(entry).text }]
   }
   const document = yield* Effect.mapError(agent.fetchDocument(target.computer, target.uri), unavailable)
   return [toContents(uri, document)]

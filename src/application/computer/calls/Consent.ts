@@ -13,10 +13,7 @@ export interface ConsentOptions {
   readonly prompt?: ((request: ConfirmRequest) => Effect.Effect<ConsentDecision, unknown>) | undefined
 }
 
-/**
- * Consents by pattern, then by an earlier `allow_always`, then by prompt. Returns `undefined` without patterns and without a
- * prompt: no call could ever be confirmed.
- */
+/** Consents by pattern, earlier `allow_always`, or prompt, in this order; `undefined` if no call could be confirmed. */
 export const makeConsent = ({ autoApprove, prompt }: ConsentOptions): Effect.Effect<Confirm | undefined> =>
   Effect.gen(function* () {
     if (prompt === undefined && autoApprove.length === 0) return undefined

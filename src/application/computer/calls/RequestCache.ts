@@ -31,10 +31,7 @@ const estimateSize = (value: unknown, depth = maxJsonDepth): number => {
 
 const keyOf = ({ agent, reqId }: ToolCallRequest): string => JSON.stringify([reqId, agent])
 
-/**
- * Makes tool calls idempotent: requests with the same `agent` and `req_id` share one execution (spec §6.2). Executions
- * end with the scope.
- */
+/** Requests with the same `agent` and `req_id` share one execution (spec §6.2). Executions end with the scope. */
 export const makeRequestCache = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const running = yield* FiberMap.make<string, ToolResult>()

@@ -1,10 +1,10 @@
 import { Duration, Effect } from "effect"
 import { organizeDesktop, type WindowResource } from "../../../domain/desktop/organizeDesktop.ts"
 import { isWindowUri, hasWindowScheme } from "../../../domain/desktop/WindowUri.ts"
-import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import type { JsonObject } from "../../../domain/json.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
+import { type RunningMcpServer, uriOf } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 
 export interface DesktopRequest {
@@ -13,8 +13,6 @@ export interface DesktopRequest {
   /** Only the window with exactly this URI. */
   readonly window?: string
 }
-
-const uriOf = ({ uri }: JsonObject): string => stringOrEmpty(uri)
 
 /** Makes the desktop of a Computer; `history` names the servers of recent calls, oldest first. */
 export const makeDesktop = Effect.fnUntraced(function* (

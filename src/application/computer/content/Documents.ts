@@ -8,7 +8,7 @@ import {
   summarizeDocument
 } from "../../../domain/documents/findDocuments.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
-import { asString, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import { asString, type JsonObject } from "../../../domain/json.ts"
 import type { DpeRequest, FinderRequest, ResourcesRequest } from "../../../domain/model/requests.ts"
 import {
   capabilityNotSupported,
@@ -18,12 +18,10 @@ import {
 } from "../../../domain/model/ProtocolError.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
+import { type RunningMcpServer, uriOf } from "../servers/ServersSnapshot.ts"
 import { type ServerSupervisor, listingTimedOut } from "../servers/ServerSupervisor.ts"
 
 const defaultDpeSeconds = 60
-
-const uriOf = ({ uri }: JsonObject): string => stringOrEmpty(uri)
 
 const ownsHost = ({ resources }: RunningMcpServer, host: string): boolean =>
   resources.some((resource) => {
@@ -117,19 +115,15 @@ export const makeDocuments = Effect.fnUntraced(function* (
       return yield* new ProtocolError({ code, message: "Invalid DPE URI", extra: { uri, reason } })
     }
     if (resolveDpe === undefined) {
-      return yield* new ProtocolError({
-        code: errorCodes.resolverNotConfigured,
-        message: "DPE Resolver Not Configured",
-        extra: { uri: request.uri }
-      })
+      const code = errorCodes.resolverNotConfigured
+      return yield* new ProtocolError({ code, message: "DPE Resolver Not Configured", extra: { uri: request.uri } })
     }
-    if (parsed.success.isTrimmed) {
-      yield* Effect.logWarning("document URI query and fragment ignored", { uri: request.uri })
-    }
+    const { isTrimmed, uri } = parsed.success
+    if (isTrimmed) yield* Effect.logWarning("document URI query and fragment ignored", { uri: request.uri })
     return yield* resolve(request, parsed.success, resolveDpe).pipe(
       Effect.timeoutOrElse({
         duration: Duration.seconds(request.timeout ?? defaultDpeSeconds),
-        orElse: () => Effect.fail(resolutionFailed(parsed.success.uri, "the resolution timed out"))
+        orElse: () => Effect.fail(resolutionFailed(uri, "the resolution timed out"))
       })
     )
   })
@@ -144,10 +138,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
     if (listedPageCount(resource) !== undefined) return summarizeDocument(name, uri, resource)
     const remaining = yield* timeLeft
     if (Duration.isZero(remaining)) return undefined
-    const contents = yield* session.readResource(uriOf(resource)).pipe(
-      Effect.timeoutOption(remaining),
-      Effect.catch(() => Effect.succeedNone)
-    )
+    const contents = yield* Effect.option(Effect.timeout(session.readResource(uriOf(resource)), remaining))
     const body = Option.flatMap(contents, parseDocumentBody)
     return summarizeDocument(name, uri, resource, Option.getOrUndefined(body))
   })

@@ -52,7 +52,7 @@ export const listingTimedOut = new McpSessionError({ reason: "unavailable", mess
 
 const maxReadsPerServer = 16
 
-/** Supervises every enabled server of a setup until the scope closes; `notify` announces changed parts of the Computer. */
+/** Supervises the enabled servers of a Computer until the scope closes; `notify` announces its changed parts. */
 export const makeServerSupervisor = Effect.fnUntraced(function* (
   initial: Setup,
   secrets: Secrets,
@@ -71,7 +71,6 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
   /** The current run of each server; only that run may change the server's state. */
   const generations = new Map<string, object>()
   const commands = yield* Semaphore.make(1)
-  const stateOf = (name: string) => snapshot().states.get(name)
 
   const launch = (name: string) =>
     Effect.suspend(() => {
@@ -100,22 +99,18 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
 
   /** Runs one command at a time, uninterrupted: half a command would leave a server without a fiber. */
   const exclusively = <A, E>(effect: Effect.Effect<A, E>) => commands.withPermit(Effect.uninterruptible(effect))
-  const command = (name: string, effect: Effect.Effect<unknown>): Effect.Effect<void, UnknownServer> =>
-    exclusively(
-      Effect.suspend(() =>
-        serverConfigOf(setup, name) === undefined
-          ? Effect.fail(new UnknownServer({ server: name }))
-          : Effect.asVoid(effect)
-      )
-    )
+  const command = Effect.fnUntraced(function* (name: string, effect: Effect.Effect<unknown>) {
+    if (serverConfigOf(setup, name) === undefined) return yield* new UnknownServer({ server: name })
+    yield* effect
+  }, exclusively)
   const awaitSettled = (name: string) => waitUntil((states) => states.get(name)?._tag !== "Starting")
-  const startServer = (name: string) =>
-    Effect.suspend(() =>
-      isRunning(stateOf(name)) || stateOf(name)?._tag === "Starting"
-        ? Effect.void
-        : // The previous session may still be closing.
-          Effect.andThen(FiberMap.remove(fibers, name), launch(name))
-    )
+  const startServer = Effect.fnUntraced(function* (name: string) {
+    const state = snapshot().states.get(name)
+    if (isRunning(state) || state?._tag === "Starting") return
+    // The previous session may still be closing.
+    yield* FiberMap.remove(fibers, name)
+    yield* launch(name)
+  })
   const stopped: ServerState = { _tag: "Stopped", reason: "stopped_by_user" }
   const stopServer = (name: string) => stopAll([name], (states) => new Map(states).set(name, stopped))
 

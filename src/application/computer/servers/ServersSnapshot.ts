@@ -50,8 +50,11 @@ export interface ServersSnapshot {
   readonly fingerprints: Fingerprints
 }
 
+/** The URI of a listed resource, else the empty string. */
+export const uriOf = ({ uri }: JsonObject): string => stringOrEmpty(uri)
+
 const urisOf = ({ resources }: RunningMcpServer, matches: (uri: string) => boolean): ReadonlyArray<string> =>
-  resources.map(({ uri }) => stringOrEmpty(uri)).filter(matches)
+  resources.map(uriOf).filter(matches)
 
 export const isDocumentUri = (uri: string): boolean => parseDocumentUri(uri) !== undefined
 

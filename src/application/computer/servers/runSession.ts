@@ -60,10 +60,7 @@ const listAllTools = ({ info, listTools: page }: McpSession) =>
 export const listAllResources = ({ info, listResources: page }: McpSession) =>
   info.capabilities.resources ? listAllPages(page) : Effect.succeed([])
 
-/**
- * Opens a session with a server, reports its listings and changes, and resolves with the reason when it ends. Fails when
- * the session cannot be opened.
- */
+/** Opens a session or fails, reports its listings and changes, and resolves with the reason when it ends. */
 export const runSession = Effect.fnUntraced(function* (
   name: string,
   endpoint: Endpoint,

@@ -119,10 +119,7 @@ const runAttempt = Effect.fnUntraced(function* (
   return { reason: message, isPermanent: reason === "unauthorized" || reason === "forbidden", readySince }
 })
 
-/**
- * Keeps a server running: restarts it with backoff after every failure, unless the failure is permanent. Calls that a
- * failure interrupts are not retried.
- */
+/** Restarts a server with backoff unless its failure is permanent. Calls that a failure interrupts are not retried. */
 export const superviseServer = Effect.fnUntraced(function* (
   supervised: SupervisedServer
 ): Effect.fn.Return<void, never, McpConnector | Inputs> {
