@@ -1,3 +1,4 @@
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { Clock, Data, Duration, Effect, FiberSet, Result, Schedule, type Scope } from "effect"
@@ -6,8 +7,6 @@ import { isLoopbackAddress } from "../http/hostAccess.ts"
 import { listen } from "../http/listen.ts"
 import { serverUrl, makeHttpServer } from "../http/httpServer.ts"
 import { type DpeDocument, expiryOf, makeResolver } from "./resolver.ts"
-import { makeDocumentStore } from "./DocumentStore.ts"
-import { makeUrlSigner } from "./UrlSigner.ts"
 
 export interface DocumentServerOptions {
   /** The address to listen on; `127.0.0.1` by default. */
@@ -25,34 +24,90 @@ export interface DocumentServerOptions {
 }
 
 export interface DocumentServer {
-  /** Resolves documents to signed URLs of this server. */
   readonly resolve: ResolveDpe
   /** The base URL for Agents, without a trailing slash. */
   readonly url: string
   readonly usage: Effect.Effect<{ readonly documents: number; readonly bytes: number }>
 }
 
-/** The address or the public URL of the server is unusable. */
-export class DocumentServerError extends Data.TaggedError("DocumentServerError")<{
-  readonly message: string
-}> {}
+export class DocumentServerError extends Data.TaggedError("DocumentServerError")<{ readonly message: string }> {}
 
-/** More than the Agents of an office. Each connection holds a document in memory. */
-const maxConnections = 256
-
-/** In milliseconds. */
-const requestTimeouts = { headersTimeout: 10_000, requestTimeout: 10_000 }
-
-/** Milliseconds without traffic. */
-const connectionIdleTimeout = 60_000
+/** Timeouts in milliseconds. */
+const httpOptions = {
+  headersTimeout: 10_000,
+  requestTimeout: 10_000,
+  idleTimeout: 60_000,
+  /** More than the Agents of an office. Each connection holds a document in memory. */
+  maxConnections: 256,
+  /** Signed URLs are short. */
+  maxHeaderSize: 8 * 1024
+}
 
 /** A slow reader would keep a document in memory long after its removal. */
 const maxConnectionAge = Duration.minutes(15)
 
 const sweepInterval = Duration.minutes(1)
 
-/** Signed URLs are short. */
-const maxHeaderSize = 8 * 1024
+/** The length of the hash: a longer key would not be stronger. */
+const keyBytes = 32
+
+/** Strict, so each document has one URL: 43 characters are 256 bits in base64url. */
+const signedUrlPattern = /^\/dpe\/([\w-]{43})\?expires=(\d{1,16})&signature=([\w-]{43})$/
+
+/** Makes a signer with a random key. Its ids do not reveal the documents. Times are in milliseconds since 1970. */
+const makeUrlSigner = () => {
+  const key = randomBytes(keyBytes)
+  const signatureOf = (id: string, expires: string): string =>
+    createHmac("sha256", key).update(`url\n${id}\n${expires}`).digest("base64url")
+
+  return {
+    documentIdOf: ({ bytes, mimeType, uri }: DpeDocument): string =>
+      createHmac("sha256", key)
+        .update(`document\n${JSON.stringify([uri, mimeType])}\n`)
+        .update(bytes)
+        .digest("base64url"),
+    sign: (id: string, expiresAt: number): string =>
+      `/dpe/${id}?expires=${expiresAt}&signature=${signatureOf(id, String(expiresAt))}`,
+    /** Parses a signed URL, expired or not; `undefined` for others. */
+    verify: (target: string) => {
+      const [, id, expires, signature] = signedUrlPattern.exec(target) ?? []
+      if (id === undefined || expires === undefined || signature === undefined) return undefined
+      // base64 text, because several texts decode to the same bytes
+      const isOurs = timingSafeEqual(Buffer.from(signatureOf(id, expires)), Buffer.from(signature))
+      return isOurs ? { id, expiresAt: Number(expires) } : undefined
+    }
+  }
+}
+
+/** Bounded in-memory documents. The oldest are evicted first. Times are in milliseconds since 1970. */
+const makeDocumentStore = (maxDocuments: number, maxBytes: number) => {
+  /** Oldest first. */
+  const entries = new Map<string, { readonly document: DpeDocument; readonly expiresAt: number }>()
+  let bytes = 0
+
+  const remove = (id: string): void => {
+    bytes -= entries.get(id)?.document.bytes.byteLength ?? 0
+    entries.delete(id)
+  }
+
+  return {
+    /** Replaces a document with the same id. A single document must fit the limits. */
+    put: (id: string, document: DpeDocument, expiresAt: number): void => {
+      remove(id)
+      entries.set(id, { document, expiresAt })
+      bytes += document.bytes.byteLength
+      for (const oldest of entries.keys()) {
+        if (entries.size <= maxDocuments && bytes <= maxBytes) return
+        remove(oldest)
+      }
+    },
+    get: (id: string): DpeDocument | undefined => entries.get(id)?.document,
+    removeExpired: (now: number): void => {
+      for (const [id, { expiresAt }] of entries) if (expiresAt <= now) remove(id)
+    },
+    usage: () => ({ documents: entries.size, bytes })
+  }
+}
 
 /** Parses the public URL. Errors do not quote it, because it may contain a password. */
 const parsePublicUrl = (text: string): Result.Result<string, DocumentServerError> => {
@@ -83,20 +138,15 @@ const serverUrlOf = Effect.fnUntraced(function* (bound: AddressInfo, publicUrl: 
 const contentTypeOf = ({ isText, mimeType }: DpeDocument): string =>
   isText && /^text\//i.test(mimeType) ? `${mimeType}; charset=utf-8` : mimeType
 
-const headersOf = (document: DpeDocument | undefined) => ({
-  ...(document !== undefined && {
-    "Content-Type": contentTypeOf(document),
-    "Content-Disposition": "attachment"
-  }),
-  "Content-Length": document?.bytes.byteLength ?? 0,
-  "Cache-Control": "private, no-store",
-  // each connection serves one document: none is idle, and pipelined requests are not read
-  Connection: "close",
-  "X-Content-Type-Options": "nosniff"
-})
-
 const sendDocument = (response: ServerResponse, status: number, document?: DpeDocument): void => {
-  response.writeHead(status, headersOf(document))
+  response.writeHead(status, {
+    ...(document !== undefined && { "Content-Type": contentTypeOf(document), "Content-Disposition": "attachment" }),
+    "Content-Length": document?.bytes.byteLength ?? 0,
+    "Cache-Control": "private, no-store",
+    // each connection serves one document: none is idle, and pipelined requests are not read
+    Connection: "close",
+    "X-Content-Type-Options": "nosniff"
+  })
   // Node omits the body for HEAD
   response.end(document?.bytes)
 }
@@ -105,17 +155,12 @@ const limitConnectionAge = (socket: Socket) =>
   Effect.callback<void>((resume) => {
     if (socket.destroyed) resume(Effect.void)
     else socket.once("close", () => resume(Effect.void))
-  }).pipe(
-    Effect.timeoutOrElse({
-      duration: maxConnectionAge,
-      orElse: () => Effect.sync(() => void socket.destroy())
-    })
-  )
+  }).pipe(Effect.timeoutOrElse({ duration: maxConnectionAge, orElse: () => Effect.sync(() => void socket.destroy()) }))
 
 /**
- * Starts an HTTP server that serves documents from memory at signed URLs, and returns their resolver. The URL
- * is the only credential. An invalid URL gives 404. An expired URL or an evicted document gives 410, and the
- * Agent resolves it again. Closing the scope ends everything at once.
+ * Starts an HTTP server that serves documents from memory at signed URLs, and returns their resolver. The URL is the
+ * only credential. An invalid URL gives 404. An expired URL or an evicted document gives 410, and the Agent resolves it
+ * again. Closing the scope ends everything at once.
  */
 export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
   host = "127.0.0.1",
@@ -138,20 +183,13 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
     sendDocument(response, document === undefined ? 410 : 200, document)
   })
 
-  const http = yield* makeHttpServer({
-    ...requestTimeouts,
-    maxHeaderSize,
-    maxConnections,
-    idleTimeout: connectionIdleTimeout
-  })
+  const http = yield* makeHttpServer(httpOptions)
   http.on("connection", (socket) => run(limitConnectionAge(socket)))
   http.on("request", (request, response) =>
     run(
-      Effect.catchCause(respond(request, response), (cause) =>
-        Effect.andThen(
-          Effect.logError("document request failed", cause),
-          Effect.sync(() => void response.destroy())
-        )
+      respond(request, response).pipe(
+        Effect.tapCause((cause) => Effect.logError("document request failed", cause)),
+        Effect.catchCause(() => Effect.sync(() => void response.destroy()))
       )
     )
   )
@@ -172,7 +210,7 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
     const expiresAt = expiryOf(yield* Clock.currentTimeMillis, lifetime)
     const id = signer.documentIdOf(document)
     store.put(id, document, expiresAt)
-    return { uri: `${url}${signer.sign({ id, expiresAt })}`, expiresAt }
+    return { uri: `${url}${signer.sign(id, expiresAt)}`, expiresAt }
   })
 
   return {

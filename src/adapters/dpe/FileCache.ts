@@ -4,8 +4,8 @@ import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { Clock, Data, Duration, Effect, Option, Semaphore } from "effect"
 import type { ResolveDpe } from "../../application/computer/ComputerSettings.ts"
+import { mimeEssence } from "../../domain/documents/DocumentContents.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
-import { extensionOf } from "./fileExtensions.ts"
 import { type DpeDocument, expiryOf, makeResolver } from "./resolver.ts"
 
 export interface FileCacheOptions {
@@ -21,12 +21,6 @@ export interface FileCacheOptions {
 
 /** The folder is unusable, or a document cannot be stored. */
 export class FileCacheError extends Data.TaggedError("FileCacheError")<{ readonly message: string }> {}
-
-/** Size in bytes and time of the last use. */
-interface CachedFile {
-  readonly bytes: number
-  readonly lastUsedAt: number
-}
 
 /** Only files of the cache are counted and removed: the folder may contain others by mistake. */
 const cachedFilePattern = /^[0-9a-f]{64}\.[0-9a-z]+$/
@@ -53,9 +47,8 @@ const openFolder = Effect.fnUntraced(function* (folder: string) {
   if (user === undefined) return path // Windows has access lists instead of modes
   if (uid !== user) return yield* new FileCacheError({ message: `${failing}: it belongs to another user` })
   if ((mode & 0o077) !== 0) {
-    return yield* new FileCacheError({
-      message: `${failing}: other users can access it; run chmod 700 or choose another folder`
-    })
+    const advice = "run chmod 700 or choose another folder"
+    return yield* new FileCacheError({ message: `${failing}: other users can access it; ${advice}` })
   }
   return path
 })
@@ -90,6 +83,46 @@ const readFolder = Effect.fnUntraced(function* (path: string) {
   return files.flat().toSorted(([, one], [, other]) => one.lastUsedAt - other.lastUsedAt)
 })
 
+const office = "application/vnd.openxmlformats-officedocument"
+
+/** Fixed, so a document has the same name on every host. */
+const extensions: ReadonlyMap<string, string> = new Map([
+  ["application/json", "json"],
+  ["application/msword", "doc"],
+  ["application/pdf", "pdf"],
+  ["application/rtf", "rtf"],
+  ["application/xml", "xml"],
+  ["application/yaml", "yaml"],
+  ["application/zip", "zip"],
+  [`${office}.presentationml.presentation`, "pptx"],
+  [`${office}.spreadsheetml.sheet`, "xlsx"],
+  [`${office}.wordprocessingml.document`, "docx"],
+  ["audio/mpeg", "mp3"],
+  ["audio/wav", "wav"],
+  ["image/gif", "gif"],
+  ["image/jpeg", "jpg"],
+  ["image/png", "png"],
+  ["image/svg+xml", "svg"],
+  ["image/webp", "webp"],
+  ["text/css", "css"],
+  ["text/csv", "csv"],
+  ["text/html", "html"],
+  ["text/markdown", "md"],
+  ["text/xml", "xml"],
+  ["text/yaml", "yaml"],
+  ["video/mp4", "mp4"]
+])
+
+/** The file extension of a MIME type, without the dot; `bin` when unknown. */
+const extensionOf = (mimeType: string): string => {
+  const essence = mimeEssence(mimeType)
+  const known = extensions.get(essence)
+  if (known !== undefined) return known
+  if (essence.endsWith("+json")) return "json"
+  if (essence.endsWith("+xml")) return "xml"
+  return essence.startsWith("text/") ? "txt" : "bin"
+}
+
 /** The name is a hash of URI and contents, so equal documents share a file. */
 const fileNameOf = ({ bytes, mimeType, uri }: DpeDocument): string => {
   const hash = createHash("sha256").update(JSON.stringify(uri)).update("\n").update(bytes).digest("hex")
@@ -97,9 +130,8 @@ const fileNameOf = ({ bytes, mimeType, uri }: DpeDocument): string => {
 }
 
 /**
- * Opens a folder of cached documents and returns a resolver to `file://` URIs, for Agents of the same user on
- * the same machine. Writes are atomic. A document is kept for `maxAge` after its last use. It may be evicted
- * earlier, and then the Agent resolves it again.
+ * Opens a folder of cached documents and returns a resolver to `file://` URIs, for Agents of the same user on the same
+ * machine. Writes are atomic. A document that is evicted before `maxAge` is resolved again by the Agent.
  */
 export const makeFileCache = Effect.fn("FileCache.make")(function* ({
   folder,
@@ -109,7 +141,7 @@ export const makeFileCache = Effect.fn("FileCache.make")(function* ({
 }: FileCacheOptions): Effect.fn.Return<ResolveDpe, FileCacheError> {
   const path = yield* openFolder(folder)
   /** Oldest first: a rewritten file moves to the end. */
-  const files = new Map<string, CachedFile>(yield* readFolder(path))
+  const files = new Map(yield* readFolder(path))
   const lock = yield* Semaphore.make(1)
 
   /** Removes expired files, then the oldest until the limits hold with the incoming file. */

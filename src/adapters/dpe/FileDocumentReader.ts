@@ -2,12 +2,9 @@ import { constants } from "node:fs"
 import { type FileHandle, open, realpath } from "node:fs/promises"
 import { isAbsolute, relative } from "node:path"
 import { fileURLToPath } from "node:url"
-import { Effect, Layer } from "effect"
-import { type DocumentContent, DocumentReader, DocumentUnreadable } from "../../application/ports/DocumentReader.ts"
-import { errorMessage } from "../../domain/errorMessage.ts"
-import { isHttpUrl, fetchHttpDocument, unsupportedScheme, parseDocumentUri } from "./HttpDocumentReader.ts"
-
-const unreadable = (message: string) => new DocumentUnreadable({ message })
+import type { Layer } from "effect"
+import type { DocumentContent, DocumentReader } from "../../application/ports/DocumentReader.ts"
+import { readerLayer, transfer, unreadable, unsupportedScheme } from "./HttpDocumentReader.ts"
 
 const isInside = (folder: string, path: string): boolean => {
   const relativePath = relative(folder, path)
@@ -17,9 +14,7 @@ const isInside = (folder: string, path: string): boolean => {
 const readContent = async (file: FileHandle, path: string, maxBytes: number): Promise<Uint8Array> => {
   const found = await file.stat()
   if (!found.isFile()) throw unreadable(`${path} is not a file`)
-  if (found.size > maxBytes) {
-    throw unreadable(`${path} has ${found.size} bytes, more than the ${maxBytes} allowed`)
-  }
+  if (found.size > maxBytes) throw unreadable(`${path} has ${found.size} bytes, more than the ${maxBytes} allowed`)
   const bytes = new Uint8Array(found.size)
   const { bytesRead } = await file.read(bytes, 0, bytes.byteLength, 0)
   return bytes.subarray(0, bytesRead)
@@ -38,18 +33,8 @@ const readFile = async (url: URL, folders: ReadonlyArray<string>, maxBytes: numb
 
 /** Reads documents over HTTP, and files inside these folders only: Computers choose the URIs. */
 export const layer = (folders: ReadonlyArray<string>): Layer.Layer<DocumentReader> =>
-  Layer.succeed(
-    DocumentReader,
-    DocumentReader.of({
-      read: (uri, maxBytes) =>
-        Effect.flatMap(parseDocumentUri(uri), (url) => {
-          if (isHttpUrl(url)) return fetchHttpDocument(url, maxBytes)
-          if (url.protocol !== "file:") return unsupportedScheme(url)
-          return Effect.tryPromise({
-            try: () => readFile(url, folders, maxBytes),
-            catch: (error) =>
-              error instanceof DocumentUnreadable ? error : unreadable(`Cannot read the file: ${errorMessage(error)}`)
-          })
-        })
-    })
+  readerLayer((url, maxBytes) =>
+    url.protocol === "file:"
+      ? transfer("Cannot read the file", () => readFile(url, folders, maxBytes))
+      : unsupportedScheme(url, maxBytes)
   )

@@ -2,14 +2,24 @@ import { Effect, Layer } from "effect"
 import { type DocumentContent, DocumentReader, DocumentUnreadable } from "../../application/ports/DocumentReader.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 
-const tooLarge = (where: string, maxBytes: number) =>
-  new DocumentUnreadable({ message: `The document at ${where} exceeds the ${maxBytes} bytes allowed` })
+type ReadUrl = (url: URL, maxBytes: number) => Effect.Effect<DocumentContent, DocumentUnreadable>
 
-/** Reads a body; undefined when it exceeds the limit. */
-const readBody = async (
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  maxBytes: number
-): Promise<Uint8Array | undefined> => {
+export const unreadable = (message: string) => new DocumentUnreadable({ message })
+
+/** Runs a transfer; other errors than {@link DocumentUnreadable} fail with a prefix and their cause or message. */
+export const transfer = (failing: string, run: (signal: AbortSignal) => Promise<DocumentContent>) =>
+  Effect.tryPromise({
+    try: run,
+    catch: (error) => {
+      if (error instanceof DocumentUnreadable) return error
+      // The message of a fetch error is generic; its cause has the reason.
+      return unreadable(`${failing}: ${errorMessage(error instanceof Error ? (error.cause ?? error) : error)}`)
+    }
+  })
+
+/** Reads a body, and fails as soon as it exceeds the limit. */
+const readBody = async ({ body }: Response, origin: string, maxBytes: number): Promise<Uint8Array> => {
+  if (body === null) return new Uint8Array()
   const reader = body.getReader() // not every browser can iterate streams
   const chunks: Array<Uint8Array<ArrayBuffer>> = []
   let size = 0
@@ -19,56 +29,40 @@ const readBody = async (
     size += value.byteLength
     if (size > maxBytes) {
       await reader.cancel()
-      return undefined
+      throw unreadable(`The document at ${origin} exceeds the ${maxBytes} bytes allowed`)
     }
     chunks.push(value)
   }
   return new Uint8Array(await new Blob(chunks).arrayBuffer())
 }
 
-const download = async (url: URL, maxBytes: number, signal: AbortSignal): Promise<DocumentContent> => {
-  // Cookies of the reader must not be sent to the document server.
-  const response = await fetch(url, { signal, credentials: "omit" })
-  if (!response.ok) {
-    await response.body?.cancel()
-    throw new DocumentUnreadable({ message: `${url.origin} answered with HTTP ${response.status}` })
-  }
-  const bytes = response.body === null ? new Uint8Array() : await readBody(response.body, maxBytes)
-  if (bytes === undefined) throw tooLarge(url.origin, maxBytes)
-  return { bytes, mimeType: response.headers.get("content-type") ?? undefined }
-}
-
-/** The message of a fetch error is generic; its cause has the reason. */
-const fetchErrorReason = (error: unknown): string =>
-  errorMessage(error instanceof Error ? (error.cause ?? error) : error)
-
-export const fetchHttpDocument = (url: URL, maxBytes: number): Effect.Effect<DocumentContent, DocumentUnreadable> =>
-  Effect.tryPromise({
-    try: (signal) => download(url, maxBytes, signal),
-    catch: (error) =>
-      error instanceof DocumentUnreadable
-        ? error
-        : new DocumentUnreadable({ message: `Cannot fetch from ${url.origin}: ${fetchErrorReason(error)}` })
+const fetchDocument: ReadUrl = (url, maxBytes) =>
+  transfer(`Cannot fetch from ${url.origin}`, async (signal) => {
+    // Cookies of the reader must not be sent to the document server.
+    const response = await fetch(url, { signal, credentials: "omit" })
+    if (!response.ok) {
+      await response.body?.cancel()
+      throw unreadable(`${url.origin} answered with HTTP ${response.status}`)
+    }
+    const bytes = await readBody(response, url.origin, maxBytes)
+    return { bytes, mimeType: response.headers.get("content-type") ?? undefined }
   })
 
-export const parseDocumentUri = (uri: string): Effect.Effect<URL, DocumentUnreadable> =>
-  Effect.try({
-    try: () => new URL(uri),
-    catch: () => new DocumentUnreadable({ message: "The Computer returned an invalid document URI" })
-  })
+export const unsupportedScheme: ReadUrl = ({ protocol }) =>
+  Effect.fail(unreadable(`This reader does not support ${protocol} URIs`))
 
-export const unsupportedScheme = ({ protocol }: URL): Effect.Effect<never, DocumentUnreadable> =>
-  Effect.fail(new DocumentUnreadable({ message: `This reader does not support ${protocol} URIs` }))
-
-export const isHttpUrl = ({ protocol }: URL): boolean => protocol === "http:" || protocol === "https:"
-
-/** Reads documents over HTTP, also in browsers, where the document server must allow the origin (CORS). */
-export const layer: Layer.Layer<DocumentReader> = Layer.succeed(
-  DocumentReader,
-  DocumentReader.of({
+/** Reads documents over HTTP, and documents of other schemes with `readOther`. */
+export const readerLayer = (readOther: ReadUrl): Layer.Layer<DocumentReader> =>
+  Layer.succeed(DocumentReader, {
     read: (uri, maxBytes) =>
-      Effect.flatMap(parseDocumentUri(uri), (url) =>
-        isHttpUrl(url) ? fetchHttpDocument(url, maxBytes) : unsupportedScheme(url)
+      Effect.flatMap(
+        Effect.try({
+          try: () => new URL(uri),
+          catch: () => unreadable("The Computer returned an invalid document URI")
+        }),
+        (url) => (/^https?:$/.test(url.protocol) ? fetchDocument(url, maxBytes) : readOther(url, maxBytes))
       )
   })
-)
+
+/** Reads documents over HTTP, also in browsers, where the document server must allow the origin (CORS). */
+export const layer: Layer.Layer<DocumentReader> = readerLayer(unsupportedScheme)

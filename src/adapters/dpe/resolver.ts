@@ -11,12 +11,6 @@ export interface DpeDocument {
   readonly isText: boolean
 }
 
-export interface StoredDocument {
-  readonly uri: string
-  /** Expiry in milliseconds since 1970, unless the document is evicted earlier. */
-  readonly expiresAt: number
-}
-
 class DocumentTooLarge extends Data.TaggedError("DocumentTooLarge")<{ readonly message: string }> {}
 
 const maxTimestamp = 8_640_000_000_000_000
@@ -25,11 +19,11 @@ const maxTimestamp = 8_640_000_000_000_000
 export const expiryOf = (now: number, lifetime: Duration.Input): number =>
   Math.min(now + Duration.toMillis(lifetime), maxTimestamp)
 
-/** Makes a resolver that stores documents. External documents keep their URI. */
+/** Makes a resolver that stores documents; `expiresAt` in milliseconds since 1970. External ones keep their URI. */
 export const makeResolver = <E>(
   name: string,
   maxBytes: number,
-  store: (document: DpeDocument) => Effect.Effect<StoredDocument, E>
+  store: (document: DpeDocument) => Effect.Effect<{ readonly uri: string; readonly expiresAt: number }, E>
 ) =>
   Effect.fn(name)(function* ({
     contents,
@@ -46,15 +40,10 @@ export const makeResolver = <E>(
     const bytes = isText ? new TextEncoder().encode(found.text) : found.bytes
     const { byteLength: size } = bytes
     if (size > maxBytes) {
-      return yield* new DocumentTooLarge({
-        message: `The document has ${size} bytes, more than the ${maxBytes} allowed`
-      })
+      const message = `The document has ${size} bytes, more than the ${maxBytes} allowed`
+      return yield* new DocumentTooLarge({ message })
     }
     const stored = yield* store({ uri, mimeType, bytes, isText })
-    return {
-      uri: stored.uri,
-      mimeType,
-      size,
-      metadata: { expires_at: DateTime.formatIso(DateTime.makeUnsafe(stored.expiresAt)) }
-    }
+    const expiry = DateTime.formatIso(DateTime.makeUnsafe(stored.expiresAt))
+    return { uri: stored.uri, mimeType, size, metadata: { expires_at: expiry } }
   })

@@ -1,20 +1,14 @@
 import type { McpSessionError } from "../../application/ports/McpSession.ts"
 import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
 
-const codeOf = ({ code, reason }: McpSessionError): number => {
-  switch (reason) {
-    case "protocol":
-      return code ?? jsonRpcCodes.internalError
-    case "unauthorized":
-      return 401
-    case "forbidden":
-      return 403
-    case "unsupported":
-      return jsonRpcCodes.methodNotFound
-    case "closed":
-    case "unavailable":
-      return jsonRpcCodes.connectionClosed
-  }
+/** The codes of failures without a code of the peer. */
+const codes: { readonly [R in McpSessionError["reason"]]: number } = {
+  protocol: jsonRpcCodes.internalError,
+  unauthorized: 401,
+  forbidden: 403,
+  unsupported: jsonRpcCodes.methodNotFound,
+  closed: jsonRpcCodes.connectionClosed,
+  unavailable: jsonRpcCodes.connectionClosed
 }
 
 /** Why a request has no result, for programs without Effect. A failed tool is a result instead. */
@@ -37,7 +31,8 @@ export class McpClientError extends Error {
   }
 
   static fromFailure(failure: McpSessionError): McpClientError {
-    return new McpClientError(failure.message, codeOf(failure), { cause: failure })
+    const { code, message, reason } = failure
+    return new McpClientError(message, (reason === "protocol" ? code : undefined) ?? codes[reason], { cause: failure })
   }
 
   static closed(message: string): McpClientError {
@@ -57,6 +52,4 @@ export class McpClientError extends Error {
 export const abortReasonOf = ({ reason }: AbortSignal): Error =>
   reason instanceof Error
     ? reason
-    : new McpClientError(`the request was aborted: ${String(reason)}`, jsonRpcCodes.requestTimeout, {
-        cause: reason
-      })
+    : new McpClientError(`the request was aborted: ${String(reason)}`, jsonRpcCodes.requestTimeout, { cause: reason })

@@ -36,8 +36,8 @@ export interface CallParams {
 }
 
 /**
- * An MCP client in the shape that agent frameworks accept: promises, abort signals, and MCP objects as the
- * peer sent them. Requests reject with {@link McpClientError} or with the reason of their signal.
+ * An MCP client in the shape that agent frameworks accept: promises, abort signals, and MCP objects as the peer sent
+ * them. Requests reject with {@link McpClientError} or with the reason of their signal.
  */
 export interface McpClientLike {
   /** Lists one page. Invalid tools are omitted and logged. */
@@ -59,26 +59,19 @@ export interface McpClientLike {
   close(): Promise<void>
 }
 
-/** Decodes the valid items and logs the others. */
-const decodeItems = <A>(
+const decodeItems = Effect.fnUntraced(function* <A>(
   type: string,
   items: ReadonlyArray<JsonObject>,
   decodeItem: (item: JsonObject) => A | undefined
-): Effect.Effect<Array<A>> =>
-  Effect.gen(function* () {
-    const found: Array<A> = []
-    for (const item of items) {
-      const known = decodeItem(item)
-      if (known !== undefined) found.push(known)
-      else
-        yield* Effect.logWarning("invalid item omitted from listing", {
-          type,
-          name: item["name"],
-          uri: item["uri"]
-        })
-    }
-    return found
-  })
+) {
+  const found: Array<A> = []
+  for (const item of items) {
+    const known = decodeItem(item)
+    if (known !== undefined) found.push(known)
+    else yield* Effect.logWarning("invalid item omitted from listing", { type, name: item["name"], uri: item["uri"] })
+  }
+  return found
+})
 
 const decodeContents = (items: ReadonlyArray<JsonObject>) =>
   decodeItems("contents", items, (item) => (isContents(item) ? item : undefined))
@@ -95,9 +88,6 @@ const toProgressHandler =
     Effect.sync(() => onprogress(progress)).pipe(
       Effect.catchCause((cause) => Effect.logWarning("progress listener failed", cause))
     )
-
-const rejectionOf = (cause: Cause.Cause<McpClientError>): unknown =>
-  Cause.hasInterruptsOnly(cause) ? McpClientError.closed("the request was interrupted") : Cause.squash(cause)
 
 const makeClient = (session: McpSession, context: Context.Context<never>): McpClientLike => {
   const closing = new AbortController()
@@ -121,7 +111,8 @@ const makeClient = (session: McpSession, context: Context.Context<never>): McpCl
     const exit = await Effect.runPromiseExitWith(context)(limited, { signal: abortSignal })
     if (Exit.isSuccess(exit)) return exit.value
     if (abortSignal.aborted) throw abortReasonOf(abortSignal)
-    throw rejectionOf(exit.cause)
+    if (Cause.hasInterruptsOnly(exit.cause)) throw McpClientError.closed("the request was interrupted")
+    throw Cause.squash(exit.cause)
   }
 
   const { capabilities, instructions, name, version } = session.info
@@ -161,9 +152,7 @@ const makeClient = (session: McpSession, context: Context.Context<never>): McpCl
     ping: (options) => run(Effect.as(session.ping, {}), options),
     getServerCapabilities: () => ({
       ...(capabilities.tools && { tools: {} }),
-      ...(capabilities.resources && {
-        resources: { ...(capabilities.subscribe && { subscribe: true }) }
-      })
+      ...(capabilities.resources && { resources: { ...(capabilities.subscribe && { subscribe: true }) } })
     }),
     getServerVersion: () => ({ name, version }),
     getInstructions: () => instructions,

@@ -15,18 +15,7 @@ export interface AiSdkTransport {
   onmessage?: (message: JsonObject) => void
 }
 
-interface JsonRpcRequest {
-  readonly id: string | number
-  readonly method: string
-  readonly params: JsonObject
-}
-
 const defaultRevision = "2025-11-25"
-
-const decodeRequest = ({ id, method, params }: JsonObject): JsonRpcRequest | undefined =>
-  (typeof id === "string" || typeof id === "number") && typeof method === "string"
-    ? { id, method, params: asObject(params) }
-    : undefined
 
 const requireString = (params: JsonObject, member: string): string => {
   const value = asString(params[member])
@@ -34,20 +23,17 @@ const requireString = (params: JsonObject, member: string): string => {
   return value
 }
 
-/** The requested revision is accepted: all with `initialize` share these shapes. */
-const initializeResult = (client: McpClientLike, requested: string = defaultRevision): JsonObject =>
-  definedOnly({
-    protocolVersion: requested,
-    capabilities: client.getServerCapabilities(),
-    serverInfo: client.getServerVersion(),
-    instructions: client.getInstructions()
-  })
-
-const handleRequest = async (client: McpClientLike, { method, params }: JsonRpcRequest): Promise<JsonObject> => {
+const handleRequest = async (client: McpClientLike, method: string, params: JsonObject): Promise<JsonObject> => {
   const cursor = asString(params["cursor"])
   switch (method) {
     case "initialize":
-      return initializeResult(client, asString(params["protocolVersion"]))
+      // The requested revision is accepted: all with `initialize` share these shapes.
+      return definedOnly({
+        protocolVersion: asString(params["protocolVersion"]) ?? defaultRevision,
+        capabilities: client.getServerCapabilities(),
+        serverInfo: client.getServerVersion(),
+        instructions: client.getInstructions()
+      })
     case "ping":
       return client.ping()
     case "tools/list":
@@ -68,11 +54,6 @@ const handleRequest = async (client: McpClientLike, { method, params }: JsonRpcR
   }
 }
 
-const toJsonRpcError = (error: unknown) => ({
-  code: error instanceof McpClientError ? error.code : jsonRpcCodes.internalError,
-  message: errorMessage(error)
-})
-
 /**
  * Makes a transport of the AI SDK, for `createMCPClient({ transport })`. It handles requests in this process.
  * The AI SDK cancels with a signal instead of a message, and does not receive notifications. Closing the
@@ -84,8 +65,7 @@ export const makeAiSdkTransport = (client: McpClientLike): AiSdkTransport => {
     start: async () => undefined,
     send: async (message, { signal } = {}) => {
       if (closing.signal.aborted) throw McpClientError.closed("the transport is closed")
-      const request = decodeRequest(message)
-      if (request !== undefined) respond(request, signal).catch(report)
+      respond(message, signal).catch(report)
     },
     close: async () => {
       if (closing.signal.aborted) return
@@ -94,14 +74,19 @@ export const makeAiSdkTransport = (client: McpClientLike): AiSdkTransport => {
     }
   }
   const report = (error: unknown) => transport.onerror?.(error instanceof Error ? error : new Error(String(error)))
-  const respond = async (request: JsonRpcRequest, signal: AbortSignal | undefined) => {
+  const respond = async ({ id, method, params }: JsonObject, signal: AbortSignal | undefined) => {
+    const isRequest = (typeof id === "string" || typeof id === "number") && typeof method === "string"
+    if (!isRequest) return
     const stop = signal === undefined ? closing.signal : AbortSignal.any([closing.signal, signal])
-    const outcome = await handleRequest(withSignal(client, stop), request).then(
+    const outcome = await handleRequest(withSignal(client, stop), method, asObject(params)).then(
       (result) => ({ result }),
-      (error: unknown) => ({ error: toJsonRpcError(error) })
+      (error: unknown) => {
+        const code = error instanceof McpClientError ? error.code : jsonRpcCodes.internalError
+        return { error: { code, message: errorMessage(error) } }
+      }
     )
     // An aborted request expects no response.
-    if (!stop.aborted) transport.onmessage?.({ jsonrpc: "2.0", id: request.id, ...outcome })
+    if (!stop.aborted) transport.onmessage?.({ jsonrpc: "2.0", id, ...outcome })
   }
   return transport
 }

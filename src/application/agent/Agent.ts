@@ -1,5 +1,4 @@
-import { Context, Duration, Effect, Layer, PubSub, Result, type Scope, Stream, SubscriptionRef } from "effect"
-import { definedOnly } from "../../domain/definedOnly.ts"
+import { Context, Duration, Effect, Layer, PubSub, type Scope, Stream, SubscriptionRef } from "effect"
 import type { Notification, ComputerPart } from "../../domain/model/Notification.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { unknownEvent } from "../../domain/model/ProtocolError.ts"
@@ -13,9 +12,16 @@ import {
 import { decodeBody, jsonBody } from "../ports/Body.ts"
 import type { MessageHandler, TransportClient } from "../ports/Transport.ts"
 import { type AgentError, type AgentRequests, makeAgentRequests, type ToolRequest } from "./AgentRequests.ts"
-import { type ComputerView, applyNotice, applyUpdate, type OfficeView, initialView } from "./OfficeView.ts"
+import {
+  type AmbiguousTool,
+  type ComputerView,
+  applyNotice,
+  applyUpdate,
+  findToolOwner,
+  initialView,
+  type OfficeView
+} from "./OfficeView.ts"
 import { makeAgentQueries, type AgentQueries } from "./AgentQueries.ts"
-import { findToolOwner, type AmbiguousTool } from "./findToolOwner.ts"
 import { makeRefresher } from "../shared/Refresher.ts"
 
 /** An event of the office or of the Agent's connection. */
@@ -24,7 +30,6 @@ export type AgentEvent =
   | { readonly _tag: "Joined" }
   | { readonly _tag: "Disconnected"; readonly reason: string }
 
-/** Name and office of an Agent. */
 export interface AgentOptions extends Omit<MemberOptions, "role"> {}
 
 /** Buffered events per subscriber; the oldest are dropped first. */
@@ -60,7 +65,6 @@ export interface AgentShape extends Omit<AgentRequests, "callTool">, AgentQuerie
   readonly member: OfficeMember
 }
 
-/** The part of a Computer's view that a notification invalidates. */
 const invalidatedPart: { readonly [P in ComputerPart]: keyof ComputerView } = {
   config: "tools",
   toolList: "tools",
@@ -68,45 +72,41 @@ const invalidatedPart: { readonly [P in ComputerPart]: keyof ComputerView } = {
   finder: "documents"
 }
 
-const make = Effect.fnUntraced(function* ({
-  name,
-  office,
-  retryInitialConnect
-}: AgentOptions): Effect.fn.Return<AgentShape, JoinFailed, Scope.Scope | TransportClient> {
+const make = Effect.fnUntraced(function* (
+  options: AgentOptions
+): Effect.fn.Return<AgentShape, JoinFailed, Scope.Scope | TransportClient> {
+  const { name, office } = options
   const view = yield* SubscriptionRef.make(initialView([]))
   const hub = yield* Effect.acquireRelease(PubSub.sliding<AgentEvent>(eventBacklog), PubSub.shutdown)
   const { refresh, awaitIdle } = yield* makeRefresher()
   const publish = (event: AgentEvent) => Effect.asVoid(PubSub.publish(hub, event))
 
   const makeViewUpdater = (requests: AgentRequests) => {
-    const fetchers = {
-      tools: (computer: string) => Effect.map(requests.getTools(computer), (tools) => ({ tools })),
-      desktop: (computer: string) => Effect.map(requests.getDesktop(computer), (desktop) => ({ desktop })),
-      documents: (computer: string) => Effect.map(requests.findDocuments(computer), ({ documents }) => ({ documents }))
+    type Fetch = (computer: string) => Effect.Effect<Partial<ComputerView>, AgentError>
+    const fetchers: { readonly [P in keyof ComputerView]: Fetch } = {
+      tools: (computer) => Effect.map(requests.getTools(computer), (tools) => ({ tools })),
+      desktop: (computer) => Effect.map(requests.getDesktop(computer), (desktop) => ({ desktop })),
+      documents: (computer) => Effect.map(requests.findDocuments(computer), ({ documents }) => ({ documents }))
     }
-    const refreshPart = (part: keyof ComputerView, computer: string) => {
-      const fetch: Effect.Effect<Partial<ComputerView>, AgentError> = fetchers[part](computer)
-      return refresh(
+    const refreshPart = (part: keyof ComputerView, computer: string) =>
+      refresh(
         `${part} ${computer}`,
-        Effect.matchEffect(fetch, {
+        Effect.matchEffect(fetchers[part](computer), {
           onSuccess: (fetched) => SubscriptionRef.update(view, (known) => applyUpdate(known, computer, fetched)),
           onFailure: ({ message: reason }) => Effect.logDebug("view refresh failed", { part, computer, reason })
         })
       )
-    }
     const refreshComputer = (computer: string) =>
       Effect.andThen(refreshPart("tools", computer), refreshPart("desktop", computer))
     /** Fetches the members after every join: the Server does not announce members that joined earlier. */
     const refreshAll = refresh(
       "members",
       Effect.matchEffect(requests.members, {
-        onSuccess: (members) => {
+        onSuccess: Effect.fnUntraced(function* (members) {
           const found = initialView(members)
-          return Effect.andThen(
-            SubscriptionRef.set(view, found),
-            Effect.forEach(found.computers.keys(), refreshComputer, { discard: true })
-          )
-        },
+          yield* SubscriptionRef.set(view, found)
+          yield* Effect.forEach(found.computers.keys(), refreshComputer, { discard: true })
+        }),
         // A disconnected member fetches the list again after its rejoin.
         onFailure: ({ _tag, message: reason }) =>
           _tag === "Disconnected"
@@ -117,26 +117,24 @@ const make = Effect.fnUntraced(function* ({
     const onNotice = Effect.fnUntraced(function* (notice: Notification) {
       yield* SubscriptionRef.update(view, (known) => applyNotice(known, notice))
       yield* publish(notice)
-      if (notice._tag === "Entered" && notice.membership.role === "computer")
-        yield* refreshComputer(notice.membership.name)
       if (notice._tag === "Updated") yield* refreshPart(invalidatedPart[notice.part], notice.computer)
+      if (notice._tag === "Entered" && notice.membership.role === "computer") {
+        yield* refreshComputer(notice.membership.name)
+      }
     })
     return { onNotice, refreshAll, refreshPart }
   }
 
-  const member = yield* joinOffice({ role: "agent", office, name, ...definedOnly({ retryInitialConnect }) }, (self) => {
+  const member = yield* joinOffice({ ...options, role: "agent" }, (self) => {
     const { onNotice, refreshAll } = makeViewUpdater(makeAgentRequests(self, name, office))
     const onMessage: MessageHandler = (event, body) =>
-      Result.match(
-        decodeBody(body, (wire) => self.line.decodeNotification(event, wire)),
-        {
-          onSuccess: (notice) => Effect.as(onNotice(notice), []),
-          onFailure: ({ message }) =>
-            Effect.as(Effect.logDebug("message ignored", { event, reason: message }), [
-              jsonBody(self.line.encodeProtocolError(unknownEvent(event)))
-            ])
-        }
-      )
+      Effect.matchEffect(Effect.fromResult(decodeBody(body, (wire) => self.line.decodeNotification(event, wire))), {
+        onSuccess: (notice) => Effect.as(onNotice(notice), []),
+        onFailure: ({ message: reason }) =>
+          Effect.as(Effect.logDebug("message ignored", { event, reason }), [
+            jsonBody(self.line.encodeProtocolError(unknownEvent(event)))
+          ])
+      })
     return {
       onMessage,
       onJoined: Effect.andThen(publish({ _tag: "Joined" }), refreshAll),

@@ -11,7 +11,6 @@ export interface FetchedDocument extends Omit<DocumentLocation, "size"> {
   readonly bytes: Uint8Array
 }
 
-/** Limits for fetching a document. */
 export interface FetchOptions {
   /** Timeout in whole seconds, applied to the Computer's reply and again to the transfer; 60 by default. */
   readonly timeout?: number
@@ -41,7 +40,7 @@ const defaultMaxBytes = 32 * 1024 * 1024
 
 const unreadable = (message: string) => Effect.fail(new DocumentUnreadable({ message }))
 
-/** Builds queries on requests; documents need a {@link DocumentReader} in the context. */
+/** Documents need a {@link DocumentReader} in the context. */
 export const makeAgentQueries = Effect.fnUntraced(function* (requests: AgentRequests): Effect.fn.Return<AgentQueries> {
   const reader = yield* Effect.serviceOption(DocumentReader)
 
@@ -69,8 +68,8 @@ export const makeAgentQueries = Effect.fnUntraced(function* (requests: AgentRequ
     allResources: (computer, mcpServer) =>
       collectPages(
         (cursor) =>
-          Effect.map(requests.getResources(computer, mcpServer, cursor), ({ nextCursor, resources }) => ({
-            items: resources,
+          Effect.map(requests.getResources(computer, mcpServer, cursor), ({ nextCursor, resources: items }) => ({
+            items,
             nextCursor
           })),
         (message): AgentError => new BadReply({ message })

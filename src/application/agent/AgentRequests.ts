@@ -14,7 +14,7 @@ import { badRequest, errorCodes, ProtocolError } from "../../domain/model/Protoc
 import { toolTimedOut } from "../../domain/tools/errorResults.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
 import { jsonBody } from "../ports/Body.ts"
-import type { Reply } from "../ports/Transport.ts"
+
 import { withClientSpan } from "../shared/tracing.ts"
 
 /** The member is not connected. The effect of a request in flight is unknown. */
@@ -41,10 +41,7 @@ export interface ToolRequest {
 export interface AgentRequests {
   /** All members of the office. */
   readonly members: Effect.Effect<ReadonlyArray<SessionInfo>, AgentError>
-  /**
-   * Calls a tool. Failed tools and timeouts are results with `isError`. Interrupting the effect cancels the call on the
-   * Computer.
-   */
+  /** Calls a tool. Failed tools and timeouts are results with `isError`. Interruption cancels it on the Computer. */
   readonly callTool: (request: ToolRequest) => Effect.Effect<ToolResult, AgentError>
   readonly getTools: (computer: string) => Effect.Effect<ReadonlyArray<Tool>, AgentError>
   readonly getConfig: (computer: string) => Effect.Effect<ComputerConfig, AgentError>
@@ -83,9 +80,6 @@ const defaultTimeout = Duration.seconds(35)
 /** The Agent waits `marginSeconds` longer than the Computer may take to locate a document. */
 const dpeTimeout = { defaultSeconds: 60, marginSeconds: 10 }
 
-const acknowledgedValue = ([body]: Reply): Result.Result<unknown, AgentError> =>
-  body === undefined ? Result.fail(new BadReply({ message: "The reply is empty" })) : body.value()
-
 /** Maps an encoding failure: the caller passed a value that the protocol does not allow. */
 const toBadRequest = (error: unknown): ProtocolError =>
   badRequest(Schema.isSchemaError(error) ? formatSchemaError(error) : String(error))
@@ -107,42 +101,30 @@ const withoutReqId = <A extends { readonly reqId: string }>({ reqId: _, ...rest 
 
 type Definition<Request, Reply> = Pick<CallDefinition<Request, Reply>, "event" | "request" | "reply">
 
-/** Builds the requests of an Agent on its membership. */
 export const makeAgentRequests = (member: OfficeMember, agent: string, office: string): AgentRequests => {
-  const { calls, cancel, serverRequests } = member.line
-
-  const decodeReply = <Reply>(
-    { reply }: Pick<Definition<never, Reply>, "reply">,
-    reqId: string,
-    received: unknown
-  ): Result.Result<Reply, AgentError> => {
-    const error = member.line.decodeProtocolError(received)
-    if (error !== undefined) return Result.fail(error)
-    return Result.flatMap(
-      Result.mapError(reply.decode(received), (message): AgentError => new BadReply({ message })),
-      (decoded) => {
-        const echoed = (decoded as { readonly reqId?: unknown }).reqId
-        return echoed === undefined || echoed === reqId
-          ? Result.succeed(decoded)
-          : Result.fail(new BadReply({ message: "The reply has another req_id" }))
-      }
-    )
-  }
+  const { calls, cancel, decodeProtocolError, serverRequests } = member.line
 
   /** Sends a request and decodes its reply, or the protocol error in place of the reply. */
-  const send = <Request extends { readonly reqId: string }, Reply>(
-    definition: Definition<Request, Reply>,
+  const send = Effect.fnUntraced(function* <Request extends { readonly reqId: string }, Reply>(
+    { event, reply, request: { encode } }: Definition<Request, Reply>,
     payload: Request,
     timeout: Duration.Duration
-  ): Effect.Effect<Reply, AgentError> =>
-    Effect.try({ try: () => jsonBody(definition.request.encode(payload)), catch: toBadRequest }).pipe(
-      Effect.flatMap((body) => Effect.mapError(member.request(definition.event, body, timeout), toAgentError)),
-      Effect.flatMap((reply) =>
-        Effect.fromResult(
-          Result.flatMap(acknowledgedValue(reply), (value) => decodeReply(definition, payload.reqId, value))
-        )
-      )
+  ): Effect.fn.Return<Reply, AgentError> {
+    const body = yield* Effect.try({ try: () => jsonBody(encode(payload)), catch: toBadRequest })
+    const [acknowledged] = yield* Effect.mapError(member.request(event, body, timeout), toAgentError)
+    if (acknowledged === undefined) return yield* new BadReply({ message: "The reply is empty" })
+    const received = yield* Effect.fromResult(acknowledged.value())
+    const error = decodeProtocolError(received)
+    if (error !== undefined) return yield* error
+    const decoded = yield* Effect.mapError(
+      Effect.fromResult(reply.decode(received)),
+      (message) => new BadReply({ message })
     )
+    const { reqId } = decoded as { readonly reqId?: unknown }
+    return reqId === undefined || reqId === payload.reqId
+      ? decoded
+      : yield* new BadReply({ message: "The reply has another req_id" })
+  })
 
   const request = <Request extends { readonly reqId: string }, Reply>(
     definition: Definition<Request, Reply>,
@@ -158,11 +140,8 @@ export const makeAgentRequests = (member: OfficeMember, agent: string, office: s
     return withClientSpan(calls.toolCall.event, attributes, (reqId) => {
       const cancelBody = jsonBody(cancel.request.encode({ agent, reqId }))
       const sendCancel = Effect.ignore(member.notify(cancel.event, cancelBody))
-      return send(
-        calls.toolCall,
-        { agent, reqId, computer, toolName: tool, params, timeout },
-        Duration.seconds(timeout)
-      ).pipe(
+      const payload = { agent, reqId, computer, toolName: tool, params, timeout }
+      return send(calls.toolCall, payload, Duration.seconds(timeout)).pipe(
         Effect.onInterrupt(() => sendCancel),
         Effect.catchTag("ServerTimeout", () => Effect.as(sendCancel, toolTimedOut("agent")))
       )
@@ -170,25 +149,16 @@ export const makeAgentRequests = (member: OfficeMember, agent: string, office: s
   }
 
   return {
-    members: Effect.map(
-      request(serverRequests.list, (base) => ({ ...base, officeId: office })),
-      ({ sessions }) => sessions
+    members: request(serverRequests.list, (base) => ({ ...base, officeId: office })).pipe(
+      Effect.map(({ sessions }) => sessions)
     ),
     callTool,
     getTools: (computer) =>
-      Effect.map(
-        request(calls.getTools, (base) => ({ ...base, computer })),
-        ({ tools }) => tools
-      ),
+      request(calls.getTools, (base) => ({ ...base, computer })).pipe(Effect.map(({ tools }) => tools)),
     getConfig: (computer) => request(calls.getConfig, (base) => ({ ...base, computer })),
-    getDesktop: (computer, { size, window } = {}) =>
-      Effect.map(
-        request(calls.getDesktop, (base) => ({
-          ...base,
-          computer,
-          ...definedOnly({ desktopSize: size, window })
-        })),
-        ({ desktops }) => desktops
+    getDesktop: (computer, { size: desktopSize, window } = {}) =>
+      request(calls.getDesktop, (base) => ({ ...base, computer, ...definedOnly({ desktopSize, window }) })).pipe(
+        Effect.map(({ desktops }) => desktops)
       ),
     getDpe: (computer, uri, { timeout } = {}) => {
       const checked = parseStrictDpeUri(uri)
@@ -196,24 +166,19 @@ export const makeAgentRequests = (member: OfficeMember, agent: string, office: s
         const { message } = checked.failure
         return Effect.fail(new ProtocolError({ code: errorCodes.invalidDpeUri, message, extra: { uri } }))
       }
-      return Effect.map(
-        request(
-          calls.getDpe,
-          (base) => ({ ...base, computer, uri, ...definedOnly({ timeout }) }),
-          Duration.seconds((timeout ?? dpeTimeout.defaultSeconds) + dpeTimeout.marginSeconds)
-        ),
-        withoutReqId
-      )
+      return request(
+        calls.getDpe,
+        (base) => ({ ...base, computer, uri, ...definedOnly({ timeout }) }),
+        Duration.seconds((timeout ?? dpeTimeout.defaultSeconds) + dpeTimeout.marginSeconds)
+      ).pipe(Effect.map(withoutReqId))
     },
     getResources: (computer, mcpServer, cursor) =>
-      Effect.map(
-        request(calls.getResources, (base) => ({ ...base, computer, mcpServer, ...definedOnly({ cursor }) })),
-        withoutReqId
+      request(calls.getResources, (base) => ({ ...base, computer, mcpServer, ...definedOnly({ cursor }) })).pipe(
+        Effect.map(withoutReqId)
       ),
     findDocuments: (computer, query = {}) =>
-      Effect.map(
-        request(calls.getFinder, (base) => ({ offset: 0, limit: 20, ...base, computer, ...query })),
-        withoutReqId
+      request(calls.getFinder, (base) => ({ offset: 0, limit: 20, ...base, computer, ...query })).pipe(
+        Effect.map(withoutReqId)
       )
   }
 }

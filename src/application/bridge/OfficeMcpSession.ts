@@ -7,7 +7,6 @@ import { isWatched, type McpChange, McpSessionError, type McpSession } from "../
 import { listOfficeResources, readOfficeResource, windowsOf } from "./officeResources.ts"
 import { makeToolCaller, exposeTools, type OfficeToolsOptions } from "./officeTools.ts"
 
-/** Settings of an office's MCP session. */
 export interface OfficeMcpSessionOptions extends OfficeToolsOptions {
   /** The office's name, for people. */
   readonly office: string
@@ -30,7 +29,6 @@ const toolsInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
 const documentsInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
   [...computers].map(([, { documents }]) => documents)
 
-/** The MCP changes from one view of the office to the next. */
 const changesBetween = (before: OfficeView, after: OfficeView): ReadonlyArray<McpChange> => {
   const [old, now] = [windowsOf(before), windowsOf(after)]
   const isResourceListChanged =
@@ -86,15 +84,9 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
       instructions: instructions(options.office)
     },
     listTools: () =>
-      Effect.map(Effect.andThen(settled, current), ({ listed }) => ({
-        items: listed,
-        nextCursor: undefined
-      })),
+      Effect.map(Effect.andThen(settled, current), ({ listed }) => ({ items: listed, nextCursor: undefined })),
     listResources: () =>
-      Effect.map(Effect.andThen(settled, listOfficeResources(agent)), (items) => ({
-        items,
-        nextCursor: undefined
-      })),
+      Effect.map(Effect.andThen(settled, listOfficeResources(agent)), (items) => ({ items, nextCursor: undefined })),
     readResource: (uri) => readOfficeResource(agent, uri),
     callTool: (name, args) =>
       Effect.flatMap(current, ({ byName }) =>

@@ -40,14 +40,10 @@ const toDocumentResource = (uri: string, { pageCount, summary, title }: Document
   _meta: { page_count: pageCount }
 })
 
-/** Lists the documents of a Computer, up to the limit. */
 const documentsOf = Effect.fnUntraced(function* (agent: Agent["Service"], computer: string) {
   const found: Array<DocumentSummary> = []
   while (found.length < documentPaging.maxCount) {
-    const page = yield* agent.findDocuments(computer, {
-      offset: found.length,
-      limit: documentPaging.pageSize
-    })
+    const page = yield* agent.findDocuments(computer, { offset: found.length, limit: documentPaging.pageSize })
     found.push(...page.documents)
     if (page.documents.length === 0 || found.length >= page.totalCount) break
   }
@@ -59,38 +55,31 @@ export const listOfficeResources = Effect.fnUntraced(function* (agent: Agent["Se
   const view = yield* agent.view
   const lists = yield* Effect.forEach(
     view.computers.keys(),
-    (computer) =>
-      documentsOf(agent, computer).pipe(
-        Effect.catch(({ message }) =>
-          Effect.as(Effect.logDebug("document listing failed", { computer, reason: message }), [])
-        ),
-        Effect.map((summaries) =>
-          summaries.flatMap((summary) => {
-            const uri = toOfficeUri({ computer, uri: summary.uri })
-            return uri === undefined ? [] : [toDocumentResource(uri, summary)]
-          })
-        )
-      ),
+    Effect.fnUntraced(function* (computer) {
+      const summaries = yield* Effect.catch(documentsOf(agent, computer), ({ message: reason }) =>
+        Effect.as(Effect.logDebug("document listing failed", { computer, reason }), [])
+      )
+      return summaries.flatMap((summary) => {
+        const uri = toOfficeUri({ computer, uri: summary.uri })
+        return uri === undefined ? [] : [toDocumentResource(uri, summary)]
+      })
+    }),
     { concurrency: "unbounded" }
   )
   return [...[...windowsOf(view).keys()].map(toWindowResource), ...lists.flat()]
 })
 
 const notFound = (uri: string) =>
-  new McpSessionError({
-    reason: "protocol",
-    code: -32002,
-    message: `There is no resource ${uri} in this office`
-  })
+  new McpSessionError({ reason: "protocol", code: -32002, message: `There is no resource ${uri} in this office` })
 
-/** Media types of text documents. */
-const isTextType = (mimeType: string | undefined): boolean =>
-  /^text\/|[/+](json|xml|yaml|toml)\b|javascript/i.test(mimeType ?? "")
+const textType = /^text\/|[/+](json|xml|yaml|toml)\b|javascript/i
 
 /** Converts a document to MCP contents: text for text types in valid UTF-8, base64 for the rest. */
 const toContents = (uri: string, { bytes, mimeType }: FetchedDocument): JsonObject => {
   const blob = Base64.encode(bytes)
-  const text = isTextType(mimeType) ? Result.getOrElse(Base64.decodeString(blob), () => "\u{fffd}") : "\u{fffd}"
+  const text = textType.test(mimeType ?? "")
+    ? Result.getOrElse(Base64.decodeString(blob), () => "\u{fffd}")
+    : "\u{fffd}"
   return { uri, ...definedOnly({ mimeType }), ...(text.includes("\u{fffd}") ? { blob } : { text }) }
 }
 
@@ -107,9 +96,8 @@ export const readOfficeResource = Effect.fnUntraced(function* (
   if (target.uri.startsWith("window:")) {
     const desktop = agent.getDesktop(target.computer, { window: target.uri })
     const [entry] = yield* Effect.mapError(desktop, unavailable)
-    return entry === undefined
-      ? yield* notFound(uri)
-      : [{ uri, mimeType: "text/plain", text: parseRenderedWindow(entry).text }]
+    if (entry === undefined) return yield* notFound(uri)
+    return [{ uri, mimeType: "text/plain", text: parseRenderedWindow(entry).text }]
   }
   const document = yield* Effect.mapError(agent.fetchDocument(target.computer, target.uri), unavailable)
   return [toContents(uri, document)]

@@ -12,7 +12,6 @@ import { errorCodeOf } from "../../domain/tools/errorResults.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 
-/** Settings of an office's tools. */
 export interface OfficeToolsOptions {
   /** Maximum length of a tool name; 45 by default, which leaves room for the prefixes of MCP hosts. */
   readonly maxToolNameLength?: number
@@ -24,13 +23,11 @@ export interface OfficeToolsOptions {
   readonly timeout?: number
 }
 
-/** A Computer's tool behind an exposed name. */
 interface OfficeTool {
   readonly computer: string
   readonly tool: Tool
 }
 
-/** A snapshot of an office's tools. */
 export interface OfficeTools {
   readonly byName: ReadonlyMap<string, OfficeTool>
   /** The result of `tools/list`. */
@@ -43,14 +40,9 @@ const searchThreshold = 60
 /** Default timeout of a call in seconds: long, because hosts cancel calls themselves. */
 const defaultTimeoutSeconds = 300
 
-/** The number of results of a search. */
 const searchResults = { defaultCount: 10, maxCount: 50 }
 
-const property = (type: string, description: string, bounds: JsonObject = {}) => ({
-  type,
-  description,
-  ...bounds
-})
+const property = (type: string, description: string, bounds: JsonObject = {}) => ({ type, description, ...bounds })
 
 const officeTool = (
   name: string,
@@ -158,7 +150,6 @@ const hints: { readonly [code: number]: string } = {
   [errorCodes.authorizationFailed]: "The Computer lacks rights at this service. Tell the user; a retry does not help."
 }
 
-/** Converts a result to MCP and adds the advice for its error code. */
 const toHintedMcpResult = (result: ToolResult): JsonObject => {
   const hint = hints[errorCodeOf(result) ?? 0]
   return toMcpResult(
@@ -214,10 +205,7 @@ const showDesktop = Effect.fnUntraced(function* (
   if (typeof computer === "string" && !computers.has(computer)) {
     return errorResult(`There is no Computer '${computer}' here, only ${[...computers.keys()].join(", ")}`)
   }
-  const options = definedOnly({
-    size: typeof size === "number" ? size : undefined,
-    window: asString(window)
-  })
+  const options = definedOnly({ size: typeof size === "number" ? size : undefined, window: asString(window) })
   const desktops = yield* Effect.forEach(
     typeof computer === "string" ? [computer] : [...computers.keys()],
     (name) =>

@@ -1,5 +1,4 @@
-import { Context, Effect, Layer, type Scope } from "effect"
-import { definedOnly } from "../../domain/definedOnly.ts"
+import { Context, Effect, Layer, type Scope, type Stream } from "effect"
 import type { Setup, Variables } from "../../domain/config/Setup.ts"
 import type { ComputerPart } from "../../domain/model/Notification.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
@@ -13,20 +12,18 @@ import { ComputerSettings } from "./ComputerSettings.ts"
 import { type DesktopRequest, makeDesktop } from "./content/Desktop.ts"
 import { makeDocuments } from "./content/Documents.ts"
 import type { Inputs } from "./inputs/Inputs.ts"
-import type { ServerStates } from "./servers/ServerState.ts"
+import type { ServerStates } from "./servers/ServersSnapshot.ts"
 import { makeRequestHandler } from "./office/RequestHandler.ts"
 import {
   type AlreadyJoined,
   makeOfficeConnection,
   type JoinOptions,
-  type OfficeConnection
+  type OfficeStatus
 } from "./office/OfficeConnection.ts"
-import { redactLogs } from "./inputs/redactLogs.ts"
-import { makeSecrets } from "./inputs/Secrets.ts"
+import { makeSecrets, redactLogs } from "./inputs/Secrets.ts"
 import { makeServerSupervisor, type ServerSupervisor } from "./servers/ServerSupervisor.ts"
 import { type LocalCall, makeToolCalls, type ToolCallRecord } from "./calls/ToolCalls.ts"
 
-/** Name, configuration and office of a Computer. */
 export interface ComputerOptions extends Omit<MemberOptions, "office" | "role"> {
   /** The office to join after startup; without it the Computer stays outside until `join`. */
   readonly office?: string
@@ -35,9 +32,7 @@ export interface ComputerOptions extends Omit<MemberOptions, "office" | "role"> 
   readonly variables?: Variables
 }
 
-interface ComputerShape
-  extends Pick<ServerSupervisor, "changes" | "reconfigure" | "restart" | "start" | "stop">,
-    Pick<OfficeConnection, "status"> {
+interface ComputerShape extends Pick<ServerSupervisor, "changes" | "reconfigure" | "restart" | "start" | "stop"> {
   /** Every configured MCP server and its state. */
   readonly servers: Effect.Effect<ServerStates>
   /** The exposed tools, and the hidden ones with reasons. */
@@ -50,6 +45,8 @@ interface ComputerShape
   readonly callTool: (call: LocalCall) => Effect.Effect<ToolResult>
   /** Renders the desktop as Agents see it. */
   readonly desktop: (request: DesktopRequest) => Effect.Effect<ReadonlyArray<string>>
+  /** The current connection status, then every change. */
+  readonly status: Stream.Stream<OfficeStatus>
   /** The office that the Computer is in, or joins or rejoins at present. */
   readonly office: Effect.Effect<string | undefined>
   readonly join: (request: JoinOptions) => Effect.Effect<void, JoinFailed | AlreadyJoined>
@@ -59,17 +56,10 @@ interface ComputerShape
   readonly member: Effect.Effect<OfficeMember | undefined>
 }
 
-const make = Effect.fnUntraced(function* ({
-  config,
-  name,
-  office,
-  retryInitialConnect,
-  variables = {}
-}: ComputerOptions): Effect.fn.Return<
-  ComputerShape,
-  JoinFailed,
-  Scope.Scope | TransportClient | McpConnector | Inputs
-> {
+const make = Effect.fnUntraced(function* (
+  options: ComputerOptions
+): Effect.fn.Return<ComputerShape, JoinFailed, Scope.Scope | TransportClient | McpConnector | Inputs> {
+  const { config, name, office, variables = {} } = options
   const { startupTimeout } = yield* ComputerSettings
   const secrets = makeSecrets()
   const withRedactedLogs = redactLogs(secrets)
@@ -78,7 +68,6 @@ const make = Effect.fnUntraced(function* ({
   /** Parts that changed during a join: Agents may have fetched them before, and were not notified. */
   const backlog = new Set<ComputerPart>()
 
-  /** Notifies the office of a changed part, or defers it while disconnected. */
   const notifyChanged = (part: ComputerPart) =>
     Effect.suspend(() => {
       const member = connection.member()
@@ -116,7 +105,7 @@ const make = Effect.fnUntraced(function* ({
 
   if (office !== undefined) {
     yield* Effect.timeoutOption(servers.startupCompleted, startupTimeout)
-    yield* Effect.catchTag(join({ office, ...definedOnly({ retryInitialConnect }) }), "AlreadyJoined", Effect.die)
+    yield* Effect.catchTag(join({ ...options, office }), "AlreadyJoined", Effect.die)
   }
 
   return {

@@ -25,19 +25,18 @@ export const makeComputerMcpSession = Effect.fnUntraced(function* (
     callTool: (tool, params) =>
       Effect.map(callTool({ tool, params, requester, timeout: maxCallDuration }), toMcpResult),
     watch: ({ tools }) =>
-      Effect.map(catalogue, (now) => {
-        if (!tools) return Stream.never
-        let last = now
-        return changes.pipe(
-          Stream.mapEffect(() => catalogue),
-          Stream.filter((next) => {
-            const isChanged = next !== last
-            last = next
-            return isChanged
-          }),
-          Stream.map(() => ({ _tag: "ToolsChanged" }) as const)
-        )
-      }),
+      Effect.map(catalogue, (now) =>
+        tools
+          ? Stream.concat(
+              Stream.succeed(now),
+              Stream.mapEffect(changes, () => catalogue)
+            ).pipe(
+              Stream.changesWith((one, other) => one === other),
+              Stream.drop(1),
+              Stream.map(() => ({ _tag: "ToolsChanged" }) as const)
+            )
+          : Stream.never
+      ),
     ping: Effect.void,
     closed: Effect.never
   }

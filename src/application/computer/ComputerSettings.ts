@@ -3,11 +3,9 @@ import type { JsonObject } from "../../domain/json.ts"
 import type { DocumentLocation } from "../../domain/model/requests.ts"
 import type { McpProgress } from "../ports/McpSession.ts"
 
-/** A call that needs consent. */
 export interface ConfirmRequest {
   readonly agent: string
   readonly reqId: string
-  /** The name of the MCP server. */
   readonly server: string
   /** The exposed name of the tool. */
   readonly tool: string
@@ -33,20 +31,17 @@ export interface DpeRequest {
   }
 }
 
-/** The location of a resolved document. */
 export type ResolvedDpe = DocumentLocation
 
 /** Uploads or caches a document, or signs a URL. The content never crosses the office. */
 export type ResolveDpe = (request: DpeRequest) => Effect.Effect<ResolvedDpe, unknown>
 
-/** The progress of a call. */
 export interface ProgressReport extends McpProgress {
   readonly reqId: string
   /** The exposed name of the tool. */
   readonly tool: string
 }
 
-/** Settings of a Computer. */
 export interface ComputerSettings {
   /** How long an MCP server may take to start and respond; 1 minute by default, since a start may download it. */
   readonly connectTimeout: Duration.Duration

@@ -15,7 +15,7 @@ export {
 export type { DocumentLocation, ResourcePage } from "../../domain/model/requests.ts"
 export type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
 export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
-export { AmbiguousTool } from "../../application/agent/findToolOwner.ts"
+export { AmbiguousTool } from "../../application/agent/OfficeView.ts"
 export { type JoinFailed, JoinRejected, type MemberStatus } from "../../application/member/OfficeMember.ts"
 export {
   type DocumentContent,

@@ -58,7 +58,7 @@ export {
   type OfficeMcpSessionOptions
 } from "../../application/bridge/OfficeMcpSession.ts"
 export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
-export { AmbiguousTool } from "../../application/agent/findToolOwner.ts"
+export { AmbiguousTool } from "../../application/agent/OfficeView.ts"
 export { Computer, type ComputerOptions } from "../../application/computer/Computer.ts"
 export { makeComputerMcpSession } from "../../application/computer/ComputerMcpSession.ts"
 export {
@@ -71,7 +71,7 @@ export {
   type ResolveDpe
 } from "../../application/computer/ComputerSettings.ts"
 export { InputMissing, Inputs, type InputSources } from "../../application/computer/inputs/Inputs.ts"
-export type { ServerState, ServerStates } from "../../application/computer/servers/ServerState.ts"
+export type { ServerState, ServerStates } from "../../application/computer/servers/ServersSnapshot.ts"
 export {
   AlreadyJoined,
   type JoinOptions,

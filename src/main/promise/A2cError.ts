@@ -1,6 +1,6 @@
 import { Cause, Data, Option } from "effect"
 import type { AgentError } from "../../application/agent/AgentRequests.ts"
-import type { AmbiguousTool } from "../../application/agent/findToolOwner.ts"
+import type { AmbiguousTool } from "../../application/agent/OfficeView.ts"
 import type { AlreadyJoined } from "../../application/computer/office/OfficeConnection.ts"
 import type { UnknownServer } from "../../application/computer/servers/ServerSupervisor.ts"
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"

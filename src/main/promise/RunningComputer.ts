@@ -1,7 +1,7 @@
 import { Duration, Effect, Result, Stream } from "effect"
 import { Computer, type ComputerOptions as CoreComputerOptions } from "../../application/computer/Computer.ts"
 import type { DesktopRequest } from "../../application/computer/content/Desktop.ts"
-import type { ServerState, ServerStates } from "../../application/computer/servers/ServerState.ts"
+import type { ServerState, ServerStates } from "../../application/computer/servers/ServersSnapshot.ts"
 import type { JoinOptions, OfficeStatus } from "../../application/computer/office/OfficeConnection.ts"
 import type { LocalCall, ToolCallRecord } from "../../application/computer/calls/ToolCalls.ts"
 import type { McpInfo } from "../../application/ports/McpSession.ts"

@@ -1,6 +1,6 @@
 import { Clock, Effect, SubscriptionRef } from "effect"
 import { Computer } from "../../application/computer/Computer.ts"
-import { isRunning, type ServerState } from "../../application/computer/servers/ServerState.ts"
+import { isRunning, type ServerState } from "../../application/computer/servers/ServersSnapshot.ts"
 import { isWindowUri } from "../../domain/desktop/WindowUri.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"

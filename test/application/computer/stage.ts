@@ -3,7 +3,7 @@ import { TestClock } from "effect/testing"
 import { Computer } from "../../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../../src/application/computer/ComputerSettings.ts"
 import { Inputs, type InputSources } from "../../../src/application/computer/inputs/Inputs.ts"
-import type { ServerState } from "../../../src/application/computer/servers/ServerState.ts"
+import type { ServerState } from "../../../src/application/computer/servers/ServersSnapshot.ts"
 import { McpConnector, McpSessionError, type McpSession } from "../../../src/application/ports/McpSession.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import {

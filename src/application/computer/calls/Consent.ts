@@ -13,10 +13,7 @@ export interface ConsentOptions {
   readonly prompt?: ((request: ConfirmRequest) => Effect.Effect<ConsentDecision, unknown>) | undefined
 }
 
-/**
- * Consents by pattern, then by an earlier `allow_always`, then by prompt. Returns `undefined` without patterns and without a
- * prompt: no call could ever be confirmed.
- */
+/** Consents by pattern, earlier `allow_always`, or prompt, in this order; `undefined` if no call could be confirmed. */
 export const makeConsent = ({ autoApprove, prompt }: ConsentOptions): Effect.Effect<Confirm | undefined> =>
   Effect.gen(function* () {
     if (prompt === undefined && autoApprove.length === 0) return undefined
@@ -26,17 +23,16 @@ export const makeConsent = ({ autoApprove, prompt }: ConsentOptions): Effect.Eff
     const isApproved = ({ server, tool }: ConfirmRequest) =>
       matchesToolPattern(autoApprove, server, tool) || alwaysAllowed.has(JSON.stringify([server, tool]))
 
-    return (request) =>
-      Effect.gen(function* () {
+    return Effect.fnUntraced(function* (request) {
+      if (isApproved(request)) return true
+      if (prompt === undefined) return false
+      const promptUser = Effect.gen(function* () {
+        // An `allow_always` may have arrived while this call waited for the lock.
         if (isApproved(request)) return true
-        if (prompt === undefined) return false
-        const promptUser = Effect.gen(function* () {
-          // An `allow_always` may have arrived while this call waited for the lock.
-          if (isApproved(request)) return true
-          const decision = yield* prompt(request)
-          if (decision === "allow_always") alwaysAllowed.add(JSON.stringify([request.server, request.tool]))
-          return decision !== "deny"
-        })
-        return yield* promptLock.withPermit(promptUser)
+        const decision = yield* prompt(request)
+        if (decision === "allow_always") alwaysAllowed.add(JSON.stringify([request.server, request.tool]))
+        return decision !== "deny"
       })
+      return yield* promptLock.withPermit(promptUser)
+    })
   })

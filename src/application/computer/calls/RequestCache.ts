@@ -1,32 +1,11 @@
-import { Clock, Duration, Effect, Exit, Fiber, FiberMap, Hash, type Scope } from "effect"
+import { Clock, Duration, Effect, Exit, Fiber, FiberMap, Hash } from "effect"
 import { maxJsonDepth } from "../../../domain/json.ts"
 import type { ToolCallRequest } from "../../../domain/model/requests.ts"
 import { badRequest, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { toolCancelled } from "../../../domain/tools/errorResults.ts"
 
-/** Makes tool calls idempotent: requests with the same `agent` and `req_id` share one execution (spec §6.2). */
-export interface RequestCache {
-  /**
-   * Executes a request, or joins its running or completed execution. Interrupting a waiter does not stop the execution.
-   * Fails when another call used the same `req_id`.
-   */
-  readonly run: (
-    request: ToolCallRequest,
-    execution: Effect.Effect<ToolResult>
-  ) => Effect.Effect<ToolResult, ProtocolError>
-  /** Interrupts the execution of a request, if it is running. */
-  readonly cancel: (reqId: string) => Effect.Effect<void>
-  /** Interrupts all executions and drops all results. */
-  readonly reset: Effect.Effect<void>
-}
-
-/** Bounds of the stored results: age, number, and total size. */
-const limits = {
-  ttlMillis: Duration.toMillis("5 minutes"),
-  maxRequests: 256,
-  maxCharacters: 32 * 1024 * 1024
-}
+const limits = { ttlMillis: Duration.toMillis("5 minutes"), maxRequests: 256, maxCharacters: 32 * 1024 * 1024 }
 
 interface CachedCall {
   readonly fingerprint: string
@@ -51,10 +30,9 @@ const estimateSize = (value: unknown, depth = maxJsonDepth): number => {
 }
 
 const keyOf = ({ agent, reqId }: ToolCallRequest): string => JSON.stringify([reqId, agent])
-const hasRequestId = (key: string, reqId: string): boolean => key.startsWith(`[${JSON.stringify(reqId)},`)
 
-/** Makes a cache whose executions end with the scope. */
-export const makeRequestCache = Effect.fnUntraced(function* (): Effect.fn.Return<RequestCache, never, Scope.Scope> {
+/** Requests with the same `agent` and `req_id` share one execution (spec §6.2). Executions end with the scope. */
+export const makeRequestCache = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const running = yield* FiberMap.make<string, ToolResult>()
   /** In order of `updatedAt`. */
@@ -98,20 +76,24 @@ export const makeRequestCache = Effect.fnUntraced(function* (): Effect.fn.Return
   })
 
   return {
-    run: (request, execution) =>
+    /**
+     * Executes a request, or joins its running or completed execution. Interrupting a waiter does not stop the
+     * execution. Fails when another call used the same `req_id`.
+     */
+    run: (request: ToolCallRequest, execution: Effect.Effect<ToolResult>): Effect.Effect<ToolResult, ProtocolError> =>
       Effect.map(Effect.flatMap(startOrJoin(request, execution), Fiber.await), (exit) =>
         Exit.isSuccess(exit) ? exit.value : toolCancelled()
       ),
-    cancel: (reqId) =>
+    cancel: (reqId: string): Effect.Effect<void> =>
       Effect.suspend(() =>
         Effect.forEach(
-          [...running].filter(([key]) => hasRequestId(key, reqId)),
+          [...running].filter(([key]) => key.startsWith(`[${JSON.stringify(reqId)},`)),
           ([key]) => FiberMap.remove(running, key),
           { discard: true }
         )
       ),
-    // The results are dropped first: a call that starts during the interruptions stays cached.
     reset: Effect.suspend(() => {
+      // The results are dropped first: a call that starts during the interruptions stays cached.
       cache.clear()
       return FiberMap.clear(running)
     })

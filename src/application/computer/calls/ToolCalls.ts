@@ -1,4 +1,4 @@
-import { Cause, Clock, Duration, Effect, Exit, Option, Ref, Result, type Scope } from "effect"
+import { Cause, Clock, Duration, Effect, Exit, Option, Ref, Result } from "effect"
 import type { ToolCallRequest } from "../../../domain/model/requests.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import type { JsonObject } from "../../../domain/json.ts"
@@ -13,17 +13,16 @@ import {
   toolTimedOut
 } from "../../../domain/tools/errorResults.ts"
 import { fromMcpResult } from "../../../domain/tools/mcpConversion.ts"
-import { vrlScript } from "../../../domain/tools/vrl.ts"
-import type { McpSessionError } from "../../ports/McpSession.ts"
+import { addTransformedEvent, toVrlEvent, type VrlCall, vrlScript } from "../../../domain/tools/vrl.ts"
+import type { McpProgress, McpSessionError } from "../../ports/McpSession.ts"
 import { SchemaValidator } from "../../ports/SchemaValidator.ts"
 import { VrlEngine } from "../../ports/VrlEngine.ts"
 import { makeRequestId } from "../../shared/requestId.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import type { RunningMcpServer } from "../servers/ServerState.ts"
+import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
-import { makeRequestCache, type RequestCache } from "./RequestCache.ts"
-import { transformResult } from "./transformResult.ts"
+import { makeRequestCache } from "./RequestCache.ts"
 
 /** A call that reached an MCP server; desktops are ordered by recent use (seed 001). */
 export interface ToolCallRecord {
@@ -45,56 +44,51 @@ export interface LocalCall {
   readonly requester?: string
 }
 
-/** Executes the tool calls of a Computer. */
-export interface ToolCalls extends Pick<RequestCache, "cancel" | "reset"> {
-  /** Executes a call of an Agent. A repeated request shares the result of the first one (spec §6.2). */
-  readonly call: (request: ToolCallRequest) => ReturnType<RequestCache["run"]>
-  /** Executes a call from outside the office. */
-  readonly callLocally: (call: LocalCall) => Effect.Effect<ToolResult>
-  /** The latest calls that reached a server, oldest first. */
-  readonly history: () => ReadonlyArray<ToolCallRecord>
-}
-
 const maxHistory = 10
 
 const defaultTimeout = Duration.minutes(1)
 
-type Call = Pick<ToolCallRequest, "agent" | "params" | "reqId" | "toolName">
+/** A call without `agent` needs no consent. */
+type Call = Omit<ToolCallRequest, "agent" | "computer" | "timeout"> & { readonly agent: string | undefined }
 
 /** Maps a failure of an MCP server to a result (spec §6.4, §6.6). */
 const failureResult = (server: string, { reason, message }: McpSessionError): ToolResult => {
   const authorizationResult = (code: number, text: string, hint: string) =>
-    toolError(code, text, {
-      mcp_server: server,
-      auth_hint: { action: "user_authorization_required", message: hint }
-    })
-  switch (reason) {
-    case "unauthorized":
-      return authorizationResult(
-        errorCodes.authorizationRequired,
-        `MCP server '${server}' asks for authorization`,
-        `The owner of this Computer must authorize '${server}'`
-      )
-    case "forbidden":
-      return authorizationResult(
-        errorCodes.authorizationFailed,
-        `MCP server '${server}' does not permit this`,
-        `The rights granted to '${server}' do not cover this tool`
-      )
-    case "protocol":
-    case "closed":
-    case "unavailable":
-    case "unsupported":
-      return toolFailed(message)
+    toolError(code, text, { mcp_server: server, auth_hint: { action: "user_authorization_required", message: hint } })
+  if (reason === "unauthorized") {
+    return authorizationResult(
+      errorCodes.authorizationRequired,
+      `MCP server '${server}' asks for authorization`,
+      `The owner of this Computer must authorize '${server}'`
+    )
   }
+  if (reason === "forbidden") {
+    return authorizationResult(
+      errorCodes.authorizationFailed,
+      `MCP server '${server}' does not permit this`,
+      `The rights granted to '${server}' do not cover this tool`
+    )
+  }
+  return toolFailed(message)
 }
 
+/** Adds the event that the server's VRL script makes of a result (spec §6.7). A failed script is only logged. */
+export const transformResult = (
+  engine: VrlEngine["Service"],
+  script: string,
+  result: ToolResult,
+  call: VrlCall
+): Effect.Effect<ToolResult> =>
+  Effect.matchEffect(engine.run(script, toVrlEvent(result, call)), {
+    onSuccess: (event) => Effect.succeed(addTransformedEvent(result, event)),
+    onFailure: ({ message, reason }) =>
+      Effect.as(Effect.logWarning("VRL transform failed", { tool: call.tool, reason, message }), result)
+  })
+
 /** Executes calls on the running MCP servers; all calls end with the scope. */
-export const makeToolCalls = Effect.fnUntraced(function* (
-  servers: ServerSupervisor
-): Effect.fn.Return<ToolCalls, never, Scope.Scope> {
+export const makeToolCalls = Effect.fnUntraced(function* (servers: ServerSupervisor) {
   const { confirm, onProgress } = yield* ComputerSettings
-  const cache = yield* makeRequestCache()
+  const { run, cancel, reset } = yield* makeRequestCache
   const history = yield* Ref.make<ReadonlyArray<ToolCallRecord>>([])
   const validator = yield* Effect.serviceOption(SchemaValidator)
   const engine = yield* Effect.serviceOption(VrlEngine)
@@ -123,7 +117,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     { agent, params, reqId, toolName: tool }: Call,
     { autoApply, server }: CatalogueEntry
   ) {
-    if (autoApply) return undefined
+    if (autoApply || agent === undefined) return undefined
     if (confirm === undefined) {
       return confirmationRequired(
         `Tool '${tool}' needs confirmation and this Computer cannot ask for it. ` +
@@ -141,18 +135,14 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   })
 
   const invoke = Effect.fnUntraced(
-    function* ({ params, reqId, toolName: tool }: Call, entry: CatalogueEntry, server: RunningMcpServer) {
-      const outcome = yield* Effect.result(
-        server.session.callTool(entry.originalName, params, {
-          onProgress: (step) => onProgress({ ...step, reqId, tool })
-        })
-      )
-      const result = Result.flatMap(
-        Result.mapError(outcome, (failure) => failureResult(entry.server, failure)),
-        (raw) =>
-          Result.mapError(fromMcpResult(raw), (message) => toolFailed(`The tool's result is malformed: ${message}`))
-      )
-      return Result.merge(result)
+    function* ({ params, reqId, toolName: tool }: Call, entry: CatalogueEntry, { session }: RunningMcpServer) {
+      const options = { onProgress: (step: McpProgress) => onProgress({ ...step, reqId, tool }) }
+      const outcome = yield* Effect.result(session.callTool(entry.originalName, params, options))
+      return Result.isFailure(outcome)
+        ? failureResult(entry.server, outcome.failure)
+        : Result.getOrElse(fromMcpResult(outcome.success), (message) =>
+            toolFailed(`The tool's result is malformed: ${message}`)
+          )
     },
     (running, call, entry) =>
       Effect.onExit(running, (exit) => record(call, entry, Exit.isSuccess(exit) && !exit.value.isError))
@@ -166,11 +156,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       (cause) => Effect.as(Effect.logError("tool call failed", { tool, reqId }, cause), toolFailed("Internal error"))
     )
 
-  const execute = Effect.fnUntraced(function* (
-    call: Call,
-    timeout: Duration.Duration,
-    checkConsent: (entry: CatalogueEntry) => Effect.Effect<ToolResult | undefined>
-  ) {
+  const execute = Effect.fnUntraced(function* (call: Call, timeout: Duration.Duration) {
     const { params, toolName } = call
     const { entries, forbidden } = servers.snapshot().catalogue
     const entry = entries.get(toolName)
@@ -178,7 +164,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     const invalid = yield* validateParams(call, entry)
     if (invalid !== undefined) return invalid
     const remaining = yield* startCountdown(timeout)
-    const denial = yield* Effect.timeoutOption(checkConsent(entry), yield* remaining)
+    const denial = yield* Effect.timeoutOption(requestConsent(call, entry), yield* remaining)
     if (Option.isNone(denial)) return confirmationRequired(`Tool '${toolName}' was not confirmed in time`)
     if (denial.value !== undefined) return denial.value
     // The catalogue may have changed while consent was pending.
@@ -198,20 +184,14 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   }, defectsAsFailures)
 
   return {
-    call: (request) =>
-      cache.run(
-        request,
-        execute(request, Duration.seconds(request.timeout), (entry) => requestConsent(request, entry))
-      ),
-    callLocally: Effect.fnUntraced(function* ({ requester, params, timeout = defaultTimeout, tool }) {
-      const reqId = yield* makeRequestId
-      const call = { agent: requester ?? "", params, reqId, toolName: tool }
-      return yield* execute(call, timeout, (entry) =>
-        requester === undefined ? Effect.undefined : requestConsent(call, entry)
-      )
-    }),
-    cancel: cache.cancel,
-    reset: cache.reset,
+    /** Executes a call of an Agent. A repeated request shares the result of the first one (spec §6.2). */
+    call: (request: ToolCallRequest) => run(request, execute(request, Duration.seconds(request.timeout))),
+    callLocally: ({ params, requester: agent, timeout = defaultTimeout, tool: toolName }: LocalCall) =>
+      Effect.flatMap(makeRequestId, (reqId) => execute({ agent, params, reqId, toolName }, timeout)),
+    cancel,
+    reset,
     history: () => Ref.getUnsafe(history)
   }
 })
+
+export type ToolCalls = Effect.Success<ReturnType<typeof makeToolCalls>>

@@ -1,14 +1,12 @@
 import { Duration, Effect } from "effect"
 import { organizeDesktop, type WindowResource } from "../../../domain/desktop/organizeDesktop.ts"
 import { isWindowUri, hasWindowScheme } from "../../../domain/desktop/WindowUri.ts"
-import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import type { JsonObject } from "../../../domain/json.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import type { RunningMcpServer } from "../servers/ServerState.ts"
+import { type RunningMcpServer, uriOf } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
-import { readShownServers } from "./readShownServers.ts"
 
-/** The requested part of a desktop. */
 export interface DesktopRequest {
   /** Maximum number of entries. */
   readonly size?: number
@@ -16,17 +14,11 @@ export interface DesktopRequest {
   readonly window?: string
 }
 
-/** Renders the windows of all MCP servers. */
-export interface Desktop {
-  /** Reads and renders the desktop (seed 001, spec §9.5). Windows that time out are skipped. */
-  readonly show: (request: DesktopRequest) => Effect.Effect<ReadonlyArray<string>>
-}
-
 /** Makes the desktop of a Computer; `history` names the servers of recent calls, oldest first. */
 export const makeDesktop = Effect.fnUntraced(function* (
   servers: ServerSupervisor,
   history: () => ReadonlyArray<string>
-): Effect.fn.Return<Desktop> {
+) {
   const { readTimeout } = yield* ComputerSettings
 
   const skipWindow = (server: string, uri: string, reason: string) =>
@@ -37,7 +29,7 @@ export const makeDesktop = Effect.fnUntraced(function* (
     { config: { name: server }, session }: RunningMcpServer,
     remaining: Effect.Effect<Duration.Duration>
   ): Effect.fn.Return<ReadonlyArray<WindowResource>> {
-    const uri = stringOrEmpty(resource["uri"])
+    const uri = uriOf(resource)
     if (!isWindowUri(uri)) return yield* skipWindow(server, uri, "its URI is invalid")
     return yield* session.readResource(uri).pipe(
       Effect.map((contents) => [{ server, uri, resource, contents }]),
@@ -49,28 +41,25 @@ export const makeDesktop = Effect.fnUntraced(function* (
     )
   })
 
-  const selectWindows = (window: string | undefined) => (resources: ReadonlyArray<JsonObject>) => {
-    const byUri = new Map(resources.map((resource) => [stringOrEmpty(resource["uri"]), resource]))
-    return [...byUri]
-      .filter(([uri]) => (window === undefined ? hasWindowScheme(uri) : uri === window))
-      .map(([, resource]) => resource)
-  }
-
+  /** Reads and renders the desktop (seed 001, spec §9.5). Windows that time out are skipped. */
   const show = Effect.fn("Desktop.show")(function* ({ size, window }: DesktopRequest) {
     if (size !== undefined && size <= 0) return []
     const remaining = yield* startCountdown(readTimeout)
-    const windows = yield* readShownServers(
-      servers,
+    const isShown = (uri: string) => (window === undefined ? hasWindowScheme(uri) : uri === window)
+    const windows = yield* servers.readShown(
       "windows",
       (resource, server) => readWindow(resource, server, remaining),
-      selectWindows(window)
+      (resources) => {
+        const byUri = new Map(resources.map((resource) => [uriOf(resource), resource]))
+        return [...byUri.values()].filter((resource) => isShown(uriOf(resource)))
+      }
     )
     const { entries, warnings } = organizeDesktop(windows, size, history())
-    yield* Effect.forEach(warnings, (warning) => Effect.logWarning("window truncated", { ...warning }), {
-      discard: true
-    })
+    for (const warning of warnings) yield* Effect.logWarning("window truncated", { ...warning })
     return entries
   })
 
   return { show }
 })
+
+export type Desktop = Effect.Success<ReturnType<typeof makeDesktop>>

@@ -4,19 +4,12 @@ import {
   parseDocumentBody,
   parseDocumentUri,
   findDocuments,
-  type FinderPage,
   listedPageCount,
   summarizeDocument
 } from "../../../domain/documents/findDocuments.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
-import { asString, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
-import type {
-  DocumentLocation,
-  DpeRequest,
-  FinderRequest,
-  ResourcePage,
-  ResourcesRequest
-} from "../../../domain/model/requests.ts"
+import { asString, type JsonObject } from "../../../domain/json.ts"
+import type { DpeRequest, FinderRequest, ResourcesRequest } from "../../../domain/model/requests.ts"
 import {
   capabilityNotSupported,
   errorCodes,
@@ -25,34 +18,16 @@ import {
 } from "../../../domain/model/ProtocolError.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import type { RunningMcpServer } from "../servers/ServerState.ts"
+import { type RunningMcpServer, uriOf } from "../servers/ServersSnapshot.ts"
 import { type ServerSupervisor, listingTimedOut } from "../servers/ServerSupervisor.ts"
-import { readShownServers } from "./readShownServers.ts"
 
-/** The documents and other resources of a Computer's MCP servers. */
-export interface Documents {
-  /** Gets one page of a server's resources, unchanged (spec §10.5). */
-  readonly getResources: (
-    request: ResourcesRequest
-  ) => Effect.Effect<ResourcePage & { readonly reqId: string }, ProtocolError>
-  /** Resolves a document to a location that the Agent can fetch (spec §10.2). */
-  readonly getDpe: (request: DpeRequest) => Effect.Effect<DocumentLocation & { readonly reqId: string }, ProtocolError>
-  /** Searches the documents (spec §11). Documents that time out are skipped. */
-  readonly find: (request: FinderRequest) => Effect.Effect<FinderPage>
-}
-
-/** Default timeout of a resolution in seconds. */
 const defaultDpeSeconds = 60
 
-const uriOf = ({ uri }: JsonObject): string => stringOrEmpty(uri)
-
-const hostsOf = ({ resources }: RunningMcpServer): ReadonlySet<string> =>
-  new Set(
-    resources.flatMap((resource) => {
-      const parsed = parseDpeUri(uriOf(resource))
-      return Result.isSuccess(parsed) ? [normalizeHost(parsed.success.host)] : []
-    })
-  )
+const ownsHost = ({ resources }: RunningMcpServer, host: string): boolean =>
+  resources.some((resource) => {
+    const parsed = Result.getOrUndefined(parseDpeUri(uriOf(resource)))
+    return parsed !== undefined && normalizeHost(parsed.host) === normalizeHost(host)
+  })
 
 const resolutionFailed = (uri: string, reason: string, category?: string, details?: JsonObject): ProtocolError =>
   new ProtocolError({
@@ -66,15 +41,14 @@ const resolutionFailed = (uri: string, reason: string, category?: string, detail
 export const makeDocuments = Effect.fnUntraced(function* (
   servers: ServerSupervisor,
   history: () => ReadonlyArray<string>
-): Effect.fn.Return<Documents> {
+) {
   const { readTimeout, resolveDpe } = yield* ComputerSettings
 
+  /** Gets one page of a server's resources, unchanged (spec §10.5). */
   const getResources = Effect.fnUntraced(function* ({ cursor, mcpServer, reqId }: ResourcesRequest) {
     const server = servers.find(mcpServer)
     if (server === undefined) return yield* mcpServerNotFound(mcpServer)
-    if (!server.session.info.capabilities.resources) {
-      return yield* capabilityNotSupported(mcpServer, "resources")
-    }
+    if (!server.session.info.capabilities.resources) return yield* capabilityNotSupported(mcpServer, "resources")
     const { items, nextCursor } = yield* server.session.listResources(cursor).pipe(
       Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(listingTimedOut) }),
       Effect.mapError(
@@ -90,8 +64,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
     return { resources: items, reqId, ...definedOnly({ nextCursor }) }
   })
 
-  const ownersOf = (host: string): ReadonlyArray<RunningMcpServer> =>
-    servers.snapshot().running.filter((server) => hostsOf(server).has(normalizeHost(host)))
+  const ownersOf = (host: string) => servers.snapshot().running.filter((server) => ownsHost(server, host))
 
   /** Finds the server that owns a host: the first in configuration order (spec §10.3). */
   const ownerOf = Effect.fnUntraced(function* (host: string) {
@@ -102,11 +75,8 @@ export const makeDocuments = Effect.fnUntraced(function* (
       owners = ownersOf(host)
     }
     if (owners.length > 1) {
-      yield* Effect.logWarning("document host ambiguous", {
-        host,
-        servers: owners.map(({ config }) => config.name),
-        using: owners[0]?.config.name
-      })
+      const names = owners.map(({ config }) => config.name)
+      yield* Effect.logWarning("document host ambiguous", { host, servers: names, using: names[0] })
     }
     return owners[0]
   })
@@ -117,59 +87,43 @@ export const makeDocuments = Effect.fnUntraced(function* (
     resolver: NonNullable<typeof resolveDpe>
   ) {
     const owner = yield* ownerOf(host)
-    if (owner === undefined) {
-      return yield* resolutionFailed(uri, `no MCP server has documents of host '${host}'`)
-    }
+    if (owner === undefined) return yield* resolutionFailed(uri, `no MCP server has documents of host '${host}'`)
     const { name } = owner.config
+    const failed = (reason: string, category: string, details: JsonObject = {}) =>
+      resolutionFailed(uri, reason, category, { mcp_server_name: name, ...details })
     const resource = owner.resources.find((one) => uriOf(one) === uri)
     const contents = yield* Effect.mapError(owner.session.readResource(uri), ({ message }) =>
-      resolutionFailed(uri, "the MCP server failed to read it", "upstream_unavailable", {
-        mcp_server_name: name,
-        mcp_error: message
-      })
+      failed("the MCP server failed to read it", "upstream_unavailable", { mcp_error: message })
     )
     const mimeType = asString(resource?.["mimeType"] ?? contents[0]?.["mimeType"])
-    const resolved = yield* Effect.catchCause(
-      Effect.suspend(() =>
-        resolver({ uri, contents, resource, hint: { mcpServerName: name, mimeType, agent, reqId } })
-      ),
-      (cause) =>
-        Effect.andThen(
-          Effect.logWarning("document resolver failed", { uri }, cause),
-          Effect.fail(resolutionFailed(uri, "the resolver failed", "resolver_error", { mcp_server_name: name }))
-        )
+    const hint = { mcpServerName: name, mimeType, agent, reqId }
+    const resolved = yield* Effect.suspend(() => resolver({ uri, contents, resource, hint })).pipe(
+      Effect.tapCause((cause) => Effect.logWarning("document resolver failed", { uri }, cause)),
+      Effect.catchCause(() => Effect.fail(failed("the resolver failed", "resolver_error")))
     )
     return typeof resolved?.uri === "string" && resolved.uri !== ""
       ? { ...resolved, reqId }
-      : yield* resolutionFailed(uri, "the resolver gave no URI", "resolver_returned_invalid", {
-          mcp_server_name: name
-        })
+      : yield* failed("the resolver gave no URI", "resolver_returned_invalid")
   })
 
+  /** Resolves a document to a location that the Agent can fetch (spec §10.2). */
   const getDpe = Effect.fn("Documents.dpe")(function* (request: DpeRequest) {
     const parsed = parseDpeUri(request.uri)
     if (Result.isFailure(parsed)) {
       const { reason, uri } = parsed.failure
-      return yield* new ProtocolError({
-        code: errorCodes.invalidDpeUri,
-        message: "Invalid DPE URI",
-        extra: { uri, reason }
-      })
+      const code = errorCodes.invalidDpeUri
+      return yield* new ProtocolError({ code, message: "Invalid DPE URI", extra: { uri, reason } })
     }
     if (resolveDpe === undefined) {
-      return yield* new ProtocolError({
-        code: errorCodes.resolverNotConfigured,
-        message: "DPE Resolver Not Configured",
-        extra: { uri: request.uri }
-      })
+      const code = errorCodes.resolverNotConfigured
+      return yield* new ProtocolError({ code, message: "DPE Resolver Not Configured", extra: { uri: request.uri } })
     }
-    if (parsed.success.isTrimmed) {
-      yield* Effect.logWarning("document URI query and fragment ignored", { uri: request.uri })
-    }
+    const { isTrimmed, uri } = parsed.success
+    if (isTrimmed) yield* Effect.logWarning("document URI query and fragment ignored", { uri: request.uri })
     return yield* resolve(request, parsed.success, resolveDpe).pipe(
       Effect.timeoutOrElse({
         duration: Duration.seconds(request.timeout ?? defaultDpeSeconds),
-        orElse: () => Effect.fail(resolutionFailed(parsed.success.uri, "the resolution timed out"))
+        orElse: () => Effect.fail(resolutionFailed(uri, "the resolution timed out"))
       })
     )
   })
@@ -184,19 +138,16 @@ export const makeDocuments = Effect.fnUntraced(function* (
     if (listedPageCount(resource) !== undefined) return summarizeDocument(name, uri, resource)
     const remaining = yield* timeLeft
     if (Duration.isZero(remaining)) return undefined
-    const contents = yield* session.readResource(uriOf(resource)).pipe(
-      Effect.timeoutOption(remaining),
-      Effect.catch(() => Effect.succeedNone)
-    )
+    const contents = yield* Effect.option(Effect.timeout(session.readResource(uriOf(resource)), remaining))
     const body = Option.flatMap(contents, parseDocumentBody)
     return summarizeDocument(name, uri, resource, Option.getOrUndefined(body))
   })
 
+  /** Searches the documents (spec §11). Documents that time out are skipped. */
   const find = Effect.fn("Documents.find")(function* (request: FinderRequest) {
     // All servers share one timeout: a server with many slow documents must not hide the documents of others.
     const remaining = yield* startCountdown(readTimeout)
-    const documents = yield* readShownServers(
-      servers,
+    const documents = yield* servers.readShown(
       "documents",
       Effect.fnUntraced(function* (resource, server) {
         const uri = parseDocumentUri(uriOf(resource))
@@ -207,8 +158,10 @@ export const makeDocuments = Effect.fnUntraced(function* (
         return []
       })
     )
-    return findDocuments(documents, request, history())
+    return { ...findDocuments(documents, request, history()), reqId: request.reqId }
   })
 
   return { getResources, getDpe, find }
 })
+
+export type Documents = Effect.Success<ReturnType<typeof makeDocuments>>

@@ -1,4 +1,4 @@
-import { Config, Context, Data, Effect, Fiber, FiberMap, Layer, Option } from "effect"
+import { Config, Context, Data, Effect, Fiber, FiberMap, Layer, Option, type Scope } from "effect"
 import {
   validateInputValue,
   defaultInputValue,
@@ -9,12 +9,8 @@ import {
 import type { Input } from "../../../domain/config/computerConfig.ts"
 
 /** An input has no value. The message names the ways to set it and contains no value. */
-export class InputMissing extends Data.TaggedError("InputMissing")<{
-  readonly id: string
-  readonly message: string
-}> {}
+export class InputMissing extends Data.TaggedError("InputMissing")<{ readonly id: string; readonly message: string }> {}
 
-/** The value of an input and its source. */
 export interface ResolvedInput {
   readonly value: InputValue
   readonly source: "explicit" | "environment" | "prompt" | "command" | "default"
@@ -40,17 +36,11 @@ interface InputsShape {
   readonly peek: (input: Input, server: string) => Effect.Effect<Option.Option<ResolvedInput>, InputMissing>
   /** Sets the value of an input; running servers keep the previous value. */
   readonly set: (id: string, value: InputValue) => Effect.Effect<void>
-  /** Drops the value of an input. */
   readonly clear: (id: string) => Effect.Effect<void>
 }
 
-/** Includes the definition: a changed input is resolved again. */
-const cacheKey = (input: Input, server?: string): string => JSON.stringify([input, server])
-
-const isForInput = (key: string, id: string): boolean => {
-  const [input] = JSON.parse(key) as readonly [Input]
-  return input.id === id
-}
+/** Begins with the id. Includes the definition: a changed input is resolved again. */
+const cacheKey = (input: Input, server?: string): string => JSON.stringify([input.id, input, server])
 
 const missing = ({ id }: Input, message: string) => new InputMissing({ id, message })
 
@@ -60,7 +50,6 @@ const acceptAs = (input: Input, value: InputValue, source: ResolvedInput["source
     onFailure: (problem) => missing(input, `${where} is ${problem}`)
   })
 
-/** Reads an environment variable, if it is set. */
 export const readEnvironment = Effect.fnUntraced(function* (name: string) {
   return Option.getOrUndefined(yield* Effect.orDie(Config.option(Config.String(name))))
 })
@@ -76,78 +65,78 @@ const fromEnvironment = Effect.fnUntraced(function* (input: Input, server: strin
 const fromDefault = (input: Input): Option.Option<ResolvedInput> =>
   Option.map(Option.fromUndefinedOr(defaultInputValue(input)), (value) => ({ value, source: "default" }))
 
+const make = Effect.fnUntraced(function* ({
+  prompt,
+  values = {},
+  runCommand
+}: InputSources): Effect.fn.Return<InputsShape, never, Scope.Scope> {
+  const explicitValues = new Map(Object.entries(values))
+  const cache = new Map<string, ResolvedInput>()
+  const inFlight = yield* FiberMap.make<string, ResolvedInput, InputMissing>()
+
+  const peek = Effect.fnUntraced(function* (input: Input, server: string) {
+    const explicit = explicitValues.get(input.id)
+    if (explicit !== undefined) {
+      return Option.some(yield* acceptAs(input, explicit, "explicit", `the value of input "${input.id}"`))
+    }
+    const cached = cache.get(cacheKey(input, server))
+    if (cached !== undefined) return Option.some(cached)
+    const found = yield* fromEnvironment(input, server)
+    if (Option.isNone(found)) return Option.fromUndefinedOr(cache.get(cacheKey(input)))
+    cache.set(cacheKey(input, server), found.value)
+    return found
+  })
+
+  const fromCommand = (input: CommandInput) =>
+    runCommand === undefined
+      ? Effect.succeedNone
+      : Effect.mapBoth(runCommand(input), {
+          onSuccess: (value) => Option.some<ResolvedInput>({ value, source: "command" }),
+          onFailure: ({ message }) => missing(input, `the command of input "${input.id}" ${message}`)
+        })
+  const fromPrompt = Effect.fnUntraced(function* (input: PromptInput) {
+    const answer = prompt === undefined ? Option.none() : yield* prompt(input)
+    if (Option.isNone(answer)) return Option.none<ResolvedInput>()
+    return Option.some(yield* acceptAs(input, answer.value, "prompt", "the answer"))
+  })
+
+  const obtain = Effect.fnUntraced(function* (input: Input) {
+    const found = yield* input.type === "command" ? fromCommand(input) : fromPrompt(input)
+    const resolved = Option.orElse(found, () => fromDefault(input))
+    if (Option.isSome(resolved)) return resolved.value
+    return yield* missing(
+      input,
+      `input "${input.id}" has no value: set the environment variable ${inputVariableName(input.id)} ` +
+        `or pass --input ${input.id}=VALUE`
+    )
+  })
+
+  /** Runs in a fiber of the layer: other servers may await the same prompt after this caller is interrupted. */
+  const obtainOnce = Effect.fnUntraced(function* (input: Input) {
+    const key = cacheKey(input)
+    const running = Option.getOrUndefined(FiberMap.getUnsafe(inFlight, key))
+    const obtainAndCache = Effect.tap(obtain(input), (resolved) => Effect.sync(() => cache.set(key, resolved)))
+    return yield* Fiber.join(running ?? (yield* FiberMap.run(inFlight, key, obtainAndCache)))
+  })
+
+  return {
+    peek,
+    resolve: (input, server) =>
+      Effect.flatMap(peek(input, server), Option.match({ onSome: Effect.succeed, onNone: () => obtainOnce(input) })),
+    set: (id, value) => Effect.sync(() => void explicitValues.set(id, value)),
+    clear: (id) =>
+      Effect.sync(() => {
+        explicitValues.delete(id)
+        for (const key of cache.keys()) if (key.startsWith(`[${JSON.stringify(id)},`)) cache.delete(key)
+      })
+  }
+})
+
 /** Values of the inputs that a configuration refers to by `${input:id}`. */
 export class Inputs extends Context.Service<Inputs, InputsShape>()("a2c-smcp/application/computer/Inputs") {
   /**
    * Resolves inputs from explicit values, the environment (`A2C_SMCP_<ID>…`), a prompt or command, and the default, in
    * this order (spec §8.5).
    */
-  static readonly layer = ({ prompt, values = {}, runCommand }: InputSources = {}): Layer.Layer<Inputs> =>
-    Layer.effect(
-      Inputs,
-      Effect.gen(function* () {
-        const explicitValues = new Map(Object.entries(values))
-        const cache = new Map<string, ResolvedInput>()
-        const inFlight = yield* FiberMap.make<string, ResolvedInput, InputMissing>()
-
-        const peek = Effect.fnUntraced(function* (input: Input, server: string) {
-          const explicit = explicitValues.get(input.id)
-          if (explicit !== undefined) {
-            return Option.some(yield* acceptAs(input, explicit, "explicit", `the value of input "${input.id}"`))
-          }
-          const cached = cache.get(cacheKey(input, server))
-          if (cached !== undefined) return Option.some(cached)
-          const found = yield* fromEnvironment(input, server)
-          if (Option.isNone(found)) return Option.fromUndefinedOr(cache.get(cacheKey(input)))
-          cache.set(cacheKey(input, server), found.value)
-          return found
-        })
-
-        const fromCommand = (input: CommandInput) =>
-          runCommand === undefined
-            ? Effect.succeedNone
-            : Effect.mapBoth(runCommand(input), {
-                onSuccess: (value) => Option.some<ResolvedInput>({ value, source: "command" }),
-                onFailure: ({ message }) => missing(input, `the command of input "${input.id}" ${message}`)
-              })
-        const fromPrompt = Effect.fnUntraced(function* (input: PromptInput) {
-          const answer = prompt === undefined ? Option.none() : yield* prompt(input)
-          if (Option.isNone(answer)) return Option.none<ResolvedInput>()
-          return Option.some(yield* acceptAs(input, answer.value, "prompt", "the answer"))
-        })
-
-        const obtain = Effect.fnUntraced(function* (input: Input) {
-          const found = yield* input.type === "command" ? fromCommand(input) : fromPrompt(input)
-          const resolved = Option.orElse(found, () => fromDefault(input))
-          if (Option.isSome(resolved)) return resolved.value
-          return yield* missing(
-            input,
-            `input "${input.id}" has no value: set the environment variable ${inputVariableName(input.id)} ` +
-              `or pass --input ${input.id}=VALUE`
-          )
-        })
-
-        /** Runs in a fiber of the layer: other servers may await the same prompt after this caller is interrupted. */
-        const obtainOnce = Effect.fnUntraced(function* (input: Input) {
-          const key = cacheKey(input)
-          const running = Option.getOrUndefined(FiberMap.getUnsafe(inFlight, key))
-          const obtainAndCache = Effect.tap(obtain(input), (resolved) => Effect.sync(() => cache.set(key, resolved)))
-          return yield* Fiber.join(running ?? (yield* FiberMap.run(inFlight, key, obtainAndCache)))
-        })
-
-        return Inputs.of({
-          peek,
-          resolve: (input, server) =>
-            Effect.flatMap(peek(input, server), (found) =>
-              Option.isSome(found) ? Effect.succeed(found.value) : obtainOnce(input)
-            ),
-          set: (id, value) => Effect.sync(() => void explicitValues.set(id, value)),
-          clear: (id) =>
-            Effect.sync(() => {
-              explicitValues.delete(id)
-              for (const key of cache.keys()) if (isForInput(key, id)) cache.delete(key)
-            })
-        })
-      })
-    )
+  static readonly layer = (sources: InputSources = {}): Layer.Layer<Inputs> => Layer.effect(Inputs, make(sources))
 }

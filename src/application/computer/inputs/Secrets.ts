@@ -1,3 +1,5 @@
+import { Cause, Effect, Logger } from "effect"
+
 /** Holds secret values and replaces them in texts. */
 export interface Secrets {
   readonly add: (value: string) => void
@@ -29,3 +31,89 @@ export const makeSecrets = (): Secrets => {
     redact: (text) => secrets.reduce((safe, secret) => safe.replaceAll(secret, redactedMark), text)
   }
 }
+
+/** Maximum depth to which a log message is redacted; deeper values are replaced. */
+const maxLogDepth = 8
+const tooDeepMark = "<nested too deeply>"
+
+const standardErrorKeys = ["message", "name", "stack"]
+
+/** Copies a value with redacted strings. A value without secrets is returned itself. */
+const redactValue = (root: unknown, { redact }: Secrets): unknown => {
+  const redacted = new Map<object, unknown>()
+
+  const redactError = (error: Error, remainingDepth: number): Error => {
+    const stack = error.stack ?? ""
+    const [message, trace] = [redact(error.message), redact(stack)]
+    const members = Object.getOwnPropertyNames(error)
+      .filter((key) => !standardErrorKeys.includes(key))
+      .map((key): readonly [string, unknown, unknown] => {
+        const member: unknown = Reflect.get(error, key)
+        return [key, member, walk(member, remainingDepth - 1)]
+      })
+    const isSafe = message === error.message && trace === stack && members.every(([, member, safe]) => member === safe)
+    if (isSafe) return error
+    const copy = new Error(message)
+    copy.name = error.name
+    copy.stack = trace
+    for (const [key, , value] of members) Object.defineProperty(copy, key, { value, enumerable: key !== "cause" })
+    return copy
+  }
+  const redactObject = (value: object, remainingDepth: number): unknown => {
+    if (value instanceof Error) return redactError(value, remainingDepth)
+    if (Array.isArray(value) || value instanceof Map || value instanceof Set) {
+      const items: ReadonlyArray<unknown> = value instanceof Map ? [...value].flat() : [...value]
+      const safe = items.map((item) => walk(item, remainingDepth - 1))
+      return safe.every((item, index) => item === items[index]) ? value : safe
+    }
+    const entries = Object.entries(value)
+    const safe = entries.map(([key, member]) => [redact(key), walk(member, remainingDepth - 1)] as const)
+    return safe.every(([key, member], index) => key === entries[index]?.[0] && member === entries[index]?.[1])
+      ? value
+      : Object.fromEntries(safe)
+  }
+  const walk = (value: unknown, remainingDepth: number): unknown => {
+    if (typeof value === "string") return redact(value)
+    if (typeof value !== "object" || value === null) return value
+    if (remainingDepth === 0) return tooDeepMark
+    const previous = redacted.get(value)
+    if (previous !== undefined) return previous
+    // Ends circular references: returning the value itself would leak the secret.
+    redacted.set(value, tooDeepMark)
+    const safe = redactObject(value, remainingDepth)
+    redacted.set(value, safe)
+    return safe
+  }
+  return walk(root, maxLogDepth)
+}
+
+const payloadOf = (reason: Cause.Reason<unknown>): unknown =>
+  Cause.isFailReason(reason) ? reason.error : Cause.isDieReason(reason) ? reason.defect : undefined
+
+const redactCause = (cause: Cause.Cause<unknown>, secrets: Secrets): Cause.Cause<unknown> => {
+  if (cause.reasons.length === 0) return cause
+  const text = Cause.pretty(cause)
+  const safe = secrets.redact(text)
+  const isSafe = cause.reasons.every((reason) => {
+    const payload = payloadOf(reason)
+    return redactValue(payload, secrets) === payload
+  })
+  return safe === text && isSafe ? cause : Cause.die(safe)
+}
+
+/** Redacts secrets in all log messages of an effect and its fibers. */
+export const redactLogs =
+  (secrets: Secrets) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.flatMap(Logger.CurrentLoggers, (loggers) => {
+      const redacting = [...loggers].map((logger) =>
+        Logger.make<unknown, unknown>((options) =>
+          logger.log({
+            ...options,
+            message: redactValue(options.message, secrets),
+            cause: redactCause(options.cause, secrets)
+          })
+        )
+      )
+      return Effect.provideService(effect, Logger.CurrentLoggers, new Set(redacting))
+    })

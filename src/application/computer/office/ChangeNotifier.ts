@@ -1,24 +1,16 @@
-import { type Duration, Effect, FiberSet, type Scope } from "effect"
+import { type Duration, Effect, FiberSet } from "effect"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import type { Fingerprints } from "../servers/ServersSnapshot.ts"
 
-/** Notifies the office of changed parts of a Computer. */
-export interface ChangeNotifier {
-  /** Records the current fingerprints and notifies of parts that differ from the last notification. */
-  readonly observe: (fingerprints: Fingerprints) => Effect.Effect<void>
-  /** Notifies of a change that the fingerprint does not show. */
-  readonly markChanged: (part: ComputerPart) => Effect.Effect<void>
-}
-
 /**
- * Throttles notifications per part: the first change is notified at once, later ones after `interval`. The last change
- * is always notified, unless the part has changed back by then (spec §9.6).
+ * Notifies the office of changed parts of a Computer. Throttled per part: the first change is notified at once, later
+ * ones after `interval`. The last change is always notified, unless the part has changed back by then (spec §9.6).
  */
 export const makeChangeNotifier = Effect.fnUntraced(function* (
   notify: (part: ComputerPart) => Effect.Effect<void>,
   initial: Fingerprints,
   interval: Duration.Duration
-): Effect.fn.Return<ChangeNotifier, never, Scope.Scope> {
+) {
   const fibers = yield* FiberSet.make<void>()
   const notified = new Map(initial)
   const current = new Map(initial)
@@ -45,12 +37,14 @@ export const makeChangeNotifier = Effect.fnUntraced(function* (
     })
 
   return {
-    observe: (fingerprints) =>
+    /** Records the current fingerprints and notifies of parts that differ from the last notification. */
+    observe: (fingerprints: Fingerprints) =>
       Effect.suspend(() => {
         for (const [part, fingerprint] of fingerprints) current.set(part, fingerprint)
         return Effect.forEach(fingerprints.keys(), schedule, { discard: true })
       }),
-    markChanged: (part) =>
+    /** Notifies of a change that the fingerprint does not show. */
+    markChanged: (part: ComputerPart) =>
       Effect.suspend(() => {
         marked.add(part)
         return schedule(part)

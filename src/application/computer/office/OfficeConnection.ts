@@ -20,24 +20,7 @@ export class AlreadyJoined extends Data.TaggedError("AlreadyJoined")<{ readonly 
   }
 }
 
-/** The office to join. */
 export interface JoinOptions extends Omit<MemberOptions, "role" | "name"> {}
-
-/** A Computer's membership of at most one office. */
-export interface OfficeConnection {
-  /** The current connection status, then every change. */
-  readonly status: Stream.Stream<OfficeStatus>
-  /** The office that the Computer is in, or joins or rejoins at present. */
-  readonly office: () => string | undefined
-  /** The member, after the first join. */
-  readonly member: () => OfficeMember | undefined
-  readonly join: (
-    request: JoinOptions,
-    makeHandlers: (member: OfficeMember) => MemberHandlers
-  ) => Effect.Effect<void, JoinFailed | AlreadyJoined>
-  /** Leaves the office or cancels the join. Does nothing outside an office. */
-  readonly leave: Effect.Effect<void>
-}
 
 /** A membership, from the first attempt to join. */
 interface JoinState {
@@ -47,25 +30,23 @@ interface JoinState {
   readonly member: OfficeMember | undefined
 }
 
-/** Makes a connection that leaves the office when the scope closes. */
-export const makeOfficeConnection = Effect.fnUntraced(function* (
-  name: string
-): Effect.fn.Return<OfficeConnection, never, Scope.Scope | TransportClient> {
+/** Makes a Computer's membership of at most one office, which ends with the scope. */
+export const makeOfficeConnection = Effect.fnUntraced(function* (name: string) {
   const transport = yield* TransportClient
   const parentScope = yield* Effect.scope
   const state = yield* SubscriptionRef.make<JoinState | undefined>(undefined)
   const current = () => SubscriptionRef.getUnsafe(state)
 
-  const release = ({ cancelled, office, scope }: JoinState) =>
-    Effect.andThen(
-      SubscriptionRef.update(state, (now) => (now?.scope === scope ? undefined : now)),
-      Effect.andThen(
-        Deferred.fail(cancelled, new JoinRejected({ office, message: "Join cancelled" })),
-        Scope.close(scope, Exit.void)
-      )
-    )
+  const release = Effect.fnUntraced(function* ({ cancelled, office, scope }: JoinState) {
+    yield* SubscriptionRef.update(state, (now) => (now?.scope === scope ? undefined : now))
+    yield* Deferred.fail(cancelled, new JoinRejected({ office, message: "Join cancelled" }))
+    yield* Scope.close(scope, Exit.void)
+  })
 
-  const join: OfficeConnection["join"] = Effect.fnUntraced(function* (request, makeHandlers) {
+  const join = Effect.fnUntraced(function* (
+    request: JoinOptions,
+    makeHandlers: (member: OfficeMember) => MemberHandlers
+  ): Effect.fn.Return<void, JoinFailed | AlreadyJoined> {
     const { office } = request
     const cancelled = yield* Deferred.make<never, JoinRejected>()
     const scope = yield* Scope.fork(parentScope)
@@ -89,8 +70,10 @@ export const makeOfficeConnection = Effect.fnUntraced(function* (
       return active.member === undefined ? Stream.empty : SubscriptionRef.changes(active.member.status)
     }),
     office: () => current()?.office,
+    /** The member, after the first join. */
     member: () => current()?.member,
     join,
+    /** Leaves the office or cancels the join. Does nothing outside an office. */
     leave: Effect.suspend(() => {
       const active = current()
       return active === undefined ? Effect.void : release(active)

@@ -1,5 +1,6 @@
 import { Effect, Result } from "effect"
-import type { CallDefinition, ProtocolLine } from "../../../domain/wire/lines.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
+import type { CallDefinition } from "../../../domain/wire/lines.ts"
 import type { Tool } from "../../../domain/model/Tool.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import {
@@ -21,8 +22,7 @@ import { truncateToFit } from "./truncateToFit.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import type { ToolCalls } from "../calls/ToolCalls.ts"
 
-/** The parts of a Computer that answer for it. */
-export interface ComputerServices {
+interface ComputerServices {
   readonly name: string
   readonly servers: ServerSupervisor
   readonly calls: ToolCalls
@@ -30,111 +30,85 @@ export interface ComputerServices {
   readonly documents: Documents
 }
 
-type Calls = ProtocolLine["calls"]
+/** Serves one request, from its body to the body of its reply. */
+type Handler = (body: Body) => Effect.Effect<Body, ProtocolError>
 
-/** The answer to one request, from its body to the body that goes back. */
-type Handle = (body: Body) => Effect.Effect<Body, ProtocolError>
-
-/** What a member of an office does with the requests and notices that come to a Computer. */
+/** Handles the requests and notifications that a Computer receives as a member of an office. */
 export const makeRequestHandler = (
   { calls, desktop, documents, name, servers }: ComputerServices,
   { fits, line, maxBytes }: OfficeMember
 ): MessageHandler => {
   const errorBody = (error: ProtocolError): Body => jsonBody(line.encodeProtocolError(error))
 
-  /** An answer, or what is said instead of one that the connection cannot carry (case 152). */
-  const limitSize = (body: Body): Body => (fits(body) ? body : errorBody(payloadTooLarge(maxBytes())))
+  /** The body that replaces a reply above the message size limit (case 152). */
+  const tooLargeBody = () => errorBody(payloadTooLarge(maxBytes()))
 
-  /** A row of the table with its handler: how the event is served, under each of its names. */
+  /** Gives the handler of a call under each of its event names. */
   const handlersFor = <
     Request extends { readonly computer: string; readonly agent: string; readonly reqId: string },
     Reply
   >(
     { aliases, event, reply, request }: CallDefinition<Request, Reply>,
     handle: (request: Request) => Effect.Effect<Reply, ProtocolError>,
-    encodeReply: (reply: Reply) => Effect.Effect<Body> = (decoded) =>
-      Effect.succeed(limitSize(jsonBody(reply.encode(decoded))))
-  ): ReadonlyArray<readonly [string, Handle]> => {
-    const handler: Handle = (body) =>
-      Effect.fromResult(decodeBody(body, request.decode)).pipe(
-        Effect.filterOrFail(
-          ({ computer }) => computer === name,
-          ({ computer }) => computerNotFound(computer)
-        ),
-        Effect.flatMap((decoded) =>
-          withServerSpan(
-            event,
-            { "a2c.computer": name, "a2c.agent": decoded.agent },
-            decoded.reqId,
-            Effect.flatMap(handle(decoded), encodeReply)
-          )
-        )
-      )
+    encodeReply: (reply: Reply) => Effect.Effect<Body> = (decoded) => {
+      const body = jsonBody(reply.encode(decoded))
+      return Effect.succeed(fits(body) ? body : tooLargeBody())
+    }
+  ): ReadonlyArray<readonly [string, Handler]> => {
+    const handler: Handler = Effect.fnUntraced(function* (body) {
+      const decoded = yield* Effect.fromResult(decodeBody(body, request.decode))
+      const { agent, computer, reqId } = decoded
+      if (computer !== name) return yield* computerNotFound(computer)
+      const attributes = { "a2c.computer": name, "a2c.agent": agent }
+      return yield* withServerSpan(event, attributes, reqId, Effect.flatMap(handle(decoded), encodeReply))
+    })
     return [event, ...aliases].map((spelling) => [spelling, handler])
   }
 
-  /** A tool's result, as much of it as the connection can carry. */
   const encodeToolResult = (result: ToolResult): Effect.Effect<Body> => {
-    const bodyWith = (given: ToolResult) => jsonBody(line.calls.toolCall.reply.encode(given))
-    const whole = bodyWith(result)
-    if (fits(whole)) return Effect.succeed(whole)
-    const untransformed = bodyWith(removeTransformedEvent(result))
-    return Effect.succeed(
-      fits(untransformed) ? untransformed : bodyWith(toolFailed("The result exceeds the message size limit"))
-    )
+    const bodyOf = (given: ToolResult) => jsonBody(line.calls.toolCall.reply.encode(given))
+    for (const given of [result, removeTransformedEvent(result)]) {
+      const body = bodyOf(given)
+      if (fits(body)) return Effect.succeed(body)
+    }
+    return Effect.succeed(bodyOf(toolFailed("The result exceeds the message size limit")))
   }
 
-  /** A list that is the answer, as much of it as the connection can carry. */
-  const encodeList = <A>(
-    event: string,
+  const encodeList = <A, Reply>(
+    { event, reply }: Pick<CallDefinition<unknown, Reply>, "event" | "reply">,
     items: ReadonlyArray<A>,
     ownerOf: (item: A) => string,
-    encode: (items: ReadonlyArray<A>) => unknown
+    replyWith: (items: ReadonlyArray<A>) => Reply
   ): Effect.Effect<Body> => {
-    const truncated = truncateToFit(items, ownerOf, (some) => jsonBody(encode(some)), fits)
-    if (truncated === undefined) return Effect.succeed(errorBody(payloadTooLarge(maxBytes())))
+    const truncated = truncateToFit(items, ownerOf, (some) => jsonBody(reply.encode(replyWith(some))), fits)
+    if (truncated === undefined) return Effect.succeed(tooLargeBody())
     const { body, omitted } = truncated
     if (omitted.length === 0) return Effect.succeed(body)
     return Effect.as(Effect.logWarning("reply truncated", { event, omitted }), body)
   }
   const { getDesktop, getTools } = line.calls
-  const serverOf = (tool: Tool): string => servers.snapshot().catalogue.entries.get(tool.name)?.server ?? ""
-  /** The first line of what is shown of a window is its URI. */
-  const windowUriOf = (shown: string): string => shown.split("\n", 1)[0] ?? ""
+  const entries = () => servers.snapshot().catalogue.entries
+  const serverOf = (tool: Tool): string => entries().get(tool.name)?.server ?? ""
+  /** The first line of a rendered window is its URI. */
+  const windowUriOf = (rendered: string): string => rendered.split("\n", 1)[0] ?? ""
 
-  const handlersByCall: { readonly [K in keyof Calls]: ReadonlyArray<readonly [string, Handle]> } = {
+  const handlersByCall: { readonly [K in keyof typeof line.calls]: ReadonlyArray<readonly [string, Handler]> } = {
     toolCall: handlersFor(line.calls.toolCall, calls.call, encodeToolResult),
     getTools: handlersFor(
       getTools,
-      ({ reqId }) =>
-        Effect.sync(() => ({
-          tools: [...servers.snapshot().catalogue.entries.values()].map(({ tool }) => tool),
-          reqId
-        })),
-      ({ reqId, tools }) =>
-        encodeList(getTools.event, tools, serverOf, (some) => getTools.reply.encode({ tools: [...some], reqId }))
+      ({ reqId }) => Effect.sync(() => ({ tools: [...entries().values()].map(({ tool }) => tool), reqId })),
+      ({ reqId, tools }) => encodeList(getTools, tools, serverOf, (some) => ({ tools: some, reqId }))
     ),
     getConfig: handlersFor(line.calls.getConfig, () => Effect.sync(() => servers.setup().config)),
     getDesktop: handlersFor(
       getDesktop,
       ({ desktopSize, reqId, window }) =>
-        Effect.map(
-          desktop.show({
-            ...(desktopSize !== undefined && { size: desktopSize }),
-            ...(window !== undefined && { window })
-          }),
-          (desktops) => ({ desktops, reqId })
-        ),
-      ({ desktops, reqId }) =>
-        encodeList(getDesktop.event, desktops, windowUriOf, (some) =>
-          getDesktop.reply.encode({ desktops: [...some], reqId })
-        )
+        Effect.map(desktop.show(definedOnly({ size: desktopSize, window })), (desktops) => ({ desktops, reqId })),
+      ({ desktops, reqId }) => encodeList(getDesktop, desktops, windowUriOf, (some) => ({ desktops: some, reqId }))
     ),
     getDpe: handlersFor(line.calls.getDpe, documents.getDpe),
     getResources: handlersFor(line.calls.getResources, documents.getResources),
-    getFinder: handlersFor(line.calls.getFinder, (request) =>
-      Effect.map(documents.find(request), (page) => ({ ...page, reqId: request.reqId }))
-    )
+    getFinder: handlersFor(line.calls.getFinder, documents.find)
   }
   const handlers = new Map(Object.values(handlersByCall).flat())
 

@@ -1,12 +1,10 @@
 import { type Body, jsonBody } from "../../ports/Body.ts"
 
-/** A reply that fits into a message, and the owners of the omitted items. */
-export interface TruncatedReply {
+interface TruncatedReply {
   readonly body: Body
   readonly omitted: ReadonlyArray<string>
 }
 
-/** The owners by total size of their items, the largest first. */
 const ownersBySize = <A>(items: ReadonlyArray<A>, ownerOf: (item: A) => string): ReadonlyArray<string> => {
   const sizes = new Map<string, number>()
   for (const item of items) {

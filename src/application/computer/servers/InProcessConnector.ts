@@ -19,13 +19,10 @@ const inProcessConfig = (name: string): ServerConfig => ({
 })
 
 /** Adds a server for every session that the configuration does not name. */
-export const addInProcessServers = (config: ComputerConfig, sessions: InProcessSessions): ComputerConfig => ({
-  ...config,
-  servers: {
-    ...Object.fromEntries(Object.keys(sessions).map((name) => [name, inProcessConfig(name)])),
-    ...config.servers
-  }
-})
+export const addInProcessServers = (config: ComputerConfig, sessions: InProcessSessions): ComputerConfig => {
+  const added = Object.fromEntries(Object.keys(sessions).map((name) => [name, inProcessConfig(name)]))
+  return { ...config, servers: { ...added, ...config.servers } }
+}
 
 /** Connects servers of these names to the sessions of this process, regardless of their configured endpoints. */
 export const layer = (sessions: InProcessSessions): Layer.Layer<McpConnector, never, McpConnector> =>

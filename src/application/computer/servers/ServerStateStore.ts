@@ -1,17 +1,22 @@
-import { Effect, Option, type Scope, Semaphore, Stream, SubscriptionRef } from "effect"
+import { Effect, type Scope, Semaphore, Stream, SubscriptionRef } from "effect"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
-import { type ChangeNotifier, makeChangeNotifier } from "../office/ChangeNotifier.ts"
+import { makeChangeNotifier } from "../office/ChangeNotifier.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import type { ServerStates } from "./ServerState.ts"
-import { type ServersSnapshot, makeServersSnapshot } from "./ServersSnapshot.ts"
+import { makeServersSnapshot, type ServersSnapshot, type ServerState, type ServerStates } from "./ServersSnapshot.ts"
 
-/** Holds the states of all MCP servers of a Computer and announces the changes that the office can see. */
-export interface ServerStateStore extends Pick<ChangeNotifier, "markChanged"> {
+export interface ServerStateStore {
   readonly snapshot: () => ServersSnapshot
   /** The current states, then every change. */
   readonly changes: Stream.Stream<ServerStates>
   /** Changes the states and announces the parts that differ for the office. */
   readonly update: (transition: (states: ServerStates) => ServerStates) => Effect.Effect<void>
+  /** Changes the state of one server like `update`; `undefined` keeps it. */
+  readonly updateServer: (
+    name: string,
+    transition: (state: ServerState | undefined) => ServerState | undefined
+  ) => Effect.Effect<void>
+  /** Announces a change that the states do not show. */
+  readonly markChanged: (part: ComputerPart) => Effect.Effect<void>
   /** Waits until the predicate holds and the change is announced. */
   readonly waitUntil: (predicate: (states: ServerStates) => boolean) => Effect.Effect<void>
 }
@@ -40,7 +45,7 @@ const logProblems = Effect.fnUntraced(function* (before: ServersSnapshot, after:
   }
 })
 
-/** Makes a store; `notify` announces a changed part of the Computer. */
+/** Makes a store of the states of all MCP servers of a Computer; `notify` announces a changed part of the Computer. */
 export const makeServerStateStore = Effect.fnUntraced(function* (
   initial: ServerStates,
   notify: (part: ComputerPart) => Effect.Effect<void>
@@ -53,20 +58,26 @@ export const makeServerStateStore = Effect.fnUntraced(function* (
   /** Keeps the announcements in the order of the changes. */
   const updateLock = yield* Semaphore.make(1)
 
+  const update: ServerStateStore["update"] = Effect.fnUntraced(function* (transition) {
+    const before = SubscriptionRef.getUnsafe(snapshots)
+    const states = transition(before.states)
+    if (states === before.states) return
+    const after = makeServersSnapshot(states, showUnsubscribable, before)
+    yield* SubscriptionRef.set(snapshots, after)
+    yield* logProblems(before, after)
+    yield* observe(after.fingerprints)
+  }, Semaphore.withPermit(updateLock))
+
   return {
     snapshot: () => SubscriptionRef.getUnsafe(snapshots),
     changes,
-    update: Effect.fnUntraced(function* (transition) {
-      type Transition = readonly [before: ServersSnapshot, after: ServersSnapshot]
-      const [before, after] = yield* SubscriptionRef.modifySome<ServersSnapshot, Transition>(snapshots, (current) => {
-        const states = transition(current.states)
-        if (states === current.states) return [[current, current], Option.none()]
-        const next = makeServersSnapshot(states, showUnsubscribable, current)
-        return [[current, next], Option.some(next)]
-      })
-      yield* logProblems(before, after)
-      yield* observe(after.fingerprints)
-    }, Semaphore.withPermit(updateLock)),
+    update,
+    updateServer: (name, transition) =>
+      update((states) => {
+        const state = states.get(name)
+        const next = transition(state)
+        return next === undefined || next === state ? states : new Map(states).set(name, next)
+      }),
     markChanged,
     waitUntil: (predicate) =>
       changes.pipe(Stream.filter(predicate), Stream.runHead, Effect.andThen(updateLock.withPermit(Effect.void)))

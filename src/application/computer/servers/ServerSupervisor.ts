@@ -6,7 +6,7 @@ import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { type McpConnector, McpSessionError } from "../../ports/McpSession.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Inputs } from "../inputs/Inputs.ts"
-import { isRunning, type RunningMcpServer, type ServerState, type ServerStates } from "./ServerState.ts"
+import { isRunning, type RunningMcpServer, type ServerState, type ServerStates } from "./ServersSnapshot.ts"
 import { makeServerStateStore, type ServerStateStore } from "./ServerStateStore.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import { listAllResources } from "./runSession.ts"
@@ -19,19 +19,20 @@ export class UnknownServer extends Data.TaggedError("UnknownServer")<{ readonly 
   }
 }
 
-/** Starts, stops and restarts the MCP servers of a Computer. */
 export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "changes"> {
-  /** The running server of this name. */
   readonly find: (name: string) => RunningMcpServer | undefined
-  /** The current configuration. */
   readonly setup: () => Setup
   /** Lists a server's resources again, for changes that the server does not announce. */
   readonly refreshResources: (server: RunningMcpServer) => Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
-  /** Lists a server's resources again, or gives the previous listing after half of the read timeout. */
-  readonly freshResources: (
-    server: RunningMcpServer,
-    kind: "windows" | "documents"
-  ) => Effect.Effect<ReadonlyArray<JsonObject>>
+  /**
+   * Lists the resources of every shown server again and collects what `read` makes of each, in listing order. Uses the
+   * previous listing of a server after half of the read timeout.
+   */
+  readonly readShown: <A>(
+    kind: "windows" | "documents",
+    read: (resource: JsonObject, server: RunningMcpServer) => Effect.Effect<ReadonlyArray<A>>,
+    select?: (resources: ReadonlyArray<JsonObject>) => ReadonlyArray<JsonObject>
+  ) => Effect.Effect<ReadonlyArray<A>>
   /** Waits until no server is in its first start attempt. */
   readonly startupCompleted: Effect.Effect<void>
   /** Starts a server, even a disabled one, and waits until it is running or its attempt failed. */
@@ -47,12 +48,11 @@ export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "c
 const initialState = ({ disabled }: ServerConfig): ServerState =>
   disabled ? { _tag: "Stopped", reason: "disabled" } : { _tag: "Starting", attempt: 1 }
 
-/** The failure of a listing that exceeds the read timeout. */
 export const listingTimedOut = new McpSessionError({ reason: "unavailable", message: "listing timed out" })
 
-const isJsonEqual = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
+const maxReadsPerServer = 16
 
-/** Supervises every enabled server of a setup until the scope closes; `notify` announces changed parts of the Computer. */
+/** Supervises the enabled servers of a Computer until the scope closes; `notify` announces its changed parts. */
 export const makeServerSupervisor = Effect.fnUntraced(function* (
   initial: Setup,
   secrets: Secrets,
@@ -71,7 +71,6 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
   /** The current run of each server; only that run may change the server's state. */
   const generations = new Map<string, object>()
   const commands = yield* Semaphore.make(1)
-  const stateOf = (name: string) => snapshot().states.get(name)
 
   const launch = (name: string) =>
     Effect.suspend(() => {
@@ -95,30 +94,23 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
   ) {
     for (const name of names) generations.delete(name)
     yield* update(next)
-    yield* Effect.forEach(names, (name) => FiberMap.remove(fibers, name), {
-      concurrency: "unbounded",
-      discard: true
-    })
+    yield* Effect.forEach(names, (name) => FiberMap.remove(fibers, name), { concurrency: "unbounded", discard: true })
   })
 
   /** Runs one command at a time, uninterrupted: half a command would leave a server without a fiber. */
   const exclusively = <A, E>(effect: Effect.Effect<A, E>) => commands.withPermit(Effect.uninterruptible(effect))
-  const command = (name: string, effect: Effect.Effect<unknown>): Effect.Effect<void, UnknownServer> =>
-    exclusively(
-      Effect.suspend(() =>
-        serverConfigOf(setup, name) === undefined
-          ? Effect.fail(new UnknownServer({ server: name }))
-          : Effect.asVoid(effect)
-      )
-    )
+  const command = Effect.fnUntraced(function* (name: string, effect: Effect.Effect<unknown>) {
+    if (serverConfigOf(setup, name) === undefined) return yield* new UnknownServer({ server: name })
+    yield* effect
+  }, exclusively)
   const awaitSettled = (name: string) => waitUntil((states) => states.get(name)?._tag !== "Starting")
-  const startServer = (name: string) =>
-    Effect.suspend(() =>
-      isRunning(stateOf(name)) || stateOf(name)?._tag === "Starting"
-        ? Effect.void
-        : // The previous session may still be closing.
-          Effect.andThen(FiberMap.remove(fibers, name), launch(name))
-    )
+  const startServer = Effect.fnUntraced(function* (name: string) {
+    const state = snapshot().states.get(name)
+    if (isRunning(state) || state?._tag === "Starting") return
+    // The previous session may still be closing.
+    yield* FiberMap.remove(fibers, name)
+    yield* launch(name)
+  })
   const stopped: ServerState = { _tag: "Stopped", reason: "stopped_by_user" }
   const stopServer = (name: string) => stopAll([name], (states) => new Map(states).set(name, stopped))
 
@@ -147,12 +139,21 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
     listAllResources(session).pipe(
       Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(listingTimedOut) }),
       Effect.tap((resources) =>
-        update((states) => {
-          const state = states.get(name)
-          return isRunning(state) && state.session === session && !isJsonEqual(state.resources, resources)
-            ? new Map(states).set(name, { ...state, resources })
-            : states
-        })
+        store.updateServer(name, (state) =>
+          isRunning(state) && state.session === session && JSON.stringify(state.resources) !== JSON.stringify(resources)
+            ? { ...state, resources }
+            : state
+        )
+      )
+    )
+  const freshResources = (server: RunningMcpServer, kind: "windows" | "documents") =>
+    refreshResources(server).pipe(
+      Effect.timeout(Duration.times(readTimeout, 0.5)),
+      Effect.catch(({ message: reason }) =>
+        Effect.as(
+          Effect.logWarning("using the previous resource listing", { server: server.config.name, kind, reason }),
+          server.resources
+        )
       )
     )
 
@@ -162,20 +163,15 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
     find: (name) => snapshot().running.find(({ config }) => config.name === name),
     setup: () => setup,
     refreshResources,
-    freshResources: (server, kind) =>
-      refreshResources(server).pipe(
-        Effect.timeout(Duration.times(readTimeout, 0.5)),
-        Effect.catch(({ message: reason }) =>
-          Effect.as(
-            Effect.logWarning("using the previous resource listing", {
-              server: server.config.name,
-              kind,
-              reason
-            }),
-            server.resources
-          )
-        )
-      ),
+    readShown: (kind, read, select = (resources) => resources) =>
+      Effect.forEach(
+        snapshot().shown,
+        (server) =>
+          Effect.flatMap(freshResources(server, kind), (resources) =>
+            Effect.forEach(select(resources), (resource) => read(resource, server), { concurrency: maxReadsPerServer })
+          ),
+        { concurrency: "unbounded" }
+      ).pipe(Effect.map((results) => results.flat(2))),
     startupCompleted: waitUntil((states) =>
       [...states.values()].every((state) => state._tag !== "Starting" || state.attempt > 1)
     ),

@@ -1,11 +1,38 @@
+import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import { parseDocumentUri } from "../../../domain/documents/findDocuments.ts"
 import { type HostConflict, findHostConflicts } from "../../../domain/documents/hostConflicts.ts"
 import { isShallowEqual } from "../../../domain/isShallowEqual.ts"
-import { stringOrEmpty } from "../../../domain/json.ts"
+import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import { buildCatalogue, type Catalogue } from "../../../domain/tools/catalogue.ts"
-import { isRunning, type RunningMcpServer, type ServerStates } from "./ServerState.ts"
+import type { McpSession } from "../../ports/McpSession.ts"
+
+export interface RunningMcpServer {
+  readonly config: ServerConfig
+  readonly session: McpSession
+  readonly tools: ReadonlyArray<JsonObject>
+  readonly resources: ReadonlyArray<JsonObject>
+}
+
+export type ServerState =
+  /** Disabled in the configuration, or stopped by the user. */
+  | { readonly _tag: "Stopped"; readonly reason: "disabled" | "stopped_by_user" }
+  /** `attempt` counts from 1 and restarts after a stable session. */
+  | { readonly _tag: "Starting"; readonly attempt: number }
+  | ({ readonly _tag: "Ready" } & RunningMcpServer)
+  /** The server is running with reduced function. */
+  | ({ readonly _tag: "Degraded"; readonly reason: string } & RunningMcpServer)
+  /** The server exited or failed to start; it restarts at `retryAt`, in milliseconds since 1970. */
+  | { readonly _tag: "BackingOff"; readonly reason: string; readonly attempt: number; readonly retryAt: number }
+  /** The failure is permanent: the server needs another configuration. */
+  | { readonly _tag: "Failed"; readonly reason: string }
+
+/** States by server name, in configuration order. */
+export type ServerStates = ReadonlyMap<string, ServerState>
+
+export const isRunning = (state: ServerState | undefined): state is Extract<ServerState, RunningMcpServer> =>
+  state?._tag === "Ready" || state?._tag === "Degraded"
 
 /** Texts that identify the current content of parts of a Computer: equal texts mean no change. */
 export type Fingerprints = ReadonlyMap<ComputerPart, string>
@@ -23,8 +50,11 @@ export interface ServersSnapshot {
   readonly fingerprints: Fingerprints
 }
 
+/** The URI of a listed resource, else the empty string. */
+export const uriOf = ({ uri }: JsonObject): string => stringOrEmpty(uri)
+
 const urisOf = ({ resources }: RunningMcpServer, matches: (uri: string) => boolean): ReadonlyArray<string> =>
-  resources.map(({ uri }) => stringOrEmpty(uri)).filter(matches)
+  resources.map(uriOf).filter(matches)
 
 export const isDocumentUri = (uri: string): boolean => parseDocumentUri(uri) !== undefined
 

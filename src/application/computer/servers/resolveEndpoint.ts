@@ -46,10 +46,7 @@ const resolvePlaceholder = Effect.fnUntraced(function* (
   }
 })
 
-/**
- * Resolves all placeholders in the parameters of a server. Resolved values become secrets; undefined placeholders stay
- * verbatim and are logged.
- */
+/** Resolves the placeholders of a server. Values become secrets; undefined ones stay verbatim and are logged. */
 export const resolveEndpoint = Effect.fnUntraced(function* (
   { name, parameters, type }: ServerConfig,
   setup: Setup,

@@ -1,22 +1,24 @@
 import { Duration, Effect, FiberMap, type Scope, Stream } from "effect"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
-import type { JsonObject } from "../../../domain/json.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import type { Endpoint } from "../../../domain/config/endpointParameters.ts"
-import { type McpChange, McpConnector, McpSessionError, type McpSession } from "../../ports/McpSession.ts"
+import {
+  type McpChange,
+  McpConnector,
+  type McpProgress,
+  McpSessionError,
+  type McpSession
+} from "../../ports/McpSession.ts"
 import { makeRefresher } from "../../shared/Refresher.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import { listAllPages } from "../../shared/paging.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
-import { instrumentSession } from "./instrumentSession.ts"
-import { type CallActivity, untilUnresponsive } from "./keepalive.ts"
-import type { RunningMcpServer } from "./ServerState.ts"
-import { isDocumentUri } from "./ServersSnapshot.ts"
+import { type CallActivity, trackCall, untilUnresponsive } from "./keepalive.ts"
+import { isDocumentUri, type RunningMcpServer } from "./ServersSnapshot.ts"
 
-/** What a server lists. */
-export type Listings = Pick<RunningMcpServer, "tools" | "resources">
+type Listings = Pick<RunningMcpServer, "tools" | "resources">
 
-/** Callbacks of a session to its supervisor. */
 export interface SessionCallbacks {
   readonly onReady: (session: McpSession, listings: Listings) => Effect.Effect<void>
   readonly onListingsChanged: (listings: Partial<Listings>) => Effect.Effect<void>
@@ -28,17 +30,37 @@ export interface SessionCallbacks {
   readonly watchedUris: Stream.Stream<ReadonlySet<string>>
 }
 
+/** Wraps a session: redacts secrets in its messages and records its calls. */
+const instrumentSession = (session: McpSession, { redact }: Secrets, activity: CallActivity): McpSession => {
+  const redactFailure = (failure: McpSessionError) =>
+    new McpSessionError({ ...failure, message: redact(failure.message) })
+  const redacted = <A, R>(effect: Effect.Effect<A, McpSessionError, R>) => Effect.mapError(effect, redactFailure)
+  return {
+    ...session,
+    listTools: (cursor) => redacted(session.listTools(cursor)),
+    listResources: (cursor) => redacted(session.listResources(cursor)),
+    readResource: (uri) => redacted(session.readResource(uri)),
+    callTool: (name, args, { onProgress } = {}) => {
+      const redactedProgress =
+        onProgress &&
+        (({ message, ...step }: McpProgress) =>
+          onProgress({ ...step, ...(message !== undefined && { message: redact(message) }) }))
+      return redacted(trackCall(activity, session.callTool(name, args, definedOnly({ onProgress: redactedProgress }))))
+    },
+    watch: (wanted) => redacted(session.watch(wanted)),
+    ping: redacted(session.ping),
+    ...(session.degraded !== undefined && { degraded: Effect.map(session.degraded, redact) }),
+    closed: Effect.map(session.closed, redactFailure)
+  }
+}
+
 const listAllTools = ({ info, listTools: page }: McpSession) =>
   info.capabilities.tools ? listAllPages(page) : Effect.succeed([])
 
-/** Lists all resources of a server that has the capability. */
 export const listAllResources = ({ info, listResources: page }: McpSession) =>
   info.capabilities.resources ? listAllPages(page) : Effect.succeed([])
 
-/**
- * Opens a session with a server, reports its listings and changes, and resolves with the reason when it ends. Fails when
- * the session cannot be opened.
- */
+/** Opens a session or fails, reports its listings and changes, and resolves with the reason when it ends. */
 export const runSession = Effect.fnUntraced(function* (
   name: string,
   endpoint: Endpoint,
@@ -53,16 +75,12 @@ export const runSession = Effect.fnUntraced(function* (
     reason: "unavailable",
     message: `no response within ${Duration.toSeconds(connectTimeout)} seconds`
   })
-  const withTimeout = Effect.timeoutOrElse({
-    duration: connectTimeout,
-    orElse: () => Effect.fail(timeoutFailure)
-  })
-  const { changes, resources, session, tools } = yield* Effect.gen(function* () {
+  const withTimeout = Effect.timeoutOrElse({ duration: connectTimeout, orElse: () => Effect.fail(timeoutFailure) })
+  const { changes, list, resources, session, tools } = yield* Effect.gen(function* () {
     const session = instrumentSession(yield* connector.connect(name, endpoint), secrets, activity)
+    const list = { tools: listAllTools(session), resources: listAllResources(session) }
     const changes = yield* session.watch({ tools: true, resources: true, uris: [] })
-    const tools = yield* listAllTools(session)
-    const resources = yield* Effect.result(listAllResources(session))
-    return { session, changes, tools, resources }
+    return { session, list, changes, tools: yield* list.tools, resources: yield* Effect.result(list.resources) }
   }).pipe(
     withTimeout,
     Effect.mapError(({ reason, message }) => new McpSessionError({ reason, message: secrets.redact(message) }))
@@ -75,9 +93,9 @@ export const runSession = Effect.fnUntraced(function* (
   const onChange = (change: McpChange): Effect.Effect<void> => {
     switch (change._tag) {
       case "ToolsChanged":
-        return reload("tools", listAllTools(session))
+        return reload("tools")
       case "ResourcesChanged":
-        return reload("resources", listAllResources(session))
+        return reload("resources")
       case "ResourceUpdated":
         if (isWindowUri(change.uri)) return onPartChanged("desktop")
         return isDocumentUri(change.uri) ? onPartChanged("finder") : Effect.void
@@ -94,39 +112,26 @@ export const runSession = Effect.fnUntraced(function* (
         Effect.flatMap(Stream.runForEach(onChange))
       )
     ).pipe(
-      Effect.catch(({ message }) =>
-        Effect.suspend(() => {
-          failedSubscriptions.add(uri)
-          return onHealthChange(uri, `cannot subscribe to ${uri}: ${message}`)
-        })
-      ),
+      Effect.catch(({ message }) => {
+        failedSubscriptions.add(uri)
+        return onHealthChange(uri, `cannot subscribe to ${uri}: ${message}`)
+      }),
       Effect.catchDefect((defect) => Effect.logError("resource subscription failed", { server: name, uri }, defect))
     )
 
-  const resubscribe = (wanted: ReadonlySet<string>) =>
-    Effect.suspend(() => {
-      const previous = [...[...subscriptions].map(([uri]) => uri), ...failedSubscriptions]
-      return Effect.andThen(
-        Effect.forEach(
-          previous.filter((uri) => !wanted.has(uri)),
-          (uri) => Effect.andThen(FiberMap.remove(subscriptions, uri), clearSubscriptionFailure(uri)),
-          { discard: true }
-        ),
-        Effect.forEach(
-          [...wanted],
-          (uri) => FiberMap.run(subscriptions, uri, subscribe(uri), { onlyIfMissing: true }),
-          { discard: true }
-        )
-      )
-    })
+  const resubscribe = Effect.fnUntraced(function* (wanted: ReadonlySet<string>) {
+    const previous = [...[...subscriptions].map(([uri]) => uri), ...failedSubscriptions]
+    for (const uri of previous.filter((uri) => !wanted.has(uri))) {
+      yield* FiberMap.remove(subscriptions, uri)
+      yield* clearSubscriptionFailure(uri)
+    }
+    for (const uri of wanted) yield* FiberMap.run(subscriptions, uri, subscribe(uri), { onlyIfMissing: true })
+  })
 
-  const reload = (
-    what: keyof Listings,
-    list: Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
-  ): Effect.Effect<void> =>
+  const reload = (what: keyof Listings): Effect.Effect<void> =>
     refresh(
       what,
-      Effect.matchEffect(withTimeout(list), {
+      Effect.matchEffect(withTimeout(list[what]), {
         onFailure: ({ message }) => onHealthChange(what, `cannot list ${what}: ${message}`),
         onSuccess: (items) => Effect.andThen(onHealthChange(what, undefined), onListingsChanged({ [what]: items }))
       })

@@ -7,8 +7,7 @@ import type { McpConnector } from "../../ports/McpSession.ts"
 import { VrlEngine } from "../../ports/VrlEngine.ts"
 import { resolveEndpoint } from "./resolveEndpoint.ts"
 import type { Inputs } from "../inputs/Inputs.ts"
-import { isRunning, type RunningMcpServer, type ServerState } from "./ServerState.ts"
-import { watchedUris } from "./ServersSnapshot.ts"
+import { isRunning, type RunningMcpServer, type ServerState, watchedUris } from "./ServersSnapshot.ts"
 import type { ServerStateStore } from "./ServerStateStore.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import { runSession, type SessionCallbacks } from "./runSession.ts"
@@ -16,7 +15,6 @@ import { runSession, type SessionCallbacks } from "./runSession.ts"
 /** A session of this duration was stable: the backoff restarts after it. */
 const stableAfter = Duration.minutes(2)
 
-/** How an attempt to run a server ended. */
 interface AttemptEnd {
   readonly reason: string
   /** A retry would fail for the same reason. */
@@ -37,10 +35,8 @@ const runningState = (
     : { _tag: "Degraded", reason: [...degradations.values()].join("; "), ...server }
 }
 
-/** The dependencies of one supervised server. */
-export interface SupervisedServer {
+interface SupervisedServer {
   readonly name: string
-  /** The current configuration of the Computer. */
   readonly setup: () => Setup
   /** False once another run or a stop has replaced this one, which then must not change the state. */
   readonly isCurrent: () => boolean
@@ -48,7 +44,11 @@ export interface SupervisedServer {
   readonly secrets: Secrets
 }
 
-/** The configuration of a server, if it is configured. */
+const updateState = (
+  { isCurrent, name, store }: SupervisedServer,
+  transition: (state: ServerState | undefined) => ServerState | undefined
+) => store.updateServer(name, (state) => (isCurrent() ? transition(state) : state))
+
 export const serverConfigOf = ({ config: { servers } }: Setup, name: string): ServerConfig | undefined =>
   Object.hasOwn(servers, name) ? servers[name] : undefined
 
@@ -65,13 +65,10 @@ const checkScript = Effect.fnUntraced(function* ({ vrl }: ServerConfig) {
 })
 
 /** Runs one session of a server, from its configuration to its end. */
-const runAttempt = Effect.fnUntraced(function* ({
-  isCurrent,
-  name,
-  store,
-  secrets,
-  setup
-}: SupervisedServer): Effect.fn.Return<AttemptEnd, never, Scope.Scope | McpConnector | Inputs> {
+const runAttempt = Effect.fnUntraced(function* (
+  supervised: SupervisedServer
+): Effect.fn.Return<AttemptEnd, never, Scope.Scope | McpConnector | Inputs> {
+  const { name, store, secrets, setup } = supervised
   const server = serverConfigOf(setup(), name)
   if (server === undefined) return permanentEnd("not configured")
   const scriptError = yield* checkScript(server)
@@ -82,39 +79,31 @@ const runAttempt = Effect.fnUntraced(function* ({
   let readySince: number | undefined
 
   const updateListings = (changes: Partial<RunningMcpServer>) =>
-    store.update((states) => {
-      const state = states.get(name)
-      return isCurrent() && isRunning(state)
-        ? new Map(states).set(name, runningState({ ...state, ...changes }, degradations))
-        : states
-    })
+    updateState(supervised, (state) =>
+      isRunning(state) ? runningState({ ...state, ...changes }, degradations) : state
+    )
   const callbacks: SessionCallbacks = {
     onReady: Effect.fnUntraced(function* (session, listings) {
       readySince = yield* Clock.currentTimeMillis
-      yield* store.update((states) => {
+      yield* updateState(supervised, () => {
         const config = serverConfigOf(setup(), name) ?? server
-        return isCurrent()
-          ? new Map(states).set(name, runningState({ config, session, ...listings }, degradations))
-          : states
+        return runningState({ config, session, ...listings }, degradations)
       })
-      yield* Effect.logInfo("MCP server ready", {
-        server: name,
-        tools: listings.tools.length,
-        resources: listings.resources.length
-      })
+      const { resources, tools } = listings
+      yield* Effect.logInfo("MCP server ready", { server: name, tools: tools.length, resources: resources.length })
     }),
     onListingsChanged: updateListings,
-    onHealthChange: (source, reason) =>
-      Effect.suspend(() => {
-        if (degradations.get(source) === reason) return Effect.void
-        if (reason === undefined) degradations.delete(source)
-        else degradations.set(source, reason)
-        const logged =
-          reason === undefined
-            ? Effect.logInfo("MCP server recovered", { server: name, source })
-            : Effect.logWarning("MCP server degraded", { server: name, reason })
-        return Effect.andThen(logged, updateListings({}))
-      }),
+    onHealthChange: Effect.fnUntraced(function* (source, reason) {
+      if (degradations.get(source) === reason) return
+      if (reason === undefined) {
+        degradations.delete(source)
+        yield* Effect.logInfo("MCP server recovered", { server: name, source })
+      } else {
+        degradations.set(source, reason)
+        yield* Effect.logWarning("MCP server degraded", { server: name, reason })
+      }
+      yield* updateListings({})
+    }),
     onPartChanged: store.markChanged,
     watchedUris: store.changes.pipe(
       Stream.map((states) => states.get(name)),
@@ -130,16 +119,12 @@ const runAttempt = Effect.fnUntraced(function* ({
   return { reason: message, isPermanent: reason === "unauthorized" || reason === "forbidden", readySince }
 })
 
-/**
- * Keeps a server running: restarts it with backoff after every failure, unless the failure is permanent. Calls that a
- * failure interrupts are not retried.
- */
+/** Restarts a server with backoff unless its failure is permanent. Calls that a failure interrupts are not retried. */
 export const superviseServer = Effect.fnUntraced(function* (
   supervised: SupervisedServer
 ): Effect.fn.Return<void, never, McpConnector | Inputs> {
-  const { isCurrent, name, store } = supervised
-  const setState = (state: ServerState) =>
-    store.update((states) => (isCurrent() ? new Map(states).set(name, state) : states))
+  const { name } = supervised
+  const setState = (state: ServerState) => updateState(supervised, () => state)
   let attempt = 1
   let retryAt: number | undefined
 

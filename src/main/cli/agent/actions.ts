@@ -1,7 +1,7 @@
 import { Console, Effect, Layer, type Scope, Stream } from "effect"
 import { Agent, type AgentEvent } from "../../../application/agent/Agent.ts"
 import type { AgentError } from "../../../application/agent/AgentRequests.ts"
-import type { AmbiguousTool } from "../../../application/agent/findToolOwner.ts"
+import type { AmbiguousTool } from "../../../application/agent/OfficeView.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import { agentLayer } from "../../layers/agentLayer.ts"
