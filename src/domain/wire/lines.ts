@@ -3,7 +3,7 @@ import { decodeProtocolError } from "./v0_2/acks.ts"
 import { calls, type serverRequests } from "./v0_2/events.ts"
 import { line as v0_2 } from "./v0_2/line.ts"
 
-export type { CallDefinition, EventDefinition, RoutedDefinition, UpdateDefinition } from "./v0_2/events.ts"
+export type { CallDefinition, EventDefinition, RoutedDefinition } from "./v0_2/events.ts"
 
 /** Requests that the Server handles itself. */
 export type ServerRequests = typeof serverRequests

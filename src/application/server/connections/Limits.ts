@@ -50,5 +50,5 @@ export const Limits = Context.Reference<Limits>("a2c-smcp/application/server/con
 })
 
 /** The name of a limit in protocol errors: snake case. */
-export const formatLimitName = (limit: keyof Limits): string =>
+export const formatLimitName = (limit: string): string =>
   limit.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -1,9 +1,8 @@
-import { Duration, Effect, FiberSet, type Scope, Semaphore } from "effect"
-import type { MembershipError, Membership } from "../../../domain/model/Membership.ts"
+import { Duration, Effect, FiberSet, Semaphore } from "effect"
+import type { Membership } from "../../../domain/model/Membership.ts"
 import { computerNotFound, notInOffice } from "../../../domain/model/ProtocolError.ts"
-import type { NewSession, OfficeCommand, Registration, RegistryChange } from "../../ports/OfficeRegistry.ts"
-import { chargeFanOut, type Connection } from "../connections/Connection.ts"
-import type { Connections } from "../connections/Connections.ts"
+import type { NewSession, OfficeCommand, RegistryChange } from "../../ports/OfficeRegistry.ts"
+import { chargeFanOut, type Connection, type Connections } from "../connections/Connections.ts"
 import { abortCalls } from "../routing/InFlightCall.ts"
 import type { InFlightCalls } from "../routing/InFlightCalls.ts"
 import type { Notifications } from "./Notifications.ts"
@@ -15,20 +14,15 @@ import type { ServerContext } from "../lifecycle/ServerContext.ts"
  */
 const remoteReplyGrace = Duration.seconds(1)
 
-/** Applies membership changes, and follows those of the whole cluster: notifies members, aborts calls, evicts. */
-export interface MembershipCoordinator {
-  /** Registers a session as long as the scope. */
-  readonly connect: (session: NewSession) => Effect.Effect<Registration, never, Scope.Scope>
-  /** Applies a join or leave. The members of this node have been notified when it returns. */
-  readonly apply: (command: OfficeCommand) => Effect.Effect<void, MembershipError>
-}
+export type MembershipCoordinator = Effect.Success<ReturnType<typeof makeMembershipCoordinator>>
 
+/** Applies membership changes, and follows those of the whole cluster: notifies members, aborts calls, evicts. */
 export const makeMembershipCoordinator = Effect.fnUntraced(function* (
   { limits, membershipObservers, nodeLink, registry }: ServerContext,
   connections: Connections,
   inFlightCalls: InFlightCalls,
   notifications: Notifications
-): Effect.fn.Return<MembershipCoordinator, never, Scope.Scope> {
+) {
   const run = yield* FiberSet.makeRuntime<never>()
   const announceLock = yield* Semaphore.make(1)
   // Needs no bound: announcing never waits for a client.
@@ -39,12 +33,6 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
     Effect.andThen(
       Effect.logInfo("session evicted", { sid, reason }),
       Effect.sync(() => void run(connections.get(sid)?.link.close(reason) ?? Effect.void))
-    )
-
-  const loseNode = (node: string) =>
-    Effect.andThen(
-      Effect.logWarning("node lost", { node }),
-      Effect.sync(() => nodeLink.onNodeLost(node))
     )
 
   const abortCallsOf = (connection: Connection | undefined, sid: string, { name, office, role }: Membership) => {
@@ -62,7 +50,10 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
 
   const announceChange = Effect.fnUntraced(
     function* (change: RegistryChange) {
-      if (change._tag === "NodeLost") return yield* loseNode(change.node)
+      if (change._tag === "NodeLost") {
+        yield* Effect.logWarning("node lost", { node: change.node })
+        return nodeLink.onNodeLost(change.node)
+      }
       if (change._tag === "Evicted") return yield* evict(change.sid, change.reason)
       const { _tag, recipients, membership, sid } = change
       const connection = connections.get(sid)
@@ -100,11 +91,13 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
   })
 
   return {
-    connect: (session) =>
+    /** Registers a session as long as the scope. */
+    connect: (session: NewSession) =>
       Effect.acquireRelease(registry.connect(session), () =>
         Effect.andThen(registry.disconnect(session.sid), announcePending)
       ),
-    apply: Effect.fnUntraced(function* (command) {
+    /** Applies a join or leave. The members of this node have been notified when it returns. */
+    apply: Effect.fnUntraced(function* (command: OfficeCommand) {
       yield* registry.apply(command, limits)
       yield* announcePending
     }, Effect.uninterruptible)

@@ -6,13 +6,6 @@ export interface RecentCalls {
   readonly latency: { readonly p50: number; readonly p90: number; readonly p99: number } | undefined
 }
 
-/** Keeps the durations of the last minute's calls in constant memory. */
-export interface LatencyWindow {
-  /** Records a call that ended at `now`, in milliseconds of the epoch, after `millis`. */
-  readonly record: (now: number, millis: number) => void
-  readonly snapshot: (now: number) => RecentCalls
-}
-
 const slotMillis = 5000
 const slotCount = 12
 /** Slots of the rate: the current one, and two before. */
@@ -37,13 +30,14 @@ interface Slot {
   readonly buckets: Uint32Array
 }
 
-/** Makes an empty window. Rates count from `start`, in milliseconds of the epoch. */
-export const makeLatencyWindow = (start: number): LatencyWindow => {
+/** Keeps the durations of the last minute's calls in constant memory. Times are milliseconds of the epoch. */
+export const makeLatencyWindow = (start: number) => {
   const slots = Array.from(
     { length: slotCount },
     (): Slot => ({ at: -1, count: 0, buckets: new Uint32Array(bucketCount) })
   )
 
+  /** Records a call that ended at `now` after `millis`. */
   const record = (now: number, millis: number) => {
     const at = Math.floor(now / slotMillis)
     const slot = slots[at % slotCount]
