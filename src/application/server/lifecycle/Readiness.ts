@@ -32,9 +32,7 @@ export class Readiness extends Context.Service<
     let state: ReadinessState = { _tag: "Starting" }
     return Readiness.of({
       state: () => state,
-      setState: (next) => {
-        state = next
-      },
+      setState: (next) => void (state = next),
       isDraining: () => state._tag === "Draining",
       registerComponent: (name, check) =>
         Effect.asVoid(
