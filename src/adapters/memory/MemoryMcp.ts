@@ -145,10 +145,7 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
       watch: Effect.fnUntraced(function* (wanted) {
         const { uris } = wanted
         if (uris.length > 0 && !info.capabilities.subscribe) {
-          return yield* new McpSessionError({
-            reason: "unsupported",
-            message: "subscriptions are not supported"
-          })
+          return yield* new McpSessionError({ reason: "unsupported", message: "subscriptions are not supported" })
         }
         const subscription = yield* PubSub.subscribe(hub)
         yield* Effect.acquireRelease(

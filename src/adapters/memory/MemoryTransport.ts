@@ -46,10 +46,7 @@ const copyBody = (body: Body): Body => {
   const value = Result.flatMap(body.value(), (original) => receivedBody(original).value())
   if (Result.isFailure(value)) return invalidBody(value.failure)
   if (value.success === undefined) return receivedBody(undefined)
-  return Result.match(body.text(), {
-    onFailure: invalidBody,
-    onSuccess: (text) => receivedBody(JSON.parse(text))
-  })
+  return Result.match(body.text(), { onFailure: invalidBody, onSuccess: (text) => receivedBody(JSON.parse(text)) })
 }
 
 /** One direction of a link. */

@@ -24,10 +24,7 @@ export class JoinRejected extends Data.TaggedError("JoinRejected")<{
 }> {}
 
 /** The protocol does not permit this event for this role. */
-export class NotPermitted extends Data.TaggedError("NotPermitted")<{
-  readonly event: string
-  readonly role: Role
-}> {
+export class NotPermitted extends Data.TaggedError("NotPermitted")<{ readonly event: string; readonly role: Role }> {
   override get message(): string {
     return `An ${this.role} may not send ${JSON.stringify(this.event)}`
   }

@@ -47,10 +47,7 @@ class JsonBody implements Body {
     return this.#text
   }
   byteLength(): number {
-    return Result.match(this.text(), {
-      onFailure: () => 0,
-      onSuccess: (text) => encodeUtf8(text).length
-    })
+    return Result.match(this.text(), { onFailure: () => 0, onSuccess: (text) => encodeUtf8(text).length })
   }
 }
 

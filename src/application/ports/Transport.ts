@@ -15,9 +15,7 @@ export class LinkClosed extends Data.TaggedError("LinkClosed")<{ readonly reason
 }
 
 /** The far end did not acknowledge before the timeout. */
-export class RequestTimeout extends Data.TaggedError("RequestTimeout")<{
-  readonly timeout: Duration.Duration
-}> {}
+export class RequestTimeout extends Data.TaggedError("RequestTimeout")<{ readonly timeout: Duration.Duration }> {}
 
 /** The message was not sent: it is too large, or cannot be encoded. The link stays open. */
 export class SendFailed extends Data.TaggedError("SendFailed")<{ readonly error: ProtocolError }> {}

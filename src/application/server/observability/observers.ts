@@ -65,12 +65,7 @@ export type MembershipEvent =
       readonly code: number
       readonly reason: string
     }
-  | {
-      readonly _tag: "JoinRejected"
-      readonly sid: string
-      readonly subject: string
-      readonly reason: string
-    }
+  | { readonly _tag: "JoinRejected"; readonly sid: string; readonly subject: string; readonly reason: string }
 
 /** Called for every {@link MembershipEvent}, synchronously: metrics, the audit. An observer must not throw. */
 export const MembershipObservers = Context.Reference<ReadonlyArray<(event: MembershipEvent) => void>>(
