@@ -146,9 +146,8 @@ const make = () => {
     const releaseSlot = Effect.sync(() => void linkCount--)
     const onConnection = (link: OwnedByteLink): void => {
       if (linkCount >= maxConnections) {
-        const remoteAddress = loopback
-        const reason = "max_connections"
-        run(Effect.andThen(Effect.logDebug("connection rejected", { reason, remoteAddress }), link.close))
+        const details = { reason: "max_connections", remoteAddress: loopback }
+        run(Effect.andThen(Effect.logDebug("connection rejected", details), link.close))
         return
       }
       linkCount++

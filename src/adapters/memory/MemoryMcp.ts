@@ -1,4 +1,4 @@
-import { Deferred, Effect, Layer, PubSub, Ref, type Scope, Stream } from "effect"
+import { Deferred, Effect, Exit, Layer, PubSub, Ref, type Scope, Stream } from "effect"
 import {
   isWatched,
   type McpChange,
@@ -59,9 +59,6 @@ export interface MemoryMcpServer {
 /** Changes that wait for a slow watcher. */
 const maxQueuedChanges = 1024
 
-const unknownResource = (uri: string) =>
-  new McpSessionError({ reason: "protocol", code: -32002, message: `Resource ${uri} not found` })
-
 const paginate = (
   items: ReadonlyArray<{ readonly definition: JsonObject }>,
   size: number,
@@ -72,11 +69,10 @@ const paginate = (
     return Effect.fail(new McpSessionError({ reason: "protocol", code: -32602, message: "Invalid cursor" }))
   }
   const end = start + size
-  const page: McpPage = {
+  return Effect.succeed<McpPage>({
     items: items.slice(start, end).map(({ definition }) => definition),
     nextCursor: end < items.length ? String(end) : undefined
-  }
-  return Effect.succeed(page)
+  })
 }
 
 /** Makes a server in memory, for tests and for hosts. Behaves like a server in a process. */
@@ -91,7 +87,7 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
   const resources = yield* Ref.make(initialResources)
   const hub = yield* PubSub.sliding<McpChange>(maxQueuedChanges)
   const subscribed: Array<string> = []
-  let sessions: ReadonlyArray<Deferred.Deferred<McpSessionError>> = []
+  const sessions = new Set<Deferred.Deferred<McpSessionError>>()
   const info: McpInfo = {
     name,
     version: "1.0.0",
@@ -106,17 +102,15 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
     onProgress: (progress: McpProgress) => Effect.Effect<void>
   ) {
     const found = (yield* Ref.get(tools)).find(({ definition }) => definition.name === tool)
-    if (found === undefined) {
-      return { content: [{ type: "text", text: `Unknown tool: ${tool}` }], isError: true }
-    }
+    if (found === undefined) return { content: [{ type: "text", text: `Unknown tool: ${tool}` }], isError: true }
     return yield* found.run(args, { progress: onProgress })
   })
 
   const connect = Effect.gen(function* () {
     const ended = yield* Deferred.make<McpSessionError>()
-    sessions = [...sessions, ended]
+    sessions.add(ended)
     yield* Effect.addFinalizer(() => {
-      sessions = sessions.filter((other) => other !== ended)
+      sessions.delete(ended)
       return Deferred.succeed(ended, new McpSessionError({ reason: "closed", message: "the session was closed" }))
     })
     /** Fails a request when the session ends. */
@@ -138,7 +132,8 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
         whileOpen(
           Effect.flatMap(Ref.get(resources), (all) => {
             const found = all.find(({ definition }) => definition.uri === uri)
-            return found === undefined ? Effect.fail(unknownResource(uri)) : found.read
+            const message = `Resource ${uri} not found`
+            return found?.read ?? Effect.fail(new McpSessionError({ reason: "protocol", code: -32002, message }))
           })
         ),
       callTool: (tool, args, { onProgress = () => Effect.void } = {}) => whileOpen(call(tool, args, onProgress)),
@@ -173,14 +168,9 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
     setTools: (next) => Effect.andThen(Ref.set(tools, next), notify({ _tag: "ToolsChanged" })),
     setResources: (next) => Effect.andThen(Ref.set(resources, next), notify({ _tag: "ResourcesChanged" })),
     crash: (message) =>
-      Effect.suspend(() => {
-        const running = sessions
-        sessions = []
-        return Effect.forEach(
-          running,
-          (ended) => Deferred.succeed(ended, new McpSessionError({ reason: "closed", message })),
-          { discard: true }
-        )
+      Effect.sync(() => {
+        const exit = Exit.succeed(new McpSessionError({ reason: "closed", message }))
+        for (const ended of sessions) Deferred.doneUnsafe(ended, exit)
       }),
     subscriptions: () => subscribed
   }

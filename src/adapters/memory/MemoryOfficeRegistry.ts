@@ -35,12 +35,6 @@ export interface MemoryOffices {
 /** Makes offices without nodes. */
 export const makeOffices = (): MemoryOffices => ({ state: emptyMembershipState, nodes: new Map() })
 
-/** The members of an office except one, as session ids by node. */
-const recipientsByNode = (state: MembershipState, office: string, sid: string) => {
-  const others = membersOf(state, office).filter((member) => member.sid !== sid)
-  return Map.groupBy(others, ({ node }) => node)
-}
-
 const notifyListeners = ({ listeners }: ClusterNode, change: RegistryChange) => {
   for (const listener of listeners) listener(change)
 }
@@ -49,12 +43,12 @@ const notifyNodes = (
   { nodes, state }: MemoryOffices,
   { _tag, membership, sid }: Extract<MembershipEvent, { membership: unknown }>
 ) => {
-  const recipients = recipientsByNode(state, membership.office, sid)
+  const others = membersOf(state, membership.office).filter((member) => member.sid !== sid)
   for (const [name, node] of nodes) {
-    const here = recipients.get(name)
+    const recipients = others.filter((member) => member.node === name).map((member) => member.sid)
     // The member's own node counts members and ends calls, even without other members.
-    if (here !== undefined || node.registrations.has(sid))
-      notifyListeners(node, { _tag, sid, membership, recipients: here?.map((member) => member.sid) ?? [] })
+    if (recipients.length > 0 || node.registrations.has(sid))
+      notifyListeners(node, { _tag, sid, membership, recipients })
   }
 }
 
@@ -82,11 +76,7 @@ const applyEvent = (cluster: MemoryOffices, event: MembershipEvent) => {
   }
 }
 
-const applyCommand = (
-  cluster: MemoryOffices,
-  command: MembershipCommand,
-  capacity?: Capacity
-): ReturnType<typeof decide> => {
+const applyCommand = (cluster: MemoryOffices, command: MembershipCommand, capacity?: Capacity) => {
   const decision = decide(cluster.state, command, capacity)
   if (Result.isSuccess(decision)) for (const event of decision.success) applyEvent(cluster, event)
   return decision

@@ -144,9 +144,7 @@ const makeMemoryLink = Effect.fnUntraced(function* (
       pauseReading: () => undefined,
       close
     },
-    startReceiving: (handler) => {
-      onMessage = handler
-    },
+    startReceiving: (handler) => void (onMessage = handler),
     deliver: (event, body, reply) => {
       const handle = onMessage
       if (handle === undefined) return
@@ -168,9 +166,7 @@ const makeMemoryLink = Effect.fnUntraced(function* (
       Effect.suspend(() => {
         onMessage = undefined
         closeReason ??= reason
-        for (const reply of pendingReplies) {
-          Deferred.doneUnsafe(reply, Exit.fail(new LinkClosed({ reason })))
-        }
+        for (const reply of pendingReplies) Deferred.doneUnsafe(reply, Exit.fail(new LinkClosed({ reason })))
         Deferred.doneUnsafe(closed, Exit.succeed(reason))
         return FiberSet.clear(handlers)
       })
@@ -182,6 +178,8 @@ const toConnectError = ({ body }: VersionRejection): VersionRejected | Admission
     ? new VersionRejected({ message: body.message, mismatch: body })
     : new AdmissionRejected({ code: body.code, message: body.message })
 
+type Serve = TransportServer["Service"]["serve"]
+
 const make = Effect.fnUntraced(function* ({
   delay,
   idPrefix = "memory",
@@ -189,48 +187,34 @@ const make = Effect.fnUntraced(function* ({
   version = PROTOCOL_VERSION
 }: MemoryTransportOptions) {
   const serverVersion = yield* Effect.orDie(Effect.fromResult(parseVersion(version)))
-  let serving:
-    | {
-        readonly accept: Parameters<TransportServer["Service"]["serve"]>[0]
-        readonly scope: Scope.Scope
-        readonly context: Context.Context<never>
-      }
-    | undefined
+  let serving: { readonly accept: Parameters<Serve>[0]; readonly context: Context.Context<Scope.Scope> } | undefined
   let count = 0
 
-  const serve: TransportServer["Service"]["serve"] = Effect.fnUntraced(function* (accept) {
-    const context = yield* Effect.context<never>()
-    const scope = yield* Effect.scope
-    serving = { accept, scope, context }
+  const serve: Serve = Effect.fnUntraced(function* (accept) {
+    serving = { accept, context: yield* Effect.context<Scope.Scope>() }
     yield* Effect.addFinalizer(() => Effect.sync(() => void (serving = undefined)))
     return { url: "memory:" }
   })
 
   const connect: TransportClient["Service"]["connect"] = Effect.fnUntraced(function* (request) {
     if (serving === undefined) return yield* new Unreachable({ message: "No Server is running" })
-    const { accept, context, scope } = serving
+    const { accept, context } = serving
     const gated = versionGate([request.version], serverVersion)
     if (Result.isFailure(gated)) return yield* toConnectError(gated.failure)
     const id = `${idPrefix}-${++count}`
     const clientScope = yield* Effect.scope
-    const serverScope = yield* Scope.fork(scope)
+    const serverScope = yield* Scope.fork(Context.get(context, Scope.Scope))
     const markClosed = (reason: string) =>
       Effect.suspend(() => Effect.andThen(clientLink.markClosed(reason), serverLink.markClosed(reason)))
     const close = (reason: string) => Effect.andThen(markClosed(reason), Scope.close(serverScope, Exit.void))
     const makeChannel = (to: "member" | "server"): Channel =>
       delay === undefined ? immediateChannel : makeDelayedChannel(Effect.suspend(() => delay(id, to)))
-    const [toMember, toServer] = [makeChannel("member"), makeChannel("server")]
     const inServer = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>) =>
       effect.pipe(Scope.provide(serverScope), Effect.provideContext(context))
-    const clientLink: MemoryLink = yield* makeMemoryLink(
-      id,
-      maxMessageBytes,
-      [toMember, toServer],
-      () => serverLink,
-      close
-    )
+    const channels = [makeChannel("member"), makeChannel("server")] as const
+    const clientLink: MemoryLink = yield* makeMemoryLink(id, maxMessageBytes, channels, () => serverLink, close)
     const serverLink: MemoryLink = yield* inServer(
-      makeMemoryLink(id, Number.POSITIVE_INFINITY, [toServer, toMember], () => clientLink, close)
+      makeMemoryLink(id, Number.POSITIVE_INFINITY, [channels[1], channels[0]], () => clientLink, close)
     )
     yield* Scope.addFinalizer(serverScope, markClosed("server_shutdown"))
     yield* Scope.addFinalizer(clientScope, close("client_disconnect"))

@@ -18,9 +18,7 @@ export class Authenticator extends Context.Service<
   }
 >()("a2c-smcp/application/ports/Authenticator") {
   /** Admits every connection with all rights: for Servers that only this machine reaches. */
-  static readonly layerAllowAll: Layer.Layer<Authenticator> = Layer.suspend(() =>
-    Layer.succeed(Authenticator, allowAll)
-  )
+  static readonly layerAllowAll: Layer.Layer<Authenticator> = Layer.sync(Authenticator, () => allowAll)
 }
 
 /** The authenticator of {@link Authenticator.layerAllowAll}. */
@@ -32,17 +30,15 @@ export const allowAll: Authenticator["Service"] = {
 }
 
 /** Authenticates a connection; an identity that has expired is rejected. */
-export const resolveIdentity = (
+export const resolveIdentity = Effect.fnUntraced(function* (
   authenticator: Authenticator["Service"],
   handshake: Handshake
-): Effect.Effect<Identity, AdmissionRejected> =>
-  Effect.flatMap(authenticator.authenticate(handshake), (identity) =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      identity.expiresAt !== undefined && identity.expiresAt <= now
-        ? Effect.fail(admissionRejected("expired_credentials", "The credentials have expired"))
-        : Effect.succeed(identity)
-    )
-  )
+) {
+  const identity = yield* authenticator.authenticate(handshake)
+  const now = yield* Clock.currentTimeMillis
+  if (identity.expiresAt === undefined || identity.expiresAt > now) return identity
+  return yield* admissionRejected("expired_credentials", "The credentials have expired")
+})
 
 const reasonCodes: { readonly [Reason in AdmissionReason]: number } = {
   missing_credentials: errorCodes.unauthorized,
