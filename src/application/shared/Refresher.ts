@@ -1,6 +1,6 @@
 import { Duration, Effect, FiberMap } from "effect"
 
-/** Makes functions that run refreshes by key: at most one in progress and one pending, with `minInterval` between two. */
+/** Runs refreshes by key: at most one in progress and one pending, with at least `minInterval` between two. */
 export const makeRefresher = Effect.fnUntraced(function* (minInterval: Duration.Duration = Duration.zero) {
   const fibers = yield* FiberMap.make<string, void, never>()
   const pending = new Set<string>()

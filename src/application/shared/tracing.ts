@@ -17,10 +17,7 @@ type Attributes = { readonly [name: string]: string | number | boolean }
 const isTracing = (context: Context.Context<never>): boolean =>
   Context.get(context, Tracer.Tracer) !== Tracer.nativeTracer
 
-/**
- * Sends a request to a peer outside of the office, in a client span. `send` gets the `traceparent` to forward, or
- * `undefined` when no spans are recorded.
- */
+/** Sends a request in a client span. `send` gets the `traceparent` to forward, if spans are recorded. */
 export const withPeerSpan = <A, E, R>(
   name: string,
   attributes: Attributes,

@@ -40,19 +40,11 @@ export const makeClusterNodes = Effect.fnUntraced(function* (
 
   /** Fails a request after a yield: the requester must first receive the function that cancels. */
   const failSoon = (onReply: (exit: ReplyExit) => void, error: LinkClosed | SendFailed): (() => void) => {
-    const fiber = run(
-      Effect.andThen(
-        Effect.yieldNow,
-        Effect.sync(() => onReply(Exit.fail(error)))
-      )
-    )
+    const fiber = run(Effect.map(Effect.yieldNow, () => onReply(Exit.fail(error))))
     return () => fiber.interruptUnsafe()
   }
 
-  /**
-   * True when a member is not in the office that a request names. The requesting node may not know this yet. During a
-   * join or leave this node itself may be the one that does not.
-   */
+  /** True when a member is not in the office that a request names. During a join or leave this node may be behind. */
   const hasMoved = ({ pendingMembershipChanges, registration }: Connection, office: string): boolean =>
     pendingMembershipChanges === 0 &&
     !Option.exists(registration.session.membership, (current) => current.office === office)

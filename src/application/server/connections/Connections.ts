@@ -37,7 +37,6 @@ export interface Connection {
   closing: boolean
 }
 
-/** True while the client is in an office. */
 export const isMember = ({ registration }: Connection): boolean => registration.session.membership._tag === "Some"
 
 /** Recipients or listed members for the price of one message. */

@@ -1,10 +1,7 @@
 import { Context, Duration } from "effect"
 import { maxIdentifierLength } from "../../../domain/model/names.ts"
 
-/**
- * Server limits. Infinity disables a limit, except for lengths, which the protocol bounds. docs/limits.md lists the
- * flags and the errors.
- */
+/** Infinity disables a limit, except for lengths, which the protocol bounds. docs/limits.md lists flags and errors. */
 export interface Limits {
   /** Rate limit of a client's messages, replies excluded: average per second, and burst. */
   readonly messagesPerSecond: number

@@ -7,8 +7,8 @@ import type { ServerContext } from "../lifecycle/ServerContext.ts"
 const scanInterval = Duration.seconds(1)
 
 /**
- * Scans all connections once a second until the scope closes, in place of a timer for each. Flushes deferred
- * notifications. Closes connections that exceed the send backlog, the join timeout or the idle timeout.
+ * Scans all connections once a second, in place of a timer for each. Flushes deferred notifications, and closes
+ * connections that exceed the send backlog, the join timeout or the idle timeout.
  */
 export const startIdleReaper = (
   { clock, limits }: ServerContext,

@@ -28,13 +28,6 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
   // Needs no bound: announcing never waits for a client.
   const pendingChanges: Array<RegistryChange> = []
 
-  // In the background: closing a connection disconnects its session, which announces changes itself.
-  const evict = (sid: string, reason: string) =>
-    Effect.andThen(
-      Effect.logInfo("session evicted", { sid, reason }),
-      Effect.sync(() => void run(connections.get(sid)?.link.close(reason) ?? Effect.void))
-    )
-
   const abortCallsOf = (connection: Connection | undefined, sid: string, { name, office, role }: Membership) => {
     const reason = role === "agent" ? notInOffice() : computerNotFound(name)
     if (connection !== undefined) {
@@ -44,8 +37,7 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
     }
     const calls = [...inFlightCalls.toRemote(sid)]
     if (calls.length === 0) return
-    const abort = Effect.sync(() => abortCalls(calls, office, reason))
-    run(Effect.delay(abort, remoteReplyGrace))
+    run(Effect.map(Effect.sleep(remoteReplyGrace), () => abortCalls(calls, office, reason)))
   }
 
   const announceChange = Effect.fnUntraced(
@@ -54,7 +46,12 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
         yield* Effect.logWarning("node lost", { node: change.node })
         return nodeLink.onNodeLost(change.node)
       }
-      if (change._tag === "Evicted") return yield* evict(change.sid, change.reason)
+      if (change._tag === "Evicted") {
+        const { reason, sid } = change
+        yield* Effect.logInfo("session evicted", { sid, reason })
+        // In the background: closing a connection disconnects its session, which announces changes itself.
+        return void run(connections.get(sid)?.link.close(reason) ?? Effect.void)
+      }
       const { _tag, recipients, membership, sid } = change
       const connection = connections.get(sid)
       if (connection !== undefined) {
@@ -81,13 +78,12 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
     })
   )
 
-  const announceRemaining = () => {
-    if (pendingChanges.length > 0) run(announcePending)
-  }
-
   yield* registry.subscribe((change) => {
     // The fiber that applied a command announces its changes; a microtask announces those of other nodes.
-    if (pendingChanges.push(change) === 1) void Promise.resolve().then(announceRemaining)
+    if (pendingChanges.push(change) > 1) return
+    void Promise.resolve().then(() => {
+      if (pendingChanges.length > 0) run(announcePending)
+    })
   })
 
   return {

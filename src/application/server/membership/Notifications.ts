@@ -4,18 +4,13 @@ import type { Member } from "../../../domain/model/Membership.ts"
 import type { Notification } from "../../../domain/model/Notification.ts"
 import { lineForVersion, type ProtocolLine } from "../../../domain/wire/lines.ts"
 import { parseVersion, type Version } from "../../../domain/wire/version.ts"
-import { type Body, jsonBody } from "../../ports/Body.ts"
+import { jsonBody } from "../../ports/Body.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
-interface EncodedNotification {
-  readonly event: string
-  readonly body: Body
-}
-
 /**
- * Deferred notifications of one client. Every member of a full office may have joined or left, and changed in every
- * part. A client that misses more is closed, and fetches everything when it reconnects.
+ * Deferred notifications of one client: every member of a full office joined or left, and changed in every part. A
+ * client that misses more is closed, and fetches everything when it reconnects.
  */
 const maxDeferredNotifications = 8192
 
@@ -25,10 +20,11 @@ const oldestVersion: Version = { major: 0, minor: 2, patch: 0 }
 const lineOf = ({ version }: Member): ProtocolLine =>
   lineForVersion(Result.getOrElse(parseVersion(version), () => oldestVersion))
 
-const encodeNotification = (line: ProtocolLine, notification: Notification): EncodedNotification => {
+const encodeNotification = (line: ProtocolLine, notification: Notification) => {
   const { body, event } = line.encodeNotification(notification)
   return { event, body: jsonBody(body) }
 }
+type EncodedNotification = ReturnType<typeof encodeNotification>
 
 const send = ({ link }: Connection, { body, event }: EncodedNotification): Effect.Effect<void> =>
   Effect.ignore(link.notify(event, body))

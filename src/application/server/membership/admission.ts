@@ -76,7 +76,7 @@ export const makeAdmission = Effect.fnUntraced(function* (
     yield* closeConnection(connection, "expired")
   })
 
-  /** Closes an open connection when its credentials expire, as long as the scope. Fails when they are revoked already. */
+  /** Closes a connection when its credentials expire, as long as the scope. Fails when they are already revoked. */
   const enforceValidity = Effect.fnUntraced(function* (connection: Connection) {
     const { identity } = connection
     // Changes before the connection was open have not closed it.

@@ -9,12 +9,9 @@ const latencyBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 /** Series of one label at most, in case a client chooses its values. */
 const maxLabelValues = 64
 
-type Attributes = { readonly [label: string]: string }
-
 /** Counts since the start. */
 export interface MetricTotals {
   readonly calls: number
-  /** Calls by outcome. */
   readonly outcomes: { readonly [outcome: string]: number }
   readonly limitRejections: { readonly [limit: string]: number }
   readonly dropped: { readonly [kind: string]: number }
@@ -23,7 +20,7 @@ export interface MetricTotals {
 
 type CounterName = NamesOf<"counter">
 
-const makeCounter = (name: CounterName, attributes: Attributes = {}) =>
+const makeCounter = (name: CounterName, attributes: Gauge["labels"] = {}) =>
   Metric.counter(metricPrefix + name, { description: metricDefinitions[name].help, incremental: true, attributes })
 
 const formatGaugeKey = ({ labels = {}, name }: Gauge): string => {

@@ -23,19 +23,10 @@ const bucketOf = (millis: number): number => {
 }
 const millisOf = (bucket: number): number => 2 ** ((bucket + 0.5) / perDoubling + minExponent)
 
-interface Slot {
-  /** The five seconds of the epoch that this slot holds. */
-  at: number
-  count: number
-  readonly buckets: Uint32Array
-}
-
 /** Keeps the durations of the last minute's calls in constant memory. Times are milliseconds of the epoch. */
 export const makeLatencyWindow = (start: number) => {
-  const slots = Array.from(
-    { length: slotCount },
-    (): Slot => ({ at: -1, count: 0, buckets: new Uint32Array(bucketCount) })
-  )
+  /** `at` numbers the five seconds of the epoch that a slot holds. */
+  const slots = Array.from({ length: slotCount }, () => ({ at: -1, count: 0, buckets: new Uint32Array(bucketCount) }))
 
   /** Records a call that ended at `now` after `millis`. */
   const record = (now: number, millis: number) => {

@@ -33,7 +33,6 @@ export interface StatusReport {
 
 const stateNames = { Starting: "starting", Ready: "ready", Draining: "draining" } as const
 
-/** The error of a span whose call failed. */
 class CallFailed extends Data.TaggedError("CallFailed")<{ readonly outcome: string }> {
   override get message(): string {
     return `The call ended with ${this.outcome}`
@@ -113,12 +112,12 @@ export class Observability extends Context.Service<
         metrics.onCall,
         (call: CompletedCall) => latency.record(call.endedAt, call.endedAt - call.startedAt),
         ...(tracer === Tracer.nativeTracer ? [] : [recordCallSpan(tracer)]),
-        ...(Option.isSome(audit) ? [auditCall(audit.value.record)] : [])
+        ...(Option.isSome(audit) ? [auditCall(audit.value)] : [])
       ]
       const membershipObservers = [
         metrics.onMembership,
         memberCounts.observe,
-        ...(Option.isSome(audit) ? [auditMembership(audit.value.record, clock)] : [])
+        ...(Option.isSome(audit) ? [auditMembership(audit.value, clock)] : [])
       ]
 
       const report = (): StatusReport => {

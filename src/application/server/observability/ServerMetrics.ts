@@ -1,6 +1,5 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 
-/** What every metric name begins with. */
 export const metricPrefix = "a2c_"
 
 /** Observable metrics are read when they are scraped; the others are updated. */
@@ -55,7 +54,6 @@ export const metricDefinitions = {
 
 type MetricName = keyof typeof metricDefinitions
 
-/** The names of metrics of some kinds. */
 export type NamesOf<Kind extends MetricKind> = {
   [Name in MetricName]: (typeof metricDefinitions)[Name]["kind"] extends Kind ? Name : never
 }[MetricName]
@@ -77,7 +75,6 @@ export class ServerMetrics extends Context.Service<
     readonly limitExceeded: (limit: string) => void
     /** Counts something dropped because of a limit: `notification`, `message`. */
     readonly dropped: (kind: string) => void
-    /** Counts a rejected connection by its protocol code. */
     readonly connectionRejected: (code: number) => void
     /** Registers a gauge as long as the scope. */
     readonly gauge: (gauge: Gauge) => Effect.Effect<void, never, Scope.Scope>
@@ -87,7 +84,6 @@ export class ServerMetrics extends Context.Service<
   static readonly layerNone: Layer.Layer<ServerMetrics> = Layer.sync(ServerMetrics, () => noMetrics)
 }
 
-/** The metrics of {@link ServerMetrics.layerNone}. */
 export const noMetrics: ServerMetrics["Service"] = {
   limitExceeded: () => undefined,
   dropped: () => undefined,

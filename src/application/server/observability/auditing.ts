@@ -1,16 +1,14 @@
 import { type Clock, Result, UndefinedOr } from "effect"
 import { asObject, asString } from "../../../domain/json.ts"
-import type { AuditEvent } from "../../ports/AuditLog.ts"
+import type { AuditLog } from "../../ports/AuditLog.ts"
 import { callOutcome, type CompletedCall, type MembershipEvent } from "./observers.ts"
-
-type RecordAuditEvent = (event: AuditEvent) => void
 
 /** Shortens a text that a client chose for a line of the audit. */
 const truncate = (text: string): string => (text.length <= 256 ? text : `${text.slice(0, 255)}…`)
 
 /** Records calls, with a digest of their arguments. */
 export const auditCall =
-  (record: RecordAuditEvent) =>
+  ({ record }: AuditLog["Service"]) =>
   (call: CompletedCall): void => {
     const { agent, computer, endedAt, event, reqId, request, startedAt, subject } = call
     const head = asObject(Result.getOrElse(request.head, () => undefined))
@@ -51,6 +49,6 @@ const membershipFields = (event: MembershipEvent) => {
 
 /** Records joins, leaves, and rejected connections and joins. */
 export const auditMembership =
-  (record: RecordAuditEvent, clock: Clock.Clock) =>
+  ({ record }: AuditLog["Service"], clock: Clock.Clock) =>
   (event: MembershipEvent): void =>
     record({ time: clock.currentTimeMillisUnsafe(), fields: membershipFields(event) })

@@ -12,14 +12,15 @@ const noCalls: ReadonlySet<InFlightCall> = new Set()
 export type InFlightCalls = ReturnType<typeof makeInFlightCalls>
 
 /** The calls of this node's Agents. Connections hold their own calls; this holds those to Computers of other nodes. */
-export const makeInFlightCalls = ({ limits: { callsPerAgent, callsPerComputer }, metrics }: ServerContext) => {
+export const makeInFlightCalls = ({ limits, metrics }: ServerContext) => {
   const remoteCalls = new Map<string, Set<InFlightCall>>()
   let size = 0
 
-  const reject = (limit: "callsPerAgent" | "callsPerComputer", max: number, subject: string): ProtocolError => {
+  const checkLimit = (count: number, limit: "callsPerAgent" | "callsPerComputer", subject: string) => {
+    const max = limits[limit]
+    if (count < max) return undefined
     metrics.limitExceeded(limit)
-    const message = `${subject} ${max} calls under way and may have no more`
-    return tooManyRequests(message, formatLimitName(limit), max)
+    return tooManyRequests(`${subject} ${max} calls under way and may have no more`, formatLimitName(limit), max)
   }
 
   /** Calls to a Computer of another node. */
@@ -32,12 +33,9 @@ export const makeInFlightCalls = ({ limits: { callsPerAgent, callsPerComputer },
 
   return {
     /** The error of a call that would exceed a limit. `target` is missing for a lookup in the cluster. */
-    checkLimits: (agent: Connection, target: CallTarget | undefined): ProtocolError | undefined => {
-      if (agent.calls.size + agent.lookups >= callsPerAgent) return reject("callsPerAgent", callsPerAgent, "You have")
-      return countOf(agent, target) >= callsPerComputer
-        ? reject("callsPerComputer", callsPerComputer, "The Computer has")
-        : undefined
-    },
+    checkLimits: (agent: Connection, target: CallTarget | undefined): ProtocolError | undefined =>
+      checkLimit(agent.calls.size + agent.lookups, "callsPerAgent", "You have") ??
+      checkLimit(countOf(agent, target), "callsPerComputer", "The Computer has"),
     add: (agent: Connection, target: CallTarget, call: InFlightCall): void => {
       size += 1
       agent.calls.add(call)

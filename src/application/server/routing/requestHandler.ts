@@ -1,5 +1,5 @@
 import { Effect, Result } from "effect"
-import type { MembershipError } from "../../../domain/model/Membership.ts"
+import type { Member, MembershipError } from "../../../domain/model/Membership.ts"
 import type { Notification } from "../../../domain/model/Notification.ts"
 import {
   errorCodes,
@@ -80,18 +80,14 @@ export const makeRequestHandler = (
     const { officeId, reqId } = yield* Effect.fromResult(request)
     const { office } = yield* Effect.fromResult(requireMembership(connection, definition.from))
     if (office !== officeId) {
-      yield* Effect.logWarning("list request for another office rejected", {
-        sid: connection.link.id,
-        office: officeId
-      })
+      const details = { sid: connection.link.id, office: officeId }
+      yield* Effect.logWarning("list request for another office rejected", details)
       return yield* otherOffice(`Room '${officeId}'`)
     }
     const members = registry.members(office)
     chargeFanOut(connection, members.length)
-    const sessions = members.map(({ membership: { name, office: officeId, role }, sid, version }) => {
-      return { sid, name, role, officeId, version }
-    })
-    return jsonReply(definition.reply.encode({ sessions, reqId }))
+    const toSession = ({ membership: { name, role }, sid, version }: Member) => ({ sid, name, role, officeId, version })
+    return jsonReply(definition.reply.encode({ sessions: members.map(toSession), reqId }))
   })
 
   const decodeNotification = (
