@@ -23,7 +23,6 @@ interface NodeCall {
   readonly timeoutFiber: Fiber.Fiber<void>
 }
 
-/** A node, as the others see it. */
 interface NodeEndpoint {
   readonly node: string
   readonly outboundRequests: Set<NodeCall>
@@ -33,7 +32,6 @@ interface NodeEndpoint {
   droppedMessages: number
 }
 
-/** The nodes of a cluster in one process, by name. */
 export interface MemoryNetwork {
   readonly nodes: Map<string, NodeEndpoint>
 }
@@ -57,7 +55,6 @@ const abortCall = (call: NodeCall, exit: NodeReplyExit): void => {
   call.onReply(exit)
 }
 
-/** Ends all calls between two nodes. */
 const disconnectNodes = (one: NodeEndpoint, other: NodeEndpoint, reason: string): void => {
   for (const [from, to] of [[one, other] as const, [other, one] as const]) {
     const exit = Exit.fail(new NodeUnreachable({ node: to.node, reason }))
@@ -148,7 +145,6 @@ const make = Effect.fnUntraced(function* ({ nodes }: MemoryNetwork, node: string
       const to = nodes.get(name)
       if (to !== undefined) disconnectNodes(self, to, "the node left the cluster")
     },
-    outboundCount: () => self.outboundRequests.size,
     load: () => ({
       outboundRequests: self.outboundRequests.size,
       inboundRequests: self.inboundRequests.size,
