@@ -11,26 +11,22 @@ import {
 } from "../../application/ports/McpSession.ts"
 import type { JsonObject } from "../../domain/json.ts"
 
-/** Services of a running tool. */
 export interface ToolContext {
   readonly progress: (progress: McpProgress) => Effect.Effect<void>
 }
 
-/** A tool of a server in memory. */
 export interface MemoryTool {
   /** The tool as `tools/list` returns it. */
   readonly definition: JsonObject & { readonly name: string }
   readonly run: (args: JsonObject, context: ToolContext) => Effect.Effect<JsonObject, McpSessionError>
 }
 
-/** A resource of a server in memory. */
 export interface MemoryResource {
   /** The resource as `resources/list` returns it. */
   readonly definition: JsonObject & { readonly uri: string }
   readonly read: Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
 }
 
-/** Settings of a server in memory. */
 export interface MemoryMcpServerOptions {
   readonly name?: string
   readonly capabilities?: Partial<McpInfo["capabilities"]>
@@ -48,7 +44,6 @@ export interface MemoryMcpServer {
   readonly setTools: (tools: ReadonlyArray<MemoryTool>) => Effect.Effect<void>
   /** Replaces the resources and notifies watchers. */
   readonly setResources: (resources: ReadonlyArray<MemoryResource>) => Effect.Effect<void>
-  /** Notifies watchers of a change. */
   readonly notify: (change: McpChange) => Effect.Effect<void>
   /** Ends all sessions, as a crash does. */
   readonly crash: (reason: string) => Effect.Effect<void>

@@ -20,7 +20,6 @@ import {
 
 type Listener = (change: RegistryChange) => void
 
-/** A node: its listeners and its sessions. */
 interface ClusterNode {
   readonly listeners: Set<Listener>
   readonly registrations: Map<string, { session: Session }>
@@ -32,7 +31,6 @@ export interface MemoryOffices {
   readonly nodes: Map<string, ClusterNode>
 }
 
-/** Makes offices without nodes. */
 export const makeOffices = (): MemoryOffices => ({ state: emptyMembershipState, nodes: new Map() })
 
 const notifyListeners = ({ listeners }: ClusterNode, change: RegistryChange) => {
@@ -64,7 +62,6 @@ export const evolveOffices = (cluster: MemoryOffices, event: MembershipEvent): v
   }
 }
 
-/** Applies an event and notifies the nodes. */
 const applyEvent = (cluster: MemoryOffices, event: MembershipEvent) => {
   evolveOffices(cluster, event)
   if (event._tag !== "Entered" && event._tag !== "Left") return

@@ -17,22 +17,17 @@ import { payloadTooLarge } from "../../domain/model/ProtocolError.ts"
 import { parseVersion, PROTOCOL_VERSION, versionGate, type VersionRejection } from "../../domain/wire/version.ts"
 import { fitsBytes, sendError } from "../bytes/sendError.ts"
 
-/** Settings of a transport in memory. */
 export interface MemoryTransportOptions {
   /** Largest body a member may send, in bytes of its JSON text; unlimited by default. */
   readonly maxMessageBytes?: number
   /** The protocol version of the Server. */
   readonly version?: string
-  /**
-   * Delays each message and each reply to one end of a link; they count as backlog until the effect ends. Default: no
-   * delay.
-   */
+  /** Delays the messages and replies to one end of a link, which count as backlog meanwhile; no delay by default. */
   readonly delay?: (id: string, to: "member" | "server") => Effect.Effect<void>
   /** The prefix of link ids, `memory` by default. Servers that share offices need different ones. */
   readonly idPrefix?: string
 }
 
-/** One end of a link. */
 interface MemoryLink {
   readonly link: Link
   /** Passes messages to `handler` from now on. Earlier messages are dropped. */
@@ -49,11 +44,9 @@ const copyBody = (body: Body): Body => {
   return Result.match(body.text(), { onFailure: invalidBody, onSuccess: (text) => receivedBody(JSON.parse(text)) })
 }
 
-/** One direction of a link. */
 interface Channel {
   /** Counts bodies as backlog until they arrive. */
   readonly transfer: (bodies: ReadonlyArray<Body>) => Effect.Effect<void>
-  /** Bytes in flight. */
   readonly backlog: () => number
 }
 
@@ -74,7 +67,7 @@ const makeDelayedChannel = (delay: Effect.Effect<void>): Channel => {
   }
 }
 
-/** Makes one end of a link. `maxBytes` limits the bodies that it sends. */
+/** `maxBytes` limits the bodies that this end sends. */
 const makeMemoryLink = Effect.fnUntraced(function* (
   id: string,
   maxBytes: number,
@@ -93,7 +86,6 @@ const makeMemoryLink = Effect.fnUntraced(function* (
   const limitReply = (body: Body): Body =>
     fitsBytes(body, maxBytes) ? copyBody(body) : invalidBody(payloadTooLarge(maxBytes))
 
-  /** Delivers a message to the peer, which completes `reply`. */
   const send = (event: string, body: Body, reply: Deferred.Deferred<Reply, LinkClosed>) =>
     Effect.suspend(() => {
       const error = sendError(body, maxBytes, closeReason)

@@ -9,7 +9,6 @@ export class Authenticator extends Context.Service<
   {
     /** False when every connection is admitted with all rights. */
     readonly requiresCredentials: boolean
-    /** The identity of a connection and its grants. */
     readonly authenticate: (handshake: Handshake) => Effect.Effect<Identity, AdmissionRejected>
     /** False once an identity is revoked. It must be the object that `authenticate` returned. Expiry does not count. */
     readonly isStillValid: (identity: Identity) => boolean
@@ -21,7 +20,6 @@ export class Authenticator extends Context.Service<
   static readonly layerAllowAll: Layer.Layer<Authenticator> = Layer.sync(Authenticator, () => allowAll)
 }
 
-/** The authenticator of {@link Authenticator.layerAllowAll}. */
 export const allowAll: Authenticator["Service"] = {
   requiresCredentials: false,
   authenticate: () => Effect.succeed({ subject: "anonymous", grants: allGrants, expiresAt: undefined }),
