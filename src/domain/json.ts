@@ -42,10 +42,7 @@ export const escapeNonAscii = (text: string): string =>
   // oxlint-disable-next-line no-control-regex -- the printable ASCII range is what is meant
   text.replace(/[^\x00-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`)
 
-/**
- * Formats JSON like the seed's examples: separators `", "` and `": "`, characters outside printable ASCII escaped.
- * Members with the value `undefined` are omitted.
- */
+/** Formats JSON like the seed's examples: separators `", "` and `": "`, characters outside printable ASCII escaped. */
 export const formatSpacedJson = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map((item: unknown) => formatSpacedJson(item ?? null)).join(", ")}]`
   if (isJsonObject(value)) {
@@ -78,16 +75,11 @@ export const parseJson = (text: string): unknown => {
   }
 }
 
-/** The value when it is a string. */
 export const asString = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
-
-/** The value when it is a string, else the empty string. */
 export const stringOrEmpty = (value: unknown): string => (typeof value === "string" ? value : "")
-
 /** The value when it is a JSON object, else an empty one. */
 export const asObject = (value: unknown): JsonObject => (isJsonObject(value) ? value : {})
 
-/** The value when it is an array of strings. */
 export const asStrings = (value: unknown): ReadonlyArray<string> | undefined =>
   Array.isArray(value) && value.every((item): item is string => typeof item === "string") ? value : undefined
 

@@ -6,15 +6,15 @@ export interface RateLimit {
 
 /** A token bucket with a count of rejections. Mutable: every message of a connection uses it. */
 export interface TokenBucket {
+  /** Negative after charges for a message that cost more than one token. */
   tokens: number
-  /** The time at which `tokens` was updated, in milliseconds. */
+  /** In milliseconds, as `rejectedSince`. */
   updatedAt: number
-  /** The number of rejections since `rejectedSince`, in milliseconds. */
+  /** The number of rejections since `rejectedSince`. */
   rejections: number
   rejectedSince: number
 }
 
-/** Makes a full bucket. */
 export const makeTokenBucket = ({ burst }: RateLimit, now: number): TokenBucket => ({
   tokens: burst,
   updatedAt: now,
@@ -40,25 +40,22 @@ export const takeToken = (bucket: TokenBucket, { burst, perSecond }: RateLimit, 
   return 0
 }
 
-/** Charges additional tokens after the fact; the balance may become negative. */
-export const chargeTokens = (bucket: TokenBucket, tokens: number): void => {
-  bucket.tokens -= tokens
-}
-
-/** The time to refill an empty bucket, in milliseconds. */
-const refillMillis = ({ burst, perSecond }: RateLimit): number => (burst * 1000) / perSecond
-
 /**
  * Records a rejection by {@link takeToken}. Gives `first` when the last one is older than the refill time, and
  * `flood` when messages came at more than twice the rate for the refill time.
  */
-export const recordRejection = (bucket: TokenBucket, rate: RateLimit, now: number): "first" | "again" | "flood" => {
-  const isContinuing = bucket.rejections > 0 && Math.abs(now - bucket.rejectedSince) < refillMillis(rate)
+export const recordRejection = (
+  bucket: TokenBucket,
+  { burst, perSecond }: RateLimit,
+  now: number
+): "first" | "again" | "flood" => {
+  const refillMillis = (burst * 1000) / perSecond
+  const isContinuing = bucket.rejections > 0 && Math.abs(now - bucket.rejectedSince) < refillMillis
   if (!isContinuing) {
     bucket.rejections = 1
     bucket.rejectedSince = now
     return "first"
   }
   bucket.rejections += 1
-  return bucket.rejections > rate.burst ? "flood" : "again"
+  return bucket.rejections > burst ? "flood" : "again"
 }

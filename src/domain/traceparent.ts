@@ -4,16 +4,12 @@ export interface TraceContext {
   readonly traceId: string
   /** 16 hexadecimal digits, not all zero. */
   readonly spanId: string
-  /** True when the trace is recorded. */
   readonly sampled: boolean
 }
 
 const traceparentPattern = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/
 
-/**
- * Parses a `traceparent` of version 00; gives `undefined` for any other text. Strict: a request id that only looks
- * similar must not become a trace.
- */
+/** Parses a `traceparent` of version 00. Strict: a request id that only looks similar must not become a trace. */
 export const parseTraceparent = (text: string): TraceContext | undefined => {
   // The length excludes nearly all other request ids cheaply.
   const [, traceId = "", spanId = "", flags = ""] = text.length === 55 ? (traceparentPattern.exec(text) ?? []) : []

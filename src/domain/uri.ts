@@ -15,10 +15,7 @@ const uriPattern = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?#]*)(\/[^?#]*)?(?:\?([^#
 const decodeSegment = (segment: string): Result.Result<string, string> =>
   Result.try({ try: () => decodeURIComponent(segment), catch: () => `malformed escape in "${segment}"` })
 
-/**
- * Parses `scheme://host/path?query#fragment`. Unlike `URL` it keeps `.` and `..` segments and escaped slashes, which
- * are significant here (spec §9.2, §10.1).
- */
+/** Unlike `URL` it keeps `.` and `..` segments and escaped slashes, which are significant here (spec §9.2, §10.1). */
 export const parseUri = (text: string): Result.Result<UriParts, string> => {
   // UTF-8 cannot encode it: no request could carry it.
   if (!text.isWellFormed()) return Result.fail("unpaired surrogate")
@@ -37,10 +34,7 @@ export const parseUri = (text: string): Result.Result<UriParts, string> => {
   }))
 }
 
-/**
- * Formats the path of a URI with every segment escaped: the segment `a/b` becomes `a%2Fb`. An unpaired surrogate
- * becomes U+FFFD.
- */
+/** Formats a path with every segment escaped: `a/b` becomes `a%2Fb`. An unpaired surrogate becomes U+FFFD. */
 export const formatUriPath = (segments: ReadonlyArray<string>): string =>
   segments.map((segment) => `/${encodeURIComponent(segment.toWellFormed())}`).join("")
 

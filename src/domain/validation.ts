@@ -8,7 +8,6 @@ export interface ValidationIssue {
 
 const formatStandardIssues = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** All errors that a schema found. */
 export const toValidationIssues = (error: Schema.SchemaError): ReadonlyArray<ValidationIssue> =>
   formatStandardIssues(error.issue).issues.map(({ message, path }) => ({
     path: (path ?? []).map((segment) => (typeof segment === "object" ? segment.key : segment)),
@@ -24,7 +23,6 @@ export const formatPath = (path: ReadonlyArray<PropertyKey>): string =>
 export const formatIssues = (issues: ReadonlyArray<ValidationIssue>): string =>
   issues.map(({ issue, path }) => (path.length === 0 ? issue : `${formatPath(path)}: ${issue}`)).join("; ")
 
-/** Formats all errors of a schema in one line. */
 export const formatSchemaError = (error: Schema.SchemaError): string => formatIssues(toValidationIssues(error))
 
 /** Makes a decoder that never throws and fails with all errors in one line. */
@@ -33,14 +31,12 @@ export const makeDecoder = <S extends Schema.ConstraintDecoder<unknown>>(schema:
   return (input: unknown): Result.Result<S["Type"], string> => Result.mapError(decode(input), formatSchemaError)
 }
 
-/** The decoder and encoder of a message. */
 export interface Codec<A> {
   /** Decodes a message of a peer; fails with all errors in one line. */
   readonly decode: (wire: unknown) => Result.Result<A, string>
   readonly encode: (value: A) => unknown
 }
 
-/** Makes the {@link Codec} of a schema. */
 export const makeCodec = <A, I>(schema: Schema.Codec<A, I>): Codec<A> => ({
   decode: makeDecoder(schema),
   encode: Schema.encodeSync(schema)

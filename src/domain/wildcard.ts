@@ -30,3 +30,9 @@ export const matchesPattern = (
   }
   return expected.slice(patternIndex).every((wanted) => wanted === "*")
 }
+
+/** Tool patterns: `*` stands for any characters, `?` for one. Patterns with a slash match `server/tool`, others `tool`. */
+export const matchesToolPattern = (patterns: ReadonlyArray<string>, server: string, tool: string): boolean =>
+  patterns.some((pattern) =>
+    matchesPattern(pattern, pattern.includes("/") ? `${server}/${tool}` : tool, { questionMark: true })
+  )

@@ -1,4 +1,4 @@
-import type { Role } from "../../src/domain/model/Role.ts"
+import type { Role } from "../../src/domain/model/Membership.ts"
 
 /** A tool call or another request of an Agent. Times are in milliseconds of virtual time. */
 export interface TrackedRequest {

@@ -1,7 +1,6 @@
 import { Effect, HashMap, Layer, Option, Result } from "effect"
 import type { Session } from "../../domain/model/Membership.ts"
-import { type MembershipCommand, decide, type MembershipEvent } from "../../domain/office/decide.ts"
-import { evolve } from "../../domain/office/evolve.ts"
+import { decide, evolve, type MembershipCommand, type MembershipEvent } from "../../domain/office/decide.ts"
 import {
   type Capacity,
   isComputerElsewhere,

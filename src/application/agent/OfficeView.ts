@@ -1,6 +1,6 @@
 import type { Notification } from "../../domain/model/Notification.ts"
-import type { DocumentSummary } from "../../domain/model/DocumentSummary.ts"
-import type { Role } from "../../domain/model/Role.ts"
+import type { DocumentSummary } from "../../domain/model/requests.ts"
+import type { Role } from "../../domain/model/Membership.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 
 /** An Agent's view of one Computer; parts are `undefined` until fetched. */

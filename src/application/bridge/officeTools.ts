@@ -6,7 +6,7 @@ import { asString, isJsonObject, type JsonObject, stringOrEmpty } from "../../do
 import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
-import { matchesToolPattern } from "../../domain/tools/toolPatterns.ts"
+import { matchesToolPattern } from "../../domain/wildcard.ts"
 import { toMcpResult, toMcpTool } from "../../domain/tools/mcpConversion.ts"
 import { errorCodeOf } from "../../domain/tools/errorResults.ts"
 import type { Agent } from "../agent/Agent.ts"

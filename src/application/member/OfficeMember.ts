@@ -1,7 +1,7 @@
 import { Clock, Data, Deferred, Duration, Effect, Result, type Scope, SubscriptionRef } from "effect"
 import { errorCodes, isRetryableMessage } from "../../domain/model/ProtocolError.ts"
 import { type ProtocolLine, lineForVersion } from "../../domain/wire/lines.ts"
-import type { Role } from "../../domain/model/Role.ts"
+import type { Role } from "../../domain/model/Membership.ts"
 import { parseVersion, PROTOCOL_VERSION } from "../../domain/wire/version.ts"
 import { reconnectBackoff, backoffDelay, backoffSchedule } from "../shared/backoff.ts"
 import { type Body, jsonBody } from "../ports/Body.ts"

@@ -2,21 +2,17 @@ import { Equal, type Redacted, Schema } from "effect"
 import { ComputerConfig, type ServerConfig } from "./computerConfig.ts"
 import { parsePlaceholder, findPlaceholders } from "./placeholders.ts"
 
-/**
- * Values for `${name}` in the parameters of a server, such as `userHome`, by server and name. Redacted values never
- * leave the Computer in replies or logs.
- */
+/** Values for `${name}`, such as `userHome`, by server. Redacted ones never leave the Computer in replies or logs. */
 export interface Variables {
   readonly [server: string]: { readonly [name: string]: string | Redacted.Redacted<string> }
 }
 
-/** The configuration of a Computer with the host's variables. */
 export interface Setup {
   readonly config: ComputerConfig
   readonly variables: Variables
 }
 
-/** The difference of two setups, by server names. */
+/** The differences of two setups, by server names. */
 export interface SetupDiff {
   readonly added: ReadonlyArray<string>
   readonly removed: ReadonlyArray<string>
@@ -29,7 +25,6 @@ export interface SetupDiff {
   readonly isReportedConfigChanged: boolean
 }
 
-/** The host's value of a variable of a server. */
 export const findVariable = (
   variables: Variables,
   server: string,
@@ -39,13 +34,11 @@ export const findVariable = (
   return Object.hasOwn(own, name) ? own[name] : undefined
 }
 
-/** The ids of the inputs that the parameters of a server refer to. */
 export const inputIdsOf = ({ parameters }: ServerConfig): ReadonlyArray<string> =>
   findPlaceholders(parameters)
     .map(parsePlaceholder)
     .flatMap((reference) => (reference._tag === "Input" ? [reference.id] : []))
 
-/** The names of the servers that refer to an input. */
 export const serversUsingInput = ({ servers }: ComputerConfig, id: string): ReadonlyArray<string> =>
   Object.values(servers)
     .filter((server) => inputIdsOf(server).includes(id))
@@ -55,21 +48,14 @@ export const serversUsingInput = ({ servers }: ComputerConfig, id: string): Read
 const sessionDependencies = ({ disabled, name, parameters, type, vrl }: ServerConfig, { config, variables }: Setup) => {
   const references = findPlaceholders(parameters).map((text) => {
     const reference = parsePlaceholder(text)
-    switch (reference._tag) {
-      case "Input":
-        return config.inputs.find(({ id }) => id === reference.id)
-      case "Environment":
-        return reference
-      case "Variable":
-        return findVariable(variables, name, reference.name)
-    }
+    if (reference._tag === "Input") return config.inputs.find(({ id }) => id === reference.id)
+    return reference._tag === "Variable" ? findVariable(variables, name, reference.name) : reference
   })
   return { type, parameters, disabled, vrl, references }
 }
 
 const encodeComputerConfig = Schema.encodeSync(ComputerConfig)
 
-/** Compares two setups. */
 export const diffSetups = (before: Setup, after: Setup): SetupDiff => {
   const previousServers = before.config.servers
   const names = Object.keys(after.config.servers)
@@ -92,10 +78,7 @@ export const diffSetups = (before: Setup, after: Setup): SetupDiff => {
   }
 }
 
-/**
- * Applies a configuration change from `before` to `after` to the `current` setup. Servers and inputs that were added
- * or removed at run time stay added or removed.
- */
+/** Applies the change from `before` to `after` to `current`; servers and inputs added or removed at run time stay so. */
 export const keepRuntimeChanges = (current: Setup, before: Setup, after: Setup): Setup => {
   const isMissing = (setup: Setup, name: string) => !Object.hasOwn(setup.config.servers, name)
   const kept = Object.entries(after.config.servers).filter(

@@ -1,8 +1,6 @@
 import { Schema, SchemaGetter } from "effect"
-import type { ValidationIssue } from "../validation.ts"
 import { JsonObject } from "../json.ts"
-import { fieldWithDefault, optionalField } from "../model/fields.ts"
-import { Identifier } from "../model/names.ts"
+import { fieldWithDefault, Identifier, optionalField } from "../model/fields.ts"
 import { withParameterDefaults, checkParameters, type ServerType } from "./endpointParameters.ts"
 import { ToolMeta } from "../tools/toolMeta.ts"
 
@@ -33,24 +31,9 @@ const wireKeys = {
   parameters: "server_parameters"
 } as const
 
-/** The fields of a server, as configuration files spell them. */
 export const serverFieldNames: ReadonlyArray<string> = Object.keys(
   ServerConfigFields.pipe(Schema.encodeKeys(wireKeys)).from.fields
 )
-
-const serverConfigIssues = ({
-  defaultToolMeta,
-  parameters,
-  type
-}: ServerConfigFields): ReadonlyArray<ValidationIssue> => [
-  ...(defaultToolMeta?.alias === undefined
-    ? []
-    : [{ path: ["default_tool_meta", "alias"], issue: "alias must not be set for all tools" }]),
-  ...checkParameters(type, parameters).map(({ issue, path }) => ({
-    path: ["server_parameters", ...path],
-    issue
-  }))
-]
 
 /**
  * The configuration of one MCP server (seed 000, `MCPServerConfig`). `parameters` keep their wire names and their `${…}`
@@ -65,7 +48,14 @@ export const ServerConfig = ServerConfigFields.pipe(
     })),
     encode: SchemaGetter.passthrough()
   }),
-  Schema.check(Schema.makeFilter(serverConfigIssues))
+  Schema.check(
+    Schema.makeFilter(({ defaultToolMeta, parameters, type }: ServerConfigFields) => [
+      ...(defaultToolMeta?.alias === undefined
+        ? []
+        : [{ path: ["default_tool_meta", "alias"], issue: "alias must not be set for all tools" }]),
+      ...checkParameters(type, parameters).map(({ issue, path }) => ({ path: ["server_parameters", ...path], issue }))
+    ])
+  )
 )
 export type ServerConfig = typeof ServerConfig.Type
 

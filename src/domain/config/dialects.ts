@@ -7,28 +7,23 @@ import { parameterNames, type ServerType } from "./endpointParameters.ts"
 /** Formats of configuration files: A2C's own, an editor's `mcp.json`, and `{mcpServers}` of other hosts. */
 export type Dialect = "A2C" | "VS Code" | "mcpServers"
 
-/** A configuration translated to A2C's format. */
 export interface TranslatedConfig {
   /** `undefined` when the format is unknown. */
   readonly dialect: Dialect | undefined
-  /** The input for A2C's schema. */
   readonly value: unknown
   readonly errors: ReadonlyArray<ValidationIssue>
   /** Ignored fields, and fields with another meaning here. */
   readonly warnings: ReadonlyArray<ValidationIssue>
   /** The environment files of servers, by server name. */
   readonly envFiles: ReadonlyMap<string, string>
-  /** Maps a path in `value` to the path in the original. */
   readonly toOriginalPath: (path: ReadonlyArray<PropertyKey>) => ReadonlyArray<PropertyKey>
 }
 
-/** The key of the servers in a dialect. */
 export const serversKeyOf = (dialect: Dialect | undefined): "servers" | "mcpServers" =>
   dialect === "mcpServers" ? dialect : "servers"
 
 type Path = ReadonlyArray<PropertyKey>
 
-/** Fields that a server may have in every dialect. */
 const serverFields = serverFieldNames.filter((name) => name !== "server_parameters")
 
 const inputFieldsByType: ReadonlyMap<unknown, ReadonlyArray<string>> = new Map(
@@ -109,7 +104,6 @@ const convertShellVariables = (value: unknown): unknown => {
 const pickKeys = (value: JsonObject, keys: ReadonlyArray<string>): JsonObject =>
   Object.fromEntries(Object.entries(value).filter(([key]) => keys.includes(key)))
 
-/** Moves the parameters of a flat server below `server_parameters`. */
 const unflattenServer = (entry: JsonObject, path: Path, dialect: Dialect) => {
   const type = inferServerType(entry)
   const isNumeric = typeof entry["timeout"] === "number"
@@ -135,14 +129,10 @@ const fromVsCodeInput = (input: unknown): unknown => {
   if (!isJsonObject(input)) return input
   const { command, id, options, type } = input
   if (type === "command") {
-    const description = `The result of the editor's command ${stringOrEmpty(command)}`
-    return { type: "promptString", id, description }
+    return { type: "promptString", id, description: `The result of the editor's command ${stringOrEmpty(command)}` }
   }
   if (!Array.isArray(options)) return input
-  return {
-    ...input,
-    options: options.map((option: unknown) => (isJsonObject(option) ? option["value"] : option))
-  }
+  return { ...input, options: options.map((option: unknown) => (isJsonObject(option) ? option["value"] : option)) }
 }
 
 const failTranslation = (value: unknown, issue: string): TranslatedConfig => ({
@@ -200,9 +190,7 @@ export const translateConfig = (value: unknown): TranslatedConfig => {
   return {
     dialect,
     value: {
-      ...("inputs" in value && {
-        inputs: isVsCode && Array.isArray(inputs) ? inputs.map(fromVsCodeInput) : inputs
-      }),
+      ...("inputs" in value && { inputs: isVsCode && Array.isArray(inputs) ? inputs.map(fromVsCodeInput) : inputs }),
       servers: Object.fromEntries(translated.map(([name, server]) => [name, server.value]))
     },
     errors: [],

@@ -1,6 +1,6 @@
 import { Duration, Result, Schema, SchemaGetter } from "effect"
 import { formatSchemaError, type ValidationIssue, toValidationIssues } from "../validation.ts"
-import { isJsonObject, type JsonObject } from "../json.ts"
+import { asString, isJsonObject, type JsonObject } from "../json.ts"
 
 /** The transports of MCP servers; `streamable` is Streamable HTTP (spec §8.2). */
 export type ServerType = "stdio" | "streamable" | "sse"
@@ -13,10 +13,6 @@ const RenderedText = Schema.Union([Schema.String, Schema.Finite, Schema.Boolean]
   })
 )
 
-const nonNegative = Schema.makeFilter((duration: Duration.Duration) => !Duration.isNegative(duration), {
-  expected: "a non-negative duration"
-})
-
 const DurationFromSeconds = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0)).pipe(
   Schema.decodeTo(Schema.Duration, {
     decode: SchemaGetter.transform((seconds: number) => Duration.seconds(seconds)),
@@ -24,9 +20,10 @@ const DurationFromSeconds = Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0)
   })
 )
 
-const IsoDuration = Schema.DurationFromIsoString.check(nonNegative)
+const IsoDuration = Schema.DurationFromIsoString.check(
+  Schema.makeFilter((duration) => !Duration.isNegative(duration), { expected: "a non-negative duration" })
+)
 
-/** Parameters of an MCP server over stdio. */
 export const StdioParameters = Schema.Struct({
   command: RenderedText.check(Schema.isNonEmpty()),
   args: Schema.Array(RenderedText),
@@ -37,12 +34,14 @@ export const StdioParameters = Schema.Struct({
 }).pipe(Schema.encodeKeys({ encodingErrorHandler: "encoding_error_handler" }))
 export type StdioParameters = typeof StdioParameters.Type
 
-const Headers = Schema.NullOr(Schema.Record(Schema.String, RenderedText))
+const httpFields = {
+  url: RenderedText.check(Schema.isNonEmpty()),
+  headers: Schema.NullOr(Schema.Record(Schema.String, RenderedText))
+}
 
 /** Parameters of an MCP server over Streamable HTTP; durations are ISO 8601 strings on the wire. */
 export const StreamableParameters = Schema.Struct({
-  url: RenderedText.check(Schema.isNonEmpty()),
-  headers: Headers,
+  ...httpFields,
   timeout: IsoDuration,
   sseReadTimeout: IsoDuration,
   terminateOnClose: Schema.Boolean
@@ -51,8 +50,7 @@ export type StreamableParameters = typeof StreamableParameters.Type
 
 /** Parameters of an MCP server over HTTP with SSE; durations are seconds on the wire. */
 export const SseParameters = Schema.Struct({
-  url: RenderedText.check(Schema.isNonEmpty()),
-  headers: Headers,
+  ...httpFields,
   timeout: DurationFromSeconds,
   sseReadTimeout: DurationFromSeconds
 }).pipe(Schema.encodeKeys({ sseReadTimeout: "sse_read_timeout" }))
@@ -60,25 +58,11 @@ export type SseParameters = typeof SseParameters.Type
 
 /** All parameters in wire order with their defaults; `undefined` marks a required one (spec §8.3). */
 const parameterDefaults: { readonly [T in ServerType]: { readonly [field: string]: unknown } } = {
-  stdio: {
-    command: undefined,
-    args: [],
-    env: null,
-    cwd: null,
-    encoding: "utf-8",
-    encoding_error_handler: "strict"
-  },
-  streamable: {
-    url: undefined,
-    headers: null,
-    timeout: "PT30S",
-    sse_read_timeout: "PT300S",
-    terminate_on_close: true
-  },
+  stdio: { command: undefined, args: [], env: null, cwd: null, encoding: "utf-8", encoding_error_handler: "strict" },
+  streamable: { url: undefined, headers: null, timeout: "PT30S", sse_read_timeout: "PT300S", terminate_on_close: true },
   sse: { url: undefined, headers: null, timeout: 5, sse_read_timeout: 300 }
 }
 
-/** The wire names of all parameters of a server type. */
 export const parameterNames = (type: ServerType): ReadonlyArray<string> => Object.keys(parameterDefaults[type])
 
 /** Encodes parameters for the wire: known fields only, with defaults, placeholders unchanged. */
@@ -93,9 +77,6 @@ export const withParameterDefaults = (type: ServerType, given: JsonObject): Json
 const valueAt = (value: unknown, path: ReadonlyArray<PropertyKey>): unknown =>
   path.reduce<unknown>((at, key) => (Array.isArray(at) || isJsonObject(at) ? Reflect.get(at, key) : undefined), value)
 
-const hasPlaceholder = (value: unknown): boolean => typeof value === "string" && value.includes("${")
-
-/** The type and rendered parameters of an MCP server. */
 export type Endpoint =
   | ({ readonly type: "stdio" } & StdioParameters)
   | ({ readonly type: "streamable" } & StreamableParameters)
@@ -118,12 +99,9 @@ const decoders: { readonly [T in ServerType]: Decode } = {
 export const decodeEndpoint = (type: ServerType, parameters: unknown): Result.Result<Endpoint, string> =>
   Result.mapError(decoders[type](parameters), formatSchemaError)
 
-/**
- * Checks parameters that may contain `${…}` placeholders. Ignores errors at placeholders, which are checked after
- * rendering.
- */
+/** Checks parameters before rendering: ignores errors at `${…}` placeholders. */
 export const checkParameters = (type: ServerType, parameters: JsonObject): ReadonlyArray<ValidationIssue> => {
   const outcome = decoders[type](parameters)
   if (Result.isSuccess(outcome)) return []
-  return toValidationIssues(outcome.failure).filter(({ path }) => !hasPlaceholder(valueAt(parameters, path)))
+  return toValidationIssues(outcome.failure).filter(({ path }) => !asString(valueAt(parameters, path))?.includes("${"))
 }

@@ -4,7 +4,6 @@ import type { Input } from "./computerConfig.ts"
 /** The value of an input. It keeps its type where the placeholder is the whole string (spec §8.5). */
 export type InputValue = string | number | boolean
 
-/** Prefix of the environment variables for inputs (spec §8.5). */
 const environmentPrefix = "A2C_SMCP_"
 
 const toVariableName = (name: string): string => name.replaceAll(/[^A-Z0-9_]/g, "_")
@@ -28,7 +27,6 @@ export const validateInputValue = (input: Input, value: InputValue): Result.Resu
     ? Result.fail(`not one of the options ${input.options.map((option) => `"${option}"`).join(", ")}`)
     : Result.succeed(value)
 
-/** The default of an input; `undefined` without a valid one. */
 export const defaultInputValue = (input: Input): InputValue | undefined => {
   if (input.type === "command" || input.default === undefined) return undefined
   return Result.getOrUndefined(validateInputValue(input, input.default))

@@ -1,19 +1,12 @@
 import { Result, Schema } from "effect"
-import { formatIssues, type ValidationIssue, toValidationIssues } from "../validation.ts"
+import { formatIssues, toValidationIssues } from "../validation.ts"
 import { ComputerConfig } from "./computerConfig.ts"
-import { type Dialect, translateConfig } from "./dialects.ts"
+import { translateConfig, type TranslatedConfig } from "./dialects.ts"
 
 /** A parsed configuration. Paths refer to the original text. */
-export interface ParsedConfig {
-  /** `undefined` when the format is unknown. */
-  readonly dialect: Dialect | undefined
+export interface ParsedConfig extends Omit<TranslatedConfig, "value" | "toOriginalPath"> {
   /** `undefined` exactly when there are errors. */
   readonly config: ComputerConfig | undefined
-  readonly errors: ReadonlyArray<ValidationIssue>
-  /** Ignored fields, and fields with another meaning here. */
-  readonly warnings: ReadonlyArray<ValidationIssue>
-  /** The environment files of servers, by server name. */
-  readonly envFiles: ReadonlyMap<string, string>
 }
 
 const decodeComputerConfig = Schema.decodeUnknownResult(ComputerConfig, { errors: "all" })
@@ -23,29 +16,22 @@ export const parseConfig = (source: unknown): ParsedConfig => {
   const { dialect, envFiles, errors, toOriginalPath, value, warnings } = translateConfig(source)
   const common = { dialect, envFiles, warnings }
   if (errors.length > 0) return { ...common, config: undefined, errors }
-  const decoded = decodeComputerConfig(value)
-  return Result.isSuccess(decoded)
-    ? { ...common, config: decoded.success, errors: [] }
-    : {
-        ...common,
-        config: undefined,
-        errors: toValidationIssues(decoded.failure).map(({ issue, path }) => ({
-          path: toOriginalPath(path),
-          issue
-        }))
-      }
+  return Result.match(decodeComputerConfig(value), {
+    onSuccess: (config) => ({ ...common, config, errors: [] }),
+    onFailure: (error) => ({
+      ...common,
+      config: undefined,
+      errors: toValidationIssues(error).map(({ issue, path }) => ({ path: toOriginalPath(path), issue }))
+    })
+  })
 }
 
-/**
- * Parses a Computer's configuration in any dialect; fails with all errors in one line. The `name` of a server
- * defaults to its key.
- */
+/** Like {@link parseConfig}; fails with all errors in one line. The `name` of a server defaults to its key. */
 export const parseComputerConfig = (value: unknown): Result.Result<ComputerConfig, string> => {
   const { config, errors } = parseConfig(value)
   return config === undefined ? Result.fail(formatIssues(errors)) : Result.succeed(config)
 }
 
-/** A configuration and its file. */
 export interface ConfigSource {
   readonly file: string
   readonly config: ComputerConfig

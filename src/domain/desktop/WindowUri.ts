@@ -66,7 +66,6 @@ export const buildWindowUri = ({
   return `window://${host}${formatUriPath(path)}${query === "" ? "" : `?${query}`}`
 }
 
-/** True when the scheme is `window`, even if the URI is invalid. */
 export const hasWindowScheme = (uri: string): boolean => /^window:/i.test(uri)
 
 /** True for a valid window URI. Only changes of valid windows are announced (spec §9.6). */

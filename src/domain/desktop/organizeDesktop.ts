@@ -1,11 +1,9 @@
 import { Result } from "effect"
-import { asObject, type JsonObject } from "../json.ts"
-import { orderServers } from "./orderServers.ts"
+import { asObject, type JsonObject, stringOrEmpty } from "../json.ts"
+import { groupByServer } from "./groupByServer.ts"
 import { parseWindowUri } from "./WindowUri.ts"
 
-/** A listed window with its contents. */
 export interface WindowResource {
-  /** Name of the MCP server. */
   readonly server: string
   /** The URI as listed, with its query. */
   readonly uri: string
@@ -15,14 +13,13 @@ export interface WindowResource {
   readonly contents: ReadonlyArray<JsonObject>
 }
 
-/** The reason why a window or a part of it is not shown. */
 export interface DesktopWarning {
   readonly server: string
   readonly uri: string
   readonly reason: string
 }
 
-/** The rendered windows for the Agent, and the omitted ones. */
+/** The rendered windows for the Agent, and what is not shown of them. */
 export interface Desktop {
   readonly entries: ReadonlyArray<string>
   readonly warnings: ReadonlyArray<DesktopWarning>
@@ -35,17 +32,10 @@ interface WindowCandidate {
   readonly entry: string
 }
 
-const isTextContent = (content: JsonObject): content is JsonObject & { readonly text: string } =>
-  typeof content["text"] === "string"
-
 /** Renders a window: its URI, an empty line, and its texts (seed 001). */
 const renderWindow = (uri: string, contents: ReadonlyArray<JsonObject>): string => {
-  const body = contents
-    .filter(isTextContent)
-    .map(({ text }) => text)
-    .filter((text) => text !== "")
-    .join("\n\n")
-    .trim()
+  const texts = contents.map(({ text }) => stringOrEmpty(text)).filter((text) => text !== "")
+  const body = texts.join("\n\n").trim()
   return body === "" ? uri : `${uri}\n\n${body}`
 }
 
@@ -63,7 +53,7 @@ const evaluateWindow = (
   const parsed = parseWindowUri(uri)
   if (Result.isFailure(parsed)) return { reasons: [parsed.failure.reason] }
   if (contents.length === 0) return { reasons: ["no contents"] }
-  const blobs = contents.filter((content) => !isTextContent(content)).length
+  const blobs = contents.filter(({ text }) => typeof text !== "string").length
   if (blobs === contents.length) return { reasons: ["all contents are binary"] }
   const { priority: fallback, warning } = annotatedPriority(resource)
   const { fullscreen, priority } = parsed.success
@@ -81,7 +71,6 @@ const evaluateWindow = (
   }
 }
 
-/** The windows of one server: the first full-screen one alone, or all by descending priority. */
 const arrangeWindows = (windows: ReadonlyArray<WindowCandidate>): ReadonlyArray<WindowCandidate> => {
   const fullscreen = windows.find((window) => window.fullscreen)
   return fullscreen !== undefined ? [fullscreen] : windows.toSorted((one, other) => other.priority - one.priority)
@@ -89,9 +78,8 @@ const arrangeWindows = (windows: ReadonlyArray<WindowCandidate>): ReadonlyArray<
 
 /**
  * Arranges the windows of all MCP servers as a desktop (seed 001, `organize_desktop`):
- *
  * - omits windows without contents, with an invalid URI, or with binary contents only
- * - orders servers by {@link orderServers}; `history` holds server names, oldest first
+ * - orders servers by {@link groupByServer}; `history` holds server names, oldest first
  * - orders the windows of a server by descending priority, ties as listed; the first full-screen window is shown alone
  * - limits the desktop to `size` windows; zero or less gives none, `undefined` all
  */
@@ -106,9 +94,8 @@ export const organizeDesktop = (
     reasons.map((reason) => ({ server, uri, reason }))
   )
   const candidates = evaluated.flatMap(({ candidate }) => (candidate === undefined ? [] : [candidate]))
-  const byServer = Map.groupBy(candidates, ({ server }) => server)
-  const entries = orderServers(byServer.keys(), history)
-    .flatMap((server) => arrangeWindows(byServer.get(server) ?? []))
+  const entries = groupByServer(candidates, history)
+    .flatMap(arrangeWindows)
     .map(({ entry }) => entry)
   return { entries: size === undefined ? entries : entries.slice(0, size), warnings }
 }

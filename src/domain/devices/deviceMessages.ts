@@ -1,5 +1,6 @@
-import { Option, Result, Schema } from "effect"
+import { Option, Predicate, Result, Schema } from "effect"
 import { makeDecoder } from "../validation.ts"
+import { errorMessage } from "../errorMessage.ts"
 import { checkJsonBody, JsonObject } from "../json.ts"
 import type { DeviceService } from "./serviceDefinitions.ts"
 import { decodeUtf8 } from "../utf8.ts"
@@ -11,23 +12,12 @@ export type ServiceOutcome =
 
 /** Message of an MCP frame (seed 002 §3, §4). */
 export type DeviceMessage =
-  | {
-      readonly _tag: "Register"
-      /** Raw definitions by the name of the service. */
-      readonly definitions: JsonObject
-      /** Names that occur more than once; the last definition counts (seed 002 §6.1). */
-      readonly duplicates: ReadonlyArray<string>
-    }
-  | {
-      readonly _tag: "Call"
-      readonly callId: string
-      readonly method: string
-      readonly params: JsonObject
-    }
+  /** `duplicates`: names that occur more than once; the last definition counts (seed 002 §6.1). */
+  | { readonly _tag: "Register"; readonly definitions: JsonObject; readonly duplicates: ReadonlyArray<string> }
+  | { readonly _tag: "Call"; readonly callId: string; readonly method: string; readonly params: JsonObject }
   | { readonly _tag: "Result"; readonly callId: string; readonly outcome: ServiceOutcome }
   /** Result of a registration. Not part of the seed; sent only with `acknowledgeRegistration`. */
   | { readonly _tag: "Registered"; readonly services: number; readonly faults: ReadonlyArray<string> }
-  /** A message of an unknown type. */
   | { readonly _tag: "Unknown"; readonly type: string }
 
 /** Some peers send numbers. */
@@ -45,16 +35,14 @@ const decodeCall = makeDecoder(
 const decodeResult = makeDecoder(Schema.Struct({ call_id: CallIdSchema, result: JsonObject }))
 const decodeRegistered = makeDecoder(Schema.Struct({ services: Schema.Int, faults: Schema.Array(Schema.String) }))
 
-const isNil = (value: unknown): boolean => value === undefined || value === null
-
 const formatServiceError = (error: unknown): string => {
-  if (isNil(error) || error === "") return "the service failed without a message"
+  if (Predicate.isNullish(error) || error === "") return "the service failed without a message"
   return typeof error === "string" ? error : JSON.stringify(error)
 }
 
 /** Without `success`, the result is a success if it has no error. */
 const toOutcome = ({ data, error, success }: JsonObject): ServiceOutcome => {
-  const isSuccess = typeof success === "boolean" ? success : isNil(error) || error === ""
+  const isSuccess = typeof success === "boolean" ? success : Predicate.isNullish(error) || error === ""
   return isSuccess ? { success: true, data } : { success: false, error: formatServiceError(error) }
 }
 
@@ -119,14 +107,11 @@ const decodeData = (type: string, data: JsonObject, text: string): Result.Result
   }
 }
 
-const parseJson = (text: string): Result.Result<unknown, string> =>
+const parseMessage = (text: string): Result.Result<DeviceMessage, string> =>
   Result.try({
     try: (): unknown => JSON.parse(text),
-    catch: (error) => `not JSON: ${error instanceof Error ? error.message : String(error)}`
-  })
-
-const parseMessage = (text: string): Result.Result<DeviceMessage, string> =>
-  parseJson(text).pipe(
+    catch: (error) => `not JSON: ${errorMessage(error)}`
+  }).pipe(
     Result.flatMap((value) => {
       const error = checkJsonBody(value)
       return error === undefined ? decodeEnvelope(value) : Result.fail(error)
@@ -156,10 +141,7 @@ export const makeDeviceMessage = {
   }),
   result: (callId: string, outcome: ServiceOutcome): JsonObject => ({
     type: "result",
-    data: {
-      call_id: callId,
-      result: outcome.success ? { success: true, data: outcome.data ?? null } : { ...outcome }
-    }
+    data: { call_id: callId, result: outcome.success ? { success: true, data: outcome.data ?? null } : { ...outcome } }
   }),
   registered: (services: number, faults: ReadonlyArray<string>): JsonObject => ({
     type: "registered",

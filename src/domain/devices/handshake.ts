@@ -1,6 +1,4 @@
-/** AUTH and STATUS frames of the parent protocol. */
-
-/** Credentials of a device in its AUTH frame. */
+/** Credentials of a device in its AUTH frame (parent protocol of seed 002). */
 export interface DeviceCredentials {
   readonly token: string
   /** Options by name, such as `lang` or `voiceid`; `name` is the name of the device. */
@@ -10,17 +8,17 @@ export interface DeviceCredentials {
 /** Starts an option or a status; a token must not contain it. */
 const separator = "##"
 
-/**
- * Parses the payload of an AUTH frame: a token, then `##name:value` per option. The first option of a name counts.
- */
+/** Splits at the first colon; without one the value is empty. */
+const splitAtColon = (text: string): readonly [name: string, value: string] => {
+  const colon = text.indexOf(":")
+  return colon < 0 ? [text, ""] : [text.slice(0, colon), text.slice(colon + 1)]
+}
+
+/** Parses the payload of an AUTH frame: a token, then `##name:value` per option. The first option of a name counts. */
 export const parseCredentials = (text: string): DeviceCredentials => {
   const [token = "", ...rest] = text.split(separator)
   const options = new Map<string, string>()
-  for (const option of rest) {
-    const colon = option.indexOf(":")
-    const name = colon < 0 ? option : option.slice(0, colon)
-    if (!options.has(name)) options.set(name, colon < 0 ? "" : option.slice(colon + 1))
-  }
+  for (const [name, value] of rest.map(splitAtColon)) if (!options.has(name)) options.set(name, value)
   return { token: token.trim(), options }
 }
 
@@ -44,10 +42,8 @@ export interface StatusMessage {
 /** Parses a status; without the leading `##`, the kind starts at the first character. */
 export const parseStatus = (payload: string): StatusMessage => {
   const content = payload.startsWith(separator) ? payload.slice(separator.length) : payload
-  const colon = content.indexOf(":")
-  return colon < 0
-    ? { kind: content.trim().toUpperCase(), text: "" }
-    : { kind: content.slice(0, colon).trim().toUpperCase(), text: content.slice(colon + 1).trim() }
+  const [kind, text] = splitAtColon(content)
+  return { kind: kind.trim().toUpperCase(), text: text.trim() }
 }
 
 export const formatStatus = (kind: string, text = ""): string =>

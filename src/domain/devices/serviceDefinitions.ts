@@ -1,6 +1,7 @@
 import { Result, Schema } from "effect"
 import { makeDecoder } from "../validation.ts"
 import { isJsonObject, type JsonObject } from "../json.ts"
+import { fieldWithDefault } from "../model/fields.ts"
 
 /** A service as a device registers it (seed 002 §3.2). */
 export interface DeviceService {
@@ -9,7 +10,7 @@ export interface DeviceService {
   readonly parameters: JsonObject
 }
 
-/** Longest name of a service, in characters. */
+/** In characters. */
 export const maxNameLength = 128
 
 /** Longest error about one definition, in characters: a definition can have thousands of errors and long names. */
@@ -34,7 +35,7 @@ const ParameterDefinition = Schema.Struct({
 })
 
 const ServiceDefinition = Schema.Struct({
-  description: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  description: fieldWithDefault(Schema.String, () => ""),
   parameters: Schema.optionalKey(
     Schema.NullOr(
       Schema.Struct({
@@ -50,19 +51,14 @@ const ServiceDefinition = Schema.Struct({
 
 const decodeDefinition = makeDecoder(ServiceDefinition)
 
-const nameError = (name: string): string | undefined => {
-  if (name === "") return "its name is empty"
-  return name.length > maxNameLength ? `its name is longer than ${maxNameLength} characters` : undefined
-}
-
 /** Decodes the definition of one service and keeps all of its members, or says in one line why it is invalid. */
 export const decodeService = (name: string, definition: unknown): Result.Result<DeviceService, string> => {
-  const error = nameError(name)
-  if (error !== undefined) return Result.fail(error)
+  if (name === "") return Result.fail("its name is empty")
+  if (name.length > maxNameLength) return Result.fail(`its name is longer than ${maxNameLength} characters`)
   return Result.map(decodeDefinition(definition), ({ description }) => {
     const parameters = isJsonObject(definition) ? definition["parameters"] : undefined
     return {
-      description: description ?? "",
+      description,
       parameters: { type: "object", properties: {}, ...(isJsonObject(parameters) && parameters) }
     }
   })

@@ -5,7 +5,6 @@ export const failedOutcome = (error: string): ServiceOutcome => ({ success: fals
 
 const textBlock = (value: string): JsonObject => ({ type: "text", text: value })
 
-/** Types of content blocks with base64 data. */
 const binaryTypes = ["image", "audio"]
 
 /** Converts `{type, mimeType, base64}` from the data of an outcome to an MCP content block. */
@@ -19,16 +18,13 @@ const toContentBlock = (value: unknown): JsonObject | undefined => {
     : undefined
 }
 
-/** Converts data that consists of content blocks only. */
 const toContentBlocks = (data: unknown): ReadonlyArray<JsonObject> | undefined => {
   const parts: ReadonlyArray<unknown> = Array.isArray(data) ? data : [data]
   const blocks = parts.map(toContentBlock).filter((block) => block !== undefined)
   return parts.length > 0 && blocks.length === parts.length ? blocks : undefined
 }
 
-/**
- * Converts an outcome to an MCP tool result. Structured data becomes structured content and, for models, JSON text.
- */
+/** Converts an outcome to an MCP tool result. Structured data becomes structured content and, for models, JSON text. */
 export const outcomeToToolResult = (outcome: ServiceOutcome): JsonObject => {
   if (!outcome.success) return { content: [textBlock(outcome.error)], isError: true }
   const { data } = outcome
@@ -43,29 +39,19 @@ export const outcomeToToolResult = (outcome: ServiceOutcome): JsonObject => {
   }
 }
 
-const isTextBlock = (block: JsonObject): block is JsonObject & { readonly text: string } =>
-  block["type"] === "text" && typeof block["text"] === "string"
-
 /** Converts an MCP content block to data; a block without a device form stays as it is. */
 const blockToData = (block: JsonObject): unknown => {
   const { data, mimeType, type } = block
   return typeof type === "string" && binaryTypes.includes(type) ? { type, mimeType, base64: data } : block
 }
 
-/**
- * Converts an MCP tool result to an outcome: other blocks win over structured content, and that over joined texts.
- */
+/** Converts an MCP tool result to an outcome: other blocks win over structured content, and that over joined texts. */
 export const toolResultToOutcome = ({ content, isError, structuredContent }: JsonObject): ServiceOutcome => {
   const blocks = Array.isArray(content) ? content.filter(isJsonObject) : []
-  const texts = blocks.filter(isTextBlock).map((block) => block.text)
-  if (isError === true) {
-    return { success: false, error: texts.join("\n") || "the tool failed without a message" }
-  }
+  const texts = blocks.flatMap(({ text, type }) => (type === "text" && typeof text === "string" ? [text] : []))
+  if (isError === true) return failedOutcome(texts.join("\n") || "the tool failed without a message")
   if (texts.length < blocks.length) {
-    return {
-      success: true,
-      data: blocks.length === 1 ? blockToData(blocks[0] ?? {}) : blocks.map(blockToData)
-    }
+    return { success: true, data: blocks.length === 1 ? blockToData(blocks[0] ?? {}) : blocks.map(blockToData) }
   }
   if (isJsonObject(structuredContent)) return { success: true, data: structuredContent }
   return { success: true, data: texts.join("\n") }

@@ -3,29 +3,20 @@ import { makeDecoder } from "../validation.ts"
 import { isJsonObject, type JsonObject } from "../json.ts"
 import { optionalField, BoundedText } from "../model/fields.ts"
 
-/** The MIME types that tell how an MCP server provides a document (spec §10.4). */
+/** The body is the document itself, or its location, as JSON (spec §10.4). */
 const documentMimeTypes = {
-  /** The body is the document, as JSON. */
   inline: "application/vnd.a2c.dpe-inline+json",
-  /** The body is the location of the document, as JSON. */
   external: "application/vnd.a2c.dpe-uri+json"
 } as const
 
 /** The parsed contents of a document resource; `size` in bytes. */
 export type DocumentContents =
-  | {
-      readonly kind: "external"
-      readonly uri: string
-      readonly mimeType?: string
-      readonly size?: number
-    }
+  | { readonly kind: "external"; readonly uri: string; readonly mimeType?: string; readonly size?: number }
   | { readonly kind: "text"; readonly mimeType: string; readonly text: string }
   | { readonly kind: "bytes"; readonly mimeType: string; readonly bytes: Uint8Array }
 
 /** Unusable contents of a document resource. The reason never repeats the contents. */
-export class InvalidDocumentContents extends Data.TaggedError("InvalidDocumentContents")<{
-  readonly reason: string
-}> {
+export class InvalidDocumentContents extends Data.TaggedError("InvalidDocumentContents")<{ readonly reason: string }> {
   override get message(): string {
     return `Invalid document contents: ${this.reason}`
   }
@@ -53,10 +44,8 @@ const decodeText = Schema.decodeUnknownResult(Schema.StringFromBase64)
 const hasBody = ({ blob, text }: JsonObject): boolean => typeof text === "string" || typeof blob === "string"
 
 /** The body of a content as text. A server may send JSON as a blob. */
-const bodyText = ({ blob, text }: JsonObject): Result.Result<string, string> => {
-  if (typeof text === "string") return Result.succeed(text)
-  return Result.mapError(decodeText(blob), () => "the blob is not base64")
-}
+const bodyText = ({ blob, text }: JsonObject): Result.Result<string, string> =>
+  typeof text === "string" ? Result.succeed(text) : Result.mapError(decodeText(blob), () => "the blob is not base64")
 
 const bodyJson = (content: JsonObject): Result.Result<unknown, string> =>
   Result.flatMap(bodyText(content), (text) =>
@@ -71,11 +60,8 @@ const decodeLocation = makeDecoder(
   }).pipe(Schema.encodeKeys({ mimeType: "mime_type" }))
 )
 
-/**
- * Schemes that Agents cannot fetch: `dpe` refers to this Computer, `data` would carry the contents through the
- * office.
- */
-const unfetchableSchemes: ReadonlySet<string> = new Set(["dpe", "data"])
+/** Agents cannot fetch these: `dpe` refers to this Computer, `data` would carry the contents through the office. */
+const unfetchableSchemes = ["dpe", "data"]
 
 const parseExternal = (content: JsonObject): Result.Result<DocumentContents, string> =>
   Result.gen(function* () {
@@ -85,7 +71,7 @@ const parseExternal = (content: JsonObject): Result.Result<DocumentContents, str
     )
     const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):[^\s\p{Cc}]+$/u.exec(location.uri)?.[1]
     if (scheme === undefined) return yield* Result.fail("the external location is an invalid URI")
-    if (unfetchableSchemes.has(scheme.toLowerCase())) {
+    if (unfetchableSchemes.includes(scheme.toLowerCase())) {
       return yield* Result.fail(`Agents cannot fetch the scheme ${scheme}`)
     }
     return { kind: "external", ...location }
@@ -100,12 +86,9 @@ const parseInline = (content: JsonObject): Result.Result<DocumentContents, strin
 const parseSingle = (content: JsonObject, listed: string | undefined): Result.Result<DocumentContents, string> => {
   if (!hasBody(content)) return Result.fail("text or blob is required")
   const mimeType = mimeTypeOf(content, listed)
-  switch (mimeEssence(mimeType ?? "")) {
-    case documentMimeTypes.external:
-      return parseExternal(content)
-    case documentMimeTypes.inline:
-      return parseInline(content)
-  }
+  const essence = mimeEssence(mimeType ?? "")
+  if (essence === documentMimeTypes.external) return parseExternal(content)
+  if (essence === documentMimeTypes.inline) return parseInline(content)
   const { blob, text } = content
   if (typeof text === "string") {
     return Result.succeed({ kind: "text", mimeType: stripCharset(mimeType ?? "text/plain"), text })
@@ -131,8 +114,7 @@ const combineContents = (contents: ReadonlyArray<JsonObject>): Result.Result<Doc
 }
 
 /**
- * Parses the contents of a document resource.
- *
+ * Parses the contents of a document resource:
  * - one text or blob: itself; the MIME type defaults to the listed one, else to `text/plain` or
  *   `application/octet-stream`
  * - one of {@link documentMimeTypes}`.inline`: its body as `application/json`

@@ -39,26 +39,24 @@ export const parseDpeUri = (uri: string): Result.Result<DpeUri, InvalidDpeUri> =
     }
   }).pipe(Result.mapError((reason) => new InvalidDpeUri({ uri, reason })))
 
-/** Formats a document URI from its host and the segments of its reference. */
+const parseUntrimmed = (uri: string, reason: string): Result.Result<DpeUri, InvalidDpeUri> =>
+  Result.filterOrFail(
+    parseDpeUri(uri),
+    ({ isTrimmed }) => !isTrimmed,
+    () => new InvalidDpeUri({ uri, reason })
+  )
+
 export const buildDpeUri = (host: string, path: ReadonlyArray<string>): Result.Result<string, InvalidDpeUri> => {
   const uri = `dpe://${host}${formatUriPath(path)}`
   if (!path.every((segment) => segment.isWellFormed())) {
     return Result.fail(new InvalidDpeUri({ uri, reason: "unpaired surrogate" }))
   }
-  return Result.flatMap(parseDpeUri(uri), (parsed) =>
-    parsed.isTrimmed
-      ? Result.fail(new InvalidDpeUri({ uri, reason: "the host contains a query or fragment" }))
-      : Result.succeed(uri)
-  )
+  return Result.map(parseUntrimmed(uri, "the host contains a query or fragment"), () => uri)
 }
 
 /** Parses a document URI for an Agent: rejects a query or fragment (spec §10.1, case 284). */
 export const parseStrictDpeUri = (uri: string): Result.Result<DpeUri, InvalidDpeUri> =>
-  Result.flatMap(parseDpeUri(uri), (parsed) =>
-    parsed.isTrimmed
-      ? Result.fail(new InvalidDpeUri({ uri, reason: "query and fragment are not allowed" }))
-      : Result.succeed(parsed)
-  )
+  parseUntrimmed(uri, "query and fragment are not allowed")
 
 /** Normalizes a host of a `dpe://` URI: hosts are case-insensitive. */
 export const normalizeHost = (host: string): string => host.toLowerCase()

@@ -1,9 +1,8 @@
 import { Option, Order, Result } from "effect"
 import { definedOnly } from "../definedOnly.ts"
 import { asObject, asString, asStrings, type JsonObject, parseJsonObject } from "../json.ts"
-import { orderServers } from "../desktop/orderServers.ts"
-import { type DocumentSummary, finderPageSizes } from "../model/DocumentSummary.ts"
-import type { FinderRequest } from "../model/requests.ts"
+import { groupByServer } from "../desktop/groupByServer.ts"
+import { type DocumentSummary, finderPageSizes, type FinderRequest } from "../model/requests.ts"
 import { type DpeUri, parseDpeUri } from "./DpeUri.ts"
 
 /** A query of an Agent; an empty list of keywords does not filter (spec §11.4). */
@@ -15,10 +14,7 @@ export interface FinderPage {
   readonly totalCount: number
 }
 
-/**
- * Parses the URI of a listed document. Gives `undefined` for another scheme, an invalid URI, and a page or an element
- * of a document (spec §11.5, case 312).
- */
+/** Gives `undefined` for another scheme, an invalid URI, and a part of a document (spec §11.5, case 312). */
 export const parseDocumentUri = (uri: string): DpeUri | undefined => {
   const parsed = Result.getOrUndefined(parseDpeUri(uri))
   if (parsed === undefined) return undefined
@@ -35,10 +31,7 @@ const asPageCount = (value: unknown): number | undefined =>
 export const listedPageCount = (resource: JsonObject): number | undefined =>
   asPageCount(asObject(resource["_meta"])["page_count"])
 
-/**
- * Summarizes a document from the listed resource; the body supplies missing fields. Gives `undefined` without a page
- * count (spec §11.3).
- */
+/** Summarizes a listed document; the body supplies missing fields. `undefined` without a page count (spec §11.3). */
 export const summarizeDocument = (
   server: string,
   { docRef, uri }: DpeUri,
@@ -90,10 +83,7 @@ export const findDocuments = (
   history: ReadonlyArray<string>
 ): FinderPage => {
   const found = documents.filter(makeDocumentFilter(query))
-  const byServer = Map.groupBy(found, ({ server }) => server)
-  const ordered = orderServers(byServer.keys(), history).flatMap((server) =>
-    (byServer.get(server) ?? []).toSorted(newestFirst)
-  )
+  const ordered = groupByServer(found, history).flatMap((ofServer) => ofServer.toSorted(newestFirst))
   const limit = Math.min(query.limit, finderPageSizes.max)
   return { documents: ordered.slice(query.offset, query.offset + limit), totalCount: found.length }
 }

@@ -5,18 +5,14 @@ import { normalizeHost, parseDpeUri } from "./DpeUri.ts"
 /** A host for which several MCP servers list documents or windows. Requests go to the first server (spec §10.3). */
 export interface HostConflict {
   readonly host: string
-  /** Names of the servers, in configuration order. */
+  /** In configuration order. */
   readonly servers: ReadonlyArray<string>
 }
 
-const hostOf = (uri: string): string | undefined =>
-  Result.match(
-    Result.orElse(
-      Result.map(parseDpeUri(uri), ({ host }) => host),
-      () => Result.map(parseWindowUri(uri), ({ host }) => host)
-    ),
-    { onFailure: () => undefined, onSuccess: normalizeHost }
-  )
+const hostOf = (uri: string): string | undefined => {
+  const parsed = Result.getOrUndefined(parseDpeUri(uri)) ?? Result.getOrUndefined(parseWindowUri(uri))
+  return parsed === undefined ? undefined : normalizeHost(parsed.host)
+}
 
 /** Finds the hosts that several servers use in the URIs that they list. */
 export const findHostConflicts = (

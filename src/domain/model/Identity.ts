@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { Role } from "./Role.ts"
+import { Role } from "./Membership.ts"
 
 /** A right at a Server: to join as a role, or to read the status of the Server. */
 export const Right = Schema.Literals([...Role.literals, "operator"])
@@ -12,7 +12,6 @@ export interface Grants {
   readonly names: ReadonlyArray<string>
 }
 
-/** An authenticated identity. */
 export interface Identity {
   /** The name for logs and the audit, not a secret. */
   readonly subject: string

@@ -1,8 +1,10 @@
-import { Data, type Option } from "effect"
-import type { Role } from "./Role.ts"
+import { Data, type Option, Schema } from "effect"
+import { optionalField } from "./fields.ts"
 import { retryableMessage } from "./ProtocolError.ts"
 
-/** The membership of a session in an office. */
+export const Role = Schema.Literals(["agent", "computer"])
+export type Role = typeof Role.Type
+
 export interface Membership {
   readonly office: string
   readonly role: Role
@@ -12,7 +14,6 @@ export interface Membership {
 /** A connection. The handshake or the first join fixes its role. */
 export interface Session {
   readonly sid: string
-  /** The node of the cluster that holds the connection. */
   readonly node: string
   readonly version: string
   readonly role: Option.Option<Role>
@@ -22,14 +23,21 @@ export interface Session {
 }
 
 /** A member of an office, as all nodes of a cluster know it. */
-export interface Member {
-  readonly sid: string
-  readonly node: string
-  readonly version: string
+export interface Member extends Pick<Session, "sid" | "node" | "version"> {
   readonly membership: Membership
   /** The revision of the join. Later joins have greater ones. */
   readonly joinRevision: number
 }
+
+/** `SessionInfo`: a member in a list of an office. The version is for display only. */
+export const SessionInfo = Schema.Struct({
+  sid: Schema.String,
+  name: Schema.String,
+  role: Role,
+  officeId: Schema.String,
+  version: optionalField(Schema.String)
+})
+export type SessionInfo = typeof SessionInfo.Type
 
 /** A rejected join or leave; the acknowledgement carries `message` (spec §3.2, §3.3). */
 export class MembershipError extends Data.TaggedError("MembershipError")<{
@@ -57,16 +65,12 @@ export const membershipConflict = ({ name, office, role }: Membership): Membersh
     ? makeMembershipError("agent_exists", "Room already has an agent")
     : makeMembershipError("name_taken", `Computer with name '${name}' already exists in room '${office}'`)
 
-/** The office registry is temporarily unavailable. */
-export const registryUnavailable = (): MembershipError =>
+export const registryUnavailable = () =>
   makeMembershipError("unavailable", retryableMessage("The office registry is unavailable"))
 
-/** The office has the maximum number of members. */
-export const officeFull = (office: string): MembershipError =>
-  makeMembershipError("office_full", `Room '${office}' is full`)
+export const officeFull = (office: string) => makeMembershipError("office_full", `Room '${office}' is full`)
 
-/** The Server has the maximum number of offices. */
-export const tooManyOffices = (): MembershipError =>
+export const tooManyOffices = () =>
   makeMembershipError("too_many_offices", retryableMessage("The Server has as many rooms as it may"))
 
 export const notConnected = () => makeMembershipError("not_connected", "Not connected")

@@ -4,7 +4,6 @@ import type { JsonObject } from "../json.ts"
 /** The suffix that marks a retryable rejection in line 0.2, whose join acknowledgement is a text without a code. */
 const retrySuffix = ", try again"
 
-/** Appends the suffix of retryable rejections to a message. */
 export const retryableMessage = (message: string): string => `${message}${retrySuffix}`
 
 /** True when the Server reports a rejection that may not persist. */
@@ -61,31 +60,24 @@ export class ProtocolError extends Data.TaggedError("ProtocolError")<{
 const makeProtocolError = (code: number, message: string, extra?: JsonObject): ProtocolError =>
   new ProtocolError({ code, message, ...(extra !== undefined && { extra }) })
 
-/** The request is invalid for its event. */
 export const badRequest = (message: string) => makeProtocolError(errorCodes.badRequest, message)
 
-/** The role of the sender does not allow the request. */
 export const forbidden = (message: string) => makeProtocolError(errorCodes.forbidden, message)
 
-/** The event is unknown. */
 export const unknownEvent = (event: string) =>
   makeProtocolError(errorCodes.notFound, `Unknown event ${JSON.stringify(event)}`)
 
-/** No Computer with this name is in the sender's office. */
 export const computerNotFound = (computer: string) =>
   makeProtocolError(errorCodes.notFound, `Computer '${computer}' not found in the office`)
 
-/** The sender is not in an office. */
 export const notInOffice = () => makeProtocolError(errorCodes.notInOffice, "Join an office first")
 
-/** The target of the request is in another office. */
 export const otherOffice = (subject: string) =>
   makeProtocolError(errorCodes.otherOffice, `${subject} is not in your office`)
 
 /** The peer received the request and did not reply in time. */
 export const timedOut = (seconds: number) => makeProtocolError(errorCodes.timeout, `Timed out after ${seconds} seconds`)
 
-/** The message exceeds the limit of the transport. */
 export const payloadTooLarge = (limit: number) =>
   makeProtocolError(errorCodes.payloadTooLarge, `Message larger than ${limit} bytes`)
 
@@ -97,14 +89,11 @@ export const tooManyRequests = (message: string, limit: string, max: number, ret
     ...(retryAfter !== undefined && { retry_after: Math.ceil(retryAfter) / 1000 })
   })
 
-/** The Server accepts no new work during its shutdown. */
 export const shuttingDown = () =>
   makeProtocolError(errorCodes.unavailable, retryableMessage("The Server is shutting down"))
 
-/** An internal error of the replying side. */
 export const internalError = (message: string) => makeProtocolError(errorCodes.internalError, message)
 
-/** The request needs a part that is temporarily unavailable. */
 export const unavailable = (message: string) => makeProtocolError(errorCodes.unavailable, message)
 
 /** The Computer has no running MCP server with this name (spec §10.5). */

@@ -10,5 +10,4 @@ export const Tool = Schema.Struct({
   returnSchema: Schema.NullOr(JsonObject).pipe(Schema.withDecodingDefaultKey(Effect.succeed(null))),
   meta: optionalField(JsonObject)
 })
-
 export type Tool = typeof Tool.Type

@@ -1,10 +1,7 @@
 import { Effect, Result, Schema, SchemaGetter, SchemaIssue } from "effect"
 import { isJsonObject, type JsonObject } from "../json.ts"
 
-/**
- * An MCP `CallToolResult` with all its members. `isError` is always present, and `meta` holds the result's metadata,
- * sent as `meta` or `_meta` (spec §6.4).
- */
+/** An MCP `CallToolResult` with all its members; its metadata is sent as `meta` or `_meta` (spec §6.4). */
 export interface ToolResult extends JsonObject {
   readonly content: ReadonlyArray<JsonObject>
   readonly isError: boolean
@@ -18,7 +15,6 @@ const isContent = (value: unknown): value is ReadonlyArray<JsonObject> =>
 const isToolResult = (value: unknown): value is ToolResult =>
   isJsonObject(value) && isContent(value["content"]) && typeof value["isError"] === "boolean"
 
-/** Parses the tool result of a peer or an MCP server. */
 export const parseToolResult = (value: unknown): Result.Result<ToolResult, string> => {
   if (!isJsonObject(value)) return Result.fail("a tool result must be an object")
   const { _meta, content = [], isError, meta, ...rest } = value

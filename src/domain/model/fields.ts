@@ -1,12 +1,25 @@
 import { Option, Schema, SchemaGetter } from "effect"
 
-/** The maximum length of a URI or cursor, in UTF-16 units. */
-const maxTextLength = 8192
+/**
+ * Gives the reason why a text cannot name a member or an office at a Server; `undefined` for a valid name (spec §13).
+ * `maxLength` is in UTF-16 units. A valid name is safe in logs and terminals, and UTF-8 can encode it.
+ */
+export const checkName = (field: string, text: string, maxLength: number): string | undefined => {
+  if (text.length > maxLength) return `${field} must not be longer than ${maxLength} characters`
+  return text.isWellFormed() && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text)
+    ? undefined
+    : `${field} must not contain control characters or line breaks`
+}
 
-/** A string that is not an identifier, such as a URI or a cursor. */
-export const BoundedText = Schema.String.check(Schema.isMaxLength(maxTextLength))
+/** The maximum length of a name, office id or request id, in UTF-16 units. */
+export const maxIdentifierLength = 256
 
-/** The maximum timeout of a tool call, in seconds. */
+/** The name of a member, office, request or tool. */
+export const Identifier = Schema.String.check(Schema.isNonEmpty(), Schema.isMaxLength(maxIdentifierLength))
+
+/** A string that is not an identifier, such as a URI or a cursor: at most 8192 UTF-16 units. */
+export const BoundedText = Schema.String.check(Schema.isMaxLength(8192))
+
 export const maxTimeoutSeconds = 3600
 
 /** The timeout of a tool call in whole seconds (spec §4.3). */

@@ -1,8 +1,6 @@
 import { Schema } from "effect"
 import { JsonObject } from "../json.ts"
-import { finderPageSizes } from "./DocumentSummary.ts"
-import { BoundedText, fieldWithDefault, optionalField, TimeoutSeconds } from "./fields.ts"
-import { Identifier } from "./names.ts"
+import { BoundedText, fieldWithDefault, Identifier, optionalField, TimeoutSeconds } from "./fields.ts"
 
 /** Fields of every request to a Computer (seed 000, `AgentCallData` plus the target). */
 export const targetFields = { agent: Identifier, reqId: Identifier, computer: Identifier }
@@ -17,11 +15,7 @@ export const ToolCallRequest = Schema.Struct({
 export type ToolCallRequest = typeof ToolCallRequest.Type
 
 /** A request for the location of a document; `timeout` in whole seconds. The Computer checks the URI and answers 4012. */
-export const DpeRequest = Schema.Struct({
-  ...targetFields,
-  uri: BoundedText,
-  timeout: optionalField(TimeoutSeconds)
-})
+export const DpeRequest = Schema.Struct({ ...targetFields, uri: BoundedText, timeout: optionalField(TimeoutSeconds) })
 export type DpeRequest = typeof DpeRequest.Type
 
 /** The URI at which the Agent fetches a document, and what is known of the document; `size` in bytes. */
@@ -50,6 +44,24 @@ export const ResourcePage = Schema.Struct({
   nextCursor: optionalField(Schema.String)
 })
 export type ResourcePage = typeof ResourcePage.Type
+
+/** The default and maximum number of documents on a page (spec §11.4). */
+export const finderPageSizes = { default: 20, max: 100 }
+
+/** `DPEDocumentSummary`: one document of the catalogue. */
+export const DocumentSummary = Schema.Struct({
+  docRef: Schema.String,
+  uri: Schema.String,
+  fileUri: Schema.String,
+  fileType: Schema.String,
+  title: Schema.String,
+  pageCount: Schema.Int,
+  keywords: optionalField(Schema.Array(Schema.String)),
+  summary: optionalField(Schema.String),
+  server: Schema.String,
+  lastModified: optionalField(Schema.String)
+})
+export type DocumentSummary = typeof DocumentSummary.Type
 
 /** A search for documents of a Computer (spec §11.4); an empty list of keywords is no filter. */
 export const FinderRequest = Schema.Struct({

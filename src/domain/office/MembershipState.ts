@@ -17,13 +17,11 @@ export interface MembershipState {
   readonly revision: number
 }
 
-/** The maximum number of offices, and of members in each. */
 export interface Capacity {
   readonly offices: number
   readonly membersPerOffice: number
 }
 
-/** The default capacity: no limit. */
 export const unlimitedCapacity: Capacity = {
   offices: Number.POSITIVE_INFINITY,
   membersPerOffice: Number.POSITIVE_INFINITY
@@ -38,7 +36,6 @@ export const emptyMembershipState: MembershipState = {
   revision: 0
 }
 
-/** The office with this id; an empty one when it does not exist. */
 export const findOffice = (state: MembershipState, id: string): Office =>
   Option.getOrElse(HashMap.get(state.offices, id), () => emptyOffice)
 
@@ -49,7 +46,6 @@ export const memberAt = (office: Office, { name, role }: Membership): Option.Opt
 export const memberCount = ({ agent, computers }: Office): number =>
   HashMap.size(computers) + (Option.isSome(agent) ? 1 : 0)
 
-/** Adds a member to an office. */
 export const addMember = (office: Office, member: Member): Office =>
   member.membership.role === "agent"
     ? { ...office, agent: Option.some(member) }
@@ -71,11 +67,9 @@ export const allMembers = ({ agent, computers }: Office): ReadonlyArray<Member> 
 export const membersOf = (state: MembershipState, office: string): ReadonlyArray<Member> =>
   allMembers(findOffice(state, office))
 
-/** The Computer with this name in an office. */
 export const findComputer = (state: MembershipState, office: string, name: string): Option.Option<Member> =>
   HashMap.get(findOffice(state, office).computers, name)
 
-/** True when a Computer with this name is in another office. */
 export const isComputerElsewhere = (state: MembershipState, office: string, name: string): boolean => {
   const here = Option.isSome(findComputer(state, office, name)) ? 1 : 0
   return Option.getOrElse(HashMap.get(state.computerNames, name), () => 0) > here

@@ -12,8 +12,6 @@ export interface NotificationBacklog {
 
 export const makeBacklog = (): NotificationBacklog => ({ entries: new Map(), size: 0 })
 
-const memberKey = (role: string, office: string, name: string) => JSON.stringify([role, office, name])
-const cancelledKey = (agent: string, reqId: string) => JSON.stringify(["cancelled", agent, reqId])
 const updateKey = (part: ComputerPart, computer: string) => JSON.stringify([part, computer])
 
 const setEntry = (backlog: NotificationBacklog, key: string, notifications: ReadonlyArray<Notification>): void => {
@@ -23,7 +21,6 @@ const setEntry = (backlog: NotificationBacklog, key: string, notifications: Read
   if (notifications.length > 0) backlog.entries.set(key, notifications)
 }
 
-/** Adds a notification to the backlog. */
 export const addToBacklog = (backlog: NotificationBacklog, notification: Notification): void => {
   switch (notification._tag) {
     case "Updated": {
@@ -32,11 +29,11 @@ export const addToBacklog = (backlog: NotificationBacklog, notification: Notific
       return
     }
     case "Cancelled":
-      return setEntry(backlog, cancelledKey(notification.agent, notification.reqId), [notification])
+      return setEntry(backlog, JSON.stringify(["cancelled", notification.agent, notification.reqId]), [notification])
     case "Entered":
     case "Left": {
       const { name, office, role } = notification.membership
-      const key = memberKey(role, office, name)
+      const key = JSON.stringify([role, office, name])
       const before = backlog.entries.get(key) ?? []
       if (role === "computer" && notification._tag === "Left") {
         for (const part of computerParts) setEntry(backlog, updateKey(part, name), [])

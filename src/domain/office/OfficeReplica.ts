@@ -3,7 +3,6 @@ import type { Member, Membership } from "../model/Membership.ts"
 import type { MembershipEvent } from "./decide.ts"
 import { addMember, allMembers, emptyOffice, memberAt, type Office, removeMember } from "./MembershipState.ts"
 
-/** A member that joined or left. */
 export type MembershipChange =
   | { readonly _tag: "Entered"; readonly member: Member }
   | Extract<MembershipEvent, { readonly _tag: "Left" }>
@@ -15,7 +14,6 @@ export interface OfficeUpdate {
   readonly change: MembershipChange
 }
 
-/** The members of an office at one moment. */
 export interface OfficeSnapshot {
   /** The revision of the office's last change. */
   readonly revision: number
@@ -25,10 +23,8 @@ export interface OfficeSnapshot {
 }
 
 /** A node's copy of an office. */
-export interface OfficeReplica {
+export interface OfficeReplica extends Omit<OfficeSnapshot, "members"> {
   readonly office: Office
-  readonly revision: number
-  readonly asOf: number
 }
 
 export const emptyReplica: OfficeReplica = { office: emptyOffice, revision: 0, asOf: 0 }
@@ -45,21 +41,14 @@ export const applyMembershipChange = (office: Office, change: MembershipChange):
   return hasMember(office, change.membership, change.sid) ? removeMember(office, change.membership) : office
 }
 
-/**
- * Applies an update to a replica. Gives `known` when the replica contains the update already, and `gap` when an update
- * before it is missing: then only a snapshot helps.
- */
+/** `known`: the replica contains the update already; `gap`: an update before it is missing, only a snapshot helps. */
 export const advanceReplica = (replica: OfficeReplica, update: OfficeUpdate): OfficeReplica | "known" | "gap" => {
   if (update.toRevision <= replica.asOf) return "known"
   if (update.fromRevision !== replica.revision) return "gap"
-  return {
-    office: applyMembershipChange(replica.office, update.change),
-    revision: update.toRevision,
-    asOf: update.toRevision
-  }
+  const { change, toRevision } = update
+  return { office: applyMembershipChange(replica.office, change), revision: toRevision, asOf: toRevision }
 }
 
-/** Makes a replica from a snapshot. */
 export const replicaFromSnapshot = ({ asOf, members, revision }: OfficeSnapshot): OfficeReplica => ({
   office: members.reduce(addMember, emptyOffice),
   revision,

@@ -10,11 +10,15 @@ import {
   tooManyOffices
 } from "../model/Membership.ts"
 import {
+  addMember,
   type Capacity,
+  emptyOffice,
   findOffice,
   memberAt,
   memberCount,
   type MembershipState,
+  type Office,
+  removeMember,
   unlimitedCapacity
 } from "./MembershipState.ts"
 
@@ -27,13 +31,8 @@ export type MembershipCommand =
 export type MembershipEvent =
   | { readonly _tag: "Connected"; readonly session: Session }
   | { readonly _tag: "Entered"; readonly sid: string; readonly membership: Membership }
-  | {
-      readonly _tag: "Left"
-      readonly sid: string
-      readonly membership: Membership
-      /** True when a new connection of the same member took the membership over. */
-      readonly replaced: boolean
-    }
+  /** `replaced`: a new connection of the same member took the membership over. */
+  | { readonly _tag: "Left"; readonly sid: string; readonly membership: Membership; readonly replaced: boolean }
   | { readonly _tag: "Disconnected"; readonly sid: string }
 
 type Decision = Result.Result<ReadonlyArray<MembershipEvent>, MembershipError>
@@ -47,10 +46,7 @@ const left = (sid: string, membership: Membership, replaced = false): Membership
   replaced
 })
 
-/**
- * Checks a join against the session alone: its role, and the office that it is in. `unchanged` means that the session
- * has this membership already.
- */
+/** Checks a join against the session alone. `unchanged`: the session has this membership already. */
 export const checkJoin = (
   session: Session,
   membership: Membership
@@ -72,7 +68,6 @@ export const checkJoin = (
     : reject("name_mismatch", `Name mismatch: already in room '${membership.office}' as '${current.name}'`)
 }
 
-/** The membership that a session gives up when it leaves an office; fails when it is not in that office. */
 export const checkLeave = (session: Session, office: string): Result.Result<Membership, MembershipError> =>
   Result.fromOption(
     Option.filter(session.membership, (membership) => membership.office === office),
@@ -92,9 +87,7 @@ const decideJoin = (state: MembershipState, session: Session, membership: Member
     Option.exists(HashMap.get(state.sessions, before.sid), (other) => other.reconnectKey === reconnectKey)
   if (before !== undefined && !isTakeover) return Result.fail(membershipConflict(membership))
   const size = memberCount(office)
-  if (before === undefined && size >= capacity.membersPerOffice) {
-    return Result.fail(officeFull(membership.office))
-  }
+  if (before === undefined && size >= capacity.membersPerOffice) return Result.fail(officeFull(membership.office))
   const current = Option.getOrUndefined(session.membership)
   if (size === 0) {
     const freed = current !== undefined && memberCount(findOffice(state, current.office)) === 1 ? 1 : 0
@@ -138,4 +131,50 @@ export const decide = (
     return decideJoin(state, session, { name, office, role }, capacity)
   }
   return Result.map(checkLeave(session, command.office), (membership) => [left(sid, membership)])
+}
+
+/** Applies an event of {@link decide} to the state. */
+export const evolve = (state: MembershipState, event: MembershipEvent): MembershipState => {
+  const change = (
+    { membership: { name, office, role }, sid }: { readonly membership: Membership; readonly sid: string },
+    difference: 1 | -1,
+    updateSession: (session: Session) => Session,
+    updateOffice: (office: Office) => Office
+  ): MembershipState => ({
+    sessions: HashMap.modify(state.sessions, sid, updateSession),
+    offices: HashMap.modifyAt(state.offices, office, (before) =>
+      Option.liftPredicate(updateOffice(Option.getOrElse(before, () => emptyOffice)), (after) => memberCount(after) > 0)
+    ),
+    computerNames:
+      role === "agent"
+        ? state.computerNames
+        : HashMap.modifyAt(state.computerNames, name, (count) =>
+            Option.liftPredicate(Option.getOrElse(count, () => 0) + difference, (after) => after > 0)
+          ),
+    revision: state.revision + 1
+  })
+  switch (event._tag) {
+    case "Connected":
+      return { ...state, sessions: HashMap.set(state.sessions, event.session.sid, event.session) }
+    case "Disconnected":
+      return { ...state, sessions: HashMap.remove(state.sessions, event.sid) }
+    case "Entered": {
+      const { membership, sid } = event
+      const { node, version } = HashMap.getUnsafe(state.sessions, sid)
+      const member = { sid, node, version, membership, joinRevision: state.revision + 1 }
+      return change(
+        event,
+        1,
+        (session) => ({ ...session, role: Option.some(membership.role), membership: Option.some(membership) }),
+        (office) => addMember(office, member)
+      )
+    }
+    case "Left":
+      return change(
+        event,
+        -1,
+        (session) => ({ ...session, membership: Option.none() }),
+        (office) => removeMember(office, event.membership)
+      )
+  }
 }

@@ -1,7 +1,6 @@
 import { Option } from "effect"
 import type { Identity } from "../model/Identity.ts"
-import type { Membership } from "../model/Membership.ts"
-import { Role } from "../model/Role.ts"
+import { type Membership, Role } from "../model/Membership.ts"
 import { matchesPattern } from "../wildcard.ts"
 
 const matchesAnyPattern = (patterns: ReadonlyArray<string>, text: string): boolean =>
@@ -10,10 +9,7 @@ const matchesAnyPattern = (patterns: ReadonlyArray<string>, text: string): boole
 const checkRole = ({ grants, subject }: Identity, role: Role): string | undefined =>
   grants.rights.includes(role) ? undefined : `'${subject}' may not be ${role === "agent" ? "an Agent" : "a Computer"}`
 
-/**
- * Gives the reason why an identity must not connect with a role, or with any role when the handshake states none;
- * `undefined` when it may.
- */
+/** Gives the reason why an identity must not connect; without a role in the handshake it needs the right to any. */
 export const checkConnectRights = (identity: Identity, role: Option.Option<Role>): string | undefined => {
   if (Option.isSome(role)) return checkRole(identity, role.value)
   return Role.literals.some((right) => identity.grants.rights.includes(right))

@@ -1,6 +1,5 @@
 import type { JsonObject } from "../json.ts"
 
-/** A route that calls a tool of a pack over HTTP. */
 export interface PackRoute {
   /** Path, such as `/tools/text_counter`. */
   readonly endpoint: string
@@ -12,7 +11,6 @@ export interface PackRoute {
   readonly files: { readonly [name: string]: { readonly multiple: boolean } }
 }
 
-/** Routes and tools of a loaded pack. */
 export interface PackManifest {
   readonly routes: ReadonlyArray<PackRoute>
   /** MCP tool definitions; each has a name. */
@@ -29,7 +27,7 @@ export interface ParamsProblem {
   readonly type: string
 }
 
-/** Makes a problem of the whole body, or of the parameter at a path in it. */
+/** Without a path, the problem is of the whole body. */
 export const paramsProblem = (
   msg: string,
   path: ReadonlyArray<string | number> = [],

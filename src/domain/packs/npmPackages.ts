@@ -4,7 +4,6 @@ export interface PackageSpec {
   readonly name: string
   /** A version, a range or a tag; undefined for the latest version. */
   readonly range: string | undefined
-  /** Explains an interpretation that can surprise the author. */
   readonly hint: string | undefined
 }
 
@@ -16,17 +15,15 @@ export interface ParsedPackages {
 
 /** Limit of npm. */
 const maxNameLength = 214
-
 const maxRangeLength = 128
-
 const maxPackages = 256
+const maxQuotedLength = 64
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
 
 /** `1.2.3`, `^1.2`, `~1`, `1.x`, `*`, with a prerelease or build. */
 const versionPattern = /^[~^=]?v?(\d+|[xX*])(\.(\d+|[xX*])){0,2}(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/
 const tagPattern = /^[A-Za-z][A-Za-z0-9._-]*$/
-
 const usageHint = "write 'name', 'name@1.2.3' or '@scope/name@^1.2.3'"
 
 const forbiddenPatterns: ReadonlyArray<readonly [pattern: RegExp, error: string]> = [
@@ -72,10 +69,7 @@ const splitSpec = (text: string): { readonly name: string; readonly range?: stri
 const formatSpec = ({ name, range }: Pick<PackageSpec, "name" | "range">): string =>
   range === undefined ? name : `${name}@${range}`
 
-/**
- * Parses a dependency of a pack, or says why it is rejected. Accepts packages of the npm registry only, and no text
- * that npm or a shell could interpret otherwise.
- */
+/** Accepts packages of the npm registry only, and no text that npm or a shell could interpret otherwise. */
 export const parsePackage = (given: string): Result.Result<PackageSpec, string> => {
   const text = given.trim()
   const forbidden = forbiddenPatterns.find(([pattern]) => pattern.test(text))
@@ -87,8 +81,6 @@ export const parsePackage = (given: string): Result.Result<PackageSpec, string> 
   const hint = isPython ? `'${text}' is interpreted as '${spec}': packages come from npm, not from PyPI` : undefined
   return Result.succeed({ name, range, hint })
 }
-
-const maxQuotedLength = 64
 
 /** Parses all dependencies of a pack, or lists every error in one line. */
 export const parsePackages = (given: ReadonlyArray<string>): Result.Result<ParsedPackages, string> => {
@@ -109,8 +101,5 @@ export const parsePackages = (given: ReadonlyArray<string>): Result.Result<Parse
   }
   if (errors.length > 0) return Result.fail(errors.join("; "))
   const all = [...specs.values()]
-  return Result.succeed({
-    specs: all.map(formatSpec).toSorted(),
-    hints: all.flatMap(({ hint }) => hint ?? [])
-  })
+  return Result.succeed({ specs: all.map(formatSpec).toSorted(), hints: all.flatMap(({ hint }) => hint ?? []) })
 }

@@ -1,6 +1,7 @@
 import { Result, Schema } from "effect"
 import { makeDecoder } from "../validation.ts"
 import { isJsonObject } from "../json.ts"
+import { fieldWithDefault, optionalField } from "../model/fields.ts"
 
 /** The `config.yaml` of a pack; every key is optional (seed 004 §4). */
 export interface PackConfig {
@@ -26,50 +27,31 @@ export interface DecodedPackConfig {
 
 /** One day. */
 const maxTimeoutSeconds = 86_400
-
 /** An isolated pack does not start with less. */
 const memoryRangeMiB = { minimum: 16, maximum: 1_048_576 }
-
 const maxConcurrency = 1024
 
 /** YAML parses a key without a value as null, which means the same as no key. */
-const nullableKey = <S extends Schema.Constraint>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
-
 const fields = {
-  enabled: nullableKey(Schema.Boolean),
-  description: nullableKey(Schema.String),
-  usage: nullableKey(Schema.String),
-  packages: nullableKey(Schema.Array(Schema.String)),
-  timeout: nullableKey(Schema.Finite.check(Schema.isBetween({ minimum: 0.001, maximum: maxTimeoutSeconds }))),
-  isolation: nullableKey(Schema.Literal("worker")),
-  memory: nullableKey(Schema.Int.check(Schema.isBetween(memoryRangeMiB))),
-  concurrency: nullableKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxConcurrency })))
+  enabled: fieldWithDefault(Schema.Boolean, () => true),
+  description: fieldWithDefault(Schema.String, () => ""),
+  usage: fieldWithDefault(Schema.String, () => ""),
+  packages: fieldWithDefault(Schema.Array(Schema.String), () => []),
+  timeout: optionalField(Schema.Finite.check(Schema.isBetween({ minimum: 0.001, maximum: maxTimeoutSeconds }))),
+  isolation: optionalField(Schema.Literal("worker")),
+  memory: optionalField(Schema.Int.check(Schema.isBetween(memoryRangeMiB))),
+  concurrency: optionalField(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxConcurrency })))
 }
 
 const decodeFields = makeDecoder(Schema.Struct(fields))
 
-/**
- * Decodes the parsed `config.yaml`, or says in one line what is invalid. An empty file is valid. Unknown keys cause a
- * warning only: the pack can read them itself.
- */
+/** Decodes the parsed `config.yaml`. An empty one is valid. Unknown keys only warn: the pack can read them itself. */
 export const decodePackConfig = (input: unknown): Result.Result<DecodedPackConfig, string> => {
   const values = input ?? {}
   if (!isJsonObject(values)) return Result.fail("it must be a mapping, such as 'enabled: true'")
-  return Result.map(decodeFields(values), (decoded) => {
-    const { concurrency, description, enabled, isolation, memory, packages, timeout, usage } = decoded
-    const unknown = Object.keys(values).filter((key) => !Object.hasOwn(fields, key))
-    return {
-      config: {
-        enabled: enabled ?? true,
-        description: description ?? "",
-        usage: usage ?? "",
-        packages: packages ?? [],
-        ...(typeof timeout === "number" && { timeout }),
-        ...(typeof isolation === "string" && { isolation }),
-        ...(typeof memory === "number" && { memory }),
-        ...(typeof concurrency === "number" && { concurrency })
-      },
-      warnings: unknown.map((key) => `config.yaml: unknown key '${key}' is ignored by the host`)
-    }
-  })
+  const unknown = Object.keys(values).filter((key) => !Object.hasOwn(fields, key))
+  return Result.map(decodeFields(values), (config) => ({
+    config,
+    warnings: unknown.map((key) => `config.yaml: unknown key '${key}' is ignored by the host`)
+  }))
 }

@@ -1,9 +1,7 @@
 import { Result } from "effect"
 
-/** Extensions of modules that Node can load. */
 const moduleExtensions: ReadonlyArray<string> = ["ts", "mts", "js", "mjs"]
 
-/** Class name and files that follow from the name of a pack. */
 export interface PackName {
   /** Class that the module exports, such as `VideoGenerateTool`. */
   readonly className: string
@@ -12,22 +10,19 @@ export interface PackName {
   readonly warnings: ReadonlyArray<string>
 }
 
-/** An entry of a folder with packs; `files` lists the files directly inside a folder. */
+/** `files` lists the files directly inside a folder. */
 export interface FolderEntry {
   readonly name: string
   readonly files: ReadonlyArray<string> | undefined
 }
 
-export interface PackFiles {
-  readonly className: string
+export interface PackFiles extends Omit<PackName, "files"> {
   /** The file with the class, relative to the folder of the pack. */
   readonly file: string
-  readonly warnings: ReadonlyArray<string>
 }
 
 export interface PackCandidate {
   readonly name: string
-  /** What to load, or why the pack cannot be loaded. */
   readonly outcome: Result.Result<PackFiles, string>
 }
 
@@ -37,9 +32,8 @@ export const isValidToolName = (name: string): boolean => /^[A-Za-z0-9_-]{1,64}$
 const isIgnored = (name: string): boolean =>
   name === "" || name === "__pycache__" || name === "node_modules" || name.startsWith(".")
 
-const isSnakeCase = (name: string): boolean => /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/.test(name)
-
-const isIdentifier = (name: string): boolean => /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u.test(name)
+const snakeCase = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/
+const identifier = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200c\u200d]*$/u
 
 /** Capitalizes as Python does: the first letter upper-case, the rest lower-case. */
 const capitalize = (word: string): string => {
@@ -53,14 +47,11 @@ const formatQuotedList = (names: ReadonlyArray<string>): string => names.map((na
 const formatAlternatives = (names: ReadonlyArray<string>): string =>
   [formatQuotedList(names.slice(0, -1)), formatQuotedList(names.slice(-1))].filter((part) => part !== "").join(" or ")
 
-/**
- * Derives the class name of a pack (seed 004, naming): every word between underscores capitalized, then `Tool`. Fails
- * when the result is not an identifier.
- */
+/** Derives the class name of a pack (seed 004, naming): every word between underscores capitalized, then `Tool`. */
 export const parsePackName = (name: string): Result.Result<PackName, string> => {
   if (isIgnored(name)) return Result.fail(`'${name}' is not a valid pack name: such folders are ignored`)
   const className = `${name.split("_").map(capitalize).join("")}Tool`
-  if (!isIdentifier(className)) {
+  if (!identifier.test(className)) {
     return Result.fail(
       `'${name}' is not a valid pack name: ${className} cannot be the name of its class. ` +
         "Use lower-case letters, digits and underscores, starting with a letter"
@@ -69,7 +60,7 @@ export const parsePackName = (name: string): Result.Result<PackName, string> => 
   return Result.succeed({
     className,
     files: moduleExtensions.map((extension) => `${name}_tool.${extension}`),
-    warnings: isSnakeCase(name)
+    warnings: snakeCase.test(name)
       ? []
       : [
           `the name '${name}' is not snake_case (lower-case letters, digits, single underscores); the class is ${className}`
@@ -82,19 +73,15 @@ const splitToolFile = (file: string): readonly [name: string, extension: string]
   return name === undefined || extension === undefined ? undefined : [name, extension]
 }
 
-/** Advice for files that look like a tool but cannot be loaded. */
-const unsupportedExtensions: { readonly [extension: string]: string } = {
-  py: "Python is not supported; port it to TypeScript or JavaScript",
-  tsx: "write it without JSX, as .ts",
-  jsx: "write it without JSX, as .js",
-  cts: "only ES modules are supported: name it .ts or .mts",
-  cjs: "only ES modules are supported: name it .js or .mjs"
-}
+/** For files that look like a tool. */
+const extensionAdvice: ReadonlyMap<string, string> = new Map([
+  ["py", "Python is not supported; port it to TypeScript or JavaScript"],
+  ["tsx", "write it without JSX, as .ts"],
+  ["jsx", "write it without JSX, as .js"],
+  ["cts", "only ES modules are supported: name it .ts or .mts"],
+  ["cjs", "only ES modules are supported: name it .js or .mjs"]
+])
 
-const unsupportedExtensionHint = (extension: string): string | undefined =>
-  Object.hasOwn(unsupportedExtensions, extension) ? unsupportedExtensions[extension] : undefined
-
-/** True for a file that shows that its folder is meant as a pack. */
 const isPackIndicator = (file: string): boolean =>
   splitToolFile(file) !== undefined || /^(index\.[cm]?[jt]s|config\.ya?ml|__init__\.py)$/.test(file)
 
@@ -103,7 +90,7 @@ const missingFileError = (name: string, files: ReadonlyArray<string>, present: R
   const missing = `its folder has no ${formatAlternatives(files)}`
   for (const file of present) {
     const [owner, extension = ""] = splitToolFile(file) ?? []
-    const advice = unsupportedExtensionHint(extension)
+    const advice = extensionAdvice.get(extension)
     if (owner === name && advice !== undefined) return `${missing}, only '${file}': ${advice}`
     if (owner !== undefined && owner !== name && moduleExtensions.includes(extension)) {
       return `${missing}; '${file}' belongs in a folder '${owner}': both names must match`
@@ -119,20 +106,18 @@ const packFromFolder = (name: string, present: ReadonlyArray<string>): Result.Re
   Result.flatMap(parsePackName(name), ({ className, files, warnings }) => {
     const found = files.filter((file) => present.includes(file))
     const [file] = found
-    const indexes = moduleExtensions.map((one) => `index.${one}`).filter((one) => present.includes(one))
     if (file === undefined) return Result.fail(missingFileError(name, files, present))
-    for (const several of [found, indexes]) {
-      if (several.length > 1) {
-        return Result.fail(`its folder has ${formatQuotedList(several)}: keep one of them`)
-      }
-    }
-    return Result.succeed({ className, file, warnings })
+    const indexes = moduleExtensions.map((one) => `index.${one}`).filter((one) => present.includes(one))
+    const several = [found, indexes].find(({ length }) => length > 1)
+    return several === undefined
+      ? Result.succeed({ className, file, warnings })
+      : Result.fail(`its folder has ${formatQuotedList(several)}: keep one of them`)
   })
 
 const packFromFile = (file: string): PackCandidate | undefined => {
   const [name = "", extension = ""] = splitToolFile(file) ?? []
   if (isIgnored(name)) return undefined
-  const advice = unsupportedExtensionHint(extension)
+  const advice = extensionAdvice.get(extension)
   if (advice !== undefined) return { name, outcome: Result.fail(`'${file}' cannot be loaded: ${advice}`) }
   if (!moduleExtensions.includes(extension)) return undefined
   return {

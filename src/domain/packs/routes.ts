@@ -1,9 +1,7 @@
 import { Result } from "effect"
 import { isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
-import { endpointHint, endpointError, reservedEndpoints } from "./endpoint.ts"
 import type { PackRoute } from "./PackManifest.ts"
 
-/** A route as a pack declares it. */
 export interface DeclaredRoute extends Pick<PackRoute, "endpoint" | "tool" | "useForm"> {
   /** A schema of any supported kind; never undefined. */
   readonly params: unknown
@@ -16,8 +14,41 @@ export interface ParsedRoutes {
   readonly warnings: ReadonlyArray<string>
 }
 
-const maxQuotedLength = 64
+const reservedEndpoints: ReadonlySet<string> = new Set([
+  "/",
+  "/health",
+  "/tools",
+  "/mcp",
+  "/docs",
+  "/redoc",
+  "/openapi.json",
+  "/favicon.ico"
+])
 
+const maxEndpointLength = 256
+const endpointHint = "an endpoint is a path such as '/tools/fetch'"
+
+const endpointError = (endpoint: string): string | undefined => {
+  if (!endpoint.startsWith("/")) return `the endpoint must start with '/': ${endpointHint}`
+  if (reservedEndpoints.has(endpoint))
+    return "this endpoint is reserved by the host; choose another, such as one below '/tools/'"
+  if (endpoint.length > maxEndpointLength) return `the endpoint is longer than ${maxEndpointLength} characters`
+  if (endpoint.includes("//")) return "the endpoint contains '//': segments must not be empty"
+  if (endpoint.endsWith("/")) return "the endpoint must not end with '/'"
+  if (/[?#]/.test(endpoint))
+    return `the endpoint contains '?' or '#': ${endpointHint}, parameters are declared in 'params'`
+  if (endpoint.split("/").some((part) => part === "." || part === "..")) {
+    return "the endpoint contains '.' or '..' as a segment: it must be absolute"
+  }
+  if (endpoint.includes("%")) return "the endpoint contains '%': write every character unescaped"
+  if (/[{}:*]/.test(endpoint))
+    return "the endpoint contains '{', '}', ':' or '*': variable parts are declared in 'params'"
+  return /[^A-Za-z0-9/._~!$&'()+,;=@\u00a1-\u{10ffff}-]/u.test(endpoint) || !endpoint.isWellFormed()
+    ? "the endpoint contains a space or another character that is invalid in a path"
+    : undefined
+}
+
+const maxQuotedLength = 64
 const maxRoutes = 256
 
 /** Names of members: those of this package, and those of the seed. */
@@ -28,12 +59,10 @@ const memberAliases = {
   toolName: ["toolName", "tool_name"]
 } as const
 
-type RouteMember = keyof typeof memberAliases
-
 const knownMembers: ReadonlySet<string> = new Set(Object.values(memberAliases).flat())
 
 /** Reads a member under any of its names; fails when two names have different values. */
-const memberValue = (entry: JsonObject, member: RouteMember): Result.Result<unknown, string> => {
+const memberValue = (entry: JsonObject, member: keyof typeof memberAliases): Result.Result<unknown, string> => {
   const present = memberAliases[member].filter((name) => entry[name] !== undefined && entry[name] !== null)
   const values = new Set(present.map((name) => entry[name]))
   return values.size > 1
@@ -78,17 +107,15 @@ const parseRouteList = (pack: string, entries: ReadonlyArray<unknown>): ParsedRo
   const errors: Array<string> = []
   const warnings: Array<string> = []
   entries.slice(0, maxRoutes).forEach((entry, index) => {
+    const label = formatRouteLabel(entry, index)
     const parsed = isObjectLike(entry) ? parseRoute(pack, entry) : Result.fail("it must be an object")
-    const error = Result.isFailure(parsed)
-      ? parsed.failure
-      : routes.has(parsed.success.endpoint)
-        ? "another route of this pack has the same endpoint"
-        : undefined
-    if (error !== undefined) errors.push(`${formatRouteLabel(entry, index)}: ${error}`)
-    if (Result.isSuccess(parsed) && error === undefined) routes.set(parsed.success.endpoint, parsed.success)
+    const addError = (error: string) => errors.push(`${label}: ${error}`)
+    if (Result.isFailure(parsed)) addError(parsed.failure)
+    else if (routes.has(parsed.success.endpoint)) addError("another route of this pack has the same endpoint")
+    else routes.set(parsed.success.endpoint, parsed.success)
     const unknown = isObjectLike(entry) ? Object.keys(entry).filter((key) => !knownMembers.has(key)) : []
     if (unknown.length > 0) {
-      warnings.push(`${formatRouteLabel(entry, index)}: unknown members ${unknown.map((key) => `'${key}'`).join(", ")}`)
+      warnings.push(`${label}: unknown members ${unknown.map((key) => `'${key}'`).join(", ")}`)
     }
   })
   if (entries.length > maxRoutes) errors.push(`there are more than ${maxRoutes} routes; the rest is ignored`)
@@ -121,10 +148,7 @@ const differingParameters = (one: unknown, other: unknown): ReadonlyArray<string
   return [...left.filter((name) => !right.includes(name)), ...right.filter((name) => !left.includes(name))]
 }
 
-/**
- * Lists mismatches between routes and listed tools: routes without a tool, tools without a route, different
- * parameters.
- */
+/** Lists routes without a tool, tools without a route, and different parameters of both. */
 export const findRouteMismatches = (
   routes: ReadonlyArray<Pick<PackRoute, "endpoint" | "tool" | "params">>,
   tools: ReadonlyArray<JsonObject>
@@ -139,13 +163,11 @@ export const findRouteMismatches = (
           `route ${endpoint} calls the tool '${tool}', which listTools() does not list: it is not available over MCP`
         ]
       }
-      const stray = differingParameters(params, entry["inputSchema"])
-      return stray.length === 0
-        ? []
-        : [
-            `route ${endpoint} and the listed tool '${tool}' have different parameters; only one of them has ` +
-              stray.map((name) => `'${name}'`).join(", ")
-          ]
+      const names = differingParameters(params, entry["inputSchema"])
+        .map((name) => `'${name}'`)
+        .join(", ")
+      const both = `route ${endpoint} and the listed tool '${tool}'`
+      return names === "" ? [] : [`${both} have different parameters; only one of them has ${names}`]
     }),
     ...[...listed.keys()]
       .filter((name) => !routedTools.has(name))
@@ -153,23 +175,15 @@ export const findRouteMismatches = (
   ]
 }
 
-/**
- * Finds routes whose endpoint is taken; the result maps an endpoint to the reason. `taken` maps endpoints to packs.
- */
+/** Gives the reason by endpoint for routes whose endpoint is taken. `taken` maps endpoints to packs. */
 export const findRouteConflicts = (
   routes: ReadonlyArray<Pick<PackRoute, "endpoint">>,
   taken: ReadonlyMap<string, string>
 ): ReadonlyMap<string, string> =>
   new Map(
-    routes.flatMap(({ endpoint }): ReadonlyArray<readonly [string, string]> => {
-      const owner = reservedEndpoints.has(endpoint) ? "the host" : taken.get(endpoint)
-      return owner === undefined
-        ? []
-        : [
-            [
-              endpoint,
-              `route ${endpoint} is ignored: it belongs to ${owner === "the host" ? owner : `the pack '${owner}'`}`
-            ]
-          ]
+    routes.flatMap(({ endpoint }) => {
+      const pack = taken.get(endpoint)
+      const owner = reservedEndpoints.has(endpoint) ? "the host" : pack === undefined ? undefined : `the pack '${pack}'`
+      return owner === undefined ? [] : [[endpoint, `route ${endpoint} is ignored: it belongs to ${owner}`] as const]
     })
   )

@@ -1,9 +1,6 @@
 import type { Tool } from "../model/Tool.ts"
-import { isJsonObject } from "../json.ts"
+import { asObject } from "../json.ts"
 import { parseToolMeta } from "./toolMeta.ts"
-
-/** The weight of a word by its field. */
-const fieldWeights = { name: 4, tags: 3, parameters: 2, description: 1 } as const
 
 /** The usual constants of BM25: saturation of repeated words, and normalization by length. */
 const bm25 = { k: 1.2, b: 0.75 }
@@ -19,17 +16,14 @@ const tokenize = (text: string): ReadonlyArray<string> =>
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== "")
 
-const parameterText = ({ paramsSchema: { properties } }: Tool): string =>
-  isJsonObject(properties) ? Object.keys(properties).join(" ") : ""
+/** The texts of a tool with the weight of their words. */
+const weightedTexts = (name: string, tool: Tool): ReadonlyArray<readonly [text: string, weight: number]> => [
+  [name, 4],
+  [(parseToolMeta(tool.meta)?.tags ?? []).join(" "), 3],
+  [Object.keys(asObject(tool.paramsSchema["properties"])).join(" "), 2],
+  [tool.description, 1]
+]
 
-const searchFields = (name: string, tool: Tool): { readonly [K in keyof typeof fieldWeights]: string } => ({
-  name,
-  description: tool.description,
-  parameters: parameterText(tool),
-  tags: (parseToolMeta(tool.meta)?.tags ?? []).join(" ")
-})
-
-/** A search index of tools. */
 export interface ToolIndex {
   /** Gives the names of at most `limit` matching tools, the best first. */
   readonly search: (query: string, limit: number) => ReadonlyArray<string>
@@ -39,8 +33,7 @@ export interface ToolIndex {
 export const makeToolIndex = (tools: Iterable<readonly [name: string, tool: Tool]>): ToolIndex => {
   const entries = [...tools].map(([name, tool]) => {
     const counts = new Map<string, number>()
-    for (const [field, text] of Object.entries(searchFields(name, tool))) {
-      const weight = fieldWeights[field as keyof typeof fieldWeights]
+    for (const [text, weight] of weightedTexts(name, tool)) {
       for (const word of tokenize(text)) counts.set(word, (counts.get(word) ?? 0) + weight)
     }
     return { name, counts, length: [...counts.values()].reduce((sum, count) => sum + count, 0) }

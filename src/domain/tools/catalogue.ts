@@ -3,16 +3,13 @@ import type { ServerConfig } from "../config/computerConfig.ts"
 import type { Tool } from "../model/Tool.ts"
 import { mergeToolMeta, formatToolMeta } from "./toolMeta.ts"
 
-/** The tools of a running MCP server as listed, with its configuration. */
 export interface ServerTools {
   readonly config: ServerConfig
   readonly tools: ReadonlyArray<JsonObject>
 }
 
-/** A tool that the office can call. */
 export interface CatalogueEntry {
   readonly tool: Tool
-  /** The name of its MCP server. */
   readonly server: string
   /** Its name at the MCP server. */
   readonly originalName: string

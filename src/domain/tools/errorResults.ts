@@ -12,15 +12,12 @@ const errorResult = (text: string, meta: JsonObject): ToolResult => ({
 export const toolError = (code: number, text: string, meta: JsonObject = {}): ToolResult =>
   errorResult(text, { error_code: code, ...meta })
 
-/** The Computer has no tool with this name (4001). */
 export const toolNotFound = (name: string): ToolResult =>
   toolError(errorCodes.toolNotFound, `Tool '${name}' not found on this Computer`)
 
-/** The configuration forbids the tool (4002). */
 export const toolDisabled = (name: string): ToolResult =>
   toolError(errorCodes.toolDisabled, `Tool '${name}' is disabled on this Computer`)
 
-/** The MCP server failed (4003). */
 export const toolFailed = (message: string, details: JsonObject = {}): ToolResult =>
   toolError(errorCodes.toolFailed, message, details)
 
@@ -35,7 +32,6 @@ export const toolTimedOut = (side: "agent" | "computer"): ToolResult =>
     a2c_timeout: true
   })
 
-/** The call was cancelled (spec §6.3). */
 export const toolCancelled = (reason = "agent_requested"): ToolResult =>
   errorResult("Tool call cancelled", { a2c_cancelled: true, a2c_cancel_reason: reason })
 

@@ -6,7 +6,6 @@ export interface ToolIdentity {
 
 /** The default maximum length: hosts accept 64 characters, including their prefix `mcp__<server>__`. */
 export const defaultMaxNameLength = 45
-
 /** The smallest maximum length: shorter names cannot hold both parts and the hash. */
 export const lowestMaxNameLength = 24
 
@@ -15,15 +14,11 @@ const separator = "__"
 /** Digits of the hash in base 36: collisions of 8 digits are negligible. */
 const hashSuffixLength = 8
 
-const offsetBasis = 0xcbf29ce484222325n
-const prime = 0x100000001b3n
-const mask = 0xffffffffffffffffn
-
 /** FNV-1a with 64 bits, in base 36. */
 const hashSuffix = (text: string): string => {
-  let hash = offsetBasis
+  let hash = 0xcbf29ce484222325n
   for (let index = 0; index < text.length; index++) {
-    hash = ((hash ^ BigInt(text.charCodeAt(index))) * prime) & mask
+    hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(index))) * 0x100000001b3n)
   }
   return hash.toString(36).padStart(hashSuffixLength, "0").slice(-hashSuffixLength)
 }
@@ -33,8 +28,7 @@ const sanitize = (name: string): string => name.replaceAll(/[^A-Za-z0-9_-]/g, "_
 
 /** True when the joined name determines both parts. */
 const isUnambiguous = ({ owner, tool }: ToolIdentity): boolean =>
-  sanitize(owner) === owner &&
-  sanitize(tool) === tool &&
+  sanitize(owner + tool) === owner + tool &&
   owner !== "" &&
   !owner.includes(separator) &&
   !owner.endsWith("_") &&
@@ -67,3 +61,31 @@ export const sanitizeName = (name: string, maxLength: number): string =>
   sanitize(name) === name && name !== "" && name.length <= maxLength
     ? name
     : `${sanitize(name).slice(0, maxLength - hashSuffixLength - 1)}_${hashSuffix(name)}`
+
+export interface OfficeResource {
+  readonly computer: string
+  readonly uri: string
+}
+
+const resourceUriPattern = /^(window|dpe):\/\/([^/?#]+)(.*)$/is
+
+/**
+ * Formats the URI of a window or document for the whole office, with the Computer as prefix of the host:
+ * `window://app/notes` of `desk` becomes `window://desk.app/notes`. Gives `undefined` for other schemes.
+ */
+export const toOfficeUri = ({ computer, uri }: OfficeResource): string | undefined => {
+  const [, scheme = "", host = "", rest = ""] = resourceUriPattern.exec(uri) ?? []
+  return host === "" ? undefined : `${scheme.toLowerCase()}://${hostLabel(computer)}.${host}${rest}`
+}
+
+/** Finds the Computer and the URI there for a URI of the office. */
+export const parseOfficeUri = (uri: string, computers: Iterable<string>): OfficeResource | undefined => {
+  const [, scheme = "", host = "", rest = ""] = resourceUriPattern.exec(uri) ?? []
+  for (const computer of computers) {
+    const prefix = `${hostLabel(computer)}.`
+    if (host.startsWith(prefix) && host.length > prefix.length) {
+      return { computer, uri: `${scheme.toLowerCase()}://${host.slice(prefix.length)}${rest}` }
+    }
+  }
+  return undefined
+}

@@ -23,7 +23,6 @@ export interface ToolMeta {
   readonly extra: JsonObject
 }
 
-/** The known fields of a tool meta, as configuration files spell them. */
 export const toolMetaKeys: ReadonlyArray<string> = Object.keys(toolMetaFields)
 
 const WireToolMeta = Schema.StructWithRest(Schema.Struct(toolMetaFields), [
@@ -66,10 +65,7 @@ const toolMetaKey = "a2c_tool_meta"
 /** The key of a tool's `meta` for its MCP annotations as JSON text. */
 const annotationsKey = "MCP_TOOL_ANNOTATION"
 
-/**
- * Merges the settings of a tool with the default, field by field; the tool's own settings win (spec §7.4). Gives
- * `undefined` without any settings.
- */
+/** Merges the settings of a tool with the default, field by field; the tool's own settings win (spec §7.4). */
 export const mergeToolMeta = (fallback: ToolMeta | null, own: ToolMeta | undefined): ToolMeta | undefined => {
   if (fallback === null) return own
   if (own === undefined) return fallback

@@ -4,7 +4,6 @@ import type { ToolResult } from "../model/ToolResult.ts"
 /** The key of a result's `meta` for the transformed event as JSON text (spec §6.7). */
 export const transformedEventKey = "a2c_vrl_transformed"
 
-/** The call whose result a script transforms. */
 export interface VrlCall {
   /** The tool's name at its MCP server. */
   readonly tool: string
@@ -22,7 +21,6 @@ export const toVrlEvent = (result: ToolResult, { params, tool }: VrlCall): JsonO
   parameters: params
 })
 
-/** Adds the transformed event to the `meta` of a result. */
 export const addTransformedEvent = (result: ToolResult, event: unknown): ToolResult => ({
   ...result,
   meta: { ...result.meta, [transformedEventKey]: JSON.stringify(event) ?? "null" }

@@ -1,11 +1,9 @@
 import type { Version } from "./version.ts"
-import { decodeProtocolError } from "./v0_2/acks.ts"
 import { calls, type serverRequests } from "./v0_2/events.ts"
 import { line as v0_2 } from "./v0_2/line.ts"
 
 export type { CallDefinition, EventDefinition, RoutedDefinition } from "./v0_2/events.ts"
 
-/** Requests that the Server handles itself. */
 export type ServerRequests = typeof serverRequests
 
 /** The events, codecs and acknowledgements of one protocol line. A connection keeps the line chosen at its handshake. */
@@ -18,4 +16,4 @@ export const lineForVersion = (_version: Version): ProtocolLine => v0_2
 export const routedEvents: ReadonlySet<string> = new Set(Object.values(calls).map(({ event }) => event))
 
 /** Decodes the protocol error of a reply whose line is no longer known; `undefined` when the reply is not an error. */
-export { decodeProtocolError }
+export { decodeProtocolError } from "./v0_2/acks.ts"

@@ -27,17 +27,12 @@ export const parseVersion = (text: string): Result.Result<Version, string> => {
     : Result.succeed({ major: Number(match[1]), minor: Number(match[2]), patch: Number(match[3]) })
 }
 
-/** The inverse of {@link parseVersion}. */
 export const formatVersion = ({ major, minor, patch }: Version): string => `${major}.${minor}.${patch}`
 
-/**
- * Tells whether a client's version is compatible with a server's. Before 1.0 the minors must be equal; from 1.0 on
- * the client may be older. The patch never matters (spec §2.2).
- */
+/** Before 1.0 the minors must be equal; from 1.0 on the client may be older. The patch never matters (spec §2.2). */
 export const isCompatible = (client: Version, server: Version): boolean =>
   client.major === server.major && (client.major === 0 ? client.minor === server.minor : client.minor <= server.minor)
 
-/** The body of a version mismatch, with the field names of the wire. */
 export interface VersionMismatch {
   readonly code: 4008
   readonly message: string
@@ -54,24 +49,23 @@ export interface VersionRejection {
   readonly body: { readonly code: 400; readonly message: string } | VersionMismatch
 }
 
-const rejectBadRequest = (message: string): VersionRejection => ({
-  status: 400,
-  headers: {},
-  body: { code: 400, message }
-})
+const reject = (body: VersionRejection["body"], headers: VersionRejection["headers"] = {}) =>
+  Result.fail<VersionRejection>({ status: 400, headers, body })
 
-const rejectMismatch = (client: Version, server: Version): VersionRejection => ({
-  status: 400,
-  headers: { "X-A2C-Error-Code": "4008" },
-  body: {
+const rejectBadRequest = (message: string) => reject({ code: 400, message })
+
+const rejectMismatch = (client: Version, server: Version) => {
+  const oldest = server.major === 0 ? { ...server, patch: 0 } : { ...server, minor: 0, patch: 0 }
+  const body = {
     code: 4008,
     message: "Protocol version mismatch",
     server_version: formatVersion(server),
     client_version: formatVersion(client),
-    min_supported: formatVersion(server.major === 0 ? { ...server, patch: 0 } : { ...server, minor: 0, patch: 0 }),
+    min_supported: formatVersion(oldest),
     max_supported: formatVersion({ ...server, patch: 999 })
-  }
-})
+  } as const
+  return reject(body, { "X-A2C-Error-Code": "4008" })
+}
 
 /** Checks the values of `a2c_version` in a handshake (spec §2.1, cases 001–016). */
 export const versionGate = (
@@ -80,12 +74,11 @@ export const versionGate = (
 ): Result.Result<Version, VersionRejection> => {
   const [text, ...others] = values
   if (text === undefined || (text === "" && others.length === 0)) {
-    return Result.fail(rejectBadRequest(`Missing ${versionQueryParameter} query parameter`))
+    return rejectBadRequest(`Missing ${versionQueryParameter} query parameter`)
   }
-  if (others.length > 0) return Result.fail(rejectBadRequest(`Invalid ${versionQueryParameter}: given more than once`))
+  if (others.length > 0) return rejectBadRequest(`Invalid ${versionQueryParameter}: given more than once`)
   return Result.match(parseVersion(text), {
-    onFailure: (reason) => Result.fail(rejectBadRequest(`Invalid ${versionQueryParameter}: ${reason}`)),
-    onSuccess: (client) =>
-      isCompatible(client, server) ? Result.succeed(client) : Result.fail(rejectMismatch(client, server))
+    onFailure: (reason) => rejectBadRequest(`Invalid ${versionQueryParameter}: ${reason}`),
+    onSuccess: (client) => (isCompatible(client, server) ? Result.succeed(client) : rejectMismatch(client, server))
   })
 }

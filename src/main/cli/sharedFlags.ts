@@ -1,7 +1,7 @@
 import { hostname } from "node:os"
 import { Schema } from "effect"
 import { Flag } from "effect/cli"
-import { Identifier } from "../../domain/model/names.ts"
+import { Identifier } from "../../domain/model/fields.ts"
 import { flag, setting } from "./setting.ts"
 
 /** The protocol bounds the names of offices and members. */

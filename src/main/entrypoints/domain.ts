@@ -88,8 +88,7 @@ export type { JsonObject } from "../../domain/json.ts"
 export { checkConnectRights, checkJoinRights } from "../../domain/office/grants.ts"
 export { matchesPattern } from "../../domain/wildcard.ts"
 export { allGrants, type Grants, type Identity, type Right } from "../../domain/model/Identity.ts"
-export { type MembershipCommand, decide, type MembershipEvent } from "../../domain/office/decide.ts"
-export { evolve } from "../../domain/office/evolve.ts"
+export { decide, evolve, type MembershipCommand, type MembershipEvent } from "../../domain/office/decide.ts"
 export {
   type Capacity,
   findComputer,
@@ -98,7 +97,14 @@ export {
   type Office,
   type MembershipState
 } from "../../domain/office/MembershipState.ts"
-export { type Member, MembershipError, type Membership, type Session } from "../../domain/model/Membership.ts"
+export {
+  type Member,
+  type Membership,
+  MembershipError,
+  type Role,
+  type Session,
+  type SessionInfo
+} from "../../domain/model/Membership.ts"
 export type { Notification, ComputerPart } from "../../domain/model/Notification.ts"
 export { type PackConfig, decodePackConfig } from "../../domain/packs/packConfig.ts"
 export {
@@ -116,11 +122,8 @@ export {
 } from "../../domain/packs/openapi/openApiDocument.ts"
 export { parsePackage, parsePackages } from "../../domain/packs/npmPackages.ts"
 export { type ProtocolLine, lineForVersion } from "../../domain/wire/lines.ts"
-export type { ToolCallRequest } from "../../domain/model/requests.ts"
-export type { DocumentSummary } from "../../domain/model/DocumentSummary.ts"
+export type { DocumentSummary, ToolCallRequest } from "../../domain/model/requests.ts"
 export { ComputerConfig, Input, ServerConfig } from "../../domain/config/computerConfig.ts"
-export type { SessionInfo } from "../../domain/model/SessionInfo.ts"
-export type { Role } from "../../domain/model/Role.ts"
 export type {
   Endpoint,
   SseParameters,

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Exit, HashMap, Option, Result, Schema, Scope } from "effect"
-import { type MembershipCommand, decide } from "../../../src/domain/office/decide.ts"
-import { evolve } from "../../../src/domain/office/evolve.ts"
+import { decide, evolve, type MembershipCommand } from "../../../src/domain/office/decide.ts"
 import { emptyMembershipState, unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
 import { type OpenNode, outcome, type TestNode, told } from "./cluster.ts"
 

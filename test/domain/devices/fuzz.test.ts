@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import {
   type DecoderOptions,
-  bufferedBytes,
   initialDecoderState,
   hasPartialFrame,
   maxBufferedBytes,
@@ -82,7 +81,7 @@ const readChecked = (pieces: ReadonlyArray<Uint8Array>, options: DecoderOptions)
   for (const piece of pieces) {
     const [next, found] = decodeChunk(state, piece)
     for (const event of found) events.push(full(event))
-    if (bufferedBytes(next) > maximum) assert.fail(`holds ${bufferedBytes(next)} bytes`)
+    if (next.buffered.length > maximum) assert.fail(`holds ${next.buffered.length} bytes`)
     state = next
   }
   return { state, events }
@@ -105,8 +104,8 @@ const round = (seed: number): number => {
     const again = readChecked(pieces, options)
     assert.deepStrictEqual(again.events, events)
     assert.deepStrictEqual(
-      [bufferedBytes(again.state), again.state.pendingGarbage, dropPartialFrame(again.state)[1].map(full)],
-      [bufferedBytes(state), state.pendingGarbage, dropPartialFrame(state)[1].map(full)]
+      [again.state.buffered.length, again.state.pendingGarbage, dropPartialFrame(again.state)[1].map(full)],
+      [state.buffered.length, state.pendingGarbage, dropPartialFrame(state)[1].map(full)]
     )
   }
   return stream.length

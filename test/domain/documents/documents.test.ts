@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { buildDpeUri, parseStrictDpeUri, parseDpeUri } from "../../../src/domain/documents/DpeUri.ts"
 import { parseDocumentUri, findDocuments, summarizeDocument } from "../../../src/domain/documents/findDocuments.ts"
-import type { DocumentSummary } from "../../../src/domain/model/DocumentSummary.ts"
+import type { DocumentSummary } from "../../../src/domain/model/requests.ts"
 
 const parse = (uri: string) => Result.getOrThrow(parseDpeUri(uri))
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { checkName } from "../../../src/domain/model/names.ts"
+import { checkName } from "../../../src/domain/model/fields.ts"
 
 describe("checkName", () => {
   it("accepts any script, spaces and symbols", () => {

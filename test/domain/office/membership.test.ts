@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { HashMap, Option, Result, Schema } from "effect"
-import { type MembershipCommand, decide } from "../../../src/domain/office/decide.ts"
-import { evolve } from "../../../src/domain/office/evolve.ts"
+import { decide, evolve, type MembershipCommand } from "../../../src/domain/office/decide.ts"
 import {
   type Capacity,
   isComputerElsewhere,

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, HashMap, Option, Result } from "effect"
-import { type MembershipCommand, decide, type MembershipEvent } from "../../../src/domain/office/decide.ts"
-import { evolve } from "../../../src/domain/office/evolve.ts"
+import { decide, evolve, type MembershipCommand, type MembershipEvent } from "../../../src/domain/office/decide.ts"
 import {
   isComputerElsewhere,
   membersOf,

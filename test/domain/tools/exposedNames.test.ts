@@ -1,12 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import {
+  defaultMaxNameLength,
   exposedName,
   hostLabel,
   lowestMaxNameLength,
-  defaultMaxNameLength
+  parseOfficeUri,
+  toOfficeUri
 } from "../../../src/domain/tools/exposedNames.ts"
-import { parseOfficeUri, toOfficeUri } from "../../../src/domain/office/officeUris.ts"
 import { parseRenderedWindow } from "../../../src/domain/desktop/organizeDesktop.ts"
 
 const Name = Schema.NonEmptyString

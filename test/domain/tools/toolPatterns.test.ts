@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { matchesToolPattern } from "../../../src/domain/tools/toolPatterns.ts"
+import { matchesToolPattern } from "../../../src/domain/wildcard.ts"
 
 describe("matchesToolPattern", () => {
   it.each([

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Result } from "effect"
 import {
-  bufferedBytes,
   initialDecoderState,
   maxBufferedBytes,
   dropPartialFrame,
@@ -83,7 +82,7 @@ const feed = (input: Buffer, random: Random): Verdict => {
   let state = initialDecoderState(limits)
   const [next, events] = decodeChunk(state, bytes)
   state = next
-  must(bufferedBytes(state) <= maxBufferedBytes(state.settings), "the buffer exceeds its limit")
+  must(state.buffered.length <= maxBufferedBytes(state.settings), "the buffer exceeds its limit")
   const frames = framesOf(events)
   for (const frame of frames) checkFrame(frame)
   if (oneIn(random, 4) && bytes.length < 2000) {

@@ -2,21 +2,16 @@ import { Effect, Exit, Layer, Result, Scope } from "effect"
 import { ChildProcessSpawner } from "effect/process"
 import type { CredentialStore } from "../../../application/ports/CredentialStore.ts"
 import { McpConnector, type McpSession, type McpSessionError } from "../../../application/ports/McpSession.ts"
-import type {
-  Endpoint,
-  SseParameters,
-  StdioParameters,
-  StreamableParameters
-} from "../../../domain/config/endpointParameters.ts"
-import { type Authorizer, type AuthorizerOptions, makeAuthorizer, type WrapFetch } from "../oauth/Authorizer.ts"
+import type { Endpoint, SseParameters, StreamableParameters } from "../../../domain/config/endpointParameters.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
+import { type Authorizer, type AuthorizerOptions, makeAuthorizer, type WrapFetch } from "../oauth/Authorizer.ts"
 import { sessionError } from "../sessionError.ts"
 import { makeSseTransport, makeStreamableHttpTransport } from "./http/httpTransports.ts"
 import { openLegacySession } from "./openLegacySession.ts"
 import { makeStdioTransport } from "./stdio/StdioTransport.ts"
 
 /** Error codes of servers without the `initialize` handshake (MCP 2026-07-28 and later). */
-const handshakeRejectedCodes: ReadonlyArray<number> = [
+const handshakeRejectedCodes: ReadonlyArray<number | undefined> = [
   jsonRpcCodes.unsupportedProtocolVersion,
   jsonRpcCodes.methodNotFound,
   jsonRpcCodes.invalidParams,
@@ -24,27 +19,14 @@ const handshakeRejectedCodes: ReadonlyArray<number> = [
 ]
 
 /** Parses the URL and checks the headers first: Node's error would quote the value of an invalid one. */
-const parseEndpointUrl = Effect.fnUntraced(function* ({
-  headers,
-  url
-}: Pick<StreamableParameters, "headers" | "url">): Effect.fn.Return<URL, McpSessionError> {
+const parseEndpointUrl = Effect.fnUntraced(function* ({ headers, url }: SseParameters) {
   for (const header of Object.entries(headers ?? {})) {
     if (Result.isFailure(Result.try(() => new Headers([header])))) {
-      return yield* sessionError(
-        "unavailable",
-        `header ${JSON.stringify(header[0])} is invalid: check its name and value`
-      )
+      const name = JSON.stringify(header[0])
+      return yield* sessionError("unavailable", `header ${name} is invalid: check its name and value`)
     }
   }
-  return yield* Effect.try({
-    try: () => new URL(url),
-    catch: () => sessionError("unavailable", "url is not a valid URL")
-  })
-})
-
-const openStdio = Effect.fnUntraced(function* (server: string, parameters: StdioParameters) {
-  const { exitReason, transport } = yield* makeStdioTransport(server, parameters)
-  return yield* openLegacySession({ transport, exitReason })
+  return URL.parse(url) ?? (yield* sessionError("unavailable", "url is not a valid URL"))
 })
 
 /** Tries the legacy era first, which most servers support. The modern client is loaded on demand. */
@@ -54,7 +36,7 @@ const openStreamableHttp = Effect.fnUntraced(function* (parameters: StreamablePa
   return yield* Effect.flatMap(makeStreamableHttpTransport(url, parameters, wrap), openLegacySession).pipe(
     Scope.provide(legacyScope),
     Effect.catchIf(
-      ({ code = 0 }) => handshakeRejectedCodes.includes(code),
+      ({ code }) => handshakeRejectedCodes.includes(code),
       (legacyFailure) =>
         Scope.close(legacyScope, Exit.void).pipe(
           Effect.andThen(Effect.promise(() => import("./modern/openModernSession.ts"))),
@@ -68,25 +50,29 @@ const openStreamableHttp = Effect.fnUntraced(function* (parameters: StreamablePa
   )
 })
 
-const openSse = Effect.fnUntraced(function* (parameters: SseParameters, wrap: WrapFetch) {
-  return yield* openLegacySession(yield* makeSseTransport(yield* parseEndpointUrl(parameters), parameters, wrap))
-})
-
-const makeConnector = (withAuthorization: Authorizer["withAuthorization"]) =>
+const makeConnector = (withAuthorization: Authorizer) =>
   Effect.gen(function* () {
     const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
     const connect = (server: string, endpoint: Endpoint): Effect.Effect<McpSession, McpSessionError, Scope.Scope> => {
       switch (endpoint.type) {
         case "stdio":
-          return Effect.provideService(openStdio(server, endpoint), ChildProcessSpawner.ChildProcessSpawner, spawner)
+          return Effect.flatMap(makeStdioTransport(server, endpoint), openLegacySession).pipe(
+            Effect.provideService(ChildProcessSpawner.ChildProcessSpawner, spawner)
+          )
         case "streamable":
           return withAuthorization(server, endpoint, (wrap) => openStreamableHttp(endpoint, wrap))
         case "sse":
-          return withAuthorization(server, endpoint, (wrap) => openSse(endpoint, wrap))
+          return withAuthorization(server, endpoint, (wrap) =>
+            parseEndpointUrl(endpoint).pipe(
+              Effect.flatMap((url) => makeSseTransport(url, endpoint, wrap)),
+              Effect.flatMap(openLegacySession)
+            )
+          )
       }
     }
     return McpConnector.of({ connect })
   })
+
 /** Opens sessions over stdio, Streamable HTTP, and HTTP with SSE. */
 export const layer: Layer.Layer<McpConnector, never, ChildProcessSpawner.ChildProcessSpawner> = Layer.effect(
   McpConnector,
@@ -97,7 +83,4 @@ export const layer: Layer.Layer<McpConnector, never, ChildProcessSpawner.ChildPr
 export const layerWithOAuth = (
   options: AuthorizerOptions = {}
 ): Layer.Layer<McpConnector, never, ChildProcessSpawner.ChildProcessSpawner | CredentialStore> =>
-  Layer.effect(
-    McpConnector,
-    Effect.flatMap(makeAuthorizer(options), ({ withAuthorization }) => makeConnector(withAuthorization))
-  )
+  Layer.effect(McpConnector, Effect.flatMap(makeAuthorizer(options), makeConnector))

@@ -1,22 +1,18 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
-import type { ProgressCallback } from "@modelcontextprotocol/sdk/shared/protocol.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Deferred, Effect, Exit, FiberSet, PubSub, type Scope, Stream } from "effect"
 import { z } from "zod"
 import {
   isWatched,
   type McpChange,
-  type McpSessionError,
-  type McpProgress,
-  type McpSession
+  type McpSession,
+  type McpSessionError
 } from "../../../application/ports/McpSession.ts"
-import { listAllPages } from "../../../application/shared/paging.ts"
-import { definedOnly } from "../../../domain/definedOnly.ts"
-import { packageVersion } from "../../../domain/packageVersion.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
+import { packageVersion } from "../../../domain/packageVersion.ts"
 import { sessionError } from "../sessionError.ts"
+import { allChanges, decodeChange, decodeInfo, maxPendingChanges } from "./mcpMessages.ts"
 import { pollWhen, subscriptionsRejected } from "./resourcePolling.ts"
-import { maxPendingChanges, allChanges, decodeChange, decodeInfo } from "./mcpMessages.ts"
 import { closedByServer, sdkErrorToSessionError } from "./sdkErrors.ts"
 import { makeSessionRequests, type SendRequest } from "./sessionRequests.ts"
 
@@ -26,27 +22,23 @@ const anyObject = z.looseObject({})
 /** Disables the SDK's timer: callers set timeouts and interrupt requests. */
 const noTimeout = 2 ** 31 - 1
 
-/** The server drops subscriptions with the session anyway. */
-const unsubscribeTimeout = "1 second"
-
 /** How long a watch waits for the notification stream: an open stream may be silent. */
 const notificationsReadyTimeout = "5 seconds"
 
-const closedByUs = sessionError("closed", "the session was closed")
+/** Waits for a request of a finalizer up to one second and ignores its failure. */
+export const attemptBriefly = <A, E>(request: Effect.Effect<A, E>): Effect.Effect<void> =>
+  request.pipe(Effect.interruptible, Effect.timeoutOption("1 second"), Effect.ignore)
 
-const toProgress = ({ message, progress, total }: Parameters<ProgressCallback>[0]): McpProgress =>
-  definedOnly({ progress, total, message })
+const closedByUs = sessionError("closed", "the session was closed")
 
 /** The transport and what it knows beyond the SDK's interface. */
 export interface LegacySessionOptions {
   readonly transport: Transport
-  /** Resolves with the reason when the transport's process exits. */
-  readonly exitReason?: Effect.Effect<string>
-  /** Done by the transport when it detects the loss of the session. */
+  /** Done by the transport when it detects the loss of the session, before it closes. */
   readonly lost?: Deferred.Deferred<McpSessionError>
   /** Done by the transport with the reason when the server offers no notification stream. */
   readonly notificationsUnavailable?: Deferred.Deferred<string>
-  /** Resolves when notifications arrive or are known to be unavailable. */
+  /** Resolves when notifications arrive. */
   readonly notificationsReady?: Effect.Effect<void>
   /** Resolves each time notifications may have been missed. */
   readonly notificationsMissed?: Effect.Effect<void>
@@ -56,30 +48,25 @@ export interface LegacySessionOptions {
 
 /** Opens a session over a transport of the v1 SDK. It closes with the scope. */
 export const openLegacySession = Effect.fnUntraced(function* ({
-  exitReason,
   beforeClose = Effect.void,
   notificationsReady = Effect.void,
-  lost,
   notificationsMissed = Effect.never,
   transport,
-  notificationsUnavailable: givenUnavailable
+  ...given
 }: LegacySessionOptions): Effect.fn.Return<McpSession, McpSessionError, Scope.Scope> {
   const client = new Client({ name: "a2c-smcp", version: packageVersion }, { capabilities: {} })
   const changes = yield* PubSub.sliding<McpChange | { readonly _tag: "NotificationsMissed" }>(maxPendingChanges)
-  const closed = lost ?? (yield* Deferred.make<McpSessionError>())
-  const notificationsUnavailable = givenUnavailable ?? (yield* Deferred.make<string>())
+  const lost = given.lost ?? (yield* Deferred.make<McpSessionError>())
+  const closed = Deferred.await(lost)
+  const notificationsUnavailable = given.notificationsUnavailable ?? (yield* Deferred.make<string>())
   const run = yield* FiberSet.makeRuntime()
-  const closeReason = exitReason ?? Effect.map(Deferred.await(closed), ({ message }) => message)
   let protocolVersion: string | undefined
 
   client.fallbackNotificationHandler = async ({ method, params }) => {
     const change = decodeChange(method, params)
     if (change !== undefined) PubSub.publishUnsafe(changes, change)
   }
-  // With `exitReason` the transport reports a more specific reason shortly after.
-  if (exitReason === undefined) {
-    client.onclose = () => void Deferred.doneUnsafe(closed, Exit.succeed(closedByServer))
-  }
+  client.onclose = () => void Deferred.doneUnsafe(lost, Exit.succeed(closedByServer))
   client.onerror = (error) => run(Effect.logDebug("MCP client transport error", { reason: error.message }))
   const forwardVersion = transport.setProtocolVersion?.bind(transport)
   transport.setProtocolVersion = (version) => {
@@ -89,20 +76,13 @@ export const openLegacySession = Effect.fnUntraced(function* ({
 
   const close = Effect.ignore(Effect.tryPromise(() => client.close()))
   yield* Effect.addFinalizer(() =>
-    Deferred.succeed(closed, closedByUs).pipe(Effect.andThen(beforeClose), Effect.andThen(close))
+    Deferred.succeed(lost, closedByUs).pipe(Effect.andThen(beforeClose), Effect.andThen(close))
   )
   yield* Effect.forkScoped(
     Effect.forever(Effect.andThen(notificationsMissed, PubSub.publish(changes, { _tag: "NotificationsMissed" })))
   )
-  yield* Effect.forkScoped(
-    Effect.flatMap(closeReason, (message) => Deferred.succeed(closed, sessionError("closed", message)))
-  )
   // Rejects pending requests.
-  yield* Effect.forkScoped(Effect.andThen(Deferred.await(closed), close))
-
-  /** Replaces the error of a request by the close reason once the session is closed. */
-  const failWithCloseReason = (failure: McpSessionError): Effect.Effect<never, McpSessionError> =>
-    Deferred.isDoneUnsafe(closed) ? Effect.flatMap(Deferred.await(closed), Effect.fail) : Effect.fail(failure)
+  yield* Effect.forkScoped(Effect.andThen(closed, close))
 
   const request: SendRequest = (method, params, onProgress) =>
     Effect.tryPromise({
@@ -110,28 +90,28 @@ export const openLegacySession = Effect.fnUntraced(function* ({
         client.request({ method, params: { ...params } }, anyObject, {
           signal,
           timeout: noTimeout,
-          ...(onProgress !== undefined && { onprogress: (progress) => onProgress(toProgress(progress)) })
+          ...(onProgress !== undefined && { onprogress: onProgress })
         }),
       catch: sdkErrorToSessionError
-    }).pipe(Effect.catch(failWithCloseReason))
+    }).pipe(
+      // The reason of the loss is more specific than the error of the request.
+      Effect.catch((failure) => (Deferred.isDoneUnsafe(lost) ? Effect.flip(closed) : Effect.fail(failure)))
+    )
 
-  // The exit reason of a process is more specific than a failed handshake.
   yield* Effect.tryPromise({
     try: (signal) => client.connect(transport, { signal, timeout: noTimeout }),
     catch: sdkErrorToSessionError
   }).pipe(
-    // A handshake over SSE never settles when the stream closes. The SDK rejects after a close that it makes
-    // itself.
+    // A handshake over SSE never settles when the stream closes. The SDK rejects after a close that it makes itself.
     Effect.raceFirst(
-      Effect.flatMap(Deferred.await(closed), (failure) =>
-        failure === closedByServer ? Effect.never : Effect.fail(failure)
-      )
+      Effect.flatMap(closed, (failure) => (failure === closedByServer ? Effect.never : Effect.fail(failure)))
     ),
+    // The reason of the loss is more specific than a failed handshake.
     Effect.catchIf(
       ({ reason }) => reason === "closed",
       (failure) =>
-        Effect.flatMap(Effect.timeoutOption(closeReason, "1 second"), (message) =>
-          Effect.fail(message._tag === "Some" ? sessionError("unavailable", message.value) : failure)
+        Effect.flatMap(Effect.timeoutOption(closed, "1 second"), (reason) =>
+          Effect.fail(reason._tag === "Some" ? sessionError("unavailable", reason.value.message) : failure)
         )
     )
   )
@@ -141,18 +121,12 @@ export const openLegacySession = Effect.fnUntraced(function* ({
     serverInfo: client.getServerVersion()
   })
 
-  const sessionRequests = yield* makeSessionRequests(request)
-  const { listResources, readResource } = sessionRequests
+  const requests = yield* makeSessionRequests(request)
 
   const subscribe = Effect.fnUntraced(function* (uri: string) {
     yield* request("resources/subscribe", { uri })
-    yield* Effect.addFinalizer(() =>
-      request("resources/unsubscribe", { uri }).pipe(
-        Effect.interruptible,
-        Effect.timeoutOption(unsubscribeTimeout),
-        Effect.ignore
-      )
-    )
+    // The server drops subscriptions with the session anyway.
+    yield* Effect.addFinalizer(() => attemptBriefly(request("resources/unsubscribe", { uri })))
   })
 
   /** Subscribes, or falls back to polling when the server rejects what it advertises. */
@@ -164,11 +138,12 @@ export const openLegacySession = Effect.fnUntraced(function* ({
     )
 
   const watch: McpSession["watch"] = Effect.fnUntraced(function* (wanted) {
-    yield* Effect.timeoutOption(Effect.raceFirst(notificationsReady, Deferred.await(closed)), notificationsReadyTimeout)
+    const decided = Effect.raceAllFirst([notificationsReady, Deferred.await(notificationsUnavailable), closed])
+    yield* Effect.timeoutOption(decided, notificationsReadyTimeout)
     const subscription = yield* PubSub.subscribe(changes)
     yield* Effect.forEach(wanted.uris, subscribeOrPoll, { discard: true })
     const polled = info.capabilities.subscribe
-      ? yield* pollWhen(notificationsUnavailable, { listResources: listAllPages(listResources), readResource }, wanted)
+      ? yield* pollWhen(notificationsUnavailable, requests, wanted)
       : Stream.empty
     return Stream.fromSubscription(subscription).pipe(
       Stream.map((change) => {
@@ -177,16 +152,16 @@ export const openLegacySession = Effect.fnUntraced(function* ({
       }),
       Stream.flattenIterable,
       Stream.merge(polled),
-      Stream.interruptWhen(Deferred.await(closed))
+      Stream.interruptWhen(closed)
     )
   })
 
   return {
     info,
-    ...sessionRequests,
+    ...requests,
     watch,
     ping: Effect.asVoid(request("ping", {})),
-    closed: Deferred.await(closed),
+    closed,
     degraded: info.capabilities.subscribe ? Deferred.await(notificationsUnavailable) : Effect.never
   }
 })

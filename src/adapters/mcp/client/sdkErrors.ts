@@ -2,22 +2,12 @@ import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js"
 import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js"
 import { z } from "zod"
-import { McpSessionError } from "../../../application/ports/McpSession.ts"
+import type { McpSessionError } from "../../../application/ports/McpSession.ts"
 import { sessionError } from "../sessionError.ts"
-import { connectionResetFailure, isConnectionReset, syntheticErrorToSessionError } from "./http/connectionFailures.ts"
+import { connectionResetFailure, jsonRpcErrorToSessionError } from "./http/connectionFailures.ts"
 import { httpStatusToSessionError } from "./mcpMessages.ts"
 
 export const closedByServer = sessionError("closed", "MCP server closed the connection")
-
-const fromMcpError = (error: McpError): McpSessionError => {
-  const message = error.message.replace(/^(?:MCP error -?\d+: )+/, "")
-  // Servers use the code -32000 too, so the SDK's message decides.
-  if (error.code === ErrorCode.ConnectionClosed && message === "Connection closed") return closedByServer
-  return (
-    syntheticErrorToSessionError(error, message) ??
-    new McpSessionError({ reason: "protocol", message, code: error.code })
-  )
-}
 
 const httpStatusOf = (error: Error): number | undefined => {
   if ("code" in error && typeof error.code === "number" && error.code >= 100 && error.code < 600) {
@@ -33,14 +23,18 @@ const quotedBodyOf = (error: Error): string =>
 
 /** Converts an error of the v1 SDK. HTTP bodies are not quoted because they may contain anything. */
 export const sdkErrorToSessionError = (error: unknown): McpSessionError => {
-  if (error instanceof McpError) return fromMcpError(error)
-  if (error instanceof UnauthorizedError) {
-    return sessionError("unauthorized", "MCP server requires authorization")
+  if (error instanceof McpError) {
+    const message = error.message.replace(/^(?:MCP error -?\d+: )+/, "")
+    // Servers use the code -32000 too, so the SDK's message decides.
+    const isClosed = error.code === ErrorCode.ConnectionClosed && message === "Connection closed"
+    return isClosed ? closedByServer : jsonRpcErrorToSessionError(error, message)
   }
+  if (error instanceof UnauthorizedError) return sessionError("unauthorized", "MCP server requires authorization")
   if (error instanceof z.ZodError) return sessionError("protocol", "the response is not an MCP result")
   if (!(error instanceof Error)) return sessionError("unavailable", String(error))
   if (error.message === "Not connected") return sessionError("closed", "not connected")
-  if (isConnectionReset(error)) return connectionResetFailure
+  const reset = connectionResetFailure(error)
+  if (reset !== undefined) return reset
   const status = httpStatusOf(error)
   if (status !== undefined) return httpStatusToSessionError(status, quotedBodyOf(error))
   const cause = error.cause instanceof Error ? `: ${error.cause.message}` : ""

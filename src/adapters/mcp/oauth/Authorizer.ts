@@ -2,6 +2,7 @@ import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Duration, Effect, Fiber, FiberMap, FiberSet, Option, Result, type Scope } from "effect"
 import { CredentialStore } from "../../../application/ports/CredentialStore.ts"
 import type { McpSessionError } from "../../../application/ports/McpSession.ts"
+import type { StreamableParameters } from "../../../domain/config/endpointParameters.ts"
 import { sessionError } from "../sessionError.ts"
 import { makeOAuthCredentialStore, noCredentials, type OAuthCredentialStore } from "./OAuthCredentialStore.ts"
 import { type Challenge, runOAuthFlow, type OAuthFlowState, makeOAuthProvider } from "./oauthFlow.ts"
@@ -22,39 +23,29 @@ export interface AuthorizerOptions {
   readonly authorizationTimeout?: Duration.Input
 }
 
-interface HttpEndpoint {
-  readonly url: string
-  /** The configured headers. OAuth is disabled when they contain `Authorization`. */
-  readonly headers: { readonly [name: string]: string } | null
-}
+/** OAuth is disabled when the headers contain `Authorization`. */
+type HttpEndpoint = Pick<StreamableParameters, "headers" | "url">
 
 export type WrapFetch = (fetch: FetchLike) => FetchLike
 
-export interface Authorizer {
-  /**
-   * Runs `open`, which must send every HTTP request of a session through `wrap(fetch)`. Stored tokens are
-   * sent and refreshed after a 401. While the session opens, a failed refresh starts interactive
-   * authorization, and the request waits for it. In an open session the request fails instead. Interactive
-   * authorization continues when `open` is interrupted, and the next session uses its tokens.
-   *
-   * Fails with `unauthorized` when authorization is missing, with `forbidden` when it has expired or is
-   * insufficient (HTTP 403), and with `unavailable` when the authorization server or the store fails.
-   */
-  readonly withAuthorization: <A, R>(
-    server: string,
-    endpoint: HttpEndpoint,
-    open: (wrap: WrapFetch) => Effect.Effect<A, McpSessionError, R>
-  ) => Effect.Effect<A, McpSessionError, R>
-}
+/**
+ * Runs `open`, which must send every HTTP request of a session through `wrap(fetch)`. Stored tokens are sent and
+ * refreshed after a 401. While the session opens, a failed refresh starts interactive authorization, and the request
+ * waits for it. In an open session the request fails instead. Interactive authorization continues when `open` is
+ * interrupted, and the next session uses its tokens.
+ *
+ * Fails with `unauthorized` when authorization is missing, with `forbidden` when it has expired or is insufficient
+ * (HTTP 403), and with `unavailable` when the authorization server or the store fails.
+ */
+export type Authorizer = <A, R>(
+  server: string,
+  endpoint: HttpEndpoint,
+  open: (wrap: WrapFetch) => Effect.Effect<A, McpSessionError, R>
+) => Effect.Effect<A, McpSessionError, R>
 
 /** Logs the authorization URL. It is no secret: only this process holds the PKCE verifier. */
 export const logAuthorizationRequest = ({ server, url }: AuthorizationRequest): Effect.Effect<void> =>
-  Effect.logWarning("MCP server requires authorization: open the URL in a browser on this machine", {
-    server,
-    url
-  })
-
-const defaultAuthorizationTimeout = Duration.minutes(5)
+  Effect.logWarning("MCP server requires authorization: open the URL in a browser on this machine", { server, url })
 
 interface AuthorizationTarget {
   readonly server: string
@@ -113,10 +104,8 @@ const requestCode = Effect.fnUntraced(function* (
   const { authorizationUrl } = flowState
   // An MCP server could name any URL scheme, including one that starts a program.
   if (authorizationUrl?.protocol !== "https:" && authorizationUrl?.protocol !== "http:") {
-    return yield* sessionError(
-      "unauthorized",
-      "its authorization server gave an authorization URL that is not http or https"
-    )
+    const reason = "its authorization server gave an authorization URL that is not http or https"
+    return yield* sessionError("unauthorized", reason)
   }
   yield* Effect.logInfo("OAuth authorization requested", { server })
   const shown = Effect.andThen(authorize({ server, url: authorizationUrl.href }), Effect.never)
@@ -126,7 +115,7 @@ const requestCode = Effect.fnUntraced(function* (
 /** Makes an authorizer. Its flows end with the scope. */
 export const makeAuthorizer = Effect.fnUntraced(function* ({
   authorize,
-  authorizationTimeout = defaultAuthorizationTimeout
+  authorizationTimeout = Duration.minutes(5)
 }: AuthorizerOptions = {}): Effect.fn.Return<Authorizer, never, CredentialStore | Scope.Scope> {
   const store = yield* CredentialStore
   const runPromise = yield* FiberSet.makeRuntimePromise()
@@ -158,7 +147,7 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
   ): Effect.fn.Return<string, McpSessionError> {
     const { server, url, credentials } = target
     const { code, flowState, provider } = yield* Effect.scoped(requestCode(target, challenge, show)).pipe(
-      Effect.timeoutOrElse({ duration: timeout, orElse: () => Effect.fail(timeoutFailure) })
+      Effect.timeoutOrElse({ duration: timeout, orElse: () => timeoutFailure })
     )
     yield* runOAuthFlow({ provider, url, challenge, code }).pipe(
       Effect.andThen(Effect.suspend(() => credentials.write(flowState))),
@@ -191,27 +180,18 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
     }
   }
 
-  return {
-    withAuthorization: (server, { headers, url: address }, open) => {
-      const url = URL.parse(address)
-      if (url === null || hasAuthorizationHeader(headers)) return open((fetch) => fetch)
-      const target: AuthorizationTarget = {
-        server,
-        url,
-        credentials: makeOAuthCredentialStore(store, server, url)
+  return (server, { headers, url: address }, open) => {
+    const url = URL.parse(address)
+    if (url === null || hasAuthorizationHeader(headers)) return open((fetch) => fetch)
+    const credentials = makeOAuthCredentialStore(store, server, url)
+    const obtainToken = makeObtainToken({ server, url, credentials })
+    // The credentials matter only when the server requires authorization; then the flow reports the error.
+    return Effect.flatMap(
+      Effect.orElseSucceed(credentials.read, () => noCredentials),
+      ({ tokens }) => {
+        const { explainFailure, wrapFetch } = makeBearerAuth(url, tokens?.access_token, obtainToken)
+        return Effect.mapError(open(wrapFetch), explainFailure)
       }
-      // The credentials matter only when the server requires authorization; then the flow reports the error.
-      return Effect.flatMap(
-        Effect.orElseSucceed(target.credentials.read, () => noCredentials),
-        (stored) => {
-          const { explainFailure, wrapFetch } = makeBearerAuth(
-            url,
-            stored.tokens?.access_token,
-            makeObtainToken(target)
-          )
-          return Effect.mapError(open(wrapFetch), explainFailure)
-        }
-      )
-    }
+    )
   }
 })

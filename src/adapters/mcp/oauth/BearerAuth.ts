@@ -8,7 +8,6 @@ import type { Challenge } from "./oauthFlow.ts"
 interface TokenRequest {
   readonly sentToken: string | undefined
   readonly challenge: Challenge
-  /** Interactive authorization is allowed, which may take minutes. */
   readonly allowInteractive: boolean
 }
 
@@ -17,12 +16,6 @@ export type ObtainToken = (
   request: TokenRequest,
   signal: AbortSignal | undefined
 ) => Promise<Result.Result<string, McpSessionError>>
-
-export interface BearerAuth {
-  readonly wrapFetch: (fetch: FetchLike) => FetchLike
-  /** Returns the authorization failure behind a failed request, if there is one. */
-  readonly explainFailure: (failure: McpSessionError) => McpSessionError
-}
 
 const tokenNotAccepted = sessionError("unauthorized", "MCP server rejected the token of its authorization server")
 
@@ -45,7 +38,7 @@ const redactToken = async (response: Response, token: string | undefined): Promi
   return new Response(text, { headers, status, statusText })
 }
 
-export const makeBearerAuth = (url: URL, storedToken: string | undefined, obtainToken: ObtainToken): BearerAuth => {
+export const makeBearerAuth = (url: URL, storedToken: string | undefined, obtainToken: ObtainToken) => {
   let token = storedToken
   /** A request has succeeded. From then on authorization is not interactive. */
   let hasConnected = false
@@ -65,26 +58,29 @@ export const makeBearerAuth = (url: URL, storedToken: string | undefined, obtain
   }
 
   return {
-    wrapFetch: (base) => async (input, init) => {
-      // Tokens are sent to their own origin only, even after a redirect.
-      if (new URL(input).origin !== url.origin) return base(input, init)
-      const sentToken = token
-      const response = await base(input, withBearer(init, sentToken))
-      if (response.status !== 401) return acceptResponse(response, sentToken)
-      const challenge = extractWWWAuthenticateParams(response)
-      await response.body?.cancel()
-      const obtained = await obtainToken(
-        { sentToken, challenge, allowInteractive: !hasConnected },
-        init?.signal ?? undefined
-      )
-      if (Result.isFailure(obtained)) return rejectRequest(obtained.failure)
-      const newToken = obtained.success
-      token = newToken
-      const again = await base(input, withBearer(init, newToken))
-      if (again.status !== 401) return acceptResponse(again, newToken)
-      await again.body?.cancel()
-      return rejectRequest(tokenNotAccepted)
-    },
-    explainFailure: (failure) => (lastFailure?.reason === failure.reason ? lastFailure : failure)
+    wrapFetch:
+      (base: FetchLike): FetchLike =>
+      async (input, init) => {
+        // Tokens are sent to their own origin only, even after a redirect.
+        if (new URL(input).origin !== url.origin) return base(input, init)
+        const sentToken = token
+        const response = await base(input, withBearer(init, sentToken))
+        if (response.status !== 401) return acceptResponse(response, sentToken)
+        const challenge = extractWWWAuthenticateParams(response)
+        await response.body?.cancel()
+        const obtained = await obtainToken(
+          { sentToken, challenge, allowInteractive: !hasConnected },
+          init?.signal ?? undefined
+        )
+        if (Result.isFailure(obtained)) return rejectRequest(obtained.failure)
+        const newToken = obtained.success
+        token = newToken
+        const again = await base(input, withBearer(init, newToken))
+        if (again.status !== 401) return acceptResponse(again, newToken)
+        await again.body?.cancel()
+        return rejectRequest(tokenNotAccepted)
+      },
+    /** Returns the authorization failure behind a failed request, if there is one. */
+    explainFailure: (failure: McpSessionError) => (lastFailure?.reason === failure.reason ? lastFailure : failure)
   }
 }

@@ -8,22 +8,12 @@ import {
 import { Effect, Option, Redacted } from "effect"
 import { z } from "zod"
 import type { CredentialStore } from "../../../application/ports/CredentialStore.ts"
-import type { McpSessionError } from "../../../application/ports/McpSession.ts"
 import { parseJson } from "../../../domain/json.ts"
 import { sessionError } from "../sessionError.ts"
 
 export interface OAuthCredentials {
   readonly client: OAuthClientInformationMixed | undefined
   readonly tokens: OAuthTokens | undefined
-}
-
-/**
- * Bound to name and URL: a server at a changed URL must not receive the tokens of the former one. Both
- * members fail with `unavailable`.
- */
-export interface OAuthCredentialStore {
-  readonly read: Effect.Effect<OAuthCredentials, McpSessionError>
-  readonly write: (credentials: OAuthCredentials) => Effect.Effect<void, McpSessionError>
 }
 
 export const noCredentials: OAuthCredentials = { client: undefined, tokens: undefined }
@@ -40,32 +30,29 @@ const decodeCredentials = (text: string, url: string): Option.Option<OAuthCreden
     ({ client, tokens, url: owner }) => (owner === url ? { client, tokens } : noCredentials)
   )
 
-export const makeOAuthCredentialStore = (
-  store: CredentialStore["Service"],
-  server: string,
-  { href: url }: URL
-): OAuthCredentialStore => {
-  const unreadable = sessionError(
-    "unavailable",
-    `stored credentials of "${server}" are invalid: remove them to authorize again`
-  )
+/** Bound to name and URL: a changed URL must not receive tokens of the former. Both members fail with `unavailable`. */
+export const makeOAuthCredentialStore = (store: CredentialStore["Service"], server: string, { href: url }: URL) => {
+  const toUnavailable = ({ message }: { readonly message: string }) => sessionError("unavailable", message)
+  const unreadable = `stored credentials of "${server}" are invalid: remove them to authorize again`
   return {
-    read: store.read(server).pipe(
-      Effect.mapError(({ message }) => sessionError("unavailable", message)),
-      Effect.flatMap(
-        Option.match({
-          onNone: () => Effect.succeed(noCredentials),
-          onSome: (stored) =>
-            Effect.mapError(Effect.fromOption(decodeCredentials(Redacted.value(stored), url)), () => unreadable)
-        })
-      )
+    read: Effect.flatMap(
+      Effect.mapError(store.read(server), toUnavailable),
+      Option.match({
+        onNone: () => Effect.succeed(noCredentials),
+        onSome: (stored) =>
+          Effect.mapError(Effect.fromOption(decodeCredentials(Redacted.value(stored), url)), () =>
+            sessionError("unavailable", unreadable)
+          )
+      })
     ),
-    write: ({ client, tokens }) =>
+    write: ({ client, tokens }: OAuthCredentials) =>
       Effect.mapError(
         client === undefined && tokens === undefined
           ? store.remove(server)
           : store.write(server, Redacted.make(JSON.stringify({ url, client, tokens }))),
-        ({ message }) => sessionError("unavailable", message)
+        toUnavailable
       )
   }
 }
+
+export type OAuthCredentialStore = ReturnType<typeof makeOAuthCredentialStore>

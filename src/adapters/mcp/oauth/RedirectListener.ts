@@ -1,20 +1,11 @@
 import { randomBytes } from "node:crypto"
 import type { ServerResponse } from "node:http"
-import { Deferred, Effect, Exit, type Scope } from "effect"
+import { Deferred, Effect, Exit } from "effect"
 import type { McpSessionError } from "../../../application/ports/McpSession.ts"
 import { isSameSecret } from "../../auth/isSameSecret.ts"
 import { listen } from "../../http/listen.ts"
 import { makeHttpServer } from "../../http/httpServer.ts"
 import { sessionError } from "../sessionError.ts"
-
-/** Listens on a loopback address for the redirect of the authorization server. */
-export interface RedirectListener {
-  readonly url: string
-  /** The `state` parameter that the redirect must carry. */
-  readonly state: string
-  /** The authorization code. Fails with `unauthorized` when the authorization was declined. */
-  readonly code: Effect.Effect<string, McpSessionError>
-}
 
 const host = "127.0.0.1"
 
@@ -48,31 +39,34 @@ const sendPage = (response: ServerResponse, page: keyof typeof pages, onSent: ()
     .end(`${text}\n`)
 }
 
-/** Listens on a free port until the scope closes. Requests with another state are ignored. */
-export const listenForRedirect: Effect.Effect<RedirectListener, McpSessionError, Scope.Scope> = Effect.gen(
-  function* () {
-    const result = yield* Deferred.make<string, McpSessionError>()
-    const state = randomBytes(stateBytes).toString("base64url")
-    const declined = sessionError("unauthorized", "the authorization was declined")
+/** Listens on a free loopback port until the scope closes. Requests with another state are ignored. */
+export const listenForRedirect = Effect.gen(function* () {
+  const result = yield* Deferred.make<string, McpSessionError>()
+  /** The `state` parameter that the redirect must carry. */
+  const state = randomBytes(stateBytes).toString("base64url")
+  const declined = sessionError("unauthorized", "the authorization was declined")
 
-    const http = yield* makeHttpServer({ ...requestTimeouts, maxConnections })
-    http.on("request", (request, response) => {
-      const target = URL.parse(request.url ?? "/", `http://${host}`)
-      if (request.method !== "GET" || target?.pathname !== path) return sendPage(response, "notFound")
-      const { searchParams: query } = target
-      const code = query.get("code")
-      if (!isSameSecret(query.get("state") ?? "", state)) return sendPage(response, "unknownState")
-      if (query.has("error")) {
-        return sendPage(response, "declined", () => Deferred.doneUnsafe(result, Exit.fail(declined)))
-      }
-      if (code === null) return sendPage(response, "unknownState")
-      return sendPage(response, "received", () => Deferred.doneUnsafe(result, Exit.succeed(code)))
-    })
-    // Errors of single connections do not end the listener.
-    http.on("error", () => undefined)
-    const { port } = yield* listen(http, { host, port: 0 }, (reason) =>
-      sessionError("unavailable", `cannot listen for the authorization redirect: ${reason}`)
-    )
-    return { url: `http://${host}:${port}${path}`, state, code: Deferred.await(result) }
-  }
-)
+  const http = yield* makeHttpServer({ ...requestTimeouts, maxConnections })
+  http.on("request", (request, response) => {
+    const target = URL.parse(request.url ?? "/", `http://${host}`)
+    if (request.method !== "GET" || target?.pathname !== path) return sendPage(response, "notFound")
+    const { searchParams: query } = target
+    const code = query.get("code")
+    if (!isSameSecret(query.get("state") ?? "", state)) return sendPage(response, "unknownState")
+    if (query.has("error")) {
+      return sendPage(response, "declined", () => Deferred.doneUnsafe(result, Exit.fail(declined)))
+    }
+    if (code === null) return sendPage(response, "unknownState")
+    return sendPage(response, "received", () => Deferred.doneUnsafe(result, Exit.succeed(code)))
+  })
+  // Errors of single connections do not end the listener.
+  http.on("error", () => undefined)
+  const { port } = yield* listen(http, { host, port: 0 }, (reason) =>
+    sessionError("unavailable", `cannot listen for the authorization redirect: ${reason}`)
+  )
+  /** The authorization code. Fails with `unauthorized` when the authorization was declined. */
+  const code = Deferred.await(result)
+  return { url: `http://${host}:${port}${path}`, state, code }
+})
+
+export type RedirectListener = Effect.Success<typeof listenForRedirect>

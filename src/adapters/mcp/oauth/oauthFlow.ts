@@ -92,24 +92,21 @@ const toAuthServerFailure = (error: unknown): McpSessionError => {
   return sessionError("unauthorized", `its authorization server rejected the request${detail}`)
 }
 
-export interface OAuthFlowOptions {
-  readonly provider: OAuthClientProvider
-  readonly url: URL
-  readonly challenge: Challenge
-  readonly code?: string
-}
-
 /**
- * Runs one step of the OAuth flow. Fails with `unavailable` when the server does not respond, and with
- * `unauthorized` when it rejects the request. Uninterruptible: a response may contain the only valid refresh
- * token. Every request has a timeout.
+ * Runs one step of the OAuth flow, with a timeout for each request. Fails with `unavailable` without a response, and with
+ * `unauthorized` after a rejection. Uninterruptible: a response may contain the only valid refresh token.
  */
 export const runOAuthFlow = ({
   challenge: { resourceMetadataUrl, scope },
   code,
   provider,
   url
-}: OAuthFlowOptions): Effect.Effect<AuthResult, McpSessionError> =>
+}: {
+  readonly provider: OAuthClientProvider
+  readonly url: URL
+  readonly challenge: Challenge
+  readonly code?: string
+}): Effect.Effect<AuthResult, McpSessionError> =>
   Effect.suspend(() => {
     /** The last request failed. The SDK swallows some of these failures. */
     let lastRequestFailed = false

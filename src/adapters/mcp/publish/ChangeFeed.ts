@@ -1,15 +1,8 @@
-import { Effect, Queue, RcMap, type Scope, Stream } from "effect"
-import type { McpChange, McpSessionError, McpSession, McpWatchOptions } from "../../../application/ports/McpSession.ts"
+import { Effect, Queue, RcMap, Stream } from "effect"
+import type { McpChange, McpSession, McpWatchOptions } from "../../../application/ports/McpSession.ts"
 
 /** Changes within this interval are sent as one notification of each kind. */
 const coalesceInterval = "100 millis"
-
-export interface ChangeFeed {
-  /** Reports changes until the scope closes, coalesced per kind and resource. */
-  readonly subscribe: (onChange: (change: McpChange) => Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
-  /** Watches a resource until the scope closes. Clients share one watch per resource. */
-  readonly watchResource: (uri: string) => Effect.Effect<void, McpSessionError, Scope.Scope>
-}
 
 /** The unsent changes of one client, at most one per kind and resource. */
 interface PendingChanges {
@@ -20,9 +13,7 @@ interface PendingChanges {
 const keyOf = (change: McpChange) => (change._tag === "ResourceUpdated" ? `${change._tag} ${change.uri}` : change._tag)
 
 /** Watches a session until the scope closes. Fails when the session cannot watch its listings. */
-export const makeChangeFeed = Effect.fnUntraced(function* (
-  session: McpSession
-): Effect.fn.Return<ChangeFeed, McpSessionError, Scope.Scope> {
+export const makeChangeFeed = Effect.fnUntraced(function* (session: McpSession) {
   const { resources, tools } = session.info.capabilities
   const subscribers = new Set<PendingChanges>()
 
@@ -41,7 +32,8 @@ export const makeChangeFeed = Effect.fnUntraced(function* (
     lookup: (uri: string) => watch({ tools: false, resources: false, uris: [uri] })
   })
 
-  const subscribe: ChangeFeed["subscribe"] = Effect.fnUntraced(function* (onChange) {
+  /** Reports changes until the scope closes, coalesced per kind and resource. */
+  const subscribe = Effect.fnUntraced(function* (onChange: (change: McpChange) => Effect.Effect<void>) {
     const pending: PendingChanges = { changes: new Map(), wakeup: yield* Queue.sliding<void>(1) }
     yield* Effect.acquireRelease(
       Effect.sync(() => void subscribers.add(pending)),
@@ -57,5 +49,10 @@ export const makeChangeFeed = Effect.fnUntraced(function* (
     yield* Effect.forkScoped(Effect.forever(deliver))
   })
 
-  return { subscribe, watchResource: (uri) => RcMap.get(watchedResources, uri) }
+  /** Watches a resource until the scope closes. Clients share one watch per resource. */
+  const watchResource = (uri: string) => RcMap.get(watchedResources, uri)
+
+  return { subscribe, watchResource }
 })
+
+export type ChangeFeed = Effect.Success<ReturnType<typeof makeChangeFeed>>

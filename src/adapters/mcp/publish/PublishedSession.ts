@@ -1,36 +1,15 @@
 import { Server, type ServerContext } from "@modelcontextprotocol/server"
-import { Cause, Effect, Exit, FiberSet, Scope } from "effect"
-import type { McpChange, McpSessionError, McpSession } from "../../../application/ports/McpSession.ts"
+import { Cause, Effect, Exit, FiberSet, Option, Scope, Semaphore } from "effect"
+import type { McpChange, McpSession } from "../../../application/ports/McpSession.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import type { JsonObject } from "../../../domain/json.ts"
-import {
-  internalError,
-  type JsonRpcError,
-  makeMethodHandler,
-  type McpRequest,
-  type ResourceSubscriptions
-} from "./methodHandler.ts"
-import { type ChangeFeed, makeChangeFeed } from "./ChangeFeed.ts"
+import { type JsonRpcError, jsonRpcError, makeMethodHandler, type McpRequest } from "./methodHandler.ts"
+import { makeChangeFeed } from "./ChangeFeed.ts"
 import type { SendProgress } from "./progressHeartbeat.ts"
 import { makeResourceSubscriptions } from "./resourceSubscriptions.ts"
 
 /** Maximum number of in-flight requests of all clients together. */
 const maxInFlightRequests = 1024
-
-const tooManyRequests = internalError("Too many requests in flight; try again later")
-
-export interface PublishedSession {
-  readonly changes: ChangeFeed
-  /** Runs an effect of a client and rejects with its failure. Closing the scope interrupts it. */
-  readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
-  /** Runs an effect in the background until the scope closes. */
-  readonly fork: <A>(effect: Effect.Effect<A>) => void
-  readonly awaitIdle: Effect.Effect<void>
-  /** Makes an SDK server for one request of MCP 2026-07-28. */
-  readonly makeRequestServer: () => Server
-  /** Makes an SDK server for one client, including notifications. */
-  readonly makeClientServer: (era: "legacy" | "modern") => Effect.Effect<Server>
-}
 
 const toNotification = (change: McpChange) => {
   switch (change._tag) {
@@ -65,9 +44,7 @@ const makeSendProgress = ({ _meta, notify }: ServerContext["mcpReq"]): SendProgr
 }
 
 /** Uses only the fallback handler of the SDK server: others strip unknown members of results. */
-export const makePublishedSession = Effect.fnUntraced(function* (
-  session: McpSession
-): Effect.fn.Return<PublishedSession, McpSessionError, Scope.Scope> {
+export const makePublishedSession = Effect.fnUntraced(function* (session: McpSession) {
   const { capabilities, instructions, name, version } = session.info
   const parent = yield* Effect.scope
   const changes = yield* makeChangeFeed(session)
@@ -75,30 +52,25 @@ export const makePublishedSession = Effect.fnUntraced(function* (
   const runRequest = yield* FiberSet.runtimePromise(requests)<never>()
   const backgroundFibers = yield* FiberSet.make()
   const run = yield* FiberSet.runtimePromise(backgroundFibers)<never>()
-  const runFork = yield* FiberSet.runtime(backgroundFibers)<never>()
-  const fork: PublishedSession["fork"] = (effect) => void runFork(effect)
+  const fork = yield* FiberSet.runtime(backgroundFibers)<never>()
   const handleRequest = makeMethodHandler(session)
+  const permits = yield* Semaphore.make(maxInFlightRequests)
+  const tooManyRequests = jsonRpcError("internalError", "Too many requests in flight; try again later")
 
-  let inFlight = 0
   const handleWithinLimit = (request: McpRequest): Effect.Effect<JsonObject, JsonRpcError> =>
-    Effect.suspend(() => {
-      if (inFlight >= maxInFlightRequests) return tooManyRequests
-      inFlight++
-      return Effect.ensuring(
-        handleRequest(request),
-        Effect.sync(() => inFlight--)
-      )
-    })
-  /** Logs a defect and hides its details from the client. */
-  const concealDefects = (request: McpRequest) =>
-    Effect.catchCauseIf(handleWithinLimit(request), Cause.hasDies, (cause) =>
-      Effect.andThen(
-        Effect.logError("MCP request failed with a defect", { method: request.method }, cause),
-        Effect.fail(internalError("Internal error"))
+    handleRequest(request).pipe(
+      permits.withPermitsIfAvailable(1),
+      Effect.flatMap(Option.match({ onNone: () => tooManyRequests, onSome: Effect.succeed })),
+      // Logs a defect and hides its details from the client.
+      Effect.catchCauseIf(Cause.hasDies, (cause) =>
+        Effect.andThen(
+          Effect.logError("MCP request failed with a defect", { method: request.method }, cause),
+          jsonRpcError("internalError", "Internal error")
+        )
       )
     )
 
-  const makeServer = (era: "legacy" | "modern", subscriptions: ResourceSubscriptions | undefined): Server => {
+  const makeServer = (era: "legacy" | "modern", subscriptions: McpRequest["subscriptions"]): Server => {
     const server = new Server(
       { name, version },
       definedOnly({ capabilities: toServerCapabilities(capabilities), instructions })
@@ -114,7 +86,7 @@ export const makePublishedSession = Effect.fnUntraced(function* (
       // Over HTTP the response to a closed connection is lost, so its request is canceled.
       const connectionClosed = http?.req?.signal
       const signal = connectionClosed === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, connectionClosed])
-      return { ...(await runRequest(concealDefects(request), { signal })) }
+      return { ...(await runRequest(handleWithinLimit(request), { signal })) }
     }
     return server
   }
@@ -125,9 +97,7 @@ export const makePublishedSession = Effect.fnUntraced(function* (
     const server = makeServer(era, era === "legacy" ? subscriptions : undefined)
     // The SDK filters notifications for modern clients. Legacy clients subscribe to resources only.
     let isListening = era === "modern"
-    server.oninitialized = () => {
-      isListening = true
-    }
+    server.oninitialized = () => void (isListening = true)
     const isWanted = (change: McpChange) =>
       isListening && (era === "modern" || change._tag !== "ResourceUpdated" || subscriptions.has(change.uri))
     yield* Scope.provide(
@@ -138,16 +108,22 @@ export const makePublishedSession = Effect.fnUntraced(function* (
       ),
       scope
     )
-    server.onclose = () => fork(Scope.close(scope, Exit.void))
+    server.onclose = () => void fork(Scope.close(scope, Exit.void))
     return server
   })
 
   return {
     changes,
+    /** Runs an effect of a client and rejects with its failure. Closing the scope interrupts it. */
     run,
-    fork,
+    /** Runs an effect in the background until the scope closes. */
+    fork: (effect: Effect.Effect<unknown>) => void fork(effect),
     awaitIdle: FiberSet.awaitEmpty(requests),
+    /** Makes an SDK server for one request of MCP 2026-07-28. */
     makeRequestServer: () => makeServer("modern", undefined),
+    /** Makes an SDK server for one client, including notifications. */
     makeClientServer
   }
 })
+
+export type PublishedSession = Effect.Success<ReturnType<typeof makePublishedSession>>

@@ -1,5 +1,5 @@
 import { Data, Effect } from "effect"
-import type { McpSessionError, McpPage, McpSession } from "../../../application/ports/McpSession.ts"
+import type { McpSession, McpSessionError } from "../../../application/ports/McpSession.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
@@ -11,10 +11,9 @@ export class JsonRpcError extends Data.TaggedError("JsonRpcError")<{
   readonly message: string
 }> {}
 
-export interface ResourceSubscriptions {
-  /** Idempotent. */
+/** All members are idempotent. */
+interface ResourceSubscriptions {
   readonly add: (uri: string) => Effect.Effect<void, McpSessionError | JsonRpcError>
-  /** Idempotent. */
   readonly remove: (uri: string) => Effect.Effect<void>
 }
 
@@ -33,12 +32,10 @@ export const toJsonRpcError = ({ code, reason, message }: McpSessionError): Json
   return new JsonRpcError({ code: code ?? jsonRpcCodes.internalError, message })
 }
 
-const methodNotFoundError = (method: string) =>
-  new JsonRpcError({ code: jsonRpcCodes.methodNotFound, message: `Method not found: ${method}` })
+export const jsonRpcError = (code: keyof typeof jsonRpcCodes, message: string) =>
+  new JsonRpcError({ code: jsonRpcCodes[code], message })
 
-const invalidParamsError = (message: string) => new JsonRpcError({ code: jsonRpcCodes.invalidParams, message })
-
-export const internalError = (message: string) => new JsonRpcError({ code: jsonRpcCodes.internalError, message })
+const methodNotFound = (method: string) => jsonRpcError("methodNotFound", `Method not found: ${method}`)
 
 /** Explains to a model why a call has no result, and what to do next. */
 const describeFailure = (tool: string, { code, reason, message }: McpSessionError): string => {
@@ -57,11 +54,6 @@ const describeFailure = (tool: string, { code, reason, message }: McpSessionErro
   }
 }
 
-const toFailedCallResult = (tool: string, failure: McpSessionError): JsonObject => ({
-  content: [{ type: "text", text: describeFailure(tool, failure) }],
-  isError: true
-})
-
 /** Wraps structured content that is not an object, as the listing declares for these revisions. */
 const withObjectContent = (result: JsonObject): JsonObject => {
   const { structuredContent } = result
@@ -70,26 +62,22 @@ const withObjectContent = (result: JsonObject): JsonObject => {
     : { ...result, structuredContent: { result: structuredContent } }
 }
 
-const toListResult = (items: "tools" | "resources", { items: listed, nextCursor }: McpPage): JsonObject => ({
-  [items]: listed,
-  ...definedOnly({ nextCursor })
-})
-
 const requireString = (params: JsonObject, name: string): Effect.Effect<string, JsonRpcError> => {
   const { [name]: value } = params
   return typeof value === "string"
     ? Effect.succeed(value)
-    : Effect.fail(invalidParamsError(`'${name}' must be a string`))
+    : Effect.fail(jsonRpcError("invalidParams", `'${name}' must be a string`))
 }
 
-const listPage = (
-  items: "tools" | "resources",
-  page: (cursor?: string) => Effect.Effect<McpPage, McpSessionError>,
+const listPage = Effect.fnUntraced(function* (
+  name: "tools" | "resources",
+  fetchPage: McpSession["listTools"],
   params: JsonObject
-) =>
-  Effect.map(params["cursor"] === undefined ? page() : Effect.flatMap(requireString(params, "cursor"), page), (found) =>
-    toListResult(items, found)
-  )
+) {
+  const cursor = params["cursor"] === undefined ? undefined : yield* requireString(params, "cursor")
+  const { items, nextCursor } = yield* fetchPage(cursor)
+  return { [name]: items, ...definedOnly({ nextCursor }) }
+})
 
 type MethodHandler = (request: McpRequest) => Effect.Effect<JsonObject, McpSessionError | JsonRpcError>
 
@@ -100,7 +88,7 @@ export const makeMethodHandler = (session: McpSession) => {
   const callTool = Effect.fnUntraced(function* ({ requiresObjectContent, params, sendProgress }: McpRequest) {
     const name = yield* requireString(params, "name")
     const { arguments: args = {} } = params
-    if (!isJsonObject(args)) return yield* invalidParamsError("'arguments' must be an object")
+    if (!isJsonObject(args)) return yield* jsonRpcError("invalidParams", "'arguments' must be an object")
     const calling =
       sendProgress === undefined
         ? session.callTool(name, args)
@@ -108,13 +96,13 @@ export const makeMethodHandler = (session: McpSession) => {
     const result = yield* Effect.catchIf(
       calling,
       ({ reason }) => reason !== "unsupported",
-      (failure) => Effect.succeed(toFailedCallResult(name, failure))
+      (failure) => Effect.succeed({ content: [{ type: "text", text: describeFailure(name, failure) }], isError: true })
     )
     return requiresObjectContent ? withObjectContent(result) : result
   })
 
   const updateSubscription = Effect.fnUntraced(function* ({ method, params, subscriptions }: McpRequest) {
-    if (!subscribe || subscriptions === undefined) return yield* methodNotFoundError(method)
+    if (!subscribe || subscriptions === undefined) return yield* methodNotFound(method)
     const uri = yield* requireString(params, "uri")
     yield* method === "resources/subscribe" ? subscriptions.add(uri) : subscriptions.remove(uri)
     return {}
@@ -127,9 +115,7 @@ export const makeMethodHandler = (session: McpSession) => {
   const resourceMethods: Readonly<Record<string, MethodHandler>> = {
     "resources/list": ({ params }) => listPage("resources", session.listResources, params),
     "resources/read": ({ params }) =>
-      Effect.map(Effect.flatMap(requireString(params, "uri"), session.readResource), (contents) => ({
-        contents
-      })),
+      Effect.map(Effect.flatMap(requireString(params, "uri"), session.readResource), (contents) => ({ contents })),
     // Sessions have no templates, but clients request them from every server with resources.
     "resources/templates/list": () => Effect.succeed({ resourceTemplates: [] }),
     "resources/subscribe": updateSubscription,
@@ -139,7 +125,7 @@ export const makeMethodHandler = (session: McpSession) => {
 
   return (request: McpRequest): Effect.Effect<JsonObject, JsonRpcError> => {
     const handler = methods.get(request.method)
-    if (handler === undefined) return Effect.fail(methodNotFoundError(request.method))
+    if (handler === undefined) return Effect.fail(methodNotFound(request.method))
     return Effect.catchTag(handler(request), "McpSessionError", (failure) => Effect.fail(toJsonRpcError(failure)))
   }
 }

@@ -1,9 +1,8 @@
 import { PassThrough, type Readable, type Writable } from "node:stream"
-import type { JSONRPCMessage } from "@modelcontextprotocol/server"
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio"
 import { Deferred, Effect, Exit, FiberMap, Logger, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../application/ports/McpSession.ts"
-import { internalError, type JsonRpcError } from "./methodHandler.ts"
+import { type JsonRpcError, jsonRpcError } from "./methodHandler.ts"
 import { makePublishedSession } from "./PublishedSession.ts"
 import { watchResources, decodeListenRequest } from "./resourceSubscriptions.ts"
 
@@ -19,23 +18,16 @@ const inputSettleDelay = "100 millis"
 /** Maximum concurrent listen requests of one client: one can cover all subscriptions. */
 const maxListenRequests = 64
 
-const tooManyListenRequests = internalError(`more than ${maxListenRequests} concurrent subscriptions/listen requests`)
+const tooManyListenRequests = jsonRpcError(
+  "internalError",
+  `more than ${maxListenRequests} concurrent subscriptions/listen requests`
+)
 
 export interface PublishStdioOptions {
   /** `process.stdin` by default. */
   readonly stdin?: Readable
   /** `process.stdout` by default. Nothing else may write to it. */
   readonly stdout?: Writable
-}
-
-type RequestId = string | number
-
-const requestIdOf = (message: JSONRPCMessage): RequestId | undefined => ("id" in message ? message.id : undefined)
-
-const cancelledIdOf = (message: JSONRPCMessage): RequestId | undefined => {
-  if (!("method" in message) || message.method !== "notifications/cancelled") return undefined
-  const { requestId } = message.params ?? {}
-  return typeof requestId === "string" || typeof requestId === "number" ? requestId : undefined
 }
 
 /** Events of a stream that ends; several may occur. */
@@ -58,10 +50,10 @@ const pipeInput = Effect.fnUntraced(function* (stdin: Readable, onEnd: (input: P
 })
 
 /**
- * Serves a session as an MCP server over a pair of streams, in any MCP revision up to 2026-07-28; the
- * client's first message selects it. Succeeds when the client closes its end. Requests before that have one
- * second to complete, for piped input, and are then interrupted. Fails when the session closes, after its
- * calls have completed. Closing the scope ends everything. Logs go to stderr.
+ * Serves a session as an MCP server over a pair of streams, in any MCP revision up to 2026-07-28; the client's first
+ * message selects it. Succeeds when the client closes its end. Requests before that have one second to complete, for
+ * piped input, and are then interrupted. Fails when the session closes, after its calls have completed. Closing the
+ * scope ends everything. Logs go to stderr.
  */
 export const publishStdio = Effect.fnUntraced(
   function* (
@@ -70,19 +62,19 @@ export const publishStdio = Effect.fnUntraced(
   ): Effect.fn.Return<void, McpSessionError, Scope.Scope> {
     const { changes, makeClientServer, fork, run, awaitIdle } = yield* makePublishedSession(session)
     const clientClosed = yield* Deferred.make<void>()
-    const listenFibers = yield* FiberMap.make<RequestId>()
+    const listenFibers = yield* FiberMap.make<unknown>()
     const drained = awaitIdle.pipe(Effect.timeoutOption(drainTimeout), Effect.andThen(Effect.yieldNow))
     const input = yield* pipeInput(stdin, (opened) =>
       fork(
         Effect.sleep(inputSettleDelay).pipe(
           Effect.andThen(drained),
-          Effect.andThen(Effect.sync(() => void opened.end()))
+          Effect.map(() => opened.end())
         )
       )
     )
     const transport = new StdioServerTransport(input, stdout, { maxBufferSize: maxMessageBytes })
 
-    const sendError = (id: RequestId, { code, message }: JsonRpcError) =>
+    const sendError = (id: string | number, { code, message }: JsonRpcError) =>
       Effect.ignore(Effect.tryPromise(() => transport.send({ jsonrpc: "2.0", id, error: { code, message } })))
 
     yield* Effect.acquireRelease(
@@ -94,7 +86,7 @@ export const publishStdio = Effect.fnUntraced(
         const { onclose, onmessage } = transport
         // A listen request is acknowledged after its resources are watched.
         transport.onmessage = (message) => {
-          const id = requestIdOf(message)
+          const id = "id" in message ? message.id : undefined
           const uris = decodeListenRequest(message)
           if (id !== undefined && uris !== undefined && session.info.capabilities.subscribe) {
             const listen = Effect.gen(function* () {
@@ -111,8 +103,9 @@ export const publishStdio = Effect.fnUntraced(
               )
             )
           }
-          const cancelled = cancelledIdOf(message)
-          if (cancelled !== undefined) fork(FiberMap.remove(listenFibers, cancelled))
+          if ("method" in message && message.method === "notifications/cancelled") {
+            fork(FiberMap.remove(listenFibers, message.params?.["requestId"]))
+          }
           return onmessage?.(message)
         }
         transport.onclose = () => {

@@ -1,17 +1,15 @@
 import { Effect, Exit, Scope, Semaphore } from "effect"
 import { asObject, isJsonObject } from "../../../domain/json.ts"
-import { internalError, type JsonRpcError, toJsonRpcError, type ResourceSubscriptions } from "./methodHandler.ts"
+import { type JsonRpcError, jsonRpcError, toJsonRpcError } from "./methodHandler.ts"
 import type { ChangeFeed } from "./ChangeFeed.ts"
 
 /** Maximum number of subscriptions of one client; each is a watch of the session. */
 const maxSubscriptions = 1024
 
-const tooManySubscriptions = internalError(`more than ${maxSubscriptions} resource subscriptions`)
+const tooManySubscriptions = jsonRpcError("internalError", `more than ${maxSubscriptions} resource subscriptions`)
 
 /** Makes the subscriptions of one legacy client. They end with the scope. */
-export const makeResourceSubscriptions = Effect.fnUntraced(function* ({
-  watchResource
-}: Pick<ChangeFeed, "watchResource">) {
+export const makeResourceSubscriptions = Effect.fnUntraced(function* ({ watchResource }: ChangeFeed) {
   const parent = yield* Effect.scope
   const lock = yield* Semaphore.make(1)
   const scopes = new Map<string, Scope.Closeable>()
@@ -31,11 +29,11 @@ export const makeResourceSubscriptions = Effect.fnUntraced(function* ({
     scopes.delete(uri)
     if (scope !== undefined) yield* Scope.close(scope, Exit.void)
   })
-  const subscriptions: ResourceSubscriptions = {
-    add: (uri) => lock.withPermit(add(uri)),
-    remove: (uri) => lock.withPermit(remove(uri))
+  return {
+    add: (uri: string) => lock.withPermit(add(uri)),
+    remove: (uri: string) => lock.withPermit(remove(uri)),
+    has: (uri: string) => scopes.has(uri)
   }
-  return { ...subscriptions, has: (uri: string) => scopes.has(uri) }
 })
 
 /** The resources of a `subscriptions/listen` request; undefined for other messages. */
@@ -47,7 +45,7 @@ export const decodeListenRequest = (message: unknown): ReadonlyArray<string> | u
 
 /** Watches the resources of a listen request until the scope closes. */
 export const watchResources = (
-  { watchResource }: Pick<ChangeFeed, "watchResource">,
+  { watchResource }: ChangeFeed,
   uris: ReadonlyArray<string>
 ): Effect.Effect<void, JsonRpcError, Scope.Scope> =>
   uris.length > maxSubscriptions

@@ -1,6 +1,5 @@
 import { Schema } from "effect"
-import type { Member, Membership } from "../../../domain/model/Membership.ts"
-import { Role } from "../../../domain/model/Role.ts"
+import { type Member, type Membership, Role } from "../../../domain/model/Membership.ts"
 
 const MemberJson = Schema.Struct({
   joinRevision: Schema.Finite,

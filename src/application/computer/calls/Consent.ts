@@ -1,5 +1,5 @@
 import { Effect, Semaphore } from "effect"
-import { matchesToolPattern } from "../../../domain/tools/toolPatterns.ts"
+import { matchesToolPattern } from "../../../domain/wildcard.ts"
 import type { Confirm, ConfirmRequest } from "../ComputerSettings.ts"
 
 /** A user's decision about a call; `allow_always` covers the tool until the Computer stops. */

@@ -2,7 +2,7 @@ import { Effect, FiberSet, type Semaphore } from "effect"
 import type { Identity } from "../../../domain/model/Identity.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import type { NotificationBacklog } from "../../../domain/office/NotificationBacklog.ts"
-import { chargeTokens, makeTokenBucket, type TokenBucket } from "../../../domain/tokenBucket.ts"
+import { makeTokenBucket, type TokenBucket } from "../../../domain/tokenBucket.ts"
 import type { ProtocolLine } from "../../../domain/wire/lines.ts"
 import type { Registration } from "../../ports/OfficeRegistry.ts"
 import { AdmissionRejected, type Link } from "../../ports/Transport.ts"
@@ -42,9 +42,10 @@ export const isMember = ({ registration }: Connection): boolean => registration.
 /** Recipients or listed members for the price of one message. */
 const recipientsPerToken = 16
 
-/** Charges a message by the number of its recipients. */
-export const chargeFanOut = ({ bucket }: Connection, recipients: number): void =>
-  chargeTokens(bucket, Math.floor(recipients / recipientsPerToken))
+/** Charges a message by the number of its recipients; the balance may become negative. */
+export const chargeFanOut = ({ bucket }: Connection, recipients: number): void => {
+  bucket.tokens -= Math.floor(recipients / recipientsPerToken)
+}
 
 /** Reason codes of the log for connections that a limit closed; other limits go by their own names. */
 const closeReasons: { readonly [limit in keyof Limits]?: string } = {

@@ -1,5 +1,5 @@
 import { Context, Duration } from "effect"
-import { maxIdentifierLength } from "../../../domain/model/names.ts"
+import { maxIdentifierLength } from "../../../domain/model/fields.ts"
 
 /** Infinity disables a limit, except for lengths, which the protocol bounds. docs/limits.md lists flags and errors. */
 export interface Limits {

@@ -1,7 +1,7 @@
 import { Clock, Duration, Effect, FiberSet, Option, Result, Schema, Stream } from "effect"
 import { isJsonObject } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
-import { Role } from "../../../domain/model/Role.ts"
+import { Role } from "../../../domain/model/Membership.ts"
 import { checkConnectRights } from "../../../domain/office/grants.ts"
 import { admissionRejected, resolveIdentity } from "../../ports/Authenticator.ts"
 import { AdmissionRejected, type Handshake } from "../../ports/Transport.ts"

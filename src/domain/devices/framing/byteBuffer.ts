@@ -1,4 +1,3 @@
-/** Append-only memory, shared by several buffers. */
 interface BufferStore {
   readonly memory: Uint8Array
   writtenBytes: number

@@ -12,10 +12,7 @@ import {
   startMarker
 } from "./frameHeader.ts"
 
-/**
- * Why the decoder drops a frame: invalid header, a new frame before the end, payload above the limit, or no end in
- * time.
- */
+/** `unterminated`: a new frame starts before the end; `timeout`: the frame does not end in time. */
 export type InvalidFrameReason = "invalid_header" | "unterminated" | "too_large" | "timeout"
 
 export type DecoderEvent =
@@ -35,9 +32,7 @@ export interface DecoderOptions extends Partial<FrameLimits> {
   readonly framing?: "strict" | "naive"
 }
 
-interface DecoderSettings extends FrameLimits {
-  readonly framing: "strict" | "naive"
-}
+type DecoderSettings = Required<DecoderOptions>
 
 /** A frame with a complete header. Offsets count from its start marker. */
 interface PartialFrame extends PayloadPosition {
@@ -47,7 +42,7 @@ interface PartialFrame extends PayloadPosition {
 /** Immutable state between two calls of {@link decodeChunk}. */
 export interface DecoderState {
   readonly settings: DecoderSettings
-  /** Bytes from the start marker of the partial frame on, or from a possible beginning of one. */
+  /** The bytes from the start marker of the partial frame on, or from a possible beginning of one. */
   readonly buffered: ByteBuffer
   readonly partial: PartialFrame | undefined
   /** Bytes of garbage since the last frame, reported before the next frame. */
@@ -68,16 +63,13 @@ export const initialDecoderState = ({ framing = "strict", ...limits }: DecoderOp
   pendingGarbage: 0
 })
 
-/** Number of buffered bytes, at most {@link maxBufferedBytes}. */
-export const bufferedBytes = (state: DecoderState): number => state.buffered.length
-
 /** Upper bound of the buffered bytes: a header, the largest payload, and an incomplete header after it. */
 export const maxBufferedBytes = (limits: FrameLimits): number =>
   maxHeaderLength + Math.max(limits.maxPayloadBytes, limits.maxAudioPayloadBytes) + maxHeaderLength - 1
 
 /** True when a frame has started and not ended. An incomplete start marker does not count. */
 export const hasPartialFrame = (state: DecoderState): boolean =>
-  state.partial !== undefined || bufferedBytes(state) >= startMarker.length
+  state.partial !== undefined || state.buffered.length >= startMarker.length
 
 /** Offset of the next start marker, or of an incomplete one at the end of the bytes. */
 const findStartMarker = (bytes: Uint8Array, from: number): number => {
@@ -86,7 +78,6 @@ const findStartMarker = (bytes: Uint8Array, from: number): number => {
   return at === -1 ? bytes.length : at
 }
 
-/** Mutable state within one scan. */
 interface ScanState {
   /** Start of the partial frame; all bytes before it are consumed. */
   frameStart: number
@@ -171,7 +162,6 @@ const finishScan = (
 
 /**
  * Decodes the next chunk of a stream in linear time; it never fails. Chunk boundaries do not affect the events.
- *
  * Payloads can share memory with the chunk, so the caller must not modify it afterwards.
  */
 export const decodeChunk = (

@@ -24,43 +24,32 @@ const containsMarker = (bytes: Uint8Array): boolean => {
   return false
 }
 
-const findViolation = (
-  { payload, sequence, task, type }: Frame,
-  limits: FrameLimits
-): { readonly reason: FrameEncodeError["reason"]; readonly detail: string } | undefined => {
-  if (!printableTask.test(task) || markerPattern.test(task)) {
-    const detail = `the task ${JSON.stringify(task)} must be up to ${taskLength} printable ASCII characters without a marker`
-    return { reason: "invalid_task", detail }
-  }
-  if (!Number.isInteger(sequence) || sequence < 0 || sequence > maxSequence) {
-    return {
-      reason: "sequence_out_of_range",
-      detail: `the sequence ${sequence} must be an integer from 0 to ${maxSequence}`
-    }
-  }
-  const maxBytes = maxPayloadFor(type, limits)
-  if (payload.length > maxBytes) {
-    const detail = `a payload of ${payload.length} bytes exceeds the limit of ${maxBytes} bytes for ${type}`
-    return { reason: "payload_too_large", detail }
-  }
-  if (!containsMarker(payload)) return undefined
-  return {
-    reason: "payload_contains_marker",
-    detail: "the payload contains ##START or ##END, which ends a frame"
-  }
-}
+const reject = (reason: FrameEncodeError["reason"], detail: string) =>
+  Result.fail(new FrameEncodeError({ reason, detail }))
 
 /**
  * Encodes a frame for every peer: padded task, four-digit sequence without brackets. The payload of a JSON type must
  * be JSON (see {@link encodeJson}). {@link defaultFrameLimits} apply where a limit is absent.
  */
 export const encodeFrame = (
-  frame: Frame,
+  { payload, sequence, task, type }: Frame,
   limits: Partial<FrameLimits> = {}
 ): Result.Result<Uint8Array, FrameEncodeError> => {
-  const violation = findViolation(frame, { ...defaultFrameLimits, ...limits })
-  if (violation !== undefined) return Result.fail(new FrameEncodeError(violation))
-  const { payload, sequence, task, type } = frame
+  if (!printableTask.test(task) || markerPattern.test(task)) {
+    const detail = `the task ${JSON.stringify(task)} must be up to ${taskLength} printable ASCII characters without a marker`
+    return reject("invalid_task", detail)
+  }
+  if (!Number.isInteger(sequence) || sequence < 0 || sequence > maxSequence) {
+    return reject("sequence_out_of_range", `the sequence ${sequence} must be an integer from 0 to ${maxSequence}`)
+  }
+  const maxBytes = maxPayloadFor(type, { ...defaultFrameLimits, ...limits })
+  if (payload.length > maxBytes) {
+    const detail = `a payload of ${payload.length} bytes exceeds the limit of ${maxBytes} bytes for ${type}`
+    return reject("payload_too_large", detail)
+  }
+  if (containsMarker(payload)) {
+    return reject("payload_contains_marker", "the payload contains ##START or ##END, which ends a frame")
+  }
   const bytes = new Uint8Array(headerLength + payload.length + endMarker.length)
   bytes.set(startMarker)
   bytes[startMarker.length] = frameTypes[type]

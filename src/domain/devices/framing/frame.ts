@@ -13,7 +13,6 @@ export const frameTypes = {
 
 export type FrameType = keyof typeof frameTypes
 
-/** One frame; its payload is not parsed. */
 export interface Frame {
   readonly type: FrameType
   /** Up to 8 printable ASCII characters, without the padding of the wire. */
@@ -23,9 +22,8 @@ export interface Frame {
   readonly payload: Uint8Array
 }
 
-/** Maximum payload sizes of frames, in bytes, for both directions. */
+/** Maximum payload sizes of frames, in bytes, for both directions. `maxPayloadBytes` is for all types except audio. */
 export interface FrameLimits {
-  /** For every frame type except audio. */
   readonly maxPayloadBytes: number
   readonly maxAudioPayloadBytes: number
 }

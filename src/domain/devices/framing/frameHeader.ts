@@ -3,10 +3,8 @@ import { type FrameType, frameTypes } from "./frame.ts"
 
 /** First byte of both markers. */
 export const hashByte = 0x23
-
 /** `##START` */
 export const startMarker: ReadonlyArray<number> = [hashByte, hashByte, 0x53, 0x54, 0x41, 0x52, 0x54]
-
 /** `##END` */
 export const endMarker: ReadonlyArray<number> = [hashByte, hashByte, 0x45, 0x4e, 0x44]
 
@@ -31,7 +29,7 @@ const closeBracket = 0x5d
 const typeNames = new Map<number, FrameType>(Record.toEntries(frameTypes).map(([name, byte]) => [byte, name]))
 const maxTypeByte = Math.max(...typeNames.keys())
 
-/** True for a frame type; types are numbered from 1 without gaps. */
+/** Types are numbered from 1 without gaps. */
 export const isTypeByte = (byte: number): boolean => byte >= 1 && byte <= maxTypeByte
 
 /** Result of a match; `incomplete` when the bytes end before it is decided. */
@@ -47,7 +45,7 @@ export const matchMarker = (bytes: Uint8Array, at: number, marker: ReadonlyArray
 
 const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39
 
-/** True when a byte is valid at an offset of a header, counted from the start marker. */
+/** `index` counts from the start marker. */
 const isValidHeaderByte = (byte: number, index: number, bracketed: boolean): boolean => {
   if (index === typeOffset) return isTypeByte(byte)
   if (index < sequenceOffset) return byte >= 0x20 && byte <= 0x7e
@@ -89,9 +87,8 @@ export interface Header {
   readonly type: FrameType
   readonly task: string
   readonly sequence: number
-  /** True when the sequence stands in brackets. */
   readonly bracketed: boolean
-  /** Size in bytes, including the start marker. */
+  /** In bytes, including the start marker. */
   readonly size: number
 }
 

@@ -2,7 +2,6 @@ import { endMarker, hashByte, isTypeByte, matchNestedHeader, matchMarker, startM
 
 /**
  * How the scanner finds the end of a payload:
- *
  * - `firstMarker`: at the first end marker
  * - `plain`: the same, but a complete header means that the frame was truncated
  * - `outsideString`, `insideString`, `escape`: JSON, by the position of the next byte: outside a string, inside a
@@ -11,15 +10,11 @@ import { endMarker, hashByte, isTypeByte, matchNestedHeader, matchMarker, startM
 export type PayloadMode = "firstMarker" | "plain" | "outsideString" | "insideString" | "escape"
 
 export interface PayloadPosition {
-  /** Offset of the next byte to scan. */
   readonly offset: number
   readonly mode: PayloadMode
 }
 
-/**
- * What the scanner has found at `offset`: the end marker, the start of another frame, too many bytes, or no decision
- * yet.
- */
+/** What the scanner has found at `offset`; `start` is the start of another frame. */
 export interface PayloadMatch extends PayloadPosition {
   readonly outcome: "end" | "start" | "tooLarge" | "incomplete"
 }

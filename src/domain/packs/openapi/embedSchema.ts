@@ -4,7 +4,7 @@ import { decodePointerSegment, resolveRef } from "../params/jsonSchema.ts"
 /** Limit of subschemas in one schema; the rest becomes `{}`. */
 const maxSchemas = 10_000
 
-/** Keywords with one subschema. */
+/** Keywords by their value: one subschema, a list of subschemas, or a map of subschemas. */
 const singleSchemaKeywords: ReadonlySet<string> = new Set([
   "additionalItems",
   "additionalProperties",
@@ -19,11 +19,7 @@ const singleSchemaKeywords: ReadonlySet<string> = new Set([
   "unevaluatedItems",
   "unevaluatedProperties"
 ])
-
-/** Keywords with a list of subschemas. */
 const schemaListKeywords: ReadonlySet<string> = new Set(["allOf", "anyOf", "oneOf", "prefixItems"])
-
-/** Keywords with a map of subschemas. */
 const schemaMapKeywords: ReadonlySet<string> = new Set([
   "$defs",
   "definitions",
@@ -45,11 +41,8 @@ const documentScopeKeywords: ReadonlySet<string> = new Set([
   "$vocabulary"
 ])
 
-/** Rewrites a reference; undefined removes it. */
-type RefRewriter = (reference: string) => string | undefined
-
-/** Copies a schema and rewrites its references. Data in it, such as defaults, stays unchanged. */
-const rewriteSchema = (schema: unknown, redirect: RefRewriter): JsonObject | boolean => {
+/** Copies a schema and redirects its references; undefined removes one. Data, such as defaults, stays unchanged. */
+const rewriteSchema = (schema: unknown, redirect: (reference: string) => string | undefined): JsonObject | boolean => {
   let count = 0
   const visit = (node: unknown, depth: number): JsonObject | boolean => {
     if (typeof node === "boolean") return node
@@ -89,8 +82,7 @@ const rewritePointer = (reference: string, basePointer: string): string => {
 
 /**
  * Embeds a JSON Schema in a larger document at `basePointer`, such as `#/components/schemas/fetch`. References to its
- * own definitions are rewritten; other references are removed, because one of them would invalidate the whole
- * document.
+ * own definitions are rewritten. Others are removed, because one of them would invalidate the whole document.
  */
 export const embedSchema = (schema: JsonObject, basePointer: string): JsonObject => {
   const normalized = rewriteSchema(schema, (reference) => reference)

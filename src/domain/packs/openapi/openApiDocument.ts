@@ -11,7 +11,6 @@ export interface OpenApiHost {
   readonly requiresKey: boolean
 }
 
-/** A ready pack. */
 export interface OpenApiPack {
   readonly name: string
   readonly description: string
@@ -35,10 +34,7 @@ const maxOperationIdLength = 64
 const operationIdOf = (endpoint: string): string =>
   sanitizeName(endpoint.replace(/^\/(tools\/(?=.))?/, "").replaceAll("/", "_"), maxOperationIdLength)
 
-/**
- * Collects each endpoint once. Its id depends on the endpoint alone; when two ids are equal, both get a hash of the
- * path.
- */
+/** Collects each endpoint once. Its id depends on the endpoint alone; equal ids get a hash of their path. */
 const collectOperations = (packs: ReadonlyArray<OpenApiPack>): ReadonlyArray<Operation> => {
   const routes = new Map<string, Omit<Operation, "id">>()
   for (const pack of packs) {
@@ -106,37 +102,25 @@ const securitySchemes = {
   bearer: { type: "http", scheme: "bearer" }
 }
 
-const hostPaths = (requiresKey: boolean): JsonObject => ({
-  "/": {
-    get: {
-      operationId: hostOperationIds["/"],
-      summary: "Returns the version of the server and the number of tools",
-      responses: { 200: jsonResponse("The server is up", "ServerInfo") }
-    }
-  },
-  "/health": {
-    get: {
-      operationId: hostOperationIds["/health"],
-      summary: "Returns the health of the server",
-      responses: { 200: jsonResponse("The server is up", "Health") }
-    }
-  },
-  "/tools": {
-    get: {
-      operationId: hostOperationIds["/tools"],
-      summary: "Lists all tools and packs",
-      responses: {
-        200: jsonResponse("Tools and packs", "ToolList"),
-        ...(requiresKey && errorResponses(401))
-      },
-      ...(requiresKey && { security })
+const hostPaths = (requiresKey: boolean): JsonObject => {
+  const isUp = (operationId: string, summary: string, schema: string) => ({
+    get: { operationId, summary, responses: { 200: jsonResponse("The server is up", schema) } }
+  })
+  return {
+    "/": isUp(hostOperationIds["/"], "Returns the version of the server and the number of tools", "ServerInfo"),
+    "/health": isUp(hostOperationIds["/health"], "Returns the health of the server", "Health"),
+    "/tools": {
+      get: {
+        operationId: hostOperationIds["/tools"],
+        summary: "Lists all tools and packs",
+        responses: { 200: jsonResponse("Tools and packs", "ToolList"), ...(requiresKey && errorResponses(401)) },
+        ...(requiresKey && { security })
+      }
     }
   }
-})
+}
 
-/**
- * Makes the OpenAPI 3.1 document of a host and its packs. Of two routes with the same endpoint, the first one counts.
- */
+/** Makes the OpenAPI 3.1 document of a host. Of two routes with the same endpoint, the first one counts. */
 export const makeOpenApiDocument = (host: OpenApiHost, packs: ReadonlyArray<OpenApiPack>): JsonObject => {
   const { requiresKey, url, version } = host
   const operations = collectOperations(packs)

@@ -18,7 +18,6 @@ const binaryProperties = { data: { type: "string", contentEncoding: "base64" }, 
 
 export const schemaRef = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` })
 
-/** Component schemas of responses, by name. */
 export const responseSchemas: { readonly [name: string]: JsonObject } = {
   TextContent: contentBlockSchema("text", { text: stringSchema }),
   ImageContent: contentBlockSchema("image", binaryProperties),
@@ -92,11 +91,9 @@ const errorDescriptions: { readonly [status: string]: string } = {
   504: "The tool timed out"
 }
 
-/** Responses for error statuses. */
 export const errorResponses = (...statuses: ReadonlyArray<number>): JsonObject =>
   Object.fromEntries(statuses.map((status) => [status, jsonResponse(errorDescriptions[status] ?? "", "Error")]))
 
-/** Responses of an endpoint that calls a tool. */
 export const toolCallResponses = (requiresKey: boolean): JsonObject => ({
   200: jsonResponse("Result of the tool", "ToolResult"),
   422: jsonResponse("The parameters are invalid", "ValidationError"),

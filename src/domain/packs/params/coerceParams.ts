@@ -1,7 +1,6 @@
 import { checkJsonBody, isJsonObject, type JsonObject, maxJsonDepth, parseJson } from "../../json.ts"
 import { itemSchema, literalValues, propertySchemas, collectSubschemas, declaredTypes } from "./jsonSchema.ts"
 
-/** Types that a form field can be converted to. */
 interface TargetType {
   readonly types: ReadonlySet<unknown>
   readonly literals: ReadonlyArray<unknown>
@@ -18,13 +17,7 @@ const targetTypeOf = (root: JsonObject, schema: unknown): TargetType => {
   const acceptsText = subschemas.some(
     (part) => declaredTypes(part).includes("string") && literalValues(part).length === 0
   )
-  return {
-    types,
-    literals,
-    subschemas,
-    acceptsText,
-    acceptsNull: types.has("null") || literals.includes(null)
-  }
+  return { types, literals, subschemas, acceptsText, acceptsNull: types.has("null") || literals.includes(null) }
 }
 
 /** Boolean words of pydantic, case-insensitive. */
@@ -49,14 +42,10 @@ const parseBoolean = (text: string): boolean | undefined => {
   return trueWords.has(word) ? true : falseWords.has(word) ? false : undefined
 }
 
-/** Parses JSON that a request body could hold as well. */
 const parseBodyJson = (text: string): unknown => {
   const parsed = parseJson(text)
   return checkJsonBody(parsed) === undefined ? parsed : undefined
 }
-
-const parseLiteral = (literals: ReadonlyArray<unknown>, text: string): unknown =>
-  literals.find((one) => (typeof one === "number" || typeof one === "boolean") && String(one) === text)
 
 /** Converts a text to the type of its schema; returns the text unchanged when that is impossible. */
 const coerceText = (
@@ -66,7 +55,7 @@ const coerceText = (
 ) => {
   if (literals.includes(text)) return text
   if (text === "" && acceptsNull) return null
-  const literal = parseLiteral(literals, text)
+  const literal = literals.find((one) => ["number", "boolean"].includes(typeof one) && String(one) === text)
   if (literal !== undefined) return literal
   if (acceptsText) return text
   const json = types.has("object") || types.has("array") ? parseBodyJson(text) : undefined
@@ -145,9 +134,7 @@ const fillValue = (root: JsonObject, schema: unknown, value: unknown, depth: num
   ])
 }
 
-/**
- * Adds the defaults of a JSON Schema at any depth, except where several alternatives match. Does not modify `params`.
- */
+/** Adds the defaults of a schema at any depth, except where several alternatives match. Does not modify `params`. */
 export const fillDefaults = (schema: JsonObject, params: JsonObject): JsonObject => {
   const filled = fillValue(schema, schema, params, 0)
   return isJsonObject(filled) ? filled : params

@@ -6,7 +6,6 @@ import { fileParamsOf } from "./jsonSchema.ts"
 export interface EmbeddedFile {
   readonly filename: string
   readonly contentType: string
-  /** Contents: base64 or percent-encoded. */
   readonly data: string
   readonly encoding: "base64" | "percent"
 }
@@ -58,11 +57,7 @@ export const parseEmbeddedFile = (value: unknown): Result.Result<EmbeddedFile, s
 
 const embeddedFileSchema: JsonObject = {
   anyOf: [
-    {
-      type: "string",
-      pattern: "^data:",
-      description: "A data URL: data:text/plain;name=notes.txt;base64,…"
-    },
+    { type: "string", pattern: "^data:", description: "A data URL: data:text/plain;name=notes.txt;base64,…" },
     {
       type: "object",
       properties: {

@@ -4,7 +4,6 @@ import type { PackRoute } from "../PackManifest.ts"
 
 const maxSubschemas = 64
 
-/** Unescapes one segment of a JSON Pointer (RFC 6901). */
 export const unescapePointerSegment = (segment: string): string => segment.replaceAll("~1", "/").replaceAll("~0", "~")
 
 /** Decodes one segment of a JSON Pointer in a URI fragment, which is percent-encoded as well. */
@@ -33,7 +32,7 @@ export const resolveRef = (root: unknown, reference: string): unknown => {
 
 const asArray = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** Types that a schema declares or implies. */
+/** The types that a schema declares or implies. */
 export const declaredTypes = ({ items, prefixItems, properties, type }: JsonObject): ReadonlyArray<unknown> => {
   if (type !== undefined) return Array.isArray(type) ? type : [type]
   if (properties !== undefined) return ["object"]

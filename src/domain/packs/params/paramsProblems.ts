@@ -3,13 +3,11 @@ import { isJsonObject, type JsonObject } from "../../json.ts"
 import { unescapePointerSegment } from "./jsonSchema.ts"
 import { type ParamsProblem, paramsProblem } from "../PackManifest.ts"
 
-/** Issue of a Standard Schema. */
 export interface StandardIssue {
   readonly message: string
   readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
 }
 
-/** Issue of a JSON Schema validator such as Ajv. */
 export interface KeywordIssue {
   /** JSON Pointer. */
   readonly instancePath: string
@@ -21,7 +19,6 @@ export interface KeywordIssue {
 /** Each item of a long list can cause a problem. */
 const maxProblems = 100
 
-/** Converts array indices in a path to numbers. */
 const toLocation = (keys: ReadonlyArray<string | number>, params: unknown): ReadonlyArray<string | number> => {
   let node = params
   return keys.map((key) => {
@@ -44,7 +41,6 @@ const isMissingAt = (keys: ReadonlyArray<string | number>, params: unknown): boo
 const missingParamProblem = (path: ReadonlyArray<string | number>): ParamsProblem =>
   paramsProblem("Field required", path, "missing")
 
-/** Converts issues of a Standard Schema to problems. */
 export const problemsFromStandardIssues = (
   issues: ReadonlyArray<StandardIssue>,
   params: unknown
@@ -57,40 +53,35 @@ export const problemsFromStandardIssues = (
     return isMissingAt(keys, params) ? missingParamProblem(keys) : paramsProblem(message, toLocation(keys, params))
   })
 
-/** Codes of pydantic by expected type. */
-const typeErrorCodes: { readonly [type: string]: string } = {
-  string: "string_type",
-  integer: "int_type",
-  number: "float_type",
-  boolean: "bool_type",
-  array: "list_type",
-  object: "dict_type",
-  null: "none_required"
-}
+/** Codes of pydantic by expected type and by violated keyword. */
+const typeErrorCodes = new Map([
+  ["string", "string_type"],
+  ["integer", "int_type"],
+  ["number", "float_type"],
+  ["boolean", "bool_type"],
+  ["array", "list_type"],
+  ["object", "dict_type"],
+  ["null", "none_required"]
+])
+const keywordErrorCodes = new Map([
+  ["minimum", "greater_than_equal"],
+  ["exclusiveMinimum", "greater_than"],
+  ["maximum", "less_than_equal"],
+  ["exclusiveMaximum", "less_than"],
+  ["multipleOf", "multiple_of"],
+  ["minLength", "string_too_short"],
+  ["maxLength", "string_too_long"],
+  ["pattern", "string_pattern_mismatch"],
+  ["minItems", "too_short"],
+  ["maxItems", "too_long"],
+  ["enum", "literal_error"],
+  ["const", "literal_error"],
+  ["additionalProperties", "extra_forbidden"],
+  ["unevaluatedProperties", "extra_forbidden"]
+])
 
-/** Codes of pydantic by violated keyword. */
-const keywordErrorCodes: { readonly [keyword: string]: string } = {
-  minimum: "greater_than_equal",
-  exclusiveMinimum: "greater_than",
-  maximum: "less_than_equal",
-  exclusiveMaximum: "less_than",
-  multipleOf: "multiple_of",
-  minLength: "string_too_short",
-  maxLength: "string_too_long",
-  pattern: "string_pattern_mismatch",
-  minItems: "too_short",
-  maxItems: "too_long",
-  enum: "literal_error",
-  const: "literal_error",
-  additionalProperties: "extra_forbidden",
-  unevaluatedProperties: "extra_forbidden"
-}
-
-const errorCodeOf = ({ keyword, params }: KeywordIssue): string => {
-  const codes = keyword === "type" ? typeErrorCodes : keywordErrorCodes
-  const key = keyword === "type" ? String(params["type"]) : keyword
-  return Object.hasOwn(codes, key) ? (codes[key] ?? "value_error") : "value_error"
-}
+const errorCodeOf = ({ keyword, params }: KeywordIssue): string =>
+  (keyword === "type" ? typeErrorCodes.get(String(params["type"])) : keywordErrorCodes.get(keyword)) ?? "value_error"
 
 /** A schema made by a program can contain values that JSON cannot represent. */
 const formatValues = (values: unknown): string =>
@@ -115,14 +106,12 @@ const formatMessage = ({ keyword, message = "invalid", params }: KeywordIssue): 
 
 /** Member that an issue refers to when its pointer leads to the parent object. */
 const memberNameOf = ({ params }: KeywordIssue): ReadonlyArray<string> => {
-  for (const name of ["missingProperty", "additionalProperty", "unevaluatedProperty"]) {
-    const member = params[name]
-    if (typeof member === "string") return [member]
-  }
-  return []
+  const { additionalProperty, missingProperty, unevaluatedProperty } = params
+  return [missingProperty, additionalProperty, unevaluatedProperty]
+    .filter((name) => typeof name === "string")
+    .slice(0, 1)
 }
 
-/** Converts issues of a JSON Schema validator to problems. */
 export const problemsFromKeywordIssues = (
   issues: ReadonlyArray<KeywordIssue>,
   params: unknown

@@ -25,10 +25,7 @@ export const decodeProtocolError = (value: unknown): ProtocolError | undefined =
 export const encodeMembershipAck = (
   outcome: Result.Result<unknown, { readonly message: string }>
 ): readonly [boolean, string | null] =>
-  Result.match(outcome, {
-    onSuccess: () => [true, null],
-    onFailure: ({ message }) => [false, message]
-  })
+  Result.match(outcome, { onSuccess: () => [true, null], onFailure: ({ message }) => [false, message] })
 
 /** Decodes the acknowledgement of a join or a leave: two values, or one array of two. */
 export const decodeMembershipAck = (values: ReadonlyArray<unknown>): Result.Result<void, string> => {

@@ -2,18 +2,14 @@ import { Result, Schema } from "effect"
 import { type Codec, makeCodec } from "../../validation.ts"
 import type { ComputerPart } from "../../model/Notification.ts"
 import { isJsonObject } from "../../json.ts"
-import * as C from "./calls.ts"
 import { ComputerConfig } from "../../config/computerConfig.ts"
-import { maxTimeoutSeconds } from "../../model/fields.ts"
-import { maxIdentifierLength } from "../../model/names.ts"
-import * as O from "./office.ts"
+import { maxIdentifierLength, maxTimeoutSeconds } from "../../model/fields.ts"
+import * as Messages from "./messages.ts"
 import { ToolResult } from "../../model/ToolResult.ts"
 
-/** The parts of a request to a Computer that the Server reads. */
 interface RoutingInfo {
   readonly computer: string
   readonly reqId: string
-  /** The timeout that the request states, in seconds. */
   readonly timeoutSeconds: number | undefined
 }
 
@@ -29,15 +25,12 @@ export interface RoutedDefinition {
   readonly cancellable: boolean
 }
 
-/** A request of the Agent to a Computer, with the codecs for both ends. */
 export interface CallDefinition<Request, Reply> extends RoutedDefinition {
   readonly request: Codec<Request>
   readonly reply: Codec<Reply>
 }
 
-type TargetedRequest = { readonly agent: string; readonly reqId: string; readonly computer: string }
-
-const defineCall = <Request extends TargetedRequest, RequestWire, Reply, ReplyWire>(definition: {
+const defineCall = <Request extends typeof Messages.TargetReq.Type, RequestWire, Reply, ReplyWire>(definition: {
   readonly event: string
   readonly aliases?: ReadonlyArray<string>
   readonly request: Schema.Codec<Request, RequestWire>
@@ -68,16 +61,12 @@ const defineCall = <Request extends TargetedRequest, RequestWire, Reply, ReplyWi
   }
 }
 
-/** The default timeout for resolving a document, in seconds. */
 const defaultDpeTimeoutSeconds = 60
 
 const isIdentifier = (value: unknown): value is string =>
   typeof value === "string" && value.length > 0 && value.length <= maxIdentifierLength
 
-/**
- * Decodes the routing of {@link C.ToolCallReq} without its schema, which takes longer than the rest of the routing.
- * Gives `undefined` unless the request is certainly valid.
- */
+/** Avoids the schema, which takes longer than the rest of the routing; `undefined` unless certainly valid. */
 const decodeToolCallRoutingFast = (head: unknown): RoutingInfo | undefined => {
   if (!isJsonObject(head)) return undefined
   const { agent, computer, params, req_id: reqId, timeout, tool_name: tool } = head
@@ -98,77 +87,65 @@ const decodeToolCallRoutingFast = (head: unknown): RoutingInfo | undefined => {
 export const calls = {
   toolCall: defineCall({
     event: "client:tool_call",
-    request: C.ToolCallReq,
+    request: Messages.ToolCallReq,
     reply: ToolResult,
     timeoutSeconds: ({ timeout }) => timeout,
     decodeRoutingFast: decodeToolCallRoutingFast,
     cancellable: true
   }),
-  getTools: defineCall({ event: "client:get_tools", request: C.TargetReq, reply: C.GetToolsRet }),
-  getConfig: defineCall({ event: "client:get_config", request: C.TargetReq, reply: ComputerConfig }),
-  getDesktop: defineCall({ event: "client:get_desktop", request: C.GetDesktopReq, reply: C.GetDesktopRet }),
+  getTools: defineCall({ event: "client:get_tools", request: Messages.TargetReq, reply: Messages.GetToolsRet }),
+  getConfig: defineCall({ event: "client:get_config", request: Messages.TargetReq, reply: ComputerConfig }),
+  getDesktop: defineCall({
+    event: "client:get_desktop",
+    request: Messages.GetDesktopReq,
+    reply: Messages.GetDesktopRet
+  }),
   getDpe: defineCall({
     event: "client:get_dpe",
-    request: C.GetDpeReq,
-    reply: C.GetDpeRet,
+    request: Messages.GetDpeReq,
+    reply: Messages.GetDpeRet,
     timeoutSeconds: ({ timeout }) => timeout ?? defaultDpeTimeoutSeconds
   }),
   getResources: defineCall({
     event: "client:get_resources",
-    request: C.GetResourcesReq,
-    reply: C.GetResourcesRet
+    request: Messages.GetResourcesReq,
+    reply: Messages.GetResourcesRet
   }),
   getFinder: defineCall({
     event: "client:get_finder",
     aliases: ["client:list_finder"],
-    request: C.GetFinderReq,
-    reply: C.GetFinderRet
+    request: Messages.GetFinderReq,
+    reply: Messages.GetFinderRet
   })
 }
 
 /** Routes `client:*` events of newer peers by their Computer (spec §4.1). */
 const fallbackCall: RoutedDefinition = defineCall({
   event: "client:*",
-  request: C.TargetReq,
+  request: Messages.TargetReq,
   reply: Schema.Unknown
 })
 
 /** Requests that the Server handles itself (spec §5.2). */
 export const serverRequests = {
-  join: { kind: "join", event: "server:join_office", from: "member", request: makeCodec(O.EnterOfficeReq) },
-  leave: {
-    kind: "leave",
-    event: "server:leave_office",
-    from: "member",
-    request: makeCodec(O.LeaveOfficeReq)
-  },
+  join: { kind: "join", event: "server:join_office", from: "member", request: makeCodec(Messages.EnterOfficeReq) },
+  leave: { kind: "leave", event: "server:leave_office", from: "member", request: makeCodec(Messages.LeaveOfficeReq) },
   list: {
     kind: "list",
     event: "server:list_room",
     from: "agent",
-    request: makeCodec(O.ListRoomReq),
-    reply: makeCodec(O.ListRoomRet)
+    request: makeCodec(Messages.ListRoomReq),
+    reply: makeCodec(Messages.ListRoomRet)
   }
 } as const
 
+const defineUpdate = (part: ComputerPart, event: string) =>
+  ({ kind: "update", event, from: "computer", part, request: makeCodec(Messages.ComputerRef) }) as const
+
 /** A Computer's update of one of its parts; the Server notifies the office. */
-export interface UpdateDefinition {
-  readonly kind: "update"
-  readonly event: string
-  readonly from: "computer"
-  readonly part: ComputerPart
-  readonly request: Codec<typeof O.ComputerRef.Type>
-}
+export type UpdateDefinition = ReturnType<typeof defineUpdate>
 
-const defineUpdate = (part: ComputerPart, event: string): UpdateDefinition => ({
-  kind: "update",
-  event,
-  from: "computer",
-  part,
-  request: makeCodec(O.ComputerRef)
-})
-
-/** Updates without a reply (spec §5.2); each becomes the notification of the same part. */
+/** Updates without a reply (spec §5.2). Each becomes the notification of the same part. */
 export const updates: { readonly [P in ComputerPart]: UpdateDefinition } = {
   config: defineUpdate("config", "server:update_config"),
   toolList: defineUpdate("toolList", "server:update_tool_list"),
@@ -181,10 +158,9 @@ export const cancel = {
   kind: "cancel",
   event: "server:tool_call_cancel",
   from: "agent",
-  request: makeCodec(O.AgentCallData)
+  request: makeCodec(Messages.AgentCallData)
 } as const
 
-/** An event that a member may send to the Server. */
 export type EventDefinition =
   | RoutedDefinition
   | (typeof serverRequests)[keyof typeof serverRequests]
@@ -200,9 +176,6 @@ const definitionsByEvent: ReadonlyMap<string, EventDefinition> = new Map(
   )
 )
 
-/**
- * Finds the definition of an event that a member sends; `undefined` for an unknown one. Unknown `client:*` events are
- * routed: peers of the same line may know newer ones.
- */
+/** Unknown `client:*` events of a member are routed: peers of the same line may know newer ones. */
 export const findEventDefinition = (event: string): EventDefinition | undefined =>
   definitionsByEvent.get(event) ?? (event.startsWith("client:") ? fallbackCall : undefined)

@@ -2,7 +2,6 @@ import { decodeMembershipAck, decodeProtocolError, encodeMembershipAck, encodePr
 import { calls, cancel, findEventDefinition, serverRequests, updates } from "./events.ts"
 import { decodeNotification, encodeNotification } from "./notifications.ts"
 
-/** Protocol line 0.2: its events, codecs and acknowledgements. */
 export const line = {
   calls,
   serverRequests,

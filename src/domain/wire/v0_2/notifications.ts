@@ -1,10 +1,9 @@
 import { Result } from "effect"
 import type { Membership } from "../../model/Membership.ts"
-import { type ComputerPart, computerParts, type Notification } from "../../model/Notification.ts"
+import { computerParts, type Notification } from "../../model/Notification.ts"
 import { makeCodec } from "../../validation.ts"
-import { AgentCallData, ComputerRef, OfficeNotification } from "./office.ts"
+import { AgentCallData, ComputerRef, OfficeNotification } from "./messages.ts"
 
-/** An event name with its encoded body. */
 export interface WireMessage {
   readonly event: string
   readonly body: unknown
@@ -35,7 +34,6 @@ const decodeMembership = (body: unknown): Result.Result<Membership, string> =>
     return Result.fail("computer or agent is required")
   })
 
-/** Encodes a notification. */
 export const encodeNotification = (notification: Notification): WireMessage => {
   switch (notification._tag) {
     case "Entered":
@@ -49,28 +47,18 @@ export const encodeNotification = (notification: Notification): WireMessage => {
   }
 }
 
-type Decode = (body: unknown) => Result.Result<Notification, string>
-
-const decodeMembershipChange =
-  (_tag: "Entered" | "Left"): Decode =>
-  (body) =>
-    Result.map(decodeMembership(body), (membership) => ({ _tag, membership }))
-
-const decodeUpdate =
-  (part: ComputerPart): Decode =>
-  (body) =>
-    Result.map(updateCodec.decode(body), ({ computer }) => ({ _tag: "Updated", part, computer }))
-
-const decodersByEvent: ReadonlyMap<string, Decode> = new Map([
-  [notificationEvents.entered, decodeMembershipChange("Entered")],
-  [notificationEvents.left, decodeMembershipChange("Left")],
-  [
-    notificationEvents.cancelled,
-    (body) => Result.map(cancelCodec.decode(body), (call) => ({ _tag: "Cancelled", ...call }))
-  ],
-  ...computerParts.map((part) => [notificationEvents[part], decodeUpdate(part)] as const)
-])
-
 /** Decodes a notification; fails with the error in one line. */
-export const decodeNotification = (event: string, body: unknown): Result.Result<Notification, string> =>
-  decodersByEvent.get(event)?.(body) ?? Result.fail(`Unknown notification ${JSON.stringify(event)}`)
+export const decodeNotification = (event: string, body: unknown): Result.Result<Notification, string> => {
+  switch (event) {
+    case notificationEvents.entered:
+      return Result.map(decodeMembership(body), (membership) => ({ _tag: "Entered", membership }))
+    case notificationEvents.left:
+      return Result.map(decodeMembership(body), (membership) => ({ _tag: "Left", membership }))
+    case notificationEvents.cancelled:
+      return Result.map(cancelCodec.decode(body), (call) => ({ _tag: "Cancelled", ...call }))
+  }
+  const part = computerParts.find((one) => notificationEvents[one] === event)
+  return part === undefined
+    ? Result.fail(`Unknown notification ${JSON.stringify(event)}`)
+    : Result.map(updateCodec.decode(body), ({ computer }) => ({ _tag: "Updated", part, computer }))
+}

@@ -1,7 +1,7 @@
 import { Duration, Record } from "effect"
 import type { Flag } from "effect/cli"
 import { Limits } from "../../../application/server/connections/Limits.ts"
-import { maxIdentifierLength } from "../../../domain/model/names.ts"
+import { maxIdentifierLength } from "../../../domain/model/fields.ts"
 import { between, envVariableOf, setting } from "../setting.ts"
 
 /** A limit as operators set it: counts and bytes, times in seconds. 0 disables a limit whose minimum is 0. */

@@ -86,7 +86,7 @@ const makeWorld = Effect.gen(function* () {
     authorizer: Effect.Effect<Authorizer>,
     { headers, kind = "streamable", url = guarded[kind] }: OpenOptions
   ) {
-    const { withAuthorization } = yield* authorizer
+    const withAuthorization = yield* authorizer
     const make = (fetch: FetchLike) => {
       const options = { fetch, ...(headers !== undefined && { requestInit: { headers } }) }
       return kind === "sse" ? new SSEClientTransport(url, options) : new StreamableHTTPClientTransport(url, options)
@@ -317,7 +317,7 @@ describe("MCP server with OAuth", () => {
         return promise
       }
       const computer = yield* Scope.make()
-      const { withAuthorization } = yield* makeAuthorizer().pipe(
+      const withAuthorization = yield* makeAuthorizer().pipe(
         Effect.provideService(CredentialStore, world.store),
         Scope.provide(computer)
       )

@@ -14,13 +14,10 @@ export interface BodyOptions {
   /** Milliseconds without data; 0 disables the timeout. */
   readonly idleTimeout: number
   readonly isEventStream: boolean
-  /** Aborted when the client cancels the request. */
   readonly signal?: AbortSignal | null | undefined
   /** Runs at the end of the body. A returned event is appended, and the body then ends without an error. */
   readonly onEnd: (end: BodyEnd) => string | undefined
 }
-
-const encoder = new TextEncoder()
 
 const eventSeparators = ["\n\n", "\r\r", "\r\n\r\n"]
 
@@ -63,9 +60,7 @@ export const readBody = (
   const restartTimer = (): void => {
     stopTimer()
     if (idleTimeout === 0 || closed) return
-    timer = setTimeout(() => {
-      abort(`idle timeout after ${idleTimeout / 1000} seconds`)
-    }, idleTimeout)
+    timer = setTimeout(() => abort(`idle timeout after ${idleTimeout / 1000} seconds`), idleTimeout)
   }
 
   return new ReadableStream({
@@ -77,7 +72,7 @@ export const readBody = (
         if (error !== undefined && signal?.aborted === true) return controller.error(error)
         const reason = error === undefined ? "the response ended" : error.message
         const finalEvent = onEnd({ reason, limitExceeded, resumable: scanner.hasEventId() && !tooLarge })
-        if (finalEvent !== undefined) controller.enqueue(encoder.encode(finalEvent))
+        if (finalEvent !== undefined) controller.enqueue(Buffer.from(finalEvent))
         if (finalEvent === undefined && error !== undefined) return controller.error(error)
         controller.close()
       }

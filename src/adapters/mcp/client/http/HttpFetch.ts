@@ -1,5 +1,6 @@
 import { Agent, type AgentOptions, type ClientRequest, type IncomingMessage, request as plainRequest } from "node:http"
 import { Agent as SecureAgent, request as secureRequest } from "node:https"
+import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Duration, Effect, type Scope } from "effect"
 import { asObject } from "../../../../domain/json.ts"
 import { errorCodeOf, firstError, syntheticErrorEvent } from "./connectionFailures.ts"
@@ -28,17 +29,14 @@ export interface HttpFetchOptions {
   readonly onEvent?: (event: HttpEvent) => void
 }
 
-export type HttpFetch = (url: string | URL, init?: RequestInit) => Promise<Response>
+/** The SDK's option for configured headers. */
+export const requestInit = (headers: { readonly [name: string]: string } | null) =>
+  headers === null ? {} : { requestInit: { headers: { ...headers } } }
 
-/** The longest timer delay in milliseconds; longer delays fire at once. */
-const maxTimerDelay = 2 ** 31 - 1
-
-const toTimerMillis = (duration: Duration.Duration): number => Math.min(Duration.toMillis(duration), maxTimerDelay)
+/** Limited to the longest delay of a timer; longer ones fire at once. */
+const toTimerMillis = (duration: Duration.Duration): number => Math.min(Duration.toMillis(duration), 2 ** 31 - 1)
 
 const bodilessStatuses = new Set([204, 205, 304])
-
-/** The statuses that `Response` accepts; a peer can send any three digits. */
-const statusRange = { min: 200, max: 599 } as const
 
 /** The id is undefined unless the message is a request. */
 const parsePostedMessage = (body: string | undefined) => {
@@ -56,24 +54,20 @@ const toResponse = (incoming: IncomingMessage, body: ReadableStream | null): Res
     for (const value of values) headers.append(name, value)
   }
   const { statusCode: status = 500, statusMessage: statusText = "" } = incoming
-  return new Response(body, {
-    status,
-    statusText: statusTextPattern.test(statusText) ? statusText : "",
-    headers
-  })
+  return new Response(body, { status, statusText: statusTextPattern.test(statusText) ? statusText : "", headers })
 }
 
 /**
- * Makes a fetch whose connections close with the scope. It uses `node:http` because Node's fetch has a fixed
- * timeout of 300 seconds, and tools may run longer. The SDKs follow redirects themselves. Every event stream
- * that answers a JSON-RPC request contains a response: a missing one is replaced by a synthetic error.
+ * Makes a fetch whose connections close with the scope. It uses `node:http` because Node's fetch has a fixed timeout
+ * of 300 seconds, and tools may run longer. The SDKs follow redirects themselves. Every event stream that answers a
+ * JSON-RPC request contains a response: a missing one is replaced by a synthetic error.
  */
 export const makeHttpFetch = Effect.fnUntraced(function* ({
   resumable,
   sseReadTimeout,
   onEvent = () => undefined,
   timeout
-}: HttpFetchOptions): Effect.fn.Return<HttpFetch, never, Scope.Scope> {
+}: HttpFetchOptions): Effect.fn.Return<FetchLike, never, Scope.Scope> {
   // Node's fetch honors proxies only under this variable.
   const useProxies = process.env["NODE_USE_ENV_PROXY"] === "1"
   const options: AgentOptions = { keepAlive: true, ...(useProxies && { proxyEnv: process.env }) }
@@ -124,17 +118,15 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
       })
       request.on("error", (error) => {
         clearTimeout(timer)
-        onEvent({
-          _tag: "RequestFailed",
-          sent,
-          connectionRefused: errorCodeOf(firstError(error)) === "ECONNREFUSED"
-        })
-        reject(firstError(error))
+        const cause = firstError(error)
+        onEvent({ _tag: "RequestFailed", sent, connectionRefused: errorCodeOf(cause) === "ECONNREFUSED" })
+        reject(cause)
       })
       request.on("response", (incoming) => {
         clearTimeout(timer)
         const status = incoming.statusCode ?? 500
-        if (status < statusRange.min || status > statusRange.max) {
+        // `Response` accepts no other; a peer can send any three digits.
+        if (status < 200 || status > 599) {
           return request.destroy(new Error(`MCP server sent invalid HTTP status ${status}`))
         }
         onEvent({ _tag: "ResponseReceived", sent, status })

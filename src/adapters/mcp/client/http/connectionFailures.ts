@@ -1,4 +1,4 @@
-import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
+import { McpSessionError } from "../../../../application/ports/McpSession.ts"
 import { asObject } from "../../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { sessionError } from "../../sessionError.ts"
@@ -18,18 +18,19 @@ export const syntheticErrorEvent = (id: unknown, { limitExceeded, reason }: Body
   return `\n\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`
 }
 
-export const isConnectionLost = ({ data }: { readonly data?: unknown }): boolean =>
-  asObject(data)[syntheticErrorKey] === "connection_lost"
+const syntheticErrorOf = ({ data }: { readonly data?: unknown }): unknown => asObject(data)[syntheticErrorKey]
 
-/** Converts a synthetic error; undefined for an error that the server sent. */
-export const syntheticErrorToSessionError = (
-  error: { readonly data?: unknown },
+export const isConnectionLost = (error: { readonly data?: unknown }): boolean =>
+  syntheticErrorOf(error) === "connection_lost"
+
+/** Converts the error of a JSON-RPC response, which the server sent or which is synthetic. */
+export const jsonRpcErrorToSessionError = (
+  error: { readonly code: number; readonly data?: unknown },
   message: string
-): McpSessionError | undefined => {
+): McpSessionError => {
   if (isConnectionLost(error)) return sessionError("closed", message)
-  return asObject(error.data)[syntheticErrorKey] === "timeout_or_limit"
-    ? sessionError("unavailable", message)
-    : undefined
+  if (syntheticErrorOf(error) === "timeout_or_limit") return sessionError("unavailable", message)
+  return new McpSessionError({ reason: "protocol", code: error.code, message })
 }
 
 /** Unwraps the error of a host with several addresses, which has no message. */
@@ -40,8 +41,8 @@ export const firstError = (error: Error): Error => {
 
 export const errorCodeOf = (error: Error): unknown => Reflect.get(error, "code")
 
-/** Whether the connection was reset before a response. The server may have received the request. */
-export const isConnectionReset = (error: unknown): boolean =>
+/** The failure of a connection that was reset before a response. The server may have received the request. */
+export const connectionResetFailure = (error: unknown): McpSessionError | undefined =>
   error instanceof Error && errorCodeOf(error) === "ECONNRESET"
-
-export const connectionResetFailure = sessionError("closed", "no response received: connection reset")
+    ? sessionError("closed", "no response received: connection reset")
+    : undefined

@@ -2,23 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { FetchLike, Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import {
-  isJSONRPCErrorResponse,
-  isJSONRPCNotification,
-  isJSONRPCRequest,
-  isJSONRPCResultResponse,
-  type RequestId
-} from "@modelcontextprotocol/sdk/types.js"
 import { Deferred, Effect, Exit, Queue, type Scope } from "effect"
 import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
 import type { SseParameters, StreamableParameters } from "../../../../domain/config/endpointParameters.ts"
 import type { WrapFetch } from "../../oauth/Authorizer.ts"
 import { sessionError } from "../../sessionError.ts"
 import { isConnectionLost } from "./connectionFailures.ts"
-import { type HttpEvent, makeHttpFetch } from "./HttpFetch.ts"
-import type { LegacySessionOptions } from "../openLegacySession.ts"
-
-const terminateTimeout = "1 second"
+import { type HttpEvent, makeHttpFetch, requestInit } from "./HttpFetch.ts"
+import { attemptBriefly, type LegacySessionOptions } from "../openLegacySession.ts"
 
 /** About 25 seconds in total, enough for a proxy restart. After that the session is lost. */
 const reconnectionDefaults = {
@@ -47,23 +38,19 @@ const throttleStreamRequests = (fetch: FetchLike): FetchLike => {
   }
 }
 
-const requestInit = (headers: { readonly [name: string]: string } | null) =>
-  headers === null ? {} : { requestInit: { headers: { ...headers } } }
-
 const connectionRefusedMessage = "MCP server refused the connection"
 
 const sessionExpiredMessage = "MCP session expired (HTTP 404)"
 
 /** Drops responses to unknown requests, which the SDK reports as errors: streams end with a synthetic one. */
 const dropDuplicateResponses = (inner: Transport, onConnectionLost: (reason: string) => void): Transport => {
-  const pendingIds = new Set<RequestId>()
+  const pendingIds = new Set<unknown>()
   const outer: Transport = {
     start: () => inner.start(),
     send: (message, options) => {
-      if (isJSONRPCRequest(message)) pendingIds.add(message.id)
-      if (isJSONRPCNotification(message) && message.method === "notifications/cancelled") {
-        const id = message.params?.["requestId"]
-        if (typeof id === "string" || typeof id === "number") pendingIds.delete(id)
+      if ("method" in message && "id" in message) pendingIds.add(message.id)
+      if ("method" in message && message.method === "notifications/cancelled") {
+        pendingIds.delete(message.params?.["requestId"])
       }
       return inner.send(message, options)
     },
@@ -71,9 +58,8 @@ const dropDuplicateResponses = (inner: Transport, onConnectionLost: (reason: str
     setProtocolVersion: (version) => inner.setProtocolVersion?.(version)
   }
   inner.onmessage = (message, extra) => {
-    const isResponse = isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)
-    if (isResponse && message.id !== undefined && !pendingIds.delete(message.id)) return
-    if (isJSONRPCErrorResponse(message) && isConnectionLost(message.error)) onConnectionLost(message.error.message)
+    if (!("method" in message) && message.id !== undefined && !pendingIds.delete(message.id)) return
+    if ("error" in message && isConnectionLost(message.error)) onConnectionLost(message.error.message)
     outer.onmessage?.(message, extra)
   }
   inner.onclose = () => {
@@ -87,8 +73,8 @@ const dropDuplicateResponses = (inner: Transport, onConnectionLost: (reason: str
 const closedExit = (message: string) => Exit.succeed(sessionError("closed", message))
 
 /**
- * Makes a transport that also reports what the SDK hides: an expired session, a refused connection, a stream
- * that cannot be resumed, and a missing notification stream. All but the last close the session.
+ * Makes a transport that also reports what the SDK hides: an expired session, a refused connection, a stream that
+ * cannot be resumed, and a missing notification stream. All but the last close the session.
  */
 export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   url: URL,
@@ -106,14 +92,14 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
     reconnectionOptions.maxRetries = 0
     Deferred.doneUnsafe(lost, closedExit(message))
   }
+  const markUnavailable = () => Deferred.doneUnsafe(notificationsUnavailable, Exit.succeed(noNotificationStream))
   /** Handles the response to a GET for the notification stream or for a resumed stream. */
   const onStreamResponse = (status: number, isResumed: boolean): void => {
     const reopened = Deferred.isDoneUnsafe(streamOpened)
     if (status === 200) {
       if (reopened && !isResumed) Queue.offerUnsafe(missedNotifications, undefined)
       Deferred.doneUnsafe(streamOpened, Exit.void)
-    } else if (!reopened && !isResumed)
-      Deferred.doneUnsafe(notificationsUnavailable, Exit.succeed(noNotificationStream))
+    } else if (!reopened && !isResumed) markUnavailable()
     else if (status === 404) markLost(sessionExpiredMessage)
     // The SDK gives up silently on 405 and retries on other statuses.
     else if (status === 405) markLost("MCP server does not resume streams")
@@ -122,9 +108,7 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
     const { hasSessionId, method, isResume } = event.sent
     if (event._tag === "RequestFailed") {
       if (event.connectionRefused) markLost(connectionRefusedMessage)
-      else if (method === "GET" && !Deferred.isDoneUnsafe(streamOpened)) {
-        Deferred.doneUnsafe(notificationsUnavailable, Exit.succeed(noNotificationStream))
-      }
+      else if (method === "GET" && !Deferred.isDoneUnsafe(streamOpened)) markUnavailable()
     }
     if (event._tag !== "ResponseReceived") return
     if (method === "GET") onStreamResponse(event.status, isResume)
@@ -133,41 +117,25 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   const fetch = throttleStreamRequests(
     wrap(yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: true, onEvent }))
   )
-  const inner = new StreamableHTTPClientTransport(url, {
-    ...requestInit(headers),
-    reconnectionOptions,
-    fetch
-  })
+  const inner = new StreamableHTTPClientTransport(url, { ...requestInit(headers), reconnectionOptions, fetch })
   // The SDK's class does not match its interface under exactOptionalPropertyTypes.
   const transport = dropDuplicateResponses(inner as Transport, (reason) =>
     markLost(`call failed, connection lost: ${reason}`)
   )
-  const onerror = inner.onerror
-  inner.onerror = (error) => {
-    if (error.message.startsWith("Maximum reconnection attempts")) {
+  transport.onerror = ({ message }) => {
+    if (message.startsWith("Maximum reconnection attempts")) {
       markLost("notification stream lost: reconnect attempts exhausted")
     }
-    onerror?.(error)
   }
   yield* Effect.addFinalizer(() => Effect.sync(() => void (reconnectionOptions.maxRetries = 0)))
-  const beforeClose = terminateOnClose
-    ? Effect.tryPromise(() => inner.terminateSession()).pipe(
-        Effect.interruptible,
-        Effect.timeoutOption(terminateTimeout),
-        Effect.ignore
-      )
-    : Effect.void
-  const notificationsReady = Effect.raceFirst(
-    Deferred.await(streamOpened),
-    Effect.asVoid(Deferred.await(notificationsUnavailable))
-  )
+  const terminateSession = attemptBriefly(Effect.tryPromise(() => inner.terminateSession()))
   return {
     transport,
     lost,
     notificationsUnavailable,
-    notificationsReady,
+    notificationsReady: Deferred.await(streamOpened),
     notificationsMissed: Queue.take(missedNotifications),
-    beforeClose
+    beforeClose: terminateOnClose ? terminateSession : Effect.void
   }
 })
 
@@ -178,14 +146,12 @@ export const makeSseTransport = Effect.fnUntraced(function* (
   wrap: WrapFetch
 ): Effect.fn.Return<LegacySessionOptions, never, Scope.Scope> {
   const lost = yield* Deferred.make<McpSessionError>()
+  const markLost = (message: string): void => void Deferred.doneUnsafe(lost, closedExit(message))
   const onEvent = (event: HttpEvent): void => {
-    if (event._tag === "StreamEnded") {
-      Deferred.doneUnsafe(lost, closedExit(`MCP event stream closed: ${event.reason}`))
-    }
-    if (event._tag === "RequestFailed" && event.connectionRefused)
-      Deferred.doneUnsafe(lost, closedExit(connectionRefusedMessage))
+    if (event._tag === "StreamEnded") markLost(`MCP event stream closed: ${event.reason}`)
+    if (event._tag === "RequestFailed" && event.connectionRefused) markLost(connectionRefusedMessage)
     if (event._tag === "ResponseReceived" && event.sent.method === "POST" && event.status === 404) {
-      Deferred.doneUnsafe(lost, closedExit(sessionExpiredMessage))
+      markLost(sessionExpiredMessage)
     }
   }
   const fetch = wrap(yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: false, onEvent }))

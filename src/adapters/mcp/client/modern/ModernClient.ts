@@ -7,14 +7,14 @@ import {
   type StreamableHTTPClientTransport,
   SUBSCRIPTION_ID_META_KEY
 } from "@modelcontextprotocol/client"
-import { Deferred, Effect, Exit, FiberSet, Queue, Result, type Scope } from "effect"
-import { type McpChange, McpSessionError } from "../../../../application/ports/McpSession.ts"
+import { Deferred, Effect, Exit, FiberSet, Queue, Result } from "effect"
+import type { McpChange, McpSessionError } from "../../../../application/ports/McpSession.ts"
 import { errorMessage } from "../../../../domain/errorMessage.ts"
 import { asObject, type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
 import { packageVersion } from "../../../../domain/packageVersion.ts"
 import { sessionError } from "../../sessionError.ts"
-import { connectionResetFailure, isConnectionReset, syntheticErrorToSessionError } from "../http/connectionFailures.ts"
-import { httpStatusToSessionError, decodeChange, decodeProgress } from "../mcpMessages.ts"
+import { connectionResetFailure, jsonRpcErrorToSessionError } from "../http/connectionFailures.ts"
+import { decodeChange, httpStatusToSessionError } from "../mcpMessages.ts"
 import type { SendRequest } from "../sessionRequests.ts"
 
 /** The first MCP revision without sessions. */
@@ -32,56 +32,33 @@ const requestMeta = {
 
 const transportErrorToSessionError = (error: unknown): McpSessionError => {
   if (error instanceof SdkHttpError) return httpStatusToSessionError(error.status, stringOrEmpty(error.data.text))
-  return isConnectionReset(error) ? connectionResetFailure : sessionError("unavailable", errorMessage(error))
+  return connectionResetFailure(error) ?? sessionError("unavailable", errorMessage(error))
 }
 
 type Outcome = Result.Result<JsonObject, McpSessionError>
 
-type JsonRpcResponse = Exclude<JSONRPCMessage, { readonly method: string }>
-
-const decodeResponse = (response: JsonRpcResponse): Outcome => {
-  if ("result" in response) return Result.succeed(response.result)
-  const { code, message } = response.error
-  return Result.fail(
-    syntheticErrorToSessionError(response.error, message) ?? new McpSessionError({ reason: "protocol", code, message })
-  )
-}
+const decodeResponse = (response: Exclude<JSONRPCMessage, { readonly method: string }>): Outcome =>
+  "result" in response
+    ? Result.succeed(response.result)
+    : Result.fail(jsonRpcErrorToSessionError(response.error, response.error.message))
 
 type OnNotification = (method: string, params: JsonObject) => void
 
-/** A client of a server without sessions. */
-export interface ModernClient {
-  /** Returns the server's description; also serves as a liveness check. */
-  readonly discover: Effect.Effect<JsonObject, McpSessionError>
-  /** Returns the result without `resultType`. Interruption cancels the request at the server. */
-  readonly request: SendRequest
-  /** Subscribes to changes until the server closes the subscription or fails. Interruption unsubscribes. */
-  readonly listen: (
-    wanted: JsonObject,
-    handlers: {
-      readonly onAccepted: (honoured: JsonObject) => void
-      readonly onChange: (change: McpChange) => void
-    }
-  ) => Effect.Effect<void, McpSessionError>
-  /** Done when the connection is lost; all requests then fail with this error. */
-  readonly lost: Deferred.Deferred<McpSessionError>
-  readonly markLost: (reason: string) => void
+interface PendingRequest {
+  readonly settle: (outcome: Outcome) => void
+  readonly onNotification: OnNotification
 }
 
 /**
- * Implements the stateless MCP revision over a transport of the v2 SDK, which closes with the scope. The
- * SDK's client is not used for two reasons. It validates results against closed schemas, so one unknown
- * content block fails a result, and one invalid tool a listing. It also does not detect a lost response.
+ * Implements the stateless MCP revision over a transport of the v2 SDK, which closes with the scope. The SDK's client
+ * is not used for two reasons. It validates results against closed schemas, so one unknown content block fails a
+ * result, and one invalid tool a listing. It also does not detect a lost response.
  */
-export const makeModernClient = Effect.fnUntraced(function* (
-  transport: StreamableHTTPClientTransport
-): Effect.fn.Return<ModernClient, never, Scope.Scope> {
+export const makeModernClient = Effect.fnUntraced(function* (transport: StreamableHTTPClientTransport) {
   const run = yield* FiberSet.makeRuntime()
+  /** Done when the connection is lost; all requests then fail with this error. */
   const lost = yield* Deferred.make<McpSessionError>()
-  const pending = new Map<
-    string | number,
-    { readonly settle: (outcome: Outcome) => void; readonly onNotification: OnNotification }
-  >()
+  const pending = new Map<unknown, PendingRequest>()
   /** A lost response triggers a liveness check. */
   const livenessChecks = yield* Queue.sliding<void>(1)
   let count = 0
@@ -92,13 +69,11 @@ export const makeModernClient = Effect.fnUntraced(function* (
     for (const { settle } of pending.values()) settle(Result.fail(failure))
   }
 
-  const settle = (id: string | number | undefined, outcome: Outcome): void => {
-    const pendingRequest = id === undefined ? undefined : pending.get(id)
+  const settle = (id: unknown, outcome: Outcome): void => {
+    const pendingRequest = pending.get(id)
     if (pendingRequest === undefined) return
     pendingRequest.settle(outcome)
-    if (Result.isFailure(outcome) && outcome.failure.reason === "closed") {
-      Queue.offerUnsafe(livenessChecks, undefined)
-    }
+    if (Result.isFailure(outcome) && outcome.failure.reason === "closed") Queue.offerUnsafe(livenessChecks, undefined)
   }
 
   transport.onmessage = (message: JSONRPCMessage) => {
@@ -106,7 +81,7 @@ export const makeModernClient = Effect.fnUntraced(function* (
     // Notifications carry a progress token or a subscription id.
     const { params = {} } = message
     const id = params["progressToken"] ?? asObject(params._meta)[SUBSCRIPTION_ID_META_KEY]
-    if (typeof id === "string" || typeof id === "number") pending.get(id)?.onNotification(message.method, params)
+    pending.get(id)?.onNotification(message.method, params)
   }
   transport.onerror = (error) => run(Effect.logDebug("MCP client transport error", { reason: error.message }))
   yield* Effect.addFinalizer(() =>
@@ -124,9 +99,7 @@ export const makeModernClient = Effect.fnUntraced(function* (
     wantsProgress = false
   ): Effect.Effect<JsonObject, McpSessionError> =>
     Effect.callback((resume, signal) => {
-      if (Deferred.isDoneUnsafe(lost)) {
-        return resume(Effect.flatMap(Deferred.await(lost), Effect.fail))
-      }
+      if (Deferred.isDoneUnsafe(lost)) return resume(Effect.flatMap(Deferred.await(lost), Effect.fail))
       count += 1
       const id = `${method}#${count}`
       const forget = (): void => void pending.delete(id)
@@ -137,21 +110,17 @@ export const makeModernClient = Effect.fnUntraced(function* (
           resume(Effect.fromResult(result))
         }
       })
-      const _meta = {
-        ...asObject(params["_meta"]),
-        ...requestMeta,
-        ...(wantsProgress && { progressToken: id })
-      }
+      const _meta = { ...asObject(params["_meta"]), ...requestMeta, ...(wantsProgress && { progressToken: id }) }
       transport
         .send({ jsonrpc: "2.0", id, method, params: { ...params, _meta } }, { requestSignal: signal })
         .catch((error: unknown) => settle(id, Result.fail(transportErrorToSessionError(error))))
       return Effect.sync(forget)
     })
 
-  const request: ModernClient["request"] = Effect.fnUntraced(function* (method, params, onProgress) {
+  /** Returns the result without `resultType`. Interruption cancels the request at the server. */
+  const request: SendRequest = Effect.fnUntraced(function* (method, params, onProgress) {
     const onNotification: OnNotification = (notification, content) => {
-      const step = notification === "notifications/progress" ? decodeProgress(content) : undefined
-      if (step !== undefined) onProgress?.(step)
+      if (notification === "notifications/progress") onProgress?.(content)
     }
     let state: JsonObject = {}
     for (let round = 0; round < inputRequiredRetry.maxAttempts; round++) {
@@ -169,17 +138,21 @@ export const makeModernClient = Effect.fnUntraced(function* (
     return yield* sessionError("protocol", `MCP server postponed its response ${inputRequiredRetry.maxAttempts} times`)
   })
 
-  const listen: ModernClient["listen"] = (wanted, { onAccepted, onChange }) => {
+  /** Subscribes to changes until the server closes the subscription or fails. Interruption unsubscribes. */
+  const listen = (
+    wanted: JsonObject,
+    onAccepted: (honoured: JsonObject) => void,
+    onChange: (change: McpChange) => void
+  ) => {
     const onNotification: OnNotification = (method, params) => {
-      if (method === "notifications/subscriptions/acknowledged") {
-        return onAccepted(asObject(params["notifications"]))
-      }
+      if (method === "notifications/subscriptions/acknowledged") return onAccepted(asObject(params["notifications"]))
       const change = decodeChange(method, params)
       if (change !== undefined) onChange(change)
     }
-    return Effect.asVoid(sendRequest("subscriptions/listen", { notifications: wanted }, onNotification))
+    return sendRequest("subscriptions/listen", { notifications: wanted }, onNotification)
   }
 
+  /** Returns the server's description; also serves as a liveness check. */
   const discover = request("server/discover", {})
   yield* Queue.take(livenessChecks).pipe(
     Effect.andThen(discover),
@@ -194,3 +167,5 @@ export const makeModernClient = Effect.fnUntraced(function* (
 
   return { discover, request, listen, lost, markLost }
 })
+
+export type ModernClient = Effect.Success<ReturnType<typeof makeModernClient>>

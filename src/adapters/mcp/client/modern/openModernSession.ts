@@ -1,23 +1,99 @@
 import { SERVER_INFO_META_KEY, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
-import { Deferred, Effect, type Scope } from "effect"
-import { listAllPages } from "../../../../application/shared/paging.ts"
-import type { McpSession, McpSessionError } from "../../../../application/ports/McpSession.ts"
-import { asObject, type JsonObject } from "../../../../domain/json.ts"
+import { Clock, Deferred, Effect, Exit, Queue, Result, type Scope, Stream } from "effect"
+import {
+  isWatched,
+  type McpChange,
+  type McpSession,
+  type McpSessionError,
+  type McpWatchOptions
+} from "../../../../application/ports/McpSession.ts"
 import type { StreamableParameters } from "../../../../domain/config/endpointParameters.ts"
+import { asObject, type JsonObject } from "../../../../domain/json.ts"
+import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import type { WrapFetch } from "../../oauth/Authorizer.ts"
 import { sessionError } from "../../sessionError.ts"
-import { makeHttpFetch } from "../http/HttpFetch.ts"
-import { decodeInfo } from "../mcpMessages.ts"
-import { makeModernClient, modernRevision } from "./ModernClient.ts"
-import { watchModern } from "./watchModern.ts"
+import { makeHttpFetch, requestInit } from "../http/HttpFetch.ts"
+import { allChanges, decodeInfo, maxPendingChanges } from "../mcpMessages.ts"
+import { type PollableWatch, pollWhen, subscriptionsRejected } from "../resourcePolling.ts"
 import { makeSessionRequests } from "../sessionRequests.ts"
+import { makeModernClient, type ModernClient, modernRevision } from "./ModernClient.ts"
 
-const requireSupportedRevision = ({ supportedVersions }: JsonObject): Effect.Effect<void, McpSessionError> => {
-  const supported = Array.isArray(supportedVersions) ? supportedVersions.map(String) : []
-  return supported.includes(modernRevision)
-    ? Effect.void
-    : Effect.fail(sessionError("unavailable", `unsupported MCP revisions: ${supported.join(", ") || "unknown"}`))
+/**
+ * The delay doubles up to `maxDelay` and resets after a subscription that lasted `stableAfter`. After `maxFailures`
+ * rejected subscriptions in a row the session is lost. Times are in milliseconds.
+ */
+const resubscribeBackoff = { initialDelay: 1000, maxDelay: 30_000, stableAfter: 60_000, maxFailures: 5 }
+
+const endedBeforeAccepted = sessionError("protocol", "MCP server closed the subscription before it accepted it")
+
+const toSubscriptionFilter = ({ resources, tools, uris }: McpWatchOptions): JsonObject => ({
+  ...(tools && { toolsListChanged: true }),
+  ...(resources && { resourcesListChanged: true }),
+  ...(uris.length > 0 && { resourceSubscriptions: uris })
+})
+
+/** The targets without a subscription, which can be polled. */
+const unservedTargets = ({ resources, uris }: McpWatchOptions, honoured: JsonObject): PollableWatch => {
+  const honouredUris = honoured["resourceSubscriptions"]
+  return {
+    resources: resources && honoured["resourcesListChanged"] !== true,
+    uris: uris.filter((uri) => !Array.isArray(honouredUris) || !honouredUris.includes(uri))
+  }
 }
+
+const hasSubscriptions = ({ resourceSubscriptions, resourcesListChanged, toolsListChanged }: JsonObject): boolean =>
+  toolsListChanged === true ||
+  resourcesListChanged === true ||
+  (Array.isArray(resourceSubscriptions) && resourceSubscriptions.length > 0)
+
+/** Whether the server dropped a list-changed subscription. Resource subscriptions may end legitimately. */
+const hasLostListChanged = (before: JsonObject, now: JsonObject): boolean =>
+  ["toolsListChanged", "resourcesListChanged"].some((kind) => before[kind] === true && now[kind] !== true)
+
+/**
+ * Subscribes until the scope closes. After a resubscription everything counts as changed, because notifications may
+ * have been missed. `honoured` is what the server first accepted.
+ */
+const subscribe = Effect.fnUntraced(function* ({ listen, markLost }: ModernClient, wanted: McpWatchOptions) {
+  const changes = yield* Queue.sliding<McpChange>(maxPendingChanges)
+  const first = yield* Deferred.make<JsonObject, McpSessionError>()
+  const onChange = (change: McpChange) => void Queue.offerUnsafe(changes, change)
+
+  const subscribeLoop = Effect.gen(function* () {
+    let delay = resubscribeBackoff.initialDelay
+    let failures = 0
+    let before: JsonObject | undefined
+    while (failures < resubscribeBackoff.maxFailures) {
+      const began = yield* Clock.currentTimeMillis
+      let accepted = false
+      const onAccepted = (honoured: JsonObject): void => {
+        accepted = true
+        // A new session decides what to poll.
+        if (before !== undefined && hasLostListChanged(before, honoured)) {
+          return markLost("MCP server dropped a list-changed subscription")
+        }
+        before ??= honoured
+        if (!Deferred.doneUnsafe(first, Exit.succeed(honoured))) Queue.offerAllUnsafe(changes, allChanges(wanted))
+      }
+      const end = yield* Effect.result(listen(toSubscriptionFilter(wanted), onAccepted, onChange))
+      if (yield* Deferred.fail(first, Result.isFailure(end) ? end.failure : endedBeforeAccepted)) return
+      if (!hasSubscriptions(yield* Deferred.await(first))) return
+      failures = accepted ? 0 : failures + 1
+      if (accepted && (yield* Clock.currentTimeMillis) - began >= resubscribeBackoff.stableAfter)
+        delay = resubscribeBackoff.initialDelay
+      yield* Effect.sleep(delay)
+      delay = Math.min(2 * delay, resubscribeBackoff.maxDelay)
+    }
+    markLost("MCP subscription lost: resubscribe attempts exhausted")
+  })
+  yield* Effect.forkScoped(Effect.ignore(subscribeLoop))
+  const honoured = Effect.catchIf(
+    Deferred.await(first),
+    ({ code }) => code === jsonRpcCodes.methodNotFound,
+    () => Effect.succeed({})
+  )
+  return { changes, honoured: yield* honoured }
+})
 
 /** Opens a session over MCP 2026-07-28. It closes when the server no longer responds. */
 export const openModernSession = Effect.fnUntraced(function* (
@@ -26,38 +102,42 @@ export const openModernSession = Effect.fnUntraced(function* (
   wrap: WrapFetch
 ): Effect.fn.Return<McpSession, McpSessionError, Scope.Scope> {
   const fetch = wrap(yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: false }))
-  const client = yield* makeModernClient(
-    new StreamableHTTPClientTransport(url, {
-      ...(headers !== null && { requestInit: { headers: { ...headers } } }),
-      fetch
-    })
-  )
-  const { discover, request } = client
-  const discovered = yield* discover
-  yield* requireSupportedRevision(discovered)
-  const { _meta, capabilities } = discovered
-  const info = decodeInfo(modernRevision, {
-    ...discovered,
-    serverInfo: asObject(_meta)[SERVER_INFO_META_KEY]
-  })
-  const degraded = yield* Deferred.make<string>()
-
-  const sessionRequests = yield* makeSessionRequests(request)
-  const { listResources, readResource } = sessionRequests
+  const client = yield* makeModernClient(new StreamableHTTPClientTransport(url, { ...requestInit(headers), fetch }))
+  const discovered = yield* client.discover
+  const { _meta, capabilities, supportedVersions } = discovered
+  const supported = Array.isArray(supportedVersions) ? supportedVersions.map(String) : []
+  if (!supported.includes(modernRevision)) {
+    return yield* sessionError("unavailable", `unsupported MCP revisions: ${supported.join(", ") || "unknown"}`)
+  }
+  const info = decodeInfo(modernRevision, { ...discovered, serverInfo: asObject(_meta)[SERVER_INFO_META_KEY] })
   const { listChanged } = asObject(asObject(capabilities)["resources"])
+  const degraded = yield* Deferred.make<string>()
+  const lost = Deferred.await(client.lost)
+  const requests = yield* makeSessionRequests(client.request)
+
+  /** Watches for changes until the scope closes. Advertised subscriptions that the server does not accept are polled. */
+  const watch: McpSession["watch"] = Effect.fnUntraced(function* (wanted) {
+    if (allChanges(wanted).length === 0) return Stream.interruptWhen(Stream.never, lost)
+    const { changes, honoured } = yield* subscribe(client, wanted)
+    const { resources, uris } = unservedTargets(wanted, honoured)
+    const unserved = { resources: resources && listChanged === true, uris }
+    if (uris.length > 0 && !info.capabilities.subscribe) {
+      return yield* sessionError("unsupported", "MCP server does not support resource subscriptions")
+    }
+    if (unserved.resources || uris.length > 0) yield* Deferred.succeed(degraded, subscriptionsRejected)
+    return Stream.fromQueue(changes).pipe(
+      Stream.filter((change) => isWatched(wanted, change)),
+      Stream.merge(yield* pollWhen(degraded, requests, unserved)),
+      Stream.interruptWhen(lost)
+    )
+  })
 
   return {
     info,
-    ...sessionRequests,
-    watch: (wanted) =>
-      watchModern(wanted, {
-        client,
-        source: { listResources: listAllPages(listResources), readResource },
-        advertised: { subscribe: info.capabilities.subscribe, listChanged: listChanged === true },
-        degraded
-      }),
-    ping: Effect.asVoid(discover),
-    closed: Deferred.await(client.lost),
+    ...requests,
+    watch,
+    ping: Effect.asVoid(client.discover),
+    closed: lost,
     degraded: Deferred.await(degraded)
   }
 })

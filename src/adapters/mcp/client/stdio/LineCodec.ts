@@ -4,7 +4,6 @@ import { escapeNonAscii } from "../../../../domain/json.ts"
 
 type ErrorHandler = StdioParameters["encodingErrorHandler"]
 
-/** Decodes and encodes the lines of a process in a given encoding. */
 export interface LineCodec {
   /** A line ends only at a whole code unit. */
   readonly codeUnitBytes: 1 | 2
@@ -14,55 +13,39 @@ export interface LineCodec {
   readonly encode: (json: string) => Uint8Array
 }
 
-/** Python's encoding names without punctuation, where the Encoding Standard has another label. */
-const pythonNames: ReadonlyMap<string, string> = new Map([
-  ["big5hkscs", "big5"],
-  ["cp65001", "utf-8"],
-  ["cp874", "windows-874"],
-  ["cp932", "shift_jis"],
-  ["cp936", "gbk"],
-  ["cp949", "euc-kr"],
-  ["cp950", "big5"],
-  ["eucjp", "euc-jp"],
-  ["euckr", "euc-kr"],
-  ["iso2022jp", "iso-2022-jp"],
-  ["koi8r", "koi8-r"],
-  ["koi8u", "koi8-u"],
-  ["maccyrillic", "x-mac-cyrillic"],
-  ["macroman", "macintosh"],
-  ["mskanji", "shift_jis"],
-  ["tis620", "windows-874"],
-  ["u8", "utf-8"],
-  ["uhc", "euc-kr"],
-  ["utf8sig", "utf-8"],
-  ["utf16be", "utf-16be"],
-  ["utf16le", "utf-16le"]
-])
+/**
+ * Python's encoding names without punctuation, where the Encoding Standard has another label. The first three have their
+ * own codecs, because the standard maps them to a superset, such as windows-1252 for latin1.
+ */
+const pythonNames = {
+  ascii: ["646", "ascii", "usascii"],
+  latin1: ["88591", "iso88591", "l1", "latin", "latin1"],
+  "utf-16": ["u16", "utf16"],
+  big5: ["big5hkscs", "cp950"],
+  "euc-jp": ["eucjp"],
+  "euc-kr": ["cp949", "euckr", "uhc"],
+  gbk: ["cp936"],
+  "iso-2022-jp": ["iso2022jp"],
+  "koi8-r": ["koi8r"],
+  "koi8-u": ["koi8u"],
+  macintosh: ["macroman"],
+  shift_jis: ["cp932", "mskanji"],
+  "utf-16be": ["utf16be"],
+  "utf-16le": ["utf16le"],
+  "utf-8": ["cp65001", "u8", "utf8sig"],
+  "windows-874": ["cp874", "tis620"],
+  "x-mac-cyrillic": ["maccyrillic"]
+}
 
-/** Encodings that the Encoding Standard maps to a superset, such as windows-1252 for latin1. */
-const exactEncodings: ReadonlyMap<string, "ascii" | "latin1" | "utf-16"> = new Map([
-  ["646", "ascii"],
-  ["ascii", "ascii"],
-  ["usascii", "ascii"],
-  ["88591", "latin1"],
-  ["iso88591", "latin1"],
-  ["l1", "latin1"],
-  ["latin", "latin1"],
-  ["latin1", "latin1"],
-  ["u16", "utf-16"],
-  ["utf16", "utf-16"]
-])
+const labels = new Map(Object.entries(pythonNames).flatMap(([label, names]) => names.map((name) => [name, label])))
 
 const encodingLabelOf = (name: string): string | undefined => {
   const lower = name.trim().toLowerCase()
   const bare = lower.replace(/[^a-z0-9]/g, "")
-  const known = exactEncodings.get(bare)
-  if (known !== undefined) return known
-  const names = [pythonNames.get(bare), lower, lower.replaceAll("_", "-"), bare]
-  const found = names.map((label) =>
-    label === undefined ? undefined : Result.getOrUndefined(Result.try(() => new TextDecoder(label).encoding))
+  const standardLabelOf = (label: string) => Result.getOrUndefined(Result.try(() => new TextDecoder(label).encoding))
+  return (
+    labels.get(bare) ?? standardLabelOf(lower) ?? standardLabelOf(lower.replaceAll("_", "-")) ?? standardLabelOf(bare)
   )
-  return found.find((label) => label !== undefined)
 }
 
 const byteOrderMark = "\u{feff}"
@@ -111,8 +94,6 @@ const makeStandardDecoder = (label: string, handler: ErrorHandler): Decode => {
   }
 }
 
-const decodeLatin1: Decode = (bytes) => Result.succeed(asBuffer(bytes).toString("latin1"))
-
 const makeAsciiDecoder =
   (handler: ErrorHandler): Decode =>
   (bytes) => {
@@ -138,7 +119,7 @@ const makeDecoder = (label: string, handler: ErrorHandler): Decode => {
     case "ascii":
       return makeAsciiDecoder(handler)
     case "latin1":
-      return decodeLatin1
+      return (bytes) => Result.succeed(asBuffer(bytes).toString("latin1"))
     case "utf-16":
       return makeBomDecoder(handler)
     default:

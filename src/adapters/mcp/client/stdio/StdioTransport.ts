@@ -1,22 +1,22 @@
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js"
-import { type Cause, Deferred, Effect, Exit, Queue, Result, Stream } from "effect"
+import { type Cause, Deferred, Effect, Exit, Fiber, Queue, Result, Stream } from "effect"
 import { ChildProcessSpawner } from "effect/process"
 import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
 import { parseJson } from "../../../../domain/json.ts"
+import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { makeLineCodec } from "./LineCodec.ts"
 import { type Line, makeLineSplitter, newline } from "./LineSplitter.ts"
 import { maxMessageBytes } from "../mcpMessages.ts"
 import { sessionError } from "../../sessionError.ts"
 import { makeCommand, shutdownTimeouts } from "./serverCommand.ts"
-import { unreadableResponse } from "./unreadableResponse.ts"
 
 /** Backpressure: callers wait when the server does not read its input. */
 const maxQueuedWrites = 64
 
-/** Limits for the last stderr line that is kept. */
-const stderrLimits = { maxCharacters: 500, maxBytes: 64 * 1024 }
+/** Limits for the last stderr line that is kept. A child of the process may keep stderr open. */
+const stderrLimits = { maxCharacters: 500, maxBytes: 64 * 1024, timeoutAfterExit: "100 millis" } as const
 
 const parseMessage = (text: string): Result.Result<JSONRPCMessage, string> => {
   const message = parseJson(text)
@@ -26,6 +26,29 @@ const parseMessage = (text: string): Result.Result<JSONRPCMessage, string> => {
     : Result.fail("not a JSON-RPC message")
 }
 
+/** Bytes searched for the request id at each end of a message. */
+const searchedBytes = 512
+
+/** An id is a number, or a string without escapes and control characters. */
+const responseIdPatterns = {
+  atStart: /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\\p{Cc}]{1,100}"|[1-9]\d{0,14}|0)\s*,/u,
+  atEnd: /"id"\s*:\s*("[^"\\\p{Cc}]{1,100}"|[1-9]\d{0,14}|0)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/u,
+  notAResponse: /^\s*\{(?:\s*"(?:id|jsonrpc)"\s*:\s*(?:"[^"\\]{1,100}"|\d{1,15})\s*,)*\s*"(?:method|params)"/u
+}
+
+const asciiIn = (bytes: Uint8Array): string => Buffer.from(bytes).toString("latin1").replaceAll("\0", "")
+
+/** Makes an error response for an unreadable one, if its edges contain the request id. */
+const unreadableResponse = (bytes: Uint8Array, message: string): JSONRPCMessage | undefined => {
+  const head = asciiIn(bytes.subarray(0, searchedBytes))
+  if (responseIdPatterns.notAResponse.test(head)) return undefined
+  const id = (responseIdPatterns.atStart.exec(head) ??
+    responseIdPatterns.atEnd.exec(asciiIn(bytes.subarray(-searchedBytes))))?.[1]
+  return id === undefined
+    ? undefined
+    : { jsonrpc: "2.0", id: JSON.parse(id) as string | number, error: { code: jsonRpcCodes.internalError, message } }
+}
+
 const spawnFailure = (defect: unknown): McpSessionError => {
   const code = defect instanceof Error && "code" in defect ? defect.code : undefined
   return sessionError("unavailable", `process failed to start${typeof code === "string" ? `: ${code}` : ""}`)
@@ -33,10 +56,8 @@ const spawnFailure = (defect: unknown): McpSessionError => {
 
 /** When the scope closes, stdin ends, then the process group is terminated, then killed. */
 export const makeStdioTransport = Effect.fnUntraced(function* (server: string, parameters: StdioParameters) {
-  const codec = yield* Effect.fromResult(
-    Result.mapError(makeLineCodec(parameters.encoding, parameters.encodingErrorHandler), (message) =>
-      sessionError("unavailable", message)
-    )
+  const codec = yield* Effect.fromResult(makeLineCodec(parameters.encoding, parameters.encodingErrorHandler)).pipe(
+    Effect.mapError((message) => sessionError("unavailable", message))
   )
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   const run = Effect.runPromiseWith(yield* Effect.context<never>())
@@ -125,21 +146,12 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
       return Effect.logDebug("stderr", { server, line: text })
     })
   // The last line may lack its newline.
-  yield* Stream.concat(child.stderr, Stream.succeed(Uint8Array.of(newline))).pipe(
+  const stderrReader = yield* Stream.concat(child.stderr, Stream.succeed(Uint8Array.of(newline))).pipe(
     Stream.runForEach((chunk) => Effect.forEach(splitStderr(chunk), recordStderr, { discard: true })),
     Effect.ignore,
     Effect.forkScoped
   )
   yield* Stream.fromQueue(outgoing).pipe(Stream.run(child.stdin), Effect.ignore, Effect.forkScoped)
-
-  // Quotes stderr, so it is for the owner only.
-  const exitReason = Effect.map(Effect.exit(child.exitCode), (exit) => {
-    const quote = lastStderrLine === undefined ? "" : `: ${lastStderrLine}`
-    if (Exit.isFailure(exit)) return `the process was killed${quote}`
-    return exit.value === 127
-      ? `command "${parameters.command}" not found`
-      : `the process exited with code ${exit.value}${quote}`
-  })
 
   // Runs before the process is terminated: a server may exit by itself when its input ends.
   yield* Effect.addFinalizer(() =>
@@ -149,11 +161,21 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
     )
   )
 
-  yield* Effect.forkScoped(
-    Effect.andThen(
-      exitReason,
-      Effect.sync(() => transport.onclose?.())
-    )
-  )
-  return { transport, pid: child.pid, exitReason }
+  const lost = yield* Deferred.make<McpSessionError>()
+  /** Quotes stderr, so it is for the owner only. */
+  const formatExit = (exit: Exit.Exit<number, unknown>): string => {
+    const quote = lastStderrLine === undefined ? "" : `: ${lastStderrLine}`
+    if (Exit.isFailure(exit)) return `the process was killed${quote}`
+    return exit.value === 127
+      ? `command "${parameters.command}" not found`
+      : `the process exited with code ${exit.value}${quote}`
+  }
+  const reportExit = Effect.gen(function* () {
+    const exit = yield* Effect.exit(child.exitCode)
+    yield* Effect.timeoutOption(Fiber.await(stderrReader), stderrLimits.timeoutAfterExit)
+    yield* Deferred.succeed(lost, sessionError("closed", formatExit(exit)))
+    transport.onclose?.()
+  })
+  yield* Effect.forkScoped(reportExit)
+  return { transport, pid: child.pid, lost }
 })

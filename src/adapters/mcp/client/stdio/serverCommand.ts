@@ -4,22 +4,11 @@ import type { StdioParameters } from "../../../../domain/config/endpointParamete
 export const shutdownTimeouts = { afterInputEnd: "300 millis", afterTerminate: "2 seconds" } as const
 
 /** The environment variables that a server inherits: what it needs to run, and no secrets. */
-const inheritedVariables = [
-  "HOME",
-  "LOGNAME",
-  "PATH",
-  "SHELL",
-  "TERM",
-  "USER",
-  "LANG",
-  "TMPDIR",
-  "SystemRoot",
-  "APPDATA"
-]
+const inheritedNames = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR", "SystemRoot", "APPDATA"]
 
 /**
- * Runs the command so that its process group ends with this process. A watcher in the group reads descriptor
- * 3, which the system closes then, and kills the group. The shell exits with the command's status.
+ * Runs the command so that its process group ends with this process. A watcher in the group reads descriptor 3, which
+ * the system closes then, and kills the group. The shell exits with the command's status.
  */
 const guardScript = `
 exec 4<&0 </dev/null
@@ -36,7 +25,7 @@ exit $status
 
 export const makeCommand = ({ args, command, cwd, env }: StdioParameters, environment: NodeJS.ProcessEnv) => {
   const given = Object.fromEntries(
-    inheritedVariables.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]]))
+    inheritedNames.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]]))
   )
   const options = {
     ...(cwd !== null && { cwd }),

@@ -39,13 +39,11 @@ export const makeMcpHttpHandler = Effect.fnUntraced(function* (
   const handler: WebHandler = async (request, body) =>
     (await isLegacyRequest(request, body)) ? legacy(request, body) : modern(request, body)
 
-  return (request, response, decision) => {
-    const options = { ...decision, handler, maxBytes: maxMessageBytes }
-    run(
+  return (request, response, decision) =>
+    void run(
       Effect.catch(
-        Effect.tryPromise(() => runWebHandler(request, response, options)),
+        Effect.tryPromise(() => runWebHandler(request, response, decision, handler, maxMessageBytes)),
         ({ cause }) => abortExchange(response, cause)
       )
     )
-  }
 })

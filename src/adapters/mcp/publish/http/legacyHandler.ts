@@ -46,19 +46,14 @@ export const makeLegacyHandler = Effect.fnUntraced(function* (
     return session.transport.handleRequest(request, body === undefined ? undefined : { parsedBody: body })
   }
 
-  /** Evicts the longest idle session if needed. False when all sessions are in use. */
-  const ensureCapacity = Effect.gen(function* () {
-    if (sessions.size < maxSessions) return true
-    const [oldest] = idleSessions()
-    if (oldest === undefined) return false
-    yield* close(...oldest)
-    return true
-  })
   const openSession = Effect.fnUntraced(function* (request: Request, body: unknown) {
-    if (!(yield* ensureCapacity)) {
-      return jsonRpcErrorResponse(503, jsonRpcCodes.connectionClosed, "All sessions are in use; try again later", {
-        "Retry-After": "60"
-      })
+    if (sessions.size >= maxSessions) {
+      const [oldest] = idleSessions()
+      if (oldest === undefined) {
+        const message = "All sessions are in use; try again later"
+        return jsonRpcErrorResponse(503, jsonRpcCodes.connectionClosed, message, { "Retry-After": "60" })
+      }
+      yield* close(...oldest)
     }
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: randomUUID,

@@ -1,3 +1,4 @@
+import { once } from "node:events"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { checkJsonBody, parseJson } from "../../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
@@ -18,8 +19,7 @@ const readBodyText = async (request: IncomingMessage, maxBytes: number): Promise
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) return undefined
   const chunks: Array<Buffer> = []
   let size = 0
-  for await (const chunk of request) {
-    if (!Buffer.isBuffer(chunk)) continue
+  for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.byteLength
     if (size > maxBytes) return undefined
     chunks.push(chunk)
@@ -55,29 +55,17 @@ const callHandler = async (
     : jsonRpcErrorResponse(400, jsonRpcCodes.invalidRequest, `The body is not a valid message: ${problem}`)
 }
 
-const waitForDrain = (response: ServerResponse) =>
-  new Promise<void>((resolve) => {
-    const done = () => {
-      response.off("drain", done)
-      response.off("close", done)
-      resolve()
-    }
-    response.on("drain", done)
-    response.on("close", done)
-  })
-
 /** Sends a body with backpressure and cancels it when the connection closes. */
-const pipeBody = async (body: ReadableStream<Uint8Array>, response: ServerResponse) => {
-  const reader = body.getReader()
-  const cancel = () => void reader.cancel().catch(() => undefined)
-  response.on("close", cancel)
-  if (response.destroyed) cancel()
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done || response.destroyed) break
-    if (!response.write(value)) await waitForDrain(response)
-  }
-  response.end()
+const pipeBody = async (body: ReadableStream<Uint8Array>, response: ServerResponse, signal: AbortSignal) => {
+  const sink = new WritableStream<Uint8Array>({
+    write: async (chunk) => {
+      if (!response.write(chunk)) await once(response, "drain", { signal })
+    },
+    close: () => void response.end()
+  })
+  await body.pipeTo(sink, { signal }).catch((error: unknown) => {
+    if (!signal.aborted) throw error
+  })
 }
 
 /** What is decided from the headers of a request. */
@@ -88,25 +76,22 @@ export interface HeadersDecision {
   readonly headers: Readonly<Record<string, string>>
 }
 
-interface ExchangeOptions extends HeadersDecision {
-  readonly handler: WebHandler
-  readonly maxBytes: number
-}
-
-/** Adapts a Node request to a web handler. */
 export const runWebHandler = async (
   request: IncomingMessage,
   response: ServerResponse,
-  { handler, earlyResponse, headers, maxBytes }: ExchangeOptions
+  { earlyResponse, headers }: HeadersDecision,
+  handler: WebHandler,
+  maxBytes: number
 ): Promise<void> => {
-  const connectionClosed = new AbortController()
-  response.on("close", () => connectionClosed.abort())
+  const controller = new AbortController()
+  const { signal } = controller
+  response.on("close", () => controller.abort())
   if (earlyResponse !== undefined) response.shouldKeepAlive = false
-  const webResponse = earlyResponse ?? (await callHandler(request, connectionClosed.signal, handler, maxBytes))
+  const webResponse = earlyResponse ?? (await callHandler(request, signal, handler, maxBytes))
   response.writeHead(webResponse.status, { ...Object.fromEntries(webResponse.headers), ...headers })
   if (webResponse.body === null) response.end()
   else {
     response.flushHeaders()
-    await pipeBody(webResponse.body, response)
+    await pipeBody(webResponse.body, response, signal)
   }
 }

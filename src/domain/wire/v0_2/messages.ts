@@ -1,8 +1,9 @@
 import { Schema, SchemaGetter } from "effect"
-import { DocumentSummary } from "../../model/DocumentSummary.ts"
-import { BoundedText, optionalField } from "../../model/fields.ts"
+import { BoundedText, Identifier, optionalField } from "../../model/fields.ts"
+import { Role, SessionInfo } from "../../model/Membership.ts"
 import {
   DocumentLocation,
+  DocumentSummary,
   DpeRequest,
   FinderRequest,
   ResourcePage,
@@ -10,48 +11,40 @@ import {
   targetFields,
   ToolCallRequest
 } from "../../model/requests.ts"
-import { SmcpTool } from "./tools.ts"
+import { Tool } from "../../model/Tool.ts"
 
 const reqId = Schema.String
 
-/**
- * `GetToolsReq` and `GetComputerConfigReq`: the target only. Also decodes `client:*` events of newer peers (spec
- * §4.1).
- */
+/** `GetToolsReq` and `GetComputerConfigReq`. Also decodes `client:*` events of newer peers (spec §4.1). */
 export const TargetReq = Schema.Struct(targetFields).pipe(Schema.encodeKeys({ reqId: "req_id" }))
 
-/** `ToolCallReq`. */
 export const ToolCallReq = ToolCallRequest.pipe(Schema.encodeKeys({ reqId: "req_id", toolName: "tool_name" }))
 
-/** `GetToolsRet`. */
+const SmcpTool = Tool.pipe(Schema.encodeKeys({ paramsSchema: "params_schema", returnSchema: "return_schema" }))
+
 export const GetToolsRet = Schema.Struct({ tools: Schema.Array(SmcpTool), reqId }).pipe(
   Schema.encodeKeys({ reqId: "req_id" })
 )
 
-/** `GetDeskTopReq`; a size of zero or less requests no windows, `window` one window by its exact URI. */
+/** A size of zero or less requests no windows, `window` one window by its exact URI. */
 export const GetDesktopReq = Schema.Struct({
   ...targetFields,
   desktopSize: optionalField(Schema.Int),
   window: optionalField(BoundedText)
 }).pipe(Schema.encodeKeys({ reqId: "req_id", desktopSize: "desktop_size" }))
 
-/** `GetDeskTopRet`: each desktop is one rendered window. */
 export const GetDesktopRet = Schema.Struct({ desktops: Schema.Array(Schema.String), reqId }).pipe(
   Schema.encodeKeys({ reqId: "req_id" })
 )
 
-/** `GetDPEReq`. */
 export const GetDpeReq = DpeRequest.pipe(Schema.encodeKeys({ reqId: "req_id" }))
 
-/** `GetDPERet`. */
 export const GetDpeRet = Schema.Struct({ ...DocumentLocation.fields, reqId }).pipe(
   Schema.encodeKeys({ mimeType: "mime_type", metadata: "_meta", reqId: "req_id" })
 )
 
-/** `GetResourcesReq`. */
 export const GetResourcesReq = ResourcesRequest.pipe(Schema.encodeKeys({ reqId: "req_id", mcpServer: "mcp_server" }))
 
-/** `GetResourcesRet`. */
 export const GetResourcesRet = Schema.Struct({ ...ResourcePage.fields, reqId }).pipe(
   Schema.encodeKeys({ nextCursor: "next_cursor", reqId: "req_id" })
 )
@@ -61,7 +54,7 @@ const WireFinderFields = FinderRequest.mapFields((fields) => ({
   tags: optionalField(Schema.Array(Schema.String))
 })).pipe(Schema.encodeKeys({ reqId: "req_id", fileType: "file_type" }))
 
-/** `GetFinderReq`; `tags` of a later text is an alias of `keywords`, which has precedence. */
+/** `tags` of a later text is an alias of `keywords`, which has precedence. */
 export const GetFinderReq = WireFinderFields.pipe(
   Schema.decodeTo(Schema.toType(FinderRequest), {
     decode: SchemaGetter.transform(({ tags, ...request }: typeof WireFinderFields.Type): FinderRequest => {
@@ -72,8 +65,7 @@ export const GetFinderReq = WireFinderFields.pipe(
   })
 )
 
-/** `DPEDocumentSummary`. */
-const WireDocumentSummary = DocumentSummary.pipe(
+const DpeDocumentSummary = DocumentSummary.pipe(
   Schema.encodeKeys({
     docRef: "doc_ref",
     fileUri: "file_uri",
@@ -83,9 +75,40 @@ const WireDocumentSummary = DocumentSummary.pipe(
   })
 )
 
-/** `GetFinderRet`; `totalCount` counts all matches before paging. */
+/** `totalCount` counts all matches before paging. */
 export const GetFinderRet = Schema.Struct({
-  documents: Schema.Array(WireDocumentSummary),
+  documents: Schema.Array(DpeDocumentSummary),
   totalCount: Schema.Int,
   reqId
 }).pipe(Schema.encodeKeys({ totalCount: "total_count", reqId: "req_id" }))
+
+export const EnterOfficeReq = Schema.Struct({ role: Role, name: Identifier, officeId: Identifier }).pipe(
+  Schema.encodeKeys({ officeId: "office_id" })
+)
+
+export const LeaveOfficeReq = Schema.Struct({ officeId: Identifier }).pipe(Schema.encodeKeys({ officeId: "office_id" }))
+
+export const ListRoomReq = Schema.Struct({ agent: Identifier, reqId: Identifier, officeId: Identifier }).pipe(
+  Schema.encodeKeys({ reqId: "req_id", officeId: "office_id" })
+)
+
+const WireSessionInfo = SessionInfo.pipe(Schema.encodeKeys({ officeId: "office_id", version: "a2c_version" }))
+
+export const ListRoomRet = Schema.Struct({ sessions: Schema.Array(WireSessionInfo), reqId }).pipe(
+  Schema.encodeKeys({ reqId: "req_id" })
+)
+
+/** The body of all `server:update_*` and `notify:update_*` (seed 000, `UpdateComputerConfigReq`). */
+export const ComputerRef = Schema.Struct({ computer: Identifier })
+
+/** The body of `server:tool_call_cancel` and its notification. */
+export const AgentCallData = Schema.Struct({ agent: Identifier, reqId: Identifier }).pipe(
+  Schema.encodeKeys({ reqId: "req_id" })
+)
+
+/** `EnterOfficeNotification` and `LeaveOfficeNotification`: exactly one of the names is set. */
+export const OfficeNotification = Schema.Struct({
+  officeId: Schema.String,
+  computer: optionalField(Schema.String),
+  agent: optionalField(Schema.String)
+}).pipe(Schema.encodeKeys({ officeId: "office_id" }))

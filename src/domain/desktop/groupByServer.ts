@@ -1,0 +1,20 @@
+import { Order } from "effect"
+
+/** Compares strings by Unicode code points, independent of the locale. */
+const byCodePoints = Order.mapInput(Order.Array(Order.Number), (text: string) =>
+  Array.from(text, (character) => character.codePointAt(0) ?? 0)
+)
+
+/**
+ * Groups items by their server and orders the groups for the Agent: the most recently used server first, then the
+ * others by name (seed 001, step 2). `history` names the server of each call, oldest first.
+ */
+export const groupByServer = <A extends { readonly server: string }>(
+  items: ReadonlyArray<A>,
+  history: ReadonlyArray<string>
+): ReadonlyArray<ReadonlyArray<A>> => {
+  const groups = Map.groupBy(items, ({ server }) => server)
+  const recent = [...new Set(history.toReversed())].filter((server) => groups.has(server))
+  const others = [...groups.keys()].filter((server) => !recent.includes(server)).sort(byCodePoints)
+  return [...recent, ...others].map((server) => groups.get(server) ?? [])
+}
