@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
-import { metricDefinitions, metricPrefix } from "../src/application/server/observability/metricNames.ts"
+import { metricDefinitions, metricPrefix } from "../src/application/server/observability/ServerMetrics.ts"
 import { errorCodes } from "../src/domain/model/ProtocolError.ts"
 import { ownCodes } from "../src/main/promise/A2cError.ts"
 

@@ -27,7 +27,7 @@ import type { OfficeRegistry } from "../../src/application/ports/OfficeRegistry.
 import { TransportClient, type TransportServer } from "../../src/application/ports/Transport.ts"
 import { Limits } from "../../src/application/server/connections/Limits.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
-import { ServerSettings } from "../../src/application/server/lifecycle/ServerSettings.ts"
+import { ServerSettings } from "../../src/application/server/lifecycle/ServerContext.ts"
 import { noMetrics, ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
 import { PROTOCOL_VERSION } from "../../src/domain/wire/version.ts"
 import { Readiness } from "../../src/application/server/lifecycle/Readiness.ts"

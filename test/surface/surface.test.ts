@@ -6,7 +6,7 @@ import { describe, it } from "@effect/vitest"
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { expect } from "vitest"
-import { metricDefinitions, metricPrefix } from "../../src/application/server/observability/metricNames.ts"
+import { metricDefinitions, metricPrefix } from "../../src/application/server/observability/ServerMetrics.ts"
 import { errorCodes } from "../../src/domain/model/ProtocolError.ts"
 import { rootCommand } from "../../src/main/cli/root.ts"
 

@@ -9,7 +9,6 @@ const maxBufferedBytes = 64 * 1024
 /** The first port for listeners that request port 0. */
 const firstFreePort = 49_152
 
-/** The remote address of every client. */
 const loopback = "127.0.0.1"
 
 /** One direction of a link: bytes that were sent and not received. */
@@ -76,7 +75,6 @@ const makePipe = () => {
 
 type Pipe = ReturnType<typeof makePipe>
 
-/** Makes one end of a link. */
 const makeByteLink = (remoteAddress: string, inbound: Pipe, outbound: Pipe): OwnedByteLink => {
   const closed = Deferred.makeUnsafe<string>()
   let closeReason: string | undefined
@@ -123,7 +121,6 @@ const makeByteLink = (remoteAddress: string, inbound: Pipe, outbound: Pipe): Own
 const formatAddress = (host: string, port: number): string => `${host}:${port}`
 
 const make = () => {
-  /** Accept functions by address. */
   const listeners = new Map<string, (link: OwnedByteLink) => void>()
 
   const bind = (host: string, requestedPort: number, onConnection: (link: OwnedByteLink) => void) =>
@@ -146,9 +143,8 @@ const make = () => {
     const releaseSlot = Effect.sync(() => void linkCount--)
     const onConnection = (link: OwnedByteLink): void => {
       if (linkCount >= maxConnections) {
-        const remoteAddress = loopback
-        const reason = "max_connections"
-        run(Effect.andThen(Effect.logDebug("connection rejected", { reason, remoteAddress }), link.close))
+        const details = { reason: "max_connections", remoteAddress: loopback }
+        run(Effect.andThen(Effect.logDebug("connection rejected", details), link.close))
         return
       }
       linkCount++

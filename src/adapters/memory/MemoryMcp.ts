@@ -1,4 +1,4 @@
-import { Deferred, Effect, Layer, PubSub, Ref, type Scope, Stream } from "effect"
+import { Deferred, Effect, Exit, Layer, PubSub, Ref, type Scope, Stream } from "effect"
 import {
   isWatched,
   type McpChange,
@@ -11,26 +11,22 @@ import {
 } from "../../application/ports/McpSession.ts"
 import type { JsonObject } from "../../domain/json.ts"
 
-/** Services of a running tool. */
 export interface ToolContext {
   readonly progress: (progress: McpProgress) => Effect.Effect<void>
 }
 
-/** A tool of a server in memory. */
 export interface MemoryTool {
   /** The tool as `tools/list` returns it. */
   readonly definition: JsonObject & { readonly name: string }
   readonly run: (args: JsonObject, context: ToolContext) => Effect.Effect<JsonObject, McpSessionError>
 }
 
-/** A resource of a server in memory. */
 export interface MemoryResource {
   /** The resource as `resources/list` returns it. */
   readonly definition: JsonObject & { readonly uri: string }
   readonly read: Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
 }
 
-/** Settings of a server in memory. */
 export interface MemoryMcpServerOptions {
   readonly name?: string
   readonly capabilities?: Partial<McpInfo["capabilities"]>
@@ -48,7 +44,6 @@ export interface MemoryMcpServer {
   readonly setTools: (tools: ReadonlyArray<MemoryTool>) => Effect.Effect<void>
   /** Replaces the resources and notifies watchers. */
   readonly setResources: (resources: ReadonlyArray<MemoryResource>) => Effect.Effect<void>
-  /** Notifies watchers of a change. */
   readonly notify: (change: McpChange) => Effect.Effect<void>
   /** Ends all sessions, as a crash does. */
   readonly crash: (reason: string) => Effect.Effect<void>
@@ -58,9 +53,6 @@ export interface MemoryMcpServer {
 
 /** Changes that wait for a slow watcher. */
 const maxQueuedChanges = 1024
-
-const unknownResource = (uri: string) =>
-  new McpSessionError({ reason: "protocol", code: -32002, message: `Resource ${uri} not found` })
 
 const paginate = (
   items: ReadonlyArray<{ readonly definition: JsonObject }>,
@@ -72,11 +64,10 @@ const paginate = (
     return Effect.fail(new McpSessionError({ reason: "protocol", code: -32602, message: "Invalid cursor" }))
   }
   const end = start + size
-  const page: McpPage = {
+  return Effect.succeed<McpPage>({
     items: items.slice(start, end).map(({ definition }) => definition),
     nextCursor: end < items.length ? String(end) : undefined
-  }
-  return Effect.succeed(page)
+  })
 }
 
 /** Makes a server in memory, for tests and for hosts. Behaves like a server in a process. */
@@ -91,7 +82,7 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
   const resources = yield* Ref.make(initialResources)
   const hub = yield* PubSub.sliding<McpChange>(maxQueuedChanges)
   const subscribed: Array<string> = []
-  let sessions: ReadonlyArray<Deferred.Deferred<McpSessionError>> = []
+  const sessions = new Set<Deferred.Deferred<McpSessionError>>()
   const info: McpInfo = {
     name,
     version: "1.0.0",
@@ -106,17 +97,15 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
     onProgress: (progress: McpProgress) => Effect.Effect<void>
   ) {
     const found = (yield* Ref.get(tools)).find(({ definition }) => definition.name === tool)
-    if (found === undefined) {
-      return { content: [{ type: "text", text: `Unknown tool: ${tool}` }], isError: true }
-    }
+    if (found === undefined) return { content: [{ type: "text", text: `Unknown tool: ${tool}` }], isError: true }
     return yield* found.run(args, { progress: onProgress })
   })
 
   const connect = Effect.gen(function* () {
     const ended = yield* Deferred.make<McpSessionError>()
-    sessions = [...sessions, ended]
+    sessions.add(ended)
     yield* Effect.addFinalizer(() => {
-      sessions = sessions.filter((other) => other !== ended)
+      sessions.delete(ended)
       return Deferred.succeed(ended, new McpSessionError({ reason: "closed", message: "the session was closed" }))
     })
     /** Fails a request when the session ends. */
@@ -138,17 +127,15 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
         whileOpen(
           Effect.flatMap(Ref.get(resources), (all) => {
             const found = all.find(({ definition }) => definition.uri === uri)
-            return found === undefined ? Effect.fail(unknownResource(uri)) : found.read
+            const message = `Resource ${uri} not found`
+            return found?.read ?? Effect.fail(new McpSessionError({ reason: "protocol", code: -32002, message }))
           })
         ),
       callTool: (tool, args, { onProgress = () => Effect.void } = {}) => whileOpen(call(tool, args, onProgress)),
       watch: Effect.fnUntraced(function* (wanted) {
         const { uris } = wanted
         if (uris.length > 0 && !info.capabilities.subscribe) {
-          return yield* new McpSessionError({
-            reason: "unsupported",
-            message: "subscriptions are not supported"
-          })
+          return yield* new McpSessionError({ reason: "unsupported", message: "subscriptions are not supported" })
         }
         const subscription = yield* PubSub.subscribe(hub)
         yield* Effect.acquireRelease(
@@ -176,14 +163,9 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
     setTools: (next) => Effect.andThen(Ref.set(tools, next), notify({ _tag: "ToolsChanged" })),
     setResources: (next) => Effect.andThen(Ref.set(resources, next), notify({ _tag: "ResourcesChanged" })),
     crash: (message) =>
-      Effect.suspend(() => {
-        const running = sessions
-        sessions = []
-        return Effect.forEach(
-          running,
-          (ended) => Deferred.succeed(ended, new McpSessionError({ reason: "closed", message })),
-          { discard: true }
-        )
+      Effect.sync(() => {
+        const exit = Exit.succeed(new McpSessionError({ reason: "closed", message }))
+        for (const ended of sessions) Deferred.doneUnsafe(ended, exit)
       }),
     subscriptions: () => subscribed
   }

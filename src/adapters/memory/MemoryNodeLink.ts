@@ -23,7 +23,6 @@ interface NodeCall {
   readonly timeoutFiber: Fiber.Fiber<void>
 }
 
-/** A node, as the others see it. */
 interface NodeEndpoint {
   readonly node: string
   readonly outboundRequests: Set<NodeCall>
@@ -33,7 +32,6 @@ interface NodeEndpoint {
   droppedMessages: number
 }
 
-/** The nodes of a cluster in one process, by name. */
 export interface MemoryNetwork {
   readonly nodes: Map<string, NodeEndpoint>
 }
@@ -41,7 +39,7 @@ export interface MemoryNetwork {
 /** Makes a network without nodes. Each {@link layer} adds one. */
 export const makeNetwork = (): MemoryNetwork => ({ nodes: new Map() })
 
-/** Copies a body by its JSON text: the nodes share no object. */
+/** The nodes share no object. */
 const copyBody = (body: Body): Body => Result.match(body.text(), { onFailure: invalidBody, onSuccess: textBody })
 
 const removeCall = (call: NodeCall): boolean => {
@@ -57,19 +55,17 @@ const abortCall = (call: NodeCall, exit: NodeReplyExit): void => {
   call.onReply(exit)
 }
 
-/** Ends all calls between two nodes. */
 const disconnectNodes = (one: NodeEndpoint, other: NodeEndpoint, reason: string): void => {
   for (const [from, to] of [[one, other] as const, [other, one] as const]) {
-    for (const call of new Set(from.outboundRequests)) {
-      if (call.callee === to) abortCall(call, Exit.fail(new NodeUnreachable({ node: to.node, reason })))
-    }
+    const exit = Exit.fail(new NodeUnreachable({ node: to.node, reason }))
+    for (const call of new Set(from.outboundRequests)) if (call.callee === to) abortCall(call, exit)
   }
 }
 
 const make = Effect.fnUntraced(function* ({ nodes }: MemoryNetwork, node: string) {
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   // Effect's scheduler, not the platform's: the virtual clock waits for it.
-  const runSoon = (callback: () => void) => void runFork(Effect.map(Effect.yieldNow, callback))
+  const runSoon = (callback: () => void) => runFork(Effect.map(Effect.yieldNow, callback))
   const self: NodeEndpoint = {
     node,
     outboundRequests: new Set(),
@@ -95,13 +91,8 @@ const make = Effect.fnUntraced(function* ({ nodes }: MemoryNetwork, node: string
       const error = Result.isFailure(text)
         ? new SendFailed({ error: text.failure })
         : new NodeUnreachable({ node: name, reason: "the node is not subscribed" })
-      let isAwaited = true
-      runSoon(() => {
-        if (isAwaited) onReply(Exit.fail(error))
-      })
-      return () => {
-        isAwaited = false
-      }
+      const failing = runSoon(() => onReply(Exit.fail(error)))
+      return () => failing.interruptUnsafe()
     }
     const timeoutFiber = runFork(
       Effect.map(Effect.sleep(Duration.sum(timeout, timeoutGrace)), () =>
@@ -154,7 +145,6 @@ const make = Effect.fnUntraced(function* ({ nodes }: MemoryNetwork, node: string
       const to = nodes.get(name)
       if (to !== undefined) disconnectNodes(self, to, "the node left the cluster")
     },
-    outboundCount: () => self.outboundRequests.size,
     load: () => ({
       outboundRequests: self.outboundRequests.size,
       inboundRequests: self.inboundRequests.size,

@@ -19,7 +19,6 @@ import {
 
 type Listener = (change: RegistryChange) => void
 
-/** A node: its listeners and its sessions. */
 interface ClusterNode {
   readonly listeners: Set<Listener>
   readonly registrations: Map<string, { session: Session }>
@@ -31,14 +30,7 @@ export interface MemoryOffices {
   readonly nodes: Map<string, ClusterNode>
 }
 
-/** Makes offices without nodes. */
 export const makeOffices = (): MemoryOffices => ({ state: emptyMembershipState, nodes: new Map() })
-
-/** The members of an office except one, as session ids by node. */
-const recipientsByNode = (state: MembershipState, office: string, sid: string) => {
-  const others = membersOf(state, office).filter((member) => member.sid !== sid)
-  return Map.groupBy(others, ({ node }) => node)
-}
 
 const notifyListeners = ({ listeners }: ClusterNode, change: RegistryChange) => {
   for (const listener of listeners) listener(change)
@@ -48,12 +40,12 @@ const notifyNodes = (
   { nodes, state }: MemoryOffices,
   { _tag, membership, sid }: Extract<MembershipEvent, { membership: unknown }>
 ) => {
-  const recipients = recipientsByNode(state, membership.office, sid)
+  const others = membersOf(state, membership.office).filter((member) => member.sid !== sid)
   for (const [name, node] of nodes) {
-    const here = recipients.get(name)
+    const recipients = others.filter((member) => member.node === name).map((member) => member.sid)
     // The member's own node counts members and ends calls, even without other members.
-    if (here !== undefined || node.registrations.has(sid))
-      notifyListeners(node, { _tag, sid, membership, recipients: here?.map((member) => member.sid) ?? [] })
+    if (recipients.length > 0 || node.registrations.has(sid))
+      notifyListeners(node, { _tag, sid, membership, recipients })
   }
 }
 
@@ -69,7 +61,6 @@ export const evolveOffices = (cluster: MemoryOffices, event: MembershipEvent): v
   }
 }
 
-/** Applies an event and notifies the nodes. */
 const applyEvent = (cluster: MemoryOffices, event: MembershipEvent) => {
   evolveOffices(cluster, event)
   if (event._tag !== "Entered" && event._tag !== "Left") return
@@ -81,11 +72,7 @@ const applyEvent = (cluster: MemoryOffices, event: MembershipEvent) => {
   }
 }
 
-const applyCommand = (
-  cluster: MemoryOffices,
-  command: MembershipCommand,
-  capacity?: Capacity
-): ReturnType<typeof decide> => {
+const applyCommand = (cluster: MemoryOffices, command: MembershipCommand, capacity?: Capacity) => {
   const decision = decide(cluster.state, command, capacity)
   if (Result.isSuccess(decision)) for (const event of decision.success) applyEvent(cluster, event)
   return decision

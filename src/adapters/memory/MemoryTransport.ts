@@ -17,22 +17,17 @@ import { payloadTooLarge } from "../../domain/model/ProtocolError.ts"
 import { parseVersion, PROTOCOL_VERSION, versionGate, type VersionRejection } from "../../domain/wire/version.ts"
 import { fitsBytes, sendError } from "../bytes/sendError.ts"
 
-/** Settings of a transport in memory. */
 export interface MemoryTransportOptions {
   /** Largest body a member may send, in bytes of its JSON text; unlimited by default. */
   readonly maxMessageBytes?: number
   /** The protocol version of the Server. */
   readonly version?: string
-  /**
-   * Delays each message and each reply to one end of a link; they count as backlog until the effect ends. Default: no
-   * delay.
-   */
+  /** Delays the messages and replies to one end of a link, which count as backlog meanwhile; no delay by default. */
   readonly delay?: (id: string, to: "member" | "server") => Effect.Effect<void>
   /** The prefix of link ids, `memory` by default. Servers that share offices need different ones. */
   readonly idPrefix?: string
 }
 
-/** One end of a link. */
 interface MemoryLink {
   readonly link: Link
   /** Passes messages to `handler` from now on. Earlier messages are dropped. */
@@ -46,17 +41,12 @@ const copyBody = (body: Body): Body => {
   const value = Result.flatMap(body.value(), (original) => receivedBody(original).value())
   if (Result.isFailure(value)) return invalidBody(value.failure)
   if (value.success === undefined) return receivedBody(undefined)
-  return Result.match(body.text(), {
-    onFailure: invalidBody,
-    onSuccess: (text) => receivedBody(JSON.parse(text))
-  })
+  return Result.match(body.text(), { onFailure: invalidBody, onSuccess: (text) => receivedBody(JSON.parse(text)) })
 }
 
-/** One direction of a link. */
 interface Channel {
   /** Counts bodies as backlog until they arrive. */
   readonly transfer: (bodies: ReadonlyArray<Body>) => Effect.Effect<void>
-  /** Bytes in flight. */
   readonly backlog: () => number
 }
 
@@ -77,7 +67,7 @@ const makeDelayedChannel = (delay: Effect.Effect<void>): Channel => {
   }
 }
 
-/** Makes one end of a link. `maxBytes` limits the bodies that it sends. */
+/** `maxBytes` limits the bodies that this end sends. */
 const makeMemoryLink = Effect.fnUntraced(function* (
   id: string,
   maxBytes: number,
@@ -96,7 +86,6 @@ const makeMemoryLink = Effect.fnUntraced(function* (
   const limitReply = (body: Body): Body =>
     fitsBytes(body, maxBytes) ? copyBody(body) : invalidBody(payloadTooLarge(maxBytes))
 
-  /** Delivers a message to the peer, which completes `reply`. */
   const send = (event: string, body: Body, reply: Deferred.Deferred<Reply, LinkClosed>) =>
     Effect.suspend(() => {
       const error = sendError(body, maxBytes, closeReason)
@@ -147,9 +136,7 @@ const makeMemoryLink = Effect.fnUntraced(function* (
       pauseReading: () => undefined,
       close
     },
-    startReceiving: (handler) => {
-      onMessage = handler
-    },
+    startReceiving: (handler) => void (onMessage = handler),
     deliver: (event, body, reply) => {
       const handle = onMessage
       if (handle === undefined) return
@@ -171,9 +158,7 @@ const makeMemoryLink = Effect.fnUntraced(function* (
       Effect.suspend(() => {
         onMessage = undefined
         closeReason ??= reason
-        for (const reply of pendingReplies) {
-          Deferred.doneUnsafe(reply, Exit.fail(new LinkClosed({ reason })))
-        }
+        for (const reply of pendingReplies) Deferred.doneUnsafe(reply, Exit.fail(new LinkClosed({ reason })))
         Deferred.doneUnsafe(closed, Exit.succeed(reason))
         return FiberSet.clear(handlers)
       })
@@ -185,6 +170,8 @@ const toConnectError = ({ body }: VersionRejection): VersionRejected | Admission
     ? new VersionRejected({ message: body.message, mismatch: body })
     : new AdmissionRejected({ code: body.code, message: body.message })
 
+type Serve = TransportServer["Service"]["serve"]
+
 const make = Effect.fnUntraced(function* ({
   delay,
   idPrefix = "memory",
@@ -192,48 +179,34 @@ const make = Effect.fnUntraced(function* ({
   version = PROTOCOL_VERSION
 }: MemoryTransportOptions) {
   const serverVersion = yield* Effect.orDie(Effect.fromResult(parseVersion(version)))
-  let serving:
-    | {
-        readonly accept: Parameters<TransportServer["Service"]["serve"]>[0]
-        readonly scope: Scope.Scope
-        readonly context: Context.Context<never>
-      }
-    | undefined
+  let serving: { readonly accept: Parameters<Serve>[0]; readonly context: Context.Context<Scope.Scope> } | undefined
   let count = 0
 
-  const serve: TransportServer["Service"]["serve"] = Effect.fnUntraced(function* (accept) {
-    const context = yield* Effect.context<never>()
-    const scope = yield* Effect.scope
-    serving = { accept, scope, context }
+  const serve: Serve = Effect.fnUntraced(function* (accept) {
+    serving = { accept, context: yield* Effect.context<Scope.Scope>() }
     yield* Effect.addFinalizer(() => Effect.sync(() => void (serving = undefined)))
     return { url: "memory:" }
   })
 
   const connect: TransportClient["Service"]["connect"] = Effect.fnUntraced(function* (request) {
     if (serving === undefined) return yield* new Unreachable({ message: "No Server is running" })
-    const { accept, context, scope } = serving
+    const { accept, context } = serving
     const gated = versionGate([request.version], serverVersion)
     if (Result.isFailure(gated)) return yield* toConnectError(gated.failure)
     const id = `${idPrefix}-${++count}`
     const clientScope = yield* Effect.scope
-    const serverScope = yield* Scope.fork(scope)
+    const serverScope = yield* Scope.fork(Context.get(context, Scope.Scope))
     const markClosed = (reason: string) =>
       Effect.suspend(() => Effect.andThen(clientLink.markClosed(reason), serverLink.markClosed(reason)))
     const close = (reason: string) => Effect.andThen(markClosed(reason), Scope.close(serverScope, Exit.void))
     const makeChannel = (to: "member" | "server"): Channel =>
       delay === undefined ? immediateChannel : makeDelayedChannel(Effect.suspend(() => delay(id, to)))
-    const [toMember, toServer] = [makeChannel("member"), makeChannel("server")]
     const inServer = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>) =>
       effect.pipe(Scope.provide(serverScope), Effect.provideContext(context))
-    const clientLink: MemoryLink = yield* makeMemoryLink(
-      id,
-      maxMessageBytes,
-      [toMember, toServer],
-      () => serverLink,
-      close
-    )
+    const channels = [makeChannel("member"), makeChannel("server")] as const
+    const clientLink: MemoryLink = yield* makeMemoryLink(id, maxMessageBytes, channels, () => serverLink, close)
     const serverLink: MemoryLink = yield* inServer(
-      makeMemoryLink(id, Number.POSITIVE_INFINITY, [toServer, toMember], () => clientLink, close)
+      makeMemoryLink(id, Number.POSITIVE_INFINITY, [channels[1], channels[0]], () => clientLink, close)
     )
     yield* Scope.addFinalizer(serverScope, markClosed("server_shutdown"))
     yield* Scope.addFinalizer(clientScope, close("client_disconnect"))

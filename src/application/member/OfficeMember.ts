@@ -24,10 +24,7 @@ export class JoinRejected extends Data.TaggedError("JoinRejected")<{
 }> {}
 
 /** The protocol does not permit this event for this role. */
-export class NotPermitted extends Data.TaggedError("NotPermitted")<{
-  readonly event: string
-  readonly role: Role
-}> {
+export class NotPermitted extends Data.TaggedError("NotPermitted")<{ readonly event: string; readonly role: Role }> {
   override get message(): string {
     return `An ${this.role} may not send ${JSON.stringify(this.event)}`
   }
@@ -41,7 +38,6 @@ export type MemberStatus =
   | { readonly _tag: "Disconnected"; readonly reason: string }
   | { readonly _tag: "Failed"; readonly error: JoinFailed }
 
-/** Role, name and office of a member. */
 export interface MemberOptions {
   readonly role: Role
   readonly office: string
@@ -50,7 +46,6 @@ export interface MemberOptions {
   readonly retryInitialConnect?: boolean
 }
 
-/** Callbacks of a member. */
 export interface MemberHandlers {
   readonly onMessage: MessageHandler
   /** Runs after every join and rejoin. */
@@ -71,11 +66,9 @@ export interface OfficeMember {
   readonly notify: (event: string, body: Body) => Effect.Effect<void, LinkClosed | SendFailed | NotPermitted>
   /** Maximum body size that the Server accepts, in bytes of JSON text; infinite while disconnected. */
   readonly maxBytes: () => number
-  /** True when the Server accepts a message with this body. */
   readonly fits: (body: Body) => boolean
 }
 
-/** How long the Server may take to reply to a join. */
 const joinTimeout = Duration.seconds(20)
 
 /** A membership of this duration was stable: the member rejoins at once. */
@@ -95,10 +88,7 @@ const isJoinRetryable = (error: JoinFailed): boolean => {
   }
 }
 
-/**
- * True for failures that a rejoin may outlast. Another member may hold the name for a while; a proxy answers 404 while
- * the Server behind it restarts.
- */
+/** A rejoin may outlast more: another member may hold the name, and a proxy answers 404 while its Server restarts. */
 const isRejoinRetryable = (error: JoinFailed): boolean =>
   isJoinRetryable(error) ||
   error._tag === "JoinRejected" ||

@@ -9,7 +9,6 @@ export class Authenticator extends Context.Service<
   {
     /** False when every connection is admitted with all rights. */
     readonly requiresCredentials: boolean
-    /** The identity of a connection and its grants. */
     readonly authenticate: (handshake: Handshake) => Effect.Effect<Identity, AdmissionRejected>
     /** False once an identity is revoked. It must be the object that `authenticate` returned. Expiry does not count. */
     readonly isStillValid: (identity: Identity) => boolean
@@ -18,12 +17,9 @@ export class Authenticator extends Context.Service<
   }
 >()("a2c-smcp/application/ports/Authenticator") {
   /** Admits every connection with all rights: for Servers that only this machine reaches. */
-  static readonly layerAllowAll: Layer.Layer<Authenticator> = Layer.suspend(() =>
-    Layer.succeed(Authenticator, allowAll)
-  )
+  static readonly layerAllowAll: Layer.Layer<Authenticator> = Layer.sync(Authenticator, () => allowAll)
 }
 
-/** The authenticator of {@link Authenticator.layerAllowAll}. */
 export const allowAll: Authenticator["Service"] = {
   requiresCredentials: false,
   authenticate: () => Effect.succeed({ subject: "anonymous", grants: allGrants, expiresAt: undefined }),
@@ -32,17 +28,15 @@ export const allowAll: Authenticator["Service"] = {
 }
 
 /** Authenticates a connection; an identity that has expired is rejected. */
-export const resolveIdentity = (
+export const resolveIdentity = Effect.fnUntraced(function* (
   authenticator: Authenticator["Service"],
   handshake: Handshake
-): Effect.Effect<Identity, AdmissionRejected> =>
-  Effect.flatMap(authenticator.authenticate(handshake), (identity) =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      identity.expiresAt !== undefined && identity.expiresAt <= now
-        ? Effect.fail(admissionRejected("expired_credentials", "The credentials have expired"))
-        : Effect.succeed(identity)
-    )
-  )
+) {
+  const identity = yield* authenticator.authenticate(handshake)
+  const now = yield* Clock.currentTimeMillis
+  if (identity.expiresAt === undefined || identity.expiresAt > now) return identity
+  return yield* admissionRejected("expired_credentials", "The credentials have expired")
+})
 
 const reasonCodes: { readonly [Reason in AdmissionReason]: number } = {
   missing_credentials: errorCodes.unauthorized,

@@ -47,10 +47,7 @@ class JsonBody implements Body {
     return this.#text
   }
   byteLength(): number {
-    return Result.match(this.text(), {
-      onFailure: () => 0,
-      onSuccess: (text) => encodeUtf8(text).length
-    })
+    return Result.match(this.text(), { onFailure: () => 0, onSuccess: (text) => encodeUtf8(text).length })
   }
 }
 
@@ -76,15 +73,13 @@ export const receivedBody = (value: unknown): Body => {
   return problem === undefined ? jsonBody(value) : invalidBody(badRequest(`Bad message: ${problem}`))
 }
 
-/** Decodes a complete body with one of the protocol's decoders; the error is for the sender. */
-export const decodeBody = <A>(
-  body: Body,
-  decode: (wire: unknown) => Result.Result<A, string>
-): Result.Result<A, ProtocolError> =>
+/** One of the protocol's decoders. */
+type Decoder<A> = (wire: unknown) => Result.Result<A, string>
+
+/** Decodes a complete body; the error is for the sender. */
+export const decodeBody = <A>(body: Body, decode: Decoder<A>): Result.Result<A, ProtocolError> =>
   Result.flatMap(body.value(), (value) => Result.mapError(decode(value), badRequest))
 
 /** Decodes the head of a body as {@link decodeBody} decodes all of it. */
-export const decodeHead = <A>(
-  body: Body,
-  decode: (wire: unknown) => Result.Result<A, string>
-): Result.Result<A, ProtocolError> => Result.flatMap(body.head, (value) => Result.mapError(decode(value), badRequest))
+export const decodeHead = <A>(body: Body, decode: Decoder<A>): Result.Result<A, ProtocolError> =>
+  Result.flatMap(body.head, (value) => Result.mapError(decode(value), badRequest))

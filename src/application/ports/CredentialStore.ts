@@ -1,9 +1,7 @@
 import { Context, Data, type Effect, type Option, type Redacted } from "effect"
 
 /** Credentials cannot be stored or read. The message names the location, never a credential. */
-export class CredentialsUnavailable extends Data.TaggedError("CredentialsUnavailable")<{
-  readonly message: string
-}> {}
+export class CredentialsUnavailable extends Data.TaggedError("CredentialsUnavailable")<{ readonly message: string }> {}
 
 /**
  * Stores the OAuth credentials of MCP servers: one text for each server name, which only the Computer's owner can read.

@@ -1,9 +1,7 @@
 import { Context, Data, type Effect } from "effect"
 
 /** A document cannot be read at the URI of its Computer. The message omits the query, which may hold a signature. */
-export class DocumentUnreadable extends Data.TaggedError("DocumentUnreadable")<{
-  readonly message: string
-}> {}
+export class DocumentUnreadable extends Data.TaggedError("DocumentUnreadable")<{ readonly message: string }> {}
 
 export interface DocumentContent {
   readonly bytes: Uint8Array

@@ -17,7 +17,6 @@ export class McpSessionError extends Data.TaggedError("McpSessionError")<{
   readonly code?: number
 }> {}
 
-/** The MCP peer's description of itself. */
 export interface McpInfo {
   readonly name: string
   readonly version: string
@@ -37,7 +36,6 @@ export interface McpPage {
   readonly nextCursor: string | undefined
 }
 
-/** A change that a peer announced. */
 export type McpChange =
   | { readonly _tag: "ToolsChanged" }
   | { readonly _tag: "ResourcesChanged" }
@@ -81,7 +79,6 @@ export interface McpSession {
    * Subscriptions end with the scope. The stream ends with the session.
    */
   readonly watch: (options: McpWatchOptions) => Effect.Effect<Stream.Stream<McpChange>, McpSessionError, Scope.Scope>
-  /** Succeeds when the peer responds. */
   readonly ping: Effect.Effect<void, McpSessionError>
   /** Resolves with the error when the session ends unexpectedly. */
   readonly closed: Effect.Effect<McpSessionError>
@@ -89,7 +86,6 @@ export interface McpSession {
   readonly degraded?: Effect.Effect<string>
 }
 
-/** Opens sessions with MCP servers. */
 export class McpConnector extends Context.Service<
   McpConnector,
   {

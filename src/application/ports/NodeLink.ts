@@ -1,6 +1,6 @@
 import { Context, Data, type Duration, type Effect, type Exit, type Scope } from "effect"
 import type { Body } from "./Body.ts"
-import type { Reply, ReplyExit, LinkClosed, RequestTimeout, SendFailed } from "./Transport.ts"
+import type { Link, LinkClosed, Reply, RequestTimeout, SendFailed } from "./Transport.ts"
 
 /** Another node cannot be reached, or was lost during a request. The message may or may not have arrived. */
 export class NodeUnreachable extends Data.TaggedError("NodeUnreachable")<{
@@ -18,7 +18,6 @@ export interface RequestTarget {
   readonly office: string
 }
 
-/** The outcome of a request to a member of another node. */
 export type NodeReplyExit = Exit.Exit<Reply, LinkClosed | RequestTimeout | SendFailed | NodeUnreachable>
 
 /** Handles the messages of other nodes to the members of this one. */
@@ -27,13 +26,7 @@ export interface NodeMessageHandler {
    * Sends a request to a member and calls `onReply` exactly once, unless the returned function cancels it first. Fails
    * with {@link LinkClosed} when the member is not connected here, or not in that office any more.
    */
-  readonly startRequest: (
-    to: RequestTarget,
-    event: string,
-    body: Body,
-    timeout: Duration.Duration,
-    onReply: (exit: ReplyExit) => void
-  ) => () => void
+  readonly startRequest: (to: RequestTarget, ...request: Parameters<Link["startRequest"]>) => () => void
   /** Forwards a notification to the members that are still connected. */
   readonly notify: (sids: ReadonlyArray<string>, event: string, body: Body) => void
 }
@@ -90,8 +83,6 @@ export class NodeLink extends Context.Service<
     readonly notify: (node: string, sids: ReadonlyArray<string>, event: string, body: Body) => void
     /** Ends all requests to and from a node that the cluster has lost. */
     readonly onNodeLost: (node: string) => void
-    /** Requests to other nodes in flight. */
-    readonly outboundCount: () => number
     readonly load: () => NodeLoad
   }
 >()("a2c-smcp/application/ports/NodeLink") {}

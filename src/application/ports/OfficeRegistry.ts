@@ -23,7 +23,6 @@ export type RegistryChange =
 /** A session as it connects: its node is that of the registry. */
 export type NewSession = Pick<Session, "sid" | "version" | "role" | "reconnectKey">
 
-/** A join or leave. */
 export type OfficeCommand = Extract<MembershipCommand, { readonly _tag: "Join" | "Leave" }>
 
 /** A connected session's entry in the registry, which replaces `session` on every change. */
@@ -31,7 +30,6 @@ export interface Registration {
   readonly session: Session
 }
 
-/** The state of a registry. */
 export interface RegistryState {
   /** False while the shared store cannot be reached: joins fail. */
   readonly available: boolean
@@ -58,8 +56,7 @@ export class OfficeRegistry extends Context.Service<
     readonly disconnect: (sid: string) => Effect.Effect<void>
     /**
      * Applies a join or leave of a session of this node. Commands of all nodes are serialized. Listeners have heard the
-     * changes when it returns. A join fails with `unavailable` when the shared store does not reply within about a
-     * second.
+     * changes when it returns. A join fails with `unavailable` when the shared store takes more than about a second.
      */
     readonly apply: (command: OfficeCommand, capacity: Capacity) => Effect.Effect<void, MembershipError>
     /** Reports every change until the scope closes. The listener must neither throw nor call the registry. */
@@ -67,10 +64,7 @@ export class OfficeRegistry extends Context.Service<
     readonly findComputer: (office: string, name: string) => Option.Option<Member>
     /** The members of an office: the Agent first, then the Computers in the order of their joins. */
     readonly members: (office: string) => ReadonlyArray<Member>
-    /**
-     * True when a Computer of this name is in another office of the cluster. Uses local knowledge while the shared store
-     * cannot be reached.
-     */
+    /** True when another office has this Computer. Uses local knowledge while the shared store cannot be reached. */
     readonly isComputerElsewhere: (office: string, name: string) => Effect.Effect<boolean>
     readonly state: () => RegistryState
   }

@@ -15,14 +15,11 @@ export class LinkClosed extends Data.TaggedError("LinkClosed")<{ readonly reason
 }
 
 /** The far end did not acknowledge before the timeout. */
-export class RequestTimeout extends Data.TaggedError("RequestTimeout")<{
-  readonly timeout: Duration.Duration
-}> {}
+export class RequestTimeout extends Data.TaggedError("RequestTimeout")<{ readonly timeout: Duration.Duration }> {}
 
 /** The message was not sent: it is too large, or cannot be encoded. The link stays open. */
 export class SendFailed extends Data.TaggedError("SendFailed")<{ readonly error: ProtocolError }> {}
 
-/** The outcome of a request. */
 export type ReplyExit = Exit.Exit<Reply, LinkClosed | RequestTimeout | SendFailed>
 
 /**
@@ -55,7 +52,6 @@ export interface Link {
   readonly notify: (event: string, body: Body) => Effect.Effect<void, LinkClosed | SendFailed>
   /** Largest body that the far end accepts, in bytes of JSON text. */
   readonly maxBytes: () => number
-  /** True when the far end accepts a message with this body. */
   readonly fits: (body: Body) => boolean
   /** Send backlog: bytes that the far end has not read yet, as far as this end can know. */
   readonly backlog: () => number
@@ -103,7 +99,6 @@ export class AdmissionRejected extends Data.TaggedError("AdmissionRejected")<{
   readonly retryable?: boolean
 }> {}
 
-/** Machine-readable reasons of a rejected connection. */
 export type AdmissionReason =
   | "missing_credentials"
   | "invalid_credentials"
@@ -115,7 +110,6 @@ export type AdmissionReason =
 /** The Server cannot listen on its address. */
 export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
 
-/** The Server's end of a transport. */
 export class TransportServer extends Context.Service<
   TransportServer,
   {
@@ -136,7 +130,6 @@ export class VersionRejected extends Data.TaggedError("VersionRejected")<{
   readonly mismatch: VersionMismatch | undefined
 }> {}
 
-/** The Server cannot be reached. */
 export class Unreachable extends Data.TaggedError("Unreachable")<{
   readonly message: string
   /** A retry cannot succeed: the address is invalid. */
@@ -145,7 +138,6 @@ export class Unreachable extends Data.TaggedError("Unreachable")<{
 
 export type ConnectError = VersionRejected | AdmissionRejected | Unreachable
 
-/** A member's end of a transport. */
 export class TransportClient extends Context.Service<
   TransportClient,
   {

@@ -31,7 +31,6 @@ export const collectPages = Effect.fnUntraced(function* <A, E>(
   return items
 })
 
-/** Collects all pages of a list of an MCP server. */
 export const listAllPages = (
   page: (cursor?: string) => Effect.Effect<McpPage, McpSessionError>
 ): Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError> =>

@@ -2,7 +2,7 @@ import type { Version } from "./version.ts"
 import { calls, type serverRequests } from "./v0_2/events.ts"
 import { line as v0_2 } from "./v0_2/line.ts"
 
-export type { CallDefinition, EventDefinition, RoutedDefinition, UpdateDefinition } from "./v0_2/events.ts"
+export type { CallDefinition, EventDefinition, RoutedDefinition } from "./v0_2/events.ts"
 
 export type ServerRequests = typeof serverRequests
 

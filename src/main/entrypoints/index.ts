@@ -151,7 +151,7 @@ export {
 export { Observability } from "../../application/server/observability/Observability.ts"
 export { Limits } from "../../application/server/connections/Limits.ts"
 export { Server } from "../../application/server/lifecycle/Server.ts"
-export { ServerSettings } from "../../application/server/lifecycle/ServerSettings.ts"
+export { ServerSettings } from "../../application/server/lifecycle/ServerContext.ts"
 export { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 export type { Setup, SetupDiff, Variables } from "../../domain/config/Setup.ts"
 export type { JsonObject } from "../../domain/json.ts"

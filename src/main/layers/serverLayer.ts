@@ -10,7 +10,7 @@ import { allowAll, Authenticator } from "../../application/ports/Authenticator.t
 import type { ListenError } from "../../application/ports/Transport.ts"
 import { Limits } from "../../application/server/connections/Limits.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
-import { ServerSettings } from "../../application/server/lifecycle/ServerSettings.ts"
+import { ServerSettings } from "../../application/server/lifecycle/ServerContext.ts"
 import { Observability } from "../../application/server/observability/Observability.ts"
 import { layerOverride } from "./layerOverride.ts"
 

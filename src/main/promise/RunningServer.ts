@@ -4,7 +4,7 @@ import { type Authenticator, admissionRejected } from "../../application/ports/A
 import type { Handshake } from "../../application/ports/Transport.ts"
 import type { Limits } from "../../application/server/connections/Limits.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
-import type { ServerSettings } from "../../application/server/lifecycle/ServerSettings.ts"
+import type { ServerSettings } from "../../application/server/lifecycle/ServerContext.ts"
 import { definedOnly } from "../../domain/definedOnly.ts"
 import { allGrants, type Identity } from "../../domain/model/Identity.ts"
 import { serverLayer } from "../layers/serverLayer.ts"

@@ -6,7 +6,7 @@ import { allowAll, Authenticator } from "../../../src/application/ports/Authenti
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
 import { Readiness } from "../../../src/application/server/lifecycle/Readiness.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
-import { ServerSettings } from "../../../src/application/server/lifecycle/ServerSettings.ts"
+import { ServerSettings } from "../../../src/application/server/lifecycle/ServerContext.ts"
 import { Observability } from "../../../src/application/server/observability/Observability.ts"
 import { ServerMetrics } from "../../../src/application/server/observability/ServerMetrics.ts"
 

@@ -72,7 +72,6 @@ export const layer = (options: RedisNodeOptions): Layer.Layer<NodeLink, RedisUrl
         startRequest: (...given) => messenger.startRequest(...given),
         notify: (...given) => messenger.notify(...given),
         onNodeLost: (other) => messenger.onNodeLost(other),
-        outboundCount: () => messenger.outboundCount(),
         load: () => messenger.load()
       })
     })

@@ -17,7 +17,7 @@ import { addTransformedEvent, toVrlEvent, type VrlCall, vrlScript } from "../../
 import type { McpProgress, McpSessionError } from "../../ports/McpSession.ts"
 import { SchemaValidator } from "../../ports/SchemaValidator.ts"
 import { VrlEngine } from "../../ports/VrlEngine.ts"
-import { makeRequestId } from "../../shared/requestId.ts"
+import { makeRequestId } from "../../shared/tracing.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"

@@ -4,7 +4,7 @@ import { failedOutcome, outcomeToToolResult } from "../../../domain/devices/serv
 import type { DeviceService } from "../../../domain/devices/serviceDefinitions.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { makeParamsCheck } from "../../shared/paramsCheck.ts"
-import { makeRequestId } from "../../shared/requestId.ts"
+import { makeRequestId } from "../../shared/tracing.ts"
 import type { DeviceLimits } from "../DeviceLimits.ts"
 import type { FrameLink } from "../FrameLink.ts"
 

@@ -1,6 +1,5 @@
 import { Context, Data, type Effect, type Result, type Scope, type Stream } from "effect"
 
-/** A pack folder cannot be read. */
 export class FolderUnreadable extends Data.TaggedError("FolderUnreadable")<{ readonly message: string }> {}
 
 /** An entry of a pack folder: a folder or a file that may be a pack. */
@@ -16,7 +15,6 @@ export interface PackFolderEntry {
   readonly version: string
 }
 
-/** Scans and watches pack folders. */
 export class PackFolders extends Context.Service<
   PackFolders,
   {

@@ -3,7 +3,6 @@ import { Context, Data, type Effect } from "effect"
 /** The packages of a pack could not be installed. */
 export class PackInstallError extends Data.TaggedError("PackInstallError")<{ readonly message: string }> {}
 
-/** Installs the dependencies of packs. */
 export class PackInstaller extends Context.Service<
   PackInstaller,
   {

@@ -56,7 +56,6 @@ export class PackError extends Data.TaggedError("PackError")<{
   readonly problems?: ReadonlyArray<ParamsProblem>
 }> {}
 
-/** A running pack. */
 export interface LoadedPack {
   readonly manifest: PackManifest
   /** Calls a tool and gives its MCP result. Interruption aborts the `signal` of the tool. */
@@ -68,7 +67,6 @@ export interface LoadedPack {
   readonly exited: Effect.Effect<string>
 }
 
-/** Runs the code of packs. */
 export class PackLoader extends Context.Service<
   PackLoader,
   {

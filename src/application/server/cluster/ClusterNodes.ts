@@ -1,11 +1,10 @@
-import { type Duration, Effect, Exit, FiberSet, Option, type Scope } from "effect"
+import { type Duration, Effect, Exit, FiberSet, Option } from "effect"
 import type { Member } from "../../../domain/model/Membership.ts"
 import { shuttingDown, unavailable } from "../../../domain/model/ProtocolError.ts"
 import type { Body } from "../../ports/Body.ts"
-import { type NodeReplyExit, type NodeLink, type NodeMessageHandler } from "../../ports/NodeLink.ts"
+import type { NodeReplyExit, NodeLink, NodeMessageHandler } from "../../ports/NodeLink.ts"
 import { LinkClosed, type ReplyExit, SendFailed } from "../../ports/Transport.ts"
-import type { Connection } from "../connections/Connection.ts"
-import type { Connections } from "../connections/Connections.ts"
+import type { Connection, Connections } from "../connections/Connections.ts"
 import type { Gauge } from "../observability/ServerMetrics.ts"
 import { InFlightCall } from "../routing/InFlightCall.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
@@ -28,45 +27,24 @@ const nodeGauges = ({ load }: NodeLink["Service"]): ReadonlyArray<Gauge> => [
   { name: "node_dropped_messages_total", read: () => load().unsent }
 ]
 
-/** The Servers of the cluster: sends requests to their members. */
-export interface ClusterNodes {
-  /**
-   * Sends a request to a member of another node. Fails with {@link SendFailed} and code 503 when its node cannot be
-   * reached, though the member may have received the request.
-   */
-  readonly startRequest: (
-    member: Pick<Member, "node" | "sid" | "membership">,
-    event: string,
-    body: Body,
-    timeout: Duration.Duration,
-    onReply: (exit: ReplyExit) => void
-  ) => () => void
-}
-
 type ClusterContext = Pick<ServerContext, "clock" | "limits" | "metrics" | "nodeLink" | "readiness">
 
-/** Serves the other nodes until the scope closes. */
+export type ClusterNodes = Effect.Success<ReturnType<typeof makeClusterNodes>>
+
+/** Serves the other nodes until the scope closes, and sends requests to their members. */
 export const makeClusterNodes = Effect.fnUntraced(function* (
   { clock, limits: { notificationBacklogBytes }, metrics, nodeLink, readiness }: ClusterContext,
   connections: Connections
-): Effect.fn.Return<ClusterNodes, never, Scope.Scope> {
+) {
   const run = yield* FiberSet.makeRuntime<never>()
 
   /** Fails a request after a yield: the requester must first receive the function that cancels. */
   const failSoon = (onReply: (exit: ReplyExit) => void, error: LinkClosed | SendFailed): (() => void) => {
-    const fiber = run(
-      Effect.andThen(
-        Effect.yieldNow,
-        Effect.sync(() => onReply(Exit.fail(error)))
-      )
-    )
+    const fiber = run(Effect.map(Effect.yieldNow, () => onReply(Exit.fail(error))))
     return () => fiber.interruptUnsafe()
   }
 
-  /**
-   * True when a member is not in the office that a request names. The requesting node may not know this yet. During a
-   * join or leave this node itself may be the one that does not.
-   */
+  /** True when a member is not in the office that a request names. During a join or leave this node may be behind. */
   const hasMoved = ({ pendingMembershipChanges, registration }: Connection, office: string): boolean =>
     pendingMembershipChanges === 0 &&
     !Option.exists(registration.session.membership, (current) => current.office === office)
@@ -102,7 +80,17 @@ export const makeClusterNodes = Effect.fnUntraced(function* (
   yield* Effect.forEach(nodeGauges(nodeLink), metrics.gauge, { discard: true })
 
   return {
-    startRequest: ({ membership: { name, office }, node, sid }, event, body, timeout, onReply) =>
+    /**
+     * Sends a request to a member of another node. Fails with {@link SendFailed} and code 503 when its node cannot be
+     * reached, though the member may have received the request.
+     */
+    startRequest: (
+      { membership: { name, office }, node, sid }: Pick<Member, "node" | "sid" | "membership">,
+      event: string,
+      body: Body,
+      timeout: Duration.Duration,
+      onReply: (exit: ReplyExit) => void
+    ): (() => void) =>
       nodeLink.startRequest(node, { sid, office }, event, body, timeout, (exit) => onReply(toMemberReply(exit, name)))
   }
 })

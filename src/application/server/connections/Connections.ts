@@ -1,33 +1,50 @@
-import { Effect, FiberSet, type Scope } from "effect"
+import { Effect, FiberSet, type Semaphore } from "effect"
+import type { Identity } from "../../../domain/model/Identity.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
-import { makeTokenBucket } from "../../../domain/tokenBucket.ts"
+import type { NotificationBacklog } from "../../../domain/office/NotificationBacklog.ts"
+import { makeTokenBucket, type TokenBucket } from "../../../domain/tokenBucket.ts"
+import type { ProtocolLine } from "../../../domain/wire/lines.ts"
+import type { Registration } from "../../ports/OfficeRegistry.ts"
 import { AdmissionRejected, type Link } from "../../ports/Transport.ts"
-import type { Connection, ConnectionParts } from "./Connection.ts"
-import { formatLimitName, type Limits } from "./Limits.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
+import type { InFlightCall } from "../routing/InFlightCall.ts"
+import { formatLimitName, type Limits } from "./Limits.ts"
 
-/** The connections of this Server by session id. */
-export interface Connections {
-  /**
-   * Reserves a slot for a link as long as the scope. Links count from before their authentication. Fails when every
-   * slot is taken.
-   */
-  readonly reserve: (link: Link) => Effect.Effect<void, AdmissionRejected, Scope.Scope>
-  /** Opens the connection of a link that has a slot. Releasing the slot removes it. */
-  readonly open: (parts: ConnectionParts) => Connection
-  readonly get: (sid: string) => Connection | undefined
-  /** A snapshot of the open connections. */
-  readonly all: () => ReadonlyArray<Connection>
-  /** Closes a connection that exceeded a limit, in the background. `detail` is the link's close reason. */
-  readonly closeForLimit: (connection: Connection, limit: keyof Limits, detail: string) => void
-  /** The send backlog of a connection in bytes; closes the connection when it exceeds the limit. */
-  readonly checkBacklog: (connection: Connection) => number
-  /** Closes every link, also those that still authenticate. */
-  readonly closeAll: (reason: string) => Effect.Effect<void>
-  /** How many links have a slot. */
-  readonly size: () => number
-  /** Send backlog of all links, in bytes. */
-  readonly totalBacklogBytes: () => number
+/** The Server's record of one client, from its admission until its link has closed. Times are milliseconds of the epoch. */
+export interface Connection {
+  readonly link: Link
+  readonly line: ProtocolLine
+  readonly identity: Identity
+  readonly registration: Registration
+  /** Rate limit of its messages. */
+  readonly bucket: TokenBucket
+  /** Calls by Agents of this node: from this Agent, or to this Computer. */
+  readonly calls: Set<InFlightCall>
+  /** Calls by other nodes to this Computer. */
+  readonly inboundCalls: Set<InFlightCall>
+  /** Cluster lookups for this Agent, of Computers that are not in its office. They count as calls. */
+  lookups: number
+  /** Time of the last message in either direction. */
+  lastActivityAt: number
+  /** Time since which it is in no office, or at which it was last found in one. */
+  outsideSince: number
+  /** Joins and leaves in progress. `membershipLock` runs them one after the other. */
+  pendingMembershipChanges: number
+  membershipLock: Semaphore.Semaphore | undefined
+  /** Notifications that are deferred because the client reads too slowly. */
+  notificationBacklog: NotificationBacklog | undefined
+  /** The Server is closing the link. */
+  closing: boolean
+}
+
+export const isMember = ({ registration }: Connection): boolean => registration.session.membership._tag === "Some"
+
+/** Recipients or listed members for the price of one message. */
+const recipientsPerToken = 16
+
+/** Charges a message by the number of its recipients; the balance may become negative. */
+export const chargeFanOut = ({ bucket }: Connection, recipients: number): void => {
+  bucket.tokens -= Math.floor(recipients / recipientsPerToken)
 }
 
 /** Reason codes of the log for connections that a limit closed; other limits go by their own names. */
@@ -37,12 +54,14 @@ const closeReasons: { readonly [limit in keyof Limits]?: string } = {
   notificationBacklogBytes: "notification_backlog_exceeded"
 }
 
-/** Keeps the connections of one Server. */
+export type Connections = Effect.Success<ReturnType<typeof makeConnections>>
+
+/** Keeps the connections of one Server by session id. */
 export const makeConnections = Effect.fnUntraced(function* ({
   clock,
   limits,
   metrics
-}: Pick<ServerContext, "clock" | "limits" | "metrics">): Effect.fn.Return<Connections, never, Scope.Scope> {
+}: Pick<ServerContext, "clock" | "limits" | "metrics">) {
   const { backlogBytes, connections: maxConnections } = limits
   const rate = { perSecond: limits.messagesPerSecond, burst: limits.messageBurst }
   const run = yield* FiberSet.makeRuntime<never>()
@@ -67,27 +86,8 @@ export const makeConnections = Effect.fnUntraced(function* ({
       connections.delete(link.id)
     })
 
-  const open = (parts: ConnectionParts): Connection => {
-    const now = clock.currentTimeMillisUnsafe()
-    const connection: Connection = {
-      ...parts,
-      bucket: makeTokenBucket(rate, now),
-      calls: new Set(),
-      inboundCalls: new Set(),
-      lookups: 0,
-      lastActivityAt: now,
-      outsideSince: now,
-      pendingMembershipChanges: 0,
-      membershipLock: undefined,
-      notificationBacklog: undefined,
-      closing: false
-    }
-    // A link that closed during its admission has lost its slot, and nothing would remove the connection.
-    if (links.has(parts.link)) connections.set(parts.link.id, connection)
-    return connection
-  }
-
-  const closeForLimit: Connections["closeForLimit"] = (connection, limit, detail) => {
+  /** Closes a connection that exceeded a limit, in the background. `detail` is the link's close reason. */
+  const closeForLimit = (connection: Connection, limit: keyof Limits, detail: string): void => {
     if (connection.closing) return
     connection.closing = true
     connection.notificationBacklog = undefined
@@ -99,25 +99,44 @@ export const makeConnections = Effect.fnUntraced(function* ({
   }
 
   return {
-    reserve: (link) => Effect.acquireRelease(takeSlot(link), () => releaseSlot(link)),
-    open,
-    get: (sid) => connections.get(sid),
-    all: () => [...connections.values()],
-    closeForLimit,
-    checkBacklog: (connection) => {
-      const bytes = connection.link.backlog()
-      if (bytes > backlogBytes) {
-        closeForLimit(connection, "backlogBytes", `too slow: ${bytes} bytes wait for it`)
+    /** Reserves a slot for a link as long as the scope, from before its authentication. Fails without a free slot. */
+    reserve: (link: Link) => Effect.acquireRelease(takeSlot(link), () => releaseSlot(link)),
+    /** Opens the connection of a link that has a slot. Releasing the slot removes it. */
+    open: (parts: Pick<Connection, "link" | "line" | "identity" | "registration">): Connection => {
+      const now = clock.currentTimeMillisUnsafe()
+      const connection: Connection = {
+        ...parts,
+        bucket: makeTokenBucket(rate, now),
+        calls: new Set(),
+        inboundCalls: new Set(),
+        lookups: 0,
+        lastActivityAt: now,
+        outsideSince: now,
+        pendingMembershipChanges: 0,
+        membershipLock: undefined,
+        notificationBacklog: undefined,
+        closing: false
       }
+      // A link that closed during its admission has lost its slot, and nothing would remove the connection.
+      if (links.has(parts.link)) connections.set(parts.link.id, connection)
+      return connection
+    },
+    get: (sid: string) => connections.get(sid),
+    /** A snapshot of the open connections. */
+    all: (): ReadonlyArray<Connection> => [...connections.values()],
+    closeForLimit,
+    /** The send backlog of a connection in bytes; closes the connection when it exceeds the limit. */
+    checkBacklog: (connection: Connection): number => {
+      const bytes = connection.link.backlog()
+      if (bytes > backlogBytes) closeForLimit(connection, "backlogBytes", `too slow: ${bytes} bytes wait for it`)
       return bytes
     },
-    closeAll: (reason) =>
+    /** Closes every link, also those that still authenticate. */
+    closeAll: (reason: string) =>
       Effect.forEach([...links], (link) => link.close(reason), { discard: true, concurrency: "unbounded" }),
+    /** How many links have a slot. */
     size: () => links.size,
-    totalBacklogBytes: () => {
-      let bytes = 0
-      for (const link of links) bytes += link.backlog()
-      return bytes
-    }
+    /** Send backlog of all links, in bytes. */
+    totalBacklogBytes: () => [...links].reduce((bytes, link) => bytes + link.backlog(), 0)
   }
 })

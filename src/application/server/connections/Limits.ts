@@ -1,10 +1,7 @@
 import { Context, Duration } from "effect"
 import { maxIdentifierLength } from "../../../domain/model/fields.ts"
 
-/**
- * Server limits. Infinity disables a limit, except for lengths, which the protocol bounds. docs/limits.md lists the
- * flags and the errors.
- */
+/** Infinity disables a limit, except for lengths, which the protocol bounds. docs/limits.md lists flags and errors. */
 export interface Limits {
   /** Rate limit of a client's messages, replies excluded: average per second, and burst. */
   readonly messagesPerSecond: number
@@ -50,5 +47,5 @@ export const Limits = Context.Reference<Limits>("a2c-smcp/application/server/con
 })
 
 /** The name of a limit in protocol errors: snake case. */
-export const formatLimitName = (limit: keyof Limits): string =>
+export const formatLimitName = (limit: string): string =>
   limit.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

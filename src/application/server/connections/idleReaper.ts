@@ -1,15 +1,14 @@
 import { Duration, Effect } from "effect"
 import type { Notifications } from "../membership/Notifications.ts"
-import { type Connection, hasCalls, isMember } from "./Connection.ts"
-import type { Connections } from "./Connections.ts"
+import { type Connection, type Connections, isMember } from "./Connections.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
 /** Interval of the scan, and so the precision of its timeouts. */
 const scanInterval = Duration.seconds(1)
 
 /**
- * Scans all connections once a second until the scope closes, in place of a timer for each. Flushes deferred
- * notifications. Closes connections that exceed the send backlog, the join timeout or the idle timeout.
+ * Scans all connections once a second, in place of a timer for each. Flushes deferred notifications, and closes
+ * connections that exceed the send backlog, the join timeout or the idle timeout.
  */
 export const startIdleReaper = (
   { clock, limits }: ServerContext,
@@ -26,7 +25,8 @@ export const startIdleReaper = (
       else connections.closeForLimit(connection, "joinTimeout", `it joined no office in ${joinTimeout / 1000} s`)
     }
     if (now - connection.lastActivityAt > idleTimeout) {
-      if (hasCalls(connection)) connection.lastActivityAt = now
+      const { calls, inboundCalls, lookups } = connection
+      if (calls.size + inboundCalls.size + lookups > 0) connection.lastActivityAt = now
       else connections.closeForLimit(connection, "idleTimeout", `nothing came or went in ${idleTimeout / 1000} s`)
     }
   }

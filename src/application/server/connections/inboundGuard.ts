@@ -1,11 +1,9 @@
 import { Effect, Semaphore } from "effect"
-import { shuttingDown, type ProtocolError, tooManyRequests } from "../../../domain/model/ProtocolError.ts"
+import { shuttingDown, tooManyRequests } from "../../../domain/model/ProtocolError.ts"
 import { recordRejection, takeToken } from "../../../domain/tokenBucket.ts"
 import type { Reply } from "../../ports/Transport.ts"
-import type { ClientRequest, RequestHandler } from "../routing/ClientRequest.ts"
-import { errorReply, isNotification } from "../routing/replies.ts"
-import { type Connection, isMember } from "./Connection.ts"
-import type { Connections } from "./Connections.ts"
+import { type ClientRequest, errorReply, isNotification, type RequestHandler } from "../routing/ClientRequest.ts"
+import { type Connection, type Connections, isMember } from "./Connections.ts"
 import { formatLimitName, type Limits } from "./Limits.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
@@ -32,13 +30,15 @@ export const guardInbound = (
   const allowed = `${perSecond} messages a second, ${burst} at once`
 
   const reject = (
-    { connection: { line }, definition }: ClientRequest,
+    request: ClientRequest,
+    message: string,
     limit: keyof Limits | "moves",
-    error: ProtocolError
+    max: number,
+    retryAfter?: number
   ): Reply => {
     metrics.limitExceeded(limit)
-    if (isNotification(definition)) metrics.dropped("message")
-    return errorReply(line, definition, error)
+    if (isNotification(request.definition)) metrics.dropped("message")
+    return errorReply(request, tooManyRequests(message, formatLimitName(limit), max, retryAfter))
   }
 
   const rejectRateLimited = (request: ClientRequest, now: number, wait: number): Effect.Effect<Reply> => {
@@ -49,9 +49,7 @@ export const guardInbound = (
       const detail = `it went on sending far more than ${allowed}`
       connections.closeForLimit(connection, "messagesPerSecond", detail)
     }
-    const limit = formatLimitName("messagesPerSecond")
-    const error = tooManyRequests(`More than ${allowed}`, limit, perSecond, Math.ceil(wait))
-    const reply = reject(request, "messagesPerSecond", error)
+    const reply = reject(request, `More than ${allowed}`, "messagesPerSecond", perSecond, wait)
     if (severity !== "first") return Effect.succeed(reply)
     return Effect.as(Effect.logWarning("rate limit exceeded", { sid: connection.link.id, perSecond, burst }), reply)
   }
@@ -59,27 +57,19 @@ export const guardInbound = (
   const guardCall = (request: ClientRequest) => {
     const backlog = connections.checkBacklog(request.connection)
     if (backlog <= backlogBytes / 2) return handle(request)
-    const error = tooManyRequests(
-      `${backlog} bytes wait for you: read them first`,
-      formatLimitName("backlogBytes"),
-      backlogBytes,
-      slowAgentRetryAfter
-    )
-    return Effect.succeed(reject(request, "backlogBytes", error))
+    const message = `${backlog} bytes wait for you: read them first`
+    return Effect.succeed(reject(request, message, "backlogBytes", backlogBytes, slowAgentRetryAfter))
   }
 
   const releaseMembershipChange = (connection: Connection) =>
-    Effect.sync(() => {
-      connection.pendingMembershipChanges -= 1
-    })
+    Effect.sync(() => void (connection.pendingMembershipChanges -= 1))
 
   const guardMembershipChange = (request: ClientRequest, handling: Effect.Effect<Reply>) => {
     const { connection } = request
     if (isMember(connection)) connection.outsideSince = connection.lastActivityAt
     if (connection.pendingMembershipChanges >= maxPendingMembershipChanges) {
       const message = `${maxPendingMembershipChanges} of your joins and leaves are under way: wait for them`
-      const error = tooManyRequests(message, "moves", maxPendingMembershipChanges)
-      return Effect.succeed(reject(request, "moves", error))
+      return Effect.succeed(reject(request, message, "moves", maxPendingMembershipChanges))
     }
     return Effect.suspend(() => {
       connection.pendingMembershipChanges += 1
@@ -90,9 +80,7 @@ export const guardInbound = (
   }
 
   const rejectDraining = (request: ClientRequest) =>
-    readiness.isDraining()
-      ? Effect.succeed(errorReply(request.connection.line, request.definition, shuttingDown()))
-      : undefined
+    readiness.isDraining() ? Effect.succeed(errorReply(request, shuttingDown())) : undefined
 
   return (request) => {
     const { connection, definition } = request

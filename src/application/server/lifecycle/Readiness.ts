@@ -1,6 +1,5 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 
-/** Whether a Server accepts members. */
 export type ReadinessState =
   | { readonly _tag: "Starting" }
   | { readonly _tag: "Ready" }
@@ -32,19 +31,15 @@ export class Readiness extends Context.Service<
     let state: ReadinessState = { _tag: "Starting" }
     return Readiness.of({
       state: () => state,
-      setState: (next) => {
-        state = next
-      },
+      setState: (next) => void (state = next),
       isDraining: () => state._tag === "Draining",
       registerComponent: (name, check) =>
-        Effect.asVoid(
-          Effect.acquireRelease(
-            Effect.sync(() => checks.set(name, check)),
-            () =>
-              Effect.sync(() => {
-                if (checks.get(name) === check) checks.delete(name)
-              })
-          )
+        Effect.acquireRelease(
+          Effect.sync(() => void checks.set(name, check)),
+          () =>
+            Effect.sync(() => {
+              if (checks.get(name) === check) checks.delete(name)
+            })
         ),
       components: () => new Map([...checks].map(([name, check]) => [name, check()]))
     })

@@ -1,9 +1,6 @@
-import { Clock, Context, Effect, Layer, Scope } from "effect"
+import { Context, Duration, Effect, Layer, Scope } from "effect"
 import { lineForVersion } from "../../../domain/wire/lines.ts"
 import { formatVersion } from "../../../domain/wire/version.ts"
-import { Authenticator } from "../../ports/Authenticator.ts"
-import { NodeLink } from "../../ports/NodeLink.ts"
-import { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
 import {
   type AdmissionRejected,
   type Handshake,
@@ -13,26 +10,17 @@ import {
   TransportServer
 } from "../../ports/Transport.ts"
 import { makeClusterNodes } from "../cluster/ClusterNodes.ts"
-import { makeConnections } from "../connections/Connections.ts"
+import { type Connections, makeConnections } from "../connections/Connections.ts"
 import { startIdleReaper } from "../connections/idleReaper.ts"
 import { guardInbound } from "../connections/inboundGuard.ts"
-import { makeLengthChecks } from "../connections/lengthChecks.ts"
-import { Limits } from "../connections/Limits.ts"
 import { makeAdmission, reconnectKeyOf } from "../membership/admission.ts"
 import { makeMembershipCoordinator } from "../membership/MembershipCoordinator.ts"
 import { makeNotifications } from "../membership/Notifications.ts"
-import { CallObservers, MembershipObservers } from "../observability/observers.ts"
-import { type Gauge, ServerMetrics } from "../observability/ServerMetrics.ts"
-import { makeInFlightCalls } from "../routing/InFlightCalls.ts"
+import type { Gauge } from "../observability/ServerMetrics.ts"
+import { type InFlightCalls, makeInFlightCalls } from "../routing/InFlightCalls.ts"
 import { makeRequestHandler } from "../routing/requestHandler.ts"
 import { makeRouting } from "../routing/Routing.ts"
-import { shutDownGracefully } from "./gracefulShutdown.ts"
-import { Readiness } from "./Readiness.ts"
-import type { ServerContext } from "./ServerContext.ts"
-import { ServerSettings } from "./ServerSettings.ts"
-
-/** What a {@link Server} is composed of. */
-type ServerRequirements = TransportServer | OfficeRegistry | NodeLink | Authenticator | ServerMetrics | Readiness
+import { makeServerContext, type ServerContext } from "./ServerContext.ts"
 
 /** An A2C-SMCP Server on any transport. */
 export class Server extends Context.Service<
@@ -52,35 +40,63 @@ export class Server extends Context.Service<
   }
 >()("a2c-smcp/application/server/lifecycle/Server") {
   /** Serves until the layer's scope closes. `Observability` provides the metrics and the readiness. */
-  static readonly layer: Layer.Layer<Server, ListenError, ServerRequirements> = Layer.effect(
-    Server,
-    Effect.suspend(() => make)
-  )
+  static readonly layer: Layer.Layer<Server, ListenError, TransportServer | Effect.Services<typeof makeServerContext>> =
+    Layer.effect(
+      Server,
+      Effect.suspend(() => make)
+    )
 }
+
+/** Interval at which the drain checks for calls in flight and unsent replies. */
+const pollInterval = Duration.millis(20)
+
+/**
+ * Shuts a Server down while its transport still serves: rejects joins and new calls, waits for calls in flight until
+ * the drain timeout, then closes every connection.
+ */
+const shutDownGracefully = Effect.fnUntraced(function* (
+  { clock, nodeLink, readiness, settings }: ServerContext,
+  connections: Connections,
+  inFlightCalls: InFlightCalls
+) {
+  const drainMillis = Duration.toMillis(settings.drainTimeout)
+  const seconds = drainMillis / 1000
+  const logProgress = drainMillis > 0 ? Effect.logInfo : Effect.logDebug
+
+  /** Calls of members of this node, and calls of other nodes to them. */
+  const inFlightCount = () => inFlightCalls.size() + nodeLink.load().inboundRequests
+
+  const isIdle = (): boolean =>
+    inFlightCount() === 0 && nodeLink.load().queuedBytes === 0 && connections.totalBacklogBytes() === 0
+
+  readiness.setState({ _tag: "Draining", reason: "the Server is shutting down" })
+  const calls = inFlightCount()
+  yield* logProgress("graceful shutdown started", { connections: connections.size(), calls, seconds })
+  if (drainMillis > 0 && connections.size() > 0) {
+    const end = clock.currentTimeMillisUnsafe() + drainMillis
+    yield* Effect.repeat(Effect.sleep(pollInterval), {
+      until: () => isIdle() || clock.currentTimeMillisUnsafe() >= end
+    })
+  }
+  const remaining = inFlightCount()
+  yield* remaining === 0
+    ? logProgress("graceful shutdown: no calls in flight")
+    : Effect.logWarning("graceful shutdown: drain timeout exceeded", { calls: remaining, seconds })
+  yield* logProgress("graceful shutdown: closing connections", { connections: connections.size() })
+  yield* connections.closeAll("the Server is shutting down")
+})
 
 const make = Effect.gen(function* () {
   const transport = yield* TransportServer
-  const context: ServerContext = {
-    registry: yield* OfficeRegistry,
-    nodeLink: yield* NodeLink,
-    authenticator: yield* Authenticator,
-    metrics: yield* ServerMetrics,
-    readiness: yield* Readiness,
-    limits: yield* Limits,
-    settings: yield* ServerSettings,
-    callObservers: yield* CallObservers,
-    membershipObservers: yield* MembershipObservers,
-    clock: yield* Clock.Clock
-  }
+  const context = yield* makeServerContext
   const { membershipObservers, metrics, readiness, registry } = context
   const connections = yield* makeConnections(context)
   const inFlightCalls = makeInFlightCalls(context)
-  const lengths = makeLengthChecks(context)
   const nodes = yield* makeClusterNodes(context, connections)
   const notifications = makeNotifications(context, connections)
   const coordinator = yield* makeMembershipCoordinator(context, connections, inFlightCalls, notifications)
-  const route = makeRouting(context, { connections, inFlightCalls, lengths, nodes, notifications })
-  const handler = makeRequestHandler(context, { coordinator, lengths, notifications, route })
+  const route = makeRouting(context, connections, inFlightCalls, nodes, notifications)
+  const handler = makeRequestHandler(context, coordinator, notifications, route)
   const handle = guardInbound(context, connections, handler)
   const { admit, enforceValidity } = yield* makeAdmission(context, connections)
 

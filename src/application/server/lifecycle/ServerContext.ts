@@ -1,23 +1,50 @@
-import type { Clock } from "effect"
-import type { Authenticator } from "../../ports/Authenticator.ts"
-import type { NodeLink } from "../../ports/NodeLink.ts"
-import type { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
-import type { Limits } from "../connections/Limits.ts"
-import type { CompletedCall, MembershipEvent } from "../observability/observers.ts"
-import type { ServerMetrics } from "../observability/ServerMetrics.ts"
-import type { Readiness } from "./Readiness.ts"
-import type { ServerSettings } from "./ServerSettings.ts"
+import { Clock, Context, Duration, Effect } from "effect"
+import { Authenticator } from "../../ports/Authenticator.ts"
+import { NodeLink } from "../../ports/NodeLink.ts"
+import { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
+import { Limits } from "../connections/Limits.ts"
+import { CallObservers, MembershipObservers } from "../observability/observers.ts"
+import { ServerMetrics } from "../observability/ServerMetrics.ts"
+import { Readiness } from "./Readiness.ts"
+
+export interface ServerSettings {
+  /** Timeout of requests that set no timeout. */
+  readonly routingTimeout: Duration.Duration
+  /** Added to the timeout that a request sets, for transit in both directions. */
+  readonly timeoutGrace: Duration.Duration
+  /** Time limit of calls in flight during a graceful shutdown; zero aborts them. */
+  readonly drainTimeout: Duration.Duration
+  /** Reject connections that declare no role (spec §15, row 35). */
+  readonly requireRole: boolean
+}
+
+/** The settings of a Server; the default timeouts are those of spec §4.3. */
+export const ServerSettings = Context.Reference<ServerSettings>(
+  "a2c-smcp/application/server/lifecycle/ServerSettings",
+  {
+    defaultValue: () => ({
+      routingTimeout: Duration.seconds(30),
+      timeoutGrace: Duration.seconds(5),
+      drainTimeout: Duration.zero,
+      requireRole: false
+    })
+  }
+)
 
 /** The services and settings of one Server, which the constructors of its parts take. */
-export interface ServerContext {
-  readonly registry: OfficeRegistry["Service"]
-  readonly nodeLink: NodeLink["Service"]
-  readonly authenticator: Authenticator["Service"]
-  readonly metrics: ServerMetrics["Service"]
-  readonly readiness: Readiness["Service"]
-  readonly limits: Limits
-  readonly settings: ServerSettings
-  readonly callObservers: ReadonlyArray<(call: CompletedCall) => void>
-  readonly membershipObservers: ReadonlyArray<(event: MembershipEvent) => void>
-  readonly clock: Clock.Clock
-}
+export const makeServerContext = Effect.gen(function* () {
+  return {
+    registry: yield* OfficeRegistry,
+    nodeLink: yield* NodeLink,
+    authenticator: yield* Authenticator,
+    metrics: yield* ServerMetrics,
+    readiness: yield* Readiness,
+    limits: yield* Limits,
+    settings: yield* ServerSettings,
+    callObservers: yield* CallObservers,
+    membershipObservers: yield* MembershipObservers,
+    clock: yield* Clock.Clock
+  }
+})
+
+export type ServerContext = Effect.Success<typeof makeServerContext>

@@ -1,9 +1,8 @@
-import { Duration, Effect, FiberSet, type Scope, Semaphore } from "effect"
-import type { MembershipError, Membership } from "../../../domain/model/Membership.ts"
+import { Duration, Effect, FiberSet, Semaphore } from "effect"
+import type { Membership } from "../../../domain/model/Membership.ts"
 import { computerNotFound, notInOffice } from "../../../domain/model/ProtocolError.ts"
-import type { NewSession, OfficeCommand, Registration, RegistryChange } from "../../ports/OfficeRegistry.ts"
-import { chargeFanOut, type Connection } from "../connections/Connection.ts"
-import type { Connections } from "../connections/Connections.ts"
+import type { NewSession, OfficeCommand, RegistryChange } from "../../ports/OfficeRegistry.ts"
+import { chargeFanOut, type Connection, type Connections } from "../connections/Connections.ts"
 import { abortCalls } from "../routing/InFlightCall.ts"
 import type { InFlightCalls } from "../routing/InFlightCalls.ts"
 import type { Notifications } from "./Notifications.ts"
@@ -15,37 +14,19 @@ import type { ServerContext } from "../lifecycle/ServerContext.ts"
  */
 const remoteReplyGrace = Duration.seconds(1)
 
-/** Applies membership changes, and follows those of the whole cluster: notifies members, aborts calls, evicts. */
-export interface MembershipCoordinator {
-  /** Registers a session as long as the scope. */
-  readonly connect: (session: NewSession) => Effect.Effect<Registration, never, Scope.Scope>
-  /** Applies a join or leave. The members of this node have been notified when it returns. */
-  readonly apply: (command: OfficeCommand) => Effect.Effect<void, MembershipError>
-}
+export type MembershipCoordinator = Effect.Success<ReturnType<typeof makeMembershipCoordinator>>
 
+/** Applies membership changes, and follows those of the whole cluster: notifies members, aborts calls, evicts. */
 export const makeMembershipCoordinator = Effect.fnUntraced(function* (
   { limits, membershipObservers, nodeLink, registry }: ServerContext,
   connections: Connections,
   inFlightCalls: InFlightCalls,
   notifications: Notifications
-): Effect.fn.Return<MembershipCoordinator, never, Scope.Scope> {
+) {
   const run = yield* FiberSet.makeRuntime<never>()
   const announceLock = yield* Semaphore.make(1)
   // Needs no bound: announcing never waits for a client.
   const pendingChanges: Array<RegistryChange> = []
-
-  // In the background: closing a connection disconnects its session, which announces changes itself.
-  const evict = (sid: string, reason: string) =>
-    Effect.andThen(
-      Effect.logInfo("session evicted", { sid, reason }),
-      Effect.sync(() => void run(connections.get(sid)?.link.close(reason) ?? Effect.void))
-    )
-
-  const loseNode = (node: string) =>
-    Effect.andThen(
-      Effect.logWarning("node lost", { node }),
-      Effect.sync(() => nodeLink.onNodeLost(node))
-    )
 
   const abortCallsOf = (connection: Connection | undefined, sid: string, { name, office, role }: Membership) => {
     const reason = role === "agent" ? notInOffice() : computerNotFound(name)
@@ -56,14 +37,21 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
     }
     const calls = [...inFlightCalls.toRemote(sid)]
     if (calls.length === 0) return
-    const abort = Effect.sync(() => abortCalls(calls, office, reason))
-    run(Effect.delay(abort, remoteReplyGrace))
+    run(Effect.map(Effect.sleep(remoteReplyGrace), () => abortCalls(calls, office, reason)))
   }
 
   const announceChange = Effect.fnUntraced(
     function* (change: RegistryChange) {
-      if (change._tag === "NodeLost") return yield* loseNode(change.node)
-      if (change._tag === "Evicted") return yield* evict(change.sid, change.reason)
+      if (change._tag === "NodeLost") {
+        yield* Effect.logWarning("node lost", { node: change.node })
+        return nodeLink.onNodeLost(change.node)
+      }
+      if (change._tag === "Evicted") {
+        const { reason, sid } = change
+        yield* Effect.logInfo("session evicted", { sid, reason })
+        // In the background: closing a connection disconnects its session, which announces changes itself.
+        return void run(connections.get(sid)?.link.close(reason) ?? Effect.void)
+      }
       const { _tag, recipients, membership, sid } = change
       const connection = connections.get(sid)
       if (connection !== undefined) {
@@ -90,21 +78,22 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
     })
   )
 
-  const announceRemaining = () => {
-    if (pendingChanges.length > 0) run(announcePending)
-  }
-
   yield* registry.subscribe((change) => {
     // The fiber that applied a command announces its changes; a microtask announces those of other nodes.
-    if (pendingChanges.push(change) === 1) void Promise.resolve().then(announceRemaining)
+    if (pendingChanges.push(change) > 1) return
+    void Promise.resolve().then(() => {
+      if (pendingChanges.length > 0) run(announcePending)
+    })
   })
 
   return {
-    connect: (session) =>
+    /** Registers a session as long as the scope. */
+    connect: (session: NewSession) =>
       Effect.acquireRelease(registry.connect(session), () =>
         Effect.andThen(registry.disconnect(session.sid), announcePending)
       ),
-    apply: Effect.fnUntraced(function* (command) {
+    /** Applies a join or leave. The members of this node have been notified when it returns. */
+    apply: Effect.fnUntraced(function* (command: OfficeCommand) {
       yield* registry.apply(command, limits)
       yield* announcePending
     }, Effect.uninterruptible)

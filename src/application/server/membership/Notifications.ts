@@ -4,19 +4,13 @@ import type { Member } from "../../../domain/model/Membership.ts"
 import type { Notification } from "../../../domain/model/Notification.ts"
 import { lineForVersion, type ProtocolLine } from "../../../domain/wire/lines.ts"
 import { parseVersion, type Version } from "../../../domain/wire/version.ts"
-import { type Body, jsonBody } from "../../ports/Body.ts"
-import type { Connection } from "../connections/Connection.ts"
-import type { Connections } from "../connections/Connections.ts"
+import { jsonBody } from "../../ports/Body.ts"
+import type { Connection, Connections } from "../connections/Connections.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
-interface EncodedNotification {
-  readonly event: string
-  readonly body: Body
-}
-
 /**
- * Deferred notifications of one client. Every member of a full office may have joined or left, and changed in every
- * part. A client that misses more is closed, and fetches everything when it reconnects.
+ * Deferred notifications of one client: every member of a full office joined or left, and changed in every part. A
+ * client that misses more is closed, and fetches everything when it reconnects.
  */
 const maxDeferredNotifications = 8192
 
@@ -26,44 +20,36 @@ const oldestVersion: Version = { major: 0, minor: 2, patch: 0 }
 const lineOf = ({ version }: Member): ProtocolLine =>
   lineForVersion(Result.getOrElse(parseVersion(version), () => oldestVersion))
 
-const encodeNotification = (line: ProtocolLine, notification: Notification): EncodedNotification => {
+const encodeNotification = (line: ProtocolLine, notification: Notification) => {
   const { body, event } = line.encodeNotification(notification)
   return { event, body: jsonBody(body) }
 }
+type EncodedNotification = ReturnType<typeof encodeNotification>
 
 const send = ({ link }: Connection, { body, event }: EncodedNotification): Effect.Effect<void> =>
   Effect.ignore(link.notify(event, body))
+
+export type Notifications = ReturnType<typeof makeNotifications>
 
 /**
  * Notifies members of events in their office, best effort. Notifications to a client that reads too slowly are deferred
  * and merged until only those remain that it needs to have the same view as the others.
  */
-export interface Notifications {
-  /** Notifies sessions of this node. */
-  readonly notify: (recipients: ReadonlyArray<string>, notification: Notification) => Effect.Effect<void>
-  /** Notifies members of any node. Another node gets one message for all of its members. */
-  readonly notifyMembers: (members: ReadonlyArray<Member>, notification: Notification) => Effect.Effect<void>
-  /** Sends the deferred notifications of a client without regard to its send backlog. */
-  readonly flush: (connection: Connection) => Effect.Effect<void>
-}
-
 export const makeNotifications = (
   { clock, limits: { notificationBacklogBytes }, metrics, nodeLink }: ServerContext,
   connections: Connections
-): Notifications => {
+) => {
   const defer = (connection: Connection, notification: Notification) => {
     const backlog = (connection.notificationBacklog ??= makeBacklog())
     const before = backlog.size
     addToBacklog(backlog, notification)
     for (let saved = before + 1 - backlog.size; saved > 0; saved--) metrics.dropped("notification")
     if (backlog.size <= maxDeferredNotifications) return
-    connections.closeForLimit(
-      connection,
-      "notificationBacklogBytes",
-      `too slow: it has missed ${maxDeferredNotifications} notifications`
-    )
+    const detail = `too slow: it has missed ${maxDeferredNotifications} notifications`
+    connections.closeForLimit(connection, "notificationBacklogBytes", detail)
   }
 
+  /** Sends the deferred notifications of a client without regard to its send backlog. */
   const flush = (connection: Connection) =>
     Effect.suspend(() => {
       const { line, notificationBacklog } = connection
@@ -76,6 +62,7 @@ export const makeNotifications = (
       )
     })
 
+  /** Notifies sessions of this node. */
   const notify = (recipients: ReadonlyArray<string>, notification: Notification) =>
     Effect.suspend(() => {
       const now = clock.currentTimeMillisUnsafe()
@@ -106,15 +93,12 @@ export const makeNotifications = (
   const notifyNode = (node: string, members: ReadonlyArray<Member>, notification: Notification) => {
     for (const [line, recipients] of Map.groupBy(members, lineOf)) {
       const { body, event } = encodeNotification(line, notification)
-      nodeLink.notify(
-        node,
-        recipients.map(({ sid }) => sid),
-        event,
-        body
-      )
+      const sids = recipients.map(({ sid }) => sid)
+      nodeLink.notify(node, sids, event, body)
     }
   }
 
+  /** Notifies members of any node. Another node gets one message for all of its members. */
   const notifyMembers = (members: ReadonlyArray<Member>, notification: Notification) =>
     Effect.suspend(() => {
       const local: Array<string> = []

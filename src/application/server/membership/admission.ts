@@ -1,13 +1,11 @@
-import { Clock, Duration, Effect, FiberSet, Option, Result, Schema, type Scope, Stream } from "effect"
+import { Clock, Duration, Effect, FiberSet, Option, Result, Schema, Stream } from "effect"
 import { isJsonObject } from "../../../domain/json.ts"
-import type { Identity } from "../../../domain/model/Identity.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { Role } from "../../../domain/model/Membership.ts"
 import { checkConnectRights } from "../../../domain/office/grants.ts"
 import { admissionRejected, resolveIdentity } from "../../ports/Authenticator.ts"
 import { AdmissionRejected, type Handshake } from "../../ports/Transport.ts"
-import type { Connection } from "../connections/Connection.ts"
-import type { Connections } from "../connections/Connections.ts"
+import type { Connection, Connections } from "../connections/Connections.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
 /** Time limit of the authenticator, unless the join or idle timeout is shorter. Clients wait longer to connect. */
@@ -26,12 +24,8 @@ const parseDeclaredRole = (auth: unknown, required: boolean): Result.Result<Opti
   const declared = isJsonObject(auth) ? auth["role"] : auth
   if (isRole(declared) && isJsonObject(auth)) return Result.succeed(Option.some(declared))
   if ((declared === undefined || auth === null) && !required) return Result.succeed(Option.none())
-  return Result.fail(
-    new AdmissionRejected({
-      code: errorCodes.badRequest,
-      message: 'auth.role must be "agent" or "computer"'
-    })
-  )
+  const message = 'auth.role must be "agent" or "computer"'
+  return Result.fail(new AdmissionRejected({ code: errorCodes.badRequest, message }))
 }
 
 /**
@@ -46,25 +40,14 @@ export const reconnectKeyOf = (subject: string, auth: unknown): string => {
 }
 
 /** Authenticates connections, and closes those whose credentials expire or are revoked. */
-export interface Admission {
-  /** The identity and the declared role of a connecting client. */
-  readonly admit: (
-    handshake: Handshake
-  ) => Effect.Effect<{ readonly identity: Identity; readonly role: Option.Option<Role> }, AdmissionRejected>
-  /**
-   * Closes an open connection when its credentials expire, as long as the scope. Fails when they were revoked during
-   * admission.
-   */
-  readonly enforceValidity: (connection: Connection) => Effect.Effect<void, AdmissionRejected, Scope.Scope>
-}
-
 export const makeAdmission = Effect.fnUntraced(function* (
   { authenticator, limits: { idleTimeout, joinTimeout }, settings }: ServerContext,
   connections: Connections
-): Effect.fn.Return<Admission, never, Scope.Scope> {
+) {
   const run = yield* FiberSet.makeRuntime<never>()
   const authenticationTimeout = [joinTimeout, idleTimeout].reduce(Duration.min, maxAuthenticationTime)
 
+  /** The identity and the declared role of a connecting client. */
   const admit = Effect.fnUntraced(function* (handshake: Handshake) {
     const identity = yield* resolveIdentity(authenticator, handshake).pipe(
       Effect.timeoutOrElse({
@@ -93,6 +76,7 @@ export const makeAdmission = Effect.fnUntraced(function* (
     yield* closeConnection(connection, "expired")
   })
 
+  /** Closes a connection when its credentials expire, as long as the scope. Fails when they are already revoked. */
   const enforceValidity = Effect.fnUntraced(function* (connection: Connection) {
     const { identity } = connection
     // Changes before the connection was open have not closed it.

@@ -1,9 +1,7 @@
 import { Context, Effect, Metric } from "effect"
 import { routedEvents } from "../../../domain/wire/lines.ts"
-import { callOutcome, codeLabel } from "./callOutcome.ts"
-import { type CounterName, metricDefinitions, metricPrefix } from "./metricNames.ts"
-import type { CompletedCall, MembershipEvent } from "./observers.ts"
-import type { Gauge, ServerMetrics } from "./ServerMetrics.ts"
+import { callOutcome, codeLabel, type CompletedCall, type MembershipEvent } from "./observers.ts"
+import { type Gauge, metricDefinitions, metricPrefix, type NamesOf, ServerMetrics } from "./ServerMetrics.ts"
 
 /** Upper bounds of the latency histogram, in seconds: half a millisecond to five minutes. */
 const latencyBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
@@ -11,62 +9,45 @@ const latencyBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 /** Series of one label at most, in case a client chooses its values. */
 const maxLabelValues = 64
 
-type Attributes = { readonly [label: string]: string }
-
 /** Counts since the start. */
 export interface MetricTotals {
   readonly calls: number
-  /** Calls by outcome. */
   readonly outcomes: { readonly [outcome: string]: number }
   readonly limitRejections: { readonly [limit: string]: number }
   readonly dropped: { readonly [kind: string]: number }
   readonly rejectedConnections: { readonly [code: string]: number }
 }
 
-type MetricsService = ServerMetrics["Service"]
+type CounterName = NamesOf<"counter">
 
-/** Counts in Effect's metrics, and in sums for the status report, which must not contain those of other Servers. */
-export interface EffectMetrics extends MetricsService {
-  readonly onCall: (call: CompletedCall) => void
-  readonly onMembership: (event: MembershipEvent) => void
-  readonly totals: () => MetricTotals
-  /** The value of every gauge by its name and labels. */
-  readonly gauges: () => { readonly [name: string]: number }
-}
-
-const makeCounter = (name: CounterName, attributes: Attributes = {}) =>
-  Metric.counter(metricPrefix + name, {
-    description: metricDefinitions[name].help,
-    incremental: true,
-    attributes
-  })
+const makeCounter = (name: CounterName, attributes: Gauge["labels"] = {}) =>
+  Metric.counter(metricPrefix + name, { description: metricDefinitions[name].help, incremental: true, attributes })
 
 const formatGaugeKey = ({ labels = {}, name }: Gauge): string => {
   const pairs = Object.entries(labels).map(([label, value]) => `${label}=${value}`)
   return pairs.length === 0 ? name : `${name}{${pairs.join(",")}}`
 }
 
-/** Registers the metrics in the registry of the context: that of the process unless the host provides one. */
-export const makeEffectMetrics: Effect.Effect<EffectMetrics> = Effect.map(Effect.context<never>(), (given) => {
+/**
+ * Counts in Effect's metrics, and in sums for the status report, which must not contain those of other Servers.
+ * Registers the metrics in the registry of the context: that of the process unless the host provides one.
+ */
+export const makeEffectMetrics = Effect.map(Effect.context<never>(), (given) => {
   // Without the attributes of the fiber that starts the Server.
   const context = Context.add(given, Metric.CurrentMetricAttributes, {})
   const gauges = new Map<string, () => number>()
 
   /** Counts by one label. A series is made on first use. */
   const labelledCounter = (name: CounterName, label: string) => {
-    const series = new Map<string, { count: number; readonly add: () => void }>()
-    const makeSeries = (value: string) => {
-      const counter = makeCounter(name, { [label]: value })
-      const entry = { count: 0, add: () => counter.updateUnsafe(1, context) }
-      series.set(value, entry)
-      return entry
-    }
+    const series = new Map<string, { count: number; readonly counter: Metric.Counter<number> }>()
     return {
       add: (wanted: string) => {
         const value = series.has(wanted) || series.size < maxLabelValues ? wanted : "other"
-        const entry = series.get(value) ?? makeSeries(value)
+        let entry = series.get(value)
+        if (entry === undefined)
+          series.set(value, (entry = { count: 0, counter: makeCounter(name, { [label]: value }) }))
         entry.count += 1
-        entry.add()
+        entry.counter.updateUnsafe(1, context)
       },
       counts: () => Object.fromEntries([...series].map(([value, { count }]) => [value, count]))
     }
@@ -93,8 +74,7 @@ export const makeEffectMetrics: Effect.Effect<EffectMetrics> = Effect.map(Effect
     const outcome = callOutcome(call)
     let counter = eventSeries.outcomes.get(outcome)
     if (counter === undefined) {
-      counter = makeCounter("calls_total", { event, outcome })
-      eventSeries.outcomes.set(outcome, counter)
+      eventSeries.outcomes.set(outcome, (counter = makeCounter("calls_total", { event, outcome })))
     }
     calls += 1
     outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
@@ -157,19 +137,22 @@ export const makeEffectMetrics: Effect.Effect<EffectMetrics> = Effect.map(Effect
   }
 
   return {
+    service: ServerMetrics.of({
+      limitExceeded: limitExceeded.add,
+      dropped: dropped.add,
+      connectionRejected: (code) => connectionsRejected.add(codeLabel(code)),
+      gauge
+    }),
     onCall,
     onMembership,
-    limitExceeded: limitExceeded.add,
-    dropped: dropped.add,
-    connectionRejected: (code) => connectionsRejected.add(codeLabel(code)),
-    gauge,
-    totals: () => ({
+    totals: (): MetricTotals => ({
       calls,
       outcomes: Object.fromEntries(outcomes),
       limitRejections: limitExceeded.counts(),
       dropped: dropped.counts(),
       rejectedConnections: connectionsRejected.counts()
     }),
+    /** The value of every gauge by its name and labels. */
     gauges: () => Object.fromEntries([...gauges].map(([name, read]) => [name, read()]))
   }
 })

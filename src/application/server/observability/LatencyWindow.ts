@@ -6,13 +6,6 @@ export interface RecentCalls {
   readonly latency: { readonly p50: number; readonly p90: number; readonly p99: number } | undefined
 }
 
-/** Keeps the durations of the last minute's calls in constant memory. */
-export interface LatencyWindow {
-  /** Records a call that ended at `now`, in milliseconds of the epoch, after `millis`. */
-  readonly record: (now: number, millis: number) => void
-  readonly snapshot: (now: number) => RecentCalls
-}
-
 const slotMillis = 5000
 const slotCount = 12
 /** Slots of the rate: the current one, and two before. */
@@ -30,20 +23,12 @@ const bucketOf = (millis: number): number => {
 }
 const millisOf = (bucket: number): number => 2 ** ((bucket + 0.5) / perDoubling + minExponent)
 
-interface Slot {
-  /** The five seconds of the epoch that this slot holds. */
-  at: number
-  count: number
-  readonly buckets: Uint32Array
-}
+/** Keeps the durations of the last minute's calls in constant memory. Times are milliseconds of the epoch. */
+export const makeLatencyWindow = (start: number) => {
+  /** `at` numbers the five seconds of the epoch that a slot holds. */
+  const slots = Array.from({ length: slotCount }, () => ({ at: -1, count: 0, buckets: new Uint32Array(bucketCount) }))
 
-/** Makes an empty window. Rates count from `start`, in milliseconds of the epoch. */
-export const makeLatencyWindow = (start: number): LatencyWindow => {
-  const slots = Array.from(
-    { length: slotCount },
-    (): Slot => ({ at: -1, count: 0, buckets: new Uint32Array(bucketCount) })
-  )
-
+  /** Records a call that ended at `now` after `millis`. */
   const record = (now: number, millis: number) => {
     const at = Math.floor(now / slotMillis)
     const slot = slots[at % slotCount]

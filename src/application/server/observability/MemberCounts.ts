@@ -1,3 +1,4 @@
+import { Iterable } from "effect"
 import type { MembershipEvent } from "./observers.ts"
 
 export interface OfficeCount {
@@ -7,16 +8,7 @@ export interface OfficeCount {
 }
 
 /** Counts the members of this Server from its membership events. */
-export interface MemberCounts {
-  readonly observe: (event: MembershipEvent) => void
-  readonly agents: () => number
-  readonly computers: () => number
-  readonly offices: () => number
-  /** At most `max` offices, without the names of their members. */
-  readonly list: (max: number) => ReadonlyArray<OfficeCount>
-}
-
-export const makeMemberCounts = (): MemberCounts => {
+export const makeMemberCounts = () => {
   const offices = new Map<string, { agent: number; computer: number }>()
   const total = { agent: 0, computer: 0 }
 
@@ -31,14 +23,13 @@ export const makeMemberCounts = (): MemberCounts => {
     else offices.delete(office)
   }
 
-  const list = (max: number): ReadonlyArray<OfficeCount> => {
-    const counted: Array<OfficeCount> = []
-    for (const [office, { agent, computer }] of offices) {
-      if (counted.length === max) break
-      counted.push({ office, agents: agent, computers: computer })
-    }
-    return counted
-  }
+  /** At most `max` offices, without the names of their members. */
+  const list = (max: number): ReadonlyArray<OfficeCount> =>
+    Array.from(Iterable.take(offices, max), ([office, { agent, computer }]) => ({
+      office,
+      agents: agent,
+      computers: computer
+    }))
 
   return {
     observe,

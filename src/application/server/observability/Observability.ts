@@ -1,15 +1,16 @@
-import { Clock, Context, Effect, Layer, Option, Tracer } from "effect"
+import { Clock, Context, Data, Effect, Exit, Layer, Option, Tracer } from "effect"
 import { PROTOCOL_VERSION } from "../../../domain/wire/version.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
+import { parseTraceparent } from "../../../domain/traceparent.ts"
 import { AuditLog } from "../../ports/AuditLog.ts"
 import { auditCall, auditMembership } from "./auditing.ts"
 import { makeMemberCounts, type OfficeCount } from "./MemberCounts.ts"
-import { CallObservers, MembershipObservers } from "./observers.ts"
+import { callOutcome, CallObservers, type CompletedCall, MembershipObservers } from "./observers.ts"
 import { makeEffectMetrics, type MetricTotals } from "./EffectMetrics.ts"
-import { Readiness, type ReadinessState } from "../lifecycle/Readiness.ts"
+import { Readiness } from "../lifecycle/Readiness.ts"
 import { makeLatencyWindow, type RecentCalls } from "./LatencyWindow.ts"
 import { type Gauge, ServerMetrics } from "./ServerMetrics.ts"
-import { recordCallSpan } from "./traceCalls.ts"
 
 /** The status of a Server, without names of members. */
 export interface StatusReport {
@@ -32,10 +33,39 @@ export interface StatusReport {
 
 const stateNames = { Starting: "starting", Ready: "ready", Draining: "draining" } as const
 
-const formatState = (state: ReadinessState): Pick<StatusReport, "state" | "reason"> => ({
-  state: stateNames[state._tag],
-  ...(state._tag === "Draining" && { reason: state.reason })
-})
+class CallFailed extends Data.TaggedError("CallFailed")<{ readonly outcome: string }> {
+  override get message(): string {
+    return `The call ended with ${this.outcome}`
+  }
+}
+
+const toNanos = (millis: number): bigint => BigInt(Math.round(millis * 1_000_000))
+
+/** True for failures of the Server or the Computer, in contrast to those of the caller or the tool. */
+const isServerFailure = (outcome: string): boolean => outcome === "408" || outcome === "500" || outcome === "other"
+
+/** Records completed calls as spans of the trace in their request id. Without one, a call starts a new trace. */
+const recordCallSpan =
+  (tracer: Tracer.Tracer) =>
+  (call: CompletedCall): void => {
+    const context = parseTraceparent(call.reqId)
+    const span = tracer.span({
+      name: call.event,
+      kind: "server",
+      parent: context === undefined ? Option.none() : Option.some(Tracer.externalSpan({ ...context })),
+      annotations: Context.empty(),
+      links: [],
+      startTime: toNanos(call.startedAt),
+      root: context === undefined,
+      sampled: context?.sampled ?? true
+    })
+    const outcome = callOutcome(call)
+    span.attribute("a2c.office", call.agent.office)
+    span.attribute("a2c.agent", call.agent.name)
+    span.attribute("a2c.computer", call.computer)
+    span.attribute("a2c.outcome", outcome)
+    span.end(toNanos(call.endedAt), isServerFailure(outcome) ? Exit.fail(new CallFailed({ outcome })) : Exit.void)
+  }
 
 /** Metrics, status and readiness of one Server, for its operators. */
 export class Observability extends Context.Service<
@@ -73,51 +103,48 @@ export class Observability extends Context.Service<
           read: () => [...readiness.components().values()].filter((error) => error !== undefined).length
         },
         { name: "uptime_seconds", read: uptimeSeconds },
-        {
-          name: "build_info",
-          labels: { version: packageVersion, protocol: PROTOCOL_VERSION },
-          read: () => 1
-        },
+        { name: "build_info", labels: { version: packageVersion, protocol: PROTOCOL_VERSION }, read: () => 1 },
         ...(Option.isSome(audit) ? [{ name: "audit_events_dropped_total", read: audit.value.lostCount } as const] : [])
       ]
-      yield* Effect.forEach(gauges, metrics.gauge, { discard: true })
+      yield* Effect.forEach(gauges, metrics.service.gauge, { discard: true })
 
       const callObservers = [
         metrics.onCall,
-        ({ endedAt, startedAt: began }: { readonly endedAt: number; readonly startedAt: number }) =>
-          latency.record(endedAt, endedAt - began),
+        (call: CompletedCall) => latency.record(call.endedAt, call.endedAt - call.startedAt),
         ...(tracer === Tracer.nativeTracer ? [] : [recordCallSpan(tracer)]),
-        ...(Option.isSome(audit) ? [auditCall(audit.value.record)] : [])
+        ...(Option.isSome(audit) ? [auditCall(audit.value)] : [])
       ]
       const membershipObservers = [
         metrics.onMembership,
         memberCounts.observe,
-        ...(Option.isSome(audit) ? [auditMembership(audit.value.record, clock)] : [])
+        ...(Option.isSome(audit) ? [auditMembership(audit.value, clock)] : [])
       ]
 
-      const report = (): StatusReport => ({
-        version: packageVersion,
-        protocol: PROTOCOL_VERSION,
-        ...formatState(readiness.state()),
-        components: Object.fromEntries(
-          [...readiness.components()].map(([component, error]) => [
-            component,
-            error === undefined ? { ok: true } : { ok: false, error }
-          ])
-        ),
-        startedAt,
-        uptimeSeconds: uptimeSeconds(),
-        members: { agents: memberCounts.agents(), computers: memberCounts.computers() },
-        offices: memberCounts.offices(),
-        recent: latency.snapshot(clock.currentTimeMillisUnsafe()),
-        totals: metrics.totals(),
-        gauges: metrics.gauges()
-      })
+      const report = (): StatusReport => {
+        const state = readiness.state()
+        const components = [...readiness.components()].map(
+          ([component, error]) => [component, definedOnly({ ok: error === undefined, error })] as const
+        )
+        return {
+          version: packageVersion,
+          protocol: PROTOCOL_VERSION,
+          state: stateNames[state._tag],
+          ...(state._tag === "Draining" && { reason: state.reason }),
+          components: Object.fromEntries(components),
+          startedAt,
+          uptimeSeconds: uptimeSeconds(),
+          members: { agents: memberCounts.agents(), computers: memberCounts.computers() },
+          offices: memberCounts.offices(),
+          recent: latency.snapshot(clock.currentTimeMillisUnsafe()),
+          totals: metrics.totals(),
+          gauges: metrics.gauges()
+        }
+      }
 
       return Context.make(Observability, Observability.of({ report, offices: memberCounts.list, readiness })).pipe(
         Context.add(CallObservers, [...(yield* CallObservers), ...callObservers]),
         Context.add(MembershipObservers, [...(yield* MembershipObservers), ...membershipObservers]),
-        Context.add(ServerMetrics, metrics)
+        Context.add(ServerMetrics, metrics.service)
       )
     })
   ).pipe(Layer.provideMerge(Readiness.layer), Layer.fresh)

@@ -1,25 +1,17 @@
-import { type Clock, Result } from "effect"
-import { isJsonObject } from "../../../domain/json.ts"
-import type { AuditEvent } from "../../ports/AuditLog.ts"
-import type { CompletedCall, MembershipEvent } from "./observers.ts"
-import { callOutcome } from "./callOutcome.ts"
-
-type RecordAuditEvent = (event: AuditEvent) => void
+import { type Clock, Result, UndefinedOr } from "effect"
+import { asObject, asString } from "../../../domain/json.ts"
+import type { AuditLog } from "../../ports/AuditLog.ts"
+import { callOutcome, type CompletedCall, type MembershipEvent } from "./observers.ts"
 
 /** Shortens a text that a client chose for a line of the audit. */
 const truncate = (text: string): string => (text.length <= 256 ? text : `${text.slice(0, 255)}…`)
 
-const toolOf = ({ request }: CompletedCall): string | undefined => {
-  const head = Result.getOrElse(request.head, () => undefined)
-  const name = isJsonObject(head) ? head["tool_name"] : undefined
-  return typeof name === "string" ? truncate(name) : undefined
-}
-
 /** Records calls, with a digest of their arguments. */
 export const auditCall =
-  (record: RecordAuditEvent) =>
+  ({ record }: AuditLog["Service"]) =>
   (call: CompletedCall): void => {
     const { agent, computer, endedAt, event, reqId, request, startedAt, subject } = call
+    const head = asObject(Result.getOrElse(request.head, () => undefined))
     record({
       time: endedAt,
       fields: {
@@ -29,7 +21,7 @@ export const auditCall =
         subject,
         computer: truncate(computer),
         event,
-        tool: toolOf(call),
+        tool: UndefinedOr.map(asString(head["tool_name"]), truncate),
         req_id: truncate(reqId),
         outcome: callOutcome(call),
         ms: Math.round((endedAt - startedAt) * 1000) / 1000
@@ -57,6 +49,6 @@ const membershipFields = (event: MembershipEvent) => {
 
 /** Records joins, leaves, and rejected connections and joins. */
 export const auditMembership =
-  (record: RecordAuditEvent, clock: Clock.Clock) =>
+  ({ record }: AuditLog["Service"], clock: Clock.Clock) =>
   (event: MembershipEvent): void =>
     record({ time: clock.currentTimeMillisUnsafe(), fields: membershipFields(event) })

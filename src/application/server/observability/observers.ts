@@ -1,6 +1,8 @@
-import { Context } from "effect"
+import { Context, Result } from "effect"
+import { isJsonObject } from "../../../domain/json.ts"
 import type { Membership } from "../../../domain/model/Membership.ts"
-import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { errorCodes, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { decodeProtocolError } from "../../../domain/wire/lines.ts"
 import type { Body } from "../../ports/Body.ts"
 
 /** A routed request and its outcome. */
@@ -22,13 +24,31 @@ export interface CompletedCall {
   readonly endedAt: number
 }
 
+const knownCodes: ReadonlySet<number> = new Set(Object.values(errorCodes))
+
+/** A code as a label. Codes outside of the protocol become `other`, because labels must be few. */
+export const codeLabel = (code: number): string => (knownCodes.has(code) ? String(code) : "other")
+
+/**
+ * The outcome of a call: `ok`, `tool_error` for a tool that ran and failed, or the label of its error code. A large
+ * reply whose head is not parsed counts as `ok`: the parse would cost more than the routing.
+ */
+export const callOutcome = ({ outcome }: Pick<CompletedCall, "outcome">): string => {
+  if ("_tag" in outcome) return codeLabel(outcome.code)
+  if (!outcome.isHeadParsed) return "ok"
+  const head = Result.getOrElse(outcome.head, () => undefined)
+  if (!isJsonObject(head)) return "other"
+  if (head["isError"] === true) return "tool_error"
+  const error = decodeProtocolError(head)
+  return error === undefined ? "ok" : codeLabel(error.code)
+}
+
 /** Called after every routed request: metrics, traces, the audit. An observer must not throw. */
 export const CallObservers = Context.Reference<ReadonlyArray<(call: CompletedCall) => void>>(
   "a2c-smcp/application/server/observability/CallObservers",
   { defaultValue: () => [] }
 )
 
-/** A join, a leave, or a rejected connection or join. */
 export type MembershipEvent =
   | {
       readonly _tag: "Entered" | "Left"
@@ -44,12 +64,7 @@ export type MembershipEvent =
       readonly code: number
       readonly reason: string
     }
-  | {
-      readonly _tag: "JoinRejected"
-      readonly sid: string
-      readonly subject: string
-      readonly reason: string
-    }
+  | { readonly _tag: "JoinRejected"; readonly sid: string; readonly subject: string; readonly reason: string }
 
 /** Called for every {@link MembershipEvent}, synchronously: metrics, the audit. An observer must not throw. */
 export const MembershipObservers = Context.Reference<ReadonlyArray<(event: MembershipEvent) => void>>(

@@ -1,8 +1,12 @@
-import type { Effect } from "effect"
+import { type Effect, Option, Result } from "effect"
+import { checkName } from "../../../domain/model/fields.ts"
+import type { Membership, Role } from "../../../domain/model/Membership.ts"
+import { badRequest, forbidden, notInOffice, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { EventDefinition } from "../../../domain/wire/lines.ts"
-import type { Body } from "../../ports/Body.ts"
+import { type Body, jsonBody } from "../../ports/Body.ts"
 import type { Reply } from "../../ports/Transport.ts"
-import type { Connection } from "../connections/Connection.ts"
+import type { Connection } from "../connections/Connections.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
 /** One message of a client; `definition` is missing when its protocol line does not know the event. */
 export interface ClientRequest {
@@ -14,3 +18,48 @@ export interface ClientRequest {
 
 /** Handles a request and gives its acknowledgement. It never fails. */
 export type RequestHandler = (request: ClientRequest) => Effect.Effect<Reply>
+
+export const emptyReply: Reply = []
+
+export const jsonReply = (...values: ReadonlyArray<unknown>): Reply => values.map(jsonBody)
+
+/** True for events without a reply, not even an error. */
+export const isNotification = (definition: EventDefinition | undefined): boolean =>
+  definition?.kind === "update" || definition?.kind === "cancel"
+
+/** The error reply to a request, in the shape that its event defines. */
+export const errorReply = ({ connection: { line }, definition }: ClientRequest, error: ProtocolError): Reply => {
+  if (definition?.kind === "join" || definition?.kind === "leave")
+    return jsonReply(...line.encodeMembershipAck(Result.fail(error)))
+  return isNotification(definition) ? emptyReply : jsonReply(line.encodeProtocolError(error))
+}
+
+/** The membership of a client that must have this role, or the error of its request. */
+export const requireMembership = (
+  { registration: { session } }: Connection,
+  role: Role
+): Result.Result<Membership, ProtocolError> =>
+  Option.isSome(session.role) && session.role.value !== role
+    ? Result.fail(forbidden(`Only ${role}s may send this`))
+    : Result.fromOption(session.membership, notInOffice)
+
+/** Checks the texts that clients choose. Each function returns the request, or the error of a text that is too long. */
+export const makeLengthChecks = ({
+  limits: { nameLength, officeLength, requestIdLength },
+  metrics
+}: ServerContext) => ({
+  checkMembership: <P extends { readonly name: string; readonly officeId: string }>(
+    request: P
+  ): Result.Result<P, ProtocolError> => {
+    if (request.name.length > nameLength) metrics.limitExceeded("nameLength")
+    if (request.officeId.length > officeLength) metrics.limitExceeded("officeLength")
+    const problem =
+      checkName("name", request.name, nameLength) ?? checkName("office_id", request.officeId, officeLength)
+    return problem === undefined ? Result.succeed(request) : Result.fail(badRequest(problem))
+  },
+  checkRequestId: <R extends { readonly reqId: string }>(request: R): Result.Result<R, ProtocolError> => {
+    if (request.reqId.length <= requestIdLength) return Result.succeed(request)
+    metrics.limitExceeded("requestIdLength")
+    return Result.fail(badRequest(`req_id must not be longer than ${requestIdLength} characters`))
+  }
+})

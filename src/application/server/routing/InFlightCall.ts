@@ -16,7 +16,6 @@ export class InFlightCall {
     this.#onEnd = onEnd
   }
 
-  /** Ends the call with its reply. */
   readonly end = (exit: ReplyExit | undefined): void => {
     if (this.#hasEnded) return
     this.#hasEnded = true

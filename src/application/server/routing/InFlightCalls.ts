@@ -1,5 +1,5 @@
 import { type ProtocolError, tooManyRequests } from "../../../domain/model/ProtocolError.ts"
-import type { Connection } from "../connections/Connection.ts"
+import type { Connection } from "../connections/Connections.ts"
 import { formatLimitName } from "../connections/Limits.ts"
 import type { InFlightCall } from "./InFlightCall.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
@@ -7,35 +7,23 @@ import type { ServerContext } from "../lifecycle/ServerContext.ts"
 /** A Computer by its connection here, or by its session id at another node. */
 type CallTarget = Connection | string
 
-/** The calls of this node's Agents. Connections hold their own calls; this holds those to Computers of other nodes. */
-export interface InFlightCalls {
-  /** The error of a call that would exceed a limit. `target` is missing for a lookup in the cluster. */
-  readonly checkLimits: (agent: Connection, target: CallTarget | undefined) => ProtocolError | undefined
-  readonly add: (agent: Connection, target: CallTarget, call: InFlightCall) => void
-  readonly remove: (agent: Connection, target: CallTarget, call: InFlightCall) => void
-  readonly addLookup: (agent: Connection) => void
-  readonly removeLookup: (agent: Connection) => void
-  /** Calls to a Computer of another node. */
-  readonly toRemote: (sid: string) => ReadonlySet<InFlightCall>
-  /** All calls and lookups. */
-  readonly size: () => number
-}
-
 const noCalls: ReadonlySet<InFlightCall> = new Set()
 
-export const makeInFlightCalls = ({
-  limits: { callsPerAgent, callsPerComputer },
-  metrics
-}: ServerContext): InFlightCalls => {
+export type InFlightCalls = ReturnType<typeof makeInFlightCalls>
+
+/** The calls of this node's Agents. Connections hold their own calls; this holds those to Computers of other nodes. */
+export const makeInFlightCalls = ({ limits, metrics }: ServerContext) => {
   const remoteCalls = new Map<string, Set<InFlightCall>>()
   let size = 0
 
-  const reject = (limit: "callsPerAgent" | "callsPerComputer", max: number, subject: string): ProtocolError => {
+  const checkLimit = (count: number, limit: "callsPerAgent" | "callsPerComputer", subject: string) => {
+    const max = limits[limit]
+    if (count < max) return undefined
     metrics.limitExceeded(limit)
-    const message = `${subject} ${max} calls under way and may have no more`
-    return tooManyRequests(message, formatLimitName(limit), max)
+    return tooManyRequests(`${subject} ${max} calls under way and may have no more`, formatLimitName(limit), max)
   }
 
+  /** Calls to a Computer of another node. */
   const toRemote = (sid: string) => remoteCalls.get(sid) ?? noCalls
 
   const countOf = (agent: Connection, target: CallTarget | undefined): number => {
@@ -44,13 +32,11 @@ export const makeInFlightCalls = ({
   }
 
   return {
-    checkLimits: (agent, target) => {
-      if (agent.calls.size + agent.lookups >= callsPerAgent) return reject("callsPerAgent", callsPerAgent, "You have")
-      return countOf(agent, target) >= callsPerComputer
-        ? reject("callsPerComputer", callsPerComputer, "The Computer has")
-        : undefined
-    },
-    add: (agent, target, call) => {
+    /** The error of a call that would exceed a limit. `target` is missing for a lookup in the cluster. */
+    checkLimits: (agent: Connection, target: CallTarget | undefined): ProtocolError | undefined =>
+      checkLimit(agent.calls.size + agent.lookups, "callsPerAgent", "You have") ??
+      checkLimit(countOf(agent, target), "callsPerComputer", "The Computer has"),
+    add: (agent: Connection, target: CallTarget, call: InFlightCall): void => {
       size += 1
       agent.calls.add(call)
       if (typeof target !== "string") target.calls.add(call)
@@ -60,7 +46,7 @@ export const makeInFlightCalls = ({
         else calls.add(call)
       }
     },
-    remove: (agent, target, call) => {
+    remove: (agent: Connection, target: CallTarget, call: InFlightCall): void => {
       size -= 1
       agent.calls.delete(call)
       if (typeof target !== "string") target.calls.delete(call)
@@ -70,15 +56,16 @@ export const makeInFlightCalls = ({
         if (calls?.delete(call) === true && calls.size === 0) remoteCalls.delete(target)
       }
     },
-    addLookup: (agent) => {
+    addLookup: (agent: Connection): void => {
       size += 1
       agent.lookups += 1
     },
-    removeLookup: (agent) => {
+    removeLookup: (agent: Connection): void => {
       size -= 1
       agent.lookups -= 1
     },
     toRemote,
+    /** All calls and lookups. */
     size: () => size
   }
 }

@@ -1,9 +1,8 @@
 import { Cause, Duration, Effect, Exit, Option, Result } from "effect"
-import type { Member, Membership } from "../../../domain/model/Membership.ts"
+import type { Member } from "../../../domain/model/Membership.ts"
 import type { RoutedDefinition } from "../../../domain/wire/lines.ts"
 import {
   computerNotFound,
-  forbidden,
   internalError,
   notInOffice,
   otherOffice,
@@ -13,45 +12,31 @@ import {
 import { type Body, decodeHead } from "../../ports/Body.ts"
 import type { LinkClosed, Reply, RequestTimeout, SendFailed } from "../../ports/Transport.ts"
 import type { ClusterNodes } from "../cluster/ClusterNodes.ts"
-import type { Connection } from "../connections/Connection.ts"
-import type { Connections } from "../connections/Connections.ts"
-import type { LengthChecks } from "../connections/lengthChecks.ts"
+import type { Connection, Connections } from "../connections/Connections.ts"
 import type { Notifications } from "../membership/Notifications.ts"
 import type { CompletedCall } from "../observability/observers.ts"
-import type { ClientRequest } from "./ClientRequest.ts"
+import { type ClientRequest, makeLengthChecks, requireMembership } from "./ClientRequest.ts"
 import { InFlightCall } from "./InFlightCall.ts"
 import type { InFlightCalls } from "./InFlightCalls.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
-/** The membership of a client that must have this role, or the error of its request. */
-export const requireMembership = (
-  { registration: { session } }: Connection,
-  role: "agent" | "computer"
-): Result.Result<Membership, ProtocolError> =>
-  Option.isSome(session.role) && session.role.value !== role
-    ? Result.fail(forbidden(`Only ${role}s may send this`))
-    : Result.fromOption(session.membership, notInOffice)
-
-const toProtocolError = (computer: string, error: LinkClosed | RequestTimeout | SendFailed): ProtocolError => {
-  switch (error._tag) {
+/** The protocol error of a failed request; a defect maps to code 500. */
+const toProtocolError = (
+  computer: string,
+  cause: Cause.Cause<LinkClosed | RequestTimeout | SendFailed>
+): ProtocolError => {
+  const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+  switch (error?._tag) {
     case "LinkClosed":
       return computerNotFound(computer)
     case "RequestTimeout":
       return timedOut(Duration.toSeconds(error.timeout))
     case "SendFailed":
       return error.error
+    case undefined:
+      return internalError("Internal error")
   }
 }
-
-/** The protocol error of a failed request; a defect maps to code 500. */
-const causeToProtocolError = (
-  computer: string,
-  cause: Cause.Cause<LinkClosed | RequestTimeout | SendFailed>
-): ProtocolError =>
-  Option.match(Cause.findErrorOption(cause), {
-    onNone: () => internalError("Internal error"),
-    onSome: (error) => toProtocolError(computer, error)
-  })
 
 /** The one body of a reply. A Computer must reply with an object (spec §4.1). */
 const checkReply = (reply: Reply): Result.Result<Body, ProtocolError> => {
@@ -63,34 +48,28 @@ const checkReply = (reply: Reply): Result.Result<Body, ProtocolError> => {
     : Result.fail(internalError("The Computer's answer is no object"))
 }
 
-interface RoutingParts {
-  readonly connections: Connections
-  readonly inFlightCalls: InFlightCalls
-  readonly notifications: Notifications
-  readonly nodes: ClusterNodes
-  readonly lengths: LengthChecks
-}
-
 /** Routes a request to the named Computer and gives the Computer's reply. */
 export type Route = (request: ClientRequest, definition: RoutedDefinition) => Effect.Effect<Body, ProtocolError>
 
 /** Makes the function that routes requests between members of one office. Bodies pass through undecoded. */
 export const makeRouting = (
-  { callObservers: observers, clock, registry, settings }: ServerContext,
-  { connections, inFlightCalls, lengths, nodes, notifications }: RoutingParts
+  context: ServerContext,
+  connections: Connections,
+  inFlightCalls: InFlightCalls,
+  nodes: ClusterNodes,
+  notifications: Notifications
 ): Route => {
+  const { callObservers: observers, clock, registry, settings } = context
   const { routingTimeout, timeoutGrace } = settings
+  const { checkRequestId } = makeLengthChecks(context)
   const now = () => Number(clock.currentTimeNanosUnsafe()) / 1e6
 
-  const rejectAbsent = (office: string, computer: string): Effect.Effect<never, ProtocolError> =>
-    Effect.flatMap(registry.isComputerElsewhere(office, computer), (elsewhere) =>
-      elsewhere
-        ? Effect.andThen(
-            Effect.logWarning("cross-office request rejected", { office, computer }),
-            Effect.fail(otherOffice(`Computer '${computer}'`))
-          )
-        : Effect.fail(computerNotFound(computer))
-    )
+  const rejectAbsent = Effect.fnUntraced(function* (office: string, computer: string) {
+    const isElsewhere = yield* registry.isComputerElsewhere(office, computer)
+    if (!isElsewhere) return yield* computerNotFound(computer)
+    yield* Effect.logWarning("cross-office request rejected", { office, computer })
+    return yield* otherOffice(`Computer '${computer}'`)
+  })
 
   /** The connection of a Computer of this node, or the session id of one of another node. */
   const targetOf = ({ node, sid }: Member): Connection | string | undefined => {
@@ -103,7 +82,7 @@ export const makeRouting = (
   // Callbacks in place of a generator, a fiber and a timer: this runs once per call.
   return ({ body, connection: agentConnection, event }, definition) =>
     Effect.callback((resume) => {
-      const routing = Result.flatMap(decodeHead(body, definition.decodeRouting), lengths.checkRequestId)
+      const routing = Result.flatMap(decodeHead(body, definition.decodeRouting), checkRequestId)
       if (Result.isFailure(routing)) return resume(Effect.fail(routing.failure))
       const membership = requireMembership(agentConnection, definition.from)
       if (Result.isFailure(membership)) return resume(Effect.fail(membership.failure))
@@ -155,7 +134,7 @@ export const makeRouting = (
         if (Exit.isSuccess(exit) && typeof target !== "string") target.lastActivityAt = at
         const outcome = Exit.isSuccess(exit)
           ? checkReply(exit.value)
-          : Result.fail(causeToProtocolError(computer, exit.cause))
+          : Result.fail(toProtocolError(computer, exit.cause))
         notifyObservers(Result.merge(outcome))
         // Replies are never dropped, so an Agent that does not read them must be found here.
         connections.checkBacklog(agentConnection)

@@ -1,4 +1,5 @@
 import { Effect, Result } from "effect"
+import type { Member, MembershipError } from "../../../domain/model/Membership.ts"
 import type { Notification } from "../../../domain/model/Notification.ts"
 import {
   errorCodes,
@@ -9,71 +10,69 @@ import {
   unknownEvent
 } from "../../../domain/model/ProtocolError.ts"
 import { checkJoinRights } from "../../../domain/office/grants.ts"
-import type { EventDefinition, ServerRequests, UpdateDefinition } from "../../../domain/wire/lines.ts"
+import type { EventDefinition, ServerRequests } from "../../../domain/wire/lines.ts"
 import { decodeHead } from "../../ports/Body.ts"
 import type { Reply } from "../../ports/Transport.ts"
-import { chargeFanOut } from "../connections/Connection.ts"
-import type { LengthChecks } from "../connections/lengthChecks.ts"
+import { chargeFanOut } from "../connections/Connections.ts"
 import type { MembershipCoordinator } from "../membership/MembershipCoordinator.ts"
 import type { Notifications } from "../membership/Notifications.ts"
-import type { ClientRequest, RequestHandler } from "./ClientRequest.ts"
-import { emptyReply, errorReply, jsonReply } from "./replies.ts"
-import { type Route, requireMembership } from "./Routing.ts"
+import {
+  type ClientRequest,
+  emptyReply,
+  errorReply,
+  jsonReply,
+  makeLengthChecks,
+  type RequestHandler,
+  requireMembership
+} from "./ClientRequest.ts"
+import type { Route } from "./Routing.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
-interface RequestHandlerParts {
-  readonly coordinator: MembershipCoordinator
-  readonly notifications: Notifications
-  readonly route: Route
-  readonly lengths: LengthChecks
-}
-
-type CancelDefinition = Extract<EventDefinition, { readonly kind: "cancel" }>
+type RelayDefinition = Extract<EventDefinition, { readonly kind: "update" | "cancel" }>
+type RelayedNotification = Extract<Notification, { readonly _tag: "Updated" | "Cancelled" }>
 
 /** Handles every request of a client: one function for each kind of event. */
 export const makeRequestHandler = (
-  { membershipObservers, registry }: ServerContext,
-  { coordinator, lengths, notifications, route }: RequestHandlerParts
+  context: ServerContext,
+  coordinator: MembershipCoordinator,
+  notifications: Notifications,
+  route: Route
 ): RequestHandler => {
+  const { membershipObservers, registry } = context
+  const lengths = makeLengthChecks(context)
+
   const dropMessage = ({ connection, event }: ClientRequest, reason: string) =>
     Effect.as(Effect.logWarning("message dropped", { sid: connection.link.id, event, reason }), emptyReply)
 
-  const join = Effect.fnUntraced(function* ({ body, connection }: ClientRequest, definition: ServerRequests["join"]) {
-    const { identity, line, link } = connection
-    const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkMembership)
-    const outcome = yield* Effect.fromResult(request).pipe(
-      Effect.flatMap(
-        Effect.fnUntraced(function* ({ name, officeId: office, role }) {
-          const denial = checkJoinRights(identity, { office, role, name })
-          if (denial !== undefined) return yield* forbidden(denial)
-          yield* coordinator.apply({ _tag: "Join", sid: link.id, role, name, office })
-          yield* Effect.logInfo("joined", { sid: link.id, office, role, name })
-        })
-      ),
-      Effect.tapError(({ message: reason }) => {
-        const { subject } = identity
-        for (const observe of membershipObservers) observe({ _tag: "JoinRejected", sid: link.id, subject, reason })
+  const acknowledge = (
+    { connection: { line } }: ClientRequest,
+    change: Effect.Effect<void, MembershipError | ProtocolError>
+  ) => Effect.map(Effect.result(change), (outcome) => jsonReply(...line.encodeMembershipAck(outcome)))
+
+  const join = Effect.fnUntraced(
+    function* ({ body, connection: { identity, link } }: ClientRequest, definition: ServerRequests["join"]) {
+      const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkMembership)
+      const { name, officeId: office, role } = yield* Effect.fromResult(request)
+      const denial = checkJoinRights(identity, { office, role, name })
+      if (denial !== undefined) return yield* forbidden(denial)
+      yield* coordinator.apply({ _tag: "Join", sid: link.id, role, name, office })
+      yield* Effect.logInfo("joined", { sid: link.id, office, role, name })
+    },
+    (joining, { connection: { identity, link } }) =>
+      Effect.tapError(joining, ({ message: reason }) => {
+        const event = { _tag: "JoinRejected", sid: link.id, subject: identity.subject, reason } as const
+        for (const observe of membershipObservers) observe(event)
         return Effect.logWarning("join rejected", { sid: link.id, reason })
-      }),
-      Effect.result
-    )
-    return jsonReply(...line.encodeMembershipAck(outcome))
-  })
+      })
+  )
 
   const leave = Effect.fnUntraced(function* (
-    { body, connection: { line, link } }: ClientRequest,
+    { body, connection: { link } }: ClientRequest,
     definition: ServerRequests["leave"]
   ) {
-    const outcome = yield* Effect.fromResult(decodeHead(body, definition.request.decode)).pipe(
-      Effect.flatMap(({ officeId: office }) =>
-        Effect.andThen(
-          coordinator.apply({ _tag: "Leave", sid: link.id, office }),
-          Effect.logInfo("left", { sid: link.id, office })
-        )
-      ),
-      Effect.result
-    )
-    return jsonReply(...line.encodeMembershipAck(outcome))
+    const { officeId: office } = yield* Effect.fromResult(decodeHead(body, definition.request.decode))
+    yield* coordinator.apply({ _tag: "Leave", sid: link.id, office })
+    yield* Effect.logInfo("left", { sid: link.id, office })
   })
 
   const list = Effect.fnUntraced(function* ({ body, connection }: ClientRequest, definition: ServerRequests["list"]) {
@@ -81,33 +80,34 @@ export const makeRequestHandler = (
     const { officeId, reqId } = yield* Effect.fromResult(request)
     const { office } = yield* Effect.fromResult(requireMembership(connection, definition.from))
     if (office !== officeId) {
-      yield* Effect.logWarning("list request for another office rejected", {
-        sid: connection.link.id,
-        office: officeId
-      })
+      const details = { sid: connection.link.id, office: officeId }
+      yield* Effect.logWarning("list request for another office rejected", details)
       return yield* otherOffice(`Room '${officeId}'`)
     }
     const members = registry.members(office)
     chargeFanOut(connection, members.length)
-    const sessions = members.map(({ membership, sid, version }) => ({
-      sid,
-      name: membership.name,
-      role: membership.role,
-      officeId: membership.office,
-      version
-    }))
-    return jsonReply(definition.reply.encode({ sessions, reqId }))
+    const toSession = ({ membership: { name, role }, sid, version }: Member) => ({ sid, name, role, officeId, version })
+    return jsonReply(definition.reply.encode({ sessions: members.map(toSession), reqId }))
   })
 
+  const decodeNotification = (
+    { body }: ClientRequest,
+    definition: RelayDefinition
+  ): Result.Result<RelayedNotification, ProtocolError> => {
+    if (definition.kind === "update") {
+      const { part, request } = definition
+      return Result.map(decodeHead(body, request.decode), ({ computer }) => ({ _tag: "Updated", part, computer }))
+    }
+    const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkRequestId)
+    return Result.map(request, ({ agent, reqId }) => ({ _tag: "Cancelled", agent, reqId }))
+  }
+
   /** Sends a notification to the other members of the office. It must be about its sender. */
-  const relay = Effect.fnUntraced(function* (
-    request: ClientRequest,
-    { from }: UpdateDefinition | CancelDefinition,
-    decoded: Result.Result<Extract<Notification, { readonly _tag: "Updated" | "Cancelled" }>, ProtocolError>
-  ) {
+  const relay = Effect.fnUntraced(function* (request: ClientRequest, definition: RelayDefinition) {
     const { connection } = request
+    const decoded = decodeNotification(request, definition)
     if (Result.isFailure(decoded)) return yield* dropMessage(request, decoded.failure.message)
-    const membership = requireMembership(connection, from)
+    const membership = requireMembership(connection, definition.from)
     if (Result.isFailure(membership)) return yield* dropMessage(request, membership.failure.message)
     const { name, office } = membership.success
     const notification = decoded.success
@@ -118,30 +118,6 @@ export const makeRequestHandler = (
     yield* notifications.notifyMembers(recipients, notification)
     return emptyReply
   })
-
-  const update = (request: ClientRequest, definition: UpdateDefinition) =>
-    relay(
-      request,
-      definition,
-      Result.map(decodeHead(request.body, definition.request.decode), ({ computer }) => ({
-        _tag: "Updated",
-        part: definition.part,
-        computer
-      }))
-    )
-
-  const cancel = (request: ClientRequest, definition: CancelDefinition) => {
-    const decoded = decodeHead(request.body, definition.request.decode)
-    return relay(
-      request,
-      definition,
-      Result.map(Result.flatMap(decoded, lengths.checkRequestId), ({ agent, reqId }) => ({
-        _tag: "Cancelled",
-        agent,
-        reqId
-      }))
-    )
-  }
 
   const reject = ({ connection: { line, link }, event }: ClientRequest, error: ProtocolError) => {
     const { code, message: reason } = error
@@ -160,15 +136,14 @@ export const makeRequestHandler = (
           onFailure: (error) => reject(request, error)
         })
       case "join":
-        return join(request, definition)
+        return acknowledge(request, join(request, definition))
       case "leave":
-        return leave(request, definition)
+        return acknowledge(request, leave(request, definition))
       case "list":
         return Effect.catch(list(request, definition), (error) => reject(request, error))
       case "update":
-        return update(request, definition)
       case "cancel":
-        return cancel(request, definition)
+        return relay(request, definition)
     }
   }
 
@@ -178,7 +153,7 @@ export const makeRequestHandler = (
     return Effect.catchDefect(dispatch(request, definition), (defect) =>
       Effect.as(
         Effect.logError("request failed", { sid: connection.link.id, event }, defect),
-        errorReply(connection.line, definition, internalError("Internal error"))
+        errorReply(request, internalError("Internal error"))
       )
     )
   }

@@ -5,7 +5,7 @@ import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.t
 import { allowAll } from "../../../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { AdmissionRejected, TransportClient } from "../../../../src/application/ports/Transport.ts"
-import { callOutcome } from "../../../../src/application/server/observability/callOutcome.ts"
+import { callOutcome } from "../../../../src/application/server/observability/observers.ts"
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/version.ts"
 import { computerNotFound, ProtocolError } from "../../../../src/domain/model/ProtocolError.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "../../../conformance/members.ts"
