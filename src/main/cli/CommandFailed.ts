@@ -21,9 +21,7 @@ const credentialsHint = "; give --token-file FILE, or set A2C_TOKEN"
 export const toCommandFailed = (error: { readonly message: string; readonly reason?: unknown }): CommandFailed =>
   error instanceof CommandFailed
     ? error
-    : new CommandFailed({
-        message: error.message + (error.reason === "missing_credentials" ? credentialsHint : "")
-      })
+    : new CommandFailed({ message: error.message + (error.reason === "missing_credentials" ? credentialsHint : "") })
 
 /** Waits until the membership of an office ends for good, then fails with the reason. */
 export const untilMembershipEnds = (status: Stream.Stream<OfficeStatus>): Effect.Effect<never, CommandFailed> =>

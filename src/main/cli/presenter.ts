@@ -2,10 +2,7 @@ import { Console, Effect } from "effect"
 import { CliError, CliOutput } from "effect/cli"
 
 /** Effect reports an invalid variable as a flag with the value "config". */
-const invalidVariable = {
-  value: "config",
-  expected: /^SchemaError\((.*)\n {2}at \["(\w+)"\](?:\[\d+\])?\)$/su
-}
+const invalidVariable = { value: "config", expected: /^SchemaError\((.*)\n {2}at \["(\w+)"\](?:\[\d+\])?\)$/su }
 
 /** Names the invalid variable instead of its flag. */
 const explainInvalidVariable = (error: CliError.NonShowHelpErrors): CliError.NonShowHelpErrors => {

@@ -118,12 +118,7 @@ const kinds = (envOf: (name: string) => string | undefined) => {
       { default: value, ...row }: Row<number> & { readonly default: Duration.Duration }
     ) =>
       Flag.map(
-        int(name, help, {
-          metavar: "SECONDS",
-          check: between(1, 86_400),
-          ...row,
-          default: Duration.toSeconds(value)
-        }),
+        int(name, help, { metavar: "SECONDS", check: between(1, 86_400), ...row, default: Duration.toSeconds(value) }),
         Duration.seconds
       ),
     /** Texts; their variable holds them with commas in between. */

@@ -22,11 +22,7 @@ export const tokenFile = setting.text(
 
 export const office = setting.text("office", "office to join", { metavar: "ID", check, required: true })
 
-export const agentName = setting.text("name", "name of this Agent", {
-  metavar: "NAME",
-  default: "a2c-agent",
-  check
-})
+export const agentName = setting.text("name", "name of this Agent", { metavar: "NAME", default: "a2c-agent", check })
 
 export const computerName = setting.text("name", "name of this Computer, unique in its office", {
   metavar: "NAME",
@@ -70,10 +66,7 @@ export const listenHost = flag.text("host", "address to listen on", { default: "
 
 /** The bearer token of a published MCP server. */
 export const mcpTokenFlag = (name: string) =>
-  flag.secret(name, "bearer token that MCP clients must send over HTTP", {
-    env: "A2C_MCP_TOKEN",
-    envNote: "preferred"
-  })
+  flag.secret(name, "bearer token that MCP clients must send over HTTP", { env: "A2C_MCP_TOKEN", envNote: "preferred" })
 
 export const jsonFlag = flag.toggle("json", "print JSON")
 

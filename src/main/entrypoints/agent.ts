@@ -17,11 +17,7 @@ export type { ComputerView, OfficeView } from "../../application/agent/OfficeVie
 export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
 export { AmbiguousTool } from "../../application/agent/findToolOwner.ts"
 export { type JoinFailed, JoinRejected, type MemberStatus } from "../../application/member/OfficeMember.ts"
-export {
-  type DocumentContent,
-  DocumentReader,
-  DocumentUnreadable
-} from "../../application/ports/DocumentReader.ts"
+export { type DocumentContent, DocumentReader, DocumentUnreadable } from "../../application/ports/DocumentReader.ts"
 export { AdmissionRejected, Unreachable, VersionRejected } from "../../application/ports/Transport.ts"
 export type { JsonObject } from "../../domain/json.ts"
 export type { Tool } from "../../domain/model/Tool.ts"

@@ -148,10 +148,7 @@ const wrapAgent = (
 
 /** The message of an error that the function throws reaches the caller, who wrote the function. */
 const tokenEffect = (getToken: () => string | Promise<string>) =>
-  Effect.tryPromise({
-    try: async () => getToken(),
-    catch: (error) => ({ message: errorMessage(error) })
-  })
+  Effect.tryPromise({ try: async () => getToken(), catch: (error) => ({ message: errorMessage(error) }) })
 
 /** Converts options of a connection to those of the layers. */
 export const toClientOptions = <Options extends ConnectionOptions>({
@@ -181,8 +178,6 @@ export const connectWithLayer = async (
       iterate: (use, options) => host.iterate(({ agent }) => use(agent), options)
     },
     ({ signal, ...options } = {}) =>
-      host.run(({ openSession }) => Effect.flatMap(openSession({ ...options, office }), makeMcpClient), {
-        signal
-      })
+      host.run(({ openSession }) => Effect.flatMap(openSession({ ...options, office }), makeMcpClient), { signal })
   )
 }

@@ -61,10 +61,7 @@ export interface RunningComputer extends Closeable {
   readonly restart: (server: string, options?: Cancellable) => Promise<void>
   /** Calls a tool locally, without consent. `timeout` in seconds. */
   readonly callTool: (
-    call: Omit<LocalCall, "timeout" | "params"> & {
-      readonly params?: LocalCall["params"]
-      readonly timeout?: number
-    },
+    call: Omit<LocalCall, "timeout" | "params"> & { readonly params?: LocalCall["params"]; readonly timeout?: number },
     options?: Cancellable
   ) => Promise<ToolResult>
   /** The desktop as the office sees it. */
@@ -131,10 +128,6 @@ export const runComputer = async (options: ComputerOptions, cancellable?: Cancel
   const { authorize: _authorize, config, inputs: _inputs, settings: _settings, ...connection } = options
   const read = parseConfig(config)
   if (Result.isFailure(read)) throw new A2cError("config_invalid", read.failure.message)
-  const layer = computerLayer({
-    ...toClientOptions(connection),
-    ...toLayerOptions(options),
-    config: read.success
-  })
+  const layer = computerLayer({ ...toClientOptions(connection), ...toLayerOptions(options), config: read.success })
   return wrapComputer(await startService(Computer, layer, options.log, cancellable))
 }

@@ -105,10 +105,5 @@ export const runServer = async (
   })
   const { close, run, [Symbol.asyncDispose]: dispose } = await startService(Server, layer, log, cancellable)
   const url = await run((server) => Effect.succeed(server.url))
-  return {
-    url,
-    load: (given) => run(({ load }) => Effect.sync(load), given),
-    close,
-    [Symbol.asyncDispose]: dispose
-  }
+  return { url, load: (given) => run(({ load }) => Effect.sync(load), given), close, [Symbol.asyncDispose]: dispose }
 }

@@ -79,10 +79,7 @@ const addCommand: ReplCommand = {
     const read = parseServerConfig(name, text)
     if (Result.isFailure(read)) return yield* failCommand(`Cannot add ${name}: ${read.failure}`)
     const { server, warnings } = read.success
-    yield* computer.reconfigure({
-      config: { ...config, servers: { ...config.servers, [name]: server } },
-      variables
-    })
+    yield* computer.reconfigure({ config: { ...config, servers: { ...config.servers, [name]: server } }, variables })
     const note = warnings === "" ? "" : `\nnote: ${warnings}`
     if (server.disabled) return `added ${name}, which is disabled${note}`
     yield* Effect.mapError(computer.start(name), toCommandFailed)

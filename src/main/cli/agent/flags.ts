@@ -25,11 +25,7 @@ export const computerFlags = { computer: computerFlag }
 export type ComputerOption = Infer<typeof computerFlags>
 
 const callTimeout = (defaultSeconds: number, max: number) =>
-  flag.int("timeout", "timeout of a call", {
-    metavar: "SECONDS",
-    default: defaultSeconds,
-    check: between(1, max)
-  })
+  flag.int("timeout", "timeout of a call", { metavar: "SECONDS", default: defaultSeconds, check: between(1, max) })
 
 export const callFlags = {
   ...computerFlags,

@@ -50,10 +50,7 @@ export const printHostConfig = Effect.fnUntraced(function* ({
               env: { A2C_SERVER: server, A2C_OFFICE: office, A2C_NAME: name, ...token }
             })
           : builder.buildConfiguration({ transport: "http", serverName, serverUrl: url })
-      return {
-        text: builder.toString(appendArguments(config) as typeof config),
-        place: builder.getConfigPath()
-      }
+      return { text: builder.toString(appendArguments(config) as typeof config), place: builder.getConfigPath() }
     },
     catch: (error) => new CommandFailed({ message: errorMessage(error) })
   })

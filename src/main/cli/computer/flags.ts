@@ -24,9 +24,7 @@ export const computerFlags = {
     flag.toggle("interactive", "start a shell with commands: status, tools, call, desktop, servers, inputs, …"),
     "i"
   ),
-  run: flag.texts("run", "run a command of the interactive shell, print its result, and exit", {
-    metavar: "COMMAND"
-  }),
+  run: flag.texts("run", "run a command of the interactive shell, print its result, and exit", { metavar: "COMMAND" }),
   allWindows: flag.toggle("all-windows", "show windows and documents of servers without change notifications, too"),
   dpe: setting.text(
     "dpe",

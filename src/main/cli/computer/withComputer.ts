@@ -61,10 +61,7 @@ export const withComputer = Effect.fnUntraced(function* <A, E, R>(
     yield* Effect.logWarning("--dpe-url has no effect without --dpe http")
   }
   const resolveDpe = dpe === undefined ? undefined : yield* makeDpeResolver(dpe, dpeUrl)
-  const confirm = yield* makeConsent({
-    autoApprove: options.approve,
-    prompt: dialogue && makeConsentPrompt(dialogue)
-  })
+  const confirm = yield* makeConsent({ autoApprove: options.approve, prompt: dialogue && makeConsentPrompt(dialogue) })
   const runCommand = yield* CommandInput.make()
   const inputsLayer = Inputs.layer({
     values,

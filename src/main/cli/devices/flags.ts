@@ -54,11 +54,7 @@ const parseHostPort = (text: string): Option.Option<{ readonly host: string; rea
 
 export const connectFlags = {
   address: setting
-    .text("to", "address of the device server", {
-      env: "A2C_DEVICES_TO",
-      metavar: "HOST:PORT",
-      required: true
-    })
+    .text("to", "address of the device server", { env: "A2C_DEVICES_TO", metavar: "HOST:PORT", required: true })
     .pipe(Flag.filterMap(parseHostPort, () => "an address like 127.0.0.1:7071")),
   name: computerName.pipe(
     Flag.withDescription("name of the device at the device server [env A2C_NAME; default: the host name]")

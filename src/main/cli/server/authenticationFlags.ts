@@ -23,12 +23,8 @@ export const authenticationFlags = {
     metavar: "URL"
   }),
   jwtIssuer: setting.text("jwt-issuer", "value that the claim 'iss' of JWTs must have", { metavar: "TEXT" }),
-  jwtAudience: setting.text("jwt-audience", "value that the claim 'aud' of JWTs must contain", {
-    metavar: "TEXT"
-  }),
-  jwtRights: setting.choices("jwt-right", "right of JWTs without a claim 'a2c'", Right.literals, {
-    shown: "none"
-  }),
+  jwtAudience: setting.text("jwt-audience", "value that the claim 'aud' of JWTs must contain", { metavar: "TEXT" }),
+  jwtRights: setting.choices("jwt-right", "right of JWTs without a claim 'a2c'", Right.literals, { shown: "none" }),
   jwtOffices: setting.texts("jwt-office", "office that such JWTs may join: 'team*'", { metavar: "PATTERN" }),
   jwtNames: setting.texts("jwt-name", "member name that such JWTs permit: 'team*'", { metavar: "PATTERN" }),
   insecure: setting.toggle("insecure", "disable authentication on an address that other machines reach"),

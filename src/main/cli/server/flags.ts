@@ -89,9 +89,7 @@ export type ServerCommandOptions = Command.Command.Config.Infer<typeof serverFla
 
 export const keyFlags = {
   subject: flag.text("subject", "subject of the key, for the log", { metavar: "NAME", default: "member" }),
-  rights: flag.choices("right", "right that the key grants", Right.literals, {
-    default: ["agent", "computer"]
-  }),
+  rights: flag.choices("right", "right that the key grants", Right.literals, { default: ["agent", "computer"] }),
   offices: flag.texts("office", "office that the key opens: 'team*'", {
     metavar: "PATTERN",
     default: ["*"],
@@ -116,9 +114,7 @@ export const statusFlags = {
     Argument.withFallbackConfig(Config.String("A2C_SERVER")),
     Argument.withDefault(defaultServerUrl)
   ),
-  tokenFile: setting.text("token-file", "file with the token of an operator and nothing else", {
-    metavar: "FILE"
-  }),
+  tokenFile: setting.text("token-file", "file with the token of an operator and nothing else", { metavar: "FILE" }),
   listOffices: flag.toggle("offices", "list the offices by name"),
   json: jsonFlag,
   watch: flag.toggle("watch", "print a line every two seconds until Ctrl-C")

@@ -20,14 +20,7 @@ interface LimitRow extends LimitKind {
 
 const kind =
   (metavar: LimitKind["metavar"], min: number, max: number) =>
-  (flag: string, help: string, consequence: string): LimitRow => ({
-    metavar,
-    min,
-    max,
-    flag,
-    help,
-    consequence
-  })
+  (flag: string, help: string, consequence: string): LimitRow => ({ metavar, min, max, flag, help, consequence })
 
 const count = kind("NUMBER", 0, 1_000_000_000)
 const bytes = kind("BYTES", 0, 2 ** 40)

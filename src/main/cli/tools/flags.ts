@@ -52,9 +52,7 @@ export const serveFlags = {
   ...runtimeFlags,
   timeout,
   allowedOrigins: flag.texts("allow-origin", "origin whose pages may call tools", { metavar: "ORIGIN" }),
-  allowedHosts: flag.texts("allow-host", "host name by which clients may address this server", {
-    metavar: "NAME"
-  }),
+  allowedHosts: flag.texts("allow-host", "host name by which clients may address this server", { metavar: "NAME" }),
   maxBodyBytes: sizeFlag("max-body", 1024 ** 3, 1024 ** 2, "maximum size of the JSON of a call in bytes"),
   maxFileBytes: sizeFlag("max-upload", 64 * 1024 ** 3, 100 * 1024 ** 2, "maximum size of an uploaded file in bytes")
 }

@@ -17,13 +17,7 @@ const logReadyPacks = Effect.gen(function* () {
   yield* Stream.runForEach(changes, (packs) => {
     const lines = packs.flatMap(({ name, path, status }) =>
       status._tag === "Ready" && !Equal.equals(known.get(path), status)
-        ? [
-            Effect.logInfo("pack ready", {
-              pack: name,
-              tools: status.tools.length,
-              warnings: status.warnings
-            })
-          ]
+        ? [Effect.logInfo("pack ready", { pack: name, tools: status.tools.length, warnings: status.warnings })]
         : []
     )
     known = new Map(packs.map(({ path, status }) => [path, status]))
@@ -45,15 +39,7 @@ const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOption
   }
   const { allowedHosts, allowedOrigins, host, key, maxBodyBytes, maxFileBytes, port } = options
   const { url } = yield* Effect.mapError(
-    serveHttp({
-      host,
-      port,
-      allowedHosts,
-      allowedOrigins,
-      maxBodyBytes,
-      maxFileBytes,
-      ...definedOnly({ key })
-    }),
+    serveHttp({ host, port, allowedHosts, allowedOrigins, maxBodyBytes, maxFileBytes, ...definedOnly({ key }) }),
     toCommandFailed
   )
   const ready = found.filter(({ status }) => status._tag === "Ready").length
