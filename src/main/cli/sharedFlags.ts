@@ -31,9 +31,6 @@ export const computerName = setting.text("name", "name of this Computer, unique 
   check
 })
 
-/** The Computer that a command of an Agent addresses. */
-export const computerFlag = flag.text("computer", "Computer to address", { metavar: "NAME" })
-
 /** Values of inputs; they take precedence over every other source. */
 export const inputValues = Flag.KeyValuePair("input").pipe(
   Flag.withMetavar("ID=VALUE"),

@@ -18,7 +18,7 @@ import { Server } from "../../application/server/lifecycle/Server.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { formatToolResult } from "../cli/output.ts"
-import { CommandFailed, toCommandFailed } from "../cli/CommandFailed.ts"
+import { CommandFailed } from "../cli/CommandFailed.ts"
 import { agentLayer } from "../layers/agentLayer.ts"
 import { computerLayer } from "../layers/computerLayer.ts"
 import { serverLayer } from "../layers/serverLayer.ts"
@@ -176,11 +176,14 @@ const runTour = Effect.gen(function* () {
 })
 
 /** Runs the demo in one process, on loopback, with real MCP servers. */
-export const runDemo = Effect.gen(function* () {
-  const { began, calls } = yield* Effect.scoped(runTour)
-  const took = (yield* Clock.currentTimeMillis) - began
-  yield* Console.log(
-    `\nDone in ${seconds(took)}: 1 Server, 2 Computers, 3 MCP servers, ${calls} calls. ` +
-      "Everything is closed again.\n\nTry it yourself: npm run --silent a2c -- --help"
-  )
-}).pipe(Effect.mapError(toCommandFailed), Effect.provideService(References.MinimumLogLevel, "Warn"))
+export const runDemo = Effect.fnUntraced(
+  function* () {
+    const { began, calls } = yield* Effect.scoped(runTour)
+    const took = (yield* Clock.currentTimeMillis) - began
+    yield* Console.log(
+      `\nDone in ${seconds(took)}: 1 Server, 2 Computers, 3 MCP servers, ${calls} calls. ` +
+        "Everything is closed again.\n\nTry it yourself: npm run --silent a2c -- --help"
+    )
+  },
+  Effect.provideService(References.MinimumLogLevel, "Warn")
+)

@@ -35,7 +35,6 @@ export const computerFlags = {
   dpeUrl: setting.text("dpe-url", "public URL of the document server behind a proxy", { metavar: "URL" }),
   approve
 }
-
 export type ComputerCommandOptions = Command.Command.Config.Infer<typeof computerFlags>
 
 export const checkFlags = {
@@ -46,5 +45,4 @@ export const checkFlags = {
   inputs: inputValues,
   json: jsonFlag
 }
-
 export type CheckCommandOptions = Command.Command.Config.Infer<typeof checkFlags>

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { Computer } from "../../../application/computer/Computer.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import { runCommands, runRepl } from "../../repl/runRepl.ts"
-import { failCommand, toCommandFailed, untilMembershipEnds } from "../CommandFailed.ts"
+import { failCommand, untilMembershipEnds } from "../CommandFailed.ts"
 import { makeReplTerminalIO, makeTerminalIO, type TerminalIO } from "../TerminalIO.ts"
 import type { ComputerCommandOptions } from "./flags.ts"
 import { withComputer } from "./withComputer.ts"
@@ -45,17 +45,13 @@ const runInteractive = Effect.fnUntraced(function* (options: ComputerCommandOpti
 })
 
 /** Runs a Computer until it is stopped, as a shell, or for a list of commands. */
-export const runComputer = Effect.fnUntraced(
-  function* (options: ComputerCommandOptions) {
-    const { configFiles, interactive, office, run } = options
-    if (interactive && run.length > 0) return yield* failCommand("Give --interactive or --run, not both")
-    if (interactive) return yield* runInteractive(options)
-    const terminal = yield* makeTerminalIO
-    if (run.length > 0) return yield* Effect.provide(runBatch(options, terminal), terminal.log)
-    if (configFiles.length === 0) return yield* failCommand("--config FILE is required")
-    if (office === undefined) return yield* failCommand("--office ID or A2C_OFFICE is required")
-    return yield* Effect.provide(stayJoined(options, terminal, office), terminal.log)
-  },
-  Effect.scoped,
-  Effect.mapError(toCommandFailed)
-)
+export const runComputer = Effect.fnUntraced(function* (options: ComputerCommandOptions) {
+  const { configFiles, interactive, office, run } = options
+  if (interactive && run.length > 0) return yield* failCommand("Give --interactive or --run, not both")
+  if (interactive) return yield* runInteractive(options)
+  const terminal = yield* makeTerminalIO
+  if (run.length > 0) return yield* Effect.provide(runBatch(options, terminal), terminal.log)
+  if (configFiles.length === 0) return yield* failCommand("--config FILE is required")
+  if (office === undefined) return yield* failCommand("--office ID or A2C_OFFICE is required")
+  return yield* Effect.provide(stayJoined(options, terminal, office), terminal.log)
+})

@@ -1,4 +1,8 @@
+import { homedir } from "node:os"
+import { join } from "node:path"
 import { Context, Effect, Layer } from "effect"
+import { makeDocumentServer } from "../../../adapters/dpe/DocumentServer.ts"
+import { makeFileCache } from "../../../adapters/dpe/FileCache.ts"
 import { logAuthorizationRequest } from "../../../adapters/mcp/oauth/Authorizer.ts"
 import * as CommandInput from "../../../adapters/process/CommandInput.ts"
 import { makeInputPrompt, makeConsentPrompt } from "../../../adapters/terminal/prompts.ts"
@@ -10,7 +14,6 @@ import { definedOnly } from "../../../domain/definedOnly.ts"
 import { type ConfigDiagnostic, readConfigFiles, formatDiagnostic } from "../../config/configFiles.ts"
 import { watchConfig } from "../../config/watchConfig.ts"
 import { unknownInputWarnings } from "../../config/unknownInputs.ts"
-import { makeDpeResolver } from "./makeDpeResolver.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { defaultServerUrl } from "../sharedFlags.ts"
 import type { TerminalIO } from "../TerminalIO.ts"
@@ -45,6 +48,25 @@ const promptForInputs = Effect.fnUntraced(function* (config: ComputerConfig) {
     // The server reports a missing value itself.
     yield* Effect.forEach(users, (name) => Effect.ignore(inputs.resolve(input, name)), { discard: true })
   }
+})
+
+/** The default folder of cached documents. */
+const defaultCacheFolder = () =>
+  join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "a2c-smcp", "documents")
+
+/** Makes the resolver that `--dpe` selects: `cache`, `cache:FOLDER`, `http` or `http:PORT`. */
+const makeDpeResolver = Effect.fnUntraced(function* (mode: string, publicUrl: string | undefined) {
+  const [, scheme, detail] = /^(cache|http)(?::(.+))?$/s.exec(mode) ?? []
+  if (scheme === "cache") {
+    return yield* makeFileCache({ folder: detail ?? defaultCacheFolder() })
+  }
+  const port = Number(detail ?? 0)
+  if (scheme === undefined || !Number.isInteger(port) || port < 0 || port > 65535) {
+    return yield* failCommand(`--dpe: expected cache, cache:FOLDER, http or http:PORT, got ${JSON.stringify(mode)}`)
+  }
+  const { resolve, url } = yield* makeDocumentServer({ port, ...definedOnly({ publicUrl }) })
+  yield* Effect.logInfo("document server listening", { url })
+  return resolve
 })
 
 /** Runs a Computer, by the flags of the command, for the duration of `use`. Without a Server it joins no office. */

@@ -41,7 +41,6 @@ export const gatewayFlags = {
     { default: defaultGatewayLimits.idleTimeout }
   )
 }
-
 export type GatewayCommandOptions = Command.Command.Config.Infer<typeof gatewayFlags>
 
 /** Parses `HOST:PORT`, where the host may be an IPv6 address in brackets. */
@@ -65,5 +64,4 @@ export const connectFlags = {
   watch,
   approve
 }
-
 export type ConnectCommandOptions = Command.Command.Config.Infer<typeof connectFlags>

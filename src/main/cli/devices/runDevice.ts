@@ -5,7 +5,7 @@ import { makeComputerMcpSession } from "../../../application/computer/ComputerMc
 import { connectDevice } from "../../../application/devices/client/DeviceClient.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import { isValidDeviceToken, isValidAuthField } from "../../../domain/devices/handshake.ts"
-import { toCommandFailed, failCommand } from "../CommandFailed.ts"
+import { failCommand } from "../CommandFailed.ts"
 import { type TerminalIO, makeTerminalIO } from "../TerminalIO.ts"
 import { withComputer } from "../computer/withComputer.ts"
 import type { ConnectCommandOptions } from "./flags.ts"
@@ -38,23 +38,19 @@ const stayConnected = Effect.fnUntraced(function* (
     if (deviceStatus._tag === "Registered") {
       return print(`registered ${deviceStatus.services} services at ${addressText}`)
     }
-    return deviceStatus._tag === "Failed" ? Effect.fail(toCommandFailed(deviceStatus.error)) : Effect.void
+    return deviceStatus._tag === "Failed" ? Effect.fail(deviceStatus.error) : Effect.void
   })
 })
 
 /** Runs a device: MCP servers whose tools are services of a device server. */
-export const runDevice = Effect.fnUntraced(
-  function* (options: ConnectCommandOptions) {
-    const { configFiles, name, token } = options
-    if (configFiles.length === 0) return yield* failCommand("--config FILE is required")
-    if (!isValidAuthField(name)) return yield* failCommand("The name of a device must not contain '##'")
-    if (token !== undefined && !isValidDeviceToken(Redacted.value(token))) {
-      return yield* failCommand("The token of a device must not be empty, contain '##', or start or end with a space")
-    }
-    const terminal = yield* makeTerminalIO
-    const use = Effect.provide(stayConnected(options, terminal), TcpConnector.layer)
-    return yield* Effect.provide(withComputer(options, terminal, { retryInitialConnect: false }, use), terminal.log)
-  },
-  Effect.scoped,
-  Effect.mapError(toCommandFailed)
-)
+export const runDevice = Effect.fnUntraced(function* (options: ConnectCommandOptions) {
+  const { configFiles, name, token } = options
+  if (configFiles.length === 0) return yield* failCommand("--config FILE is required")
+  if (!isValidAuthField(name)) return yield* failCommand("The name of a device must not contain '##'")
+  if (token !== undefined && !isValidDeviceToken(Redacted.value(token))) {
+    return yield* failCommand("The token of a device must not be empty, contain '##', or start or end with a space")
+  }
+  const terminal = yield* makeTerminalIO
+  const use = Effect.provide(stayConnected(options, terminal), TcpConnector.layer)
+  return yield* Effect.provide(withComputer(options, terminal, { retryInitialConnect: false }, use), terminal.log)
+})

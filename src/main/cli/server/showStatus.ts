@@ -3,7 +3,7 @@ import { formatNetworkError } from "../../../adapters/bytes/formatNetworkError.t
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
 import { parseJson } from "../../../domain/json.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
-import { CommandFailed, failCommand, toCommandFailed } from "../CommandFailed.ts"
+import { CommandFailed, failCommand } from "../CommandFailed.ts"
 import { formatColumns, formatJson } from "../output.ts"
 import type { StatusCommandOptions } from "./flags.ts"
 
@@ -63,7 +63,7 @@ const statusPageUrl = ({ listOffices, url }: StatusCommandOptions): Effect.Effec
 }
 
 const readToken = Effect.fnUntraced(function* (file: string) {
-  const token = yield* Effect.mapError(readTokenFile(file), toCommandFailed)
+  const token = yield* readTokenFile(file)
   return /^[\x21-\x7e]+$/.test(token)
     ? token
     : yield* failCommand(`${file} must hold a token and nothing else: one word of printable ASCII`)
