@@ -28,7 +28,6 @@ const otlpFlag = GlobalFlag.Setting("otlp")({
   )
 })
 
-/** Log levels by their names on the command line. */
 const logLevels = {
   all: "All",
   trace: "Trace",
@@ -82,21 +81,14 @@ const telemetryLayer = (service: string) =>
     Effect.gen(function* () {
       const given = yield* otlpFlag
       const set = yield* Effect.forEach(otlpEndpointVariables, (name) =>
-        Effect.orDie(Config.option(Config.String(name)))
+        Effect.orDie(Config.withDefault(Config.String(name), ""))
       )
-      if (Option.isNone(given) && set.every((one) => Option.isNone(one) || one.value === "")) {
-        return Layer.empty
-      }
+      if (Option.isNone(given) && set.every((endpoint) => endpoint === "")) return Layer.empty
       const { otlpLayer } = yield* Effect.promise(() => import("../layers/otlpLayer.ts"))
       const exporter = otlpLayer(service)
-      return Option.isNone(given)
-        ? exporter
-        : Layer.provide(
-            exporter,
-            ConfigProvider.layerAdd(ConfigProvider.fromEnv({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: given.value } }), {
-              asPrimary: true
-            })
-          )
+      if (Option.isNone(given)) return exporter
+      const settings = ConfigProvider.fromEnv({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: given.value } })
+      return Layer.provide(exporter, ConfigProvider.layerAdd(settings, { asPrimary: true }))
     })
   )
 

@@ -9,6 +9,7 @@ import type { Setup, Variables } from "../../domain/config/Setup.ts"
 import { type ValidationIssue, formatPath } from "../../domain/validation.ts"
 import { asObject } from "../../domain/json.ts"
 import type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
+import { didYouMean } from "../repl/didYouMean.ts"
 import { type Position, parseJsonc } from "./jsonc.ts"
 
 /** An error or warning about a file. An error in one file makes all files unusable. */
@@ -167,3 +168,14 @@ export const readConfigFiles = Effect.fnUntraced(function* (files: ReadonlyArray
   const sources = loadedFiles.flatMap((loaded) => loaded.sources)
   return { files: loadedFiles, diagnostics, setup, sources }
 })
+
+/** Warns of values for inputs that are not configured: probably typing errors. */
+export const unknownInputWarnings = (
+  { inputs }: ComputerConfig,
+  given: { readonly [id: string]: string }
+): ReadonlyArray<string> => {
+  const ids = inputs.map(({ id }) => id)
+  return Object.keys(given)
+    .filter((id) => !ids.includes(id))
+    .map((id) => `--input ${id}: unknown input${didYouMean(id, ids)}`)
+}

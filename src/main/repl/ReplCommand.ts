@@ -1,4 +1,4 @@
-import { Effect, type Option } from "effect"
+import { Effect, type Option, Result } from "effect"
 import type { Computer } from "../../application/computer/Computer.ts"
 import type { Inputs } from "../../application/computer/inputs/Inputs.ts"
 import type { CommandFailed } from "../cli/CommandFailed.ts"
@@ -45,3 +45,10 @@ export const completeFirst =
 /** Formats a command with its parameters. */
 export const usage = ({ name, parameters }: ReplCommand): string =>
   parameters === undefined ? name : `${name} ${parameters}`
+
+/** Parses JSON. The error repeats nothing of the text, which may hold secrets. */
+export const parseJsonResult = (text: string): Result.Result<unknown, string> =>
+  Result.try({
+    try: (): unknown => JSON.parse(text),
+    catch: (error) => (error instanceof Error ? error.message.replace(/, (\.\.\.)?".*$/s, "") : "invalid")
+  })

@@ -3,8 +3,7 @@ import { join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
-import { watchKeyFile, readKeyFile } from "../../../src/main/config/keyFile.ts"
-import { watchTlsFiles } from "../../../src/main/config/tlsFiles.ts"
+import { readKeyFile, watchKeyFile, watchTlsFiles } from "../../../src/main/config/serverFiles.ts"
 import { temporaryFolder } from "../../adapters/packs/packs.ts"
 
 const keysOf = (...subjects: ReadonlyArray<string>): string =>

@@ -13,8 +13,8 @@ import {
   untilMembershipEnds
 } from "../CommandFailed.ts"
 import { memberToken } from "../memberToken.ts"
-import { formatColumns, formatJson, truncateLine } from "../output.ts"
-import { parseToolArguments, printToolResult } from "../toolCalls.ts"
+import { formatColumns, formatJson, printToolResult, truncateLine } from "../output.ts"
+import { parseToolArguments } from "../sharedFlags.ts"
 import type * as flags from "./flags.ts"
 
 const explainAgentError = (error: CommandError): CommandFailed => {
@@ -85,7 +85,7 @@ export const callTool = Effect.fnUntraced(function* (options: flags.CallOptions)
   const params = yield* parseToolArguments(args)
   const call = Agent.use((agent) => agent.callTool({ computer, tool, params, timeout }))
   yield* runAsAgent(
-    Effect.flatMap(call, (result) => printToolResult(result, result, options)),
+    Effect.flatMap(call, (result) => printToolResult(result, result, options.json)),
     options
   )
 })

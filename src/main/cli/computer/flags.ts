@@ -1,25 +1,15 @@
 import { Argument, type Command, Flag } from "effect/cli"
 import { flag, setting } from "../setting.ts"
-import {
-  approve,
-  computerName,
-  configFiles,
-  inputValues,
-  jsonFlag,
-  office,
-  serverUrl,
-  tokenFile,
-  watch
-} from "../sharedFlags.ts"
+import * as shared from "../sharedFlags.ts"
 
 export const computerFlags = {
-  server: serverUrl,
-  tokenFile,
-  office: Flag.withDefault(office, undefined),
-  name: computerName,
-  configFiles,
-  inputs: inputValues,
-  watch,
+  server: shared.serverUrl,
+  tokenFile: shared.tokenFile,
+  office: Flag.withDefault(shared.office, undefined),
+  name: shared.computerName,
+  configFiles: shared.configFiles,
+  inputs: shared.inputValues,
+  watch: shared.watch,
   interactive: Flag.withAlias(
     flag.toggle("interactive", "start a shell with commands: status, tools, call, desktop, servers, inputs, …"),
     "i"
@@ -33,7 +23,7 @@ export const computerFlags = {
     { metavar: "HOW" }
   ),
   dpeUrl: setting.text("dpe-url", "public URL of the document server behind a proxy", { metavar: "URL" }),
-  approve
+  approve: shared.approve
 }
 export type ComputerCommandOptions = Command.Command.Config.Infer<typeof computerFlags>
 
@@ -42,7 +32,7 @@ export const checkFlags = {
     Argument.withDescription("configuration, in any of the dialects"),
     Argument.variadic({ min: 1 })
   ),
-  inputs: inputValues,
-  json: jsonFlag
+  inputs: shared.inputValues,
+  json: shared.jsonFlag
 }
 export type CheckCommandOptions = Command.Command.Config.Infer<typeof checkFlags>

@@ -11,9 +11,8 @@ import { Inputs } from "../../../application/computer/inputs/Inputs.ts"
 import { serversUsingInput } from "../../../domain/config/Setup.ts"
 import type { ComputerConfig } from "../../../domain/config/computerConfig.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
-import { type ConfigDiagnostic, readConfigFiles, formatDiagnostic } from "../../config/configFiles.ts"
+import { formatDiagnostic, readConfigFiles, unknownInputWarnings } from "../../config/configFiles.ts"
 import { watchConfig } from "../../config/watchConfig.ts"
-import { unknownInputWarnings } from "../../config/unknownInputs.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { defaultServerUrl } from "../sharedFlags.ts"
 import type { TerminalIO } from "../TerminalIO.ts"
@@ -34,7 +33,7 @@ const logWarnings = (warnings: ReadonlyArray<string>) =>
 /** Reads the configuration files and logs warnings; fails with the errors when no configuration results. */
 const loadConfig = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
   const { diagnostics, setup, sources } = yield* readConfigFiles(files)
-  const linesOf = (wanted: ConfigDiagnostic["severity"]) =>
+  const linesOf = (wanted: "error" | "warning") =>
     diagnostics.filter(({ severity }) => severity === wanted).map(formatDiagnostic)
   yield* logWarnings(linesOf("warning"))
   return setup === undefined ? yield* failCommand(linesOf("error").join("\na2c: ")) : { setup, sources }
@@ -50,15 +49,12 @@ const promptForInputs = Effect.fnUntraced(function* (config: ComputerConfig) {
   }
 })
 
-/** The default folder of cached documents. */
-const defaultCacheFolder = () =>
-  join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "a2c-smcp", "documents")
-
 /** Makes the resolver that `--dpe` selects: `cache`, `cache:FOLDER`, `http` or `http:PORT`. */
 const makeDpeResolver = Effect.fnUntraced(function* (mode: string, publicUrl: string | undefined) {
   const [, scheme, detail] = /^(cache|http)(?::(.+))?$/s.exec(mode) ?? []
   if (scheme === "cache") {
-    return yield* makeFileCache({ folder: detail ?? defaultCacheFolder() })
+    const caches = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache")
+    return yield* makeFileCache({ folder: detail ?? join(caches, "a2c-smcp", "documents") })
   }
   const port = Number(detail ?? 0)
   if (scheme === undefined || !Number.isInteger(port) || port < 0 || port > 65535) {
@@ -70,41 +66,38 @@ const makeDpeResolver = Effect.fnUntraced(function* (mode: string, publicUrl: st
 })
 
 /** Runs a Computer, by the flags of the command, for the duration of `use`. Without a Server it joins no office. */
-export const withComputer = Effect.fnUntraced(function* <A, E, R>(
+export const withComputer = <A, E, R>(
   options: ConfiguredComputerOptions,
-  { dialogue }: TerminalIO,
-  joinOptions: { readonly office?: string; readonly retryInitialConnect: boolean },
+  { dialogue, log }: TerminalIO,
+  joinOptions: { readonly office?: string; readonly retryInitialConnect?: boolean },
   use: Effect.Effect<A, E, R>
-) {
-  const { allWindows = false, configFiles: files, dpe, dpeUrl, inputs: values, name } = options
-  const { setup, sources } = yield* loadConfig(files)
-  yield* logWarnings(unknownInputWarnings(setup.config, values))
-  if (dpeUrl !== undefined && dpe?.startsWith("http") !== true) {
-    yield* Effect.logWarning("--dpe-url has no effect without --dpe http")
-  }
-  const resolveDpe = dpe === undefined ? undefined : yield* makeDpeResolver(dpe, dpeUrl)
-  const confirm = yield* makeConsent({ autoApprove: options.approve, prompt: dialogue && makeConsentPrompt(dialogue) })
-  const runCommand = yield* CommandInput.make()
-  const inputsLayer = Inputs.layer({
-    values,
-    runCommand,
-    ...definedOnly({ prompt: dialogue && makeInputPrompt(dialogue) })
-  })
-  const inputs = Context.get(yield* Layer.build(inputsLayer), Inputs)
-  if (dialogue !== undefined) yield* Effect.provideService(promptForInputs(setup.config), Inputs, inputs)
-  const computer = computerLayerRequiringInputs({
-    ...joinOptions,
-    ...setup,
-    url: options.server ?? defaultServerUrl,
-    ...(yield* memberToken(options.tokenFile)),
-    name,
-    ...definedOnly({ authorize: dialogue && logAuthorizationRequest }),
-    settings: { confirm, resolveDpe, showUnsubscribable: allWindows }
-  })
-  const followFiles =
-    files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: options.watch })
-  return yield* Effect.andThen(Effect.forkScoped(followFiles), use).pipe(
-    Effect.provide(computer),
-    Effect.provideService(Inputs, inputs)
-  )
-})
+) =>
+  Effect.gen(function* () {
+    const { allWindows = false, approve, configFiles: files, dpe, dpeUrl, inputs: values, name } = options
+    const { setup, sources } = yield* loadConfig(files)
+    yield* logWarnings(unknownInputWarnings(setup.config, values))
+    if (dpeUrl !== undefined && dpe?.startsWith("http") !== true) {
+      yield* Effect.logWarning("--dpe-url has no effect without --dpe http")
+    }
+    const resolveDpe = dpe === undefined ? undefined : yield* makeDpeResolver(dpe, dpeUrl)
+    const confirm = yield* makeConsent({ autoApprove: approve, prompt: dialogue && makeConsentPrompt(dialogue) })
+    const runCommand = yield* CommandInput.make()
+    const prompt = definedOnly({ prompt: dialogue && makeInputPrompt(dialogue) })
+    const inputs = Context.get(yield* Layer.build(Inputs.layer({ values, runCommand, ...prompt })), Inputs)
+    if (dialogue !== undefined) yield* Effect.provideService(promptForInputs(setup.config), Inputs, inputs)
+    const computer = computerLayerRequiringInputs({
+      ...joinOptions,
+      ...setup,
+      url: options.server ?? defaultServerUrl,
+      ...(yield* memberToken(options.tokenFile)),
+      name,
+      ...definedOnly({ authorize: dialogue && logAuthorizationRequest }),
+      settings: { confirm, resolveDpe, showUnsubscribable: allWindows }
+    })
+    const followFiles =
+      files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: options.watch })
+    return yield* Effect.andThen(Effect.forkScoped(followFiles), use).pipe(
+      Effect.provide(computer),
+      Effect.provideService(Inputs, inputs)
+    )
+  }).pipe(Effect.provide(log))

@@ -52,5 +52,5 @@ export const runDevice = Effect.fnUntraced(function* (options: ConnectCommandOpt
   }
   const terminal = yield* makeTerminalIO
   const use = Effect.provide(stayConnected(options, terminal), TcpConnector.layer)
-  return yield* Effect.provide(withComputer(options, terminal, { retryInitialConnect: false }, use), terminal.log)
+  return yield* withComputer(options, terminal, {}, use)
 })

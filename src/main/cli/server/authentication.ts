@@ -8,7 +8,7 @@ import { isLoopbackHost } from "../../../adapters/http/hostAccess.ts"
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import { readTextFile } from "../../config/configFiles.ts"
-import { watchKeyFile, readKeyFile } from "../../config/keyFile.ts"
+import { readKeyFile, watchKeyFile } from "../../config/serverFiles.ts"
 import { type CommandError, failCommand } from "../CommandFailed.ts"
 import type { ServerCommandOptions } from "./flags.ts"
 

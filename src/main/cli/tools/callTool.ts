@@ -3,7 +3,8 @@ import { PackHost } from "../../../application/packs/PackHost.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { parseToolResult } from "../../../domain/model/ToolResult.ts"
 import { CommandFailed, failCommand } from "../CommandFailed.ts"
-import { parseToolArguments, printToolResult } from "../toolCalls.ts"
+import { printToolResult } from "../output.ts"
+import { parseToolArguments } from "../sharedFlags.ts"
 import type { CallToolOptions } from "./flags.ts"
 import { packHostFor, packProblems } from "./packHostFor.ts"
 
@@ -32,5 +33,5 @@ export const callTool = Effect.fnUntraced(function* (options: CallToolOptions) {
     Effect.fromResult(parseToolResult(raw)),
     (reason) => new CommandFailed({ message: `The result of the tool is malformed: ${reason}` })
   )
-  yield* printToolResult(raw, result, options)
+  yield* printToolResult(raw, result, options.json)
 })
