@@ -12,7 +12,6 @@ export class CommandFailed extends Data.TaggedError("CommandFailed")<{
   override readonly [Runtime.errorReported] = false
 }
 
-/** Fails with a message for the user. */
 export const failCommand = (message: string): Effect.Effect<never, CommandFailed> =>
   Effect.fail(new CommandFailed({ message }))
 

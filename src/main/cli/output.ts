@@ -44,13 +44,11 @@ const formatContent = (content: JsonObject): string => {
   return `[${[type, mime, size > 0 ? `${Math.ceil((size * 3) / 4)} bytes` : ""].filter(Boolean).join(" ")}]`
 }
 
-/** Formats the result of a tool for people. */
 export const formatToolResult = ({ content, structuredContent }: ToolResult): string => {
   const text = content.map(formatContent).join("\n")
   return text === "" && structuredContent !== undefined ? formatJson(structuredContent) : text
 }
 
-/** Formats a value as indented JSON. */
 export const formatJson = (value: unknown): string => JSON.stringify(value, null, 2)
 
 /** Prints the result of a tool, `raw` with `json`; fails with exit code 2 when the tool failed. */

@@ -33,7 +33,6 @@ interface ListRow<A> extends Row<A> {
 /** The variable of a flag, unless its row names another one. */
 export const envVariableOf = (name: string): string => `A2C_${name.toUpperCase().replaceAll("-", "_")}`
 
-/** Accepts integers in a range. */
 export const between = (min: number, max = Number.POSITIVE_INFINITY): Check<number> => [
   (value) => value >= min && value <= max,
   max === Number.POSITIVE_INFINITY ? `a number from ${min}` : `a number from ${min} to ${max}`

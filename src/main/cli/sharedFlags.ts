@@ -73,7 +73,6 @@ export const argsFlag = flag.text("args", "arguments of the tool, a JSON object"
   shown: ""
 })
 
-/** Parses the value of `--args`. */
 export const parseToolArguments = (text: string): Effect.Effect<JsonObject, CommandFailed> => {
   const value = parseJson(text)
   if (isJsonObject(value)) return Effect.succeed(value)

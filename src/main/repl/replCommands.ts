@@ -67,7 +67,6 @@ const findCommand = (words: ReadonlyArray<string>) => {
   return undefined
 }
 
-/** A parsed line. */
 export interface ParsedLine {
   /** Runs the command; succeeds with the text to print. */
   readonly run: (promptUser: PromptUser) => Effect.Effect<string, CommandFailed, ReplServices>

@@ -112,7 +112,6 @@ const removeCommand: ReplCommand = {
   complete: completeFirst(serverNames)
 }
 
-/** Makes a command that acts on one configured server. */
 const serverActionCommand = (
   verb: "start" | "stop" | "restart",
   help: string,
@@ -134,7 +133,6 @@ const serverActionCommand = (
   complete: completeFirst(serverNames)
 })
 
-/** Commands for the MCP servers. */
 export const serverCommands: ReadonlyArray<ReplCommand> = [
   serversCommand,
   addCommand,

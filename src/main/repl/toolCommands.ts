@@ -112,5 +112,4 @@ const callCommand: ReplCommand = {
   })
 }
 
-/** Commands for tools. */
 export const toolCommands: ReadonlyArray<ReplCommand> = [toolsCommand, toolCommand, callCommand]

@@ -56,7 +56,6 @@ const targetComputers = Effect.fnUntraced(function* ({ computer }: flags.Compute
   return yield* failCommand(`No Computer '${computer}' is in this office${present}`)
 })
 
-/** Queries every Computer that the command addresses. */
 const forEachComputer = Effect.fnUntraced(function* <A, E, R>(
   options: flags.ComputerOptions,
   query: (computer: string, agent: Agent["Service"]) => Effect.Effect<A, E, R>

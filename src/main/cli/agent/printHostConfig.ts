@@ -21,14 +21,8 @@ const appendArguments = (value: unknown): unknown => {
 }
 
 /** Prints the entry for the configuration of an MCP host to stdout, and the path of the configuration to stderr. */
-export const printHostConfig = Effect.fnUntraced(function* ({
-  host,
-  name,
-  office,
-  server,
-  tokenFile,
-  url
-}: HostConfigOptions) {
+export const printHostConfig = Effect.fnUntraced(function* (options: HostConfigOptions) {
+  const { host, name, office, server, tokenFile, url } = options
   const registry = new MCPConfigRegistry({ serverPackage: packageName })
   const known = registry.getAllConfigs().map(({ id }) => id)
   const id = known.find((one) => one === (hostAliases[host] ?? host))

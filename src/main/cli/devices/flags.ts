@@ -30,16 +30,23 @@ export const gatewayFlags = {
     "acknowledge",
     "send devices the outcome of their registration; they must support that message"
   ),
-  maxDevices: limitFlag("max-devices", "maxDevices", 65_535, "maximum number of connections"),
-  maxServices: limitFlag("max-services", "maxServices", 10_000, "maximum number of services of a device"),
-  maxCalls: limitFlag("max-calls", "maxCalls", 10_000, "maximum number of in-flight calls to a device"),
-  maxPayloadBytes: limitFlag("max-payload", "maxPayloadBytes", 64 * 1024 * 1024, "maximum size of a message in bytes"),
-  callTimeout: flag.seconds("timeout", "timeout of a call", { default: defaultGatewayLimits.callTimeout }),
-  idleTimeout: flag.seconds(
-    "idle",
-    "idle timeout: closes the connection of a silent device; `a2c devices connect` sends once a minute",
-    { default: defaultGatewayLimits.idleTimeout }
-  )
+  limits: {
+    maxDevices: limitFlag("max-devices", "maxDevices", 65_535, "maximum number of connections"),
+    maxServices: limitFlag("max-services", "maxServices", 10_000, "maximum number of services of a device"),
+    maxCalls: limitFlag("max-calls", "maxCalls", 10_000, "maximum number of in-flight calls to a device"),
+    maxPayloadBytes: limitFlag(
+      "max-payload",
+      "maxPayloadBytes",
+      64 * 1024 * 1024,
+      "maximum size of a message in bytes"
+    ),
+    callTimeout: flag.seconds("timeout", "timeout of a call", { default: defaultGatewayLimits.callTimeout }),
+    idleTimeout: flag.seconds(
+      "idle",
+      "idle timeout: closes the connection of a silent device; `a2c devices connect` sends once a minute",
+      { default: defaultGatewayLimits.idleTimeout }
+    )
+  }
 }
 export type GatewayCommandOptions = Command.Command.Config.Infer<typeof gatewayFlags>
 

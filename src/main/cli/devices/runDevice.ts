@@ -10,23 +10,18 @@ import { type TerminalIO, makeTerminalIO } from "../TerminalIO.ts"
 import { withComputer } from "../computer/withComputer.ts"
 import type { ConnectCommandOptions } from "./flags.ts"
 
-/** Time for the MCP servers to start before the device connects; the tools of later ones are registered then. */
-const startupTimeout = "5 seconds"
-
-const awaitServersStarted = Effect.gen(function* () {
-  const { changes } = yield* Computer
-  yield* changes.pipe(
+/** Gives the MCP servers time to start before the device connects; the tools of later ones are registered then. */
+const awaitServersStarted = Computer.use(({ changes }) =>
+  changes.pipe(
     Stream.filter((states) => [...states.values()].every(({ _tag }) => _tag !== "Starting")),
     Stream.runHead,
-    Effect.timeoutOption(startupTimeout)
+    Effect.timeoutOption("5 seconds")
   )
-})
+)
 
 /** Keeps the device connected and prints registrations to stdout. */
-const stayConnected = Effect.fnUntraced(function* (
-  { name, address, token }: ConnectCommandOptions,
-  { print }: TerminalIO
-) {
+const stayConnected = Effect.fnUntraced(function* (options: ConnectCommandOptions, { print }: TerminalIO) {
+  const { address, name, token } = options
   const addressText = `${address.host}:${address.port}`
   yield* awaitServersStarted
   const status = yield* connectDevice(yield* makeComputerMcpSession(addressText), {

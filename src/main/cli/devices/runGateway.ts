@@ -76,19 +76,11 @@ const publishDevices = Effect.fnUntraced(function* ({ host, http, mcpToken, stdi
 
 /** Runs a gateway for devices until the process is stopped. */
 export const runGateway = Effect.fnUntraced(function* (options: GatewayCommandOptions) {
-  const { acknowledge: acknowledgeRegistration, host, http, stdio, tcp: port } = options
+  const { acknowledge: acknowledgeRegistration, host, http, limits, stdio, tcp: port } = options
   if (stdio && http !== undefined) {
     return yield* failCommand("Give --stdio or --http, not both: stdout can only be one of them")
   }
-  const authenticate = yield* makeDeviceAuthenticator(options)
-  const { callTimeout, idleTimeout, maxCalls, maxDevices, maxPayloadBytes, maxServices } = options
-  const limits = { callTimeout, idleTimeout, maxCalls, maxDevices, maxPayloadBytes, maxServices }
-  const layer = gatewayLayer({
-    host,
-    port,
-    authenticate: authenticate ?? "allowAll",
-    acknowledgeRegistration,
-    limits
-  })
+  const authenticate = (yield* makeDeviceAuthenticator(options)) ?? "allowAll"
+  const layer = gatewayLayer({ host, port, authenticate, acknowledgeRegistration, limits })
   return yield* Effect.provide(publishDevices(options), Layer.fresh(layer))
 })

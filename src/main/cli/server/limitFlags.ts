@@ -88,7 +88,6 @@ export const limitFlags = Record.map(limitRows, flagOf)
 
 const tableRow = (...cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
 
-/** The table of docs/limits.md. */
 export const limitsTable: string = [
   tableRow("limit", "flag", "variable", "default", "beyond it"),
   tableRow("---", "---", "---", "---", "---"),

@@ -1,5 +1,5 @@
 import { dirname, join, resolve } from "node:path"
-import { Config, type Duration, Effect, Layer } from "effect"
+import { Config, Context, type Duration, Effect, Layer } from "effect"
 import { PackHost } from "../../../application/packs/PackHost.ts"
 import type { PackView } from "../../../application/packs/PackView.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
@@ -38,14 +38,7 @@ export const packHostFor = (
     install,
     allowScripts,
     ...definedOnly({ limits: timeout && { timeout } })
-  }).pipe(
-    Layer.tap((context) =>
-      Effect.provideContext(
-        Effect.flatMap(PackHost, ({ rescan }) => rescan),
-        context
-      )
-    )
-  )
+  }).pipe(Layer.tap((context) => Context.get(context, PackHost).rescan))
 
 /** The errors and warnings of a pack, one line each. */
 export const packProblems = ({ name, status }: PackView): ReadonlyArray<string> => {
