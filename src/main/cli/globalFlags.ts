@@ -57,16 +57,10 @@ const logLevelLayer = Layer.unwrap(
   })
 )
 
-const logFormatLayer = Layer.effect(LogFormat, logFormatFlag)
+export const loggingFlags = [logFormatFlag, GlobalFlag.LogLevel] as const
 
-/** Adds `--log-format` and `--log-level` to a command and its subcommands. */
-export const withLogging = <Name extends string, Input, E, R, Context>(
-  command: Command.Command<Name, Input, Context, E, R>
-) =>
-  command.pipe(
-    Command.provide(Layer.merge(logLevelLayer, logFormatLayer)),
-    Command.withGlobalFlags([logFormatFlag, GlobalFlag.LogLevel])
-  )
+/** The log level and format by `--log-level`, `--log-format` and their variables. */
+export const loggingLayer = Layer.merge(logLevelLayer, Layer.effect(LogFormat, logFormatFlag))
 
 /** Variables of the OpenTelemetry specification; any of them enables the export. */
 const otlpEndpointVariables = [

@@ -2,7 +2,7 @@ import { Command } from "effect/cli"
 import { agentCommand } from "./agent/command.ts"
 import { computerCommand } from "./computer/command.ts"
 import { devicesCommand } from "./devices/command.ts"
-import { withLogging } from "./globalFlags.ts"
+import { loggingFlags, loggingLayer } from "./globalFlags.ts"
 import { lazyCommand } from "./lazyCommand.ts"
 import { serverCommand } from "./server/command.ts"
 import { toolsCommand } from "./tools/command.ts"
@@ -14,5 +14,6 @@ const demoCommand = lazyCommand("demo", {}, async () => (await import("../demo/r
 export const rootCommand = Command.make("a2c").pipe(
   Command.withDescription("A2C-SMCP: an Agent uses the tools of many Computers through a Server"),
   Command.withSubcommands([demoCommand, serverCommand, computerCommand, agentCommand, devicesCommand, toolsCommand]),
-  withLogging
+  Command.provide(loggingLayer),
+  Command.withGlobalFlags(loggingFlags)
 )
