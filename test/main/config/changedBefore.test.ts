@@ -39,7 +39,7 @@ describe("watched file that changed before the watch", () => {
       const files = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") }
       writeFileSync(files.cert, "old")
       writeFileSync(files.key, "key")
-      const { updates = Stream.empty } = yield* watchTlsFiles(files)
+      const { updates } = yield* watchTlsFiles(files)
       writeFileSync(files.cert, "new")
       assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(updates, 1)), [{ cert: "new", key: "key" }])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
