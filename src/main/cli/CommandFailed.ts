@@ -1,5 +1,6 @@
 import { Data, Effect, Runtime, Stream } from "effect"
 import type { OfficeStatus } from "../../application/computer/office/OfficeConnection.ts"
+import type { JoinFailed } from "../../application/member/OfficeMember.ts"
 
 /** A command cannot do its work. The message is printed to stderr, and nothing else. */
 export class CommandFailed extends Data.TaggedError("CommandFailed")<{
@@ -11,22 +12,25 @@ export class CommandFailed extends Data.TaggedError("CommandFailed")<{
   override readonly [Runtime.errorReported] = false
 }
 
-/** Fails with a message for the user. */
 export const failCommand = (message: string): Effect.Effect<never, CommandFailed> =>
   Effect.fail(new CommandFailed({ message }))
 
 const credentialsHint = "; give --token-file FILE, or set A2C_TOKEN"
 
+/** An error whose message suits the user. */
+export interface CommandError {
+  readonly message: string
+  readonly reason?: unknown
+}
+
 /** Turns an error into a failure with the same message; keeps a failure as it is. */
-export const toCommandFailed = (error: { readonly message: string; readonly reason?: unknown }): CommandFailed =>
+export const toCommandFailed = (error: CommandError): CommandFailed =>
   error instanceof CommandFailed
     ? error
-    : new CommandFailed({
-        message: error.message + (error.reason === "missing_credentials" ? credentialsHint : "")
-      })
+    : new CommandFailed({ message: error.message + (error.reason === "missing_credentials" ? credentialsHint : "") })
 
 /** Waits until the membership of an office ends for good, then fails with the reason. */
-export const untilMembershipEnds = (status: Stream.Stream<OfficeStatus>): Effect.Effect<never, CommandFailed> =>
-  Stream.runForEach(status, (current) =>
-    current._tag === "Failed" ? Effect.fail(toCommandFailed(current.error)) : Effect.void
-  ).pipe(Effect.andThen(Effect.never))
+export const untilMembershipEnds = (status: Stream.Stream<OfficeStatus>): Effect.Effect<never, JoinFailed> =>
+  Stream.runForEach(status, (current) => (current._tag === "Failed" ? Effect.fail(current.error) : Effect.void)).pipe(
+    Effect.andThen(Effect.never)
+  )

@@ -8,7 +8,6 @@ export interface TerminalIO {
   /** Asks the user; `undefined` without a terminal. */
   readonly dialogue: Dialogue.Dialogue | undefined
   readonly log: Layer.Layer<never>
-  /** Prints a result to stdout. */
   readonly print: (text: string) => Effect.Effect<void>
 }
 

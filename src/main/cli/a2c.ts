@@ -1,13 +1,13 @@
 #!/usr/bin/env node
+import { parseEnv } from "node:util"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Console, Effect, Layer, Runtime } from "effect"
-import { Command } from "effect/cli"
+import { ConfigProvider, Console, Effect, FileSystem, Layer, Runtime } from "effect"
+import { CliError, CliOutput, Command } from "effect/cli"
 import * as TerminalLog from "../../adapters/terminal/TerminalLog.ts"
+import { definedOnly } from "../../domain/definedOnly.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
-import * as Presenter from "./presenter.ts"
 import { rootCommand } from "./root.ts"
-import * as DotEnv from "../config/dotEnv.ts"
 
 /** The message of an error of stdout. A closed pipe is no error: `a2c … | head -1` succeeds. */
 const stdoutErrorMessage = (failure: NodeJS.ErrnoException | null | undefined): string | undefined =>
@@ -36,12 +36,46 @@ const stdoutClosed = Effect.callback<void>((resume) => {
   })
 })
 
+/** Names an invalid variable, which Effect reports as a flag with the value "config". */
+const explainInvalidVariable = (error: CliError.NonShowHelpErrors): CliError.NonShowHelpErrors => {
+  if (error._tag !== "InvalidValue" || error.value !== "config") return error
+  const [, issue, variable] = /^SchemaError\((.*)\n {2}at \["(\w+)"\](?:\[\d+\])?\)$/su.exec(error.expected) ?? []
+  return issue === undefined || variable === undefined
+    ? error
+    : new CliError.UserError({ cause: error, userMessage: `Invalid value of ${variable}. ${issue}` })
+}
+
+/** Prints the help of an invalid command line to stderr: scripts read results from stdout. */
+const presenterLayer = CliOutput.layerPresenter({
+  present: (event) =>
+    event._tag === "InvalidInvocation"
+      ? Effect.provideService(
+          CliOutput.defaultPresenter.present({ ...event, errors: event.errors.map(explainInvalidVariable) }),
+          Console.Console,
+          { ...globalThis.console, log: (...words) => globalThis.console.error(...words) }
+        )
+      : CliOutput.defaultPresenter.present(event)
+})
+
+/**
+ * Reads settings of packs from `.env` in the working directory (seed 004, environment), and no others: other programs
+ * use the same file. Environment variables win.
+ */
+const dotEnvLayer = ConfigProvider.layerAdd(
+  Effect.gen(function* () {
+    const { readFileString } = yield* FileSystem.FileSystem
+    const text = yield* Effect.orElseSucceed(readFileString(".env"), () => "")
+    const { AUTOMATA_API_KEY, HOST, PORT, TOOLS_DIR } = parseEnv(text)
+    return ConfigProvider.fromEnv({ env: definedOnly({ AUTOMATA_API_KEY, HOST, PORT, TOOLS_DIR }) })
+  })
+)
+
 rootCommand.pipe(
   Command.run({ version: packageVersion }),
   Effect.tapErrorTag("CommandFailed", ({ message }) => Console.error(`a2c: ${message}`)),
   Effect.raceFirst(stdoutClosed),
   Effect.provide(
-    Layer.mergeAll(TerminalLog.layer, Presenter.layer, DotEnv.layer).pipe(Layer.provideMerge(NodeServices.layer))
+    Layer.mergeAll(TerminalLog.layer, presenterLayer, dotEnvLayer).pipe(Layer.provideMerge(NodeServices.layer))
   ),
   NodeRuntime.runMain({ teardown: exitAfterFlush })
 )

@@ -28,7 +28,6 @@ const otlpFlag = GlobalFlag.Setting("otlp")({
   )
 })
 
-/** Log levels by their names on the command line. */
 const logLevels = {
   all: "All",
   trace: "Trace",
@@ -58,16 +57,10 @@ const logLevelLayer = Layer.unwrap(
   })
 )
 
-const logFormatLayer = Layer.effect(LogFormat, logFormatFlag)
+export const loggingFlags = [logFormatFlag, GlobalFlag.LogLevel] as const
 
-/** Adds `--log-format` and `--log-level` to a command and its subcommands. */
-export const withLogging = <Name extends string, Input, E, R, Context>(
-  command: Command.Command<Name, Input, Context, E, R>
-) =>
-  command.pipe(
-    Command.provide(Layer.merge(logLevelLayer, logFormatLayer)),
-    Command.withGlobalFlags([logFormatFlag, GlobalFlag.LogLevel])
-  )
+/** The log level and format by `--log-level`, `--log-format` and their variables. */
+export const loggingLayer = Layer.merge(logLevelLayer, Layer.effect(LogFormat, logFormatFlag))
 
 /** Variables of the OpenTelemetry specification; any of them enables the export. */
 const otlpEndpointVariables = [
@@ -82,21 +75,14 @@ const telemetryLayer = (service: string) =>
     Effect.gen(function* () {
       const given = yield* otlpFlag
       const set = yield* Effect.forEach(otlpEndpointVariables, (name) =>
-        Effect.orDie(Config.option(Config.String(name)))
+        Effect.orDie(Config.withDefault(Config.String(name), ""))
       )
-      if (Option.isNone(given) && set.every((one) => Option.isNone(one) || one.value === "")) {
-        return Layer.empty
-      }
+      if (Option.isNone(given) && set.every((endpoint) => endpoint === "")) return Layer.empty
       const { otlpLayer } = yield* Effect.promise(() => import("../layers/otlpLayer.ts"))
       const exporter = otlpLayer(service)
-      return Option.isNone(given)
-        ? exporter
-        : Layer.provide(
-            exporter,
-            ConfigProvider.layerAdd(ConfigProvider.fromEnv({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: given.value } }), {
-              asPrimary: true
-            })
-          )
+      if (Option.isNone(given)) return exporter
+      const settings = ConfigProvider.fromEnv({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: given.value } })
+      return Layer.provide(exporter, ConfigProvider.layerAdd(settings, { asPrimary: true }))
     })
   )
 

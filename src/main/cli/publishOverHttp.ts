@@ -2,7 +2,7 @@ import { Console, Effect, Redacted } from "effect"
 import { publishHttp } from "../../adapters/mcp/publish/http/publishHttp.ts"
 import type { McpSession } from "../../application/ports/McpSession.ts"
 import { definedOnly } from "../../domain/definedOnly.ts"
-import { failCommand, toCommandFailed } from "./CommandFailed.ts"
+import { failCommand } from "./CommandFailed.ts"
 import { requireCredentials } from "./requireCredentials.ts"
 
 interface PublishOptions {
@@ -26,9 +26,6 @@ export const publishOverHttp = Effect.fnUntraced(function* (
   if (token !== undefined && Redacted.value(token) === "") {
     return yield* failCommand("The token of MCP clients must not be empty")
   }
-  const { url } = yield* Effect.mapError(
-    publishHttp(session, { host, port, ...definedOnly({ token }) }),
-    toCommandFailed
-  )
+  const { url } = yield* publishHttp(session, { host, port, ...definedOnly({ token }) })
   return yield* Console.log(`publishing ${label} at ${url}`)
 })

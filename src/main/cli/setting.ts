@@ -4,7 +4,7 @@ import { Flag } from "effect/cli"
 /** The values that a setting accepts, and how an error message states them. */
 type Check<A> = readonly [accepts: (value: A) => boolean, expected: string]
 
-/** A setting of a command, beside its flag and help. */
+/** What a setting has beside its name and help. */
 interface Row<A> {
   /** The environment variable, when it does not follow from the name of the flag. */
   readonly env?: string
@@ -33,14 +33,16 @@ interface ListRow<A> extends Row<A> {
 /** The variable of a flag, unless its row names another one. */
 export const envVariableOf = (name: string): string => `A2C_${name.toUpperCase().replaceAll("-", "_")}`
 
-/** Accepts integers in a range. */
 export const between = (min: number, max = Number.POSITIVE_INFINITY): Check<number> => [
   (value) => value >= min && value <= max,
   max === Number.POSITIVE_INFINITY ? `a number from ${min}` : `a number from ${min} to ${max}`
 ]
 
+const portCheck = [between(0, 65_535)[0], "a port from 0 to 65535"] as const
+
 const shownDefault = (value: unknown): string => {
   if (value === true) return "on"
+  if (Array.isArray(value)) return value.join(", ")
   return typeof value === "string" || typeof value === "number" ? String(value) : ""
 }
 
@@ -76,7 +78,7 @@ const kinds = (envOf: (name: string) => string | undefined) => {
     item: Schema.Codec<A, string>,
     name: string,
     help: string,
-    { check, default: value = [], env = envOf(name), metavar, shown = value.join(", ") }: ListRow<A> = {}
+    { check, metavar, ...row }: ListRow<A> = {}
   ): Flag.Flag<ReadonlyArray<A>> => {
     const named = metavar === undefined ? flag : Flag.withMetavar(flag, metavar)
     const checked = check === undefined ? named : Flag.filter(named, check[0], () => check[1])
@@ -84,8 +86,7 @@ const kinds = (envOf: (name: string) => string | undefined) => {
       () => Flag.atLeast(checked, 1),
       (variable) => Config.schema(commaSeparated(item), variable)
     )
-    const row = { envNote: "comma-separated", shown, default: value }
-    return items(name, `${help}; may be repeated`, env === undefined ? row : { ...row, env })
+    return items(name, `${help}; may be repeated`, { default: [], envNote: "comma-separated", ...row })
   }
   const int = kind(Flag.Int, Config.Int)
   const toggle = kind(Flag.Boolean, Config.Boolean)
@@ -106,11 +107,7 @@ const kinds = (envOf: (name: string) => string | undefined) => {
         (variable) => Config.Literals(literals, variable)
       )(name, help, row),
     port: <const R extends Row<number> = {}>(name: string, help: string, row?: R) =>
-      int(name, help, {
-        metavar: "PORT",
-        check: [between(0, 65_535)[0], "a port from 0 to 65535"],
-        ...row
-      }) as Flag.Flag<number | DefaultOf<R>>,
+      int(name, help, { metavar: "PORT", check: portCheck, ...row }) as Flag.Flag<number | DefaultOf<R>>,
     /** A time in whole seconds; up to a day unless the row has a check. */
     seconds: (
       name: string,
@@ -118,12 +115,7 @@ const kinds = (envOf: (name: string) => string | undefined) => {
       { default: value, ...row }: Row<number> & { readonly default: Duration.Duration }
     ) =>
       Flag.map(
-        int(name, help, {
-          metavar: "SECONDS",
-          check: between(1, 86_400),
-          ...row,
-          default: Duration.toSeconds(value)
-        }),
+        int(name, help, { metavar: "SECONDS", check: between(1, 86_400), ...row, default: Duration.toSeconds(value) }),
         Duration.seconds
       ),
     /** Texts; their variable holds them with commas in between. */

@@ -1,10 +1,11 @@
 import { hostname } from "node:os"
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { Flag } from "effect/cli"
 import { Identifier } from "../../domain/model/fields.ts"
+import { isJsonObject, type JsonObject, parseJson } from "../../domain/json.ts"
+import { type CommandFailed, failCommand } from "./CommandFailed.ts"
 import { flag, setting } from "./setting.ts"
 
-/** The protocol bounds the names of offices and members. */
 const check = [Schema.is(Identifier), "a text that is not empty, of at most 256 characters"] as const
 
 export const defaultServerUrl = "http://127.0.0.1:7070"
@@ -22,11 +23,7 @@ export const tokenFile = setting.text(
 
 export const office = setting.text("office", "office to join", { metavar: "ID", check, required: true })
 
-export const agentName = setting.text("name", "name of this Agent", {
-  metavar: "NAME",
-  default: "a2c-agent",
-  check
-})
+export const agentName = setting.text("name", "name of this Agent", { metavar: "NAME", default: "a2c-agent", check })
 
 export const computerName = setting.text("name", "name of this Computer, unique in its office", {
   metavar: "NAME",
@@ -34,9 +31,6 @@ export const computerName = setting.text("name", "name of this Computer, unique 
   shown: "the host name",
   check
 })
-
-/** The Computer that a command of an Agent addresses. */
-export const computerFlag = flag.text("computer", "Computer to address", { metavar: "NAME" })
 
 /** Values of inputs; they take precedence over every other source. */
 export const inputValues = Flag.KeyValuePair("input").pipe(
@@ -68,18 +62,19 @@ export const approve = flag.texts(
 
 export const listenHost = flag.text("host", "address to listen on", { default: "127.0.0.1" })
 
-/** The bearer token of a published MCP server. */
 export const mcpTokenFlag = (name: string) =>
-  flag.secret(name, "bearer token that MCP clients must send over HTTP", {
-    env: "A2C_MCP_TOKEN",
-    envNote: "preferred"
-  })
+  flag.secret(name, "bearer token that MCP clients must send over HTTP", { env: "A2C_MCP_TOKEN", envNote: "preferred" })
 
 export const jsonFlag = flag.toggle("json", "print JSON")
 
-/** The arguments of a tool call, as JSON. */
 export const argsFlag = flag.text("args", "arguments of the tool, a JSON object", {
   metavar: "JSON",
   default: "{}",
   shown: ""
 })
+
+export const parseToolArguments = (text: string): Effect.Effect<JsonObject, CommandFailed> => {
+  const value = parseJson(text)
+  if (isJsonObject(value)) return Effect.succeed(value)
+  return failCommand(value === undefined ? "--args is not JSON" : "--args must be a JSON object")
+}

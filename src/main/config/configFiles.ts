@@ -9,6 +9,7 @@ import type { Setup, Variables } from "../../domain/config/Setup.ts"
 import { type ValidationIssue, formatPath } from "../../domain/validation.ts"
 import { asObject } from "../../domain/json.ts"
 import type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
+import { didYouMean } from "../repl/didYouMean.ts"
 import { type Position, parseJsonc } from "./jsonc.ts"
 
 /** An error or warning about a file. An error in one file makes all files unusable. */
@@ -17,11 +18,14 @@ export interface ConfigDiagnostic extends ValidationIssue, Partial<Position> {
   readonly file: string
 }
 
-/** The configuration of one file. */
 export interface ConfigFile {
   readonly file: string
   readonly dialect: Dialect | undefined
   readonly config: ComputerConfig | undefined
+  readonly variables: Variables
+  readonly diagnostics: ReadonlyArray<ConfigDiagnostic>
+  /** The absolute paths of the file and its environment files. */
+  readonly sources: ReadonlyArray<string>
   /** The position of a value, or of its innermost existing parent. */
   readonly locate: (path: ReadonlyArray<PropertyKey>) => Position
 }
@@ -65,13 +69,6 @@ const withWorkspaceCwd = (server: ServerConfig): ServerConfig =>
     ? { ...server, parameters: { ...server.parameters, cwd: "${workspaceFolder}" } }
     : server
 
-/** A configuration file with its variables and diagnostics. */
-interface LoadedConfigFile extends ConfigFile {
-  readonly variables: Variables
-  readonly diagnostics: ReadonlyArray<ConfigDiagnostic>
-  readonly sources: ReadonlyArray<string>
-}
-
 /** Reads a text file; fails with a reason for people. */
 export const readTextFile = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
@@ -86,7 +83,7 @@ export const readTextFile = Effect.fnUntraced(function* (file: string) {
 
 const readConfigFile = Effect.fnUntraced(function* (
   file: string
-): Effect.fn.Return<LoadedConfigFile, never, FileSystem.FileSystem> {
+): Effect.fn.Return<ConfigFile, never, FileSystem.FileSystem> {
   const text = yield* readTextFile(file)
   const source = resolve(file)
   const unusable = { file, dialect: undefined, config: undefined, variables: {}, sources: [source] }
@@ -96,19 +93,15 @@ const readConfigFile = Effect.fnUntraced(function* (
   }
   const document = parseJsonc(text.success)
   const { locate } = document
-  const makeDiagnostic = (
-    severity: ConfigDiagnostic["severity"],
-    { issue, path }: ValidationIssue
-  ): ConfigDiagnostic => ({ severity, file, path, issue, ...locate(path) })
+  const diagnosticOf =
+    (severity: ConfigDiagnostic["severity"]) =>
+    ({ issue, path }: ValidationIssue): ConfigDiagnostic => ({ severity, file, path, issue, ...locate(path) })
   if (document.errors.length > 0) {
     const diagnostics = document.errors.map((error) => ({ ...error, severity: "error", file }) as const)
     return { ...unusable, diagnostics, locate }
   }
   const { config, dialect, envFiles, errors, warnings } = parseConfig(document.value)
-  const diagnostics = [
-    ...errors.map((error) => makeDiagnostic("error", error)),
-    ...warnings.map((warning) => makeDiagnostic("warning", warning))
-  ]
+  const diagnostics = [...errors.map(diagnosticOf("error")), ...warnings.map(diagnosticOf("warning"))]
   if (config === undefined) return { ...unusable, dialect, diagnostics, locate }
 
   const hostVariables = hostVariablesOf(workspaceFolderOf(file))
@@ -130,7 +123,7 @@ const readConfigFile = Effect.fnUntraced(function* (
     const environment = yield* readTextFile(path)
     if (Result.isFailure(environment)) {
       const issue = `${path}: ${environment.failure}`
-      diagnostics.push(makeDiagnostic("error", { path: [root, name, "envFile"], issue }))
+      diagnostics.push(diagnosticOf("error")({ path: [root, name, "envFile"], issue }))
       continue
     }
     const values = Object.entries(parseEnv(environment.success))
@@ -163,7 +156,17 @@ export const readConfigFiles = Effect.fnUntraced(function* (files: ReadonlyArray
   const isUsable = diagnostics.every(({ severity }) => severity !== "error")
   const variables: Variables = Object.assign({}, ...loadedFiles.map((loaded) => loaded.variables))
   const setup: Setup | undefined = isUsable ? { config, variables } : undefined
-  /** The absolute paths of all files, environment files included. */
   const sources = loadedFiles.flatMap((loaded) => loaded.sources)
   return { files: loadedFiles, diagnostics, setup, sources }
 })
+
+/** Warns of values for inputs that are not configured: probably typing errors. */
+export const unknownInputWarnings = (
+  { inputs }: ComputerConfig,
+  given: { readonly [id: string]: string }
+): ReadonlyArray<string> => {
+  const ids = inputs.map(({ id }) => id)
+  return Object.keys(given)
+    .filter((id) => !ids.includes(id))
+    .map((id) => `--input ${id}: unknown input${didYouMean(id, ids)}`)
+}

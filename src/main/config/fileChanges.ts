@@ -7,7 +7,6 @@ const debounceTime = Duration.millis(200)
 /** The link that Kubernetes replaces when mounted files change. */
 const kubernetesDataLink = "..data"
 
-/** Emits on every SIGHUP of this process. */
 export const hangupSignals = Stream.callback<"SIGHUP">((queue) =>
   Effect.acquireRelease(
     Effect.sync(() => {

@@ -15,7 +15,6 @@ export interface Position {
   readonly column: number
 }
 
-/** A parsed JSON text with comments. */
 export interface JsoncDocument {
   /** The value; meaningless when there are errors. */
   readonly value: unknown

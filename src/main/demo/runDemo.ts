@@ -1,16 +1,4 @@
-import {
-  Clock,
-  Console,
-  Context,
-  Deferred,
-  Duration,
-  Effect,
-  Fiber,
-  Layer,
-  References,
-  type Scope,
-  Stream
-} from "effect"
+import { Clock, Console, Context, Deferred, Duration, Effect, Fiber, Layer, References, Stream } from "effect"
 import { Agent } from "../../application/agent/Agent.ts"
 import { Computer } from "../../application/computer/Computer.ts"
 import type { ProgressReport } from "../../application/computer/ComputerSettings.ts"
@@ -18,7 +6,7 @@ import { Server } from "../../application/server/lifecycle/Server.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { formatToolResult } from "../cli/output.ts"
-import { CommandFailed, toCommandFailed } from "../cli/CommandFailed.ts"
+import { failCommand } from "../cli/CommandFailed.ts"
 import { agentLayer } from "../layers/agentLayer.ts"
 import { computerLayer } from "../layers/computerLayer.ts"
 import { serverLayer } from "../layers/serverLayer.ts"
@@ -43,27 +31,16 @@ const step = Effect.fnUntraced(function* <A, E, R>(title: string, work: Effect.E
 
 const printIndented = (text: string) => Console.log(indent(text))
 
-const assertDemo = (holds: boolean, what: string) =>
-  holds ? Effect.void : Effect.fail(new CommandFailed({ message: `The demo failed: ${what}` }))
+const assertDemo = (holds: boolean, what: string) => (holds ? Effect.void : failCommand(`The demo failed: ${what}`))
 
 /** Builds a service in the scope of the demo, which closes it. */
-const buildService = <I, S, E>(
-  key: Context.Service<I, S>,
-  layer: Layer.Layer<I, E>
-): Effect.Effect<S, E, Scope.Scope> => Effect.map(Layer.build(Layer.fresh(layer)), Context.get(key))
-
-const startComputer = (
-  url: string,
-  name: string,
-  config: ComputerConfig,
-  onProgress: (report: ProgressReport) => Effect.Effect<void>
-) => buildService(Computer, computerLayer({ url, office, name, config, settings: { onProgress } }))
+const buildService = <I, S, E>(key: Context.Service<I, S>, layer: Layer.Layer<I, E>) =>
+  Effect.map(Layer.build(Layer.fresh(layer)), Context.get(key))
 
 const printComputer = Effect.fnUntraced(function* (name: string, computer: Computer["Service"]) {
   const servers = yield* computer.servers
   for (const [server, state] of servers) {
-    yield* assertDemo(state._tag === "Ready", `the MCP server '${server}' does not run`)
-    if (state._tag !== "Ready") continue
+    if (state._tag !== "Ready") return yield* failCommand(`The demo failed: the MCP server '${server}' does not run`)
     const { info } = state.session
     yield* printIndented(
       `${name}: ${server} is ${info.name} ${info.version}, ${state.tools.length} tools (${state.config.type})`
@@ -100,15 +77,13 @@ const runTour = Effect.gen(function* () {
   const { url } = yield* step("1  A Server starts", buildService(Server, serverLayer()))
   yield* printIndented(`listening on ${url}`)
 
+  const startComputer = (name: string, config: ComputerConfig) =>
+    buildService(Computer, computerLayer({ url, office, name, config, settings: { onProgress } }))
+  const startDesk = Effect.flatMap(deskConfig, (config) => startComputer("desk", config))
+  const startLab = Effect.flatMap(labConfig, (config) => startComputer("lab", config))
   const [desk, lab] = yield* step(
     "2  Two Computers start their MCP servers and join the office",
-    Effect.all(
-      [
-        Effect.flatMap(deskConfig, (config) => startComputer(url, "desk", config, onProgress)),
-        Effect.flatMap(labConfig, (config) => startComputer(url, "lab", config, onProgress))
-      ],
-      { concurrency: 2 }
-    )
+    Effect.all([startDesk, startLab], { concurrency: 2 })
   )
   yield* printComputer("desk", desk)
   yield* printComputer("lab", lab)
@@ -176,11 +151,14 @@ const runTour = Effect.gen(function* () {
 })
 
 /** Runs the demo in one process, on loopback, with real MCP servers. */
-export const runDemo = Effect.gen(function* () {
-  const { began, calls } = yield* Effect.scoped(runTour)
-  const took = (yield* Clock.currentTimeMillis) - began
-  yield* Console.log(
-    `\nDone in ${seconds(took)}: 1 Server, 2 Computers, 3 MCP servers, ${calls} calls. ` +
-      "Everything is closed again.\n\nTry it yourself: npm run --silent a2c -- --help"
-  )
-}).pipe(Effect.mapError(toCommandFailed), Effect.provideService(References.MinimumLogLevel, "Warn"))
+export const runDemo = Effect.fnUntraced(
+  function* () {
+    const { began, calls } = yield* Effect.scoped(runTour)
+    const took = (yield* Clock.currentTimeMillis) - began
+    yield* Console.log(
+      `\nDone in ${seconds(took)}: 1 Server, 2 Computers, 3 MCP servers, ${calls} calls. ` +
+        "Everything is closed again.\n\nTry it yourself: npm run --silent a2c -- --help"
+    )
+  },
+  Effect.provideService(References.MinimumLogLevel, "Warn")
+)

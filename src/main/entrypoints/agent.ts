@@ -17,11 +17,7 @@ export type { ComputerView, OfficeView } from "../../application/agent/OfficeVie
 export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
 export { AmbiguousTool } from "../../application/agent/OfficeView.ts"
 export { type JoinFailed, JoinRejected, type MemberStatus } from "../../application/member/OfficeMember.ts"
-export {
-  type DocumentContent,
-  DocumentReader,
-  DocumentUnreadable
-} from "../../application/ports/DocumentReader.ts"
+export { type DocumentContent, DocumentReader, DocumentUnreadable } from "../../application/ports/DocumentReader.ts"
 export { AdmissionRejected, Unreachable, VersionRejected } from "../../application/ports/Transport.ts"
 export type { JsonObject } from "../../domain/json.ts"
 export type { Tool } from "../../domain/model/Tool.ts"
@@ -32,5 +28,4 @@ export { webAgentLayer as agentLayer } from "../layers/webAgentLayer.ts"
 export { A2cError, type A2cErrorCode } from "../promise/A2cError.ts"
 export { connectWebAgent as connectAgent } from "../promise/connectWebAgent.ts"
 export type { AgentConnectOptions, ConnectedAgent, ConnectionOptions } from "../promise/ConnectedAgent.ts"
-export type { Cancellable, Closeable } from "../promise/RunningService.ts"
-export type { Log, LogLine } from "../promise/Log.ts"
+export type { Cancellable, Closeable, Log, LogLine } from "../promise/RunningService.ts"

@@ -31,12 +31,7 @@ export {
   organizeDesktop,
   type WindowResource
 } from "../../domain/desktop/organizeDesktop.ts"
-export {
-  buildWindowUri,
-  InvalidWindowUri,
-  parseWindowUri,
-  type WindowUri
-} from "../../domain/desktop/WindowUri.ts"
+export { buildWindowUri, InvalidWindowUri, parseWindowUri, type WindowUri } from "../../domain/desktop/WindowUri.ts"
 export {
   type InvalidFrameReason,
   type DecoderEvent,
@@ -115,11 +110,7 @@ export {
   parsePackName
 } from "../../domain/packs/packNames.ts"
 export type { PackManifest, PackRoute, ParamsProblem } from "../../domain/packs/PackManifest.ts"
-export {
-  type OpenApiHost,
-  type OpenApiPack,
-  makeOpenApiDocument
-} from "../../domain/packs/openapi/openApiDocument.ts"
+export { type OpenApiHost, type OpenApiPack, makeOpenApiDocument } from "../../domain/packs/openapi/openApiDocument.ts"
 export { parsePackage, parsePackages } from "../../domain/packs/npmPackages.ts"
 export { type ProtocolLine, lineForVersion } from "../../domain/wire/lines.ts"
 export type { DocumentSummary, ToolCallRequest } from "../../domain/model/requests.ts"
@@ -150,10 +141,5 @@ export {
   type VersionMismatch
 } from "../../domain/wire/version.ts"
 export { errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"
-export {
-  buildCatalogue,
-  type Catalogue,
-  type CatalogueEntry,
-  type HiddenTool
-} from "../../domain/tools/catalogue.ts"
+export { buildCatalogue, type Catalogue, type CatalogueEntry, type HiddenTool } from "../../domain/tools/catalogue.ts"
 export { errorCodeOf } from "../../domain/tools/errorResults.ts"

@@ -25,11 +25,7 @@ export {
   logAuthorizationRequest
 } from "../../adapters/mcp/oauth/Authorizer.ts"
 export * as McpClient from "../../adapters/mcp/client/McpClient.ts"
-export {
-  publishHttp,
-  type PublishHttpOptions,
-  PublishError
-} from "../../adapters/mcp/publish/http/publishHttp.ts"
+export { publishHttp, type PublishHttpOptions, PublishError } from "../../adapters/mcp/publish/http/publishHttp.ts"
 export { publishStdio, type PublishStdioOptions } from "../../adapters/mcp/publish/publishStdio.ts"
 export { authenticateByToken, authenticateByTokens } from "../../adapters/auth/deviceTokens.ts"
 export * as AuditFile from "../../adapters/audit/AuditFile.ts"
@@ -53,10 +49,7 @@ export {
 } from "../../application/agent/AgentRequests.ts"
 export type { DocumentLocation, ResourcePage } from "../../domain/model/requests.ts"
 export type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
-export {
-  makeOfficeMcpSession,
-  type OfficeMcpSessionOptions
-} from "../../application/bridge/OfficeMcpSession.ts"
+export { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../application/bridge/OfficeMcpSession.ts"
 export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
 export { AmbiguousTool } from "../../application/agent/OfficeView.ts"
 export { Computer, type ComputerOptions } from "../../application/computer/Computer.ts"
@@ -108,11 +101,7 @@ export {
   type ByteListenOptions
 } from "../../application/ports/ByteLink.ts"
 export { CredentialStore } from "../../application/ports/CredentialStore.ts"
-export {
-  type DocumentContent,
-  DocumentReader,
-  DocumentUnreadable
-} from "../../application/ports/DocumentReader.ts"
+export { type DocumentContent, DocumentReader, DocumentUnreadable } from "../../application/ports/DocumentReader.ts"
 export {
   type McpChange,
   McpConnector,

@@ -20,10 +20,4 @@ export {
   withSignal
 } from "../../adapters/llm/McpClientLike.ts"
 export { McpClientError } from "../../adapters/llm/McpClientError.ts"
-export type {
-  McpContent,
-  McpContents,
-  McpResource,
-  McpTool,
-  McpToolResult
-} from "../../adapters/llm/mcpTypes.ts"
+export type { McpContent, McpContents, McpResource, McpTool, McpToolResult } from "../../adapters/llm/mcpTypes.ts"

@@ -7,8 +7,7 @@ export { A2cError, type A2cErrorCode } from "../promise/A2cError.ts"
 export { connectAgent, type NodeAgentConnectOptions } from "../promise/connectAgent.ts"
 export type { ConnectedAgent, ConnectionOptions } from "../promise/ConnectedAgent.ts"
 export type { ComputerHooks } from "../promise/computerHooks.ts"
-export type { Cancellable, Closeable } from "../promise/RunningService.ts"
-export type { Log, LogLine } from "../promise/Log.ts"
+export type { Cancellable, Closeable, Log, LogLine } from "../promise/RunningService.ts"
 export {
   type ComputerOptions,
   type ComputerSetup,

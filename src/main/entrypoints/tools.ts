@@ -15,9 +15,4 @@ export {
 } from "../../adapters/packs/author/BaseMcpTool.ts"
 export { type DefinedTool, defineTool, type ToolDefinition } from "../../adapters/packs/author/defineTool.ts"
 export { InvalidParams, ToolError, type InvalidParam } from "../../adapters/packs/author/toolErrors.ts"
-export {
-  FileField,
-  fileParamSchema,
-  isToolFile,
-  type ToolFile
-} from "../../adapters/packs/author/ToolFile.ts"
+export { FileField, fileParamSchema, isToolFile, type ToolFile } from "../../adapters/packs/author/ToolFile.ts"

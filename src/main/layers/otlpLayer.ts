@@ -16,7 +16,6 @@ const specDefaults = ConfigProvider.layerAdd(
   ConfigProvider.fromEnv({ env: { OTEL_TRACES_EXPORTER: "otlp", OTEL_METRICS_EXPORTER: "otlp" } })
 )
 
-/** An HTTP client that logs failed exports. */
 const warningHttpClient = Layer.effect(
   HttpClient.HttpClient,
   Effect.gen(function* () {
@@ -39,10 +38,8 @@ const warningHttpClient = Layer.effect(
 
 const serialization = Layer.unwrap(
   Effect.gen(function* () {
-    const wanted = yield* Config.String("OTEL_EXPORTER_OTLP_PROTOCOL").pipe(
-      Config.withDefault("http/protobuf"),
-      Effect.orDie
-    )
+    const setting = Config.withDefault(Config.String("OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf")
+    const wanted = yield* Effect.orDie(setting)
     switch (wanted) {
       case "http/protobuf":
         return OtlpSerialization.layerProtobuf

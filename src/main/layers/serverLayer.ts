@@ -28,17 +28,11 @@ export interface ServerLayerOptions extends SocketIoServer.SocketIoServerOptions
 const clusterLayer = (redis: RedisClusterOptions | undefined) =>
   redis === undefined
     ? MemoryCluster.layer
-    : Layer.unwrap(
-        Effect.map(
-          Effect.promise(() => import("../../adapters/redis/RedisCluster.ts")),
-          (adapter) => adapter.layer(redis)
-        )
-      )
+    : Layer.unwrap(Effect.promise(async () => (await import("../../adapters/redis/RedisCluster.ts")).layer(redis)))
 
 /** Errors of starting a Server: the address is unavailable, or the URL of Redis is invalid. */
 export type ServerStartFailed = ListenError | RedisUrlInvalid
 
-/** The listener of a Server: Socket.IO, and pages for operators. */
 const listenerLayer = (socketIo: SocketIoServer.SocketIoServerOptions, isLoopbackOnly: boolean) =>
   Layer.unwrap(
     Effect.gen(function* () {

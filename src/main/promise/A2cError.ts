@@ -73,11 +73,9 @@ const errorCodeOf = (error: ExpectedError): A2cErrorCode => {
   return error._tag === "VersionRejected" ? errorCodes.versionMismatch : ownCodes[error._tag]
 }
 
-/** The error of work that the caller's signal aborts. */
 export const abortedError = ({ reason }: AbortSignal): A2cError =>
   new A2cError("aborted", "Aborted by the signal", { cause: reason })
 
-/** The error of work on a closed instance. */
 export const closedError = (): A2cError => new A2cError("closed", "The instance is closed")
 
 /** Converts the cause of a failed effect to the error that its promise rejects with. */

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Scope } from "effect"
+import { Effect, type Layer } from "effect"
 import { type McpClientLike, makeMcpClient } from "../../adapters/llm/McpClientLike.ts"
 import type { SocketIoClientOptions } from "../../adapters/socketio/client/SocketIoClient.ts"
 import { Agent, type AgentEvent, type AgentOptions, type ToolCall } from "../../application/agent/Agent.ts"
@@ -7,7 +7,6 @@ import type { ComputerView, OfficeView } from "../../application/agent/OfficeVie
 import type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
 import { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../application/bridge/OfficeMcpSession.ts"
 import type { JoinFailed, MemberStatus } from "../../application/member/OfficeMember.ts"
-import type { McpSession } from "../../application/ports/McpSession.ts"
 import type { FinderPage } from "../../domain/documents/findDocuments.ts"
 import { definedOnly } from "../../domain/definedOnly.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
@@ -16,9 +15,8 @@ import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { SessionInfo } from "../../domain/model/Membership.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
-import { type Cancellable, type Closeable, type RunningService, startService } from "./RunningService.ts"
-import type { Log } from "./Log.ts"
-import { millis } from "./millis.ts"
+import { durations } from "./durations.ts"
+import { type Cancellable, type Closeable, type Log, type RunningService, startService } from "./RunningService.ts"
 
 /** Options of a connection to a Server. */
 export interface ConnectionOptions extends Omit<SocketIoClientOptions, "connectTimeout" | "token"> {
@@ -98,33 +96,11 @@ export interface ConnectedAgent extends Closeable {
   readonly mcpClient: (options?: Cancellable & Omit<OfficeMcpSessionOptions, "office">) => Promise<McpClientLike>
 }
 
-/** An Agent, and MCP sessions of its office. */
-class AgentWithSessions extends Context.Service<
-  AgentWithSessions,
-  {
-    readonly agent: Agent["Service"]
-    /** A session lasts as long as the Agent. */
-    readonly openSession: (options: OfficeMcpSessionOptions) => Effect.Effect<McpSession>
-  }
->()("a2c-smcp/main/promise/AgentWithSessions") {
-  static readonly layer = Layer.effect(
-    AgentWithSessions,
-    Effect.gen(function* () {
-      const agent = yield* Agent
-      const scope = yield* Effect.scope
-      const openSession = (options: OfficeMcpSessionOptions) =>
-        makeOfficeMcpSession(options).pipe(Effect.provideService(Agent, agent), Scope.provide(scope))
-      return { agent, openSession }
-    })
-  )
-}
-
 const wrapAgent = (
   { iterate, run, ...closeable }: RunningService<Agent["Service"]>,
-  mcpClient: ConnectedAgent["mcpClient"]
+  office: string
 ): ConnectedAgent => ({
   ...closeable,
-  mcpClient,
   members: (options) => run(({ members }) => members, options),
   callTool: (call, options) => run(({ callTool }) => callTool(call), options),
   getTools: (computer, options) => run(({ getTools }) => getTools(computer), options),
@@ -143,17 +119,21 @@ const wrapAgent = (
   changes: (options) => iterate(({ changes }) => changes, options),
   changesOf: (computer, options) => iterate(({ changesOf }) => changesOf(computer), options),
   events: (options) => iterate(({ events }) => events, options),
-  status: (options) => iterate(({ status }) => status, options)
+  status: (options) => iterate(({ status }) => status, options),
+  mcpClient: ({ signal, ...options } = {}) =>
+    run(
+      (agent) => {
+        const session = Effect.provideService(makeOfficeMcpSession({ ...options, office }), Agent, agent)
+        return Effect.flatMap(session, makeMcpClient)
+      },
+      { signal }
+    )
 })
 
 /** The message of an error that the function throws reaches the caller, who wrote the function. */
 const tokenEffect = (getToken: () => string | Promise<string>) =>
-  Effect.tryPromise({
-    try: async () => getToken(),
-    catch: (error) => ({ message: errorMessage(error) })
-  })
+  Effect.tryPromise({ try: async () => getToken(), catch: (error) => ({ message: errorMessage(error) }) })
 
-/** Converts options of a connection to those of the layers. */
 export const toClientOptions = <Options extends ConnectionOptions>({
   connectTimeout,
   log: _,
@@ -161,28 +141,12 @@ export const toClientOptions = <Options extends ConnectionOptions>({
   ...options
 }: Options) => ({
   ...options,
-  ...definedOnly({
-    connectTimeout: millis(connectTimeout),
-    token: typeof token === "function" ? tokenEffect(token) : token
-  })
+  ...durations({ connectTimeout }),
+  ...definedOnly({ token: typeof token === "function" ? tokenEffect(token) : token })
 })
 
-/** Connects the Agent of a layer. */
 export const connectWithLayer = async (
   layer: Layer.Layer<Agent, JoinFailed>,
   { log, office }: Pick<AgentConnectOptions, "log" | "office">,
   cancellable: Cancellable | undefined
-): Promise<ConnectedAgent> => {
-  const host = await startService(AgentWithSessions, Layer.provide(AgentWithSessions.layer, layer), log, cancellable)
-  return wrapAgent(
-    {
-      ...host,
-      run: (use, options) => host.run(({ agent }) => use(agent), options),
-      iterate: (use, options) => host.iterate(({ agent }) => use(agent), options)
-    },
-    ({ signal, ...options } = {}) =>
-      host.run(({ openSession }) => Effect.flatMap(openSession({ ...options, office }), makeMcpClient), {
-        signal
-      })
-  )
-}
+): Promise<ConnectedAgent> => wrapAgent(await startService(Agent, layer, log, cancellable), office)

@@ -10,7 +10,6 @@ import type { Setup, SetupDiff } from "../../domain/config/Setup.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
-import { definedOnly } from "../../domain/definedOnly.ts"
 import { computerLayer } from "../layers/computerLayer.ts"
 import { A2cError, ConfigInvalid } from "./A2cError.ts"
 import { type ConnectionOptions, toClientOptions } from "./ConnectedAgent.ts"
@@ -61,10 +60,7 @@ export interface RunningComputer extends Closeable {
   readonly restart: (server: string, options?: Cancellable) => Promise<void>
   /** Calls a tool locally, without consent. `timeout` in seconds. */
   readonly callTool: (
-    call: Omit<LocalCall, "timeout" | "params"> & {
-      readonly params?: LocalCall["params"]
-      readonly timeout?: number
-    },
+    call: Omit<LocalCall, "timeout" | "params"> & { readonly params?: LocalCall["params"]; readonly timeout?: number },
     options?: Cancellable
   ) => Promise<ToolResult>
   /** The desktop as the office sees it. */
@@ -110,15 +106,10 @@ const wrapComputer = ({ iterate, run, ...closeable }: RunningService<Computer["S
   stop: (server, options) => run(({ stop }) => stop(server), options),
   restart: (server, options) => run(({ restart }) => restart(server), options),
   callTool: ({ params = {}, timeout, tool }, options) =>
-    run(
-      ({ callTool }) =>
-        callTool({
-          tool,
-          params,
-          ...definedOnly({ timeout: timeout === undefined ? undefined : Duration.seconds(timeout) })
-        }),
-      options
-    ),
+    run(({ callTool: call }) => {
+      const limit = timeout === undefined ? {} : { timeout: Duration.seconds(timeout) }
+      return call({ tool, params, ...limit })
+    }, options),
   desktop: ({ signal, ...which } = {}) => run(({ desktop }) => desktop(which), { signal }),
   status: (options) => iterate(({ status }) => status, options),
   office: (options) => run(({ office }) => office, options),
@@ -131,10 +122,6 @@ export const runComputer = async (options: ComputerOptions, cancellable?: Cancel
   const { authorize: _authorize, config, inputs: _inputs, settings: _settings, ...connection } = options
   const read = parseConfig(config)
   if (Result.isFailure(read)) throw new A2cError("config_invalid", read.failure.message)
-  const layer = computerLayer({
-    ...toClientOptions(connection),
-    ...toLayerOptions(options),
-    config: read.success
-  })
+  const layer = computerLayer({ ...toClientOptions(connection), ...toLayerOptions(options), config: read.success })
   return wrapComputer(await startService(Computer, layer, options.log, cancellable))
 }

@@ -4,13 +4,11 @@ import { type Authenticator, admissionRejected } from "../../application/ports/A
 import type { Handshake } from "../../application/ports/Transport.ts"
 import type { Limits } from "../../application/server/connections/Limits.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
-import type { ServerSettings } from "../../application/server/lifecycle/ServerContext.ts"
 import { definedOnly } from "../../domain/definedOnly.ts"
 import { allGrants, type Identity } from "../../domain/model/Identity.ts"
 import { serverLayer } from "../layers/serverLayer.ts"
-import { type Cancellable, type Closeable, startService } from "./RunningService.ts"
-import type { Log } from "./Log.ts"
-import { millis } from "./millis.ts"
+import { durations } from "./durations.ts"
+import { type Cancellable, type Closeable, type Log, startService } from "./RunningService.ts"
 
 /** Options of a Server. */
 export interface ServerOptions extends SocketIoServerOptions {
@@ -50,14 +48,13 @@ export interface RunningServer extends Closeable {
   readonly load: (options?: Cancellable) => Promise<ReturnType<Server["Service"]["load"]>>
 }
 
-type Settings = NonNullable<ServerOptions["settings"]>
-
 const notAdmitted = admissionRejected("invalid_credentials", "Not admitted")
 
-/** Who came in by the word of a hook alone. */
 const admittedIdentity: Identity = { subject: "host-authenticated", grants: allGrants, expiresAt: undefined }
 
-const makeHookAuthenticator = (authenticate: NonNullable<Settings["authenticate"]>): Authenticator["Service"] => ({
+const makeHookAuthenticator = (
+  authenticate: NonNullable<NonNullable<ServerOptions["settings"]>["authenticate"]>
+): Authenticator["Service"] => ({
   requiresCredentials: true,
   isStillValid: () => true,
   changes: Stream.never,
@@ -72,43 +69,21 @@ const makeHookAuthenticator = (authenticate: NonNullable<Settings["authenticate"
     )
 })
 
-const toServerSettings = ({
-  drainTimeout,
-  requireRole,
-  routingTimeout,
-  timeoutGrace
-}: Settings): Partial<ServerSettings> =>
-  definedOnly({
-    requireRole,
-    routingTimeout: millis(routingTimeout),
-    timeoutGrace: millis(timeoutGrace),
-    drainTimeout: millis(drainTimeout)
-  })
-
-const toLimits = ({ idleTimeout, joinTimeout, ...counts }: NonNullable<ServerOptions["limits"]>): Partial<Limits> => ({
-  ...counts,
-  ...definedOnly({ joinTimeout: millis(joinTimeout), idleTimeout: millis(idleTimeout) })
-})
-
 /** Runs a Server on Socket.IO; on loopback and a free port by default. */
 export const runServer = async (
   { limits = {}, log, redis, settings = {}, ...options }: ServerOptions = {},
   cancellable?: Cancellable
 ): Promise<RunningServer> => {
-  const { authenticate } = settings
+  const { authenticate, requireRole, ...timeouts } = settings
+  const { idleTimeout, joinTimeout, ...counts } = limits
   const layer = serverLayer({
     ...options,
-    limits: toLimits(limits),
-    settings: toServerSettings(settings),
+    limits: { ...counts, ...durations({ idleTimeout, joinTimeout }) },
+    settings: { ...definedOnly({ requireRole }), ...durations(timeouts) },
     ...(redis !== undefined && { redis: { ...redis, url: Redacted.make(redis.url) } }),
     ...(authenticate !== undefined && { authenticator: makeHookAuthenticator(authenticate) })
   })
   const { close, run, [Symbol.asyncDispose]: dispose } = await startService(Server, layer, log, cancellable)
   const url = await run((server) => Effect.succeed(server.url))
-  return {
-    url,
-    load: (given) => run(({ load }) => Effect.sync(load), given),
-    close,
-    [Symbol.asyncDispose]: dispose
-  }
+  return { url, load: (given) => run(({ load }) => Effect.sync(load), given), close, [Symbol.asyncDispose]: dispose }
 }

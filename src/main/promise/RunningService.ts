@@ -1,6 +1,18 @@
-import { Context, Deferred, Effect, Exit, Fiber, FiberSet, Layer, Scope, Stream } from "effect"
+import {
+  Cause,
+  Context,
+  Deferred,
+  Effect,
+  Exit,
+  Fiber,
+  FiberSet,
+  Layer,
+  Logger,
+  References,
+  Scope,
+  Stream
+} from "effect"
 import { type A2cError, abortedError, closedError, type ExpectedError, toA2cError } from "./A2cError.ts"
-import { type Log, logLayer } from "./Log.ts"
 
 /** The last parameter of every method. */
 export interface Cancellable {
@@ -14,15 +26,45 @@ export interface Closeable extends AsyncDisposable {
   readonly close: () => Promise<void>
 }
 
-/** A running service, for programs without Effect. */
 export interface RunningService<S> extends Closeable {
-  /** Runs an effect of the service. */
-  readonly run: <A>(use: (service: S) => Effect.Effect<A, ExpectedError>, options?: Cancellable) => Promise<A>
+  /** Runs an effect of the service. The resources that it acquires are released with the service. */
+  readonly run: <A>(
+    use: (service: S) => Effect.Effect<A, ExpectedError, Scope.Scope>,
+    options?: Cancellable
+  ) => Promise<A>
   /** Iterates a stream of the service. Every iteration runs the stream again; all end when the service closes. */
   readonly iterate: <A>(use: (service: S) => Stream.Stream<A>, options?: Cancellable) => AsyncIterable<A>
 }
 
-/** Fails as soon as the signal is aborted. */
+/** A line of the log. */
+export interface LogLine {
+  readonly level: "Fatal" | "Error" | "Warn" | "Info" | "Debug" | "Trace"
+  readonly date: Date
+  /** The phrase of the event, and its fields. */
+  readonly message: ReadonlyArray<unknown>
+  /** The cause of an error, with its stack. */
+  readonly cause: string | undefined
+}
+
+/** Receives the lines of the log. */
+export type Log = (line: LogLine) => void
+
+/** Sends the log to a function; without one, warnings and errors go to stderr. */
+const logLayer = (log: Log | undefined): Layer.Layer<never> =>
+  log === undefined
+    ? Layer.merge(Layer.succeed(Logger.LogToStderr, true), Layer.succeed(References.MinimumLogLevel, "Warn"))
+    : Logger.layer([
+        Logger.make<unknown, void>(({ cause, date, logLevel, message }) => {
+          if (logLevel === "All" || logLevel === "None") return
+          log({
+            level: logLevel,
+            date,
+            message: Array.isArray(message) ? message : [message],
+            cause: cause.reasons.length === 0 ? undefined : Cause.pretty(cause)
+          })
+        })
+      ])
+
 const failOnAbort = (signal: AbortSignal): Effect.Effect<never, A2cError> =>
   Effect.callback((resume) => {
     const stop = () => resume(Effect.fail(abortedError(signal)))
@@ -46,9 +88,10 @@ export const startService = async <I, S, R>(
   if (signal?.aborted === true) throw abortedError(signal)
   const scope = Scope.makeUnsafe()
   const starting = Effect.gen(function* () {
-    const context = yield* Layer.build(Layer.provideMerge(layer, logLayer(log)))
+    const services = yield* Layer.build(Layer.provideMerge(layer, logLayer(log)))
+    const context = Context.add(services, Scope.Scope, yield* Scope.fork(scope))
     // Acquired last, released first: fibers stop while the service can still cancel their remote calls.
-    const fork = yield* Effect.provideContext(FiberSet.makeRuntime<I | R, unknown, unknown>(), context)
+    const fork = yield* Effect.provideContext(FiberSet.makeRuntime<I | R | Scope.Scope, unknown, unknown>(), context)
     const closeRequested = yield* Deferred.make<void>()
     yield* Effect.addFinalizer(() => Deferred.succeed(closeRequested, undefined))
     return { context, fork, closeRequested }

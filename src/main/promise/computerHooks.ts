@@ -1,5 +1,5 @@
 import { Cause, Effect, flow, Option } from "effect"
-import type { AuthorizationRequest, AuthorizerOptions } from "../../adapters/mcp/oauth/Authorizer.ts"
+import type { AuthorizationRequest } from "../../adapters/mcp/oauth/Authorizer.ts"
 import type {
   ComputerSettings,
   ConfirmRequest,
@@ -11,7 +11,7 @@ import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
 import type { InputValue } from "../../domain/config/inputValues.ts"
 import type { Input } from "../../domain/config/computerConfig.ts"
 import { definedOnly } from "../../domain/definedOnly.ts"
-import { millis } from "./millis.ts"
+import { durations } from "./durations.ts"
 
 type CommandInput = Extract<Input, { readonly type: "command" }>
 type Awaitable<A> = A | Promise<A>
@@ -51,16 +51,15 @@ export interface ComputerHooks {
   }
 }
 
-const runHook = <A>(name: string, hook: (options: HookOptions) => Awaitable<A>) =>
-  Effect.tryPromise(async (signal) => hook({ signal })).pipe(
-    Effect.tapCause((cause) =>
-      Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logError("hook failed", { hook: name }, cause)
-    )
-  )
-
 /** Wraps a hook as an effect that logs its failure. */
 const hookEffect = <I, A>(name: string, hook: ((input: I, options: HookOptions) => Awaitable<A>) | undefined) =>
-  hook && ((input: I) => runHook(name, (options) => hook(input, options)))
+  hook &&
+  ((input: I) =>
+    Effect.tryPromise(async (signal) => hook(input, { signal })).pipe(
+      Effect.tapCause((cause) =>
+        Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.logError("hook failed", { hook: name }, cause)
+      )
+    ))
 
 const toInputSources = ({ ask, run, values }: NonNullable<ComputerHooks["inputs"]>): InputSources => {
   const askUser = hookEffect("ask", ask)
@@ -83,30 +82,26 @@ const toInputSources = ({ ask, run, values }: NonNullable<ComputerHooks["inputs"
   })
 }
 
-const toComputerSettings = (settings: NonNullable<ComputerHooks["settings"]>): Partial<ComputerSettings> => {
-  const reportProgress = hookEffect("onProgress", settings.onProgress)
-  return definedOnly({
-    connectTimeout: millis(settings.connectTimeout),
-    startupTimeout: millis(settings.startupTimeout),
-    readTimeout: millis(settings.readTimeout),
-    keepaliveInterval: millis(settings.keepaliveInterval),
-    changeThrottle: millis(settings.changeThrottle),
-    showUnsubscribable: settings.showUnsubscribable,
-    confirm: hookEffect("confirm", settings.confirm),
-    resolveDpe: hookEffect("resolveDpe", settings.resolveDpe),
-    onProgress: reportProgress && flow(reportProgress, Effect.ignore)
-  })
+const toComputerSettings = ({
+  confirm,
+  onProgress,
+  resolveDpe,
+  showUnsubscribable,
+  ...times
+}: NonNullable<ComputerHooks["settings"]>): Partial<ComputerSettings> => {
+  const reportProgress = hookEffect("onProgress", onProgress)
+  return {
+    ...durations(times),
+    ...definedOnly({
+      showUnsubscribable,
+      confirm: hookEffect("confirm", confirm),
+      resolveDpe: hookEffect("resolveDpe", resolveDpe),
+      onProgress: reportProgress && flow(reportProgress, Effect.ignore)
+    })
+  }
 }
 
-/** Converts the hooks to the options of the layers. */
-export const toLayerOptions = ({
-  authorize,
-  inputs = {},
-  settings = {}
-}: ComputerHooks): Pick<AuthorizerOptions, "authorize"> & {
-  readonly inputs: InputSources
-  readonly settings: Partial<ComputerSettings>
-} => {
+export const toLayerOptions = ({ authorize, inputs = {}, settings = {} }: ComputerHooks) => {
   const openPage = hookEffect("authorize", authorize)
   return {
     inputs: toInputSources(inputs),

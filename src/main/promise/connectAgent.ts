@@ -2,7 +2,6 @@ import { agentLayer } from "../layers/agentLayer.ts"
 import { type AgentConnectOptions, type ConnectedAgent, connectWithLayer, toClientOptions } from "./ConnectedAgent.ts"
 import type { Cancellable } from "./RunningService.ts"
 
-/** Options of an Agent on Node. */
 export interface NodeAgentConnectOptions extends AgentConnectOptions {
   /** Folders that `fetchDocument` may read; none by default, since Computers choose the file names. */
   readonly documentFolders?: ReadonlyArray<string>

@@ -1,9 +1,8 @@
-import { Effect, type Option } from "effect"
+import { Effect, type Option, Result } from "effect"
 import type { Computer } from "../../application/computer/Computer.ts"
 import type { Inputs } from "../../application/computer/inputs/Inputs.ts"
 import type { CommandFailed } from "../cli/CommandFailed.ts"
 
-/** The services that commands use. */
 export type ReplServices = Computer | Inputs
 
 /** Asks the user for a line; `None` without a terminal or an answer. */
@@ -12,9 +11,6 @@ export type PromptUser = (
   options: { readonly hidden: boolean }
 ) => Effect.Effect<Option.Option<string>>
 
-export const noPrompt: PromptUser = () => Effect.succeedNone
-
-/** A command of the shell. */
 export interface ReplCommand {
   /** One word, or two for commands of a group: `server add`. */
   readonly name: string
@@ -30,7 +26,6 @@ export interface ReplCommand {
   ) => Effect.Effect<string, CommandFailed, ReplServices>
   /** Candidates for the next word, after these words. */
   readonly complete?: (words: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, never, ReplServices>
-  /** The command ends the shell. */
   readonly endsRepl?: true
   /** The words may be secret: the line stays out of the history. */
   readonly isPrivate?: true
@@ -42,6 +37,12 @@ export const completeFirst =
   (words) =>
     words.length === 0 ? candidates : Effect.succeed([])
 
-/** Formats a command with its parameters. */
 export const usage = ({ name, parameters }: ReplCommand): string =>
   parameters === undefined ? name : `${name} ${parameters}`
+
+/** Parses JSON. The error repeats nothing of the text, which may hold secrets. */
+export const parseJsonResult = (text: string): Result.Result<unknown, string> =>
+  Result.try({
+    try: (): unknown => JSON.parse(text),
+    catch: (error) => (error instanceof Error ? error.message.replace(/, (\.\.\.)?".*$/s, "") : "invalid")
+  })

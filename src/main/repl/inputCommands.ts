@@ -116,5 +116,4 @@ const forgetInputCommand: ReplCommand = {
   complete: completeFirst(inputIds)
 }
 
-/** Commands for the inputs of the configuration. */
 export const inputCommands: ReadonlyArray<ReplCommand> = [inputsCommand, setInputCommand, forgetInputCommand]

@@ -106,7 +106,6 @@ const leaveCommand: ReplCommand = {
   })
 }
 
-/** Commands for the office of the Computer. */
 export const officeCommands: ReadonlyArray<ReplCommand> = [
   statusCommand,
   desktopCommand,

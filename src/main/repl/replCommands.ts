@@ -67,7 +67,6 @@ const findCommand = (words: ReadonlyArray<string>) => {
   return undefined
 }
 
-/** A parsed line. */
 export interface ParsedLine {
   /** Runs the command; succeeds with the text to print. */
   readonly run: (promptUser: PromptUser) => Effect.Effect<string, CommandFailed, ReplServices>
@@ -89,10 +88,7 @@ export const parseLine = (line: string): Result.Result<ParsedLine, string> => {
   const [min, max] = command.arity ?? [0, 0]
   return rest.length < min || rest.length > max
     ? Result.fail(`Expected ${usage(command)}`)
-    : Result.succeed({
-        run: (promptUser) => command.run(rest, promptUser),
-        endsRepl: command.endsRepl === true
-      })
+    : Result.succeed({ run: (promptUser) => command.run(rest, promptUser), endsRepl: command.endsRepl === true })
 }
 
 /** Returns whether a line may hold a secret; a line that does not parse counts by its first words. */

@@ -3,9 +3,8 @@ import type { LineReader } from "../../adapters/terminal/LineReader.ts"
 import { Computer } from "../../application/computer/Computer.ts"
 import { type CommandFailed, failCommand } from "../cli/CommandFailed.ts"
 import { complete, isPrivate, parseLine } from "./replCommands.ts"
-import { noPrompt, type PromptUser, type ReplServices } from "./ReplCommand.ts"
+import type { PromptUser, ReplServices } from "./ReplCommand.ts"
 
-/** Prints results and errors. */
 interface Output {
   readonly print: (text: string) => Effect.Effect<void>
   readonly printError: (text: string) => Effect.Effect<void>
@@ -63,30 +62,21 @@ const makeLineRunner = ({ print, printError }: Output, interruption: Effect.Effe
  * Runs commands in order once the servers have started, up to `exit`. A failed command does not stop the next one.
  * Results go to stdout, errors to stderr; fails at the end when a command failed.
  */
-export const runCommands = Effect.fnUntraced(function* (
-  lines: ReadonlyArray<string>
-): Effect.fn.Return<void, CommandFailed, ReplServices> {
+export const runCommands = Effect.fnUntraced(function* (lines: ReadonlyArray<string>) {
   yield* awaitServersStarted
-  const { finish, run } = makeLineRunner({ print: Console.log, printError: Console.error }, Effect.never, noPrompt)
+  const output = { print: Console.log, printError: Console.error }
+  const { finish, run } = makeLineRunner(output, Effect.never, () => Effect.succeedNone)
   for (const line of lines) if (yield* run(line)) break
   yield* finish
 })
-
-interface ReplOptions {
-  /** The name of the Computer, for the prompt. */
-  readonly name: string
-  readonly reader: LineReader
-}
 
 /**
  * Runs the lines of a terminal or a pipe until `exit` or the end of the input. Ctrl-C cancels the running command, or
  * discards the line; on an empty line it ends the shell. A failed command never ends the shell. With a pipe the shell
  * fails at its end when a command failed.
  */
-export const runRepl = Effect.fnUntraced(function* ({
-  name,
-  reader
-}: ReplOptions): Effect.fn.Return<void, CommandFailed, ReplServices> {
+export const runRepl = Effect.fnUntraced(function* (options: { readonly name: string; readonly reader: LineReader }) {
+  const { name, reader } = options
   const { awaitInterrupt, isTerminal } = reader
   const context = yield* Effect.context<ReplServices>()
   const { office } = yield* Computer

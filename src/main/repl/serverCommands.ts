@@ -4,13 +4,22 @@ import type { UnknownServer } from "../../application/computer/servers/ServerSup
 import { parseConfig } from "../../domain/config/parseConfig.ts"
 import { inputIdsOf } from "../../domain/config/Setup.ts"
 import { formatIssues, type ValidationIssue } from "../../domain/validation.ts"
-import { formatColumns } from "../cli/output.ts"
-import { formatServerLocation } from "../config/serverLocation.ts"
+import { formatColumns, formatServerLocation } from "../cli/output.ts"
 import { toCommandFailed, failCommand } from "../cli/CommandFailed.ts"
-import { parseJsonResult } from "./parseJsonResult.ts"
-import { requireServer, serverNames } from "./requireServer.ts"
-import { completeFirst, type ReplCommand } from "./ReplCommand.ts"
+import { didYouMean } from "./didYouMean.ts"
+import { completeFirst, parseJsonResult, type ReplCommand } from "./ReplCommand.ts"
 import { formatServerOffer, stateLabel, notRunningReason } from "./statusText.ts"
+
+/** The names of the configured servers, in the order of the configuration. */
+export const serverNames = Computer.use(({ setup }) => Effect.map(setup, ({ config }) => Object.keys(config.servers)))
+
+/** The configuration of a server; fails when no server has this name. */
+export const requireServer = Effect.fnUntraced(function* (name: string) {
+  const { config } = yield* Computer.use(({ setup }) => setup)
+  const server = Object.hasOwn(config.servers, name) ? config.servers[name] : undefined
+  if (server !== undefined) return server
+  return yield* failCommand(`No server '${name}' is configured${didYouMean(name, Object.keys(config.servers))}`)
+})
 
 const serversCommand: ReplCommand = {
   name: "servers",
@@ -79,10 +88,7 @@ const addCommand: ReplCommand = {
     const read = parseServerConfig(name, text)
     if (Result.isFailure(read)) return yield* failCommand(`Cannot add ${name}: ${read.failure}`)
     const { server, warnings } = read.success
-    yield* computer.reconfigure({
-      config: { ...config, servers: { ...config.servers, [name]: server } },
-      variables
-    })
+    yield* computer.reconfigure({ config: { ...config, servers: { ...config.servers, [name]: server } }, variables })
     const note = warnings === "" ? "" : `\nnote: ${warnings}`
     if (server.disabled) return `added ${name}, which is disabled${note}`
     yield* Effect.mapError(computer.start(name), toCommandFailed)
@@ -106,7 +112,6 @@ const removeCommand: ReplCommand = {
   complete: completeFirst(serverNames)
 }
 
-/** Makes a command that acts on one configured server. */
 const serverActionCommand = (
   verb: "start" | "stop" | "restart",
   help: string,
@@ -128,7 +133,6 @@ const serverActionCommand = (
   complete: completeFirst(serverNames)
 })
 
-/** Commands for the MCP servers. */
 export const serverCommands: ReadonlyArray<ReplCommand> = [
   serversCommand,
   addCommand,

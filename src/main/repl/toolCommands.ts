@@ -5,9 +5,8 @@ import type { CatalogueEntry } from "../../domain/tools/catalogue.ts"
 import { truncateLine, formatColumns, formatJson, formatToolResult } from "../cli/output.ts"
 import { failCommand } from "../cli/CommandFailed.ts"
 import { didYouMean } from "./didYouMean.ts"
-import { parseJsonResult } from "./parseJsonResult.ts"
-import { requireServer, serverNames } from "./requireServer.ts"
-import { completeFirst, type ReplCommand } from "./ReplCommand.ts"
+import { completeFirst, parseJsonResult, type ReplCommand } from "./ReplCommand.ts"
+import { requireServer, serverNames } from "./serverCommands.ts"
 
 const currentCatalogue = Computer.use(({ catalogue: offered }) => offered)
 const toolNames = Effect.map(currentCatalogue, ({ entries }) => [...entries.keys()])
@@ -113,5 +112,4 @@ const callCommand: ReplCommand = {
   })
 }
 
-/** Commands for tools. */
 export const toolCommands: ReadonlyArray<ReplCommand> = [toolsCommand, toolCommand, callCommand]

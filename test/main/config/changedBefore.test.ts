@@ -3,8 +3,7 @@ import { join } from "node:path"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
-import { watchKeyFile, readKeyFile } from "../../../src/main/config/keyFile.ts"
-import { watchTlsFiles } from "../../../src/main/config/tlsFiles.ts"
+import { readKeyFile, watchKeyFile, watchTlsFiles } from "../../../src/main/config/serverFiles.ts"
 import { temporaryFolder } from "../../adapters/packs/packs.ts"
 
 const keysOf = (...subjects: ReadonlyArray<string>): string =>
@@ -40,7 +39,7 @@ describe("watched file that changed before the watch", () => {
       const files = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") }
       writeFileSync(files.cert, "old")
       writeFileSync(files.key, "key")
-      const { updates = Stream.empty } = yield* watchTlsFiles(files)
+      const { updates } = yield* watchTlsFiles(files)
       writeFileSync(files.cert, "new")
       assert.deepStrictEqual(yield* Stream.runCollect(Stream.take(updates, 1)), [{ cert: "new", key: "key" }])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))

@@ -1,33 +1,28 @@
 import { Console, Effect, Layer, type Scope, Stream } from "effect"
 import { Agent, type AgentEvent } from "../../../application/agent/Agent.ts"
-import type { AgentError } from "../../../application/agent/AgentRequests.ts"
-import type { AmbiguousTool } from "../../../application/agent/OfficeView.ts"
+import { AmbiguousTool } from "../../../application/agent/OfficeView.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
-import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import { stringOrEmpty } from "../../../domain/json.ts"
+import { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { agentLayer } from "../../layers/agentLayer.ts"
-import { CommandFailed, failCommand, toCommandFailed, untilMembershipEnds } from "../CommandFailed.ts"
+import {
+  type CommandError,
+  CommandFailed,
+  failCommand,
+  toCommandFailed,
+  untilMembershipEnds
+} from "../CommandFailed.ts"
 import { memberToken } from "../memberToken.ts"
-import { formatColumns, formatJson, truncateLine } from "../output.ts"
-import { printToolResult } from "../toolCalls.ts"
-import type {
-  AgentSharedOptions,
-  CallOptions,
-  ComputerOption,
-  DesktopOptions,
-  DpeOptions,
-  FindOptions,
-  ResourcesOptions
-} from "./flags.ts"
+import { formatColumns, formatJson, printToolResult, truncateLine } from "../output.ts"
+import { parseToolArguments } from "../sharedFlags.ts"
+import type * as flags from "./flags.ts"
 
-/** The work of a command, done as a member of the office. */
-type AgentAction<R = never> = Effect.Effect<void, AgentError | AmbiguousTool | CommandFailed, Agent | R>
-
-const explainAgentError = (error: AgentError | AmbiguousTool | CommandFailed): CommandFailed => {
-  if (error._tag === "AmbiguousTool" && error.owners.length > 0) {
+const explainAgentError = (error: CommandError): CommandFailed => {
+  if (error instanceof AmbiguousTool && error.owners.length > 0) {
     const choice = `choose one by --computer ${error.owners.join("|")}`
     return new CommandFailed({ message: `Several Computers have a tool '${error.tool}': ${choice}` })
   }
-  return error._tag === "ProtocolError"
+  return error instanceof ProtocolError
     ? new CommandFailed({ message: `${error.message} (${error.code})` })
     : toCommandFailed(error)
 }
@@ -36,27 +31,22 @@ const explainAgentError = (error: AgentError | AmbiguousTool | CommandFailed): C
  * Joins the office, acts and leaves. With `retryInitialConnect` an unreachable Server is retried, for commands that run
  * until they are stopped; without it the command fails.
  */
-export const runAsAgent = (
-  shared: AgentSharedOptions,
-  action: AgentAction<Scope.Scope>,
+export const runAsAgent = <E extends CommandError>(
+  action: Effect.Effect<void, E, Agent | Scope.Scope>,
+  { name, office, server, tokenFile }: flags.AgentSharedOptions,
   retryInitialConnect = false
-): Effect.Effect<void, CommandFailed> =>
-  Effect.scoped(
-    Effect.provide(Effect.mapError(action, explainAgentError), agentLayerFor(shared, retryInitialConnect))
-  ).pipe(Effect.mapError(toCommandFailed))
-
-const agentLayerFor = ({ name, office, server, tokenFile }: AgentSharedOptions, retryInitialConnect: boolean) =>
-  Layer.unwrap(
-    Effect.map(memberToken(tokenFile), (token) =>
-      agentLayer({ url: server, office, name, retryInitialConnect, ...token })
-    )
+) => {
+  const layer = Effect.map(memberToken(tokenFile), (token) =>
+    agentLayer({ url: server, office, name, retryInitialConnect, ...token })
   )
+  return Effect.mapError(action, explainAgentError).pipe(Effect.provide(Layer.unwrap(layer)), Effect.scoped)
+}
 
-const print = (shared: AgentSharedOptions, value: unknown, text: string) =>
-  Console.log(shared.json ? formatJson(value) : text)
+const print = ({ json }: flags.AgentSharedOptions, value: unknown, text: string) =>
+  Console.log(json ? formatJson(value) : text)
 
 /** The Computers of the office, or the requested one, once the view of the office is complete. */
-const targetComputers = Effect.fnUntraced(function* ({ computer }: ComputerOption) {
+const targetComputers = Effect.fnUntraced(function* ({ computer }: flags.ComputerOptions) {
   const { settled, view } = yield* Agent
   yield* settled
   const names = [...(yield* view).computers.keys()]
@@ -66,120 +56,106 @@ const targetComputers = Effect.fnUntraced(function* ({ computer }: ComputerOptio
   return yield* failCommand(`No Computer '${computer}' is in this office${present}`)
 })
 
-/** Queries every Computer that the command addresses. */
-const forEachComputer = <A, E, R>(
-  option: ComputerOption,
+const forEachComputer = Effect.fnUntraced(function* <A, E, R>(
+  options: flags.ComputerOptions,
   query: (computer: string, agent: Agent["Service"]) => Effect.Effect<A, E, R>
-) =>
-  Effect.gen(function* () {
-    const agent = yield* Agent
-    return yield* Effect.forEach(yield* targetComputers(option), (name) => query(name, agent))
-  })
+) {
+  const agent = yield* Agent
+  return yield* Effect.forEach(yield* targetComputers(options), (name) => query(name, agent))
+})
 
-export const listMembers = (shared: AgentSharedOptions): AgentAction =>
-  Effect.gen(function* () {
-    const list = yield* (yield* Agent).members
-    const rows = list.map(({ name, role, version = "" }) => [role, name, version])
-    yield* print(shared, list, formatColumns(rows))
-  })
+export const listMembers = Effect.fnUntraced(function* (options: flags.AgentSharedOptions) {
+  const list = yield* (yield* Agent).members
+  const rows = list.map(({ name, role, version = "" }) => [role, name, version])
+  yield* print(options, list, formatColumns(rows))
+}, runAsAgent)
 
-export const listTools = (shared: AgentSharedOptions, option: ComputerOption): AgentAction =>
-  Effect.gen(function* () {
-    const found = yield* forEachComputer(option, (computer, agent) =>
-      Effect.map(agent.getTools(computer), (list) => list.map((tool) => ({ computer, ...tool })))
-    )
-    const rows = found.flat().map(({ computer, description, name }) => [computer, name, truncateLine(description)])
-    yield* print(shared, found.flat(), rows.length === 0 ? "no tools" : formatColumns(rows))
-  })
+export const listTools = Effect.fnUntraced(function* (options: flags.ComputerOptions) {
+  const found = yield* forEachComputer(options, (computer, agent) =>
+    Effect.map(agent.getTools(computer), (list) => list.map((tool) => ({ computer, ...tool })))
+  )
+  const rows = found.flat().map(({ computer, description, name }) => [computer, name, truncateLine(description)])
+  yield* print(options, found.flat(), rows.length === 0 ? "no tools" : formatColumns(rows))
+}, runAsAgent)
 
-export const callTool = (
-  shared: AgentSharedOptions,
-  { computer, params, timeout, tool }: CallOptions & { readonly params: JsonObject }
-): AgentAction =>
-  Effect.gen(function* () {
-    const { callTool: call } = yield* Agent
-    const result = yield* call({ computer, tool, params, timeout })
-    yield* printToolResult(result, result, shared)
-  })
+export const callTool = Effect.fnUntraced(function* (options: flags.CallOptions) {
+  const { args, computer, timeout, tool } = options
+  // Invalid arguments fail before a connection is opened.
+  const params = yield* parseToolArguments(args)
+  const call = Agent.use((agent) => agent.callTool({ computer, tool, params, timeout }))
+  yield* runAsAgent(
+    Effect.flatMap(call, (result) => printToolResult(result, result, options.json)),
+    options
+  )
+})
 
-export const showDesktop = (shared: AgentSharedOptions, { size, window, ...option }: DesktopOptions): AgentAction =>
-  Effect.gen(function* () {
-    const found = yield* forEachComputer(option, (computer, { getDesktop }) =>
-      Effect.map(getDesktop(computer, definedOnly({ size, window })), (desktop) => ({ computer, desktop }))
-    )
-    const text = found.flatMap(({ computer, desktop }) => [
-      `# ${computer}${desktop.length === 0 ? " (no windows)" : ""}`,
-      ...desktop
-    ])
-    yield* print(shared, found, text.join("\n\n"))
-  })
+export const showDesktop = Effect.fnUntraced(function* (options: flags.DesktopOptions) {
+  const { size, window } = options
+  const found = yield* forEachComputer(options, (computer, { getDesktop }) =>
+    Effect.map(getDesktop(computer, definedOnly({ size, window })), (desktop) => ({ computer, desktop }))
+  )
+  const text = found.flatMap(({ computer, desktop }) => [
+    `# ${computer}${desktop.length === 0 ? " (no windows)" : ""}`,
+    ...desktop
+  ])
+  yield* print(options, found, text.join("\n\n"))
+}, runAsAgent)
 
 /** Prints configurations in their wire form, which is the form of configuration files. */
-export const showConfig = (_shared: AgentSharedOptions, option: ComputerOption): AgentAction =>
-  Effect.gen(function* () {
-    const found = yield* forEachComputer(option, (name, { getConfig, member }) =>
-      Effect.map(getConfig(name), (config) => [name, member.line.calls.getConfig.reply.encode(config)] as const)
-    )
-    yield* Console.log(formatJson(Object.fromEntries(found)))
-  })
+export const showConfig = Effect.fnUntraced(function* (options: flags.ComputerOptions) {
+  const found = yield* forEachComputer(options, (name, { getConfig, member }) =>
+    Effect.map(getConfig(name), (config) => [name, member.line.calls.getConfig.reply.encode(config)] as const)
+  )
+  yield* Console.log(formatJson(Object.fromEntries(found)))
+}, runAsAgent)
 
-export const listResources = (
-  shared: AgentSharedOptions,
-  { mcpServer: requested, ...option }: ResourcesOptions
-): AgentAction =>
-  Effect.gen(function* () {
-    const found = yield* forEachComputer(option, (computer, agent) =>
-      Effect.gen(function* () {
-        const { servers } = yield* agent.getConfig(computer)
-        const names = requested === undefined ? Object.keys(servers) : [requested]
-        return yield* Effect.forEach(names, (mcpServer) =>
-          Effect.map(
-            Effect.catchTag(agent.allResources(computer, mcpServer), "ProtocolError", (error) =>
-              requested === undefined ? Effect.succeed([]) : Effect.fail(error)
-            ),
-            (list) => list.map((resource) => ({ computer, mcpServer, resource }))
-          )
+export const listResources = Effect.fnUntraced(function* (options: flags.ResourcesOptions) {
+  const { mcpServer: requested } = options
+  const found = yield* forEachComputer(
+    options,
+    Effect.fnUntraced(function* (computer, agent) {
+      const { servers } = yield* agent.getConfig(computer)
+      return yield* Effect.forEach(requested === undefined ? Object.keys(servers) : [requested], (mcpServer) =>
+        agent.allResources(computer, mcpServer).pipe(
+          Effect.catchTag("ProtocolError", (error) =>
+            requested === undefined ? Effect.succeed([]) : Effect.fail(error)
+          ),
+          Effect.map((list) => list.map((resource) => ({ computer, mcpServer, resource })))
         )
-      })
-    )
-    const rows = found
-      .flat(2)
-      .map(({ computer, mcpServer, resource }) => [
-        computer,
-        mcpServer,
-        String(resource["uri"]),
-        truncateLine(stringOrEmpty(resource["name"]))
-      ])
-    yield* print(shared, found.flat(2), rows.length === 0 ? "no resources" : formatColumns(rows))
-  })
+      )
+    })
+  )
+  const resources = found.flat(2)
+  const rows = resources.map(({ computer, mcpServer, resource: { name, uri } }) => [
+    computer,
+    mcpServer,
+    String(uri),
+    truncateLine(stringOrEmpty(name))
+  ])
+  yield* print(options, resources, rows.length === 0 ? "no resources" : formatColumns(rows))
+}, runAsAgent)
 
-export const resolveDpe = (shared: AgentSharedOptions, { uri, ...option }: DpeOptions): AgentAction =>
-  Effect.gen(function* () {
-    const { getDpe } = yield* Agent
-    const [computer, ...others] = yield* targetComputers(option)
-    if (computer === undefined || others.length > 0) {
-      return yield* failCommand("Several Computers are in this office: choose one by --computer")
-    }
-    const found = yield* getDpe(computer, uri)
-    yield* print(shared, found, found.uri)
-  })
+export const resolveDpe = Effect.fnUntraced(function* (options: flags.DpeOptions) {
+  const { getDpe } = yield* Agent
+  const [computer, ...others] = yield* targetComputers(options)
+  if (computer === undefined || others.length > 0) {
+    return yield* failCommand("Several Computers are in this office: choose one by --computer")
+  }
+  const found = yield* getDpe(computer, options.uri)
+  yield* print(options, found, found.uri)
+}, runAsAgent)
 
-export const findDocuments = (
-  shared: AgentSharedOptions,
-  { computer: requested, fileType, ...query }: FindOptions
-): AgentAction =>
-  Effect.gen(function* () {
-    const found = yield* forEachComputer({ computer: requested }, (computer, agent) =>
-      Effect.map(agent.findDocuments(computer, { ...query, ...definedOnly({ fileType }) }), (page) => ({
-        computer,
-        ...page
-      }))
-    )
-    const rows = found.flatMap(({ computer, documents }) =>
-      documents.map(({ pageCount, title, uri }) => [computer, uri, `${pageCount} pages`, truncateLine(title)])
-    )
-    yield* print(shared, found, rows.length === 0 ? "no documents" : formatColumns(rows))
-  })
+export const findDocuments = Effect.fnUntraced(function* (options: flags.FindOptions) {
+  const { fileType, keywords, limit, offset } = options
+  const query = { keywords, limit, offset, ...definedOnly({ fileType }) }
+  const found = yield* forEachComputer(options, (computer, agent) =>
+    Effect.map(agent.findDocuments(computer, query), (page) => ({ computer, ...page }))
+  )
+  const rows = found.flatMap(({ computer, documents }) =>
+    documents.map(({ pageCount, title, uri }) => [computer, uri, `${pageCount} pages`, truncateLine(title)])
+  )
+  yield* print(options, found, rows.length === 0 ? "no documents" : formatColumns(rows))
+}, runAsAgent)
 
 const describeEvent = (event: AgentEvent): string => {
   switch (event._tag) {
@@ -198,10 +174,13 @@ const describeEvent = (event: AgentEvent): string => {
 }
 
 /** Prints the events of the office, one per line, until the membership ends. */
-export const watchEvents = (shared: AgentSharedOptions): AgentAction =>
-  Effect.flatMap(Agent, ({ events, status }) =>
-    Effect.raceFirst(
-      Stream.runForEach(events, (event) => Console.log(shared.json ? JSON.stringify(event) : describeEvent(event))),
+export const watchEvents = Effect.fnUntraced(
+  function* ({ json }: flags.AgentSharedOptions) {
+    const { events, status } = yield* Agent
+    yield* Effect.raceFirst(
+      Stream.runForEach(events, (event) => Console.log(json ? JSON.stringify(event) : describeEvent(event))),
       untilMembershipEnds(status)
     )
-  )
+  },
+  (action, options) => runAsAgent(action, options, true)
+)

@@ -1,96 +1,94 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
+import type { CommandError } from "../CommandFailed.ts"
 import { withTelemetry } from "../globalFlags.ts"
-import type * as agentModule from "./actions.ts"
-import { agentBaseCommand } from "./baseCommand.ts"
-import {
-  type AgentSharedOptions,
-  callFlags,
-  computerFlags,
-  desktopFlags,
-  dpeFlags,
-  findFlags,
-  resourcesFlags
-} from "./flags.ts"
-import { mcpCommand } from "./mcpCommand.ts"
+import { lazyCommand } from "../lazyCommand.ts"
+import * as flags from "./flags.ts"
 
-type AgentActions = typeof agentModule
+/** `a2c agent` without its subcommands: the flags that all of them share. */
+const baseCommand = Command.make("agent").pipe(
+  Command.withSharedFlags(flags.agentFlags),
+  Command.withDescription("Act as the Agent of an office: list, call, read, watch")
+)
 
-/** Handles a subcommand by an action, whose module is loaded when the command runs. */
-const runAction = <A>(
-  pick: (
-    actions: AgentActions
-  ) => (shared: AgentSharedOptions, options: A) => Parameters<AgentActions["runAsAgent"]>[1],
-  retryInitialConnect = false
+/** Makes a subcommand whose implementation gets the shared flags, too. */
+const subcommand = <const Name extends string, const C extends Command.Command.Config, E extends CommandError, R>(
+  name: Name,
+  config: C,
+  load: () => Promise<(options: flags.AgentSharedOptions & flags.Infer<C>) => Effect.Effect<void, E, R>>
 ) =>
-  Effect.fn(function* (options: A) {
-    const shared = yield* agentBaseCommand
-    const actions = yield* Effect.promise(() => import("./actions.ts"))
-    yield* actions.runAsAgent(shared, pick(actions)(shared, options), retryInitialConnect)
+  lazyCommand(name, config, async () => {
+    const run = await load()
+    return (options) => Effect.flatMap(baseCommand, (shared) => run(Object.assign({}, shared, options)))
   })
 
+const actions = () => import("./actions.ts")
+
+const callCommand = subcommand("call", flags.callFlags, async () => (await actions()).callTool).pipe(
+  Command.withDescription("Call a tool; exits with 2 when the tool fails. Ctrl-C cancels the call"),
+  Command.withExamples([
+    {
+      command: `a2c agent --office team call echo --args '{"message":"hi"}'`,
+      description: "Call the tool 'echo' of the only Computer that has it"
+    }
+  ])
+)
+
+const hostConfigCommand = subcommand(
+  "config",
+  flags.hostConfigFlags,
+  async () => (await import("./printHostConfig.ts")).printHostConfig
+).pipe(
+  Command.withDescription("Print the entry for an MCP host's configuration that uses the office"),
+  Command.withExamples([
+    { command: "a2c agent --office team mcp config claude", description: "For Claude Desktop" },
+    {
+      command: "a2c agent --office team mcp config vscode --url http://127.0.0.1:7080/mcp",
+      description: "For VS Code, with an office that is published already"
+    }
+  ])
+)
+
+const mcpCommand = subcommand(
+  "mcp",
+  flags.publishFlags,
+  async () => (await import("./publishOffice.ts")).publishOffice
+).pipe(
+  Command.withDescription("Publish the whole office as one MCP server, for hosts such as Claude, Cursor or VS Code"),
+  Command.withExamples([
+    { command: "a2c agent --office team mcp", description: "Over stdio: the command that a host starts" },
+    { command: "a2c agent --office team mcp --http 7080", description: "At http://127.0.0.1:7080/mcp" }
+  ]),
+  Command.withSubcommands([hostConfigCommand])
+)
+
 const subcommands = [
-  Command.make(
-    "members",
-    {},
-    runAction(({ listMembers }) => listMembers)
-  ).pipe(Command.withDescription("List the members of the office")),
-  Command.make(
-    "tools",
-    computerFlags,
-    runAction(({ listTools }) => listTools)
-  ).pipe(Command.withDescription("List the tools of the Computers")),
-  Command.make(
-    "call",
-    callFlags,
-    Effect.fn(function* (options) {
-      const shared = yield* agentBaseCommand
-      const actions = yield* Effect.promise(() => import("./actions.ts"))
-      // Invalid arguments fail before a connection is opened.
-      const { parseToolArguments } = yield* Effect.promise(() => import("../toolCalls.ts"))
-      const params = yield* parseToolArguments(options.args)
-      yield* actions.runAsAgent(shared, actions.callTool(shared, { ...options, params }))
-    })
-  ).pipe(
-    Command.withDescription("Call a tool; exits with 2 when the tool fails. Ctrl-C cancels the call"),
-    Command.withExamples([
-      {
-        command: `a2c agent --office team call echo --args '{"message":"hi"}'`,
-        description: "Call the tool 'echo' of the only Computer that has it"
-      }
-    ])
+  subcommand("members", {}, async () => (await actions()).listMembers).pipe(
+    Command.withDescription("List the members of the office")
   ),
-  Command.make(
-    "desktop",
-    desktopFlags,
-    runAction(({ showDesktop }) => showDesktop)
-  ).pipe(Command.withDescription("Show the windows of the Computers")),
-  Command.make(
-    "config",
-    computerFlags,
-    runAction(({ showConfig }) => showConfig)
-  ).pipe(Command.withDescription("Show the configuration of the Computers, without secrets")),
-  Command.make(
-    "resources",
-    resourcesFlags,
-    runAction(({ listResources }) => listResources)
-  ).pipe(Command.withDescription("List the resources of the Computers' MCP servers")),
-  Command.make(
-    "dpe",
-    dpeFlags,
-    runAction(({ resolveDpe }) => resolveDpe)
-  ).pipe(Command.withDescription("Resolve the URI of a document to a URI that can be fetched")),
-  Command.make(
-    "find",
-    findFlags,
-    runAction(({ findDocuments }) => findDocuments)
-  ).pipe(Command.withDescription("Find documents")),
-  Command.make(
-    "watch",
-    {},
-    runAction(({ watchEvents }) => watchEvents, true)
-  ).pipe(Command.withDescription("Print the events of the office until Ctrl-C")),
+  subcommand("tools", flags.computerFlags, async () => (await actions()).listTools).pipe(
+    Command.withDescription("List the tools of the Computers")
+  ),
+  callCommand,
+  subcommand("desktop", flags.desktopFlags, async () => (await actions()).showDesktop).pipe(
+    Command.withDescription("Show the windows of the Computers")
+  ),
+  subcommand("config", flags.computerFlags, async () => (await actions()).showConfig).pipe(
+    Command.withDescription("Show the configuration of the Computers, without secrets")
+  ),
+  subcommand("resources", flags.resourcesFlags, async () => (await actions()).listResources).pipe(
+    Command.withDescription("List the resources of the Computers' MCP servers")
+  ),
+  subcommand("dpe", flags.dpeFlags, async () => (await actions()).resolveDpe).pipe(
+    Command.withDescription("Resolve the URI of a document to a URI that can be fetched")
+  ),
+  subcommand("find", flags.findFlags, async () => (await actions()).findDocuments).pipe(
+    Command.withDescription("Find documents")
+  ),
+  subcommand("watch", {}, async () => (await actions()).watchEvents).pipe(
+    Command.withDescription("Print the events of the office until Ctrl-C")
+  ),
   mcpCommand
 ] as const
 
-export const agentCommand = agentBaseCommand.pipe(Command.withSubcommands(subcommands), withTelemetry("a2c-agent"))
+export const agentCommand = baseCommand.pipe(Command.withSubcommands(subcommands), withTelemetry("a2c-agent"))

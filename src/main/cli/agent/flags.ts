@@ -1,62 +1,54 @@
 import { Argument, type Command } from "effect/cli"
 import { maxTimeoutSeconds } from "../../../domain/model/fields.ts"
 import { defaultMaxNameLength, lowestMaxNameLength } from "../../../domain/tools/exposedNames.ts"
-import {
-  agentName,
-  argsFlag,
-  computerFlag,
-  jsonFlag,
-  listenHost,
-  mcpTokenFlag,
-  office,
-  serverUrl,
-  tokenFile
-} from "../sharedFlags.ts"
 import { between, flag } from "../setting.ts"
+import * as shared from "../sharedFlags.ts"
 
-type Infer<F extends Command.Command.Config> = Command.Command.Config.Infer<F>
+export type Infer<F extends Command.Command.Config> = Command.Command.Config.Infer<F>
 
 /** The flags of `a2c agent` and all its subcommands. */
-export const agentFlags = { server: serverUrl, office, name: agentName, tokenFile, json: jsonFlag }
+export const agentFlags = {
+  server: shared.serverUrl,
+  office: shared.office,
+  name: shared.agentName,
+  tokenFile: shared.tokenFile,
+  json: shared.jsonFlag
+}
 export type AgentSharedOptions = Infer<typeof agentFlags>
 
 /** The flags of subcommands that address one Computer or all. */
-export const computerFlags = { computer: computerFlag }
-export type ComputerOption = Infer<typeof computerFlags>
+export const computerFlags = { computer: flag.text("computer", "Computer to address", { metavar: "NAME" }) }
+export type ComputerOptions = AgentSharedOptions & Infer<typeof computerFlags>
 
 const callTimeout = (defaultSeconds: number, max: number) =>
-  flag.int("timeout", "timeout of a call", {
-    metavar: "SECONDS",
-    default: defaultSeconds,
-    check: between(1, max)
-  })
+  flag.int("timeout", "timeout of a call", { metavar: "SECONDS", default: defaultSeconds, check: between(1, max) })
 
 export const callFlags = {
   ...computerFlags,
   tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool")),
-  args: argsFlag,
+  args: shared.argsFlag,
   timeout: callTimeout(60, maxTimeoutSeconds)
 }
-export type CallOptions = Infer<typeof callFlags>
+export type CallOptions = AgentSharedOptions & Infer<typeof callFlags>
 
 export const desktopFlags = {
   ...computerFlags,
   size: flag.int("size", "maximum number of windows", { check: between(1) }),
   window: flag.text("window", "only the window of this exact URI", { metavar: "URI" })
 }
-export type DesktopOptions = Infer<typeof desktopFlags>
+export type DesktopOptions = AgentSharedOptions & Infer<typeof desktopFlags>
 
 export const resourcesFlags = {
   ...computerFlags,
   mcpServer: flag.text("mcp-server", "only the resources of this MCP server", { metavar: "NAME" })
 }
-export type ResourcesOptions = Infer<typeof resourcesFlags>
+export type ResourcesOptions = AgentSharedOptions & Infer<typeof resourcesFlags>
 
 export const dpeFlags = {
   ...computerFlags,
   uri: Argument.String("uri").pipe(Argument.withDescription("dpe:// URI of a document"))
 }
-export type DpeOptions = Infer<typeof dpeFlags>
+export type DpeOptions = AgentSharedOptions & Infer<typeof dpeFlags>
 
 export const findFlags = {
   ...computerFlags,
@@ -68,12 +60,12 @@ export const findFlags = {
   limit: flag.int("limit", "maximum number of documents", { default: 20 }),
   offset: flag.int("offset", "number of documents to skip", { default: 0, shown: "" })
 }
-export type FindOptions = Infer<typeof findFlags>
+export type FindOptions = AgentSharedOptions & Infer<typeof findFlags>
 
 export const publishFlags = {
   http: flag.port("http", "serve Streamable HTTP on this port, 0 for a free one; stdio without it"),
-  host: listenHost,
-  token: mcpTokenFlag("token"),
+  host: shared.listenHost,
+  token: shared.mcpTokenFlag("token"),
   tools: flag.choice(
     "tools",
     "list all tools, or three tools that find and call them; auto searches above 60 tools",
@@ -90,7 +82,7 @@ export const publishFlags = {
   }),
   timeout: callTimeout(300, 3600)
 }
-export type PublishOfficeOptions = Infer<typeof publishFlags>
+export type PublishOfficeOptions = AgentSharedOptions & Infer<typeof publishFlags>
 
 export const hostConfigFlags = {
   host: Argument.String("host").pipe(
@@ -100,4 +92,4 @@ export const hostConfigFlags = {
     metavar: "URL"
   })
 }
-export type HostConfigOptions = Infer<typeof hostConfigFlags> & AgentSharedOptions
+export type HostConfigOptions = AgentSharedOptions & Infer<typeof hostConfigFlags>

@@ -21,14 +21,8 @@ const appendArguments = (value: unknown): unknown => {
 }
 
 /** Prints the entry for the configuration of an MCP host to stdout, and the path of the configuration to stderr. */
-export const printHostConfig = Effect.fnUntraced(function* ({
-  host,
-  name,
-  office,
-  server,
-  tokenFile,
-  url
-}: HostConfigOptions) {
+export const printHostConfig = Effect.fnUntraced(function* (options: HostConfigOptions) {
+  const { host, name, office, server, tokenFile, url } = options
   const registry = new MCPConfigRegistry({ serverPackage: packageName })
   const known = registry.getAllConfigs().map(({ id }) => id)
   const id = known.find((one) => one === (hostAliases[host] ?? host))
@@ -50,10 +44,7 @@ export const printHostConfig = Effect.fnUntraced(function* ({
               env: { A2C_SERVER: server, A2C_OFFICE: office, A2C_NAME: name, ...token }
             })
           : builder.buildConfiguration({ transport: "http", serverName, serverUrl: url })
-      return {
-        text: builder.toString(appendArguments(config) as typeof config),
-        place: builder.getConfigPath()
-      }
+      return { text: builder.toString(appendArguments(config) as typeof config), place: builder.getConfigPath() }
     },
     catch: (error) => new CommandFailed({ message: errorMessage(error) })
   })

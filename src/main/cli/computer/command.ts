@@ -1,23 +1,19 @@
 import { Command } from "effect/cli"
 import { withTelemetry } from "../globalFlags.ts"
-import { lazyHandler } from "../lazyHandler.ts"
+import { lazyCommand } from "../lazyCommand.ts"
 import { checkFlags, computerFlags } from "./flags.ts"
 
-const checkCommand = Command.make(
-  "check",
-  checkFlags,
-  lazyHandler(() => import("./runCheck.ts").then(({ runCheck }) => runCheck))
-).pipe(
+const checkCommand = lazyCommand("check", checkFlags, async () => (await import("./runCheck.ts")).runCheck).pipe(
   Command.withDescription("Validate a configuration and explain it; exits with 1 when it has errors"),
   Command.withExamples([
     { command: "a2c computer check .vscode/mcp.json", description: "Check an editor's configuration" }
   ])
 )
 
-export const computerCommand = Command.make(
+export const computerCommand = lazyCommand(
   "computer",
   computerFlags,
-  lazyHandler(() => import("./runComputer.ts").then(({ runComputer }) => runComputer))
+  async () => (await import("./runComputer.ts")).runComputer
 ).pipe(
   Command.withDescription("Run a Computer: start MCP servers and offer their tools to an office"),
   Command.withExamples([

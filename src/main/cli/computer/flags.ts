@@ -1,32 +1,20 @@
 import { Argument, type Command, Flag } from "effect/cli"
 import { flag, setting } from "../setting.ts"
-import {
-  approve,
-  computerName,
-  configFiles,
-  inputValues,
-  jsonFlag,
-  office,
-  serverUrl,
-  tokenFile,
-  watch
-} from "../sharedFlags.ts"
+import * as shared from "../sharedFlags.ts"
 
 export const computerFlags = {
-  server: serverUrl,
-  tokenFile,
-  office: Flag.withDefault(office, undefined),
-  name: computerName,
-  configFiles,
-  inputs: inputValues,
-  watch,
+  server: shared.serverUrl,
+  tokenFile: shared.tokenFile,
+  office: Flag.withDefault(shared.office, undefined),
+  name: shared.computerName,
+  configFiles: shared.configFiles,
+  inputs: shared.inputValues,
+  watch: shared.watch,
   interactive: Flag.withAlias(
     flag.toggle("interactive", "start a shell with commands: status, tools, call, desktop, servers, inputs, …"),
     "i"
   ),
-  run: flag.texts("run", "run a command of the interactive shell, print its result, and exit", {
-    metavar: "COMMAND"
-  }),
+  run: flag.texts("run", "run a command of the interactive shell, print its result, and exit", { metavar: "COMMAND" }),
   allWindows: flag.toggle("all-windows", "show windows and documents of servers without change notifications, too"),
   dpe: setting.text(
     "dpe",
@@ -35,9 +23,8 @@ export const computerFlags = {
     { metavar: "HOW" }
   ),
   dpeUrl: setting.text("dpe-url", "public URL of the document server behind a proxy", { metavar: "URL" }),
-  approve
+  approve: shared.approve
 }
-
 export type ComputerCommandOptions = Command.Command.Config.Infer<typeof computerFlags>
 
 export const checkFlags = {
@@ -45,8 +32,7 @@ export const checkFlags = {
     Argument.withDescription("configuration, in any of the dialects"),
     Argument.variadic({ min: 1 })
   ),
-  inputs: inputValues,
-  json: jsonFlag
+  inputs: shared.inputValues,
+  json: shared.jsonFlag
 }
-
 export type CheckCommandOptions = Command.Command.Config.Infer<typeof checkFlags>

@@ -6,38 +6,26 @@ import { inputVariableName } from "../../../domain/config/inputValues.ts"
 import { parsePlaceholder, findPlaceholders } from "../../../domain/config/placeholders.ts"
 import { type Setup, serversUsingInput, findVariable } from "../../../domain/config/Setup.ts"
 import type { ComputerConfig, Input, ServerConfig } from "../../../domain/config/computerConfig.ts"
+import { serversKeyOf } from "../../../domain/config/dialects.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"
-import { type ConfigFile, type ConfigDiagnostic, readConfigFiles, formatDiagnostic } from "../../config/configFiles.ts"
-import { formatServerLocation } from "../../config/serverLocation.ts"
-import { unknownInputWarnings } from "../../config/unknownInputs.ts"
+import {
+  type ConfigDiagnostic,
+  type ConfigFile,
+  formatDiagnostic,
+  readConfigFiles,
+  unknownInputWarnings
+} from "../../config/configFiles.ts"
 import { failCommand } from "../CommandFailed.ts"
-import { formatJson } from "../output.ts"
+import { formatJson, formatServerLocation } from "../output.ts"
 import type { CheckCommandOptions } from "./flags.ts"
-
-/** One server, without secrets. */
-interface ServerSummary {
-  readonly name: string
-  readonly type: ServerConfig["type"]
-  /** Its command or URL. */
-  readonly target: string
-  readonly disabled: boolean
-}
-
-interface InputSummary {
-  readonly id: string
-  readonly type: Input["type"]
-  /** The source of its value. */
-  readonly value: string
-}
 
 const isHttpUrl = (url: string): boolean => URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol)
 
-const serverSummary = (server: ServerConfig): ServerSummary => ({
-  name: server.name,
-  type: server.type,
-  target: formatServerLocation(server),
-  disabled: server.disabled
-})
+/** One server, without secrets. */
+const serverSummary = (server: ServerConfig) => {
+  const { disabled, name, type } = server
+  return { name, type, target: formatServerLocation(server), disabled }
+}
 
 const sourceTexts = {
   explicit: "given on the command line",
@@ -47,10 +35,11 @@ const sourceTexts = {
   default: "its default"
 } as const
 
+/** One input and the source of its value. */
 const inputSummary = Effect.fnUntraced(function* (config: ComputerConfig, input: Input) {
   const { id, type } = input
   const users = serversUsingInput(config, id)
-  const line = (value: string): InputSummary => ({ id, type, value })
+  const line = (value: string) => ({ id, type, value })
   if (users.length === 0) return line("not used")
   const found = yield* Effect.result(Inputs.use(({ peek }) => peek(input, users[0] ?? "")))
   if (Result.isFailure(found)) return line(found.failure.message)
@@ -65,7 +54,7 @@ const checkReferencesAndScripts = Effect.fnUntraced(function* (
   setup: Setup,
   { config, dialect, file, locate }: ConfigFile
 ) {
-  const root = dialect === "mcpServers" ? "mcpServers" : "servers"
+  const root = serversKeyOf(dialect)
   const diagnostics: Array<ConfigDiagnostic> = []
   for (const [name, server] of Object.entries(config?.servers ?? {})) {
     const addDiagnostic = (severity: ConfigDiagnostic["severity"], issue: string, ...below: ReadonlyArray<string>) => {
@@ -94,23 +83,16 @@ const checkReferencesAndScripts = Effect.fnUntraced(function* (
     }
     const script = vrlScript(server.vrl)
     if (script === undefined) continue
-    const errors = yield* Effect.match(
-      VrlEngine.use(({ check }) => check(script)),
-      { onFailure: ({ message }) => message, onSuccess: (errors) => errors }
-    )
+    const errors = yield* VrlEngine.use(({ check }) => Effect.catch(check(script), (e) => Effect.succeed(e.message)))
     if (errors !== undefined) addDiagnostic("error", errors, "vrl")
   }
   return diagnostics
 })
 
-const formatServer = ({ disabled, name, target, type }: ServerSummary) =>
-  `  server ${name}: ${type}, ${target}${disabled ? " (disabled)" : ""}`
-
 /** Prints the servers and inputs of a configuration and its diagnostics; fails when one of them is an error. */
 export const runCheck = Effect.fnUntraced(function* ({ files, inputs: values, json }: CheckCommandOptions) {
   const loaded = yield* readConfigFiles(files)
   const { setup } = loaded
-  const services = Layer.merge(Inputs.layer({ values }), VerelEngine.layer())
   const { diagnostics, inputs } = yield* Effect.gen(function* () {
     if (setup === undefined) return { diagnostics: loaded.diagnostics, inputs: [] }
     const unknownInputs = unknownInputWarnings(setup.config, values).map(
@@ -121,7 +103,7 @@ export const runCheck = Effect.fnUntraced(function* ({ files, inputs: values, js
       diagnostics: [...loaded.diagnostics, ...deep.flat(), ...unknownInputs],
       inputs: yield* Effect.forEach(setup.config.inputs, (input) => inputSummary(setup.config, input))
     }
-  }).pipe(Effect.provide(services))
+  }).pipe(Effect.provide(Layer.merge(Inputs.layer({ values }), VerelEngine.layer())))
   const errors = diagnostics.filter(({ severity }) => severity === "error").length
   const report = loaded.files.map(({ config, dialect, file }) => ({
     file,
@@ -133,7 +115,9 @@ export const runCheck = Effect.fnUntraced(function* ({ files, inputs: values, js
   } else {
     for (const { dialect, file, servers } of report) {
       yield* Console.log(`${file}: ${dialect === null ? "not usable" : `in the ${dialect} dialect`}`)
-      for (const server of servers) yield* Console.log(formatServer(server))
+      for (const { disabled, name, target, type } of servers) {
+        yield* Console.log(`  server ${name}: ${type}, ${target}${disabled ? " (disabled)" : ""}`)
+      }
     }
     for (const { id, type, value } of inputs) yield* Console.log(`input ${id}: ${type}, ${value}`)
     for (const diagnostic of diagnostics) yield* Console.log(formatDiagnostic(diagnostic))

@@ -2,31 +2,20 @@ import { Effect } from "effect"
 import { Computer } from "../../../application/computer/Computer.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import { runCommands, runRepl } from "../../repl/runRepl.ts"
-import { failCommand, toCommandFailed, untilMembershipEnds } from "../CommandFailed.ts"
+import { failCommand, untilMembershipEnds } from "../CommandFailed.ts"
 import { makeReplTerminalIO, makeTerminalIO, type TerminalIO } from "../TerminalIO.ts"
 import type { ComputerCommandOptions } from "./flags.ts"
 import { withComputer } from "./withComputer.ts"
 
 /** Joins the office, prints that to stdout, and stays until the membership ends. */
-const stayJoined = (options: ComputerCommandOptions, terminal: TerminalIO, office: string) =>
-  withComputer(
-    options,
-    terminal,
-    { office, retryInitialConnect: true },
-    Effect.gen(function* () {
-      const { status } = yield* Computer
-      yield* terminal.print(`joined office ${office} as ${options.name}`)
-      return yield* untilMembershipEnds(status)
-    })
-  )
-
-const runBatch = (options: ComputerCommandOptions, terminal: TerminalIO) =>
-  withComputer(
-    options,
-    terminal,
-    { ...definedOnly({ office: options.office }), retryInitialConnect: false },
-    runCommands(options.run)
-  )
+const stayJoined = (options: ComputerCommandOptions, terminal: TerminalIO, office: string) => {
+  const use = Effect.gen(function* () {
+    const { status } = yield* Computer
+    yield* terminal.print(`joined office ${office} as ${options.name}`)
+    return yield* untilMembershipEnds(status)
+  })
+  return withComputer(options, terminal, { office, retryInitialConnect: true }, use)
+}
 
 /** Joins beside the running shell: commands need not wait for the Server. */
 const joinInBackground = Effect.fnUntraced(function* (office: string) {
@@ -41,21 +30,17 @@ const runInteractive = Effect.fnUntraced(function* (options: ComputerCommandOpti
   const { reader, ...terminal } = yield* makeReplTerminalIO
   const repl = runRepl({ name, reader })
   const use = office === undefined ? repl : Effect.andThen(Effect.forkScoped(joinInBackground(office)), repl)
-  yield* Effect.provide(withComputer(options, terminal, { retryInitialConnect: false }, use), terminal.log)
+  yield* withComputer(options, terminal, {}, use)
 })
 
 /** Runs a Computer until it is stopped, as a shell, or for a list of commands. */
-export const runComputer = Effect.fnUntraced(
-  function* (options: ComputerCommandOptions) {
-    const { configFiles, interactive, office, run } = options
-    if (interactive && run.length > 0) return yield* failCommand("Give --interactive or --run, not both")
-    if (interactive) return yield* runInteractive(options)
-    const terminal = yield* makeTerminalIO
-    if (run.length > 0) return yield* Effect.provide(runBatch(options, terminal), terminal.log)
-    if (configFiles.length === 0) return yield* failCommand("--config FILE is required")
-    if (office === undefined) return yield* failCommand("--office ID or A2C_OFFICE is required")
-    return yield* Effect.provide(stayJoined(options, terminal, office), terminal.log)
-  },
-  Effect.scoped,
-  Effect.mapError(toCommandFailed)
-)
+export const runComputer = Effect.fnUntraced(function* (options: ComputerCommandOptions) {
+  const { configFiles, interactive, office, run } = options
+  if (interactive && run.length > 0) return yield* failCommand("Give --interactive or --run, not both")
+  if (interactive) return yield* runInteractive(options)
+  const terminal = yield* makeTerminalIO
+  if (run.length > 0) return yield* withComputer(options, terminal, definedOnly({ office }), runCommands(run))
+  if (configFiles.length === 0) return yield* failCommand("--config FILE is required")
+  if (office === undefined) return yield* failCommand("--office ID or A2C_OFFICE is required")
+  return yield* stayJoined(options, terminal, office)
+})

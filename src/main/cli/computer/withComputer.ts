@@ -1,4 +1,8 @@
+import { homedir } from "node:os"
+import { join } from "node:path"
 import { Context, Effect, Layer } from "effect"
+import { makeDocumentServer } from "../../../adapters/dpe/DocumentServer.ts"
+import { makeFileCache } from "../../../adapters/dpe/FileCache.ts"
 import { logAuthorizationRequest } from "../../../adapters/mcp/oauth/Authorizer.ts"
 import * as CommandInput from "../../../adapters/process/CommandInput.ts"
 import { makeInputPrompt, makeConsentPrompt } from "../../../adapters/terminal/prompts.ts"
@@ -7,10 +11,8 @@ import { Inputs } from "../../../application/computer/inputs/Inputs.ts"
 import { serversUsingInput } from "../../../domain/config/Setup.ts"
 import type { ComputerConfig } from "../../../domain/config/computerConfig.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
-import { type ConfigDiagnostic, readConfigFiles, formatDiagnostic } from "../../config/configFiles.ts"
+import { formatDiagnostic, readConfigFiles, unknownInputWarnings } from "../../config/configFiles.ts"
 import { watchConfig } from "../../config/watchConfig.ts"
-import { unknownInputWarnings } from "../../config/unknownInputs.ts"
-import { makeDpeResolver } from "./makeDpeResolver.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { defaultServerUrl } from "../sharedFlags.ts"
 import type { TerminalIO } from "../TerminalIO.ts"
@@ -31,7 +33,7 @@ const logWarnings = (warnings: ReadonlyArray<string>) =>
 /** Reads the configuration files and logs warnings; fails with the errors when no configuration results. */
 const loadConfig = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
   const { diagnostics, setup, sources } = yield* readConfigFiles(files)
-  const linesOf = (wanted: ConfigDiagnostic["severity"]) =>
+  const linesOf = (wanted: "error" | "warning") =>
     diagnostics.filter(({ severity }) => severity === wanted).map(formatDiagnostic)
   yield* logWarnings(linesOf("warning"))
   return setup === undefined ? yield* failCommand(linesOf("error").join("\na2c: ")) : { setup, sources }
@@ -47,45 +49,55 @@ const promptForInputs = Effect.fnUntraced(function* (config: ComputerConfig) {
   }
 })
 
-/** Runs a Computer, by the flags of the command, for the duration of `use`. Without a Server it joins no office. */
-export const withComputer = Effect.fnUntraced(function* <A, E, R>(
-  options: ConfiguredComputerOptions,
-  { dialogue }: TerminalIO,
-  joinOptions: { readonly office?: string; readonly retryInitialConnect: boolean },
-  use: Effect.Effect<A, E, R>
-) {
-  const { allWindows = false, configFiles: files, dpe, dpeUrl, inputs: values, name } = options
-  const { setup, sources } = yield* loadConfig(files)
-  yield* logWarnings(unknownInputWarnings(setup.config, values))
-  if (dpeUrl !== undefined && dpe?.startsWith("http") !== true) {
-    yield* Effect.logWarning("--dpe-url has no effect without --dpe http")
+/** Makes the resolver that `--dpe` selects: `cache`, `cache:FOLDER`, `http` or `http:PORT`. */
+const makeDpeResolver = Effect.fnUntraced(function* (mode: string, publicUrl: string | undefined) {
+  const [, scheme, detail] = /^(cache|http)(?::(.+))?$/s.exec(mode) ?? []
+  if (scheme === "cache") {
+    const caches = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache")
+    return yield* makeFileCache({ folder: detail ?? join(caches, "a2c-smcp", "documents") })
   }
-  const resolveDpe = dpe === undefined ? undefined : yield* makeDpeResolver(dpe, dpeUrl)
-  const confirm = yield* makeConsent({
-    autoApprove: options.approve,
-    prompt: dialogue && makeConsentPrompt(dialogue)
-  })
-  const runCommand = yield* CommandInput.make()
-  const inputsLayer = Inputs.layer({
-    values,
-    runCommand,
-    ...definedOnly({ prompt: dialogue && makeInputPrompt(dialogue) })
-  })
-  const inputs = Context.get(yield* Layer.build(inputsLayer), Inputs)
-  if (dialogue !== undefined) yield* Effect.provideService(promptForInputs(setup.config), Inputs, inputs)
-  const computer = computerLayerRequiringInputs({
-    ...joinOptions,
-    ...setup,
-    url: options.server ?? defaultServerUrl,
-    ...(yield* memberToken(options.tokenFile)),
-    name,
-    ...definedOnly({ authorize: dialogue && logAuthorizationRequest }),
-    settings: { confirm, resolveDpe, showUnsubscribable: allWindows }
-  })
-  const followFiles =
-    files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: options.watch })
-  return yield* Effect.andThen(Effect.forkScoped(followFiles), use).pipe(
-    Effect.provide(computer),
-    Effect.provideService(Inputs, inputs)
-  )
+  const port = Number(detail ?? 0)
+  if (scheme === undefined || !Number.isInteger(port) || port < 0 || port > 65535) {
+    return yield* failCommand(`--dpe: expected cache, cache:FOLDER, http or http:PORT, got ${JSON.stringify(mode)}`)
+  }
+  const { resolve, url } = yield* makeDocumentServer({ port, ...definedOnly({ publicUrl }) })
+  yield* Effect.logInfo("document server listening", { url })
+  return resolve
 })
+
+/** Runs a Computer, by the flags of the command, for the duration of `use`. Without a Server it joins no office. */
+export const withComputer = <A, E, R>(
+  options: ConfiguredComputerOptions,
+  { dialogue, log }: TerminalIO,
+  joinOptions: { readonly office?: string; readonly retryInitialConnect?: boolean },
+  use: Effect.Effect<A, E, R>
+) =>
+  Effect.gen(function* () {
+    const { allWindows = false, approve, configFiles: files, dpe, dpeUrl, inputs: values, name } = options
+    const { setup, sources } = yield* loadConfig(files)
+    yield* logWarnings(unknownInputWarnings(setup.config, values))
+    if (dpeUrl !== undefined && dpe?.startsWith("http") !== true) {
+      yield* Effect.logWarning("--dpe-url has no effect without --dpe http")
+    }
+    const resolveDpe = dpe === undefined ? undefined : yield* makeDpeResolver(dpe, dpeUrl)
+    const confirm = yield* makeConsent({ autoApprove: approve, prompt: dialogue && makeConsentPrompt(dialogue) })
+    const runCommand = yield* CommandInput.make()
+    const prompt = definedOnly({ prompt: dialogue && makeInputPrompt(dialogue) })
+    const inputs = Context.get(yield* Layer.build(Inputs.layer({ values, runCommand, ...prompt })), Inputs)
+    if (dialogue !== undefined) yield* Effect.provideService(promptForInputs(setup.config), Inputs, inputs)
+    const computer = computerLayerRequiringInputs({
+      ...joinOptions,
+      ...setup,
+      url: options.server ?? defaultServerUrl,
+      ...(yield* memberToken(options.tokenFile)),
+      name,
+      ...definedOnly({ authorize: dialogue && logAuthorizationRequest }),
+      settings: { confirm, resolveDpe, showUnsubscribable: allWindows }
+    })
+    const followFiles =
+      files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: options.watch })
+    return yield* Effect.andThen(Effect.forkScoped(followFiles), use).pipe(
+      Effect.provide(computer),
+      Effect.provideService(Inputs, inputs)
+    )
+  }).pipe(Effect.provide(log))

@@ -1,11 +1,11 @@
 import { Command } from "effect/cli"
-import { lazyHandler } from "../lazyHandler.ts"
+import { lazyCommand } from "../lazyCommand.ts"
 import { connectFlags, gatewayFlags } from "./flags.ts"
 
-const gatewayCommand = Command.make(
+const gatewayCommand = lazyCommand(
   "gateway",
   gatewayFlags,
-  lazyHandler(() => import("./runGateway.ts").then(({ runGateway }) => runGateway))
+  async () => (await import("./runGateway.ts")).runGateway
 ).pipe(
   Command.withDescription("Accept devices over TCP and publish their services as MCP tools"),
   Command.withExamples([
@@ -20,10 +20,10 @@ const gatewayCommand = Command.make(
   ])
 )
 
-const connectCommand = Command.make(
+const connectCommand = lazyCommand(
   "connect",
   connectFlags,
-  lazyHandler(() => import("./runDevice.ts").then(({ runDevice }) => runDevice))
+  async () => (await import("./runDevice.ts")).runDevice
 ).pipe(
   Command.withDescription("Run a device: register the tools of MCP servers as services of a device server"),
   Command.withExamples([

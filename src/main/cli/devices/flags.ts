@@ -30,18 +30,24 @@ export const gatewayFlags = {
     "acknowledge",
     "send devices the outcome of their registration; they must support that message"
   ),
-  maxDevices: limitFlag("max-devices", "maxDevices", 65_535, "maximum number of connections"),
-  maxServices: limitFlag("max-services", "maxServices", 10_000, "maximum number of services of a device"),
-  maxCalls: limitFlag("max-calls", "maxCalls", 10_000, "maximum number of in-flight calls to a device"),
-  maxPayloadBytes: limitFlag("max-payload", "maxPayloadBytes", 64 * 1024 * 1024, "maximum size of a message in bytes"),
-  callTimeout: flag.seconds("timeout", "timeout of a call", { default: defaultGatewayLimits.callTimeout }),
-  idleTimeout: flag.seconds(
-    "idle",
-    "idle timeout: closes the connection of a silent device; `a2c devices connect` sends once a minute",
-    { default: defaultGatewayLimits.idleTimeout }
-  )
+  limits: {
+    maxDevices: limitFlag("max-devices", "maxDevices", 65_535, "maximum number of connections"),
+    maxServices: limitFlag("max-services", "maxServices", 10_000, "maximum number of services of a device"),
+    maxCalls: limitFlag("max-calls", "maxCalls", 10_000, "maximum number of in-flight calls to a device"),
+    maxPayloadBytes: limitFlag(
+      "max-payload",
+      "maxPayloadBytes",
+      64 * 1024 * 1024,
+      "maximum size of a message in bytes"
+    ),
+    callTimeout: flag.seconds("timeout", "timeout of a call", { default: defaultGatewayLimits.callTimeout }),
+    idleTimeout: flag.seconds(
+      "idle",
+      "idle timeout: closes the connection of a silent device; `a2c devices connect` sends once a minute",
+      { default: defaultGatewayLimits.idleTimeout }
+    )
+  }
 }
-
 export type GatewayCommandOptions = Command.Command.Config.Infer<typeof gatewayFlags>
 
 /** Parses `HOST:PORT`, where the host may be an IPv6 address in brackets. */
@@ -54,11 +60,7 @@ const parseHostPort = (text: string): Option.Option<{ readonly host: string; rea
 
 export const connectFlags = {
   address: setting
-    .text("to", "address of the device server", {
-      env: "A2C_DEVICES_TO",
-      metavar: "HOST:PORT",
-      required: true
-    })
+    .text("to", "address of the device server", { env: "A2C_DEVICES_TO", metavar: "HOST:PORT", required: true })
     .pipe(Flag.filterMap(parseHostPort, () => "an address like 127.0.0.1:7071")),
   name: computerName.pipe(
     Flag.withDescription("name of the device at the device server [env A2C_NAME; default: the host name]")
@@ -69,5 +71,4 @@ export const connectFlags = {
   watch,
   approve
 }
-
 export type ConnectCommandOptions = Command.Command.Config.Infer<typeof connectFlags>

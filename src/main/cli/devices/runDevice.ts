@@ -5,28 +5,23 @@ import { makeComputerMcpSession } from "../../../application/computer/ComputerMc
 import { connectDevice } from "../../../application/devices/client/DeviceClient.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import { isValidDeviceToken, isValidAuthField } from "../../../domain/devices/handshake.ts"
-import { toCommandFailed, failCommand } from "../CommandFailed.ts"
+import { failCommand } from "../CommandFailed.ts"
 import { type TerminalIO, makeTerminalIO } from "../TerminalIO.ts"
 import { withComputer } from "../computer/withComputer.ts"
 import type { ConnectCommandOptions } from "./flags.ts"
 
-/** Time for the MCP servers to start before the device connects; the tools of later ones are registered then. */
-const startupTimeout = "5 seconds"
-
-const awaitServersStarted = Effect.gen(function* () {
-  const { changes } = yield* Computer
-  yield* changes.pipe(
+/** Gives the MCP servers time to start before the device connects; the tools of later ones are registered then. */
+const awaitServersStarted = Computer.use(({ changes }) =>
+  changes.pipe(
     Stream.filter((states) => [...states.values()].every(({ _tag }) => _tag !== "Starting")),
     Stream.runHead,
-    Effect.timeoutOption(startupTimeout)
+    Effect.timeoutOption("5 seconds")
   )
-})
+)
 
 /** Keeps the device connected and prints registrations to stdout. */
-const stayConnected = Effect.fnUntraced(function* (
-  { name, address, token }: ConnectCommandOptions,
-  { print }: TerminalIO
-) {
+const stayConnected = Effect.fnUntraced(function* (options: ConnectCommandOptions, { print }: TerminalIO) {
+  const { address, name, token } = options
   const addressText = `${address.host}:${address.port}`
   yield* awaitServersStarted
   const status = yield* connectDevice(yield* makeComputerMcpSession(addressText), {
@@ -38,23 +33,19 @@ const stayConnected = Effect.fnUntraced(function* (
     if (deviceStatus._tag === "Registered") {
       return print(`registered ${deviceStatus.services} services at ${addressText}`)
     }
-    return deviceStatus._tag === "Failed" ? Effect.fail(toCommandFailed(deviceStatus.error)) : Effect.void
+    return deviceStatus._tag === "Failed" ? Effect.fail(deviceStatus.error) : Effect.void
   })
 })
 
 /** Runs a device: MCP servers whose tools are services of a device server. */
-export const runDevice = Effect.fnUntraced(
-  function* (options: ConnectCommandOptions) {
-    const { configFiles, name, token } = options
-    if (configFiles.length === 0) return yield* failCommand("--config FILE is required")
-    if (!isValidAuthField(name)) return yield* failCommand("The name of a device must not contain '##'")
-    if (token !== undefined && !isValidDeviceToken(Redacted.value(token))) {
-      return yield* failCommand("The token of a device must not be empty, contain '##', or start or end with a space")
-    }
-    const terminal = yield* makeTerminalIO
-    const use = Effect.provide(stayConnected(options, terminal), TcpConnector.layer)
-    return yield* Effect.provide(withComputer(options, terminal, { retryInitialConnect: false }, use), terminal.log)
-  },
-  Effect.scoped,
-  Effect.mapError(toCommandFailed)
-)
+export const runDevice = Effect.fnUntraced(function* (options: ConnectCommandOptions) {
+  const { configFiles, name, token } = options
+  if (configFiles.length === 0) return yield* failCommand("--config FILE is required")
+  if (!isValidAuthField(name)) return yield* failCommand("The name of a device must not contain '##'")
+  if (token !== undefined && !isValidDeviceToken(Redacted.value(token))) {
+    return yield* failCommand("The token of a device must not be empty, contain '##', or start or end with a space")
+  }
+  const terminal = yield* makeTerminalIO
+  const use = Effect.provide(stayConnected(options, terminal), TcpConnector.layer)
+  return yield* withComputer(options, terminal, {}, use)
+})

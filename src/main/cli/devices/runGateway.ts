@@ -6,7 +6,7 @@ import { DeviceGateway } from "../../../application/devices/gateway/DeviceGatewa
 import { isValidDeviceToken } from "../../../domain/devices/handshake.ts"
 import { parseJson } from "../../../domain/json.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
-import { toCommandFailed, failCommand } from "../CommandFailed.ts"
+import { failCommand } from "../CommandFailed.ts"
 import { gatewayLayer } from "../../layers/gatewayLayer.ts"
 import { publishOverHttp } from "../publishOverHttp.ts"
 import { requireCredentials } from "../requireCredentials.ts"
@@ -67,7 +67,7 @@ const publishDevices = Effect.fnUntraced(function* ({ host, http, mcpToken, stdi
   if (http !== undefined) {
     yield* publishOverHttp(session, "devices", { host, port: http, token: mcpToken })
   }
-  if (stdio) return yield* Effect.mapError(publishStdio(session), toCommandFailed)
+  if (stdio) return yield* publishStdio(session)
   if (http === undefined) {
     yield* Effect.logWarning("device tools are not published: give --http PORT or --stdio")
   }
@@ -75,24 +75,12 @@ const publishDevices = Effect.fnUntraced(function* ({ host, http, mcpToken, stdi
 })
 
 /** Runs a gateway for devices until the process is stopped. */
-export const runGateway = Effect.fnUntraced(
-  function* (options: GatewayCommandOptions) {
-    const { acknowledge: acknowledgeRegistration, host, http, stdio, tcp: port } = options
-    if (stdio && http !== undefined) {
-      return yield* failCommand("Give --stdio or --http, not both: stdout can only be one of them")
-    }
-    const authenticate = yield* makeDeviceAuthenticator(options)
-    const { callTimeout, idleTimeout, maxCalls, maxDevices, maxPayloadBytes, maxServices } = options
-    const limits = { callTimeout, idleTimeout, maxCalls, maxDevices, maxPayloadBytes, maxServices }
-    const layer = gatewayLayer({
-      host,
-      port,
-      authenticate: authenticate ?? "allowAll",
-      acknowledgeRegistration,
-      limits
-    })
-    return yield* Effect.provide(publishDevices(options), Layer.fresh(layer))
-  },
-  Effect.scoped,
-  Effect.mapError(toCommandFailed)
-)
+export const runGateway = Effect.fnUntraced(function* (options: GatewayCommandOptions) {
+  const { acknowledge: acknowledgeRegistration, host, http, limits, stdio, tcp: port } = options
+  if (stdio && http !== undefined) {
+    return yield* failCommand("Give --stdio or --http, not both: stdout can only be one of them")
+  }
+  const authenticate = (yield* makeDeviceAuthenticator(options)) ?? "allowAll"
+  const layer = gatewayLayer({ host, port, authenticate, acknowledgeRegistration, limits })
+  return yield* Effect.provide(publishDevices(options), Layer.fresh(layer))
+})

@@ -1,51 +1,33 @@
-import { Config, Effect, type FileSystem, flow, Option, Redacted, type Scope, Stream } from "effect"
+import { Config, Effect, type FileSystem, Option, Redacted, Result, Stream } from "effect"
 import * as ApiKeys from "../../../adapters/auth/ApiKeys.ts"
 import * as Jwt from "../../../adapters/auth/Jwt.ts"
 import type { JwtKeySource } from "../../../adapters/auth/jwtKeys.ts"
 import { parseSimpleKeys } from "../../../adapters/auth/apiKeyEntries.ts"
-import { makeSchemeAuthenticator, type CredentialScheme } from "../../../adapters/auth/CredentialScheme.ts"
+import { makeSchemeAuthenticator } from "../../../adapters/auth/CredentialScheme.ts"
 import { isLoopbackHost } from "../../../adapters/http/hostAccess.ts"
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
-import type { Authenticator } from "../../../application/ports/Authenticator.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import { readTextFile } from "../../config/configFiles.ts"
-import { watchKeyFile, readKeyFile } from "../../config/keyFile.ts"
-import { CommandFailed, toCommandFailed, failCommand } from "../CommandFailed.ts"
-import type { AuthenticationFlags } from "./authenticationFlags.ts"
-
-interface AuthenticationOptions extends AuthenticationFlags {
-  readonly host: string
-}
-
-type Requirements = FileSystem.FileSystem | Scope.Scope
+import { readKeyFile, watchKeyFile } from "../../config/serverFiles.ts"
+import { type CommandError, failCommand } from "../CommandFailed.ts"
+import type { ServerCommandOptions } from "./flags.ts"
 
 /** Reads a secret from the environment; `undefined` when the variable is missing or empty. */
-const secretVariable = (name: string): Effect.Effect<Redacted.Redacted | undefined, CommandFailed> =>
-  Effect.mapBoth(Config.option(Config.Redacted(name)), {
-    onFailure: toCommandFailed,
-    onSuccess: flow(
-      Option.filter((secret) => Redacted.value(secret) !== ""),
-      Option.getOrUndefined
-    )
-  })
+const secretVariable = (name: string) =>
+  Effect.map(Config.option(Config.Redacted(name)), (given) =>
+    Option.getOrUndefined(Option.filter(given, (secret) => Redacted.value(secret) !== ""))
+  )
 
-const apiKeySchemes = Effect.fnUntraced(function* (
-  file: string | undefined
-): Effect.fn.Return<ReadonlyArray<CredentialScheme>, CommandFailed, Requirements> {
+const apiKeySchemes = Effect.fnUntraced(function* (file: string | undefined) {
   const fromVariable = yield* secretVariable("A2C_API_KEYS")
-  if (file === undefined && fromVariable === undefined) return []
   const simple =
     fromVariable === undefined
       ? []
-      : yield* Effect.mapError(
-          Effect.fromResult(parseSimpleKeys(Redacted.value(fromVariable))),
-          (reason) => new CommandFailed({ message: `A2C_API_KEYS cannot be used: ${reason}` })
+      : yield* Effect.catch(Effect.fromResult(parseSimpleKeys(Redacted.value(fromVariable))), (reason) =>
+          failCommand(`A2C_API_KEYS cannot be used: ${reason}`)
         )
-  if (file === undefined) return [yield* ApiKeys.make(simple)]
-  const entries = yield* Effect.mapError(
-    readKeyFile(file),
-    (errors) => new CommandFailed({ message: errors.join("\na2c: ") })
-  )
+  if (file === undefined) return fromVariable === undefined ? [] : [yield* ApiKeys.make(simple)]
+  const entries = yield* Effect.catch(readKeyFile(file), (errors) => failCommand(errors.join("\na2c: ")))
   const context = yield* Effect.context<FileSystem.FileSystem>()
   const updates = watchKeyFile(file, entries).pipe(
     Stream.map((next) => [...simple, ...next]),
@@ -54,31 +36,27 @@ const apiKeySchemes = Effect.fnUntraced(function* (
   return [yield* ApiKeys.make([...simple, ...entries], updates)]
 })
 
-const readJwtSource = Effect.fnUntraced(function* ({
-  jwtJwks,
-  jwtPublicKey,
-  jwtSecretFile
-}: AuthenticationOptions): Effect.fn.Return<JwtKeySource | undefined, CommandFailed, FileSystem.FileSystem> {
+const readJwtSource = Effect.fnUntraced(function* (
+  options: ServerCommandOptions
+): Effect.fn.Return<JwtKeySource | undefined, CommandError, FileSystem.FileSystem> {
+  const { jwtJwks, jwtPublicKey, jwtSecretFile } = options
   const secret =
     jwtSecretFile === undefined
       ? yield* secretVariable("A2C_JWT_SECRET")
-      : Redacted.make(yield* Effect.mapError(readTokenFile(jwtSecretFile), toCommandFailed))
+      : Redacted.make(yield* readTokenFile(jwtSecretFile))
   if ([secret, jwtPublicKey, jwtJwks].filter((source) => source !== undefined).length > 1) {
     return yield* failCommand("Give one of --jwt-secret-file (or A2C_JWT_SECRET), --jwt-public-key and --jwt-jwks")
   }
   if (secret !== undefined) return { _tag: "Secret", secret }
   if (jwtJwks !== undefined) return { _tag: "KeySet", url: jwtJwks }
   if (jwtPublicKey === undefined) return undefined
-  const text = yield* Effect.mapError(
-    Effect.flatMap(readTextFile(jwtPublicKey), Effect.fromResult),
-    (reason) => new CommandFailed({ message: `The JWT public key is invalid: ${jwtPublicKey}: ${reason}` })
-  )
-  return { _tag: "PublicKey", text }
+  const text = yield* readTextFile(jwtPublicKey)
+  return Result.isSuccess(text)
+    ? { _tag: "PublicKey", text: text.success }
+    : yield* failCommand(`The JWT public key is invalid: ${jwtPublicKey}: ${text.failure}`)
 })
 
-const jwtSchemes = Effect.fnUntraced(function* (
-  options: AuthenticationOptions
-): Effect.fn.Return<ReadonlyArray<CredentialScheme>, CommandFailed, Requirements> {
+const jwtSchemes = Effect.fnUntraced(function* (options: ServerCommandOptions) {
   const source = yield* readJwtSource(options)
   const { jwtAudience: audience, jwtIssuer: issuer, jwtNames, jwtOffices, jwtRights } = options
   if (source === undefined) {
@@ -87,15 +65,11 @@ const jwtSchemes = Effect.fnUntraced(function* (
       : []
   }
   const defaultGrants = { rights: jwtRights, offices: jwtOffices, names: jwtNames }
-  const scheme = Jwt.make({ source, defaultGrants, ...definedOnly({ issuer, audience }) })
-  return [yield* Effect.mapError(scheme, toCommandFailed)]
+  return [yield* Jwt.make({ source, defaultGrants, ...definedOnly({ issuer, audience }) })]
 })
 
 /** The authenticator that the flags describe; `undefined` without authentication, on loopback or with `--insecure`. */
-export const makeAuthenticator = Effect.fnUntraced(function* (
-  options: AuthenticationOptions,
-  hasTls: boolean
-): Effect.fn.Return<Authenticator["Service"] | undefined, CommandFailed, Requirements> {
+export const makeAuthenticator = Effect.fnUntraced(function* (options: ServerCommandOptions, hasTls: boolean) {
   const { apiKeys, host, insecure } = options
   // The shape of a credential identifies a JWT; every other credential is an API key.
   const schemes = [...(yield* jwtSchemes(options)), ...(yield* apiKeySchemes(apiKeys))]

@@ -1,13 +1,9 @@
 import { Command } from "effect/cli"
 import { withTelemetry } from "../globalFlags.ts"
-import { lazyHandler } from "../lazyHandler.ts"
+import { lazyCommand } from "../lazyCommand.ts"
 import { keyFlags, serverFlags, statusFlags } from "./flags.ts"
 
-const keyCommand = Command.make(
-  "key",
-  keyFlags,
-  lazyHandler(() => import("./printKey.ts").then(({ printKey }) => printKey))
-).pipe(
+const keyCommand = lazyCommand("key", keyFlags, async () => (await import("./printKey.ts")).printKey).pipe(
   Command.withDescription("Generate an API key: prints the key to stdout, its entry for --api-keys to stderr"),
   Command.withExamples([
     {
@@ -17,11 +13,7 @@ const keyCommand = Command.make(
   ])
 )
 
-const statusCommand = Command.make(
-  "status",
-  statusFlags,
-  lazyHandler(() => import("./showStatus.ts").then(({ showStatus }) => showStatus))
-).pipe(
+const statusCommand = lazyCommand("status", statusFlags, async () => (await import("./showStatus.ts")).showStatus).pipe(
   Command.withDescription(
     "Show the status of a Server; exits with 2 when it is not ready, with 1 when the request fails"
   ),
@@ -34,10 +26,10 @@ const statusCommand = Command.make(
   ])
 )
 
-export const serverCommand = Command.make(
+export const serverCommand = lazyCommand(
   "server",
   serverFlags,
-  lazyHandler(() => import("./runServer.ts").then(({ runServer }) => runServer))
+  async () => (await import("./runServer.ts")).runServer
 ).pipe(
   Command.withDescription("Run a Server: it connects Agents and Computers by offices"),
   Command.withExamples([

@@ -12,7 +12,6 @@ import {
 import { Right } from "../../../domain/model/Identity.ts"
 import { between, flag, setting } from "../setting.ts"
 import { defaultServerUrl, jsonFlag } from "../sharedFlags.ts"
-import { authenticationFlags } from "./authenticationFlags.ts"
 import { limitFlags } from "./limitFlags.ts"
 
 /** A browser sends origins in this form only; another text would never match. */
@@ -25,6 +24,38 @@ const pingFlag = (name: "ping-interval" | "ping-timeout", defaultMillis: number,
     setting.int(name, help, { metavar: "SECONDS", default: defaultMillis / 1000, check: between(1, 300) }),
     (seconds) => seconds * 1000
   )
+
+/** Authentication of a Server. Secrets have no flags: other processes can read the arguments of a process. */
+const authenticationFlags = {
+  apiKeys: setting.text(
+    "api-keys",
+    "file with the API keys of members, reloaded when it changes; A2C_API_KEYS takes keys as NAME=KEY,NAME=KEY",
+    { env: "A2C_API_KEYS_FILE", metavar: "FILE" }
+  ),
+  jwtSecretFile: setting.text(
+    "jwt-secret-file",
+    "accept JWTs signed with the secret in this file, or in A2C_JWT_SECRET (HS256)",
+    { metavar: "FILE" }
+  ),
+  jwtPublicKey: setting.text(
+    "jwt-public-key",
+    "accept JWTs signed with the private key of this public key, PEM or JWK",
+    { metavar: "FILE" }
+  ),
+  jwtJwks: setting.text("jwt-jwks", "accept JWTs of an identity provider that publishes its keys at this URL", {
+    metavar: "URL"
+  }),
+  jwtIssuer: setting.text("jwt-issuer", "value that the claim 'iss' of JWTs must have", { metavar: "TEXT" }),
+  jwtAudience: setting.text("jwt-audience", "value that the claim 'aud' of JWTs must contain", { metavar: "TEXT" }),
+  jwtRights: setting.choices("jwt-right", "right of JWTs without a claim 'a2c'", Right.literals, { shown: "none" }),
+  jwtOffices: setting.texts("jwt-office", "office that such JWTs may join: 'team*'", { metavar: "PATTERN" }),
+  jwtNames: setting.texts("jwt-name", "member name that such JWTs permit: 'team*'", { metavar: "PATTERN" }),
+  insecure: setting.toggle("insecure", "disable authentication on an address that other machines reach"),
+  tlsCert: setting.text("tls-cert", "serve TLS with this certificate, PEM, reloaded when it changes", {
+    metavar: "FILE"
+  }),
+  tlsKey: setting.text("tls-key", "the private key of the certificate, PEM", { metavar: "FILE" })
+}
 
 export const serverFlags = {
   host: setting.text("host", "address to listen on", { default: "127.0.0.1" }),
@@ -84,14 +115,11 @@ export const serverFlags = {
     check: between(1, 1000)
   })
 }
-
 export type ServerCommandOptions = Command.Command.Config.Infer<typeof serverFlags>
 
 export const keyFlags = {
   subject: flag.text("subject", "subject of the key, for the log", { metavar: "NAME", default: "member" }),
-  rights: flag.choices("right", "right that the key grants", Right.literals, {
-    default: ["agent", "computer"]
-  }),
+  rights: flag.choices("right", "right that the key grants", Right.literals, { default: ["agent", "computer"] }),
   offices: flag.texts("office", "office that the key opens: 'team*'", {
     metavar: "PATTERN",
     default: ["*"],
@@ -107,7 +135,6 @@ export const keyFlags = {
     shown: "never"
   })
 }
-
 export type KeyCommandOptions = Command.Command.Config.Infer<typeof keyFlags>
 
 export const statusFlags = {
@@ -116,12 +143,9 @@ export const statusFlags = {
     Argument.withFallbackConfig(Config.String("A2C_SERVER")),
     Argument.withDefault(defaultServerUrl)
   ),
-  tokenFile: setting.text("token-file", "file with the token of an operator and nothing else", {
-    metavar: "FILE"
-  }),
+  tokenFile: setting.text("token-file", "file with the token of an operator and nothing else", { metavar: "FILE" }),
   listOffices: flag.toggle("offices", "list the offices by name"),
   json: jsonFlag,
   watch: flag.toggle("watch", "print a line every two seconds until Ctrl-C")
 }
-
 export type StatusCommandOptions = Command.Command.Config.Infer<typeof statusFlags>

@@ -4,30 +4,15 @@ import { Limits } from "../../../application/server/connections/Limits.ts"
 import { maxIdentifierLength } from "../../../domain/model/fields.ts"
 import { between, envVariableOf, setting } from "../setting.ts"
 
-/** A limit as operators set it: counts and bytes, times in seconds. 0 disables a limit whose minimum is 0. */
-interface LimitKind {
-  readonly metavar: "NUMBER" | "BYTES" | "SECONDS"
-  readonly min: number
-  readonly max: number
-}
-
-interface LimitRow extends LimitKind {
-  readonly flag: string
-  readonly help: string
-  /** What a client that exceeds the limit observes. */
-  readonly consequence: string
-}
-
+/**
+ * A kind of limits, as operators set them: counts and bytes, times in seconds. 0 disables a limit whose minimum is 0.
+ * The consequence is what a client that exceeds the limit observes.
+ */
 const kind =
-  (metavar: LimitKind["metavar"], min: number, max: number) =>
-  (flag: string, help: string, consequence: string): LimitRow => ({
-    metavar,
-    min,
-    max,
-    flag,
-    help,
-    consequence
-  })
+  (metavar: "NUMBER" | "BYTES" | "SECONDS", min: number, max: number) =>
+  (flag: string, help: string, consequence: string) => ({ metavar, min, max, flag, help, consequence })
+
+type LimitRow = ReturnType<ReturnType<typeof kind>>
 
 const count = kind("NUMBER", 0, 1_000_000_000)
 const bytes = kind("BYTES", 0, 2 ** 40)
@@ -78,7 +63,6 @@ type LimitSettings = { readonly [L in keyof Limits]: number }
 
 const zeroToInfinity = (number: number): number => (number === 0 ? Number.POSITIVE_INFINITY : number)
 
-/** The limits that an operator has set. */
 export const toLimits = ({ idleTimeout, joinTimeout, ...counts }: LimitSettings): Limits => ({
   ...Record.map(counts, zeroToInfinity),
   idleTimeout: Duration.seconds(zeroToInfinity(idleTimeout)),
@@ -100,12 +84,10 @@ const flagOf = ({ flag, help, max, metavar, min }: LimitRow, name: keyof Limits)
   })
 }
 
-/** A flag for every limit. */
 export const limitFlags = Record.map(limitRows, flagOf)
 
 const tableRow = (...cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
 
-/** The table of docs/limits.md. */
 export const limitsTable: string = [
   tableRow("limit", "flag", "variable", "default", "beyond it"),
   tableRow("---", "---", "---", "---", "---"),

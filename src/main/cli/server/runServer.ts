@@ -1,15 +1,51 @@
-import { Console, Context, Effect, Layer } from "effect"
+import { Console, Context, Deferred, Effect, Exit, Layer } from "effect"
 import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
 import { tuneGcForRelay } from "../../../adapters/process/gcTuning.ts"
 import { Server } from "../../../application/server/lifecycle/Server.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
-import { watchTlsFiles } from "../../config/tlsFiles.ts"
-import { toCommandFailed, failCommand } from "../CommandFailed.ts"
+import { watchTlsFiles } from "../../config/serverFiles.ts"
+import { failCommand } from "../CommandFailed.ts"
 import { serverLayer } from "../../layers/serverLayer.ts"
-import { stopSignal } from "./stopSignal.ts"
 import { makeAuthenticator } from "./authentication.ts"
 import type { ServerCommandOptions } from "./flags.ts"
 import { toLimits } from "./limitFlags.ts"
+
+/** Exit codes of a process that a signal ends, by convention. */
+const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const
+
+type StopSignal = keyof typeof exitCodes
+
+const signals: ReadonlyArray<StopSignal> = ["SIGINT", "SIGTERM"]
+
+/**
+ * Handles SIGINT and SIGTERM in place of the previous listeners, for as long as the scope. The effect that it gives
+ * ends with the first signal. A second signal ends the process at once.
+ */
+const stopSignal = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const received = Deferred.makeUnsafe<StopSignal>()
+      const onSignal = (signal: StopSignal) => {
+        if (!Deferred.doneUnsafe(received, Exit.succeed(signal))) process.exit(exitCodes[signal])
+      }
+      const replaced = signals.map((signal) => {
+        const listeners = process.listeners(signal)
+        process.removeAllListeners(signal)
+        process.on(signal, onSignal)
+        return { signal, listeners }
+      })
+      return { received, onSignal, replaced }
+    }),
+    ({ onSignal, replaced }) =>
+      Effect.sync(() => {
+        for (const { listeners, signal } of replaced) {
+          process.off(signal, onSignal)
+          for (const listener of listeners) process.on(signal, listener)
+        }
+      })
+  ),
+  ({ received }) => Deferred.await(received)
+)
 
 const readTls = Effect.fnUntraced(function* ({ tlsCert: cert, tlsKey: key }: ServerCommandOptions) {
   if (cert === undefined && key === undefined) return undefined
@@ -37,9 +73,8 @@ const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRe
 }, Effect.scoped)
 
 /** Runs a Server until a signal requests its shutdown; prints its URL to stdout once members can connect. */
-export const runServer = (options: ServerCommandOptions) =>
-  Effect.gen(function* () {
-    tuneGcForRelay()
-    yield* serve(options, yield* stopSignal)
-    yield* Effect.logInfo("server stopped")
-  }).pipe(Effect.scoped, Effect.mapError(toCommandFailed))
+export const runServer = Effect.fnUntraced(function* (options: ServerCommandOptions) {
+  tuneGcForRelay()
+  yield* serve(options, yield* stopSignal)
+  yield* Effect.logInfo("server stopped")
+})

@@ -3,18 +3,11 @@ import { formatNetworkError } from "../../../adapters/bytes/formatNetworkError.t
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
 import { parseJson } from "../../../domain/json.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
-import { CommandFailed, failCommand, toCommandFailed } from "../CommandFailed.ts"
+import { CommandFailed, failCommand } from "../CommandFailed.ts"
 import { formatColumns, formatJson } from "../output.ts"
 import type { StatusCommandOptions } from "./flags.ts"
 
-/** Time for a Server to answer the request. */
 const requestTimeout = "10 seconds"
-
-/** Time between two requests of `--watch`. */
-const watchInterval = "2 seconds"
-
-/** Exit code when the Server answers and is not ready. */
-const notReadyExitCode = 2
 
 const Counts = Schema.Record(Schema.String, Schema.Finite)
 
@@ -45,10 +38,9 @@ const StatusReport = Schema.Struct({
   )
 })
 type StatusReport = typeof StatusReport.Type
-
 const decodeStatusReport = makeDecoder(StatusReport)
 
-/** The URL of the status page. It stands at the root; the path of a Server's URL is that of Socket.IO. */
+/** The URL of the status page, which stands at the root; the path of a Server's URL is that of Socket.IO. */
 const statusPageUrl = ({ listOffices, url }: StatusCommandOptions): Effect.Effect<URL, CommandFailed> => {
   const base = URL.parse(url)
   if (base !== null && `${base.username}${base.password}` !== "") {
@@ -63,13 +55,12 @@ const statusPageUrl = ({ listOffices, url }: StatusCommandOptions): Effect.Effec
 }
 
 const readToken = Effect.fnUntraced(function* (file: string) {
-  const token = yield* Effect.mapError(readTokenFile(file), toCommandFailed)
+  const token = yield* readTokenFile(file)
   return /^[\x21-\x7e]+$/.test(token)
     ? token
     : yield* failCommand(`${file} must hold a token and nothing else: one word of printable ASCII`)
 })
 
-/** Explanations of HTTP statuses other than 200. */
 const httpErrorHints: { readonly [status: number]: string } = {
   401: "the token of an operator is required: give --token-file",
   403: "the token, or the address in the URL, does not permit access",
@@ -151,12 +142,15 @@ const formatSummary = (report: StatusReport): string => {
     ["dropped", formatCounts(totals.dropped)],
     ["rejected connections", formatCounts(totals.rejectedConnections)]
   ]
-  const list = (officeList ?? []).map(({ agents, computers, office }) => [
+  const list = officeList?.map(({ agents, computers, office }) => [
     office,
     `${agents} agents`,
     `${computers} computers`
   ])
-  return list.length === 0 ? formatColumns(rows) : `${formatColumns(rows)}\n\n${formatColumns(list)}`
+  return [rows, list ?? []]
+    .filter((table) => table.length > 0)
+    .map(formatColumns)
+    .join("\n\n")
 }
 
 const formatLine = (now: number, report: StatusReport): string => {
@@ -183,22 +177,15 @@ export const showStatus = Effect.fnUntraced(function* (options: StatusCommandOpt
   const token = tokenFile === undefined ? undefined : yield* readToken(tokenFile)
   const fetching = fetchStatus(page, token)
   if (watch) {
-    const step = fetching.pipe(
-      Effect.flatMap(({ raw, report }) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          Console.log(json ? JSON.stringify(raw) : formatLine(now, report))
-        )
-      ),
-      Effect.catchTag("CommandFailed", ({ message }) => Console.error(`a2c: ${message}`))
-    )
-    return yield* Effect.forever(Effect.andThen(step, Effect.sleep(watchInterval)))
+    const step = Effect.gen(function* () {
+      const { raw, report } = yield* fetching
+      yield* Console.log(json ? JSON.stringify(raw) : formatLine(yield* Clock.currentTimeMillis, report))
+    }).pipe(Effect.catchTag("CommandFailed", ({ message }) => Console.error(`a2c: ${message}`)))
+    return yield* Effect.forever(Effect.andThen(step, Effect.sleep("2 seconds")))
   }
   const { raw, report } = yield* fetching
   yield* Console.log(json ? formatJson(raw) : formatSummary(report))
   if (report.state !== "ready") {
-    return yield* new CommandFailed({
-      message: `The Server is not ready: ${formatState(report)}`,
-      exitCode: notReadyExitCode
-    })
+    return yield* new CommandFailed({ message: `The Server is not ready: ${formatState(report)}`, exitCode: 2 })
   }
 })

@@ -2,39 +2,36 @@ import { Console, Effect } from "effect"
 import { PackHost } from "../../../application/packs/PackHost.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { parseToolResult } from "../../../domain/model/ToolResult.ts"
-import { CommandFailed, failCommand, toCommandFailed } from "../CommandFailed.ts"
-import { parseToolArguments, printToolResult } from "../toolCalls.ts"
+import { CommandFailed, failCommand } from "../CommandFailed.ts"
+import { printToolResult } from "../output.ts"
+import { parseToolArguments } from "../sharedFlags.ts"
 import type { CallToolOptions } from "./flags.ts"
 import { packHostFor, packProblems } from "./packHostFor.ts"
 
 /** Calls one tool in this process, without a server. */
-export const callTool = Effect.fnUntraced(
-  function* (options: CallToolOptions) {
-    const { dir, timeout, tool } = options
-    const args = yield* parseToolArguments(options.args)
-    const call = Effect.gen(function* () {
-      const { packs, session } = yield* PackHost
-      const problems = (yield* packs).flatMap(packProblems)
-      const names = (yield* session.listTools()).items.map(({ name }) => stringOrEmpty(name))
-      if (!names.includes(tool)) {
-        const others = names.length === 0 ? "" : `; there are ${names.join(", ")}`
-        return yield* failCommand([`There is no tool '${tool}' in ${dir}${others}`, ...problems].join("\na2c: "))
-      }
-      return yield* Effect.mapError(
-        session.callTool(tool, args, {
-          onProgress: ({ message, progress, total }) =>
-            Console.error(`${progress}${total === undefined ? "" : `/${total}`} ${message ?? ""}`.trimEnd())
-        }),
-        ({ message }) => new CommandFailed({ message: [message, ...problems].join("\na2c: ") })
-      )
-    })
-    const raw = yield* Effect.provide(call, packHostFor([dir], options, { timeout }))
-    const result = yield* Effect.mapError(
-      Effect.fromResult(parseToolResult(raw)),
-      (reason) => new CommandFailed({ message: `The result of the tool is malformed: ${reason}` })
+export const callTool = Effect.fnUntraced(function* (options: CallToolOptions) {
+  const { dir, timeout, tool } = options
+  const args = yield* parseToolArguments(options.args)
+  const call = Effect.gen(function* () {
+    const { packs, session } = yield* PackHost
+    const problems = (yield* packs).flatMap(packProblems)
+    const names = (yield* session.listTools()).items.map(({ name }) => stringOrEmpty(name))
+    if (!names.includes(tool)) {
+      const others = names.length === 0 ? "" : `; there are ${names.join(", ")}`
+      return yield* failCommand([`There is no tool '${tool}' in ${dir}${others}`, ...problems].join("\na2c: "))
+    }
+    return yield* Effect.mapError(
+      session.callTool(tool, args, {
+        onProgress: ({ message, progress, total }) =>
+          Console.error(`${progress}${total === undefined ? "" : `/${total}`} ${message ?? ""}`.trimEnd())
+      }),
+      ({ message }) => new CommandFailed({ message: [message, ...problems].join("\na2c: ") })
     )
-    yield* printToolResult(raw, result, options)
-  },
-  Effect.scoped,
-  Effect.mapError(toCommandFailed)
-)
+  })
+  const raw = yield* Effect.provide(call, packHostFor([dir], options, { timeout }))
+  const result = yield* Effect.mapError(
+    Effect.fromResult(parseToolResult(raw)),
+    (reason) => new CommandFailed({ message: `The result of the tool is malformed: ${reason}` })
+  )
+  yield* printToolResult(raw, result, options.json)
+})

@@ -1,12 +1,8 @@
 import { Command } from "effect/cli"
-import { lazyHandler } from "../lazyHandler.ts"
+import { lazyCommand } from "../lazyCommand.ts"
 import { callFlags, listFlags, newFlags, serveFlags } from "./flags.ts"
 
-const serveCommand = Command.make(
-  "serve",
-  serveFlags,
-  lazyHandler(() => import("./serveTools.ts").then(({ serveTools }) => serveTools))
-).pipe(
+const serveCommand = lazyCommand("serve", serveFlags, async () => (await import("./serveTools.ts")).serveTools).pipe(
   Command.withDescription("Serve folders of tools over HTTP and MCP"),
   Command.withExamples([
     { command: "a2c tools serve packs", description: "At http://127.0.0.1:8000, MCP at /mcp" },
@@ -14,17 +10,11 @@ const serveCommand = Command.make(
   ])
 )
 
-const listCommand = Command.make(
-  "list",
-  listFlags,
-  lazyHandler(() => import("./listTools.ts").then(({ listTools }) => listTools))
-).pipe(Command.withDescription("List packs, their tools and their problems"))
+const listCommand = lazyCommand("list", listFlags, async () => (await import("./listTools.ts")).listTools).pipe(
+  Command.withDescription("List packs, their tools and their problems")
+)
 
-const callCommand = Command.make(
-  "call",
-  callFlags,
-  lazyHandler(() => import("./callTool.ts").then(({ callTool }) => callTool))
-).pipe(
+const callCommand = lazyCommand("call", callFlags, async () => (await import("./callTool.ts")).callTool).pipe(
   Command.withDescription("Call a tool of a pack; exits with 2 when the tool fails"),
   Command.withExamples([
     {
@@ -34,11 +24,7 @@ const callCommand = Command.make(
   ])
 )
 
-const newCommand = Command.make(
-  "new",
-  newFlags,
-  lazyHandler(() => import("./newPack.ts").then(({ newPack }) => newPack))
-).pipe(
+const newCommand = lazyCommand("new", newFlags, async () => (await import("./newPack.ts")).newPack).pipe(
   Command.withDescription("Create a working pack with a test"),
   Command.withExamples([{ command: "a2c tools new text_counter", description: "In the folder src" }])
 )

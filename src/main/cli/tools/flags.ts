@@ -31,7 +31,6 @@ const runtimeFlags = {
   isolate: flag.toggle("isolate", "run every pack in a separate process, so a runaway pack is killed alone"),
   memory: sizeFlag("memory", 65_536, 256, "memory limit of an isolated pack in MiB")
 }
-
 export type PackRuntimeOptions = Command.Command.Config.Infer<typeof runtimeFlags>
 
 const timeout = flag.seconds("timeout", "timeout of a call", { default: Duration.seconds(120) })
@@ -52,17 +51,13 @@ export const serveFlags = {
   ...runtimeFlags,
   timeout,
   allowedOrigins: flag.texts("allow-origin", "origin whose pages may call tools", { metavar: "ORIGIN" }),
-  allowedHosts: flag.texts("allow-host", "host name by which clients may address this server", {
-    metavar: "NAME"
-  }),
+  allowedHosts: flag.texts("allow-host", "host name by which clients may address this server", { metavar: "NAME" }),
   maxBodyBytes: sizeFlag("max-body", 1024 ** 3, 1024 ** 2, "maximum size of the JSON of a call in bytes"),
   maxFileBytes: sizeFlag("max-upload", 64 * 1024 ** 3, 100 * 1024 ** 2, "maximum size of an uploaded file in bytes")
 }
-
 export type ServeToolsCommandOptions = Command.Command.Config.Infer<typeof serveFlags>
 
 export const listFlags = { folders, ...runtimeFlags, json: jsonFlag }
-
 export type ListToolsOptions = Command.Command.Config.Infer<typeof listFlags>
 
 export const callFlags = {
@@ -73,12 +68,10 @@ export const callFlags = {
   timeout,
   json: jsonFlag
 }
-
 export type CallToolOptions = Command.Command.Config.Infer<typeof callFlags>
 
 export const newFlags = {
   name: Argument.String("name").pipe(Argument.withDescription("name of the pack, as text_counter")),
   dir
 }
-
 export type NewPackOptions = Command.Command.Config.Infer<typeof newFlags>

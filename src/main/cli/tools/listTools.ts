@@ -26,11 +26,9 @@ const packRows = ({ description, name, status }: PackView): ReadonlyArray<Readon
 /** Lists all packs and their tools, then fails when a pack is unusable. */
 export const listTools = Effect.fnUntraced(function* (options: ListToolsOptions) {
   const folders = yield* foldersOrDefault(options.folders)
-  const packs = yield* Effect.scoped(
-    Effect.provide(
-      Effect.flatMap(PackHost, ({ packs: all }) => all),
-      packHostFor(folders, options)
-    )
+  const packs = yield* Effect.provide(
+    PackHost.use(({ packs: all }) => all),
+    packHostFor(folders, options)
   )
   if (options.json) yield* Console.log(formatJson(packs))
   else if (packs.length === 0) yield* Console.error(`no packs in ${folders.join(", ")}`)

@@ -1,6 +1,6 @@
 import { Console, Effect, FileSystem, Path, Result } from "effect"
 import { parsePackName } from "../../../domain/packs/packNames.ts"
-import { toCommandFailed, failCommand } from "../CommandFailed.ts"
+import { failCommand } from "../CommandFailed.ts"
 import type { NewPackOptions } from "./flags.ts"
 
 const toolTemplate = (
@@ -60,14 +60,11 @@ export const newPack = Effect.fnUntraced(function* ({ dir, name }: NewPackOption
   const [warning] = warnings
   if (warning !== undefined) return yield* failCommand(`A pack should not be named '${name}': ${warning}`)
   const folder = join(dir, name)
-  const write = Effect.gen(function* () {
-    if (yield* exists(folder)) return yield* failCommand(`${folder} exists already`)
-    yield* makeDirectory(folder, { recursive: true })
-    yield* writeFileString(join(folder, `${name}_tool.ts`), toolTemplate(name, className))
-    yield* writeFileString(join(folder, `${name}_tool.test.ts`), testTemplate(name, className))
-    yield* writeFileString(join(folder, "config.yaml"), configTemplate(name))
-  })
-  yield* Effect.catchTag(write, "PlatformError", (error) => Effect.fail(toCommandFailed(error)))
+  if (yield* exists(folder)) return yield* failCommand(`${folder} exists already`)
+  yield* makeDirectory(folder, { recursive: true })
+  yield* writeFileString(join(folder, `${name}_tool.ts`), toolTemplate(name, className))
+  yield* writeFileString(join(folder, `${name}_tool.test.ts`), testTemplate(name, className))
+  yield* writeFileString(join(folder, "config.yaml"), configTemplate(name))
   yield* Console.log(
     [
       `wrote ${folder}`,

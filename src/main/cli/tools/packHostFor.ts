@@ -1,8 +1,7 @@
 import { dirname, join, resolve } from "node:path"
-import { Config, type Duration, Effect, Layer } from "effect"
+import { Config, Context, type Duration, Effect, Layer } from "effect"
 import { PackHost } from "../../../application/packs/PackHost.ts"
 import type { PackView } from "../../../application/packs/PackTable.ts"
-import { toCommandFailed } from "../CommandFailed.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import { packHostLayer } from "../../layers/packHostLayer.ts"
 import { defaultFolder, type PackRuntimeOptions } from "./flags.ts"
@@ -22,8 +21,7 @@ export const foldersOrDefault = (folders: ReadonlyArray<string>) =>
     ? Effect.succeed(folders)
     : Config.String("TOOLS_DIR").pipe(
         Config.withDefault(defaultFolder),
-        Effect.map((folder) => [folder]),
-        Effect.mapError(toCommandFailed)
+        Effect.map((folder) => [folder])
       )
 
 /** A host of the packs in these folders, after its first scan. */
@@ -40,14 +38,7 @@ export const packHostFor = (
     install,
     allowScripts,
     ...definedOnly({ limits: timeout && { timeout } })
-  }).pipe(
-    Layer.tap((context) =>
-      Effect.provideContext(
-        Effect.flatMap(PackHost, ({ rescan }) => rescan),
-        context
-      )
-    )
-  )
+  }).pipe(Layer.tap((context) => Context.get(context, PackHost).rescan))
 
 /** The errors and warnings of a pack, one line each. */
 export const packProblems = ({ name, status }: PackView): ReadonlyArray<string> => {

@@ -5,7 +5,6 @@ import { serveTools as serveHttp } from "../../../adapters/packs/http/ToolServer
 import { PackHost } from "../../../application/packs/PackHost.ts"
 import type { PackView } from "../../../application/packs/PackTable.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
-import { toCommandFailed } from "../CommandFailed.ts"
 import { requireCredentials } from "../requireCredentials.ts"
 import type { ServeToolsCommandOptions } from "./flags.ts"
 import { foldersOrDefault, packHostFor } from "./packHostFor.ts"
@@ -17,13 +16,7 @@ const logReadyPacks = Effect.gen(function* () {
   yield* Stream.runForEach(changes, (packs) => {
     const lines = packs.flatMap(({ name, path, status }) =>
       status._tag === "Ready" && !Equal.equals(known.get(path), status)
-        ? [
-            Effect.logInfo("pack ready", {
-              pack: name,
-              tools: status.tools.length,
-              warnings: status.warnings
-            })
-          ]
+        ? [Effect.logInfo("pack ready", { pack: name, tools: status.tools.length, warnings: status.warnings })]
         : []
     )
     known = new Map(packs.map(({ path, status }) => [path, status]))
@@ -41,42 +34,28 @@ const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOption
   if (options.mcp === "stdio") {
     // MCP owns stdout: packs print to stderr.
     globalThis.console = new NodeConsole(process.stderr)
-    return yield* Effect.mapError(publishStdio(session), toCommandFailed)
+    return yield* publishStdio(session)
   }
   const { allowedHosts, allowedOrigins, host, key, maxBodyBytes, maxFileBytes, port } = options
-  const { url } = yield* Effect.mapError(
-    serveHttp({
-      host,
-      port,
-      allowedHosts,
-      allowedOrigins,
-      maxBodyBytes,
-      maxFileBytes,
-      ...definedOnly({ key })
-    }),
-    toCommandFailed
-  )
+  const limits = { maxBodyBytes, maxFileBytes }
+  const { url } = yield* serveHttp({ host, port, allowedHosts, allowedOrigins, ...limits, ...definedOnly({ key }) })
   const ready = found.filter(({ status }) => status._tag === "Ready").length
   return yield* Effect.andThen(Console.log(`serving ${ready} of ${found.length} packs at ${url}`), Effect.never)
 })
 
 /** Serves packs until the process is stopped. */
-export const serveTools = Effect.fnUntraced(
-  function* (options: ServeToolsCommandOptions) {
-    const { folders, force, host, key, mcp, timeout, watch } = options
-    if (mcp === "http" && !force) {
-      yield* requireCredentials(
-        host,
-        key !== undefined,
-        "the tool server",
-        "set AUTOMATA_API_KEY, listen on 127.0.0.1, or give --force"
-      )
-    }
-    const existingFolders = yield* foldersOrDefault(folders)
-    // Packs see the environment, but not this key.
-    delete process.env["AUTOMATA_API_KEY"]
-    return yield* Effect.provide(servePacks(options), packHostFor(existingFolders, options, { timeout, watch }))
-  },
-  Effect.scoped,
-  Effect.mapError(toCommandFailed)
-)
+export const serveTools = Effect.fnUntraced(function* (options: ServeToolsCommandOptions) {
+  const { folders, force, host, key, mcp, timeout, watch } = options
+  if (mcp === "http" && !force) {
+    yield* requireCredentials(
+      host,
+      key !== undefined,
+      "the tool server",
+      "set AUTOMATA_API_KEY, listen on 127.0.0.1, or give --force"
+    )
+  }
+  const existingFolders = yield* foldersOrDefault(folders)
+  // Packs see the environment, but not this key.
+  delete process.env["AUTOMATA_API_KEY"]
+  return yield* Effect.provide(servePacks(options), packHostFor(existingFolders, options, { timeout, watch }))
+})

@@ -1,9 +1,10 @@
 import { resolve } from "node:path"
 import { Effect, type FileSystem, Result, Stream } from "effect"
 import { type ApiKeyEntry, decodeApiKeyEntries } from "../../adapters/auth/apiKeyEntries.ts"
-import { type ConfigDiagnostic, readTextFile, formatDiagnostic } from "./configFiles.ts"
-import { parseJsonc } from "./jsonc.ts"
+import { failCommand } from "../cli/CommandFailed.ts"
+import { type ConfigDiagnostic, formatDiagnostic, readTextFile } from "./configFiles.ts"
 import { reloadOnChange } from "./fileChanges.ts"
+import { parseJsonc } from "./jsonc.ts"
 
 /** The maximum number of reported errors: thousands of entries may have the same one. */
 const maxReportedErrors = 10
@@ -37,3 +38,19 @@ export const watchKeyFile = (
       Effect.logError("API keys not reloaded", { reason: "invalid" })
     )
   ).pipe(Stream.tap((entries) => Effect.logInfo("API keys reloaded", { keys: entries.length })))
+
+const readPem = Effect.fnUntraced(function* (file: string) {
+  const text = yield* readTextFile(file)
+  return Result.isSuccess(text) ? text.success : yield* failCommand(`Invalid certificate: ${file}: ${text.failure}`)
+})
+
+/** Reads a certificate and its key, both PEM, and again on every change. Files that cannot be read are logged. */
+export const watchTlsFiles = Effect.fnUntraced(function* (files: { readonly cert: string; readonly key: string }) {
+  const context = yield* Effect.context<FileSystem.FileSystem>()
+  const read = Effect.all({ cert: readPem(files.cert), key: readPem(files.key) })
+  const current = yield* read
+  const updates = reloadOnChange([resolve(files.cert), resolve(files.key)], current, read, ({ message }) =>
+    Effect.logError(message)
+  )
+  return { ...current, updates: Stream.provideContext(updates, context) }
+})
