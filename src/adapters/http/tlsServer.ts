@@ -25,6 +25,9 @@ const httpTimeouts = { headersTimeout: 15_000, requestTimeout: 120_000, connecti
 /** Milliseconds for the TLS handshake, which the timeouts of HTTP do not cover. */
 const handshakeTimeout = 15_000
 
+/** Milliseconds until a closing server destroys its connections; longer than the close handshake of each. */
+const closeTimeout = 2000
+
 /** Messages for OpenSSL's error codes. */
 const opensslMessages: { readonly [code: string]: string } = {
   ERR_OSSL_PEM_NO_START_LINE: "not a PEM file",
@@ -37,53 +40,44 @@ const formatTlsError = (error: unknown): string => {
   return opensslMessages[code] ?? formatNetworkError(error)
 }
 
-/** Makes an HTTP server, with TLS when `tls` is given. New certificates apply to new connections. */
-export const makeTlsServer = Effect.fnUntraced(function* (
-  tls: TlsOptions | undefined
-): Effect.fn.Return<Server, ListenError, Scope.Scope> {
-  if (tls === undefined) return createHttpServer(httpTimeouts)
-  const { cert, key, updates = Stream.never } = tls
+const makeHttpsServer = Effect.fnUntraced(function* ({ cert, key, updates = Stream.never }: TlsOptions) {
   const server = yield* Effect.try({
     try: () => createHttpsServer({ cert, key, handshakeTimeout, ...httpTimeouts }),
     catch: (error) => new ListenError({ message: `Invalid certificate: ${formatTlsError(error)}` })
   })
   const reload = (next: TlsIdentity) =>
-    Effect.try({
-      try: () => server.setSecureContext({ cert: next.cert, key: next.key }),
-      catch: formatTlsError
-    }).pipe(
-      Effect.matchEffect({
-        onFailure: (reason) =>
-          Effect.logError("certificate reload failed, keeping the current certificate", { reason }),
-        onSuccess: () => Effect.logInfo("certificate reloaded")
-      })
+    Effect.try({ try: () => server.setSecureContext({ cert: next.cert, key: next.key }), catch: formatTlsError }).pipe(
+      Effect.andThen(Effect.logInfo("certificate reloaded")),
+      Effect.catch((reason) =>
+        Effect.logError("certificate reload failed, keeping the current certificate", { reason })
+      )
     )
   yield* Effect.forkScoped(Stream.runForEach(updates, reload), { startImmediately: true })
   return server
 })
 
-/** The open connections of a server, including those without a request. */
-export const trackSockets = (server: Server): ReadonlySet<Socket> => {
-  const sockets = new Set<Socket>()
-  server.on("connection", (socket: Socket) => {
-    sockets.add(socket)
-    socket.once("close", () => sockets.delete(socket))
-  })
-  return sockets
-}
-
-/** Closes a server. Connections that are still open after `graceMillis` are destroyed. */
-export const closeHttpServer = (
-  server: Server,
-  sockets: ReadonlySet<Socket>,
-  graceMillis: number
-): Effect.Effect<void> =>
+/** Closes a server. Open connections, including those without a request, are destroyed after {@link closeTimeout}. */
+const closeServer = (server: Server, sockets: ReadonlySet<Socket>): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const timer = setTimeout(() => {
       for (const socket of sockets) socket.destroy()
-    }, graceMillis)
+    }, closeTimeout)
     server.close(() => {
       clearTimeout(timer)
       resume(Effect.void)
     })
   })
+
+/** Makes an HTTP server, with TLS when `tls` is given. New certificates apply to new connections. */
+export const makeTlsServer = Effect.fnUntraced(function* (
+  tls: TlsOptions | undefined
+): Effect.fn.Return<Server, ListenError, Scope.Scope> {
+  const server = tls === undefined ? createHttpServer(httpTimeouts) : yield* makeHttpsServer(tls)
+  const sockets = new Set<Socket>()
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket)
+    socket.once("close", () => sockets.delete(socket))
+  })
+  yield* Effect.addFinalizer(() => closeServer(server, sockets))
+  return server
+})

@@ -5,9 +5,8 @@ import { ListenError, TransportServer } from "../../application/ports/Transport.
 import { Limits } from "../../application/server/connections/Limits.ts"
 import { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
 import { parseVersion, PROTOCOL_VERSION, type Version } from "../../domain/wire/version.ts"
-import { serverUrl } from "../http/httpServer.ts"
-import { closeHttpServer, makeTlsServer, type TlsOptions, trackSockets } from "../http/tlsServer.ts"
-import { listen } from "../http/listen.ts"
+import { listen, serverUrl } from "../http/httpServer.ts"
+import { makeTlsServer, type TlsOptions } from "../http/tlsServer.ts"
 import { checkRequest, isSocketIoRequest, type Rejection, rejectRequest, rejectUpgrade } from "./gate.ts"
 import { asEngineRequest } from "./internals.ts"
 import {
@@ -55,9 +54,6 @@ export interface SocketIoServerOptions {
  * has waited longest is closed: honest members connect at once.
  */
 const maxExcessConnections = 256
-
-/** Milliseconds until a closing Server destroys its connections; longer than the close handshake of each. */
-const closeTimeout = 2000
 
 type Accept = RelayContext["accept"]
 
@@ -146,7 +142,6 @@ const serve = Effect.fnUntraced(function* (
     unauthenticated: new Set()
   }
   const http = yield* makeTlsServer(tls)
-  const sockets = trackSockets(http)
   const engine = new RelayEngine({ maxMessageBytes, allowedOrigins, pingInterval, pingTimeout })
   yield* routeRequests(http, engine, options, version)
   yield* acceptConnections(engine, context)
@@ -157,7 +152,6 @@ const serve = Effect.fnUntraced(function* (
       engine.close()
       http.closeAllConnections()
       yield* Effect.forEach(links, (link) => closeLink(context, link, "server_shutdown"), { discard: true })
-      yield* closeHttpServer(http, sockets, closeTimeout)
     })
   )
   const address = yield* listen(

@@ -2,7 +2,7 @@ import { createServer } from "node:net"
 import { Effect, FiberSet, Layer } from "effect"
 import { ByteListener } from "../../application/ports/ByteLink.ts"
 import { ListenError } from "../../application/ports/Transport.ts"
-import { listen } from "../http/listen.ts"
+import { listen } from "../http/httpServer.ts"
 import { serveLink } from "../bytes/OwnedByteLink.ts"
 import { makeTcpLink, socketOptions, formatAddress } from "./TcpLink.ts"
 

@@ -41,14 +41,7 @@ export type ServerStartFailed = ListenError | RedisUrlInvalid
 /** The listener of a Server: Socket.IO, and pages for operators. */
 const listenerLayer = (socketIo: SocketIoServer.SocketIoServerOptions, isLoopbackOnly: boolean) =>
   Layer.unwrap(
-    Effect.gen(function* () {
-      const fallback = yield* makeServerPages({
-        observability: yield* Observability,
-        authenticator: yield* Authenticator,
-        isLoopbackOnly
-      })
-      return SocketIoServer.layer({ fallback, ...socketIo })
-    })
+    Effect.map(makeServerPages(isLoopbackOnly), (fallback) => SocketIoServer.layer({ fallback, ...socketIo }))
   )
 
 /**

@@ -3,8 +3,7 @@ import type { ServerResponse } from "node:http"
 import { Deferred, Effect, Exit, type Scope } from "effect"
 import type { McpSessionError } from "../../../application/ports/McpSession.ts"
 import { isSameSecret } from "../../auth/isSameSecret.ts"
-import { listen } from "../../http/listen.ts"
-import { makeHttpServer } from "../../http/httpServer.ts"
+import { listen, makeHttpServer } from "../../http/httpServer.ts"
 import { sessionError } from "../sessionError.ts"
 
 /** Listens on a loopback address for the redirect of the authorization server. */
