@@ -2,11 +2,12 @@ import { Clock, Duration, Effect, Schema, Stream } from "effect"
 import { errors, jwtVerify } from "jose"
 import { admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { AdmissionRejected } from "../../application/ports/Transport.ts"
+import { definedOnly } from "../../domain/definedOnly.ts"
+import { type Grants, Right } from "../../domain/model/Identity.ts"
 import { makeDecoder } from "../../domain/validation.ts"
-import { type Grants, type Identity, Right } from "../../domain/model/Identity.ts"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
-import { type JwtKey, type JwtKeySource, type InvalidJwtKey, KeySetUnreachable, makeJwtKey } from "./jwtKeys.ts"
 import type { CredentialScheme } from "./CredentialScheme.ts"
+import { type InvalidJwtKey, type JwtKey, type JwtKeySource, KeySetUnreachable, makeJwtKey } from "./jwtKeys.ts"
 
 /** Which tokens are accepted, and their grants. */
 export interface JwtOptions {
@@ -70,8 +71,7 @@ const verifyToken = (token: string, { algorithms, key }: JwtKey, options: JwtOpt
     algorithms: [...algorithms],
     clockTolerance: Duration.toSeconds(clockTolerance),
     currentDate: new Date(now),
-    ...(options.issuer !== undefined && { issuer: options.issuer }),
-    ...(options.audience !== undefined && { audience: options.audience })
+    ...definedOnly({ issuer: options.issuer, audience: options.audience })
   }
   return Effect.tryPromise(async () => (await jwtVerify(token, key, verifyOptions)).payload).pipe(
     Effect.tapError(({ cause }) =>
@@ -89,20 +89,16 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<CredentialScheme, InvalidJwtKey> {
   const key = yield* Effect.fromResult(makeJwtKey(options.source))
   const { defaultGrants = noGrants } = options
-
-  const authenticate = Effect.fnUntraced(function* (token: string): Effect.fn.Return<Identity, AdmissionRejected> {
-    const payload = yield* verifyToken(token, key, options, yield* Clock.currentTimeMillis)
-    const claims = yield* Effect.mapError(Effect.fromResult(decodeClaims(payload)), (reason) =>
-      admissionRejected("invalid_credentials", `The token is not valid: ${reason}`)
-    )
-    const { a2c, exp, sub } = claims
-    const grants = a2c === undefined ? defaultGrants : { ...noGrants, ...a2c }
-    return { subject: sub, grants, expiresAt: exp * 1000 + Duration.toMillis(clockTolerance) }
-  })
-
   return {
     recognizes: (credential) => jwtPattern.test(credential),
-    authenticate,
+    authenticate: Effect.fnUntraced(function* (token) {
+      const payload = yield* verifyToken(token, key, options, yield* Clock.currentTimeMillis)
+      const { a2c, exp, sub } = yield* Effect.mapError(Effect.fromResult(decodeClaims(payload)), (reason) =>
+        admissionRejected("invalid_credentials", `The token is not valid: ${reason}`)
+      )
+      const grants = a2c === undefined ? defaultGrants : { ...noGrants, ...a2c }
+      return { subject: sub, grants, expiresAt: exp * 1000 + Duration.toMillis(clockTolerance) }
+    }),
     isStillValid: () => true,
     changes: Stream.never
   }

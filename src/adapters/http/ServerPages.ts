@@ -46,8 +46,8 @@ const readyPage = ({ components, state }: Observability["Service"]["readiness"])
 
 /**
  * Makes the handler of `/healthz`, `/readyz`, `/metrics` and `/status`, which returns false for other requests. The last
- * two pages require an operator, unless the Server requires no credentials. When that Server listens on loopback only,
- * a foreign Host header is rejected, against DNS rebinding. Responses in progress end with the scope.
+ * two pages require an operator, where the Server requires credentials. Elsewhere, a Server that listens on loopback only
+ * rejects foreign Host headers, against DNS rebinding. Responses in progress end with the scope.
  */
 export const makeServerPages = Effect.fnUntraced(function* (isLoopbackOnly: boolean) {
   const authenticator = yield* Authenticator

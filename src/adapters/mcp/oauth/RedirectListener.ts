@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto"
 import type { ServerResponse } from "node:http"
 import { Deferred, Effect, Exit, type Scope } from "effect"
 import type { McpSessionError } from "../../../application/ports/McpSession.ts"
-import { isSameSecret } from "../../auth/isSameSecret.ts"
+import { isSameSecret } from "../../auth/secrets.ts"
 import { listen, makeHttpServer } from "../../http/httpServer.ts"
 import { sessionError } from "../sessionError.ts"
 
