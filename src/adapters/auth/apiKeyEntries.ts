@@ -131,9 +131,9 @@ const parseSimpleKey = (pair: string): Result.Result<ApiKeyEntry, string> => {
  */
 export const parseSimpleKeys = (text: string): Result.Result<ReadonlyArray<ApiKeyEntry>, string> => {
   const pairs = text.split(",").filter((pair) => pair.trim() !== "")
-  return Result.flatMap(Result.all(pairs.map(parseSimpleKey)), (all) =>
-    findDuplicates(all).length > 0 ? Result.fail("Two of them are the same key") : Result.succeed(all)
-  )
+  const entries = Result.all(pairs.map(parseSimpleKey))
+  const isUnique = (found: ReadonlyArray<ApiKeyEntry>) => findDuplicates(found).length === 0
+  return Result.filterOrFail(entries, isUnique, () => "Two of them are the same key")
 }
 
 /** Makes a key and its entry for a key file. The key is not stored anywhere. */
