@@ -1,12 +1,54 @@
 import type { IncomingMessage } from "node:http"
+import type { Socket } from "node:net"
 import { Server, type Socket as EngineSocket, type Transport } from "engine.io"
 import { WebSocketServer } from "ws"
-import { asEngineRequest, withCloseTimeout } from "../internals.ts"
+import * as internals from "../internals.ts"
 import { closeTimeout, maxEnvelopeBytes } from "../limits.ts"
 import { ByteWebSocket } from "./ByteWebSocket.ts"
-import { extendKeepaliveOnProgress } from "./keepalive.ts"
 import { makePollingTransport } from "./pollingTransport.ts"
 import { relayTransportOf } from "./RelayTransport.ts"
+
+/** Bytes per second that a connection must receive to count as alive. Slower senders would hold memory for ever. */
+const minBytesPerSecond = 1024
+
+const measureProgress = (socket: Socket) => ({
+  socket,
+  bytesRead: socket.bytesRead,
+  ...internals.writeProgressOf(socket)
+})
+
+/**
+ * Tells whether the peer sent bytes in these milliseconds, or took bytes that had been queued. Bytes that were never
+ * queued prove nothing: they may lie in a network buffer.
+ */
+const hasProgressed = (before: ReturnType<typeof measureProgress>, millis: number): boolean => {
+  const now = measureProgress(before.socket)
+  return (
+    now.bytesRead - before.bytesRead >= (minBytesPerSecond * millis) / 1000 ||
+    (before.bytesQueued > 0 && now.bytesSent > before.bytesSent)
+  )
+}
+
+/**
+ * Keeps a connection open without a pong while bytes move on its sockets: a member that sends or receives a long
+ * message cannot answer a ping before its end.
+ */
+const extendKeepaliveOnProgress = (engineSocket: EngineSocket): void => {
+  const netSockets = () => relayTransportOf(engineSocket).netSockets()
+  internals.replacePongTimer(engineSocket, (millis) => {
+    const baseline = netSockets().map(measureProgress)
+    return setTimeout(() => {
+      const isMoving = baseline.some((progress) => hasProgressed(progress, millis))
+      // Polling opens new connections; a new one proves that the member is alive.
+      const hasNewSocket = () => netSockets().some((now) => !baseline.some(({ socket }) => socket === now))
+      // The member expects pings, too, and Engine.IO sends none before the last one is answered.
+      if (isMoving || hasNewSocket()) internals.sendPing(engineSocket)
+      else internals.closeStaleSocket(engineSocket)
+    }, millis)
+  })
+  // Engine.IO forgets a pending ping with the old transport, and sends the next one only after its pong.
+  engineSocket.on("upgrade", () => internals.sendPing(engineSocket))
+}
 
 interface RelayEngineOptions {
   readonly maxMessageBytes: number
@@ -30,7 +72,7 @@ export class RelayEngine extends Server {
       pingTimeout,
       wsEngine: class extends WebSocketServer {
         constructor(options: ConstructorParameters<typeof WebSocketServer>[0]) {
-          super(withCloseTimeout({ ...options, maxPayload }, closeTimeout))
+          super(internals.withCloseTimeout({ ...options, maxPayload }, closeTimeout))
         }
       },
       ...(allowedOrigins.length > 0 && {
@@ -45,7 +87,7 @@ export class RelayEngine extends Server {
   }
 
   protected override createTransport(name: string, incoming: IncomingMessage): Transport {
-    const request = asEngineRequest(incoming)
+    const request = internals.asEngineRequest(incoming)
     return name === "websocket" ? new ByteWebSocket(request) : makePollingTransport(request, this.#maxPayloadBytes)
   }
 }
