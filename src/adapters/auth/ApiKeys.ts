@@ -15,10 +15,7 @@ const indexEntry = ({ expiresAt, grants, hash, subject }: ApiKeyEntry) => ({
 const invalid = admissionRejected("invalid_credentials", "The API key is not valid")
 const expired = admissionRejected("expired_credentials", "The API key has expired")
 
-/**
- * Authenticates by API key. Each element of `updates` replaces all entries, which revokes the identities of entries that
- * were removed or changed.
- */
+/** Authenticates by API key. Each update replaces all entries, and revokes identities of removed or changed ones. */
 export const make = Effect.fnUntraced(function* (
   entries: ReadonlyArray<ApiKeyEntry>,
   updates: Stream.Stream<ReadonlyArray<ApiKeyEntry>> = Stream.never

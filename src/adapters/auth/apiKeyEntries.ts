@@ -125,10 +125,7 @@ const parseSimpleKey = (pair: string): Result.Result<ApiKeyEntry, string> => {
   return Result.succeed({ subject, hash, grants: memberGrants, expiresAt: undefined })
 }
 
-/**
- * Reads keys in their simple form, `NAME=KEY,NAME=KEY`: keys of Agents and Computers for every office, in plain or as
- * `sha256:…`.
- */
+/** Parses `NAME=KEY,NAME=KEY`, in plain or as `sha256:…`: keys of Agents and Computers for every office. */
 export const parseSimpleKeys = (text: string): Result.Result<ReadonlyArray<ApiKeyEntry>, string> => {
   const pairs = text.split(",").filter((pair) => pair.trim() !== "")
   const entries = Result.all(pairs.map(parseSimpleKey))

@@ -8,10 +8,7 @@ type ParsedJson = Body["head"]
 const openBrace = 0x7b
 const closeBrace = 0x7d
 
-/**
- * A body that is forwarded as its received bytes. `tail` is the JSON text and one more byte: the bracket that ends the
- * packet.
- */
+/** A body that is forwarded as received. `tail` is the JSON text and one byte more: the packet's last bracket. */
 export class RawBody implements Body {
   readonly tail: Buffer
   readonly isObject: boolean

@@ -20,10 +20,7 @@ export interface AccessDenied {
   readonly message: string
 }
 
-/**
- * Rejects requests that a foreign page made a browser send. DNS rebinding sends the attacker's host name; a cross-origin
- * page sends its origin.
- */
+/** Rejects requests of foreign pages: DNS rebinding sends the attacker's host name, a cross-origin page its origin. */
 const checkHostAndOrigin = (
   { allowedHosts, allowedOrigins }: AccessPolicy,
   headers: IncomingHttpHeaders

@@ -16,10 +16,7 @@ export interface TlsOptions extends TlsIdentity {
   readonly updates?: Stream.Stream<TlsIdentity>
 }
 
-/**
- * Milliseconds for the headers and for the whole request, and the interval of the check. Slow senders hold a connection;
- * the largest message needs its time on a slow network.
- */
+/** In milliseconds. Slow senders hold a connection, but the largest message needs its time on a slow network. */
 const httpTimeouts = { headersTimeout: 15_000, requestTimeout: 120_000, connectionsCheckingInterval: 5000 }
 
 /** Milliseconds for the TLS handshake, which the timeouts of HTTP do not cover. */
