@@ -34,7 +34,6 @@ export interface SocketIoServerOptions {
   readonly allowedOrigins?: ReadonlyArray<string>
   /** Serves TLS only; plain HTTP by default. */
   readonly tls?: TlsOptions
-  /** The protocol version of the Server. */
   readonly version?: string
   /** Keepalive interval and timeout in milliseconds. A member closes a connection without data for both together. */
   readonly pingInterval?: number
@@ -43,10 +42,7 @@ export interface SocketIoServerOptions {
   readonly fallback?: (request: IncomingMessage, response: ServerResponse) => boolean
 }
 
-/**
- * Connections beyond the limit that may still send a connect packet and get an error. Beyond these, the connection that
- * has waited longest is closed: honest members connect at once.
- */
+/** Excess connections that may wait for an error. Above, the longest waiting one is closed: members connect at once. */
 const maxExcessConnections = 256
 
 /** Serves Socket.IO on an HTTP server (spec §1, §2). */

@@ -49,8 +49,8 @@ const parseServerUrl = (url: string) =>
 const disconnectTimeout = Duration.seconds(1)
 
 /**
- * Closes a socket and waits until the disconnect is sent. A process that ends earlier, over polling or during an upgrade, would stay
- * a member until the Server's keepalive timeout.
+ * Closes a socket and waits until the disconnect is sent. A process that ends earlier, over polling or during an upgrade,
+ * would stay a member until the Server's keepalive timeout.
  */
 const disconnect = (socket: Socket): Effect.Effect<void> =>
   Effect.interruptible(
@@ -83,10 +83,7 @@ const openSocket = ({ ca, transports }: SocketIoClientOptions, attempt: ConnectA
     disconnect
   )
 
-/**
- * Counts all bytes received over WebSocket as keepalive. Engine.IO counts pings only, and none arrives before the end of
- * a long message. Browsers hide the bytes of incomplete messages.
- */
+/** Counts all received bytes as keepalive: no ping arrives during a long message, whose bytes browsers hide. */
 const extendKeepaliveOnData = (engine: internals.ClientEngine): void => {
   let lastDataAt = 0
   const attach = () =>

@@ -60,7 +60,6 @@ export const makeSocketIoLink = Effect.fnUntraced(function* (socket: Socket, max
       })
     )
 
-  /** Passes messages to `handler` from now on. */
   const startReceiving = (handler: MessageHandler) => {
     socket.onAny((event: string, ...args: Array<unknown>) => {
       if (closeReason !== undefined) return

@@ -55,7 +55,6 @@ const retryableStatuses: ReadonlySet<number> = new Set([408, 425, 429])
 export const makeUnreachable = (url: string, reason: string): Unreachable =>
   new Unreachable({ message: `Cannot reach ${url}: ${reason}` })
 
-/** Maps the response to a handshake request to an error. */
 const errorFromResponse = (url: string, status: number, text: string): ConnectError => {
   const body = parseJson(text)
   const mismatch = Option.getOrUndefined(decodeVersionMismatch(body))

@@ -17,10 +17,7 @@ const measureProgress = (socket: Socket) => ({
   ...internals.writeProgressOf(socket)
 })
 
-/**
- * Tells whether the peer sent bytes in these milliseconds, or took bytes that had been queued. Bytes that were never
- * queued prove nothing: they may lie in a network buffer.
- */
+/** True when the peer sent bytes or took queued ones. Unqueued ones prove nothing: a network buffer may hold them. */
 const hasProgressed = (before: ReturnType<typeof measureProgress>, millis: number): boolean => {
   const now = measureProgress(before.socket)
   return (
@@ -29,10 +26,7 @@ const hasProgressed = (before: ReturnType<typeof measureProgress>, millis: numbe
   )
 }
 
-/**
- * Keeps a connection open without a pong while bytes move on its sockets: a member that sends or receives a long
- * message cannot answer a ping before its end.
- */
+/** Keeps a connection open while bytes move: a member cannot answer a ping before the end of a long message. */
 const extendKeepaliveOnProgress = (engineSocket: EngineSocket): void => {
   const netSockets = () => relayTransportOf(engineSocket).netSockets()
   internals.replacePongTimer(engineSocket, (millis) => {
@@ -57,10 +51,7 @@ interface RelayEngineOptions {
   readonly pingTimeout: number
 }
 
-/**
- * The server of Engine.IO, with transports that relay messages as bytes. It reads messages up to twice the limit: their
- * senders get an error instead of a closed connection.
- */
+/** Relays messages as bytes. Reads up to twice the size limit: senders get an error instead of a closed connection. */
 export class RelayEngine extends Server {
   readonly #maxPayloadBytes: number
   constructor({ allowedOrigins, maxMessageBytes, pingInterval, pingTimeout }: RelayEngineOptions) {

@@ -5,16 +5,12 @@ import { closeTimeout, maxUnauthenticatedBytes } from "../limits.ts"
 import { encodeForTransport, outboundMessageOf } from "./OutboundMessage.ts"
 import type { RelayTransport } from "./RelayTransport.ts"
 
-/** Separates the packets of a payload. */
 const packetSeparator = "\u001e"
 
 /** Packets per payload. One payload is handled in one tick; more packets than this exceed the rate limit anyway. */
 const maxPacketsPerPayload = 16 * 1024
 
-/**
- * Bytes of messages per response, when there is more than one message. A response is one string; a longer one takes so
- * long to build that other members notice.
- */
+/** Bytes of a response of several messages: building a longer string takes so long that other members notice. */
 const maxPollResponseBytes = 1024 * 1024
 
 const countPackets = (payload: string): number => {
@@ -23,7 +19,6 @@ const countPackets = (payload: string): number => {
   return count
 }
 
-/** The number of packets that one response takes. */
 const responseBatchSize = (packets: internals.EnginePackets): number => {
   let bytes = 0
   const end = packets.findIndex((packet, index) => {
