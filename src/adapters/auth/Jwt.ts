@@ -25,14 +25,7 @@ const clockTolerance = Duration.seconds(10)
 
 const noGrants: Grants = { rights: [], offices: [], names: [] }
 
-const Patterns = Schema.Array(Schema.String)
-
-/** Members that the claim omits grant nothing. */
-const Claim = Schema.Struct({
-  rights: Schema.Array(Right),
-  offices: Schema.optionalKey(Patterns),
-  names: Schema.optionalKey(Patterns)
-})
+const Patterns = Schema.optionalKey(Schema.Array(Schema.String))
 
 const decodeClaims = makeDecoder(
   Schema.Struct({
@@ -41,7 +34,8 @@ const decodeClaims = makeDecoder(
     ),
     // Required: a token cannot be revoked.
     exp: Schema.Finite,
-    a2c: Schema.optionalKey(Claim)
+    // Members that the claim omits grant nothing.
+    a2c: Schema.optionalKey(Schema.Struct({ rights: Schema.Array(Right), offices: Patterns, names: Patterns }))
   })
 )
 

@@ -21,15 +21,10 @@ export interface AccessDenied {
 }
 
 /** Rejects requests of foreign pages: DNS rebinding sends the attacker's host name, a cross-origin page its origin. */
-const checkHostAndOrigin = (
-  { allowedHosts, allowedOrigins }: AccessPolicy,
-  headers: IncomingHttpHeaders
-): string | undefined => {
+const checkHostAndOrigin = ({ allowedHosts, allowedOrigins }: AccessPolicy, headers: IncomingHttpHeaders) => {
   const hostname = requestedHostname(headers)
   if (hostname === undefined) return "missing or invalid Host header"
-  if (!isRebindingSafe(hostname) && !allowedHosts.includes(hostname)) {
-    return "host name not allowed"
-  }
+  if (!isRebindingSafe(hostname) && !allowedHosts.includes(hostname)) return "host name not allowed"
   const origin = crossOriginOf(headers)
   return origin === undefined || allowedOrigins.includes(origin) ? undefined : "origin not allowed"
 }

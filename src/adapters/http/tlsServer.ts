@@ -53,28 +53,25 @@ const makeHttpsServer = Effect.fnUntraced(function* ({ cert, key, updates = Stre
   return server
 })
 
-/** Closes a server. Open connections, including those without a request, are destroyed after {@link closeTimeout}. */
-const closeServer = (server: Server, sockets: ReadonlySet<Socket>): Effect.Effect<void> =>
-  Effect.callback((resume) => {
-    const timer = setTimeout(() => {
-      for (const socket of sockets) socket.destroy()
-    }, closeTimeout)
-    server.close(() => {
-      clearTimeout(timer)
-      resume(Effect.void)
-    })
-  })
-
 /** Makes an HTTP server, with TLS when `tls` is given. New certificates apply to new connections. */
 export const makeTlsServer = Effect.fnUntraced(function* (
   tls: TlsOptions | undefined
 ): Effect.fn.Return<Server, ListenError, Scope.Scope> {
   const server = tls === undefined ? createHttpServer(httpTimeouts) : yield* makeHttpsServer(tls)
+  /** The open connections, including those without a request. */
   const sockets = new Set<Socket>()
   server.on("connection", (socket: Socket) => {
     sockets.add(socket)
     socket.once("close", () => sockets.delete(socket))
   })
-  yield* Effect.addFinalizer(() => closeServer(server, sockets))
+  yield* Effect.addFinalizer(() =>
+    Effect.callback<void>((resume) => {
+      const timer = setTimeout(() => sockets.forEach((socket) => socket.destroy()), closeTimeout)
+      server.close(() => {
+        clearTimeout(timer)
+        resume(Effect.void)
+      })
+    })
+  )
   return server
 })

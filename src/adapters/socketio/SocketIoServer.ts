@@ -101,7 +101,7 @@ const serve = Effect.fnUntraced(function* (
     unauthenticated
   }
   const http = yield* makeTlsServer(tls)
-  const engine = new RelayEngine({ maxMessageBytes, allowedOrigins, pingInterval, pingTimeout })
+  const engine = new RelayEngine(maxMessageBytes, allowedOrigins, { pingInterval, pingTimeout })
   routeRequests(http, engine, options, version, metrics)
   yield* metrics.gauge({ name: "unauthenticated_connections", read: () => unauthenticated.size })
   engine.on("connection", (engineSocket: EngineSocket) => {

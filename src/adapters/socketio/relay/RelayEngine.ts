@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
-import { Server, type Socket as EngineSocket, type Transport } from "engine.io"
+import { Server, type ServerOptions, type Socket as EngineSocket, type Transport } from "engine.io"
 import { WebSocketServer } from "ws"
 import * as internals from "../internals.ts"
 import { closeTimeout, maxEnvelopeBytes } from "../limits.ts"
@@ -44,31 +44,23 @@ const extendKeepaliveOnProgress = (engineSocket: EngineSocket): void => {
   engineSocket.on("upgrade", () => internals.sendPing(engineSocket))
 }
 
-interface RelayEngineOptions {
-  readonly maxMessageBytes: number
-  readonly allowedOrigins: ReadonlyArray<string>
-  readonly pingInterval: number
-  readonly pingTimeout: number
-}
+type KeepaliveOptions = Required<Pick<ServerOptions, "pingInterval" | "pingTimeout">>
 
 /** Relays messages as bytes. Reads up to twice the size limit: senders get an error instead of a closed connection. */
 export class RelayEngine extends Server {
   readonly #maxPayloadBytes: number
-  constructor({ allowedOrigins, maxMessageBytes, pingInterval, pingTimeout }: RelayEngineOptions) {
+  constructor(maxMessageBytes: number, allowedOrigins: ReadonlyArray<string>, keepalive: KeepaliveOptions) {
     const maxPayload = 2 * maxMessageBytes + maxEnvelopeBytes
     super({
       maxHttpBufferSize: maxMessageBytes,
       httpCompression: false,
-      pingInterval,
-      pingTimeout,
+      ...keepalive,
       wsEngine: class extends WebSocketServer {
         constructor(options: ConstructorParameters<typeof WebSocketServer>[0]) {
           super(internals.withCloseTimeout({ ...options, maxPayload }, closeTimeout))
         }
       },
-      ...(allowedOrigins.length > 0 && {
-        cors: { origin: allowedOrigins.includes("*") ? true : [...allowedOrigins] }
-      })
+      ...(allowedOrigins.length > 0 && { cors: { origin: allowedOrigins.includes("*") || [...allowedOrigins] } })
     })
     this.#maxPayloadBytes = maxPayload
     this.on("connection", (engineSocket: EngineSocket) => {
