@@ -1,8 +1,8 @@
 import type { ErrorObject } from "ajv"
 import { Effect, Layer } from "effect"
 import { InvalidSchema, SchemaValidator } from "../../application/ports/SchemaValidator.ts"
-import { SchemaTimeout } from "./schemaWorker.ts"
 import { type Check, makeCompiler, toInvalidSchema } from "./schemaCompiler.ts"
+import { SchemaTimeout } from "./schemaWorker.ts"
 
 const maxReportedErrors = 10
 
@@ -22,23 +22,21 @@ const formatError = ({ instancePath, keyword, message = "is invalid", params }: 
 export const layer: Layer.Layer<SchemaValidator> = Layer.sync(SchemaValidator, () => {
   const compile = makeCompiler()
   const timedOut = new WeakMap<Check, InvalidSchema>()
-
-  const validate = (check: Check, value: unknown): ReadonlyArray<string> | InvalidSchema => {
-    try {
-      return timedOut.get(check) ?? check(value).slice(0, maxReportedErrors).map(formatError)
-    } catch (error) {
-      const failure = toInvalidSchema(error)
-      if (error instanceof SchemaTimeout) timedOut.set(check, failure)
-      return failure
-    }
-  }
-
   return SchemaValidator.of({
     check: (schema, value) =>
       Effect.suspend(() => {
         const check = compile(schema)
-        const errors = check instanceof InvalidSchema ? check : validate(check, value)
-        return errors instanceof InvalidSchema ? Effect.fail(errors) : Effect.succeed(errors)
+        if (check instanceof InvalidSchema) return Effect.fail(check)
+        const failure = timedOut.get(check)
+        if (failure !== undefined) return Effect.fail(failure)
+        return Effect.try({
+          try: () => check(value).slice(0, maxReportedErrors).map(formatError),
+          catch: (error) => {
+            const invalid = toInvalidSchema(error)
+            if (error instanceof SchemaTimeout) timedOut.set(check, invalid)
+            return invalid
+          }
+        })
       })
   })
 })

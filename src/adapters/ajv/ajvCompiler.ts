@@ -10,11 +10,10 @@ const options: Options = { allErrors: true, strict: false, validateFormats: true
 const isOldDraft = ({ $schema }: JsonObject): boolean =>
   typeof $schema === "string" && /^https?:\/\/json-schema\.org\/draft-0[4-7]\//.test($schema)
 
-/** Limits for one Ajv pair, which never frees a compiled schema. */
-const cacheLimits = { maxSchemas: 256, maxCharacters: 4 * 1024 * 1024 }
+/** Compiles a schema of any draft, independently of other schemas. */
+export type AjvCompiler = (schema: JsonObject) => ValidateFunction
 
-/** Makes a function that compiles schemas of all drafts independently. */
-export const makeAjvCompiler = (): ((schema: JsonObject) => ValidateFunction) => {
+const makeAjvCompiler = (): AjvCompiler => {
   const old = new Ajv(options)
   const recent = new Ajv2020(options)
   formats.default(old)
@@ -62,22 +61,27 @@ export const validationErrors = (validate: ValidateFunction, value: unknown): Re
   return errors
 }
 
-/** Caches what was made of schemas. At a limit the whole cache is reset, which frees unused entries. */
-export const makeSchemaCache = <A>(onReset: () => void) => {
+/** Limits for one Ajv pair, which never frees a compiled schema. */
+const cacheLimits = { maxSchemas: 256, maxCharacters: 4 * 1024 * 1024 }
+
+/** Caches what was compiled. At a limit, cache and compiler are replaced, which frees unused schemas. */
+export const makeSchemaCache = <A>() => {
+  let compiler = makeAjvCompiler()
   const known = new Map<string, A>()
   let characters = 0
   return {
     get: (key: string): A | undefined => known.get(key),
-    set: (key: string, made: A): void => {
-      known.set(key, made)
-    },
-    /** Reserves room for a schema of this many characters. */
-    reserve: (size: number): void => {
+    /** Makes and keeps an entry for a schema of `size` characters. */
+    add: (key: string, size: number, make: (compiler: AjvCompiler) => A): A => {
       characters += size
-      if (known.size < cacheLimits.maxSchemas && characters <= cacheLimits.maxCharacters) return
-      known.clear()
-      onReset()
-      characters = size
+      if (known.size >= cacheLimits.maxSchemas || characters > cacheLimits.maxCharacters) {
+        known.clear()
+        compiler = makeAjvCompiler()
+        characters = size
+      }
+      const made = make(compiler)
+      known.set(key, made)
+      return made
     }
   }
 }

@@ -13,7 +13,7 @@ export class WorkerUnavailable extends Error {}
 /** Milliseconds per request. The main thread is blocked meanwhile. */
 const timeouts = { compiling: 2000, checking: 500 }
 
-/** Milliseconds, a hundred times the start on an idle machine. */
+/** In milliseconds: a hundred times the start on an idle machine. */
 const startTimeout = 10_000
 
 /** Milliseconds without a new attempt after a failed start, so the main thread is not blocked again. */
@@ -24,11 +24,7 @@ const maxHeapMegabytes = 256
 /** More file descriptors than the start of a worker takes. */
 const requiredDescriptors = 16
 
-interface WorkerThread {
-  readonly worker: Worker
-  readonly port: MessagePort
-  readonly signal: Int32Array
-}
+type WorkerThread = { readonly worker: Worker; readonly port: MessagePort; readonly signal: Int32Array }
 
 /** The worker's source file, or its compiled one. */
 const workerUrl = new URL(`./worker${import.meta.url.slice(-3)}`, import.meta.url)

@@ -12,12 +12,10 @@ const maxParts = 1000
 /** The built-in formats take at most the square of the text length. */
 const formatExponent = 2
 
-/**
- * The exponent of the text length that bounds the steps of a regular expression. Each quantifier adds one,
- * and so does the unanchored start. Nested quantifiers have no bound.
- */
+/** The exponent of the text length that bounds the steps of a pattern: each quantifier and an open start add one. */
 const patternExponentOf = (pattern: string): number => {
   const fixed = pattern.replaceAll(/\(\?(?:[:=!]|<[=!]|<\w+>)/g, "(").replaceAll(/(?<!\))\{\d+\}/g, "")
+  // Nested quantifiers have no bound.
   if (/\)[*+?{]/.test(fixed)) return Number.POSITIVE_INFINITY
   const choices = fixed.match(/[*+?{|]|\\[1-9k]/g)?.length ?? 0
   return fixed.startsWith("^") && !fixed.includes("|") ? choices : choices + 1

@@ -3,7 +3,7 @@ import { type MessagePort, workerData } from "node:worker_threads"
 import type { ErrorObject, ValidateFunction } from "ajv"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import { validationErrors, makeAjvCompiler, makeSchemaCache } from "./ajvCompiler.ts"
+import { makeSchemaCache, validationErrors } from "./ajvCompiler.ts"
 
 export interface WorkerData {
   readonly port: MessagePort
@@ -16,31 +16,21 @@ export type WorkerRequest =
   | { readonly key: string; readonly schema: string }
   | { readonly key: string; readonly value: unknown }
 
-/**
- * The outcome of a request.
- *
- * - `compiled`: values can be validated
- * - `unknown_schema`: the schema is not compiled, or no longer cached
- * - `checked`: the errors of the value
- * - `failed`: the schema is invalid, or fails for this value
- */
 export type WorkerResponse =
+  /** A schema is unknown when it is not compiled, or no longer cached. */
   | { readonly outcome: "compiled" | "unknown_schema" }
   | { readonly outcome: "checked"; readonly errors: ReadonlyArray<ErrorObject> }
+  /** The schema is invalid, or fails for this value. */
   | { readonly outcome: "failed"; readonly message: string }
 
 const { port, signal }: WorkerData = workerData
 
-let compile = makeAjvCompiler()
-const validators = makeSchemaCache<ValidateFunction>(() => {
-  compile = makeAjvCompiler()
-})
+const validators = makeSchemaCache<ValidateFunction>()
 
 const handleRequest = (request: WorkerRequest): WorkerResponse => {
   if ("schema" in request) {
     const { key, schema } = request
-    validators.reserve(schema.length)
-    validators.set(key, compile(JSON.parse(schema) as JsonObject))
+    validators.add(key, schema.length, (compile) => compile(JSON.parse(schema) as JsonObject))
     return { outcome: "compiled" }
   }
   const validate = validators.get(request.key)

@@ -6,34 +6,22 @@ import type { ApiKeyEntry } from "./apiKeyEntries.ts"
 import type { CredentialScheme } from "./CredentialScheme.ts"
 
 /** An entry with its binary hash, and one identity object that lasts as long as the entry. */
-interface IndexedKey {
-  readonly fingerprint: string
-  readonly hash: Buffer
-  readonly identity: Identity
-}
-
-const indexEntry = (entry: ApiKeyEntry): IndexedKey => {
-  const { expiresAt, grants, hash, subject } = entry
-  return {
-    fingerprint: JSON.stringify([hash, subject, grants.rights, grants.offices, grants.names, expiresAt]),
-    hash: Buffer.from(hash, "hex"),
-    identity: { subject, grants, expiresAt }
-  }
-}
+const indexEntry = ({ expiresAt, grants, hash, subject }: ApiKeyEntry) => ({
+  fingerprint: JSON.stringify([hash, subject, grants.rights, grants.offices, grants.names, expiresAt]),
+  hash: Buffer.from(hash, "hex"),
+  identity: { subject, grants, expiresAt }
+})
 
 const invalid = admissionRejected("invalid_credentials", "The API key is not valid")
 const expired = admissionRejected("expired_credentials", "The API key has expired")
 
-/**
- * Authenticates by API key. Each element of `updates` replaces all entries, which revokes the identities of entries that
- * were removed or changed.
- */
+/** Authenticates by API key. Each update replaces all entries, and revokes identities of removed or changed ones. */
 export const make = Effect.fnUntraced(function* (
   entries: ReadonlyArray<ApiKeyEntry>,
   updates: Stream.Stream<ReadonlyArray<ApiKeyEntry>> = Stream.never
 ): Effect.fn.Return<CredentialScheme, never, Scope.Scope> {
-  let keys: ReadonlyArray<IndexedKey> = entries.map(indexEntry)
-  let currentIdentities = new Set(keys.map(({ identity }) => identity))
+  let keys: ReadonlyArray<ReturnType<typeof indexEntry>> = []
+  let currentIdentities: ReadonlySet<Identity> = new Set()
   const issued = new WeakSet<Identity>()
   // One pending change suffices: each one triggers a check of every identity.
   const changes = yield* PubSub.sliding<void>(1)
@@ -45,6 +33,7 @@ export const make = Effect.fnUntraced(function* (
       currentIdentities = new Set(keys.map(({ identity }) => identity))
       return PubSub.publish(changes, undefined)
     })
+  yield* replaceKeys(entries)
   yield* Effect.forkScoped(Stream.runForEach(updates, replaceKeys), { startImmediately: true })
 
   /** Compares with every entry: the duration must not reveal which entry matched. */

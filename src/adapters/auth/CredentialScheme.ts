@@ -1,8 +1,8 @@
-import { Effect, Option, Stream } from "effect"
+import { Effect, Result, Stream } from "effect"
 import { type Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
-import type { AdmissionRejected } from "../../application/ports/Transport.ts"
+import type { AdmissionRejected, Handshake } from "../../application/ports/Transport.ts"
+import { isJsonObject } from "../../domain/json.ts"
 import type { Identity } from "../../domain/model/Identity.ts"
-import { extractCredential } from "./extractCredential.ts"
 
 /** One kind of credentials. */
 export interface CredentialScheme extends Pick<Authenticator["Service"], "changes"> {
@@ -13,6 +13,9 @@ export interface CredentialScheme extends Pick<Authenticator["Service"], "change
   readonly isStillValid: (identity: Identity) => boolean
 }
 
+/** Longest accepted credential, in characters: tokens with many claims fit, and hashing stays cheap. */
+const maxCredentialLength = 8192
+
 const missingCredentials = admissionRejected(
   "missing_credentials",
   "This Server requires credentials: send auth.token, x-api-key or authorization: Bearer"
@@ -20,18 +23,44 @@ const missingCredentials = admissionRejected(
 
 const unknownCredentials = admissionRejected("invalid_credentials", "The format of the credentials is not supported")
 
+/** Some clients send the value of an `Authorization` header in other places. */
+const stripBearerPrefix = (text: string): string => text.replace(/^bearer +/i, "").trim()
+
+const bearerToken = (header: string): string => (/^bearer /i.test(header) ? stripBearerPrefix(header) : "")
+
+/** The first value that is set, of any type: `auth.token`, else the header `x-api-key`, else a bearer token. */
+const findCredential = ({ auth, headers }: Handshake): unknown => {
+  const token = isJsonObject(auth) ? auth["token"] : undefined
+  if (token !== undefined && token !== null && token !== "") return token
+  const key = headers["x-api-key"]
+  if (key !== undefined && key !== "") return key
+  const { authorization } = headers
+  return typeof authorization === "string" ? bearerToken(authorization) : authorization
+}
+
+const extractCredential = (handshake: Handshake): Result.Result<string, AdmissionRejected> => {
+  const found = findCredential(handshake) ?? ""
+  if (typeof found !== "string") {
+    return Result.fail(admissionRejected("invalid_credentials", "Credentials must be one string"))
+  }
+  const credential = stripBearerPrefix(found)
+  if (credential.length > maxCredentialLength) {
+    return Result.fail(
+      admissionRejected("invalid_credentials", `Credentials may have at most ${maxCredentialLength} characters`)
+    )
+  }
+  return credential === "" ? Result.fail(missingCredentials) : Result.succeed(credential)
+}
+
 /** Combines schemes: the first one that recognizes a credential decides. */
 export const makeSchemeAuthenticator = (schemes: ReadonlyArray<CredentialScheme>): Authenticator["Service"] => ({
   requiresCredentials: true,
   authenticate: (handshake) =>
     Effect.flatMap(
       Effect.fromResult(extractCredential(handshake)),
-      Option.match({
-        onNone: () => Effect.fail(missingCredentials),
-        onSome: (credential) =>
-          schemes.find(({ recognizes }) => recognizes(credential))?.authenticate(credential) ??
-          Effect.fail(unknownCredentials)
-      })
+      (credential) =>
+        schemes.find(({ recognizes }) => recognizes(credential))?.authenticate(credential) ??
+        Effect.fail(unknownCredentials)
     ),
   isStillValid: (identity) => schemes.every(({ isStillValid }) => isStillValid(identity)),
   changes: Stream.mergeAll(

@@ -2,11 +2,12 @@ import { Clock, Duration, Effect, Schema, Stream } from "effect"
 import { errors, jwtVerify } from "jose"
 import { admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { AdmissionRejected } from "../../application/ports/Transport.ts"
+import { definedOnly } from "../../domain/definedOnly.ts"
+import { type Grants, Right } from "../../domain/model/Identity.ts"
 import { makeDecoder } from "../../domain/validation.ts"
-import { type Grants, type Identity, Right } from "../../domain/model/Identity.ts"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
-import { type JwtKey, type JwtKeySource, type InvalidJwtKey, KeySetUnreachable, makeJwtKey } from "./jwtKeys.ts"
 import type { CredentialScheme } from "./CredentialScheme.ts"
+import { type InvalidJwtKey, type JwtKey, type JwtKeySource, KeySetUnreachable, makeJwtKey } from "./jwtKeys.ts"
 
 /** Which tokens are accepted, and their grants. */
 export interface JwtOptions {
@@ -24,14 +25,7 @@ const clockTolerance = Duration.seconds(10)
 
 const noGrants: Grants = { rights: [], offices: [], names: [] }
 
-const Patterns = Schema.Array(Schema.String)
-
-/** Members that the claim omits grant nothing. */
-const Claim = Schema.Struct({
-  rights: Schema.Array(Right),
-  offices: Schema.optionalKey(Patterns),
-  names: Schema.optionalKey(Patterns)
-})
+const Patterns = Schema.optionalKey(Schema.Array(Schema.String))
 
 const decodeClaims = makeDecoder(
   Schema.Struct({
@@ -40,7 +34,8 @@ const decodeClaims = makeDecoder(
     ),
     // Required: a token cannot be revoked.
     exp: Schema.Finite,
-    a2c: Schema.optionalKey(Claim)
+    // Members that the claim omits grant nothing.
+    a2c: Schema.optionalKey(Schema.Struct({ rights: Schema.Array(Right), offices: Patterns, names: Patterns }))
   })
 )
 
@@ -70,8 +65,7 @@ const verifyToken = (token: string, { algorithms, key }: JwtKey, options: JwtOpt
     algorithms: [...algorithms],
     clockTolerance: Duration.toSeconds(clockTolerance),
     currentDate: new Date(now),
-    ...(options.issuer !== undefined && { issuer: options.issuer }),
-    ...(options.audience !== undefined && { audience: options.audience })
+    ...definedOnly({ issuer: options.issuer, audience: options.audience })
   }
   return Effect.tryPromise(async () => (await jwtVerify(token, key, verifyOptions)).payload).pipe(
     Effect.tapError(({ cause }) =>
@@ -89,20 +83,16 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<CredentialScheme, InvalidJwtKey> {
   const key = yield* Effect.fromResult(makeJwtKey(options.source))
   const { defaultGrants = noGrants } = options
-
-  const authenticate = Effect.fnUntraced(function* (token: string): Effect.fn.Return<Identity, AdmissionRejected> {
-    const payload = yield* verifyToken(token, key, options, yield* Clock.currentTimeMillis)
-    const claims = yield* Effect.mapError(Effect.fromResult(decodeClaims(payload)), (reason) =>
-      admissionRejected("invalid_credentials", `The token is not valid: ${reason}`)
-    )
-    const { a2c, exp, sub } = claims
-    const grants = a2c === undefined ? defaultGrants : { ...noGrants, ...a2c }
-    return { subject: sub, grants, expiresAt: exp * 1000 + Duration.toMillis(clockTolerance) }
-  })
-
   return {
     recognizes: (credential) => jwtPattern.test(credential),
-    authenticate,
+    authenticate: Effect.fnUntraced(function* (token) {
+      const payload = yield* verifyToken(token, key, options, yield* Clock.currentTimeMillis)
+      const { a2c, exp, sub } = yield* Effect.mapError(Effect.fromResult(decodeClaims(payload)), (reason) =>
+        admissionRejected("invalid_credentials", `The token is not valid: ${reason}`)
+      )
+      const grants = a2c === undefined ? defaultGrants : { ...noGrants, ...a2c }
+      return { subject: sub, grants, expiresAt: exp * 1000 + Duration.toMillis(clockTolerance) }
+    }),
     isStillValid: () => true,
     changes: Stream.never
   }

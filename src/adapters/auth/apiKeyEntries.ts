@@ -1,7 +1,8 @@
 import { createHash, randomBytes } from "node:crypto"
 import { Effect, Result, Schema } from "effect"
-import { type ValidationIssue, toValidationIssues } from "../../domain/validation.ts"
+import { definedOnly } from "../../domain/definedOnly.ts"
 import { type Grants, Right } from "../../domain/model/Identity.ts"
+import { toValidationIssues, type ValidationIssue } from "../../domain/validation.ts"
 
 /** An API key as it is stored: by its hash. */
 export interface ApiKeyEntry {
@@ -93,11 +94,11 @@ const findDuplicates = (entries: ReadonlyArray<ApiKeyEntry>): ReadonlyArray<Vali
 export const decodeApiKeyEntries = (
   value: unknown
 ): Result.Result<ReadonlyArray<ApiKeyEntry>, ReadonlyArray<ValidationIssue>> => {
-  const decoded = decodeFile(value)
-  if (Result.isFailure(decoded)) return Result.fail(toValidationIssues(decoded.failure))
-  const entries = decoded.success.keys.map(entryOf)
-  const repeated = findDuplicates(entries)
-  return repeated.length > 0 ? Result.fail(repeated) : Result.succeed(entries)
+  const entries = Result.mapBoth(decodeFile(value), {
+    onFailure: toValidationIssues,
+    onSuccess: ({ keys }) => keys.map(entryOf)
+  })
+  return Result.filterOrFail(entries, (found) => findDuplicates(found).length === 0, findDuplicates)
 }
 
 /** The hash by which a key is stored. */
@@ -124,20 +125,12 @@ const parseSimpleKey = (pair: string): Result.Result<ApiKeyEntry, string> => {
   return Result.succeed({ subject, hash, grants: memberGrants, expiresAt: undefined })
 }
 
-/**
- * Reads keys in their simple form, `NAME=KEY,NAME=KEY`: keys of Agents and Computers for every office, in plain or as
- * `sha256:…`.
- */
+/** Parses `NAME=KEY,NAME=KEY`, in plain or as `sha256:…`: keys of Agents and Computers for every office. */
 export const parseSimpleKeys = (text: string): Result.Result<ReadonlyArray<ApiKeyEntry>, string> => {
-  const entries = Result.all(
-    text
-      .split(",")
-      .filter((pair) => pair.trim() !== "")
-      .map(parseSimpleKey)
-  )
-  return Result.flatMap(entries, (all) =>
-    findDuplicates(all).length > 0 ? Result.fail("Two of them are the same key") : Result.succeed(all)
-  )
+  const pairs = text.split(",").filter((pair) => pair.trim() !== "")
+  const entries = Result.all(pairs.map(parseSimpleKey))
+  const isUnique = (found: ReadonlyArray<ApiKeyEntry>) => findDuplicates(found).length === 0
+  return Result.filterOrFail(entries, isUnique, () => "Two of them are the same key")
 }
 
 /** Makes a key and its entry for a key file. The key is not stored anywhere. */
@@ -148,6 +141,6 @@ export const generateApiKey = (
 ): Effect.Effect<{ readonly key: string; readonly entry: EncodedKeyEntry }> =>
   Effect.sync(() => {
     const key = `a2c_${randomBytes(keyBytes).toString("base64url")}`
-    const entry = { subject, hash: `sha256:${hashApiKey(key)}`, rights, offices, names }
-    return { key, entry: expires === undefined ? entry : { ...entry, expires } }
+    const hash = `sha256:${hashApiKey(key)}`
+    return { key, entry: { subject, hash, rights, offices, names, ...definedOnly({ expires }) } }
   })

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from "node:crypto"
 import { Data, Redacted, Result } from "effect"
 import { createRemoteJWKSet, errors, type JWTVerifyGetKey } from "jose"
-import { isJsonObject, parseJson } from "../../domain/json.ts"
+import { parseJsonObject } from "../../domain/json.ts"
 import { isLoopbackHost } from "../http/hostAccess.ts"
 
 /** The source of the keys that verify tokens. */
@@ -66,31 +66,17 @@ const algorithmsOf = ({ asymmetricKeyDetails: details = {}, asymmetricKeyType }:
   return asymmetricKeyType === "ed25519" ? edwardsAlgorithms : []
 }
 
-const parsePublicKey = (text: string): KeyObject | undefined => {
-  const jwk = parseJson(text)
-  try {
-    return isJsonObject(jwk) ? createPublicKey({ key: jwk, format: "jwk" }) : createPublicKey(text)
-  } catch {
-    // OpenSSL reports only "unsupported".
-    return undefined
-  }
-}
-
-const isPrivate = (text: string): boolean => {
-  const jwk = parseJson(text)
-  return isJsonObject(jwk) ? jwk["d"] !== undefined : /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)
-}
-
 const publicKey = (text: string): JwtKeyResult => {
-  if (isPrivate(text)) {
-    return invalidKey("The token key is a private key: give the public key instead")
-  }
-  const key = parsePublicKey(text)
-  if (key === undefined) return invalidKey("The token key must be a public key, as PEM or JWK")
-  const algorithms = algorithmsOf(key)
+  const jwk = parseJsonObject(text)
+  const isPrivate = jwk === undefined ? /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text) : jwk["d"] !== undefined
+  if (isPrivate) return invalidKey("The token key is a private key: give the public key instead")
+  const parsed = Result.try(() => createPublicKey(jwk === undefined ? text : { key: jwk, format: "jwk" }))
+  // OpenSSL reports only "unsupported".
+  if (Result.isFailure(parsed)) return invalidKey("The token key must be a public key, as PEM or JWK")
+  const algorithms = algorithmsOf(parsed.success)
   return algorithms.length === 0
     ? invalidKey("The token key must be RSA with 2048 bits or more, P-256, P-384, P-521 or Ed25519")
-    : Result.succeed({ key, algorithms })
+    : Result.succeed({ key: parsed.success, algorithms })
 }
 
 /** True when the fetched key set has no key, or several keys, for a token. */

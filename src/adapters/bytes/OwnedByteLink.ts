@@ -11,7 +11,6 @@ export interface OwnedByteLink {
 /** Time for a peer to take the last bytes and to close its side. A stopping listener waits for its slowest peer. */
 export const closeTimeout = Duration.seconds(1)
 
-/** Close reasons. */
 export const closedLocally = "closed locally"
 export const closedByPeer = "closed by peer"
 

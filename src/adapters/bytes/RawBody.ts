@@ -1,41 +1,34 @@
 import { Result } from "effect"
 import type { Body } from "../../application/ports/Body.ts"
-import { checkJsonBody, isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { checkJsonBody, isJsonObject, type JsonObject, parseJson } from "../../domain/json.ts"
 import { badRequest, type ProtocolError } from "../../domain/model/ProtocolError.ts"
+
+type ParsedJson = Body["head"]
 
 const openBrace = 0x7b
 const closeBrace = 0x7d
 
-/**
- * A body that is forwarded as its received bytes. `tail` is the JSON text and one more byte: the bracket that ends the
- * packet.
- */
+/** A body that is forwarded as received. `tail` is the JSON text and one byte more: the packet's last bracket. */
 export class RawBody implements Body {
   readonly tail: Buffer
   readonly isObject: boolean
-  #head: Result.Result<unknown, ProtocolError> | undefined
-  #value: Result.Result<unknown, ProtocolError> | undefined
-  private constructor(
-    tail: Buffer,
-    head: Result.Result<unknown, ProtocolError> | undefined,
-    value: Result.Result<unknown, ProtocolError> | undefined,
-    isObject: boolean
-  ) {
+  #head: ParsedJson | undefined
+  #value: ParsedJson | undefined
+  private constructor(tail: Buffer, head: ParsedJson | undefined, value: ParsedJson | undefined, isObject: boolean) {
     this.tail = tail
     this.#head = head
     this.#value = value
     this.isObject = isObject
   }
-  /** A parsed and valid body. */
+  /** `value` must be a valid body. */
   static parsed(tail: Buffer, value: unknown): RawBody {
     const result = Result.succeed(value)
     return new RawBody(tail, result, result, isJsonObject(value))
   }
-  /** A body with parsed outermost members. */
   static scanned(tail: Buffer, head: JsonObject): RawBody {
     return new RawBody(tail, Result.succeed(head), undefined, true)
   }
-  /** An unparsed body: an object when it is between braces. */
+  /** An object when it is between braces. */
   static unparsed(tail: Buffer): RawBody {
     const isObject = tail[0] === openBrace && tail[tail.length - 2] === closeBrace
     return new RawBody(tail, undefined, undefined, isObject)
@@ -47,12 +40,12 @@ export class RawBody implements Body {
   get isHeadParsed(): boolean {
     return this.#head !== undefined
   }
-  get head(): Result.Result<unknown, ProtocolError> {
+  get head(): ParsedJson {
     this.#head ??= this.value()
     return this.#head
   }
-  value(): Result.Result<unknown, ProtocolError> {
-    this.#value ??= parseBodyJson(this.tail.toString("utf8", 0, this.tail.length - 1))
+  value(): ParsedJson {
+    this.#value ??= Result.flatMap(this.text(), parseBodyJson)
     return this.#value
   }
   text(): Result.Result<string, ProtocolError> {
@@ -63,13 +56,8 @@ export class RawBody implements Body {
   }
 }
 
-const parseBodyJson = (text: string): Result.Result<unknown, ProtocolError> => {
-  const parsed = Result.try({
-    try: (): unknown => JSON.parse(text),
-    catch: () => badRequest("Bad message: not JSON")
-  })
-  return Result.flatMap(parsed, (value) => {
-    const problem = checkJsonBody(value)
-    return problem === undefined ? Result.succeed(value) : Result.fail(badRequest(`Bad message: ${problem}`))
-  })
+const parseBodyJson = (text: string): ParsedJson => {
+  const value = parseJson(text)
+  const problem = value === undefined ? "not JSON" : checkJsonBody(value)
+  return problem === undefined ? Result.succeed(value) : Result.fail(badRequest(`Bad message: ${problem}`))
 }

@@ -1,13 +1,13 @@
 import { Result } from "effect"
 import type { Body } from "../../application/ports/Body.ts"
-import { internalError, type ProtocolError } from "../../domain/model/ProtocolError.ts"
+import { internalError } from "../../domain/model/ProtocolError.ts"
 import { encodeUtf8 } from "../../domain/utf8.ts"
 
 /** A body received as text. The first access to its value parses it; forwarding does not. */
 class TextBody implements Body {
   readonly isObject: boolean
-  readonly #text: Result.Result<string, ProtocolError>
-  #value: Result.Result<unknown, ProtocolError> | undefined
+  readonly #text: Result.Result<string>
+  #value: Body["head"] | undefined
   constructor(text: string) {
     this.#text = Result.succeed(text)
     this.isObject = text.startsWith("{") && text.endsWith("}")
@@ -15,23 +15,21 @@ class TextBody implements Body {
   get isHeadParsed(): boolean {
     return this.#value !== undefined
   }
-  get head(): Result.Result<unknown, ProtocolError> {
+  get head(): Body["head"] {
     return this.value()
   }
-  value(): Result.Result<unknown, ProtocolError> {
-    this.#value ??= Result.flatMap(this.#text, (text) =>
-      Result.try({
-        try: (): unknown => JSON.parse(text),
-        catch: () => internalError("The message is not JSON")
-      })
-    )
+  value(): Body["head"] {
+    this.#value ??= Result.try({
+      try: (): unknown => JSON.parse(Result.merge(this.#text)),
+      catch: () => internalError("The message is not JSON")
+    })
     return this.#value
   }
-  text(): Result.Result<string, ProtocolError> {
+  text(): Result.Result<string> {
     return this.#text
   }
   byteLength(): number {
-    return Result.match(this.#text, { onFailure: () => 0, onSuccess: (text) => encodeUtf8(text).length })
+    return encodeUtf8(Result.merge(this.#text)).length
   }
 }
 

@@ -1,10 +1,4 @@
-import { type JsonObject, maxJsonDepth } from "../../domain/json.ts"
-
-/** The outermost members of a JSON object and the index after its closing brace. */
-interface ScannedObject {
-  readonly head: JsonObject
-  readonly end: number
-}
+import { maxJsonDepth } from "../../domain/json.ts"
 
 // Not exported: V8 reads an exported constant from a cell, which makes the scan about 15 % slower.
 const quote = 0x22
@@ -83,11 +77,11 @@ const findScalarEnd = (bytes: Buffer, at: number): number => {
 const parseScalar = (bytes: Buffer, from: number, to: number): unknown => JSON.parse(bytes.toString("utf8", from, to))
 
 /**
- * Parses the outermost members of the JSON object that begins at `at`. Scalars are complete. Objects and arrays are
- * empty stand-ins: only their brackets and strings are checked. The last of equal names counts, as for `JSON.parse`.
+ * Parses the outermost members of a JSON object from `at` to `end`, exclusive. Scalars are complete. Objects and arrays
+ * are empty stand-ins: only their brackets and strings are checked. The last of equal names counts, as for `JSON.parse`.
  * `undefined` without a complete object, beyond the maximum depth or 1000 members, and with a member `__proto__`.
  */
-export const scanJsonObject = (bytes: Buffer, at: number): ScannedObject | undefined => {
+export const scanJsonObject = (bytes: Buffer, at: number) => {
   try {
     return scanMembers(bytes, at)
   } catch {
@@ -95,7 +89,7 @@ export const scanJsonObject = (bytes: Buffer, at: number): ScannedObject | undef
   }
 }
 
-const scanMembers = (bytes: Buffer, at: number): ScannedObject | undefined => {
+const scanMembers = (bytes: Buffer, at: number) => {
   const head: Record<string, unknown> = {}
   let place = skipWhitespace(bytes, at)
   if (bytes[place] !== openBrace) return undefined

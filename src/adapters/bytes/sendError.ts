@@ -4,13 +4,13 @@ import { LinkClosed, SendFailed } from "../../application/ports/Transport.ts"
 import { payloadTooLarge } from "../../domain/model/ProtocolError.ts"
 import { encodeUtf8 } from "../../domain/utf8.ts"
 
-/** Compares the length of a text in UTF-8 with a limit; encodes it only when the cheap bounds do not decide. */
-const exceedsBytes = (text: string, bytes: number): boolean =>
-  text.length > bytes || (text.length * 3 > bytes && encodeUtf8(text).length > bytes)
-
 /** True when the JSON text of a body has at most `maxBytes` bytes, and when it has none. */
 export const fitsBytes = (body: Body, maxBytes: number): boolean =>
-  Result.match(body.text(), { onFailure: () => true, onSuccess: (text) => !exceedsBytes(text, maxBytes) })
+  Result.match(body.text(), {
+    onFailure: () => true,
+    // Encodes the text only when the cheap bounds do not decide.
+    onSuccess: (text) => text.length * 3 <= maxBytes || (text.length <= maxBytes && encodeUtf8(text).length <= maxBytes)
+  })
 
 /** The reason that a link cannot send a body, or `undefined` when it can. */
 export const sendError = (

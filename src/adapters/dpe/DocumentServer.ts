@@ -4,8 +4,7 @@ import type { AddressInfo, Socket } from "node:net"
 import { Clock, Data, Duration, Effect, FiberSet, Result, Schedule, type Scope } from "effect"
 import type { ResolveDpe } from "../../application/computer/ComputerSettings.ts"
 import { isLoopbackAddress } from "../http/hostAccess.ts"
-import { listen } from "../http/listen.ts"
-import { serverUrl, makeHttpServer } from "../http/httpServer.ts"
+import { listen, makeHttpServer, serverUrl } from "../http/httpServer.ts"
 import { type DpeDocument, expiryOf, makeResolver } from "./resolver.ts"
 
 export interface DocumentServerOptions {

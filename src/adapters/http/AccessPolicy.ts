@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http"
-import { Redacted } from "effect"
-import { isSameSecret } from "../auth/isSameSecret.ts"
+import type { Redacted } from "effect"
+import { isToken } from "../auth/secrets.ts"
 import { crossOriginOf, isRebindingSafe, requestedHostname } from "./hostAccess.ts"
 
 /** The access policy of a local HTTP server. */
@@ -20,19 +20,11 @@ export interface AccessDenied {
   readonly message: string
 }
 
-/**
- * Rejects requests that a foreign page made a browser send. DNS rebinding sends the attacker's host name; a cross-origin
- * page sends its origin.
- */
-const checkHostAndOrigin = (
-  { allowedHosts, allowedOrigins }: AccessPolicy,
-  headers: IncomingHttpHeaders
-): string | undefined => {
+/** Rejects requests of foreign pages: DNS rebinding sends the attacker's host name, a cross-origin page its origin. */
+const checkHostAndOrigin = ({ allowedHosts, allowedOrigins }: AccessPolicy, headers: IncomingHttpHeaders) => {
   const hostname = requestedHostname(headers)
   if (hostname === undefined) return "missing or invalid Host header"
-  if (!isRebindingSafe(hostname) && !allowedHosts.includes(hostname)) {
-    return "host name not allowed"
-  }
+  if (!isRebindingSafe(hostname) && !allowedHosts.includes(hostname)) return "host name not allowed"
   const origin = crossOriginOf(headers)
   return origin === undefined || allowedOrigins.includes(origin) ? undefined : "origin not allowed"
 }
@@ -48,13 +40,8 @@ export const checkAccess = (policy: AccessPolicy, headers: IncomingHttpHeaders):
   const reason = checkHostAndOrigin(policy, headers)
   if (reason !== undefined) return { status: 403, message: reason }
   const { token } = policy
-  if (token === undefined) return undefined
-  // An empty token is never valid, even when the configured one is empty.
-  return presentedTokens(policy, headers).some(
-    (presented) => presented !== "" && isSameSecret(presented, Redacted.value(token))
-  )
-    ? undefined
-    : { status: 401, message: "missing or invalid bearer token" }
+  if (token === undefined || presentedTokens(policy, headers).some((one) => isToken(one, token))) return undefined
+  return { status: 401, message: "missing or invalid bearer token" }
 }
 
 /** The headers that let a page of an allowed origin read the response. */

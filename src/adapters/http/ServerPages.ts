@@ -1,30 +1,18 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { Duration, Effect, FiberSet, Result, type Scope } from "effect"
+import { Duration, Effect, FiberSet, Result } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
-import { type Authenticator, resolveIdentity } from "../../application/ports/Authenticator.ts"
+import { Authenticator, resolveIdentity } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
-import type { Observability } from "../../application/server/observability/Observability.ts"
+import { Observability } from "../../application/server/observability/Observability.ts"
 import { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
 import { parseVersion, PROTOCOL_VERSION } from "../../domain/wire/version.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
 import { isRebindingSafe, requestedHostname } from "./hostAccess.ts"
 
-export interface ServerPagesOptions {
-  readonly observability: Observability["Service"]
-  /** Authenticates operators, unless it requires no credentials. */
-  readonly authenticator: Authenticator["Service"]
-  /** True when the Server listens on loopback only. Then a foreign Host header is rejected, against DNS rebinding. */
-  readonly isLoopbackOnly?: boolean
-}
-
-/** Responds to requests for the pages; false for other requests. */
-export type PageHandler = (request: IncomingMessage, response: ServerResponse) => boolean
-
 interface Page {
   readonly status: number
-  readonly type?: string
   readonly text: string
-  readonly headers?: { readonly [name: string]: string }
+  readonly headers: { readonly [name: string]: string }
 }
 
 /** Limit of offices in `/status?offices=1`. */
@@ -33,22 +21,18 @@ const maxListedOffices = 10_000
 /** Time limit of the authenticator, which may have to fetch keys. */
 const authenticationTimeout = Duration.seconds(10)
 
-const textPage = (status: number, text: string, headers?: Page["headers"]): Page => ({
-  status,
-  text: `${text}\n`,
-  ...(headers !== undefined && { headers })
-})
+const textPage = (status: number, text: string, headers = {}): Page => ({ status, text: `${text}\n`, headers })
 
-const sendPage = (request: IncomingMessage, response: ServerResponse, page: Page): void => {
-  const { headers, status, text, type = "text/plain; charset=utf-8" } = page
+const sendPage = (response: ServerResponse, { headers, status, text }: Page): void => {
   response.writeHead(status, {
-    "Content-Type": type,
+    "Content-Type": "text/plain; charset=utf-8",
     "Content-Length": String(Buffer.byteLength(text)),
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     ...headers
   })
-  response.end(request.method === "HEAD" ? undefined : text)
+  // Node omits the body for HEAD.
+  response.end(text)
 }
 
 const readyPage = ({ components, state }: Observability["Service"]["readiness"]): Page => {
@@ -60,45 +44,40 @@ const readyPage = ({ components, state }: Observability["Service"]["readiness"])
   return textPage(200, failing.length === 0 ? "ready" : `ready, unhealthy components: ${failing.join(", ")}`)
 }
 
-/** The handshake of a page request, for the authenticator. */
-const handshakeFromRequest = ({ headers, socket }: IncomingMessage): Handshake => ({
-  version: Result.getOrThrow(parseVersion(PROTOCOL_VERSION)),
-  auth: {},
-  headers,
-  remoteAddress: socket.remoteAddress ?? "unknown"
-})
-
-/** Makes the pages `/healthz`, `/readyz`, `/metrics` and `/status`. Responses in progress end with the scope. */
-export const makeServerPages = Effect.fnUntraced(function* ({
-  authenticator,
-  isLoopbackOnly = false,
-  observability
-}: ServerPagesOptions): Effect.fn.Return<PageHandler, never, Scope.Scope | ServerMetrics> {
+/**
+ * Makes the handler of `/healthz`, `/readyz`, `/metrics` and `/status`, which returns false for other requests. The last
+ * two pages require an operator, where the Server requires credentials. Elsewhere, a Server that listens on loopback only
+ * rejects foreign Host headers, against DNS rebinding. Responses in progress end with the scope.
+ */
+export const makeServerPages = Effect.fnUntraced(function* (isLoopbackOnly: boolean) {
+  const authenticator = yield* Authenticator
+  const observability = yield* Observability
   const context = yield* Effect.context<never>()
   const run = yield* FiberSet.makeRuntime<never>()
   const { connectionRejected } = yield* ServerMetrics
 
   const metricsPage = (): Page => ({
     status: 200,
-    type: "text/plain; version=0.0.4; charset=utf-8",
-    text: PrometheusMetrics.formatUnsafe(context)
+    text: PrometheusMetrics.formatUnsafe(context),
+    headers: { "Content-Type": "text/plain; version=0.0.4; charset=utf-8" }
   })
 
   const statusPage = (query: URLSearchParams): Page => {
-    const wanted = query.get("offices") === "1"
-    const body = {
-      ...observability.report(),
-      ...(wanted && { officeList: observability.offices(maxListedOffices) })
-    }
-    return { status: 200, type: "application/json", text: `${JSON.stringify(body)}\n` }
+    const isListed = query.get("offices") === "1"
+    const body = { ...observability.report(), ...(isListed && { officeList: observability.offices(maxListedOffices) }) }
+    return textPage(200, JSON.stringify(body), { "Content-Type": "application/json" })
   }
 
   /** The rejection of a client that is not an operator, or `undefined`. */
   const checkOperator = Effect.fnUntraced(function* (request: IncomingMessage) {
-    const handshake = handshakeFromRequest(request)
+    const handshake: Handshake = {
+      version: Result.getOrThrow(parseVersion(PROTOCOL_VERSION)),
+      auth: {},
+      headers: request.headers,
+      remoteAddress: request.socket.remoteAddress ?? "unknown"
+    }
     const identity = yield* Effect.result(resolveIdentity(authenticator, handshake))
-    const isOperator = Result.isSuccess(identity) && identity.success.grants.rights.includes("operator")
-    if (isOperator) return undefined
+    if (Result.isSuccess(identity) && identity.success.grants.rights.includes("operator")) return undefined
     const code = Result.isFailure(identity) ? identity.failure.code : errorCodes.forbidden
     connectionRejected(code)
     yield* Effect.logWarning("page request rejected", {
@@ -129,29 +108,25 @@ export const makeServerPages = Effect.fnUntraced(function* ({
       )
     )
 
-  const pages = new Map<string, { readonly isOpen: boolean; readonly make: (url: URL) => Page }>([
+  const pages = new Map<string, { readonly isOpen: boolean; readonly make: (query: URLSearchParams) => Page }>([
     ["/healthz", { isOpen: true, make: () => textPage(200, "ok") }],
     ["/readyz", { isOpen: true, make: () => readyPage(observability.readiness) }],
     ["/metrics", { isOpen: false, make: metricsPage }],
-    ["/status", { isOpen: false, make: ({ searchParams }) => statusPage(searchParams) }]
+    ["/status", { isOpen: false, make: statusPage }]
   ])
 
-  return (request, response) => {
+  return (request: IncomingMessage, response: ServerResponse): boolean => {
     const url = URL.parse(request.url ?? "/", "http://localhost")
-    const page = url === null ? undefined : pages.get(url.pathname)
-    if (url === null || page === undefined) return false
+    const found = url === null ? undefined : pages.get(url.pathname)
+    if (url === null || found === undefined) return false
+    const page = () => found.make(url.searchParams)
     if (request.method !== "GET" && request.method !== "HEAD") {
-      sendPage(request, response, textPage(405, "only GET and HEAD", { Allow: "GET, HEAD" }))
-    } else if (!page.isOpen && authenticator.requiresCredentials) {
-      run(
-        Effect.map(
-          operatorPage(request, () => page.make(url)),
-          (found) => sendPage(request, response, found)
-        )
-      )
-    } else if (!page.isOpen && isLoopbackOnly && !isRebindingSafe(requestedHostname(request.headers))) {
-      sendPage(request, response, textPage(403, "Host header must be an IP address or localhost"))
-    } else sendPage(request, response, page.make(url))
+      sendPage(response, textPage(405, "only GET and HEAD", { Allow: "GET, HEAD" }))
+    } else if (!found.isOpen && authenticator.requiresCredentials) {
+      run(Effect.map(operatorPage(request, page), (made) => sendPage(response, made)))
+    } else if (!found.isOpen && isLoopbackOnly && !isRebindingSafe(requestedHostname(request.headers))) {
+      sendPage(response, textPage(403, "Host header must be an IP address or localhost"))
+    } else sendPage(response, page())
     return true
   }
 })

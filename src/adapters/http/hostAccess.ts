@@ -6,10 +6,7 @@ export const isLoopbackAddress = (address: string): boolean => /^(127\.|::1$|::f
 
 const withoutBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, "$1")
 
-/**
- * True for hosts that only this machine reaches: loopback addresses, with or without brackets, and `localhost`. Other
- * names may resolve to any address.
- */
+/** True for loopback addresses, with or without brackets, and `localhost`. Other names may resolve to any address. */
 export const isLoopbackHost = (host: string): boolean => {
   const address = withoutBrackets(host)
   return host === "localhost" || (isIP(address) !== 0 && isLoopbackAddress(address))
@@ -23,13 +20,8 @@ export const requestedHostname = ({ host }: IncomingHttpHeaders): string | undef
 export const isRebindingSafe = (hostname: string | undefined): boolean =>
   hostname !== undefined && (hostname === "localhost" || isIP(withoutBrackets(hostname)) !== 0)
 
-type Scheme = "http" | "https"
-
-/**
- * The origin of the page that sent a request, or `undefined` when the server itself served the page or the client is no
- * browser. `schemes` are those under which the server serves pages.
- */
+/** The origin of a foreign page; `undefined` for own pages, served under `schemes`, and for clients without a page. */
 export const crossOriginOf = (
   { host, origin }: IncomingHttpHeaders,
-  schemes: ReadonlyArray<Scheme> = ["http"]
+  schemes: ReadonlyArray<"http" | "https"> = ["http"]
 ): string | undefined => (schemes.some((scheme) => origin === `${scheme}://${host}`) ? undefined : origin)

@@ -16,14 +16,14 @@ export interface TlsOptions extends TlsIdentity {
   readonly updates?: Stream.Stream<TlsIdentity>
 }
 
-/**
- * Milliseconds for the headers and for the whole request, and the interval of the check. Slow senders hold a connection;
- * the largest message needs its time on a slow network.
- */
+/** In milliseconds. Slow senders hold a connection, but the largest message needs its time on a slow network. */
 const httpTimeouts = { headersTimeout: 15_000, requestTimeout: 120_000, connectionsCheckingInterval: 5000 }
 
 /** Milliseconds for the TLS handshake, which the timeouts of HTTP do not cover. */
 const handshakeTimeout = 15_000
+
+/** Milliseconds until a closing server destroys its connections; longer than the close handshake of each. */
+const closeTimeout = 2000
 
 /** Messages for OpenSSL's error codes. */
 const opensslMessages: { readonly [code: string]: string } = {
@@ -37,53 +37,41 @@ const formatTlsError = (error: unknown): string => {
   return opensslMessages[code] ?? formatNetworkError(error)
 }
 
-/** Makes an HTTP server, with TLS when `tls` is given. New certificates apply to new connections. */
-export const makeTlsServer = Effect.fnUntraced(function* (
-  tls: TlsOptions | undefined
-): Effect.fn.Return<Server, ListenError, Scope.Scope> {
-  if (tls === undefined) return createHttpServer(httpTimeouts)
-  const { cert, key, updates = Stream.never } = tls
+const makeHttpsServer = Effect.fnUntraced(function* ({ cert, key, updates = Stream.never }: TlsOptions) {
   const server = yield* Effect.try({
     try: () => createHttpsServer({ cert, key, handshakeTimeout, ...httpTimeouts }),
     catch: (error) => new ListenError({ message: `Invalid certificate: ${formatTlsError(error)}` })
   })
   const reload = (next: TlsIdentity) =>
-    Effect.try({
-      try: () => server.setSecureContext({ cert: next.cert, key: next.key }),
-      catch: formatTlsError
-    }).pipe(
-      Effect.matchEffect({
-        onFailure: (reason) =>
-          Effect.logError("certificate reload failed, keeping the current certificate", { reason }),
-        onSuccess: () => Effect.logInfo("certificate reloaded")
-      })
+    Effect.try({ try: () => server.setSecureContext({ cert: next.cert, key: next.key }), catch: formatTlsError }).pipe(
+      Effect.andThen(Effect.logInfo("certificate reloaded")),
+      Effect.catch((reason) =>
+        Effect.logError("certificate reload failed, keeping the current certificate", { reason })
+      )
     )
   yield* Effect.forkScoped(Stream.runForEach(updates, reload), { startImmediately: true })
   return server
 })
 
-/** The open connections of a server, including those without a request. */
-export const trackSockets = (server: Server): ReadonlySet<Socket> => {
+/** Makes an HTTP server, with TLS when `tls` is given. New certificates apply to new connections. */
+export const makeTlsServer = Effect.fnUntraced(function* (
+  tls: TlsOptions | undefined
+): Effect.fn.Return<Server, ListenError, Scope.Scope> {
+  const server = tls === undefined ? createHttpServer(httpTimeouts) : yield* makeHttpsServer(tls)
+  /** The open connections, including those without a request. */
   const sockets = new Set<Socket>()
   server.on("connection", (socket: Socket) => {
     sockets.add(socket)
     socket.once("close", () => sockets.delete(socket))
   })
-  return sockets
-}
-
-/** Closes a server. Connections that are still open after `graceMillis` are destroyed. */
-export const closeHttpServer = (
-  server: Server,
-  sockets: ReadonlySet<Socket>,
-  graceMillis: number
-): Effect.Effect<void> =>
-  Effect.callback((resume) => {
-    const timer = setTimeout(() => {
-      for (const socket of sockets) socket.destroy()
-    }, graceMillis)
-    server.close(() => {
-      clearTimeout(timer)
-      resume(Effect.void)
+  yield* Effect.addFinalizer(() =>
+    Effect.callback<void>((resume) => {
+      const timer = setTimeout(() => sockets.forEach((socket) => socket.destroy()), closeTimeout)
+      server.close(() => {
+        clearTimeout(timer)
+        resume(Effect.void)
+      })
     })
-  })
+  )
+  return server
+})

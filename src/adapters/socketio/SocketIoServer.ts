@@ -1,13 +1,12 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
-import { Effect, FiberSet, Layer, type Scope } from "effect"
+import { Effect, FiberSet, Layer } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
 import { ListenError, TransportServer } from "../../application/ports/Transport.ts"
 import { Limits } from "../../application/server/connections/Limits.ts"
 import { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
 import { parseVersion, PROTOCOL_VERSION, type Version } from "../../domain/wire/version.ts"
-import { serverUrl } from "../http/httpServer.ts"
-import { closeHttpServer, makeTlsServer, type TlsOptions, trackSockets } from "../http/tlsServer.ts"
-import { listen } from "../http/listen.ts"
+import { listen, serverUrl } from "../http/httpServer.ts"
+import { makeTlsServer, type TlsOptions } from "../http/tlsServer.ts"
 import { checkRequest, isSocketIoRequest, type Rejection, rejectRequest, rejectUpgrade } from "./gate.ts"
 import { asEngineRequest } from "./internals.ts"
 import {
@@ -20,68 +19,49 @@ import {
 import { closeLink, RelayConnection, type RelayContext } from "./relay/RelayConnection.ts"
 import { RelayEngine } from "./relay/RelayEngine.ts"
 
-/** Settings of the Socket.IO server. */
 export interface SocketIoServerOptions {
   readonly host?: string
-  /** The port; 0, the default, picks a free one. */
+  /** 0, the default, picks a free port. */
   readonly port?: number
   /** HTTP path of Socket.IO. */
   readonly path?: string
   /** A larger message gets error 413; a message of more than twice the size closes the connection. */
   readonly maxMessageBytes?: number
-  /**
-   * Bodies up to this many bytes are validated in full. Larger ones are forwarded with only the head parsed, unless
-   * `validate` is set.
-   */
+  /** Bodies above this many bytes are forwarded with only the head parsed, unless `validate` is set. */
   readonly validateBytes?: number
   readonly validate?: boolean
   /** Origins of pages that may connect; `*` allows all. Other clients need no entry. */
   readonly allowedOrigins?: ReadonlyArray<string>
   /** Serves TLS only; plain HTTP by default. */
   readonly tls?: TlsOptions
-  /** The protocol version of the Server. */
   readonly version?: string
-  /**
-   * Keepalive interval and timeout in milliseconds. A member closes a connection without data for as long as both together.
-   */
+  /** Keepalive interval and timeout in milliseconds. A member closes a connection without data for both together. */
   readonly pingInterval?: number
   readonly pingTimeout?: number
   /** Handles requests outside the path of Socket.IO; the Server answers 404 when it returns false. */
   readonly fallback?: (request: IncomingMessage, response: ServerResponse) => boolean
 }
 
-/**
- * Connections beyond the limit that may still send a connect packet and get an error. Beyond these, the connection that
- * has waited longest is closed: honest members connect at once.
- */
+/** Excess connections that may wait for an error. Above, the longest waiting one is closed: members connect at once. */
 const maxExcessConnections = 256
-
-/** Milliseconds until a closing Server destroys its connections; longer than the close handshake of each. */
-const closeTimeout = 2000
-
-type Accept = RelayContext["accept"]
 
 /** Serves Socket.IO on an HTTP server (spec §1, §2). */
 export const layer = (options: SocketIoServerOptions = {}): Layer.Layer<TransportServer, never, ServerMetrics> =>
   Layer.effect(
     TransportServer,
-    Effect.map(ServerMetrics, (metrics) =>
-      TransportServer.of({
-        serve: (accept) => Effect.provideService(serve(options, accept), ServerMetrics, metrics)
-      })
-    )
+    Effect.map(ServerMetrics, (metrics) => TransportServer.of({ serve: (accept) => serve(options, metrics, accept) }))
   )
 
 const notFound: Rejection = { status: 404, headers: {}, body: { code: 404, message: "Not found" } }
 
 /** Passes the requests that the gate accepts to the engine, and those outside its path to `fallback`. */
-const routeRequests = Effect.fnUntraced(function* (
+const routeRequests = (
   http: Server,
   engine: RelayEngine,
   { allowedOrigins = [], fallback = () => false, path = defaultPath }: SocketIoServerOptions,
-  version: Version
-) {
-  const { connectionRejected } = yield* ServerMetrics
+  version: Version,
+  { connectionRejected }: ServerMetrics["Service"]
+): void => {
   const check = (request: IncomingMessage): Rejection | undefined => {
     if (!isSocketIoRequest(path, request)) return notFound
     const rejection = checkRequest(request, version, allowedOrigins)
@@ -99,57 +79,39 @@ const routeRequests = Effect.fnUntraced(function* (
     if (rejection === undefined) engine.handleUpgrade(asEngineRequest(request), socket, head)
     else rejectUpgrade(socket, rejection)
   })
-})
+}
 
-/** Makes a {@link RelayConnection} of every connection, within the limit of connections. */
-const acceptConnections = Effect.fnUntraced(function* (engine: RelayEngine, context: RelayContext) {
-  const { gauge, limitExceeded } = yield* ServerMetrics
+const serve = Effect.fnUntraced(function* (
+  options: SocketIoServerOptions,
+  metrics: ServerMetrics["Service"],
+  accept: RelayContext["accept"]
+) {
+  const { allowedOrigins = [], host = "127.0.0.1", port = 0, tls, validate = false } = options
+  const { maxMessageBytes = defaultMaxMessageBytes, validateBytes = defaultValidateBytes } = options
+  const { pingInterval = defaultPingInterval, pingTimeout = defaultPingTimeout } = options
+  const version = yield* Effect.orDie(Effect.fromResult(parseVersion(options.version ?? PROTOCOL_VERSION)))
   const { connections: maxConnections } = yield* Limits
-  const { unauthenticated } = context
-  yield* gauge({
-    name: "unauthenticated_connections",
-    read: () => unauthenticated.size
-  })
+  const unauthenticated = new Set<RelayConnection>()
+  const context: RelayContext = {
+    accept,
+    limits: { maxMessageBytes, validateBytes: validate ? Number.POSITIVE_INFINITY : validateBytes },
+    run: yield* FiberSet.makeRuntime<never>(),
+    runFork: Effect.runForkWith(yield* Effect.context<never>()),
+    links: new Set(),
+    unauthenticated
+  }
+  const http = yield* makeTlsServer(tls)
+  const engine = new RelayEngine(maxMessageBytes, allowedOrigins, { pingInterval, pingTimeout })
+  routeRequests(http, engine, options, version, metrics)
+  yield* metrics.gauge({ name: "unauthenticated_connections", read: () => unauthenticated.size })
   engine.on("connection", (engineSocket: EngineSocket) => {
     new RelayConnection(engineSocket, context)
     if (engine.clientsCount <= maxConnections + maxExcessConnections) return
     const [oldest] = unauthenticated
     if (oldest === undefined) return
-    limitExceeded("connections")
+    metrics.limitExceeded("connections")
     oldest.closeUnauthenticated()
   })
-})
-
-const serve = Effect.fnUntraced(function* (
-  options: SocketIoServerOptions,
-  accept: Accept
-): Effect.fn.Return<{ readonly url: string }, ListenError, Scope.Scope | ServerMetrics> {
-  const {
-    allowedOrigins = [],
-    host = "127.0.0.1",
-    maxMessageBytes = defaultMaxMessageBytes,
-    pingInterval = defaultPingInterval,
-    pingTimeout = defaultPingTimeout,
-    port = 0,
-    tls,
-    validate = false,
-    validateBytes = defaultValidateBytes
-  } = options
-  const version = yield* Effect.orDie(Effect.fromResult(parseVersion(options.version ?? PROTOCOL_VERSION)))
-  const run = yield* FiberSet.makeRuntime<never>()
-  const context: RelayContext = {
-    accept,
-    limits: { maxMessageBytes, validateBytes: validate ? Number.POSITIVE_INFINITY : validateBytes },
-    run,
-    runFork: Effect.runForkWith(yield* Effect.context<never>()),
-    links: new Set(),
-    unauthenticated: new Set()
-  }
-  const http = yield* makeTlsServer(tls)
-  const sockets = trackSockets(http)
-  const engine = new RelayEngine({ maxMessageBytes, allowedOrigins, pingInterval, pingTimeout })
-  yield* routeRequests(http, engine, options, version)
-  yield* acceptConnections(engine, context)
   yield* Effect.addFinalizer(() =>
     Effect.gen(function* () {
       const links = [...context.links]
@@ -157,7 +119,6 @@ const serve = Effect.fnUntraced(function* (
       engine.close()
       http.closeAllConnections()
       yield* Effect.forEach(links, (link) => closeLink(context, link, "server_shutdown"), { discard: true })
-      yield* closeHttpServer(http, sockets, closeTimeout)
     })
   )
   const address = yield* listen(

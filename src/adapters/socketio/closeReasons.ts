@@ -13,11 +13,7 @@ const codes: { readonly [reason: string]: string } = {
 export const closeReasonCode = (reason: string): string => codes[reason] ?? reason
 
 /** Violations that the transports of the relay detect, as messages of Engine.IO's transport errors. */
-const transportViolations: ReadonlySet<string> = new Set([
-  "ping_flood",
-  "too_many_packets",
-  "unauthenticated_bytes_exceeded"
-])
+const transportViolations = new Set(["ping_flood", "too_many_packets", "unauthenticated_bytes_exceeded"])
 
 /** The code of a close reason of Engine.IO's server; a violation takes precedence over `transport_error`. */
 export const serverCloseReason = (reason: string, cause: unknown): string =>

@@ -23,10 +23,7 @@ export const isSocketIoRequest = (path: string, request: IncomingMessage): boole
 
 const isAllowed = (origin: string, allowed: ReadonlyArray<string>) => allowed.includes(origin) || allowed.includes("*")
 
-/**
- * Accepts clients that are no browser, pages of allowed origins, and pages of this server. The Server's own origin counts
- * only with a rebinding-safe host.
- */
+/** Accepts clients that are no browser, pages of allowed origins, and own pages if the host is rebinding-safe. */
 const checkOrigin = ({ headers }: IncomingMessage, allowed: ReadonlyArray<string>): Rejection | undefined => {
   const { origin } = headers
   if (origin === undefined || isAllowed(origin, allowed)) return undefined
@@ -36,12 +33,8 @@ const checkOrigin = ({ headers }: IncomingMessage, allowed: ReadonlyArray<string
 }
 
 /** The headers that let a page read the response. */
-const corsHeaders = (request: IncomingMessage, allowed: ReadonlyArray<string>) => {
-  const { origin } = request.headers
-  return origin !== undefined && isAllowed(origin, allowed)
-    ? { "Access-Control-Allow-Origin": origin, Vary: "Origin" }
-    : {}
-}
+const corsHeaders = ({ headers: { origin } }: IncomingMessage, allowed: ReadonlyArray<string>) =>
+  origin !== undefined && isAllowed(origin, allowed) ? { "Access-Control-Allow-Origin": origin, Vary: "Origin" } : {}
 
 /**
  * Checks origin and protocol version (spec §2.1) of a request; `undefined` when it may pass. Requests of an open session
@@ -59,26 +52,15 @@ export const checkRequest = (
   // Engine.IO uses the last one, and opens a session when it is empty.
   const session = query?.getAll("sid").at(-1) ?? ""
   if (versions.length === 0 && session !== "") return undefined
-  return Result.match(versionGate(versions, server), {
-    onSuccess: () => undefined,
-    onFailure: ({ body, headers, status }) => ({
-      status,
-      headers: { ...headers, ...corsHeaders(request, allowedOrigins) },
-      body
-    })
-  })
+  const gated = versionGate(versions, server)
+  if (Result.isSuccess(gated)) return undefined
+  return { ...gated.failure, headers: { ...gated.failure.headers, ...corsHeaders(request, allowedOrigins) } }
 }
 
 const encodeRejection = ({ body, headers }: Rejection) => {
   const text = JSON.stringify(body)
-  return {
-    text,
-    headers: {
-      ...headers,
-      "Content-Type": "application/json",
-      "Content-Length": String(Buffer.byteLength(text))
-    }
-  }
+  const length = String(Buffer.byteLength(text))
+  return { text, headers: { ...headers, "Content-Type": "application/json", "Content-Length": length } }
 }
 
 export const rejectRequest = (response: ServerResponse, rejection: Rejection): void => {
@@ -102,10 +84,5 @@ export const rejectUpgrade = (socket: Duplex, rejection: Rejection): void => {
 /** The handshake of a connection whose first request passed the version gate. */
 export const makeHandshake = ({ remoteAddress, request }: EngineSocket, auth: unknown): Handshake => {
   const version = requestUrl(request)?.searchParams.get(versionQueryParameter) ?? ""
-  return {
-    version: Result.getOrThrow(parseVersion(version)),
-    auth,
-    headers: request.headers,
-    remoteAddress
-  }
+  return { version: Result.getOrThrow(parseVersion(version)), auth, headers: request.headers, remoteAddress }
 }

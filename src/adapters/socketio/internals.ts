@@ -4,10 +4,8 @@ import type { Socket as EngineSocket, Transport, transports } from "engine.io"
 import type { Socket as ClientSocket } from "socket.io-client"
 import type { WebSocketServer } from "ws"
 
-/*
- * Every private field of `ws`, Engine.IO and Node that this adapter uses. `internals.test.ts` fails when an update
- * removes one. Types only: browsers load this file, too.
- */
+// Every private field of `ws`, Engine.IO and Node that this adapter uses. `internals.test.ts` fails when an update
+// removes one. Types only: browsers load this file, too.
 
 /** The request that opened a transport, with the fields that Engine.IO adds. */
 export type EngineRequest = ConstructorParameters<typeof transports.websocket>[0]

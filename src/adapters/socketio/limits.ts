@@ -10,13 +10,10 @@ export const defaultMaxMessageBytes = 16 * 1024 * 1024
 /** Upper bound of the configured message size, in bytes. Clients close the connection beyond twice this size. */
 export const maxConfigurableMessageBytes = 48 * 1024 * 1024
 
-/** Keepalive interval by default, in milliseconds. */
+/** In milliseconds. */
 export const defaultPingInterval = 10_000
 
-/**
- * Keepalive timeout by default, in milliseconds. A busy client may answer seconds late, and many clients answer no ping
- * before the end of a long message.
- */
+/** In milliseconds. Busy clients may answer seconds late, and many answer no ping before the end of a long message. */
 export const defaultPingTimeout = 20_000
 
 /** Bytes of a packet beside its body: type, namespace, id and event name. */

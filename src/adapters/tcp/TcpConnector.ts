@@ -3,14 +3,14 @@ import { Duration, Effect, Layer } from "effect"
 import { ByteConnector } from "../../application/ports/ByteLink.ts"
 import { Unreachable } from "../../application/ports/Transport.ts"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
-import { makeTcpLink, socketOptions, formatAddress } from "./TcpLink.ts"
+import { formatAddress, makeTcpLink, socketOptions } from "./TcpLink.ts"
 
 /** Timeout of a connection attempt; the operating system alone tries for minutes. */
 const connectTimeout = Duration.seconds(10)
 
 const openSocket = Effect.fnUntraced(function* (to: { readonly host: string; readonly port: number }) {
-  const makeUnreachable = (reason: string) =>
-    new Unreachable({ message: `Cannot reach ${to.host}:${to.port}: ${reason}` })
+  const fail = (reason: string) =>
+    Effect.fail(new Unreachable({ message: `Cannot reach ${to.host}:${to.port}: ${reason}` }))
   const socket = new Socket(socketOptions)
   const { close, link } = makeTcpLink(socket, to.host)
   const connected = Effect.callback<void, Unreachable>((resume) => {
@@ -18,15 +18,12 @@ const openSocket = Effect.fnUntraced(function* (to: { readonly host: string; rea
     try {
       socket.connect(to.port, to.host)
     } catch (error) {
-      resume(Effect.fail(makeUnreachable(formatNetworkError(error))))
+      resume(fail(formatNetworkError(error)))
     }
   })
   yield* connected.pipe(
-    Effect.raceFirst(Effect.flatMap(link.closed, (reason) => Effect.fail(makeUnreachable(reason)))),
-    Effect.timeoutOrElse({
-      duration: connectTimeout,
-      orElse: () => Effect.fail(makeUnreachable("connection timed out"))
-    }),
+    Effect.raceFirst(Effect.flatMap(link.closed, fail)),
+    Effect.timeoutOrElse({ duration: connectTimeout, orElse: () => fail("connection timed out") }),
     Effect.onError(() => Effect.sync(() => socket.destroy()))
   )
   return { close, link: { ...link, remoteAddress: formatAddress(socket.remoteAddress ?? to.host) } }
@@ -38,9 +35,7 @@ export const layer: Layer.Layer<ByteConnector> = Layer.succeed(
   ByteConnector.of({
     connect: Effect.fn("TcpConnector.connect")(function* (to) {
       // Interruption destroys the socket at once.
-      const opened = yield* Effect.acquireRelease(openSocket(to), ({ close }) => close, {
-        interruptible: true
-      })
+      const opened = yield* Effect.acquireRelease(openSocket(to), ({ close }) => close, { interruptible: true })
       return opened.link
     })
   })

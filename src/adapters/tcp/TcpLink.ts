@@ -4,7 +4,6 @@ import { ByteLinkClosed } from "../../application/ports/ByteLink.ts"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
 import { closedLocally, closedByPeer, closeTimeout, type OwnedByteLink } from "../bytes/OwnedByteLink.ts"
 
-/** Options of every socket. */
 export const socketOptions = {
   /** A peer that ended its side may still receive. */
   allowHalfOpen: true,
@@ -46,9 +45,7 @@ export const makeTcpLink = (socket: Socket, remoteAddress: string): OwnedByteLin
   const pull: Effect.Effect<readonly [Uint8Array], Cause.Done> = Effect.suspend(() => {
     // Bytes that arrived before the loss are still readable.
     const chunk: Buffer | null = isClosing ? null : socket.read()
-    if (chunk !== null) {
-      return Effect.succeed([new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength)])
-    }
+    if (chunk !== null) return Effect.succeed([new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength)])
     if (closeReason !== undefined || socket.readableEnded) return Cause.done()
     readable.closeUnsafe()
     return Effect.andThen(readable.await, pull)
@@ -74,11 +71,10 @@ export const makeTcpLink = (socket: Socket, remoteAddress: string): OwnedByteLin
     return Deferred.await(closed).pipe(
       Effect.timeoutOrElse({
         duration: closeTimeout,
-        orElse: () =>
-          Effect.andThen(
-            Effect.sync(() => void socket.destroy()),
-            Deferred.await(closed)
-          )
+        orElse: () => {
+          socket.destroy()
+          return Deferred.await(closed)
+        }
       }),
       Effect.asVoid
     )

@@ -2,9 +2,9 @@ import { createServer } from "node:net"
 import { Effect, FiberSet, Layer } from "effect"
 import { ByteListener } from "../../application/ports/ByteLink.ts"
 import { ListenError } from "../../application/ports/Transport.ts"
-import { listen } from "../http/listen.ts"
 import { serveLink } from "../bytes/OwnedByteLink.ts"
-import { makeTcpLink, socketOptions, formatAddress } from "./TcpLink.ts"
+import { listen } from "../http/httpServer.ts"
+import { formatAddress, makeTcpLink, socketOptions } from "./TcpLink.ts"
 
 /** Accepts connections over TCP. */
 export const layer: Layer.Layer<ByteListener> = Layer.succeed(

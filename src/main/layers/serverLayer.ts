@@ -35,14 +35,7 @@ export type ServerStartFailed = ListenError | RedisUrlInvalid
 
 const listenerLayer = (socketIo: SocketIoServer.SocketIoServerOptions, isLoopbackOnly: boolean) =>
   Layer.unwrap(
-    Effect.gen(function* () {
-      const fallback = yield* makeServerPages({
-        observability: yield* Observability,
-        authenticator: yield* Authenticator,
-        isLoopbackOnly
-      })
-      return SocketIoServer.layer({ fallback, ...socketIo })
-    })
+    Effect.map(makeServerPages(isLoopbackOnly), (fallback) => SocketIoServer.layer({ fallback, ...socketIo }))
   )
 
 /**

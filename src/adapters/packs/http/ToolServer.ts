@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import { Effect, FiberSet, Redacted, type Scope } from "effect"
 import { PackHost } from "../../../application/packs/PackHost.ts"
 import { corsHeaders, type AccessPolicy, checkAccess, type AccessDenied } from "../../http/AccessPolicy.ts"
@@ -6,9 +6,7 @@ import { jsonRpcErrorResponse } from "../../mcp/publish/http/webHandler.ts"
 import { PublishError, type PublishHttpOptions } from "../../mcp/publish/http/publishHttp.ts"
 import { makeMcpHttpHandler } from "../../mcp/publish/http/McpHttpHandler.ts"
 import { crossOriginOf, isLoopbackAddress } from "../../http/hostAccess.ts"
-import { listen } from "../../http/listen.ts"
-import { serverUrl } from "../../http/httpServer.ts"
-import { closeHttpServer, trackSockets } from "../../http/tlsServer.ts"
+import { listen, makeHttpServer, serverUrl } from "../../http/httpServer.ts"
 import { makePages } from "./pages.ts"
 import { emptyReply, errorReply, type Reply, responseClosed, sendReply, socketTimeoutMillis } from "./reply.ts"
 import { type UploadLimits, makeToolCallHandler } from "./toolCalls.ts"
@@ -19,13 +17,17 @@ export interface ServeToolsOptions extends Partial<UploadLimits>, Omit<PublishHt
   readonly key?: Redacted.Redacted<string>
 }
 
-/** In milliseconds; the request timeout allows 100 MiB over a slow line. */
-const requestTimeouts = { headersTimeout: 10_000, requestTimeout: 15 * 60_000, connectionsCheckingInterval: 1000 }
-
-/** Older MCP clients use several connections each. */
-const maxConnections = 1024
-
-const shutdownTimeoutMillis = 2000
+/** Times in milliseconds. */
+const httpOptions = {
+  headersTimeout: 10_000,
+  /** Allows 100 MiB over a slow line. */
+  requestTimeout: 15 * 60_000,
+  connectionsCheckingInterval: 1000,
+  idleTimeout: socketTimeoutMillis,
+  closeTimeout: 2000,
+  /** Older MCP clients use several connections each. */
+  maxConnections: 1024
+}
 
 /** Path of a request, normalized like endpoints; undefined when the URL is invalid. */
 const requestPath = ({ url = "/" }: IncomingMessage): string | undefined =>
@@ -67,14 +69,8 @@ export const serveTools = Effect.fn("serveTools")(function* ({
   const run = yield* FiberSet.makeRuntime<never>()
   let closing = false
 
-  const http = createServer(requestTimeouts)
-  http.timeout = socketTimeoutMillis
-  http.maxConnections = maxConnections
-  const sockets = trackSockets(http)
-  yield* Effect.addFinalizer(() => {
-    closing = true
-    return closeHttpServer(http, sockets, shutdownTimeoutMillis)
-  })
+  const http = yield* makeHttpServer(httpOptions)
+  yield* Effect.addFinalizer(() => Effect.sync(() => void (closing = true)))
   const mcp = yield* Effect.mapError(
     makeMcpHttpHandler(host.session, limits),
     ({ message }) => new PublishError({ message: `Cannot serve the tools over MCP: ${message}` })

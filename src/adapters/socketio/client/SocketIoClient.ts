@@ -1,25 +1,23 @@
 import { Duration, Effect, FiberSet, Layer, type Scope } from "effect"
 import { io, type Socket } from "socket.io-client"
 import { type ConnectError, type Link, TransportClient, Unreachable } from "../../../application/ports/Transport.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { versionQueryParameter } from "../../../domain/wire/version.ts"
 import { closeReasonCode } from "../closeReasons.ts"
+import * as internals from "../internals.ts"
 import { defaultPath, maxEnvelopeBytes, namespace } from "../limits.ts"
+import { type ConnectAttempt, makeUnreachable, type RawConnectError, toConnectError } from "./connectErrors.ts"
 import { Decoder, Encoder } from "./parser.ts"
 import { makeSocketIoLink } from "./SocketIoLink.ts"
-import { type ConnectAttempt, makeUnreachable, type RawConnectError, toConnectError } from "./connectErrors.ts"
-import { extendKeepaliveOnData } from "./keepalive.ts"
 
 /** A token, or an effect that resolves one before every connection. */
 export type Token = string | Effect.Effect<string, { readonly message: string }>
 
-/** Settings of a member's connection. */
 export interface SocketIoClientOptions {
   /** The Server's URL, `http://host:port`, with a path if it is not the default `/smcp`. */
   readonly url: string
-  /**
-   * Transports in the order of attempts. The default tries polling first: it shows the reason of a rejection (spec §2.4).
-   */
+  /** In the order of attempts. By default polling comes first: it shows the reason of a rejection (spec §2.4). */
   readonly transports?: ReadonlyArray<"polling" | "websocket">
   readonly token?: Token
   /** Members of the `auth` value for the deployment's authentication, beside the role and the token. */
@@ -85,6 +83,25 @@ const openSocket = ({ ca, transports }: SocketIoClientOptions, attempt: ConnectA
     disconnect
   )
 
+/** Counts all received bytes as keepalive: no ping arrives during a long message, whose bytes browsers hide. */
+const extendKeepaliveOnData = (engine: internals.ClientEngine): void => {
+  let lastDataAt = 0
+  const attach = () =>
+    internals.netSocketOf(engine)?.on("data", () => {
+      lastDataAt = Date.now()
+    })
+  engine.on("open", attach)
+  engine.on("upgrade", attach)
+
+  const armTimer = (millis: number) =>
+    internals.startPingTimer(engine, millis, () => {
+      const remaining = lastDataAt + internals.keepaliveTimeoutOf(engine) - Date.now()
+      if (remaining > 0) armTimer(remaining)
+      else internals.closeStaleClient(engine)
+    })
+  internals.replacePingTimer(engine, () => armTimer(internals.keepaliveTimeoutOf(engine)))
+}
+
 /** Connects once and waits for the Server's reply. */
 const awaitConnected = (socket: Socket, limit: { bytes: number }, attempt: ConnectAttempt) =>
   Effect.callback<void, RawConnectError>((resume) => {
@@ -119,11 +136,7 @@ const connect = Effect.fnUntraced(function* (
   const isTokenRenewable = Effect.isEffect(options.token)
   const attempt: ConnectAttempt = { ...server, url, version, token, isTokenRenewable, headers }
   const run = yield* FiberSet.makeRuntime<never>()
-  const socket = yield* openSocket(options, attempt, {
-    ...options.auth,
-    ...auth,
-    ...(token !== undefined && { token })
-  })
+  const socket = yield* openSocket(options, attempt, { ...options.auth, ...auth, ...definedOnly({ token }) })
   const limit = { bytes: defaultServerMaxBytes }
   const { link, markClosed, startReceiving } = yield* makeSocketIoLink(socket, () => limit.bytes)
   yield* Effect.addFinalizer(() => markClosed("client_disconnect"))

@@ -1,4 +1,4 @@
-import { Deferred, Duration, Effect, Exit, FiberSet, Result, type Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, FiberSet, Result } from "effect"
 import type { Socket } from "socket.io-client"
 import { type Body, receivedBody } from "../../../application/ports/Body.ts"
 import {
@@ -13,29 +13,16 @@ import { fitsBytes, sendError } from "../../bytes/sendError.ts"
 import { maxTimerMillis } from "../limits.ts"
 import { isBody } from "./parser.ts"
 
-/** A link over a socket, with the functions for its adapter. */
-export interface SocketIoLink {
-  readonly link: Link
-  /** Passes messages to `handler` from now on. */
-  readonly startReceiving: (handler: MessageHandler) => void
-  /** Ends pending requests and interrupts handlers: the socket is closed. */
-  readonly markClosed: (reason: string) => Effect.Effect<void>
-}
-
 type Ack = (...values: ReadonlyArray<Body>) => void
-type PendingRequest = (exit: ReplyExit) => void
 
 const isAck = (value: unknown): value is Ack => typeof value === "function"
 
 /** Makes a link of a socket whose messages are bodies. `maxBytes` is the size limit of the Server. */
-export const makeSocketIoLink = Effect.fnUntraced(function* (
-  socket: Socket,
-  maxBytes: () => number
-): Effect.fn.Return<SocketIoLink, never, Scope.Scope> {
+export const makeSocketIoLink = Effect.fnUntraced(function* (socket: Socket, maxBytes: () => number) {
   const handlers = yield* FiberSet.make<void>()
   const runFork = yield* FiberSet.runtime(handlers)<never>()
   const closed = yield* Deferred.make<string>()
-  const pendingRequests = new Set<PendingRequest>()
+  const pendingRequests = new Set<(exit: ReplyExit) => void>()
   let closeReason: string | undefined
 
   const notify = (event: string, body: Body) =>
@@ -47,7 +34,7 @@ export const makeSocketIoLink = Effect.fnUntraced(function* (
     })
 
   const startRequest: Link["startRequest"] = (event, body, timeout, onReply) => {
-    const finish: PendingRequest = (exit) => {
+    const finish = (exit: ReplyExit) => {
       if (pendingRequests.delete(finish)) onReply(exit)
     }
     pendingRequests.add(finish)
@@ -69,10 +56,7 @@ export const makeSocketIoLink = Effect.fnUntraced(function* (
       Effect.flatMap((reply) => {
         if (ack === undefined) return Effect.void
         if (reply.every((value) => Result.isSuccess(value.text()))) return Effect.sync(() => ack(...reply))
-        return Effect.andThen(
-          Effect.logError("reply not serializable", { event }),
-          Effect.sync(() => ack())
-        )
+        return Effect.map(Effect.logError("reply not serializable", { event }), () => ack())
       })
     )
 
@@ -86,6 +70,7 @@ export const makeSocketIoLink = Effect.fnUntraced(function* (
     })
   }
 
+  /** Ends pending requests and interrupts handlers: the socket is closed. */
   const markClosed = (reason: string) =>
     Effect.suspend(() => {
       if (closeReason !== undefined) return Effect.void
@@ -105,11 +90,7 @@ export const makeSocketIoLink = Effect.fnUntraced(function* (
     backlog: () => 0,
     pauseReading: () => undefined,
     closed: Deferred.await(closed),
-    close: (reason) =>
-      Effect.andThen(
-        markClosed(reason),
-        Effect.sync(() => socket.disconnect())
-      )
+    close: (reason) => Effect.map(markClosed(reason), () => void socket.disconnect())
   }
   return { link, startReceiving, markClosed }
 })

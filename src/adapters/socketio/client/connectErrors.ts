@@ -5,12 +5,12 @@ import {
   Unreachable,
   VersionRejected
 } from "../../../application/ports/Transport.ts"
-import { asObject, asString, isJsonObject, parseJson } from "../../../domain/json.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
+import { asObject, asString, parseJson } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { versionQueryParameter } from "../../../domain/wire/version.ts"
 import { formatNetworkError } from "../../bytes/formatNetworkError.ts"
 
-/** One attempt to connect. */
 export interface ConnectAttempt {
   /** The configured URL without credentials. */
   readonly url: string
@@ -23,7 +23,7 @@ export interface ConnectAttempt {
   readonly headers: { readonly [name: string]: string } | undefined
 }
 
-/** The connection errors of Socket.IO, of all transports. */
+/** A connection error of Socket.IO, of any transport. */
 export interface RawConnectError extends Error {
   readonly data?: unknown
   readonly description?: unknown
@@ -55,7 +55,6 @@ const retryableStatuses: ReadonlySet<number> = new Set([408, 425, 429])
 export const makeUnreachable = (url: string, reason: string): Unreachable =>
   new Unreachable({ message: `Cannot reach ${url}: ${reason}` })
 
-/** Maps the response to a handshake request to an error. */
 const errorFromResponse = (url: string, status: number, text: string): ConnectError => {
   const body = parseJson(text)
   const mismatch = Option.getOrUndefined(decodeVersionMismatch(body))
@@ -99,27 +98,20 @@ const probeRejection = ({ headers, origin, path, token, url, version }: ConnectA
   )
 }
 
-/** Maps a Server's rejection. A retry helps when the Server's check failed, or when a new token replaces an expired one. */
-const makeAdmissionError = (code: number, isTokenRenewable: boolean, message: string, reason?: string) =>
-  new AdmissionRejected({
-    code,
-    message,
-    ...(reason !== undefined && { reason }),
-    retryable:
-      code === errorCodes.unavailable ||
-      code === errorCodes.internalError ||
-      (isTokenRenewable && reason === "expired_credentials")
-  })
-
-/** Maps a connection error of Socket.IO to an error of the port. */
 export const toConnectError = (
   attempt: ConnectAttempt,
   { context, data, description, message }: RawConnectError
 ): Effect.Effect<ConnectError> => {
   const { isTokenRenewable, url } = attempt
-  if (isJsonObject(data) && typeof data["code"] === "number") {
-    const text = asString(data["message"]) ?? message
-    return Effect.succeed(makeAdmissionError(data["code"], isTokenRenewable, text, asString(data["reason"])))
+  const { code, message: text, reason } = asObject(data)
+  if (typeof code === "number") {
+    // A retry helps when the Server's check failed, or when a new token replaces an expired one.
+    const retryable =
+      code === errorCodes.unavailable ||
+      code === errorCodes.internalError ||
+      (isTokenRenewable && reason === "expired_credentials")
+    const details = definedOnly({ reason: asString(reason) })
+    return Effect.succeed(new AdmissionRejected({ code, message: asString(text) ?? message, retryable, ...details }))
   }
   const status = typeof description === "number" ? description : (context?.status ?? 0)
   if (status >= 400) return Effect.succeed(errorFromResponse(url, status, context?.responseText ?? ""))
@@ -128,6 +120,8 @@ export const toConnectError = (
     return Effect.succeed(new AdmissionRejected({ code: 404, message: `${url} is not an A2C-SMCP server` }))
   }
   const networkError = context?.statusText
-  const reason = message === "xhr poll error" ? "connection refused or lost" : message
-  return Effect.succeed(makeUnreachable(url, networkError instanceof Error ? formatNetworkError(networkError) : reason))
+  const problem = message === "xhr poll error" ? "connection refused or lost" : message
+  return Effect.succeed(
+    makeUnreachable(url, networkError instanceof Error ? formatNetworkError(networkError) : problem)
+  )
 }

@@ -3,7 +3,9 @@ import { Result } from "effect"
 import * as Stock from "socket.io-parser"
 import { type Body, receivedBody } from "../../../application/ports/Body.ts"
 
-const hasBodies = ({ type }: Stock.Packet): boolean => type === Stock.PacketType.EVENT || type === Stock.PacketType.ACK
+/** The event name and the values of an event or an acknowledgement; `undefined` for other packets. */
+const argumentsOf = ({ data, type }: Stock.Packet): Array<unknown> | undefined =>
+  (type === Stock.PacketType.EVENT || type === Stock.PacketType.ACK) && Array.isArray(data) ? data : undefined
 
 /** Everything a peer sent arrives as a body; what else stands among the arguments is ours. */
 export const isBody = (value: unknown): value is Body =>
@@ -18,19 +20,16 @@ const encodeValue = (value: unknown): string =>
 export class Encoder {
   readonly #stock = new Stock.Encoder()
   encode(packet: Stock.Packet): Array<unknown> {
-    if (!hasBodies(packet) || !Array.isArray(packet.data)) return this.#stock.encode(packet)
+    const values = argumentsOf(packet)
+    if (values === undefined) return this.#stock.encode(packet)
     const namespace = packet.nsp === "/" ? "" : `${packet.nsp},`
-    return [`${packet.type}${namespace}${packet.id ?? ""}[${packet.data.map(encodeValue).join(",")}]`]
+    return [`${packet.type}${namespace}${packet.id ?? ""}[${values.map(encodeValue).join(",")}]`]
   }
-}
-
-interface DecoderEvents {
-  readonly decoded: (packet: Stock.Packet) => void
 }
 
 /** Reads packets in the standard format; all values but the event name arrive as a {@link Body}. */
 // The stock class is named `Decoder`, too: bundlers that merge modules may confuse the two.
-class BodyDecoder extends Emitter<object, object, DecoderEvents> {
+class BodyDecoder extends Emitter<object, object, { readonly decoded: (packet: Stock.Packet) => void }> {
   readonly #stock = new Stock.Decoder()
   constructor() {
     super()
@@ -46,8 +45,8 @@ class BodyDecoder extends Emitter<object, object, DecoderEvents> {
 export { BodyDecoder as Decoder }
 
 const wrapBodies = (packet: Stock.Packet): Stock.Packet => {
-  if (!hasBodies(packet) || !Array.isArray(packet.data)) return packet
-  const nameCount = packet.type === Stock.PacketType.EVENT ? 1 : 0
-  const bodies = packet.data.slice(nameCount).map(receivedBody)
-  return { ...packet, data: [...packet.data.slice(0, nameCount), ...bodies] }
+  const data = argumentsOf(packet)?.map((value, index) =>
+    index === 0 && packet.type === Stock.PacketType.EVENT ? value : receivedBody(value)
+  )
+  return data === undefined ? packet : { ...packet, data }
 }

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import { transports } from "engine.io"
 import type { RawData } from "ws"
@@ -26,15 +25,11 @@ export class TextFrame {
   }
 }
 
-interface ReceivedMessage {
-  readonly data: Buffer
-  readonly isBinary: boolean
-}
+type ReceivedMessage = { readonly data: Buffer; readonly isBinary: boolean }
 
 let tick = 0
 let isScheduled = false
 
-/** The number of the current tick of the event loop. */
 const eventLoopTick = (): number => {
   if (!isScheduled) {
     isScheduled = true
@@ -46,10 +41,7 @@ const eventLoopTick = (): number => {
   return tick
 }
 
-/**
- * A WebSocket transport that receives and sends bytes. Short messages bypass the events and buffers of Engine.IO, which
- * cost more than the rest of the relay.
- */
+/** Relays bytes. Short messages bypass Engine.IO's events and buffers, which cost more than the rest of the relay. */
 export class ByteWebSocket extends transports.websocket implements RelayTransport {
   readonly #webSocket: EngineRequest["websocket"]
   readonly #netSocket: Socket
@@ -69,7 +61,14 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
     super(request)
     this.#webSocket = request.websocket
     this.#netSocket = request.socket
-    this.#limitUnauthenticated(request)
+    let arrivedBytes = 0
+    // Counts bytes as they arrive: `ws` holds the bytes of an incomplete message.
+    const countArrived = (chunk: Buffer) => {
+      arrivedBytes += chunk.length
+      if (this.#isAdmitted) this.#netSocket.off("data", countArrived)
+      else if (arrivedBytes > maxUnauthenticatedBytes) this.onError("unauthenticated_bytes_exceeded")
+    }
+    this.#netSocket.on("data", countArrived)
     // `ws` answers control frames without an event of Engine.IO.
     const onControlFrame = () => {
       if (!this.#controlFrameBudget.spend()) this.onError("ping_flood")
@@ -83,7 +82,6 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
     })
   }
 
-  /** Sends a message at once; false when it has to wait in Engine.IO's queue. */
   trySend(message: OutboundMessage): boolean {
     const sender = frameSenderOf(this.#webSocket)
     if (sender === undefined || !this.writable || this.#webSocket?.readyState !== 1) return false
@@ -171,17 +169,6 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
     }
     this.#deferred = undefined
     this.#resumeReading()
-  }
-
-  /** Counts bytes as they arrive: `ws` holds the bytes of an incomplete message. */
-  #limitUnauthenticated({ socket }: IncomingMessage): void {
-    let arrived = 0
-    const countArrived = (chunk: Buffer) => {
-      arrived += chunk.length
-      if (this.#isAdmitted) socket.off("data", countArrived)
-      else if (arrived > maxUnauthenticatedBytes) this.onError("unauthenticated_bytes_exceeded")
-    }
-    socket.on("data", countArrived)
   }
 
   #pauseReading(): void {

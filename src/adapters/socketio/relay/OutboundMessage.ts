@@ -31,10 +31,7 @@ const writeFrameHeader = (bytes: Buffer, at: number, length: number): number => 
   return at - 10
 }
 
-/**
- * A message in Engine.IO's queue: the text before the body, and the received bytes of a forwarded body with the bracket
- * that ends the packet.
- */
+/** A message in Engine.IO's queue: a text, and after it the {@link RawBody.tail} of a forwarded body. */
 export class OutboundMessage {
   readonly #prefix: string
   readonly #tail: Buffer | undefined
@@ -66,7 +63,7 @@ export class OutboundMessage {
   }
 }
 
-/** The message of a packet, which Engine.IO carries as its data. */
+/** Engine.IO carries a message as the data of its packet. */
 export const outboundMessageOf = ({ data }: { readonly data?: unknown }): OutboundMessage | undefined =>
   data instanceof OutboundMessage ? data : undefined
 
@@ -88,13 +85,11 @@ export const serializationError = (body: Body): ProtocolError | undefined => {
   return Result.isFailure(text) ? text.failure : undefined
 }
 
+type OnDequeued = OutboundMessage["onDequeued"]
+
 const bodyText = (body: Body): string => Result.getOrElse(body.text(), () => "null")
 
-const makePacket = (
-  prefix: string,
-  bodies: ReadonlyArray<Body>,
-  onDequeued: (size: number) => void
-): OutboundMessage => {
+const makePacket = (prefix: string, bodies: ReadonlyArray<Body>, onDequeued: OnDequeued): OutboundMessage => {
   const [only] = bodies
   return bodies.length === 1 && only instanceof RawBody
     ? new OutboundMessage(prefix, only.tail, onDequeued)
@@ -102,15 +97,8 @@ const makePacket = (
 }
 
 /** An event packet; an `id` requests an acknowledgement. */
-export const makeEventPacket = (
-  id: number | undefined,
-  event: string,
-  body: Body,
-  onDequeued: (size: number) => void
-): OutboundMessage => makePacket(`2${namespace},${id ?? ""}[${JSON.stringify(event)},`, [body], onDequeued)
+export const makeEventPacket = (id: number | undefined, event: string, body: Body, onDequeued: OnDequeued) =>
+  makePacket(`2${namespace},${id ?? ""}[${JSON.stringify(event)},`, [body], onDequeued)
 
-export const makeAckPacket = (
-  id: number,
-  values: ReadonlyArray<Body>,
-  onDequeued: (size: number) => void
-): OutboundMessage => makePacket(`3${namespace},${id}[`, values, onDequeued)
+export const makeAckPacket = (id: number, values: ReadonlyArray<Body>, onDequeued: OnDequeued) =>
+  makePacket(`3${namespace},${id}[`, values, onDequeued)

@@ -17,10 +17,7 @@ const maxConnectAttempts = 20
 /** Milliseconds until a connection must send a connect packet. */
 const connectTimeout = 45_000
 
-const internalAdmissionError = new AdmissionRejected({
-  code: errorCodes.internalError,
-  message: "Internal error"
-})
+const internalAdmissionError = new AdmissionRejected({ code: errorCodes.internalError, message: "Internal error" })
 
 /** The state that the connections of one Server share. */
 export interface RelayContext {
@@ -37,7 +34,7 @@ export interface RelayContext {
 }
 
 /** Ends a session and closes its scope. */
-export const closeLink = ({ links }: Pick<RelayContext, "links">, link: RelayLink, reason: string) =>
+export const closeLink = ({ links }: RelayContext, link: RelayLink, reason: string) =>
   Effect.suspend(() => {
     links.delete(link)
     return Effect.andThen(link.markClosed(reason), link.closeScope)
@@ -66,7 +63,7 @@ export class RelayConnection {
   readonly #engineSocket: EngineSocket
   readonly #context: RelayContext
   #link: RelayLink | undefined
-  #connectTimer: ReturnType<typeof setTimeout> | undefined
+  #connectTimer: NodeJS.Timeout | undefined
   #connectAttempts = 0
   #isAdmitted = false
   readonly #violations = new ViolationBudget()
@@ -94,7 +91,6 @@ export class RelayConnection {
     })
   }
 
-  /** Closes a connection without an admitted session. */
   closeUnauthenticated(): void {
     this.#engineSocket.close(true)
   }
@@ -110,35 +106,30 @@ export class RelayConnection {
         Effect.onError(() => closeLink(this.#context, link, "admission_rejected"))
       )
       if (onMessage === undefined || !links.has(link)) return yield* link.closeScope
-      if (link === this.#link) this.#sendAccepted(link)
+      if (link === this.#link) {
+        this.#isAdmitted = true
+        relayTransportOf(this.#engineSocket).liftSizeLimit()
+        this.#engineSocket.send(`0${namespace},${JSON.stringify({ sid: link.id })}`)
+      }
       link.startReceiving(onMessage)
     }).pipe(
-      Effect.catchCause((cause) => {
-        const error = Cause.findErrorOption(cause)
-        const reject = Effect.sync(() =>
+      Effect.catchCause((cause) =>
+        Effect.gen({ self: this }, function* () {
+          const error = Cause.findErrorOption(cause)
+          if (Option.isNone(error)) yield* Effect.logError("admission failed", { sid: link.id }, cause)
           this.#reject(
             link,
             Option.getOrElse(error, () => internalAdmissionError)
           )
-        )
-        return Option.isSome(error)
-          ? reject
-          : Effect.andThen(Effect.logError("admission failed", { sid: link.id }, cause), reject)
-      })
+        })
+      )
     )
-  }
-
-  #sendAccepted({ id }: RelayLink): void {
-    this.#isAdmitted = true
-    relayTransportOf(this.#engineSocket).liftSizeLimit()
-    this.#engineSocket.send(`0${namespace},${JSON.stringify({ sid: id })}`)
   }
 
   #reject(link: RelayLink, { code, message, reason }: AdmissionRejected): void {
     if (link !== this.#link) return
     this.#link = undefined
-    const data = { code, message, ...(reason !== undefined && { reason }) }
-    this.#engineSocket.send(`4${namespace},${JSON.stringify({ message, data })}`)
+    this.#engineSocket.send(`4${namespace},${JSON.stringify({ message, data: { code, message, reason } })}`)
     this.#awaitConnect()
   }
 

@@ -1,41 +1,66 @@
 import type { IncomingMessage } from "node:http"
-import { Server, type Socket as EngineSocket, type Transport } from "engine.io"
+import type { Socket } from "node:net"
+import { Server, type ServerOptions, type Socket as EngineSocket, type Transport } from "engine.io"
 import { WebSocketServer } from "ws"
-import { asEngineRequest, withCloseTimeout } from "../internals.ts"
+import * as internals from "../internals.ts"
 import { closeTimeout, maxEnvelopeBytes } from "../limits.ts"
 import { ByteWebSocket } from "./ByteWebSocket.ts"
-import { extendKeepaliveOnProgress } from "./keepalive.ts"
 import { makePollingTransport } from "./pollingTransport.ts"
 import { relayTransportOf } from "./RelayTransport.ts"
 
-interface RelayEngineOptions {
-  readonly maxMessageBytes: number
-  readonly allowedOrigins: ReadonlyArray<string>
-  readonly pingInterval: number
-  readonly pingTimeout: number
+/** Bytes per second that a connection must receive to count as alive. Slower senders would hold memory for ever. */
+const minBytesPerSecond = 1024
+
+const measureProgress = (socket: Socket) => ({
+  socket,
+  bytesRead: socket.bytesRead,
+  ...internals.writeProgressOf(socket)
+})
+
+/** True when the peer sent bytes or took queued ones. Unqueued ones prove nothing: a network buffer may hold them. */
+const hasProgressed = (before: ReturnType<typeof measureProgress>, millis: number): boolean => {
+  const now = measureProgress(before.socket)
+  return (
+    now.bytesRead - before.bytesRead >= (minBytesPerSecond * millis) / 1000 ||
+    (before.bytesQueued > 0 && now.bytesSent > before.bytesSent)
+  )
 }
 
-/**
- * The server of Engine.IO, with transports that relay messages as bytes. It reads messages up to twice the limit: their
- * senders get an error instead of a closed connection.
- */
+/** Keeps a connection open while bytes move: a member cannot answer a ping before the end of a long message. */
+const extendKeepaliveOnProgress = (engineSocket: EngineSocket): void => {
+  const netSockets = () => relayTransportOf(engineSocket).netSockets()
+  internals.replacePongTimer(engineSocket, (millis) => {
+    const baseline = netSockets().map(measureProgress)
+    return setTimeout(() => {
+      const isMoving = baseline.some((progress) => hasProgressed(progress, millis))
+      // Polling opens new connections; a new one proves that the member is alive.
+      const hasNewSocket = () => netSockets().some((now) => !baseline.some(({ socket }) => socket === now))
+      // The member expects pings, too, and Engine.IO sends none before the last one is answered.
+      if (isMoving || hasNewSocket()) internals.sendPing(engineSocket)
+      else internals.closeStaleSocket(engineSocket)
+    }, millis)
+  })
+  // Engine.IO forgets a pending ping with the old transport, and sends the next one only after its pong.
+  engineSocket.on("upgrade", () => internals.sendPing(engineSocket))
+}
+
+type KeepaliveOptions = Required<Pick<ServerOptions, "pingInterval" | "pingTimeout">>
+
+/** Relays messages as bytes. Reads up to twice the size limit: senders get an error instead of a closed connection. */
 export class RelayEngine extends Server {
   readonly #maxPayloadBytes: number
-  constructor({ allowedOrigins, maxMessageBytes, pingInterval, pingTimeout }: RelayEngineOptions) {
+  constructor(maxMessageBytes: number, allowedOrigins: ReadonlyArray<string>, keepalive: KeepaliveOptions) {
     const maxPayload = 2 * maxMessageBytes + maxEnvelopeBytes
     super({
       maxHttpBufferSize: maxMessageBytes,
       httpCompression: false,
-      pingInterval,
-      pingTimeout,
+      ...keepalive,
       wsEngine: class extends WebSocketServer {
         constructor(options: ConstructorParameters<typeof WebSocketServer>[0]) {
-          super(withCloseTimeout({ ...options, maxPayload }, closeTimeout))
+          super(internals.withCloseTimeout({ ...options, maxPayload }, closeTimeout))
         }
       },
-      ...(allowedOrigins.length > 0 && {
-        cors: { origin: allowedOrigins.includes("*") ? true : [...allowedOrigins] }
-      })
+      ...(allowedOrigins.length > 0 && { cors: { origin: allowedOrigins.includes("*") || [...allowedOrigins] } })
     })
     this.#maxPayloadBytes = maxPayload
     this.on("connection", (engineSocket: EngineSocket) => {
@@ -45,7 +70,7 @@ export class RelayEngine extends Server {
   }
 
   protected override createTransport(name: string, incoming: IncomingMessage): Transport {
-    const request = asEngineRequest(incoming)
+    const request = internals.asEngineRequest(incoming)
     return name === "websocket" ? new ByteWebSocket(request) : makePollingTransport(request, this.#maxPayloadBytes)
   }
 }

@@ -1,21 +1,21 @@
 import { randomBytes, randomInt } from "node:crypto"
-import { Duration, Effect, Exit, Fiber, Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
 import type { Body } from "../../../application/ports/Body.ts"
 import {
-  type Reply,
-  type ReplyExit,
   type Link,
   LinkClosed,
+  type MessageHandler,
+  type Reply,
+  type ReplyExit,
   RequestTimeout,
   requestUsing,
-  SendFailed,
-  type MessageHandler
+  SendFailed
 } from "../../../application/ports/Transport.ts"
 import { asMessageData, isWriteBufferEmpty } from "../internals.ts"
 import { maxTimerMillis } from "../limits.ts"
 import { makeAckPacket, makeEventPacket, type OutboundMessage, serializationError } from "./OutboundMessage.ts"
-import type { InboundPacket } from "./parsePacket.ts"
+import type { MessagePacket } from "./parsePacket.ts"
 import { relayTransportOf } from "./RelayTransport.ts"
 
 export type RunFork = <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
@@ -23,15 +23,9 @@ export type RunFork = <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
 /** The largest request id: some clients store ids as signed 32-bit integers. */
 const maxRequestId = 2 ** 31 - 1
 
-interface PendingRequest {
-  readonly onReply: (exit: ReplyExit) => void
-  readonly timer: ReturnType<typeof setTimeout>
-}
+type PendingRequest = { readonly onReply: (exit: ReplyExit) => void; readonly timer: NodeJS.Timeout }
 
-/**
- * The Server's end of a link to a member. Methods instead of closures keep the memory of thousands of idle connections
- * small.
- */
+/** The Server's end of a link. Methods instead of closures keep the memory of thousands of idle connections small. */
 export class RelayLink implements Link {
   readonly id = randomBytes(15).toString("base64url")
   /** The scope of the session; it closes after the link. */
@@ -41,16 +35,13 @@ export class RelayLink implements Link {
   readonly #pendingRequests = new Map<number, PendingRequest>()
   readonly #handlerFibers = new Set<Fiber.Fiber<Reply>>()
   #requestCount = 0
-  /**
-   * Starts at a random id: a client may acknowledge a request of its previous connection on this one. Such an id must not
-   * match a pending request.
-   */
+  /** Random: a client may acknowledge a request of its previous connection here, which must not match a pending one. */
   #lastRequestId = randomInt(maxRequestId)
   #ackCount = 0
   #queuedBytes = 0
   #onMessage: MessageHandler | undefined
   #closeReason: string | undefined
-  #closeListeners: ReadonlyArray<(reason: string) => void> = []
+  readonly #closed = Deferred.makeUnsafe<string>()
 
   constructor(engineSocket: EngineSocket, runFork: RunFork) {
     this.#engineSocket = engineSocket
@@ -74,14 +65,7 @@ export class RelayLink implements Link {
   }
 
   get closed(): Effect.Effect<string> {
-    return Effect.callback((resume) => {
-      if (this.#closeReason !== undefined) return resume(Effect.succeed(this.#closeReason))
-      const listener = (reason: string) => resume(Effect.succeed(reason))
-      this.#closeListeners = [...this.#closeListeners, listener]
-      return Effect.sync(() => {
-        this.#closeListeners = this.#closeListeners.filter((other) => other !== listener)
-      })
-    })
+    return Deferred.await(this.#closed)
   }
 
   get closeScope(): Effect.Effect<void> {
@@ -89,13 +73,8 @@ export class RelayLink implements Link {
   }
 
   close(reason: string): Effect.Effect<void> {
-    return Effect.andThen(
-      this.markClosed(reason),
-      Effect.sync(() => {
-        // A peer that reads nothing must not delay the close.
-        this.#engineSocket.close(this.backlog() > 0)
-      })
-    )
+    // A peer that reads nothing must not delay the close.
+    return Effect.map(this.markClosed(reason), () => this.#engineSocket.close(this.backlog() > 0))
   }
 
   notify(event: string, body: Body): Effect.Effect<void, LinkClosed | SendFailed> {
@@ -114,7 +93,7 @@ export class RelayLink implements Link {
   startRequest(event: string, body: Body, timeout: Duration.Duration, onReply: (exit: ReplyExit) => void): () => void {
     const error = this.#sendError(body)
     if (error !== undefined) {
-      const soon = setImmediate(() => onReply(Exit.fail(error)))
+      const soon = setImmediate(onReply, Exit.fail(error))
       return () => clearImmediate(soon)
     }
     this.#requestCount += 1
@@ -130,15 +109,12 @@ export class RelayLink implements Link {
     }
   }
 
-  /** Passes messages to `handler` from now on. */
   startReceiving(handler: MessageHandler): void {
     this.#onMessage = handler
   }
 
   /** Handles an event or an acknowledgement. Acknowledgements beyond the number of requests are unsolicited. */
-  onPacket(
-    packet: Extract<InboundPacket, { readonly type: "event" | "ack" }>
-  ): "accepted" | "unsolicited_ack" | "not_admitted" {
+  onPacket(packet: MessagePacket): "accepted" | "unsolicited_ack" | "not_admitted" {
     if (packet.type === "ack") {
       this.#ackCount += 1
       const pending = this.#pendingRequests.get(packet.id)
@@ -154,15 +130,14 @@ export class RelayLink implements Link {
     const { body, event, id } = packet
     const fiber = this.#runFork(this.#onMessage(event, body))
     const exit = fiber.pollUnsafe()
-    if (exit !== undefined) {
-      this.#reply(id, event, exit)
-      return "accepted"
+    if (exit !== undefined) this.#reply(id, event, exit)
+    else {
+      this.#handlerFibers.add(fiber)
+      fiber.addObserver((ended) => {
+        this.#handlerFibers.delete(fiber)
+        this.#reply(id, event, ended)
+      })
     }
-    this.#handlerFibers.add(fiber)
-    fiber.addObserver((ended) => {
-      this.#handlerFibers.delete(fiber)
-      this.#reply(id, event, ended)
-    })
     return "accepted"
   }
 
@@ -178,7 +153,7 @@ export class RelayLink implements Link {
         clearTimeout(timer)
         onReply(Exit.fail(new LinkClosed({ reason })))
       }
-      for (const listener of this.#closeListeners) listener(reason)
+      Deferred.doneUnsafe(this.#closed, Exit.succeed(reason))
       return Fiber.interruptAll([...this.#handlerFibers])
     })
   }

@@ -12,25 +12,16 @@ export interface PacketLimits {
   readonly validateBytes: number
 }
 
-/** One packet of a client. `attachments` is the number of binary frames that follow; they are dropped. */
+/** An event or an acknowledgement. `attachments` is the number of binary frames that follow; they are dropped. */
+export type MessagePacket = { readonly namespace: string; readonly attachments: number } & (
+  | { readonly type: "event"; readonly id: number | undefined; readonly event: string; readonly body: Body }
+  | { readonly type: "ack"; readonly id: number; readonly values: ReadonlyArray<Body> }
+)
+
 export type InboundPacket =
   | { readonly type: "connect"; readonly namespace: string; readonly auth: unknown }
   | { readonly type: "disconnect"; readonly namespace: string }
-  | {
-      readonly type: "event"
-      readonly namespace: string
-      readonly id: number | undefined
-      readonly event: string
-      readonly body: Body
-      readonly attachments: number
-    }
-  | {
-      readonly type: "ack"
-      readonly namespace: string
-      readonly id: number
-      readonly values: ReadonlyArray<Body>
-      readonly attachments: number
-    }
+  | MessagePacket
 
 const quote = 0x22
 const comma = 0x2c
@@ -51,7 +42,7 @@ const namespacePrefix = Buffer.from(`${namespace},`)
 const isDigit = (byte: number | undefined): byte is number => byte !== undefined && byte >= zero && byte <= zero + 9
 
 /** Parses a natural number of at most 15 digits at `at`; `end` is the index after it. */
-const parseNumber = (bytes: Buffer, at: number): { readonly value: number | undefined; readonly end: number } => {
+const parseNumber = (bytes: Buffer, at: number) => {
   let value: number | undefined
   let place = at
   for (let byte = bytes[place]; isDigit(byte) && place < at + 15; byte = bytes[place]) {
@@ -80,10 +71,10 @@ const closingBracketIndex = (bytes: Buffer): number => {
 
 /** A body of a parsed value. It keeps the received bytes when the value is the only one between `from` and `to`. */
 const toBody = (bytes: Buffer, from: number, to: number, value: unknown, isOnly: boolean): Body => {
-  if (value === undefined) return receivedBody(undefined)
+  if (!isOnly) return receivedBody(value)
   const problem = checkJsonBody(value)
   if (problem !== undefined) return invalidBody(badRequest(`Bad message: ${problem}`))
-  return isOnly ? RawBody.parsed(bytes.subarray(from, to + 1), value) : receivedBody(value)
+  return RawBody.parsed(bytes.subarray(from, to + 1), value)
 }
 
 /** The parsed arguments of a packet; `undefined` unless they are a JSON array. */
@@ -98,11 +89,7 @@ const isExpensiveToParse = (bytes: Buffer, from: number, end: number): boolean =
   !(bytes[from] === quote && skipWhitespace(bytes, findStringEnd(bytes, from)) === end)
 
 /** Parses the event name and the first body of the array that begins at `at`. */
-const parseEvent = (
-  bytes: Buffer,
-  at: number,
-  limits: PacketLimits
-): { readonly event: string; readonly body: Body } | undefined => {
+const parseEvent = (bytes: Buffer, at: number, { maxMessageBytes, validateBytes }: PacketLimits) => {
   const end = closingBracketIndex(bytes)
   const nameAt = skipWhitespace(bytes, at + 1)
   if (end === -1 || bytes[nameAt] !== quote) return undefined
@@ -110,12 +97,10 @@ const parseEvent = (
   if (nameEnd === -1 || nameEnd - nameAt > maxEnvelopeBytes) return undefined
   const separator = skipWhitespace(bytes, nameEnd)
   const from = skipWhitespace(bytes, separator + 1)
-  if (end - from > limits.validateBytes) {
+  if (end - from > validateBytes) {
     const event = parseJson(bytes.toString("utf8", nameAt, nameEnd))
     if (typeof event !== "string" || bytes[separator] !== comma) return undefined
-    if (end - from > limits.maxMessageBytes) {
-      return { event, body: invalidBody(payloadTooLarge(limits.maxMessageBytes)) }
-    }
+    if (end - from > maxMessageBytes) return { event, body: invalidBody(payloadTooLarge(maxMessageBytes)) }
     if (bytes.includes(recordSeparator, from)) return undefined
     const scanned = scanJsonObject(bytes, from)
     if (scanned !== undefined && skipWhitespace(bytes, scanned.end) === end) {
@@ -130,12 +115,12 @@ const parseEvent = (
 }
 
 /** Parses the values of an acknowledgement, from the array that begins at `at`. */
-const parseAck = (bytes: Buffer, at: number, limits: PacketLimits): ReadonlyArray<Body> | undefined => {
+const parseAck = (bytes: Buffer, at: number, { maxMessageBytes, validateBytes }: PacketLimits) => {
   const end = closingBracketIndex(bytes)
   if (end === -1) return undefined
   const from = skipWhitespace(bytes, at + 1)
-  if (end - from > limits.maxMessageBytes) return [invalidBody(payloadTooLarge(limits.maxMessageBytes))]
-  if (end - from > limits.validateBytes) {
+  if (end - from > maxMessageBytes) return [invalidBody(payloadTooLarge(maxMessageBytes))]
+  if (end - from > validateBytes) {
     if (bytes.includes(recordSeparator, from)) return undefined
     if (bytes[from] === openBrace && bytes[end - 1] === closeBrace) {
       return [RawBody.unparsed(bytes.subarray(from, end + 1))]
@@ -143,19 +128,16 @@ const parseAck = (bytes: Buffer, at: number, limits: PacketLimits): ReadonlyArra
     if (isExpensiveToParse(bytes, from, end)) return [unparsedBody]
   }
   const values = parseArguments(bytes, at, end)
-  if (values === undefined) return undefined
-  return values.map((value) => toBody(bytes, from, end, value, values.length === 1))
+  return values?.map((value) => toBody(bytes, from, end, value, values.length === 1))
 }
 
 /** The namespace of a packet and the index after it. */
-const parseNamespace = (bytes: Buffer, at: number): { readonly name: string; readonly end: number } => {
+const parseNamespace = (bytes: Buffer, at: number) => {
   if (bytes[at] !== slash) return { name: "/", end: at }
-  if (
-    bytes.length >= at + namespacePrefix.length &&
-    bytes.compare(namespacePrefix, 0, namespacePrefix.length, at, at + namespacePrefix.length) === 0
-  ) {
-    return { name: namespace, end: at + namespacePrefix.length }
-  }
+  const prefixEnd = at + namespacePrefix.length
+  const isOurs =
+    bytes.length >= prefixEnd && bytes.compare(namespacePrefix, 0, namespacePrefix.length, at, prefixEnd) === 0
+  if (isOurs) return { name: namespace, end: prefixEnd }
   const stop = bytes.indexOf(comma, at)
   const end = stop === -1 ? bytes.length : stop
   return { name: bytes.toString("utf8", at, end), end: end + 1 }

@@ -1,27 +1,16 @@
 import type { ServerResponse } from "node:http"
 import { type Socket as EngineSocket, type Transport, transports } from "engine.io"
-import {
-  dataSocketOf,
-  type EnginePackets,
-  type EngineRequest,
-  failTransport,
-  requeue,
-  setCloseTimeout
-} from "../internals.ts"
+import * as internals from "../internals.ts"
 import { closeTimeout, maxUnauthenticatedBytes } from "../limits.ts"
 import { encodeForTransport, outboundMessageOf } from "./OutboundMessage.ts"
 import type { RelayTransport } from "./RelayTransport.ts"
 
-/** Separates the packets of a payload. */
 const packetSeparator = "\u001e"
 
 /** Packets per payload. One payload is handled in one tick; more packets than this exceed the rate limit anyway. */
 const maxPacketsPerPayload = 16 * 1024
 
-/**
- * Bytes of messages per response, when there is more than one message. A response is one string; a longer one takes so
- * long to build that other members notice.
- */
+/** Bytes of a response of several messages: building a longer string takes so long that other members notice. */
 const maxPollResponseBytes = 1024 * 1024
 
 const countPackets = (payload: string): number => {
@@ -30,8 +19,7 @@ const countPackets = (payload: string): number => {
   return count
 }
 
-/** The number of packets that one response takes. */
-const responseBatchSize = (packets: EnginePackets): number => {
+const responseBatchSize = (packets: internals.EnginePackets): number => {
   let bytes = 0
   const end = packets.findIndex((packet, index) => {
     bytes += outboundMessageOf(packet)?.size ?? 0
@@ -41,11 +29,11 @@ const responseBatchSize = (packets: EnginePackets): number => {
 }
 
 /** Makes a polling transport that sends messages as text, in responses of limited size. */
-export const makePollingTransport = (request: EngineRequest, maxPayloadBytes: number): RelayTransport => {
+export const makePollingTransport = (request: internals.EngineRequest, maxPayloadBytes: number): RelayTransport => {
   // JSONP would hide how many packets a payload has; no current client uses it.
   delete request._query["j"]
   const transport = transports.polling(request)
-  setCloseTimeout(transport, closeTimeout)
+  internals.setCloseTimeout(transport, closeTimeout)
   const onData = transport.onData.bind(transport)
   const onRequest = transport.onRequest.bind(transport)
   const send = transport.send.bind(transport)
@@ -56,11 +44,11 @@ export const makePollingTransport = (request: EngineRequest, maxPayloadBytes: nu
   transport.send = (packets) => {
     const size = engineSocket === undefined ? packets.length : responseBatchSize(packets)
     // The next transport takes the rest: another response or a WebSocket.
-    if (engineSocket !== undefined && size < packets.length) requeue(engineSocket, packets.slice(size))
+    if (engineSocket !== undefined && size < packets.length) internals.requeue(engineSocket, packets.slice(size))
     send(packets.slice(0, size).map((packet) => encodeForTransport(packet, (message) => ({ data: message.text() }))))
   }
   transport.onData = (payload) => {
-    if (countPackets(payload) > maxPacketsPerPayload) failTransport(transport, "too_many_packets")
+    if (countPackets(payload) > maxPacketsPerPayload) internals.failTransport(transport, "too_many_packets")
     else onData(payload)
   }
   transport.onRequest = (next) => {
@@ -87,7 +75,7 @@ export const makePollingTransport = (request: EngineRequest, maxPayloadBytes: nu
     liftSizeLimit: () => {
       transport.maxHttpBufferSize = maxPayloadBytes
     },
-    netSockets: () => [dataSocketOf(transport), response?.socket].filter((socket) => socket != null)
+    netSockets: () => [internals.dataSocketOf(transport), response?.socket].filter((socket) => socket != null)
   }
   return Object.assign(transport, extension)
 }
