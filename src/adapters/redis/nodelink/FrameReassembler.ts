@@ -1,5 +1,4 @@
-import { firstFragment, lastFragment, MessageReader } from "./messageFormat.ts"
-import { maxFieldBytes } from "./SendQueue.ts"
+import { firstFragment, lastFragment, maxFieldBytes, MessageReader } from "./messageFormat.ts"
 
 /** Maximum of incomplete frames of one peer. */
 const maxStreams = 1024
@@ -10,10 +9,7 @@ export const closeBracket = 0x5d
 /** Maximum bytes of incomplete frames of one peer, given the maximum bytes of its send queue. */
 export const maxReassemblyBytes = (maxQueuedBytes: number): number => maxQueuedBytes + maxStreams * (maxFieldBytes + 1)
 
-/**
- * A frame from fragments. `tail` is its text with a closing bracket after it. Without `tail` the frame was dropped at its
- * first fragment, because the reassembly budget is exceeded.
- */
+/** `tail` is the text of the frame and a closing bracket. Without it the frame exceeded the budget and was dropped. */
 export interface ReassembledFrame {
   readonly kind: number
   readonly fields: MessageReader
@@ -114,12 +110,8 @@ export class FrameReassembler {
     this.discard(id)
     if (this.#partialFrames.size >= maxStreams || !this.#budget.reserve(fields.length + length + 1)) return false
     // Copies the fields, since the fragment is a view of a whole message.
-    const partial = {
-      fields: Buffer.from(fields),
-      tail: Buffer.allocUnsafeSlow(length + 1),
-      receivedBytes: 0
-    }
-    this.#partialFrames.set(id, partial)
+    const tail = Buffer.allocUnsafeSlow(length + 1)
+    this.#partialFrames.set(id, { fields: Buffer.from(fields), tail, receivedBytes: 0 })
     return true
   }
 }

@@ -1,13 +1,19 @@
-import { Duration, Exit, Result } from "effect"
+import { Duration, Exit, Option, Result } from "effect"
 import { type Body, invalidBody } from "../../../application/ports/Body.ts"
 import type { RequestTarget } from "../../../application/ports/NodeLink.ts"
 import { type ReplyExit, LinkClosed, RequestTimeout, SendFailed } from "../../../application/ports/Transport.ts"
-import { definedOnly } from "../../../domain/definedOnly.ts"
-import { asObject, isJsonObject, type JsonObject, parseJson } from "../../../domain/json.ts"
+import { asObject, isJsonObject, parseJson } from "../../../domain/json.ts"
 import { internalError, ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { RawBody } from "../../bytes/RawBody.ts"
 import { textBody } from "../../bytes/TextBody.ts"
-import { maxStringBytes, toBytes, type Content, type MessageReader, frameKinds } from "./messageFormat.ts"
+import {
+  maxStringBytes,
+  toBytes,
+  type Content,
+  type MessageReader,
+  type MessageWriter,
+  frameKinds
+} from "./messageFormat.ts"
 import { closeBracket } from "./FrameReassembler.ts"
 import type { OutgoingFrame } from "./SendQueue.ts"
 
@@ -40,16 +46,15 @@ const decodeText = (fields: MessageReader, reassembled: Buffer | undefined): str
 const encodeError = ({ code, details, extra, message }: ProtocolError): string =>
   JSON.stringify({ code, message, details, extra })
 
-const objectOrUndefined = (value: unknown): JsonObject | undefined => (isJsonObject(value) ? value : undefined)
-
 const decodeError = (text: string): ProtocolError => {
-  const { code, message, ...rest } = asObject(parseJson(text))
-  if (typeof code !== "number" || typeof message !== "string") {
-    return internalError("The other node's reply is invalid")
-  }
-  const details = objectOrUndefined(rest["details"])
-  const extra = objectOrUndefined(rest["extra"])
-  return new ProtocolError({ code, message, ...definedOnly({ details, extra }) })
+  const { code, message, details, extra } = asObject(parseJson(text))
+  if (typeof code !== "number" || typeof message !== "string") return internalError("The other node's reply is invalid")
+  return new ProtocolError({
+    code,
+    message,
+    ...(isJsonObject(details) && { details }),
+    ...(isJsonObject(extra) && { extra })
+  })
 }
 
 const textReply = (id: number, kind: number, content: string): OutgoingFrame => ({
@@ -90,26 +95,19 @@ export const replyFrame = (id: number, exit: ReplyExit): OutgoingFrame => {
       ? rejectedReply(id, internalError(`An acknowledgement has at most ${maxReplyValues} values`))
       : bodiesReply(id, exit.value)
   }
-  for (const reason of exit.cause.reasons) {
-    if (reason._tag !== "Fail") continue
-    const { error } = reason
-    switch (error._tag) {
-      case "LinkClosed":
-        return textReply(id, frameKinds.linkClosed, error.reason)
-      case "SendFailed":
-        return rejectedReply(id, error.error)
-      case "RequestTimeout": {
-        const after = Duration.toMillis(error.timeout)
-        return {
-          kind: frameKinds.timedOut,
-          maxFieldBytes: 12,
-          writeFields: (writer) => writer.u32(id).f64(after),
-          content: ""
-        }
-      }
+  const error = Option.getOrUndefined(Exit.findErrorOption(exit))
+  switch (error?._tag) {
+    case "LinkClosed":
+      return textReply(id, frameKinds.linkClosed, error.reason)
+    case "SendFailed":
+      return rejectedReply(id, error.error)
+    case "RequestTimeout": {
+      const writeFields = (writer: MessageWriter) => writer.u32(id).f64(Duration.toMillis(error.timeout))
+      return { kind: frameKinds.timedOut, maxFieldBytes: 12, writeFields, content: "" }
     }
+    case undefined:
+      return rejectedReply(id, internalError("Internal error"))
   }
-  return rejectedReply(id, internalError("Internal error"))
 }
 
 export const rejectedReply = (id: number, error: ProtocolError): OutgoingFrame =>

@@ -34,10 +34,20 @@ const maxHeaderBytes = 2 + 4 + 4 + 4 + 1 + maxNameBytes
 /** Bytes of the length and the kind of a frame. */
 export const frameOverhead = 4 + 1
 
+/** Bytes of stream id, flags, length of the fields and length of the text. */
+export const fragmentOverhead = 4 + 1 + 4 + 4
+
+/** Maximum bytes of one message. Longer messages are not faster and delay short ones. */
+export const maxMessageBytes = 128 * 1024
+
+/** Maximum bytes of the text in one fragment. */
+export const maxFragmentBytes = 120 * 1024
+
+/** Maximum bytes of the fields of a fragmented frame: its first fragment must fit a message. */
+export const maxFieldBytes = maxMessageBytes - maxHeaderBytes - frameOverhead - fragmentOverhead - maxFragmentBytes
+
 /** Maximum bytes of a string and its length: 3 bytes for each UTF-16 unit. */
 export const maxStringBytes = (text: string): number => 4 + text.length * 3
-
-const utf8 = new TextEncoder()
 
 export type Content = string | Buffer
 
@@ -238,7 +248,4 @@ export const decodeHeader = (reader: MessageReader): MessageHeader | undefined =
     : { node, senderGeneration, receiverGeneration, acknowledgedBytes }
 }
 
-export const isValidNodeName = (name: string): boolean => name !== "" && utf8.encode(name).length <= maxNameBytes
-
-/** Maximum bytes of the fields and the text of a frame in a message of this size. */
-export const maxFramePayload = (maxMessageBytes: number): number => maxMessageBytes - maxHeaderBytes - frameOverhead
+export const isValidNodeName = (name: string): boolean => name !== "" && Buffer.byteLength(name) <= maxNameBytes

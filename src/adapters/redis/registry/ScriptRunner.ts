@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { Data, Duration, Effect, FiberSet, Schedule, type Scope } from "effect"
 import { createClient, ErrorReply } from "redis"
 import { errorMessage } from "../../../domain/errorMessage.ts"
-import { parseRedisUrl, type RedisNodeOptions, type RedisUrlInvalid } from "../redisClient.ts"
+import { makeOutageLog, parseRedisUrl, type RedisNodeOptions, type RedisUrlInvalid } from "../redisClient.ts"
 import { type ScriptName, luaScripts } from "./luaScripts.ts"
 
 /** Redis is unreachable, timed out or returned an error. Whether the script ran is unknown. */
@@ -53,9 +53,9 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
   options: ScriptRunnerOptions
 ): Effect.fn.Return<ScriptRunner, RedisUrlInvalid, Scope.Scope> {
   const { node, onMessage, onReady, prefix } = options
-  const runFork = yield* FiberSet.makeRuntime<never>()
+  const outage = makeOutageLog("registry", node, yield* FiberSet.makeRuntime<never>())
   let subscribed = false
-  let outage: string | undefined
+  let lastError = "not connected"
   let pendingScripts = 0
   let hasReply = false
   let silentChecks = 0
@@ -78,20 +78,13 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
   const isReady = () => commands.isReady && subscriber.isReady && subscribed
   const onReadyChange = () => {
     if (!isReady()) return
-    if (outage !== undefined) runFork(Effect.logInfo("Redis reconnected", { connection: "registry", node }))
-    outage = undefined
+    outage.onConnected()
+    lastError = "not connected"
     onReady()
   }
   const onError = (cause: unknown) => {
-    if (outage === undefined)
-      runFork(
-        Effect.logWarning("Redis connection lost", {
-          connection: "registry",
-          node,
-          reason: errorMessage(cause)
-        })
-      )
-    outage = errorMessage(cause)
+    lastError = errorMessage(cause)
+    outage.onDisconnected(lastError)
   }
   // Loads the scripts before any other command of a new connection: that keeps their calls in order.
   commands.on("ready", () => {
@@ -147,7 +140,7 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
             try: () => evaluate(name, args),
             catch: (cause) => new RedisUnavailable({ message: errorMessage(cause) })
           })
-        : Effect.fail(new RedisUnavailable({ message: outage ?? "not connected" }))
+        : Effect.fail(new RedisUnavailable({ message: lastError }))
     ).pipe(
       Effect.timeoutOrElse({
         duration: timeout,
