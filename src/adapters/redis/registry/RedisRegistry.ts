@@ -7,11 +7,10 @@ import type { RedisNodeOptions, RedisUrlInvalid } from "../redisClient.ts"
 import { makeRegistryScripts } from "./RegistryScripts.ts"
 import { makeJoinOffice } from "./joinOffice.ts"
 import { LocalOffices } from "./LocalOffices.ts"
-import { type RegistryEvents, makeRegistryEvents } from "./RegistryEvents.ts"
-import { heartbeatInterval, makeLeaseRecovery } from "./LeaseRecovery.ts"
-import type { RegistryContext } from "./RegistryContext.ts"
+import { type RegistryContext, type RegistryEvents, makeRegistryEvents } from "./RegistryEvents.ts"
+import { heartbeatMillis, makeLeaseRecovery } from "./LeaseRecovery.ts"
 import { makeScriptRunner, scriptTimeout } from "./ScriptRunner.ts"
-import { SyncState } from "./SyncState.ts"
+import { makeSyncState } from "./SyncState.ts"
 
 export interface RedisRegistryOptions extends RedisNodeOptions {
   /**
@@ -38,7 +37,7 @@ const make = Effect.fnUntraced(function* ({
   const run = yield* FiberSet.makeRuntime<never>()
   const wake = yield* Queue.sliding<void>(1)
   const local = new LocalOffices(node, emit)
-  const sync = new SyncState(() => void Queue.offerUnsafe(wake, undefined))
+  const sync = makeSyncState(() => void Queue.offerUnsafe(wake, undefined))
   const runner = yield* makeScriptRunner({
     url,
     prefix,
@@ -81,7 +80,7 @@ const make = Effect.fnUntraced(function* ({
         local.disconnect(sid)
         locks.delete(sid)
       })
-      const isMember = Option.isSome(local.session(sid)?.membership ?? Option.none())
+      const isMember = Option.isSome(local.membership(sid))
       return isMember ? Effect.ensuring(leaveOffice(sid), removed) : removed
     })
 
@@ -92,7 +91,7 @@ const make = Effect.fnUntraced(function* ({
   if (!isReady()) yield* Effect.logWarning("Redis unreachable: joins fail until it connects", { node })
   const heartbeat = Effect.suspend(() => (isReady() ? recovery.heartbeat : Effect.void))
   yield* Effect.forkScoped(
-    Effect.forever(Effect.andThen(heartbeat, Effect.timeoutOption(Queue.take(wake), heartbeatInterval)))
+    Effect.forever(Effect.andThen(heartbeat, Effect.timeoutOption(Queue.take(wake), heartbeatMillis)))
   )
 
   return OfficeRegistry.of({
@@ -121,6 +120,6 @@ const make = Effect.fnUntraced(function* ({
         onFailure: () =>
           local.offices().some((other) => other !== office && Option.isSome(local.findComputer(other, name)))
       }),
-    state: () => ({ available: isReady() && sync.isInSync, nodes: recovery.nodeCount(), ...local.counts() })
+    state: () => ({ available: isReady() && sync.isInSync(), nodes: recovery.nodeCount(), ...local.counts() })
   })
 })

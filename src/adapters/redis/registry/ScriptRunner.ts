@@ -20,7 +20,7 @@ export interface ScriptRunner {
   ) => Effect.Effect<unknown, RedisUnavailable>
 }
 
-export interface ScriptRunnerOptions extends RedisNodeOptions {
+interface ScriptRunnerOptions extends RedisNodeOptions {
   /** Both are connected, for the first time or again. Messages in between are lost. */
   readonly onReady: () => void
   readonly onMessage: (text: string) => void

@@ -10,8 +10,7 @@ import {
   type Session,
   tooManyOffices
 } from "../../../domain/model/Membership.ts"
-import type { RegistryContext } from "./RegistryContext.ts"
-import type { RegistryEvents } from "./RegistryEvents.ts"
+import type { RegistryContext, RegistryEvents } from "./RegistryEvents.ts"
 import { scriptTimeout } from "./ScriptRunner.ts"
 
 /** How long a join waits for its echo on the channel before it reads a snapshot. */
@@ -30,7 +29,7 @@ export const makeJoinOffice = (
   events: RegistryEvents
 ) => {
   const isJoined = (sid: string, office: string): boolean =>
-    Option.exists(local.session(sid)?.membership ?? Option.none(), (membership) => membership.office === office)
+    Option.exists(local.membership(sid), (membership) => membership.office === office)
 
   /** Waits for the echo of a join on the channel: it keeps the order of changes. */
   const awaitJoinEcho = Effect.fnUntraced(function* (sid: string, office: string, onEntered: Deferred.Deferred<void>) {
@@ -72,13 +71,13 @@ export const makeJoinOffice = (
     if (!membership.name.isWellFormed() || !membership.office.isWellFormed()) return yield* malformedName
     const onEntered = Deferred.makeUnsafe<void>()
     const endJoin = local.beginJoin(session.sid, membership.office, () => Deferred.doneUnsafe(onEntered, Exit.void))
-    const reconcilesBefore = sync.reconcileCount
+    const reconcilesBefore = sync.reconcileCount()
     yield* attemptJoin(session, membership, capacity, onEntered).pipe(
       Effect.ensuring(Effect.sync(endJoin)),
       // A reconciliation during the join left out the current membership.
       Effect.tapError(() =>
         Effect.sync(() => {
-          if (reconcilesBefore !== sync.reconcileCount && Option.isSome(session.membership)) sync.markOutOfSync()
+          if (reconcilesBefore !== sync.reconcileCount() && Option.isSome(session.membership)) sync.markOutOfSync()
         })
       )
     )
