@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto"
-import { Data, Duration, Effect, FiberSet, Schedule, type Scope } from "effect"
-import { createClient, ErrorReply } from "redis"
+import { Data, Duration, Effect, FiberSet, Record, Schedule, type Scope } from "effect"
+import { type CommandParser, createClient, defineScript, ErrorReply } from "redis"
 import { errorMessage } from "../../../domain/errorMessage.ts"
 import { makeOutageLog, parseRedisUrl, type RedisNodeOptions, type RedisUrlInvalid } from "../redisClient.ts"
 import { type ScriptName, luaScripts } from "./luaScripts.ts"
@@ -44,8 +43,17 @@ const maxBackoffMillis = 250
 const backoffBefore = (attempt: number): number =>
   Math.min(25 * 2 ** Math.min(attempt, 10), maxBackoffMillis) * (0.75 + Math.random() / 2)
 
-const scriptHashes = new Map(
-  Object.values(luaScripts).map((text) => [text, createHash("sha1").update(text).digest("hex")])
+/** The client calls a script by its hash, and sends its text when Redis does not know the hash. */
+const scripts = Record.map(luaScripts, (text) =>
+  defineScript({
+    SCRIPT: text,
+    NUMBER_OF_KEYS: 1,
+    parseCommand: (parser: CommandParser, prefix: string, args: ReadonlyArray<string>) => {
+      parser.pushKey(prefix)
+      parser.push(...args)
+    },
+    transformReply: (reply: unknown) => reply
+  })
 )
 
 /** Connects to Redis until the scope closes. Redis may be unreachable at the start. */
@@ -66,14 +74,15 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
     commandOptions: { timeout: 0 },
     socket: { reconnectStrategy: backoffBefore, connectTimeout: 1000, socketTimeout: socketTimeoutMillis }
   }
-  const openClient = (more: { readonly disableOfflineQueue?: boolean }) =>
-    Effect.acquireRelease(
-      Effect.sync(() => createClient({ ...shared, ...more })),
-      (client) => Effect.sync(() => client.destroy())
-    )
   // Without a connection scripts fail at once, so joins do not wait.
-  const commands = yield* openClient({ disableOfflineQueue: true })
-  const subscriber = yield* openClient({})
+  const commands = createClient({ ...shared, scripts, disableOfflineQueue: true })
+  const subscriber = createClient(shared)
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      commands.destroy()
+      subscriber.destroy()
+    })
+  )
 
   const isReady = () => commands.isReady && subscriber.isReady && subscribed
   const onReadyChange = () => {
@@ -88,7 +97,7 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
   }
   // Loads the scripts before any other command of a new connection: that keeps their calls in order.
   commands.on("ready", () => {
-    for (const text of scriptHashes.keys()) commands.scriptLoad(text).catch(onError)
+    for (const text of Object.values(luaScripts)) commands.scriptLoad(text).catch(onError)
   })
   for (const client of [commands, subscriber]) {
     client.on("error", onError)
@@ -103,18 +112,13 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
     }, onError)
 
   const evaluate = async (name: ScriptName, args: ReadonlyArray<string>): Promise<unknown> => {
-    const text = luaScripts[name]
-    const evalOptions = { keys: [prefix], arguments: [...args] }
     pendingScripts++
     try {
-      const reply = await commands.evalSha(scriptHashes.get(text) ?? "", evalOptions)
+      const reply = await commands[name](prefix, args)
       hasReply = true
       return reply
     } catch (cause) {
       hasReply ||= cause instanceof ErrorReply
-      if (cause instanceof ErrorReply && cause.message.startsWith("NOSCRIPT")) {
-        return await commands.eval(text, evalOptions)
-      }
       throw cause
     } finally {
       pendingScripts--
