@@ -9,20 +9,14 @@ export const closeBracket = 0x5d
 /** Maximum bytes of incomplete frames of one peer, given the maximum bytes of its send queue. */
 export const maxReassemblyBytes = (maxQueuedBytes: number): number => maxQueuedBytes + maxStreams * (maxFieldBytes + 1)
 
-/** `tail` is the text of the frame and a closing bracket. Without it the frame exceeded the budget and was dropped. */
-export interface ReassembledFrame {
-  readonly kind: number
-  readonly fields: MessageReader
-  readonly tail: Buffer | undefined
-}
-
 interface PartialFrame {
   readonly fields: Buffer
   readonly tail: Buffer
   receivedBytes: number
 }
 
-const makeReassembledFrame = (fields: Buffer, tail: Buffer | undefined): ReassembledFrame => {
+/** `tail` is the text of the frame and a closing bracket. Without it the frame exceeded the budget and was dropped. */
+const makeReassembledFrame = (fields: Buffer, tail: Buffer | undefined) => {
   const reader = new MessageReader(fields)
   return { kind: reader.u8(), fields: reader, tail }
 }
@@ -66,7 +60,7 @@ export class FrameReassembler {
   }
 
   /** Adds a fragment. Returns the frame with its last fragment. Ignores fragments whose first one is missing. */
-  onFragment(fragment: MessageReader): ReassembledFrame | undefined {
+  onFragment(fragment: MessageReader) {
     const id = fragment.u32()
     const flags = fragment.u8()
     if ((flags & firstFragment) !== 0) {
@@ -109,8 +103,8 @@ export class FrameReassembler {
   #start(id: number, fields: Buffer, length: number): boolean {
     this.discard(id)
     if (this.#partialFrames.size >= maxStreams || !this.#budget.reserve(fields.length + length + 1)) return false
-    // Copies the fields, since the fragment is a view of a whole message.
     const tail = Buffer.allocUnsafeSlow(length + 1)
+    // Copies the fields, since the fragment is a view of a whole message.
     this.#partialFrames.set(id, { fields: Buffer.from(fields), tail, receivedBytes: 0 })
     return true
   }

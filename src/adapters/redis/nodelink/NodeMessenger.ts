@@ -1,16 +1,14 @@
-import { Exit, Result, type Duration } from "effect"
-import type { Body } from "../../../application/ports/Body.ts"
+import { Exit, Result } from "effect"
 import {
-  type RequestTarget,
-  NodeUnreachable,
+  type NodeLink,
+  type NodeMessageHandler,
   type NodeReplyExit,
-  type NodeLoad,
-  type NodeMessageHandler
+  NodeUnreachable
 } from "../../../application/ports/NodeLink.ts"
 import { SendFailed } from "../../../application/ports/Transport.ts"
 import { type ProtocolError, payloadTooLarge, unavailable } from "../../../domain/model/ProtocolError.ts"
 import { LinkDiagnostics, type LinkDiagnosticsOptions } from "./LinkDiagnostics.ts"
-import { MessageReader, MessageWriter, type MessageHeader, frameKinds, decodeHeader } from "./messageFormat.ts"
+import { MessageReader, MessageWriter, frameKinds, decodeHeader } from "./messageFormat.ts"
 import { ByteBudget, maxReassemblyBytes } from "./FrameReassembler.ts"
 import { BufferPool, type LinkContext, maxQueuedBytes } from "./SendQueue.ts"
 import { makePeer, type Peer } from "./Peer.ts"
@@ -22,7 +20,7 @@ const maxPeers = 1024
 /** Incomplete bodies of all nodes share the memory of this many nodes: half a gigabyte. */
 const fullReassemblyShares = 8
 
-export interface NodeMessengerOptions extends LinkDiagnosticsOptions {
+interface NodeMessengerOptions extends LinkDiagnosticsOptions {
   readonly node: string
   /** Milliseconds between two calls of {@link NodeMessenger.tick}. */
   readonly tickMillis: number
@@ -32,8 +30,6 @@ export interface NodeMessengerOptions extends LinkDiagnosticsOptions {
    */
   readonly publish: (node: string, message: Buffer, onPublished: (outcome: number | string) => void) => void
 }
-
-const noop = () => {}
 
 const reassemblyBudgetExceeded = unavailable("The other node's reassembly budget is exhausted")
 
@@ -47,6 +43,8 @@ const replyLater = (onReply: (exit: NodeReplyExit) => void, exit: NodeReplyExit)
     isAwaited = false
   }
 }
+
+type Link = NodeLink["Service"]
 
 /** Exchanges requests, replies and notifications with the other nodes. Its owner reports connection events to it. */
 export class NodeMessenger {
@@ -96,14 +94,7 @@ export class NodeMessenger {
     for (const { inbound } of this.#peers.values()) inbound.rejectAll()
   }
 
-  startRequest(
-    node: string,
-    to: RequestTarget,
-    event: string,
-    body: Body,
-    timeout: Duration.Duration,
-    onReply: (exit: NodeReplyExit) => void
-  ): () => void {
+  readonly startRequest: Link["startRequest"] = (node, to, event, body, timeout, onReply) => {
     const rejectWith = (error: ProtocolError) => replyLater(onReply, Exit.fail(new SendFailed({ error })))
     const serialized = serializeBody(body)
     if (Result.isFailure(serialized)) return rejectWith(serialized.failure)
@@ -115,18 +106,18 @@ export class NodeMessenger {
     return Result.isSuccess(sent) ? sent.success : rejectWith(sent.failure)
   }
 
-  notify(node: string, sids: ReadonlyArray<string>, event: string, body: Body): void {
+  readonly notify: Link["notify"] = (node, sids, event, body) => {
     const content = serializeBody(body)
     if (this.#disconnectReason !== undefined || Result.isFailure(content)) this.#diagnostics.unsent += sids.length
     else if (sids.length > 0) this.#diagnostics.unsent += this.#activePeer(node).notify(sids, event, content.success)
   }
 
   /** Ends the requests of a lost node, and resets the link in case the node still runs. */
-  onNodeLost(node: string): void {
+  readonly onNodeLost: Link["onNodeLost"] = (node) => {
     const peer = this.#peers.get(node)
     if (peer === undefined) return
     this.#failPeer(peer, "the node left the cluster")
-    if (this.#disconnectReason === undefined) this.#publish(node, this.#controlMessage(frameKinds.reset), noop)
+    if (this.#disconnectReason === undefined) this.#publish(node, this.#controlMessage(frameKinds.reset), () => {})
   }
 
   /** Handles a message of the broadcast channel. */
@@ -151,7 +142,7 @@ export class NodeMessenger {
     if (header === undefined) return this.#diagnostics.onInvalidMessage("invalid_header")
     // The message is for an earlier connection of this node; its requests have ended.
     if (header.receiverGeneration !== 0 && header.receiverGeneration !== this.#context.generation) return
-    const peer = this.#senderOf(header)
+    const peer = this.#senderOf(header.node, header.senderGeneration)
     if (peer === undefined) return
     peer.sendQueue.onAcknowledged(header.acknowledgedBytes)
     if (reader.remaining > 0) peer.sendQueue.onReceived(message.length)
@@ -166,11 +157,9 @@ export class NodeMessenger {
     for (const peer of this.#peers.values()) if (peer.tick()) this.#removePeer(peer)
   }
 
-  outboundCount(): number {
-    return this.load().outboundRequests
-  }
+  readonly outboundCount: Link["outboundCount"] = () => this.load().outboundRequests
 
-  load(): NodeLoad {
+  readonly load: Link["load"] = () => {
     const load = { outboundRequests: 0, inboundRequests: 0, queuedBytes: 0, incompleteBodies: 0 }
     for (const { inbound, outbound, reassembler, sendQueue } of this.#peers.values()) {
       load.outboundRequests += outbound.size()
@@ -208,7 +197,7 @@ export class NodeMessenger {
   }
 
   /** The sender of a message; `undefined` when the message is ignored. */
-  #senderOf({ senderGeneration, node }: MessageHeader): Peer | undefined {
+  #senderOf(node: string, senderGeneration: number): Peer | undefined {
     const known = this.#peers.get(node)
     if (known === undefined) {
       if (this.#peers.size >= maxPeers) {

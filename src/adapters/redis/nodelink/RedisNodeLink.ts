@@ -62,11 +62,11 @@ export const layer = (options: RedisNodeOptions): Layer.Layer<NodeLink, RedisUrl
             Effect.sync(() => messenger.setHandler(handler)),
             () => Effect.sync(() => messenger.setHandler(undefined))
           ),
-        startRequest: (...given) => messenger.startRequest(...given),
-        notify: (...given) => messenger.notify(...given),
-        onNodeLost: (other) => messenger.onNodeLost(other),
-        outboundCount: () => messenger.outboundCount(),
-        load: () => messenger.load()
+        startRequest: messenger.startRequest,
+        notify: messenger.notify,
+        onNodeLost: messenger.onNodeLost,
+        outboundCount: messenger.outboundCount,
+        load: messenger.load
       })
     })
   )

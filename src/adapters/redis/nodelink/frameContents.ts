@@ -6,14 +6,7 @@ import { asObject, isJsonObject, parseJson } from "../../../domain/json.ts"
 import { internalError, ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { RawBody } from "../../bytes/RawBody.ts"
 import { textBody } from "../../bytes/TextBody.ts"
-import {
-  maxStringBytes,
-  toBytes,
-  type Content,
-  type MessageReader,
-  type MessageWriter,
-  frameKinds
-} from "./messageFormat.ts"
+import { maxStringBytes, toBytes, type Content, type MessageReader, frameKinds } from "./messageFormat.ts"
 import { closeBracket } from "./FrameReassembler.ts"
 import type { OutgoingFrame } from "./SendQueue.ts"
 
@@ -40,21 +33,14 @@ export const decodeFrameBody = (fields: MessageReader, reassembled: Buffer | und
 const remainingJson = (fields: MessageReader, reassembled: Buffer | undefined): Buffer =>
   reassembled?.subarray(0, reassembled.length - 1) ?? fields.rest()
 
-const decodeText = (fields: MessageReader, reassembled: Buffer | undefined): string =>
-  remainingJson(fields, reassembled).toString("utf8")
-
 const encodeError = ({ code, details, extra, message }: ProtocolError): string =>
   JSON.stringify({ code, message, details, extra })
 
-const decodeError = (text: string): ProtocolError => {
-  const { code, message, details, extra } = asObject(parseJson(text))
+const decodeError = (json: Buffer): ProtocolError => {
+  const { code, message, details, extra } = asObject(parseJson(json.toString()))
   if (typeof code !== "number" || typeof message !== "string") return internalError("The other node's reply is invalid")
-  return new ProtocolError({
-    code,
-    message,
-    ...(isJsonObject(details) && { details }),
-    ...(isJsonObject(extra) && { extra })
-  })
+  const optional = { ...(isJsonObject(details) && { details }), ...(isJsonObject(extra) && { extra }) }
+  return new ProtocolError({ code, message, ...optional })
 }
 
 const textReply = (id: number, kind: number, content: string): OutgoingFrame => ({
@@ -102,7 +88,8 @@ export const replyFrame = (id: number, exit: ReplyExit): OutgoingFrame => {
     case "SendFailed":
       return rejectedReply(id, error.error)
     case "RequestTimeout": {
-      const writeFields = (writer: MessageWriter) => writer.u32(id).f64(Duration.toMillis(error.timeout))
+      const millis = Duration.toMillis(error.timeout)
+      const writeFields: OutgoingFrame["writeFields"] = (writer) => writer.u32(id).f64(millis)
       return { kind: frameKinds.timedOut, maxFieldBytes: 12, writeFields, content: "" }
     }
     case undefined:
@@ -137,16 +124,16 @@ export const decodeReply = (
       return Exit.succeed(
         lengths.map((length, index) => {
           const part = json.subarray(from, (from += length))
-          return isFaulty[index] === true ? invalidBody(decodeError(part.toString("utf8"))) : makeBody(part)
+          return isFaulty[index] === true ? invalidBody(decodeError(part)) : makeBody(part)
         })
       )
     }
     case frameKinds.linkClosed:
-      return Exit.fail(new LinkClosed({ reason: decodeText(fields, reassembled) }))
+      return Exit.fail(new LinkClosed({ reason: remainingJson(fields, reassembled).toString() }))
     case frameKinds.timedOut:
       return Exit.fail(new RequestTimeout({ timeout: Duration.millis(fields.f64()) }))
     case frameKinds.rejected:
-      return Exit.fail(new SendFailed({ error: decodeError(decodeText(fields, reassembled)) }))
+      return Exit.fail(new SendFailed({ error: decodeError(remainingJson(fields, reassembled)) }))
     default:
       return undefined
   }

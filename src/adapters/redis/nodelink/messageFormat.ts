@@ -227,20 +227,13 @@ export class MessageReader {
   }
 }
 
-export interface MessageHeader {
-  readonly node: string
-  /** The connection generation of the sender, and that of the receiver as the sender knows it: 0 while unknown. */
-  readonly senderGeneration: number
-  readonly receiverGeneration: number
-  /** Bytes of the receiver that have arrived at the sender since its last message. */
-  readonly acknowledgedBytes: number
-}
-
 /** Decodes the header of a message; `undefined` when it is invalid. */
-export const decodeHeader = (reader: MessageReader): MessageHeader | undefined => {
+export const decodeHeader = (reader: MessageReader) => {
   if (reader.u16() !== magic) return undefined
+  /** The connection generation of the sender, and that of the receiver as the sender knows it: 0 while unknown. */
   const senderGeneration = reader.u32()
   const receiverGeneration = reader.u32()
+  /** Bytes of the receiver that have arrived at the sender since its last message. */
   const acknowledgedBytes = reader.u32()
   const node = reader.stringOfLength(reader.u8())
   return reader.isTruncated || senderGeneration === 0 || node === ""

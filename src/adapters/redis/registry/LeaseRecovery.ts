@@ -27,7 +27,7 @@ export const makeLeaseRecovery = (
   /** Writes the members of this node to Redis, waits for the other nodes to do so, then reads all offices. */
   const reconcile = Effect.gen(function* () {
     sync.startReconciling()
-    const [remainingMillis, count, losers] = yield* scripts.reconcile(lease, gracePeriod, local.reconcileState())
+    const [remainingMillis, count, losers] = yield* scripts.reconcile(lease, gracePeriod, local)
     nodeCount = count
     for (const sid of losers) local.evict(sid)
     for (let left = remainingMillis; left > 0; left -= heartbeatMillis) {

@@ -33,13 +33,6 @@ interface LocalSession {
 /** Result of an update: `"gap"` needs a snapshot, `"orphan"` the removal of a member without a session. */
 export type ApplyResult = "known" | "gap" | "orphan"
 
-/** What a node tells Redis when it reconciles: its sessions with a stable membership, and those with a pending join. */
-export interface ReconcileState {
-  readonly highestRevision: number
-  readonly joined: ReadonlyArray<readonly [Session, Membership]>
-  readonly pendingJoins: ReadonlyArray<string>
-}
-
 /**
  * The sessions of one node and the members of their offices. Members of this node are notified once of each join and
  * leave. Sessions that lose their membership without a leave are evicted. Changes of the node's own sessions are emitted
@@ -162,8 +155,9 @@ export class LocalOffices {
     return this.#replicas.has(office) || this.offices().includes(office)
   }
 
-  reconcileState(): ReconcileState {
-    const joined: Array<[Session, Membership]> = []
+  /** Sessions with a stable membership, and sessions with a pending join. */
+  reconcileState() {
+    const joined: Array<readonly [Session, Membership]> = []
     const pendingJoins: Array<string> = []
     for (const { joining, session } of this.#sessions.values()) {
       if (joining !== undefined) pendingJoins.push(session.sid)

@@ -24,12 +24,8 @@ export interface RedisRegistryOptions extends RedisNodeOptions {
 export const layer = (options: RedisRegistryOptions): Layer.Layer<OfficeRegistry, RedisUrlInvalid> =>
   Layer.effect(OfficeRegistry, make(options))
 
-const make = Effect.fnUntraced(function* ({
-  node,
-  prefix,
-  gracePeriod = Duration.seconds(1),
-  url
-}: RedisRegistryOptions) {
+const make = Effect.fnUntraced(function* (options: RedisRegistryOptions) {
+  const { gracePeriod = Duration.seconds(1), node } = options
   const listeners = new Set<(change: RegistryChange) => void>()
   const emit = (change: RegistryChange) => {
     for (const listener of listeners) listener(change)
@@ -39,10 +35,8 @@ const make = Effect.fnUntraced(function* ({
   const local = new LocalOffices(node, emit)
   const sync = makeSyncState(() => void Queue.offerUnsafe(wake, undefined))
   const runner = yield* makeScriptRunner({
-    url,
-    prefix,
-    node,
-    onReady: () => sync.markOutOfSync(),
+    ...options,
+    onReady: sync.markOutOfSync,
     onMessage: (text) => events.onMessage(text)
   })
   const { isReady } = runner
@@ -61,8 +55,8 @@ const make = Effect.fnUntraced(function* ({
     })
 
   /** Runs the joins, leaves and disconnect of one session one after the other. */
-  const serialized = <E>(sid: string, effect: Effect.Effect<void, E>): Effect.Effect<void, E> =>
-    Effect.suspend(() => locks.get(sid)?.withPermit(effect) ?? effect)
+  const serialized = <E>(sid: string, effect: () => Effect.Effect<void, E>): Effect.Effect<void, E> =>
+    Effect.suspend(() => locks.get(sid)?.withPermit(Effect.suspend(effect)) ?? effect())
 
   const applyCommand = (command: OfficeCommand, capacity: Capacity): Effect.Effect<void, MembershipError> => {
     const session = local.session(command.sid)
@@ -74,15 +68,13 @@ const make = Effect.fnUntraced(function* ({
     return joinOffice(session, { office, role, name }, capacity)
   }
 
-  const removeSession = (sid: string) =>
-    Effect.suspend(() => {
-      const removed = Effect.sync(() => {
-        local.disconnect(sid)
-        locks.delete(sid)
-      })
-      const isMember = Option.isSome(local.membership(sid))
-      return isMember ? Effect.ensuring(leaveOffice(sid), removed) : removed
+  const removeSession = (sid: string) => {
+    const removed = Effect.sync(() => {
+      local.disconnect(sid)
+      locks.delete(sid)
     })
+    return Option.isSome(local.membership(sid)) ? Effect.ensuring(leaveOffice(sid), removed) : removed
+  }
 
   // Without Redis, the other nodes remove this node when its lease expires.
   yield* Effect.addFinalizer(() => Effect.ignore(scripts.leaveCluster))
@@ -101,12 +93,8 @@ const make = Effect.fnUntraced(function* ({
         locks.set(session.sid, Semaphore.makeUnsafe(1))
         return local.connect({ ...session, node, membership: Option.none() })
       }),
-    disconnect: (sid) => serialized(sid, removeSession(sid)),
-    apply: (command, capacity) =>
-      serialized(
-        command.sid,
-        Effect.suspend(() => applyCommand(command, capacity))
-      ),
+    disconnect: (sid) => serialized(sid, () => removeSession(sid)),
+    apply: (command, capacity) => serialized(command.sid, () => applyCommand(command, capacity)),
     subscribe: (listener) =>
       Effect.acquireRelease(
         Effect.sync(() => void listeners.add(listener)),

@@ -9,7 +9,6 @@ import type { SyncState } from "./SyncState.ts"
 /** What the parts of one registry share. */
 export interface RegistryContext {
   readonly node: string
-  /** How long joins wait after the registry has lost its data, or is new. */
   readonly gracePeriod: Duration.Duration
   readonly local: LocalOffices
   readonly sync: SyncState
@@ -20,13 +19,7 @@ export interface RegistryContext {
 }
 
 /** Applies the changes that Redis publishes, and reads snapshots where changes were missed. */
-export interface RegistryEvents {
-  readonly onMessage: (text: string) => void
-  /** Reads a snapshot of an office. A call during a read returns at once and repeats the read. */
-  readonly refresh: (office: string) => Effect.Effect<void, RegistryCallError>
-}
-
-export const makeRegistryEvents = ({ emit, local, run, scripts, sync }: RegistryContext): RegistryEvents => {
+export const makeRegistryEvents = ({ emit, local, run, scripts, sync }: RegistryContext) => {
   const inFlight = new Map<string, { again: boolean }>()
 
   const onApplied = (office: string, result: ApplyResult) => {
@@ -34,7 +27,8 @@ export const makeRegistryEvents = ({ emit, local, run, scripts, sync }: Registry
     if (result === "gap" && !sync.isReconciling()) run(Effect.ignore(refresh(office)))
   }
 
-  const refresh: RegistryEvents["refresh"] = (office) =>
+  /** Reads a snapshot of an office. A call during a read returns at once and repeats the read. */
+  const refresh = (office: string): Effect.Effect<void, RegistryCallError> =>
     Effect.suspend(() => {
       const pending = inFlight.get(office)
       if (pending !== undefined) {
@@ -55,7 +49,7 @@ export const makeRegistryEvents = ({ emit, local, run, scripts, sync }: Registry
       return sync.outOfSyncOnError(readUntilCurrent).pipe(Effect.ensuring(Effect.sync(() => inFlight.delete(office))))
     })
 
-  const onMessage = (text: string) => {
+  const onMessage = (text: string): void => {
     const decoded = decodeMessage(text)
     if (Result.isFailure(decoded)) return run(Effect.logWarning("invalid registry message", decoded.failure))
     const message = decoded.success
@@ -77,3 +71,5 @@ export const makeRegistryEvents = ({ emit, local, run, scripts, sync }: Registry
 
   return { onMessage, refresh }
 }
+
+export type RegistryEvents = ReturnType<typeof makeRegistryEvents>

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { Clock, Duration, Effect, type Schema } from "effect"
 import type { Capacity } from "../../../domain/office/MembershipState.ts"
 import type { Membership, Session } from "../../../domain/model/Membership.ts"
-import type { ReconcileState } from "./LocalOffices.ts"
+import type { LocalOffices } from "./LocalOffices.ts"
 import {
   memberField,
   encodeMember,
@@ -50,14 +50,12 @@ export class RedisClock {
 /** The scripts of one node; `luaScripts.ts` documents them. */
 export const makeRegistryScripts = (node: string, { run }: ScriptRunner) => {
   const clock = new RedisClock()
-  /** The time of Redis at which a script started now times out. */
-  const expiresAt = Effect.map(clock.now, (now) => String(now + Duration.toMillis(scriptTimeout)))
   /** The member as JSON, and the hash of its reconnect key. */
   const encodeSession = ({ reconnectKey, sid, version }: Session, membership: Membership) =>
     [encodeMember({ sid, node, version, membership }), hashReconnectKey(reconnectKey)] as const
   return {
-    reconcile: (lease: Duration.Duration, gracePeriod: Duration.Duration, state: ReconcileState) => {
-      const { highestRevision, joined, pendingJoins } = state
+    reconcile: (lease: Duration.Duration, gracePeriod: Duration.Duration, local: LocalOffices) => {
+      const { highestRevision, joined, pendingJoins } = local.reconcileState()
       const members = joined.flatMap(([session, membership]) => {
         const { office } = membership
         return [session.sid, office, memberField(membership), ...encodeSession(session, membership)]
@@ -81,7 +79,8 @@ export const makeRegistryScripts = (node: string, { run }: ScriptRunner) => {
         ...encodeSession(session, membership),
         formatLimit(capacity.offices),
         formatLimit(capacity.membersPerOffice),
-        yield* expiresAt
+        // The time of Redis at which a script started now times out.
+        String((yield* clock.now) + Duration.toMillis(scriptTimeout))
       ])
       return yield* decodeJoined(joined)
     }),

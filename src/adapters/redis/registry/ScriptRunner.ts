@@ -1,23 +1,11 @@
-import { Data, Duration, Effect, FiberSet, Record, Schedule, type Scope } from "effect"
+import { Data, Duration, Effect, FiberSet, Record, Schedule } from "effect"
 import { type CommandParser, createClient, defineScript, ErrorReply } from "redis"
 import { errorMessage } from "../../../domain/errorMessage.ts"
-import { makeOutageLog, parseRedisUrl, type RedisNodeOptions, type RedisUrlInvalid } from "../redisClient.ts"
+import { makeOutageLog, parseRedisUrl, type RedisNodeOptions } from "../redisClient.ts"
 import { type ScriptName, luaScripts } from "./luaScripts.ts"
 
 /** Redis is unreachable, timed out or returned an error. Whether the script ran is unknown. */
 export class RedisUnavailable extends Data.TaggedError("RedisUnavailable")<{ readonly message: string }> {}
-
-/** Two connections to Redis: one runs scripts, one is subscribed. Both reconnect. */
-export interface ScriptRunner {
-  /** True while both are connected. */
-  readonly isReady: () => boolean
-  /** Runs a script on the keys with the prefix. Scripts run in the order of their calls. */
-  readonly run: (
-    name: ScriptName,
-    args: ReadonlyArray<string>,
-    timeout?: Duration.Duration
-  ) => Effect.Effect<unknown, RedisUnavailable>
-}
 
 interface ScriptRunnerOptions extends RedisNodeOptions {
   /** Both are connected, for the first time or again. Messages in between are lost. */
@@ -56,10 +44,11 @@ const scripts = Record.map(luaScripts, (text) =>
   })
 )
 
-/** Connects to Redis until the scope closes. Redis may be unreachable at the start. */
-export const makeScriptRunner = Effect.fnUntraced(function* (
-  options: ScriptRunnerOptions
-): Effect.fn.Return<ScriptRunner, RedisUrlInvalid, Scope.Scope> {
+/**
+ * Connects to Redis until the scope closes. Redis may be unreachable at the start. Of two connections one runs scripts
+ * and one is subscribed; both reconnect.
+ */
+export const makeScriptRunner = Effect.fnUntraced(function* (options: ScriptRunnerOptions) {
   const { node, onMessage, onReady, prefix } = options
   const outage = makeOutageLog("registry", node, yield* FiberSet.makeRuntime<never>())
   let subscribed = false
@@ -84,7 +73,8 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
     })
   )
 
-  const isReady = () => commands.isReady && subscriber.isReady && subscribed
+  /** True while both are connected. */
+  const isReady = (): boolean => commands.isReady && subscriber.isReady && subscribed
   const onReadyChange = () => {
     if (!isReady()) return
     outage.onConnected()
@@ -137,7 +127,8 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
   })
   yield* Effect.forkScoped(Effect.repeat(checkLiveness, Schedule.spaced(pingInterval)))
 
-  const run: ScriptRunner["run"] = (name, args, timeout = scriptTimeout) =>
+  /** Runs a script on the keys with the prefix. Scripts run in the order of their calls. */
+  const run = (name: ScriptName, args: ReadonlyArray<string>, timeout = scriptTimeout) =>
     Effect.suspend(() =>
       isReady()
         ? Effect.tryPromise({
@@ -154,3 +145,5 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
 
   return { isReady, run }
 })
+
+export type ScriptRunner = Effect.Success<ReturnType<typeof makeScriptRunner>>
