@@ -14,10 +14,9 @@ export interface AuditRotation {
 /** About half a million calls per file, and a few million in all files. */
 export const defaultAuditRotation: AuditRotation = { maxBytes: 128 * 1024 * 1024, keep: 8 }
 
-/** The audit file cannot be opened. */
 export class AuditFileError extends Data.TaggedError("AuditFileError")<{ readonly message: string }> {}
 
-/** Options of the audit. Full files are renamed to `FILE.1`, `FILE.2` and so on, the newest first. */
+/** Full files are renamed to `FILE.1`, `FILE.2` and so on, the newest first. */
 export interface AuditFileOptions extends Partial<AuditRotation> {
   readonly file: string
   /** Capacity of the queue, for tests; further events are dropped. */
@@ -51,14 +50,12 @@ const digestOf = ({ request }: AuditEvent): string | undefined => {
 }
 
 const formatLine = (event: AuditEvent): string => {
-  const { fields, time } = event
-  return `${JSON.stringify({ time: new Date(time).toISOString(), ...fields, args_sha256: digestOf(event) })}\n`
+  const time = new Date(event.time).toISOString()
+  return `${JSON.stringify({ time, ...event.fields, args_sha256: digestOf(event) })}\n`
 }
 
 /** Memory that a queued event retains, in bytes. */
 const queuedBytesOf = ({ request }: AuditEvent): number => request?.byteLength() ?? 0
-
-const newline = "\n".charCodeAt(0)
 
 /** Opens the file with permissions for its owner only, and finds its size and whether its last line is torn. */
 const openFile = async (file: string) => {
@@ -68,22 +65,17 @@ const openFile = async (file: string) => {
     const { size } = await handle.stat()
     const last = Buffer.alloc(1)
     if (size > 0) await handle.read(last, 0, 1, size - 1)
-    return { handle, size, torn: size > 0 && last[0] !== newline }
+    return { handle, size, torn: size > 0 && last.toString() !== "\n" }
   } catch (error) {
     await handle.close()
     throw error
   }
 }
 
-const isNotFound = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT"
-
-const renameIfExists = async (from: string, to: string): Promise<void> => {
-  try {
-    await rename(from, to)
-  } catch (error) {
-    if (!isNotFound(error)) throw error
-  }
-}
+const renameIfExists = (from: string, to: string): Promise<void> =>
+  rename(from, to).catch((error: unknown) => {
+    if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error
+  })
 
 /** A file that rotates when it is full. Its methods must not run concurrently. */
 const rotatingFile = async (file: string, { keep, maxBytes }: AuditRotation) => {
@@ -160,11 +152,7 @@ const make = Effect.fnUntraced(function* ({ file, maxQueued = defaultMaxQueued, 
   const warnLoss = Effect.fnUntraced(function* (now: number, reason: string) {
     if (now < nextWarningAt) return
     nextWarningAt = now + warningInterval
-    yield* Effect.logWarning(lost > 0 ? "audit events dropped" : "audit write problem", {
-      file,
-      dropped: lost,
-      reason
-    })
+    yield* Effect.logWarning(lost > 0 ? "audit events dropped" : "audit write problem", { file, dropped: lost, reason })
   })
 
   const writeBatch = Effect.fnUntraced(function* () {
@@ -173,10 +161,7 @@ const make = Effect.fnUntraced(function* ({ file, maxQueued = defaultMaxQueued, 
     const missing = lost - lostReported
     const gap = missing === 0 ? "" : formatLine({ time: now, fields: { type: "lost", count: missing, total: lost } })
     const written = yield* Effect.result(
-      Effect.tryPromise({
-        try: () => target.append(gap + events.map(formatLine).join("")),
-        catch: errorMessage
-      })
+      Effect.tryPromise({ try: () => target.append(gap + events.map(formatLine).join("")), catch: errorMessage })
     )
     if (Result.isFailure(written)) {
       lost += events.length
@@ -196,15 +181,15 @@ const make = Effect.fnUntraced(function* ({ file, maxQueued = defaultMaxQueued, 
     return true
   })
 
-  const flushAndClose = Effect.fnUntraced(function* () {
-    if (!(yield* writeAll())) {
-      lost += queue.length
-      yield* Effect.logError("audit closed with dropped events", { file, dropped: lost })
-    }
-    yield* Effect.ignore(Effect.tryPromise(() => target.close()))
-  })
-
-  yield* Effect.addFinalizer(flushAndClose)
+  yield* Effect.addFinalizer(
+    Effect.fnUntraced(function* () {
+      if (!(yield* writeAll())) {
+        lost += queue.length
+        yield* Effect.logError("audit closed with dropped events", { file, dropped: lost })
+      }
+      yield* Effect.ignore(Effect.tryPromise(() => target.close()))
+    })
+  )
   yield* hasEvents.await.pipe(
     Effect.andThen(Effect.sleep(flushDelay)),
     Effect.andThen(hasEvents.close),

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto"
-import { mkdir, open, rename, rm } from "node:fs/promises"
+import { mkdir, open, rename, rm, writeFile } from "node:fs/promises"
 import { homedir } from "node:os"
 import { dirname, posix, win32 } from "node:path"
 import { Effect, Layer, Option, Redacted, Result, Semaphore } from "effect"
@@ -18,21 +18,15 @@ const maxFileBytes = 1024 * 1024
 /** Version of the file format. Files with another version are neither used nor changed. */
 const version = 1
 
-const ownerOnlyModes = { folder: 0o700, file: 0o600 }
-
 const othersMask = 0o077
 
 /** Windows has no file modes; it protects the folders of a user itself. */
 const hasFileModes = process.platform !== "win32"
 
-/**
- * Serializes writers of this process, since a change reads the file and replaces it. Between processes the last writer
- * wins.
- */
+/** A change reads the file and replaces it. Between processes the last writer wins. */
 const writeLock = Semaphore.makeUnsafe(1)
 
-type Entries = ReadonlyMap<string, string>
-const noEntries: Entries = new Map()
+type Entries = Map<string, string>
 
 /** The credentials file in the configuration folder of the user. */
 export const defaultPath = (
@@ -67,40 +61,27 @@ const parseEntries = (text: string): Result.Result<Entries, string> => {
     : Result.fail("the credentials of each server must be a string")
 }
 
-const formatEntries = (entries: Entries): string =>
-  `${JSON.stringify({ version, servers: Object.fromEntries(entries) }, null, 2)}\n`
-
-/** Reads the file; `undefined` when it does not exist. Fails when others have access to it. */
-const readOwnerOnlyFile = async (file: string): Promise<Result.Result<string | undefined, string>> => {
-  const handle = await open(file, "r").catch((error: unknown) => {
+/** Reads the file, which may be missing. Fails when others have access to it. */
+const readOwnerOnlyFile = async (file: string): Promise<Result.Result<Entries, string>> => {
+  await using handle = await open(file, "r").catch((error: unknown) => {
     if (isMissing(error)) return undefined
     throw error
   })
-  if (handle === undefined) return Result.succeed(undefined)
-  try {
-    const { mode, size } = await handle.stat()
-    if (hasFileModes && (mode & othersMask) !== 0) {
-      const rights = (mode & 0o777).toString(8).padStart(4, "0")
-      return Result.fail(`others have access to it (mode ${rights}): run chmod 600`)
-    }
-    if (size > maxFileBytes) return Result.fail(`it is larger than ${maxFileBytes} bytes`)
-    return Result.succeed(await handle.readFile("utf8"))
-  } finally {
-    await handle.close()
+  if (handle === undefined) return Result.succeed(new Map())
+  const { mode, size } = await handle.stat()
+  if (hasFileModes && (mode & othersMask) !== 0) {
+    const rights = (mode & 0o777).toString(8).padStart(4, "0")
+    return Result.fail(`others have access to it (mode ${rights}): run chmod 600`)
   }
+  if (size > maxFileBytes) return Result.fail(`it is larger than ${maxFileBytes} bytes`)
+  return parseEntries(await handle.readFile("utf8"))
 }
 
 const replaceFile = async (file: string, text: string): Promise<void> => {
-  await mkdir(dirname(file), { recursive: true, mode: ownerOnlyModes.folder })
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   const temporary = `${file}.${randomUUID()}.tmp`
   try {
-    const handle = await open(temporary, "wx", ownerOnlyModes.file)
-    try {
-      await handle.writeFile(text)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
+    await writeFile(temporary, text, { flag: "wx", mode: 0o600, flush: true })
     await rename(temporary, file)
   } catch (error) {
     await rm(temporary, { force: true })
@@ -108,42 +89,36 @@ const replaceFile = async (file: string, text: string): Promise<void> => {
   }
 }
 
-const make = (file: string): CredentialStore["Service"] => {
+const make = (file: string) => {
   const unavailable = (action: string, reason: string) =>
     new CredentialsUnavailable({ message: `Cannot ${action} the credentials in ${file}: ${reason}` })
-  const toUnavailable = (action: string) => (error: unknown) => unavailable(action, errorMessage(error))
-
-  const load = Effect.tryPromise({
-    try: () => readOwnerOnlyFile(file),
-    catch: toUnavailable("read")
-  }).pipe(
-    Effect.map(Result.flatMap((text) => (text === undefined ? Result.succeed(noEntries) : parseEntries(text)))),
-    Effect.flatMap((parsed) => Effect.fromResult(Result.mapError(parsed, (reason) => unavailable("read", reason))))
+  const load = Effect.tryPromise({ try: () => readOwnerOnlyFile(file), catch: errorMessage }).pipe(
+    Effect.flatMap(Effect.fromResult),
+    Effect.mapError((reason) => unavailable("read", reason))
   )
-  const save = (entries: Entries): Effect.Effect<void, CredentialsUnavailable> => {
-    const text = formatEntries(entries)
-    return Buffer.byteLength(text) > maxFileBytes
-      ? Effect.fail(unavailable("write", `they exceed ${maxFileBytes} bytes`))
-      : Effect.tryPromise({ try: () => replaceFile(file, text), catch: toUnavailable("write") })
-  }
-  const update = (edit: (entries: Map<string, string>) => boolean) =>
-    Effect.flatMap(load, (entries) => {
-      const edited = new Map(entries)
-      return edit(edited) ? save(edited) : Effect.void
+  const update = (edit: (entries: Entries) => boolean) =>
+    Effect.gen(function* () {
+      const entries = yield* load
+      if (!edit(entries)) return
+      const text = `${JSON.stringify({ version, servers: Object.fromEntries(entries) }, null, 2)}\n`
+      if (Buffer.byteLength(text) > maxFileBytes)
+        return yield* unavailable("write", `they exceed ${maxFileBytes} bytes`)
+      yield* Effect.tryPromise({
+        try: () => replaceFile(file, text),
+        catch: (error) => unavailable("write", errorMessage(error))
+      })
     }).pipe(Effect.uninterruptible, (whole) => writeLock.withPermit(whole))
 
-  return {
+  return CredentialStore.of({
     read: (server) =>
-      Effect.map(load, (entries) =>
-        Option.map(Option.fromUndefinedOr(entries.get(server)), (text) => Redacted.make(text))
-      ),
+      Effect.map(load, (entries) => Option.map(Option.fromUndefinedOr(entries.get(server)), Redacted.make)),
     write: (server, credentials) =>
       update((entries) => {
         entries.set(server, Redacted.value(credentials))
         return true
       }),
     remove: (server) => update((entries) => entries.delete(server))
-  }
+  })
 }
 
 /**
@@ -151,4 +126,4 @@ const make = (file: string): CredentialStore["Service"] => {
  * invalid, is rejected and not overwritten.
  */
 export const layer = ({ path }: FileCredentialStoreOptions = {}): Layer.Layer<CredentialStore> =>
-  Layer.sync(CredentialStore, () => CredentialStore.of(make(path ?? defaultPath())))
+  Layer.sync(CredentialStore, () => make(path ?? defaultPath()))

@@ -18,13 +18,9 @@ const formatFileError = (error: unknown): string => {
 }
 
 const readPrefix = async (file: string): Promise<string> => {
-  const handle = await open(file, "r")
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(maxTokenBytes + 1), 0, maxTokenBytes + 1, 0)
-    return buffer.toString("utf8", 0, bytesRead)
-  } finally {
-    await handle.close()
-  }
+  await using handle = await open(file, "r")
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(maxTokenBytes + 1), 0, maxTokenBytes + 1, 0)
+  return buffer.toString("utf8", 0, bytesRead)
 }
 
 /** Reads a token file and trims its content. Reads the file on each call. */

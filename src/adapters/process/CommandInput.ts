@@ -31,16 +31,12 @@ const makeShellCommand = (command: string, args: { readonly [key: string]: strin
 const readOutput = Effect.fnUntraced(function* (output: Stream.Stream<Uint8Array, unknown>) {
   const chunks: Array<Uint8Array> = []
   let size = 0
-  yield* Stream.runForEach(
-    Stream.mapError(output, () => commandFailed("could not be read")),
-    (chunk) => {
-      size += chunk.byteLength
-      chunks.push(chunk)
-      return size > maxOutputBytes
-        ? Effect.fail(commandFailed(`printed more than ${maxOutputBytes} bytes`))
-        : Effect.void
-    }
-  )
+  const bytes = Stream.mapError(output, () => commandFailed("could not be read"))
+  yield* Stream.runForEach(bytes, (chunk) => {
+    size += chunk.byteLength
+    chunks.push(chunk)
+    return size > maxOutputBytes ? Effect.fail(commandFailed(`printed more than ${maxOutputBytes} bytes`)) : Effect.void
+  })
   return yield* Effect.try({
     try: () => new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)).trim(),
     catch: () => commandFailed("printed invalid UTF-8")

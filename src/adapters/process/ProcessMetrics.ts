@@ -7,9 +7,6 @@ const resolution = 20
 
 const samplingPeriod = "15 seconds"
 
-const nanosPerSecond = 1e9
-const microsPerSecond = 1e6
-
 /** Registers metrics of this process: memory, CPU time and event loop lag. */
 export const layer: Layer.Layer<never, never, ServerMetrics> = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -22,13 +19,11 @@ export const layer: Layer.Layer<never, never, ServerMetrics> = Layer.effectDisca
       }),
       (histogram) => Effect.sync(() => histogram.disable())
     )
-    const lastSample = { p50: 0, p99: 0, max: 0 }
+    /** In nanoseconds. */
+    let lastSample = { p50: 0, p99: 0, max: 0 }
     const sample = Effect.sync(() => {
-      if (delayHistogram.count > 0) {
-        lastSample.p50 = delayHistogram.percentile(50)
-        lastSample.p99 = delayHistogram.percentile(99)
-        lastSample.max = delayHistogram.max
-      }
+      const { count, max } = delayHistogram
+      if (count > 0) lastSample = { p50: delayHistogram.percentile(50), p99: delayHistogram.percentile(99), max }
       delayHistogram.reset()
     })
     yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(samplingPeriod), sample)))
@@ -38,22 +33,16 @@ export const layer: Layer.Layer<never, never, ServerMetrics> = Layer.effectDisca
         name: "event_loop_lag_seconds",
         labels: { quantile },
         // A sample is the whole time between two ticks of the histogram.
-        read: () => Math.max(0, lastSample[quantile] / nanosPerSecond - resolution / 1000)
+        read: () => Math.max(0, lastSample[quantile] / 1e9 - resolution / 1000)
       })
     }
-    yield* gauge({
-      name: "process_resident_memory_bytes",
-      read: () => process.memoryUsage.rss()
-    })
-    yield* gauge({
-      name: "process_heap_used_bytes",
-      read: () => process.memoryUsage().heapUsed
-    })
+    yield* gauge({ name: "process_resident_memory_bytes", read: () => process.memoryUsage.rss() })
+    yield* gauge({ name: "process_heap_used_bytes", read: () => process.memoryUsage().heapUsed })
     yield* gauge({
       name: "process_cpu_seconds_total",
       read: () => {
         const { system, user } = process.cpuUsage()
-        return (system + user) / microsPerSecond
+        return (system + user) / 1e6
       }
     })
   })

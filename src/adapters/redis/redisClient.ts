@@ -18,6 +18,25 @@ export class RedisUrlInvalid extends Data.TaggedError("RedisUrlInvalid") {
   }
 }
 
+/** Logs the loss of a connection once, and its restoration. */
+export const makeOutageLog = (
+  connection: "node_link" | "registry",
+  node: string,
+  run: (effect: Effect.Effect<void>) => void
+) => {
+  let isLost = false
+  return {
+    onDisconnected: (reason: string) => {
+      if (!isLost) run(Effect.logWarning("Redis connection lost", { connection, node, reason }))
+      isLost = true
+    },
+    onConnected: () => {
+      if (isLost) run(Effect.logInfo("Redis reconnected", { connection, node }))
+      isLost = false
+    }
+  }
+}
+
 export const parseRedisUrl = (url: Redacted.Redacted<string>): Effect.Effect<string, RedisUrlInvalid> =>
   Effect.try({
     try: () => {

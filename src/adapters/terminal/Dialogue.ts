@@ -37,11 +37,8 @@ export interface Dialogue {
   readonly printAbove: (lines: string) => void
 }
 
-/** `default` is for terminals that report no columns, or 0. */
-const columnLimits = { default: 80, min: 20, max: 120 } as const
-
-const clampColumns = (columns = 0): number =>
-  columns === 0 ? columnLimits.default : Math.max(columnLimits.min, Math.min(columns, columnLimits.max))
+/** Between 20 and 120 columns, and 80 on a terminal that reports none, or 0. */
+const clampColumns = (columns = 0): number => (columns === 0 ? 80 : Math.max(20, Math.min(columns, 120)))
 
 const clearLine = "\r\u001b[J"
 
@@ -50,53 +47,41 @@ const typeaheadSilence = "100 millis"
 
 type Entry = { readonly _tag: "Line"; readonly text: string } | { readonly _tag: "Closed" | "Interrupted" }
 
-interface ActiveQuestion {
-  /** Rows of the question above the cursor. */
-  readonly rowsAbove: () => number
-  readonly redraw: () => void
-}
-
-/** Makes an `interact` that runs one interaction at a time. */
-const makeInteract = (
+const makeDialogue = (
   prompter: () => Prompter,
-  printCancelled: (text: string) => Effect.Effect<void>
-): Effect.Effect<Dialogue["interact"]> =>
-  Effect.map(
-    Semaphore.make(1),
-    (lock) =>
-      (interaction, cancelledMessage = "question cancelled") =>
-        Effect.suspend(() => interaction(prompter())).pipe(
-          Effect.onInterrupt(() => printCancelled(`(${cancelledMessage})`)),
-          (interacting) => lock.withPermit(interacting)
-        )
-  )
+  printCancelled: (text: string) => Effect.Effect<void>,
+  printAbove: Dialogue["printAbove"]
+): Dialogue => {
+  const lock = Semaphore.makeUnsafe(1)
+  return {
+    interact: (interaction, cancelledMessage = "question cancelled") =>
+      Effect.suspend(() => interaction(prompter())).pipe(
+        Effect.onInterrupt(() => printCancelled(`(${cancelledMessage})`)),
+        (interacting) => lock.withPermit(interacting)
+      ),
+    printAbove
+  }
+}
 
 /** Makes a dialogue on a terminal. The terminal is read, in raw mode, only while a question is open. */
 export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Dialogue> =>
-  Effect.suspend(() => {
-    let activeQuestion: ActiveQuestion | undefined
+  Effect.sync(() => {
+    let printAboveQuestion: ((lines: string) => void) | undefined
     const write = (text: string) => Effect.sync(() => void output.write(text))
 
     /** Reads in raw mode: only `readline` echoes, and Ctrl-C arrives as a key. */
     const readEntry = ({ hidden = false, prompt }: LineOptions) =>
       Effect.callback<Entry>((resume) => {
         // An ended stream emits no further event.
-        if (input.readableEnded || input.destroyed) {
-          resume(Effect.succeed({ _tag: "Closed" }))
-          return
-        }
+        if (input.readableEnded || input.destroyed) return resume(Effect.succeed({ _tag: "Closed" }))
         const reader = createInterface({ input, ...(!hidden && { output }), terminal: true, historySize: 0 })
         let isClosed = false
-        const close = () => {
-          if (isClosed) return
-          isClosed = true
-          activeQuestion = undefined
-          reader.close()
-        }
-        // Closes the reader first, since the next question may open at once.
         const settle = (entry: Entry) => {
           if (isClosed) return
-          close()
+          isClosed = true
+          printAboveQuestion = undefined
+          // Closes the reader first, since the next question may open at once.
+          reader.close()
           resume(Effect.succeed(entry))
         }
         reader.once("line", (text) => settle({ _tag: "Line", text }))
@@ -108,9 +93,14 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
           if (hidden) output.write(prompt)
           else reader.prompt(true)
         }
-        activeQuestion = { rowsAbove: () => reader.getCursorPos().rows, redraw }
+        printAboveQuestion = (lines) => {
+          // Redrawing starts as many rows higher as the question has; these rows must be empty.
+          const { rows } = reader.getCursorPos()
+          output.write(`${rows === 0 ? clearLine : "\n"}${lines}${"\n".repeat(rows)}`)
+          redraw()
+        }
         redraw()
-        return Effect.sync(close)
+        return Effect.sync(() => settle({ _tag: "Closed" }))
       })
 
     /** Discards lines typed ahead. Returns an entry that is not a line. */
@@ -135,21 +125,9 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
       print: (...lines) => write(lines.map((text) => `${text}\n`).join("")),
       readLine
     })
-    return Effect.map(
-      makeInteract(prompter, (text) => write(`\n${text}\n`)),
-      (interact) => ({
-        interact,
-        printAbove: (lines) => {
-          if (activeQuestion === undefined) return void output.write(lines)
-          // Redrawing starts as many rows higher as the question has; these rows must be empty.
-          const rows = activeQuestion.rowsAbove()
-          output.write(rows === 0 ? clearLine : "\n")
-          output.write(lines)
-          output.write("\n".repeat(rows))
-          activeQuestion.redraw()
-        }
-      })
-    )
+    const printAbove: Dialogue["printAbove"] = (lines) =>
+      printAboveQuestion === undefined ? void output.write(lines) : printAboveQuestion(lines)
+    return makeDialogue(prompter, (text) => write(`\n${text}\n`), printAbove)
   })
 
 /** Makes a dialogue on a line reader. A question waits until the current line is entered. */
@@ -157,25 +135,22 @@ export const fromLineReader = (
   { ask, printError, isReading, printLog }: LineReader,
   columns?: number
 ): Effect.Effect<Dialogue> =>
-  Effect.map(
-    makeInteract(
-      () => ({
-        columns: clampColumns(columns),
-        print: (...lines) => printError(lines.join("\n")),
-        readLine: ({ hidden = false, prompt }) =>
-          Effect.andThen(
-            Effect.suspend(() => (isReading() ? printError("(press Enter to answer)") : Effect.void)),
-            ask(prompt, { hidden })
-          )
-      }),
-      printError
-    ),
-    (interact) => ({ interact, printAbove: printLog })
-  )
+  Effect.sync(() => {
+    const prompter: Prompter = {
+      columns: clampColumns(columns),
+      print: (...lines) => printError(lines.join("\n")),
+      readLine: ({ hidden = false, prompt }) =>
+        Effect.andThen(
+          Effect.suspend(() => (isReading() ? printError("(press Enter to answer)") : Effect.void)),
+          ask(prompt, { hidden })
+        )
+    }
+    return makeDialogue(() => prompter, printError, printLog)
+  })
 
 /** Raises the signal that Ctrl-C raises outside raw mode. */
 const raiseInterrupt = Effect.andThen(
-  Effect.sync(() => void process.kill(process.pid, "SIGINT")),
+  Effect.sync(() => process.kill(process.pid, "SIGINT")),
   Effect.never
 )
 

@@ -1,6 +1,6 @@
 import { clearScreenDown, createInterface, cursorTo, moveCursor } from "node:readline"
 import { Writable } from "node:stream"
-import { Effect, FiberSet, Option, type Scope, Semaphore } from "effect"
+import { Effect, FiberSet, Latch, Option, type Scope, Semaphore } from "effect"
 
 export interface LineStreams {
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean }
@@ -51,27 +51,10 @@ export interface LineReader {
   readonly printLog: (text: string) => void
 }
 
-interface PendingRead extends Prompt {
-  readonly hidden: boolean
-  readonly onLine: (line: Line) => void
-}
-
 /** Unread lines at which the input is paused. */
 const maxBacklogLines = 256
 
 const maxHistoryLines = 500
-
-/** The output of readline; it writes nothing while `isHidden`. */
-const makeMaskedOutput = (output: LineStreams["output"], isHidden: () => boolean): Writable => {
-  const masked = new Writable({
-    decodeStrings: false,
-    write: (chunk: string, _encoding, done) => {
-      if (!isHidden()) output.write(chunk)
-      done()
-    }
-  })
-  return Object.defineProperty(masked, "columns", { get: () => output.columns })
-}
 
 /** Reads lines until the scope closes, and then restores the terminal. */
 export const makeLineReader = Effect.fnUntraced(function* ({
@@ -83,40 +66,36 @@ export const makeLineReader = Effect.fnUntraced(function* ({
   const lock = yield* Semaphore.make(1)
   const run = yield* FiberSet.makeRuntime<never>()
   const backlog: Array<string> = []
-  const interruptListeners = new Set<() => void>()
-  let pendingRead: PendingRead | undefined
+  /** Open after a Ctrl-C since the last line, until a listener has received it. */
+  const interrupted = Latch.makeUnsafe(false)
+  let pendingRead: (Prompt & { readonly onLine: (line: Line) => void }) | undefined
   let isPrivate: NonNullable<Prompt["isPrivate"]> = () => false
   let isClosed = false
   let isHidden = false
   let isCapturingInterrupts = false
-  /** True after a Ctrl-C since the last line that no listener has received. */
-  let hasPendingInterrupt = false
 
-  const maskedOutput = makeMaskedOutput(output, () => isHidden)
+  const maskedOutput = new Writable({
+    decodeStrings: false,
+    write: (chunk: string, _encoding, done) => {
+      if (!isHidden) output.write(chunk)
+      done()
+    }
+  })
+  Object.defineProperty(maskedOutput, "columns", { get: () => output.columns })
   const onResize = () => maskedOutput.emit("resize")
   const completer = (line: string, callback: (error: Error | null, found: [Array<string>, string]) => void) => {
     const complete = pendingRead?.complete
     if (complete === undefined) return callback(null, [[], line])
-    run(
-      complete(line).pipe(
-        Effect.catchCause((cause) =>
-          Effect.as(Effect.logError("completion failed", cause), { candidates: [], word: line })
-        ),
-        Effect.map(({ candidates, word }) => callback(null, [[...candidates], word]))
-      )
+    const completions = Effect.catchCause(complete(line), (cause) =>
+      Effect.as(Effect.logError("completion failed", cause), { candidates: [], word: line })
     )
+    run(Effect.map(completions, ({ candidates, word }) => callback(null, [[...candidates], word])))
   }
   const lines = yield* Effect.acquireRelease(
     Effect.sync(() => {
       output.on("resize", onResize)
       return isTerminal
-        ? createInterface({
-            input,
-            output: maskedOutput,
-            terminal: true,
-            historySize: maxHistoryLines,
-            completer
-          })
+        ? createInterface({ input, output: maskedOutput, terminal: true, historySize: maxHistoryLines, completer })
         : createInterface({ input, terminal: false, crlfDelay: Number.POSITIVE_INFINITY })
     }),
     (open) =>
@@ -163,17 +142,8 @@ export const makeLineReader = Effect.fnUntraced(function* ({
     }
     // A terminal in raw mode raises no signal, so it is raised here unless interrupts are captured.
     if (!isCapturingInterrupts) return process.kill(process.pid, "SIGINT")
-    hasPendingInterrupt = interruptListeners.size === 0
-    for (const listener of interruptListeners) listener()
+    interrupted.openUnsafe()
   })
-
-  const showPrompt = ({ hidden, text }: PendingRead) => {
-    if (!isTerminal) return
-    lines.setPrompt(hidden ? "" : text)
-    if (hidden) output.write(text)
-    isHidden = hidden
-    lines.prompt(true)
-  }
 
   /** Reads a line. Lines typed before a question do not answer it. */
   const nextLine = (prompt: Prompt, hidden: boolean, isQuestion: boolean) =>
@@ -184,11 +154,16 @@ export const makeLineReader = Effect.fnUntraced(function* ({
         return resume(Effect.succeed({ _tag: "Line", text: waiting }))
       }
       if (isClosed) return resume(Effect.succeed({ _tag: "Closed" }))
-      hasPendingInterrupt = false
-      const own: PendingRead = { ...prompt, hidden, onLine: (line) => resume(Effect.succeed(line)) }
+      interrupted.closeUnsafe()
+      const own = { ...prompt, onLine: (line: Line) => resume(Effect.succeed(line)) }
       pendingRead = own
       if (!isQuestion) isPrivate = prompt.isPrivate ?? (() => false)
-      showPrompt(own)
+      if (isTerminal) {
+        lines.setPrompt(hidden ? "" : prompt.text)
+        if (hidden) output.write(prompt.text)
+        isHidden = hidden
+        lines.prompt(true)
+      }
       return Effect.sync(() => {
         if (pendingRead !== own) return
         pendingRead = undefined
@@ -218,34 +193,18 @@ export const makeLineReader = Effect.fnUntraced(function* ({
     read: (prompt) => lock.withPermit(nextLine(prompt, false, false)),
     ask: (text, { hidden }) =>
       isTerminal
-        ? Effect.map(lock.withPermit(nextLine({ text, isPrivate: () => true }, hidden, true)), (line) =>
+        ? Effect.map(lock.withPermit(nextLine({ text }, hidden, true)), (line) =>
             line._tag === "Line" && line.text !== "" ? Option.some(line.text) : Option.none()
           )
         : Effect.succeedNone,
     isReading: () => pendingRead !== undefined,
     captureInterrupts: (effect) =>
       Effect.acquireUseRelease(
-        Effect.sync(() => {
-          isCapturingInterrupts = true
-        }),
+        Effect.sync(() => void (isCapturingInterrupts = true)),
         () => effect,
-        () =>
-          Effect.sync(() => {
-            isCapturingInterrupts = false
-          })
+        () => Effect.sync(() => void (isCapturingInterrupts = false))
       ),
-    awaitInterrupt: Effect.callback((resume) => {
-      if (hasPendingInterrupt) {
-        hasPendingInterrupt = false
-        return resume(Effect.void)
-      }
-      const onInterrupt = () => {
-        interruptListeners.delete(onInterrupt)
-        resume(Effect.void)
-      }
-      interruptListeners.add(onInterrupt)
-      return Effect.sync(() => void interruptListeners.delete(onInterrupt))
-    }),
+    awaitInterrupt: Effect.tap(interrupted.await, interrupted.close),
     print: (text) => Effect.sync(() => printAbove(() => void output.write(`${text}\n`))),
     printError: (text) => Effect.sync(() => printAbove(() => void errors.write(`${text}\n`))),
     printLog: (text) => printAbove(() => void errors.write(text))

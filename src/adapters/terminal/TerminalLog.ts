@@ -1,6 +1,5 @@
 import { Cause, Context, type Layer, Logger, References, Tracer } from "effect"
-import { isJsonObject } from "../../domain/json.ts"
-import { redact, redactText } from "./redact.ts"
+import { isJsonObject, maxJsonDepth } from "../../domain/json.ts"
 
 /** Format of a log line: text for people, or a JSON object for programs. */
 export type LogFormat = "human" | "json"
@@ -9,6 +8,46 @@ export type LogFormat = "human" | "json"
 export const LogFormat = Context.Reference<LogFormat>("a2c-smcp/adapters/terminal/LogFormat", {
   defaultValue: () => "human"
 })
+
+const placeholder = "<redacted>"
+
+/** Names of members with secret values, such as `apiKey`, `X-API-Key` and `mcp_token`. */
+const secretNamePattern =
+  /(authorization|token|secret|passwd|password|api[-_]?key|cookie|credentials?|private[-_]?key)$/i
+
+const secretPatterns: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> = [
+  // The password of a URL: redis://user:password@host. It may contain an unescaped @.
+  [/([a-z][a-z0-9+.-]*:\/\/[^\s:/?#@]*):[^\s/?#]+@/gi, `$1:${placeholder}@`],
+  // A scheme without a value is documentation, not a secret.
+  [/\b(authorization["']?\s*[:=]\s*["']?)(?!(?:basic|bearer)["']?$)(?:[a-z]+\s+)?[^\s"',;]+/gi, `$1${placeholder}`],
+  [/\b(bearer\s+)(?=[^\s"',;]*[\d._-])[\w.~+/=-]{8,}/gi, `$1${placeholder}`],
+  [/([?&](?:access_token|token|api_?key|key|secret|password|sig|signature)=)[^&\s"'#]+/gi, `$1${placeholder}`],
+  // A JSON Web Token.
+  [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, placeholder]
+]
+
+/** Replaces secrets that their context reveals. */
+const redactText = (text: string): string =>
+  secretPatterns.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), text)
+
+/** Redacts members with secret names, and secrets in texts. The last line of defence: code must not log secrets. */
+const redact = (value: unknown, depth = maxJsonDepth): unknown => {
+  if (typeof value === "string") return redactText(value)
+  if (value instanceof Error) return redactText(`${value.name}: ${value.message}`)
+  if (depth === 0) return "…"
+  if (Array.isArray(value)) return value.map((item: unknown) => redact(item, depth - 1))
+  if (typeof value !== "object" || value === null) return value
+  // Class instances may be cyclic, so only their class is logged.
+  if (!isJsonObject(value)) return "toJSON" in value ? value : `[${value.constructor.name}]`
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      secretNamePattern.test(name) && (typeof member === "string" || typeof member === "object") && member !== null
+        ? placeholder
+        : redact(member, depth - 1)
+    ])
+  )
+}
 
 /** JSON leaves some control characters as they are, and a terminal would interpret them. */
 const escapeControls = (json: string): string =>
@@ -19,16 +58,11 @@ const formatValue = (value: unknown): string => {
   return escapeControls((JSON.stringify(value) as string | undefined) ?? String(value))
 }
 
-const formatPart = (part: unknown): string =>
-  isJsonObject(part)
-    ? Object.entries(part)
-        .map(([key, value]) => `${key}=${formatValue(value)}`)
-        .join(" ")
-    : typeof part === "string"
-      ? part
-      : formatValue(part)
-
-const formatTime = (date: Date): string => date.toISOString().slice(11, 23)
+const formatPart = (part: unknown): string => {
+  if (typeof part === "string") return part
+  if (!isJsonObject(part)) return formatValue(part)
+  return Array.from(Object.entries(part), ([key, value]) => `${key}=${formatValue(value)}`).join(" ")
+}
 
 type LogEntry = Logger.Options<unknown>
 
@@ -40,14 +74,11 @@ const formatCause = ({ cause }: LogEntry): string | undefined =>
 
 /** One line with time, level, message, and fields as `key=value`. A cause follows on separate lines. */
 const formatHuman = (line: LogEntry): string => {
-  const { date, logLevel } = line
-  const text = [formatTime(date), logLevel.toUpperCase().padEnd(5), ...redactedParts(line).map(formatPart)].join(" ")
-  const why = formatCause(line)
-  return why === undefined ? text : `${text}\n${why}`
+  const time = line.date.toISOString().slice(11, 23)
+  const text = [time, line.logLevel.toUpperCase().padEnd(5), ...redactedParts(line).map(formatPart)].join(" ")
+  const cause = formatCause(line)
+  return cause === undefined ? text : `${text}\n${cause}`
 }
-
-const replaceUnserializable = (_name: string, value: unknown): unknown =>
-  typeof value === "bigint" ? String(value) : value
 
 /** One JSON object: the text is `message`, the fields are `annotations`. */
 const formatJson = (line: LogEntry): string => {
@@ -64,18 +95,18 @@ const formatJson = (line: LogEntry): string => {
       ...(span._tag === "Some" && { trace_id: span.value.traceId, span_id: span.value.spanId }),
       cause: formatCause(line)
     },
-    replaceUnserializable
+    (_name, value: unknown) => (typeof value === "bigint" ? String(value) : value)
   )
   return escapeControls(text)
 }
 
-const makeLogger = (write: (lines: string) => void) =>
-  Logger.make<unknown, void>((line) => {
-    write(`${line.fiber.getRef(LogFormat) === "json" ? formatJson(line) : formatHuman(line)}\n`)
-  })
-
 /** Logs with `write`, which receives whole lines with their line breaks. */
-export const layerTo = (write: (lines: string) => void): Layer.Layer<never> => Logger.layer([makeLogger(write)])
+export const layerTo = (write: (lines: string) => void): Layer.Layer<never> =>
+  Logger.layer([
+    Logger.make<unknown, void>((line) => {
+      write(`${line.fiber.getRef(LogFormat) === "json" ? formatJson(line) : formatHuman(line)}\n`)
+    })
+  ])
 
 /** Logs to stderr. Results go to stdout. */
 export const layer: Layer.Layer<never> = layerTo((lines) => void process.stderr.write(lines))

@@ -2,10 +2,9 @@ import { Effect, Option } from "effect"
 import type { ConfirmRequest } from "../../application/computer/ComputerSettings.ts"
 import type { ConsentDecision } from "../../application/computer/calls/Consent.ts"
 import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
-import { defaultInputValue } from "../../domain/config/inputValues.ts"
+import { defaultInputValue, type InputValue } from "../../domain/config/inputValues.ts"
 import type { Input } from "../../domain/config/computerConfig.ts"
 import type { Dialogue, Prompter } from "./Dialogue.ts"
-import { escapeForTerminal, formatJsonForTerminal } from "./escapeForTerminal.ts"
 
 /** Maximum lines of arguments: more would scroll the start of the question off the screen. */
 const maxArgumentLines = 40
@@ -14,6 +13,39 @@ const gutter = "  | "
 
 /** Maximum attempts at a choice: a terminal that is fed by a program must not loop forever. */
 const maxAttempts = 3
+
+/** Characters that move the cursor, change colours, reorder or hide text, or end a line. */
+const unsafeCharacters = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
+
+const escapeForTerminal = (text: string): string =>
+  text.replaceAll(unsafeCharacters, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
+
+const wrapLine = (line: string, columns: number): ReadonlyArray<string> => {
+  const lines: Array<string> = []
+  let current = ""
+  let width = 0
+  for (const character of line) {
+    // Assumes two columns for all characters outside ASCII: a short line does no harm.
+    const characterWidth = /^[ -~]$/.test(character) ? 1 : 2
+    if (width + characterWidth > columns && current !== "") {
+      lines.push(current)
+      current = ""
+      width = 0
+    }
+    current += character
+    width += characterWidth
+  }
+  return [...lines, current]
+}
+
+/** Formats arguments as indented JSON, escaped, in lines of at most `columns`. A last line counts the omitted ones. */
+const formatArguments = (value: unknown, columns: number): ReadonlyArray<string> => {
+  const lines = JSON.stringify(value, undefined, 2)
+    .split("\n")
+    .flatMap((line) => wrapLine(escapeForTerminal(line), columns))
+  const omitted = lines.length - maxArgumentLines
+  return omitted <= 0 ? lines : [...lines.slice(0, maxArgumentLines), `(cut: ${omitted} more lines are not shown)`]
+}
 
 type StringInput = Extract<Input, { readonly type: "promptString" }>
 type PickInput = Extract<Input, { readonly type: "pickString" }>
@@ -24,15 +56,13 @@ const formatTitle = ({ description, id }: Input): string =>
 /** An empty line selects the default, if there is one. */
 const nonEmpty = Option.filter((text: string) => text !== "")
 
+const formatDefault = (value: InputValue | undefined): string =>
+  value === undefined ? "" : ` [${escapeForTerminal(String(value))}]`
+
 const promptForString = (input: StringInput, { readLine }: Prompter) => {
   const hidden = input.password === true
-  const hint = hidden
-    ? input.default === undefined
-      ? " [hidden]"
-      : " [hidden, has a default]"
-    : input.default === undefined
-      ? ""
-      : ` [${escapeForTerminal(input.default)}]`
+  const hiddenHint = input.default === undefined ? " [hidden]" : " [hidden, has a default]"
+  const hint = hidden ? hiddenHint : formatDefault(input.default)
   return Effect.map(readLine({ prompt: `${formatTitle(input)}${hint}: `, hidden }), nonEmpty)
 }
 
@@ -45,8 +75,7 @@ const parsePick = ({ options }: PickInput, entered: string): string | undefined 
 }
 
 const promptForPick = Effect.fnUntraced(function* (input: PickInput, { readLine, print }: Prompter) {
-  const defaultValue = defaultInputValue(input)
-  const hint = defaultValue === undefined ? "" : ` [${escapeForTerminal(String(defaultValue))}]`
+  const hint = formatDefault(defaultInputValue(input))
   yield* print(
     formatTitle(input),
     ...input.options.map((option, index) => `  ${index + 1}) ${escapeForTerminal(option)}`)
@@ -69,29 +98,20 @@ export const makeInputPrompt =
       input.type === "promptString" ? promptForString(input, prompter) : promptForPick(input, prompter)
     )
 
-const parseVerdict = (answer: string): ConsentDecision => {
-  switch (answer.trim().toLowerCase()) {
-    case "y":
-    case "yes":
-      return "allow"
-    case "a":
-    case "always":
-      return "allow_always"
-    default:
-      return "deny"
-  }
-}
+const decisions: ReadonlyMap<string, ConsentDecision> = new Map([
+  ["y", "allow"],
+  ["yes", "allow"],
+  ["a", "allow_always"],
+  ["always", "allow_always"]
+])
 
-/**
- * Asks for consent to a tool call. Answers other than yes and always mean no. The arguments are shown escaped behind a
- * gutter.
- */
+/** Asks for consent to a tool call. Answers other than yes and always, and a closed terminal, mean no. */
 export const makeConsentPrompt =
   ({ interact }: Dialogue) =>
   ({ agent, params, server, tool }: ConfirmRequest): Effect.Effect<ConsentDecision> =>
     interact(
       Effect.fnUntraced(function* ({ columns, readLine, print }) {
-        const shown = formatJsonForTerminal(params, columns - gutter.length, maxArgumentLines)
+        const shown = formatArguments(params, columns - gutter.length)
         yield* print(
           `Agent "${escapeForTerminal(agent)}" wants to call "${escapeForTerminal(tool)}" of server "${escapeForTerminal(server)}" with`,
           ...shown.map((text) => `${gutter}${text}`)
@@ -100,7 +120,13 @@ export const makeConsentPrompt =
           prompt: "Run it? y(es), N(o), a(lways this tool, until I stop): ",
           discardTypeahead: true
         })
-        return Option.match(answer, { onNone: (): ConsentDecision => "deny", onSome: parseVerdict })
+        return (
+          decisions.get(
+            Option.getOrElse(answer, () => "")
+              .trim()
+              .toLowerCase()
+          ) ?? "deny"
+        )
       }),
       "question cancelled: the call was cancelled or timed out"
     )

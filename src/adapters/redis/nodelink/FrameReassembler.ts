@@ -1,5 +1,4 @@
-import { firstFragment, lastFragment, MessageReader } from "./messageFormat.ts"
-import { maxFieldBytes } from "./SendQueue.ts"
+import { firstFragment, lastFragment, maxFieldBytes, MessageReader } from "./messageFormat.ts"
 
 /** Maximum of incomplete frames of one peer. */
 const maxStreams = 1024
@@ -10,23 +9,14 @@ export const closeBracket = 0x5d
 /** Maximum bytes of incomplete frames of one peer, given the maximum bytes of its send queue. */
 export const maxReassemblyBytes = (maxQueuedBytes: number): number => maxQueuedBytes + maxStreams * (maxFieldBytes + 1)
 
-/**
- * A frame from fragments. `tail` is its text with a closing bracket after it. Without `tail` the frame was dropped at its
- * first fragment, because the reassembly budget is exceeded.
- */
-export interface ReassembledFrame {
-  readonly kind: number
-  readonly fields: MessageReader
-  readonly tail: Buffer | undefined
-}
-
 interface PartialFrame {
   readonly fields: Buffer
   readonly tail: Buffer
   receivedBytes: number
 }
 
-const makeReassembledFrame = (fields: Buffer, tail: Buffer | undefined): ReassembledFrame => {
+/** `tail` is the text of the frame and a closing bracket. Without it the frame exceeded the budget and was dropped. */
+const makeReassembledFrame = (fields: Buffer, tail: Buffer | undefined) => {
   const reader = new MessageReader(fields)
   return { kind: reader.u8(), fields: reader, tail }
 }
@@ -70,7 +60,7 @@ export class FrameReassembler {
   }
 
   /** Adds a fragment. Returns the frame with its last fragment. Ignores fragments whose first one is missing. */
-  onFragment(fragment: MessageReader): ReassembledFrame | undefined {
+  onFragment(fragment: MessageReader) {
     const id = fragment.u32()
     const flags = fragment.u8()
     if ((flags & firstFragment) !== 0) {
@@ -113,13 +103,9 @@ export class FrameReassembler {
   #start(id: number, fields: Buffer, length: number): boolean {
     this.discard(id)
     if (this.#partialFrames.size >= maxStreams || !this.#budget.reserve(fields.length + length + 1)) return false
+    const tail = Buffer.allocUnsafeSlow(length + 1)
     // Copies the fields, since the fragment is a view of a whole message.
-    const partial = {
-      fields: Buffer.from(fields),
-      tail: Buffer.allocUnsafeSlow(length + 1),
-      receivedBytes: 0
-    }
-    this.#partialFrames.set(id, partial)
+    this.#partialFrames.set(id, { fields: Buffer.from(fields), tail, receivedBytes: 0 })
     return true
   }
 }

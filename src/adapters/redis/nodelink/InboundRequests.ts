@@ -12,74 +12,64 @@ const noop = () => {}
 const replyLane = (id: number): string => `reply ${id}`
 
 /** Requests of one peer to members of this node, each until it is answered or cancelled. */
-export class InboundRequests {
-  readonly #queue: SendQueue
-  readonly #diagnostics: LinkDiagnostics
-  readonly #pending = new Map<number, () => void>()
-  #cancelled = false
+export const makeInboundRequests = (queue: SendQueue, diagnostics: LinkDiagnostics) => {
+  const pending = new Map<number, () => void>()
+  let isCancelled = false
 
-  constructor(queue: SendQueue, diagnostics: LinkDiagnostics) {
-    this.#queue = queue
-    this.#diagnostics = diagnostics
+  const sendReply = (id: number, exit: ReplyExit): void => {
+    if (isCancelled || queue.send(replyLane(id), replyFrame(id, exit)) !== "queue_full") return
+    queue.sendNow(rejectedReply(id, sendQueueFull))
+    diagnostics.unsent++
   }
 
-  get size(): number {
-    return this.#pending.size
-  }
-
-  onRequest(fields: MessageReader, reassembled: Buffer | undefined, handler: NodeMessageHandler | undefined): void {
-    const id = fields.u32()
-    const timeoutMillis = fields.f64()
-    const to = { sid: fields.string(), office: fields.string() }
-    const event = fields.string()
-    const body = decodeFrameBody(fields, reassembled)
-    if (fields.isTruncated || Number.isNaN(timeoutMillis) || this.#pending.has(id))
-      return this.#diagnostics.onInvalidMessage("invalid_request")
-    if (handler === undefined) {
-      return this.#reply(id, Exit.fail(new LinkClosed({ reason: "the node does not serve" })))
+  return {
+    size: () => pending.size,
+    onRequest: (
+      fields: MessageReader,
+      reassembled: Buffer | undefined,
+      handler: NodeMessageHandler | undefined
+    ): void => {
+      const id = fields.u32()
+      const timeoutMillis = fields.f64()
+      const to = { sid: fields.string(), office: fields.string() }
+      const event = fields.string()
+      const body = decodeFrameBody(fields, reassembled)
+      if (fields.isTruncated || Number.isNaN(timeoutMillis) || pending.has(id))
+        return diagnostics.onInvalidMessage("invalid_request")
+      if (handler === undefined) return sendReply(id, Exit.fail(new LinkClosed({ reason: "the node does not serve" })))
+      const reply = (exit: ReplyExit) => {
+        if (pending.delete(id)) sendReply(id, exit)
+      }
+      // Pending before the handler starts, since the handler may reply at once.
+      pending.set(id, noop)
+      diagnostics.runGuarded(() => {
+        const cancel = handler.startRequest(to, event, body, Duration.millis(Math.max(0, timeoutMillis)), reply)
+        if (pending.has(id)) pending.set(id, cancel)
+      })
+    },
+    /** Rejects a request that exceeds the reassembly budget. */
+    rejectRequest: (id: number, error: ProtocolError): void => {
+      if (!pending.has(id)) sendReply(id, Exit.fail(new SendFailed({ error })))
+    },
+    /** Cancels a request, or withdraws its queued reply. */
+    onCancel: (id: number): void => {
+      const cancel = pending.get(id)
+      if (cancel === undefined) return queue.withdrawLane(replyLane(id))
+      pending.delete(id)
+      diagnostics.runGuarded(cancel)
+    },
+    /** Cancels all requests and replies to them: this node serves no longer. */
+    rejectAll: (): void => {
+      for (const [id, cancel] of pending) {
+        pending.delete(id)
+        cancel()
+        sendReply(id, Exit.fail(new LinkClosed({ reason: "the node has stopped serving" })))
+      }
+    },
+    /** Cancels all requests without replies: the peer is lost. */
+    cancelAll: (): void => {
+      isCancelled = true
+      for (const cancel of pending.values()) diagnostics.runGuarded(cancel)
     }
-    const reply = (exit: ReplyExit) => {
-      if (this.#pending.delete(id)) this.#reply(id, exit)
-    }
-    // Pending before the handler starts, since the handler may reply at once.
-    this.#pending.set(id, noop)
-    this.#diagnostics.runGuarded(() => {
-      const cancel = handler.startRequest(to, event, body, Duration.millis(Math.max(0, timeoutMillis)), reply)
-      if (this.#pending.has(id)) this.#pending.set(id, cancel)
-    })
-  }
-
-  /** Rejects a request that exceeds the reassembly budget. */
-  rejectRequest(id: number, error: ProtocolError): void {
-    if (!this.#pending.has(id)) this.#reply(id, Exit.fail(new SendFailed({ error })))
-  }
-
-  /** Cancels a request, or withdraws its queued reply. */
-  onCancel(id: number): void {
-    const cancel = this.#pending.get(id)
-    if (cancel === undefined) return this.#queue.withdrawLane(replyLane(id))
-    this.#pending.delete(id)
-    this.#diagnostics.runGuarded(cancel)
-  }
-
-  /** Cancels all requests and replies to them: this node serves no longer. */
-  rejectAll(): void {
-    for (const [id, cancel] of this.#pending) {
-      this.#pending.delete(id)
-      cancel()
-      this.#reply(id, Exit.fail(new LinkClosed({ reason: "the node has stopped serving" })))
-    }
-  }
-
-  /** Cancels all requests without replies: the peer is lost. */
-  cancelAll(): void {
-    this.#cancelled = true
-    for (const cancel of this.#pending.values()) this.#diagnostics.runGuarded(cancel)
-  }
-
-  #reply(id: number, exit: ReplyExit): void {
-    if (this.#cancelled || this.#queue.send(replyLane(id), replyFrame(id, exit)) !== "queue_full") return
-    this.#queue.sendNow(rejectedReply(id, sendQueueFull))
-    this.#diagnostics.unsent++
   }
 }

@@ -3,7 +3,7 @@ export interface LinkDiagnosticsOptions {
   readonly onDefect: (error: unknown) => void
 }
 
-/** Counts faults between nodes and logs the first of each kind. */
+/** Counts faults between nodes and logs the first of each kind, since a faulty node must not flood the log. */
 export class LinkDiagnostics {
   readonly #options: LinkDiagnosticsOptions
   #hasWarnedInvalid = false
@@ -18,27 +18,23 @@ export class LinkDiagnostics {
     this.#options = options
   }
 
-  /** Logs once: a flood of invalid messages must not flood the log. */
   onInvalidMessage(reason: string): void {
     this.ignored++
-    if (this.#hasWarnedInvalid) return
+    if (!this.#hasWarnedInvalid) this.#options.warn("invalid node message", { reason })
     this.#hasWarnedInvalid = true
-    this.#options.warn("invalid node message", { reason })
   }
 
-  /** Logs once: a node that exceeds the reassembly budget does so repeatedly. */
-  onOverflow(node: string): void {
+  onOverflow(from: string): void {
     this.ignored++
-    if (this.#hasWarnedOverflow) return
+    if (!this.#hasWarnedOverflow)
+      this.#options.warn("node message dropped", { reason: "reassembly_budget_exceeded", from })
     this.#hasWarnedOverflow = true
-    this.#options.warn("node message dropped", { reason: "reassembly_budget_exceeded", from: node })
   }
 
   /** Logs once for each connection: Redis rejects every message of a connection. */
   onPublishRejected(generation: number, reason: string): void {
-    if (this.#rejectedGeneration === generation) return
+    if (this.#rejectedGeneration !== generation) this.#options.warn("Redis publish rejected", { reason })
     this.#rejectedGeneration = generation
-    this.#options.warn("Redis publish rejected", { reason })
   }
 
   /** Runs a callback; its exception must not reach the connection. */

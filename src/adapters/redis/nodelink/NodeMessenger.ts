@@ -1,24 +1,18 @@
-import { Exit, Result, type Duration } from "effect"
-import type { Body } from "../../../application/ports/Body.ts"
+import { Exit, Result } from "effect"
 import {
-  type RequestTarget,
-  NodeUnreachable,
+  type NodeLink,
+  type NodeMessageHandler,
   type NodeReplyExit,
-  type NodeLoad,
-  type NodeMessageHandler
+  NodeUnreachable
 } from "../../../application/ports/NodeLink.ts"
 import { SendFailed } from "../../../application/ports/Transport.ts"
 import { type ProtocolError, payloadTooLarge, unavailable } from "../../../domain/model/ProtocolError.ts"
-import type { LinkContext } from "./LinkContext.ts"
 import { LinkDiagnostics, type LinkDiagnosticsOptions } from "./LinkDiagnostics.ts"
-import { MessageReader, MessageWriter, type MessageHeader, frameKinds, decodeHeader } from "./messageFormat.ts"
+import { MessageReader, MessageWriter, frameKinds, decodeHeader } from "./messageFormat.ts"
 import { ByteBudget, maxReassemblyBytes } from "./FrameReassembler.ts"
-import { BufferPool, type SendQueueOptions, type SendQueue } from "./SendQueue.ts"
-import { Peer } from "./Peer.ts"
+import { BufferPool, type LinkContext, maxQueuedBytes } from "./SendQueue.ts"
+import { makePeer, type Peer } from "./Peer.ts"
 import { serializeBody, decodeNotification } from "./frameContents.ts"
-
-/** Maximum bytes of queued bodies for one node: several messages of the maximum size. */
-const maxQueuedBytes = 64 * 1024 * 1024
 
 /** Maximum of peers. Clusters are smaller, but other Redis clients may send any node name. */
 const maxPeers = 1024
@@ -26,7 +20,7 @@ const maxPeers = 1024
 /** Incomplete bodies of all nodes share the memory of this many nodes: half a gigabyte. */
 const fullReassemblyShares = 8
 
-export interface NodeMessengerOptions extends LinkDiagnosticsOptions {
+interface NodeMessengerOptions extends LinkDiagnosticsOptions {
   readonly node: string
   /** Milliseconds between two calls of {@link NodeMessenger.tick}. */
   readonly tickMillis: number
@@ -36,8 +30,6 @@ export interface NodeMessengerOptions extends LinkDiagnosticsOptions {
    */
   readonly publish: (node: string, message: Buffer, onPublished: (outcome: number | string) => void) => void
 }
-
-const noop = () => {}
 
 const reassemblyBudgetExceeded = unavailable("The other node's reassembly budget is exhausted")
 
@@ -52,23 +44,25 @@ const replyLater = (onReply: (exit: NodeReplyExit) => void, exit: NodeReplyExit)
   }
 }
 
+type Link = NodeLink["Service"]
+
 /** Exchanges requests, replies and notifications with the other nodes. Its owner reports connection events to it. */
 export class NodeMessenger {
-  readonly #options: NodeMessengerOptions
+  readonly #publish: NodeMessengerOptions["publish"]
   readonly #diagnostics: LinkDiagnostics
   readonly #peers = new Map<string, Peer>()
-  readonly #bufferPool = new BufferPool()
   readonly #context: LinkContext
-  #dirtyQueues: Array<SendQueue> = []
   #handler: NodeMessageHandler | undefined
-  #generation = 0
   #disconnectReason: string | undefined = "not connected yet"
 
   constructor(options: NodeMessengerOptions) {
-    this.#options = options
+    this.#publish = options.publish
     this.#diagnostics = new LinkDiagnostics(options)
     let lastId = 0
     this.#context = {
+      node: options.node,
+      generation: 0,
+      bufferPool: new BufferPool(),
       diagnostics: this.#diagnostics,
       reassemblyBudget: new ByteBudget(fullReassemblyShares * maxReassemblyBytes(maxQueuedBytes)),
       nextId: () => (lastId = (lastId + 1) >>> 0),
@@ -78,7 +72,7 @@ export class NodeMessenger {
 
   /** Starts a new generation of connections. Returns the broadcast for the other nodes. */
   onConnected(): Buffer {
-    this.#generation++
+    this.#context.generation++
     this.#disconnectReason = undefined
     return this.#controlMessage(frameKinds.connected)
   }
@@ -100,14 +94,7 @@ export class NodeMessenger {
     for (const { inbound } of this.#peers.values()) inbound.rejectAll()
   }
 
-  startRequest(
-    node: string,
-    to: RequestTarget,
-    event: string,
-    body: Body,
-    timeout: Duration.Duration,
-    onReply: (exit: NodeReplyExit) => void
-  ): () => void {
+  readonly startRequest: Link["startRequest"] = (node, to, event, body, timeout, onReply) => {
     const rejectWith = (error: ProtocolError) => replyLater(onReply, Exit.fail(new SendFailed({ error })))
     const serialized = serializeBody(body)
     if (Result.isFailure(serialized)) return rejectWith(serialized.failure)
@@ -119,18 +106,18 @@ export class NodeMessenger {
     return Result.isSuccess(sent) ? sent.success : rejectWith(sent.failure)
   }
 
-  notify(node: string, sids: ReadonlyArray<string>, event: string, body: Body): void {
+  readonly notify: Link["notify"] = (node, sids, event, body) => {
     const content = serializeBody(body)
     if (this.#disconnectReason !== undefined || Result.isFailure(content)) this.#diagnostics.unsent += sids.length
     else if (sids.length > 0) this.#diagnostics.unsent += this.#activePeer(node).notify(sids, event, content.success)
   }
 
   /** Ends the requests of a lost node, and resets the link in case the node still runs. */
-  onNodeLost(node: string): void {
+  readonly onNodeLost: Link["onNodeLost"] = (node) => {
     const peer = this.#peers.get(node)
     if (peer === undefined) return
     this.#failPeer(peer, "the node left the cluster")
-    if (this.#disconnectReason === undefined) this.#options.publish(node, this.#controlMessage(frameKinds.reset), noop)
+    if (this.#disconnectReason === undefined) this.#publish(node, this.#controlMessage(frameKinds.reset), () => {})
   }
 
   /** Handles a message of the broadcast channel. */
@@ -141,7 +128,7 @@ export class NodeMessenger {
     if (header === undefined || (kind !== frameKinds.connected && kind !== frameKinds.leaving))
       return this.#diagnostics.onInvalidMessage("invalid_header")
     const peer = this.#peers.get(header.node)
-    if (peer === undefined || header.node === this.#options.node) return
+    if (peer === undefined || header.node === this.#context.node) return
     if (kind === frameKinds.leaving) this.#failPeer(peer, "the node has shut down")
     // Messages to the first connection of a node cannot have been lost with an earlier one.
     else if (header.senderGeneration > 1 && peer.sendQueue.receiverGeneration !== header.senderGeneration)
@@ -154,12 +141,12 @@ export class NodeMessenger {
     const header = decodeHeader(reader)
     if (header === undefined) return this.#diagnostics.onInvalidMessage("invalid_header")
     // The message is for an earlier connection of this node; its requests have ended.
-    if (header.receiverGeneration !== 0 && header.receiverGeneration !== this.#generation) return
-    const peer = this.#senderOf(header)
+    if (header.receiverGeneration !== 0 && header.receiverGeneration !== this.#context.generation) return
+    const peer = this.#senderOf(header.node, header.senderGeneration)
     if (peer === undefined) return
     peer.sendQueue.onAcknowledged(header.acknowledgedBytes)
     if (reader.remaining > 0) peer.sendQueue.onReceived(message.length)
-    while (reader.remaining > 0 && !peer.isClosed) {
+    while (reader.remaining > 0 && !peer.isClosed()) {
       const frame = reader.nextFrame()
       if (frame === undefined) return this.#diagnostics.onInvalidMessage("truncated_frame")
       this.#onFrame(peer, frame.u8(), frame, undefined)
@@ -170,17 +157,11 @@ export class NodeMessenger {
     for (const peer of this.#peers.values()) if (peer.tick()) this.#removePeer(peer)
   }
 
-  outboundCount(): number {
-    let size = 0
-    for (const { outbound } of this.#peers.values()) size += outbound.size
-    return size
-  }
-
-  load(): NodeLoad {
+  readonly load: Link["load"] = () => {
     const load = { outboundRequests: 0, inboundRequests: 0, queuedBytes: 0, incompleteBodies: 0 }
     for (const { inbound, outbound, reassembler, sendQueue } of this.#peers.values()) {
-      load.outboundRequests += outbound.size
-      load.inboundRequests += inbound.size
+      load.outboundRequests += outbound.size()
+      load.inboundRequests += inbound.size()
       load.queuedBytes += sendQueue.queuedBytes
       load.incompleteBodies += reassembler.size
     }
@@ -189,9 +170,9 @@ export class NodeMessenger {
   }
 
   #controlMessage(kind: number): Buffer {
-    const writer = new MessageWriter(Buffer.allocUnsafe(512)).beginMessage(this.#options.node)
+    const writer = new MessageWriter(Buffer.allocUnsafe(512)).beginMessage(this.#context.node)
     writer.beginFrame(kind).endFrame()
-    return writer.finishMessage(this.#generation, 0, 0)
+    return writer.finishMessage(this.#context.generation, 0, 0)
   }
 
   #activePeer(node: string): Peer {
@@ -201,29 +182,20 @@ export class NodeMessenger {
   }
 
   #addPeer(node: string): Peer {
-    const queueOptions: SendQueueOptions = {
-      node: this.#options.node,
-      bufferPool: this.#bufferPool,
-      maxQueuedBytes,
-      generation: () => this.#generation,
-      scheduleFlush: (queue) => {
-        if (this.#dirtyQueues.push(queue) === 1) setImmediate(() => this.#flushDirty())
-      },
-      publish: (message) =>
-        this.#options.publish(node, message, (outcome) => {
-          this.#bufferPool.release(message)
-          if (peer.isClosed || (typeof outcome === "number" && outcome > 0)) return
-          if (typeof outcome === "string") this.#diagnostics.onPublishRejected(this.#generation, outcome)
-          this.#failPeer(peer, typeof outcome === "string" ? outcome : "the node is not subscribed")
-        })
-    }
-    const peer = new Peer(node, queueOptions, this.#context)
+    const peer: Peer = makePeer(node, this.#context, (message) =>
+      this.#publish(node, message, (outcome) => {
+        this.#context.bufferPool.release(message)
+        if (peer.isClosed() || (typeof outcome === "number" && outcome > 0)) return
+        if (typeof outcome === "string") this.#diagnostics.onPublishRejected(this.#context.generation, outcome)
+        this.#failPeer(peer, typeof outcome === "string" ? outcome : "the node is not subscribed")
+      })
+    )
     this.#peers.set(node, peer)
     return peer
   }
 
   /** The sender of a message; `undefined` when the message is ignored. */
-  #senderOf({ senderGeneration, node }: MessageHeader): Peer | undefined {
+  #senderOf(node: string, senderGeneration: number): Peer | undefined {
     const known = this.#peers.get(node)
     if (known === undefined) {
       if (this.#peers.size >= maxPeers) {
@@ -293,11 +265,5 @@ export class NodeMessenger {
   #removePeer(peer: Peer): void {
     peer.close()
     if (this.#peers.get(peer.node) === peer) this.#peers.delete(peer.node)
-  }
-
-  #flushDirty(): void {
-    const queues = this.#dirtyQueues
-    this.#dirtyQueues = []
-    for (const queue of queues) queue.flush()
   }
 }

@@ -3,9 +3,8 @@ import { type NodeReplyExit, NodeUnreachable } from "../../../application/ports/
 import { RequestTimeout } from "../../../application/ports/Transport.ts"
 import { badRequest, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { decodeReply, type NodeRequest, requestFrame } from "./frameContents.ts"
-import type { LinkContext } from "./LinkContext.ts"
-import { frameKinds, type MessageReader } from "./messageFormat.ts"
-import { maxFieldBytes, type QueuedFrame, type SendQueue, sendQueueFull } from "./SendQueue.ts"
+import { frameKinds, maxFieldBytes, type MessageReader } from "./messageFormat.ts"
+import { type LinkContext, type QueuedFrame, type SendQueue, sendQueueFull } from "./SendQueue.ts"
 
 /** How long after the timeout of a request its reply may still arrive, in milliseconds: the peer applies the timeout. */
 const replyGraceMillis = 3000
@@ -19,89 +18,72 @@ interface PendingRequest {
 }
 
 /** Requests of this node to one peer. Each ends exactly once, unless it is cancelled before. */
-export class OutboundRequests {
-  readonly #node: string
-  readonly #queue: SendQueue
-  readonly #context: LinkContext
-  readonly #pending = new Map<number, PendingRequest>()
-  #ticks = 0
+export const makeOutboundRequests = (
+  node: string,
+  queue: SendQueue,
+  { diagnostics, nextId, tickMillis }: LinkContext
+) => {
+  const pending = new Map<number, PendingRequest>()
+  let ticks = 0
 
-  constructor(node: string, queue: SendQueue, context: LinkContext) {
-    this.#node = node
-    this.#queue = queue
-    this.#context = context
-  }
-
-  get size(): number {
-    return this.#pending.size
-  }
-
-  /** Sends a request. Returns a function that cancels it, or the error when it cannot be sent. */
-  startRequest(request: NodeRequest, onReply: (exit: NodeReplyExit) => void): Result.Result<() => void, ProtocolError> {
-    const { timeout, to } = request
-    const id = this.#nextId()
-    const timeoutMillis = Duration.toMillis(timeout)
-    const frame = requestFrame(id, timeoutMillis, request)
-    if (frame.maxFieldBytes > maxFieldBytes) return Result.fail(badRequest("The name of the event is too long"))
-    const queued = this.#queue.send(to.sid, frame)
-    if (queued === "queue_full") return Result.fail(sendQueueFull)
-    const ticks = Math.ceil((timeoutMillis + replyGraceMillis) / this.#context.tickMillis)
-    this.#pending.set(id, { onReply, timeout, expiresAtTick: this.#ticks + 1 + ticks, queued })
-    return Result.succeed(() => this.#cancel(id))
-  }
-
-  onReplyFrame(kind: number, fields: MessageReader, reassembled: Buffer | undefined): void {
-    const { diagnostics } = this.#context
-    const id = fields.u32()
-    if (!this.#pending.has(id)) {
-      diagnostics.ignored++
-      return
-    }
-    const exit = decodeReply(kind, fields, reassembled)
-    if (exit !== undefined) return this.#settle(id, exit)
-    diagnostics.onInvalidMessage("invalid_reply")
-    this.failRequest(id, "its reply is invalid")
-  }
-
-  failRequest(id: number, reason: string): void {
-    this.#settle(id, Exit.fail(new NodeUnreachable({ node: this.#node, reason })))
-  }
-
-  /** Ends requests whose timeout and grace have passed. */
-  tick(): void {
-    this.#ticks++
-    for (const [id, { timeout, expiresAtTick, onReply }] of this.#pending) {
-      if (expiresAtTick > this.#ticks) continue
-      this.#cancel(id)
-      this.#context.diagnostics.runGuarded(() => onReply(Exit.fail(new RequestTimeout({ timeout }))))
-    }
-  }
-
-  failAll(reason: string): void {
-    for (const id of this.#pending.keys()) this.failRequest(id, reason)
-  }
-
-  #settle(id: number, exit: NodeReplyExit): void {
-    const request = this.#pending.get(id)
+  const settle = (id: number, exit: NodeReplyExit): void => {
+    const request = pending.get(id)
     if (request === undefined) return
-    this.#pending.delete(id)
+    pending.delete(id)
     // A peer may reject a request after its first fragment; the other fragments need not be sent.
-    if (request.queued !== undefined) this.#queue.withdraw(request.queued)
-    this.#context.diagnostics.runGuarded(() => request.onReply(exit))
+    if (request.queued !== undefined) queue.withdraw(request.queued)
+    diagnostics.runGuarded(() => request.onReply(exit))
   }
 
-  #cancel(id: number): void {
-    const request = this.#pending.get(id)
+  const failRequest = (id: number, reason: string): void => settle(id, Exit.fail(new NodeUnreachable({ node, reason })))
+
+  const cancel = (id: number): void => {
+    const request = pending.get(id)
     if (request === undefined) return
-    this.#pending.delete(id)
-    const { queued } = request
-    if (queued !== undefined && this.#queue.withdraw(queued) !== "sent") return
-    this.#queue.writerFor(8).beginFrame(frameKinds.cancel).u32(id).endFrame()
+    pending.delete(id)
+    if (request.queued !== undefined && queue.withdraw(request.queued) !== "sent") return
+    queue.writerFor(8).beginFrame(frameKinds.cancel).u32(id).endFrame()
   }
 
-  #nextId(): number {
-    let id = this.#context.nextId()
-    while (this.#pending.has(id)) id = this.#context.nextId()
-    return id
+  return {
+    size: () => pending.size,
+    /** Sends a request. Returns a function that cancels it, or the error when it cannot be sent. */
+    startRequest: (
+      request: NodeRequest,
+      onReply: (exit: NodeReplyExit) => void
+    ): Result.Result<() => void, ProtocolError> => {
+      const { timeout, to } = request
+      let id = nextId()
+      while (pending.has(id)) id = nextId()
+      const timeoutMillis = Duration.toMillis(timeout)
+      const frame = requestFrame(id, timeoutMillis, request)
+      if (frame.maxFieldBytes > maxFieldBytes) return Result.fail(badRequest("The name of the event is too long"))
+      const queued = queue.send(to.sid, frame)
+      if (queued === "queue_full") return Result.fail(sendQueueFull)
+      const expiresAtTick = ticks + 1 + Math.ceil((timeoutMillis + replyGraceMillis) / tickMillis)
+      pending.set(id, { onReply, timeout, expiresAtTick, queued })
+      return Result.succeed(() => cancel(id))
+    },
+    onReplyFrame: (kind: number, fields: MessageReader, reassembled: Buffer | undefined): void => {
+      const id = fields.u32()
+      if (!pending.has(id)) return void diagnostics.ignored++
+      const exit = decodeReply(kind, fields, reassembled)
+      if (exit !== undefined) return settle(id, exit)
+      diagnostics.onInvalidMessage("invalid_reply")
+      failRequest(id, "its reply is invalid")
+    },
+    failRequest,
+    failAll: (reason: string): void => {
+      for (const id of pending.keys()) failRequest(id, reason)
+    },
+    /** Ends requests whose timeout and grace have passed. */
+    tick: (): void => {
+      ticks++
+      for (const [id, { timeout, expiresAtTick, onReply }] of pending) {
+        if (expiresAtTick > ticks) continue
+        cancel(id)
+        diagnostics.runGuarded(() => onReply(Exit.fail(new RequestTimeout({ timeout }))))
+      }
+    }
   }
 }

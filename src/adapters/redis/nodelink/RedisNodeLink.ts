@@ -1,9 +1,9 @@
 import { Deferred, Effect, Exit, FiberSet, Layer } from "effect"
 import { NodeLink } from "../../../application/ports/NodeLink.ts"
-import { parseRedisUrl, type RedisNodeOptions, type RedisUrlInvalid } from "../redisClient.ts"
+import { makeOutageLog, parseRedisUrl, type RedisNodeOptions, type RedisUrlInvalid } from "../redisClient.ts"
 import { isValidNodeName } from "./messageFormat.ts"
 import { NodeMessenger } from "./NodeMessenger.ts"
-import { PubSubConnection, tickMillis } from "./PubSubConnection.ts"
+import { openPubSubConnection, type PubSubConnection, tickMillis } from "./PubSubConnection.ts"
 
 /**
  * Connects nodes over Redis pub/sub with one channel for each node. Needs Redis 6 or later and only HELLO, PING,
@@ -23,6 +23,7 @@ export const layer = (options: RedisNodeOptions): Layer.Layer<NodeLink, RedisUrl
       const run = yield* FiberSet.makeRuntime<never>()
       const broadcastChannel = `${prefix}:all`
       const ownChannel = `${prefix}:to:${node}`
+      const outage = makeOutageLog("node_link", node, run)
       const messenger: NodeMessenger = new NodeMessenger({
         node,
         tickMillis,
@@ -31,35 +32,27 @@ export const layer = (options: RedisNodeOptions): Layer.Layer<NodeLink, RedisUrl
         onDefect: (error) => void run(Effect.logError("node message handler failed", { node }, error))
       })
       const firstAttempt = yield* Deferred.make<void>()
-      /** Undefined until the first attempt has ended. */
-      let isConnected: boolean | undefined
-      const connection: PubSubConnection = yield* Effect.acquireRelease(
-        Effect.sync(
-          () =>
-            new PubSubConnection(url, [ownChannel, broadcastChannel], {
-              onConnected: () => {
-                connection.publish(broadcastChannel, messenger.onConnected(), () => {})
-                if (isConnected === false) run(Effect.logInfo("Redis reconnected", { connection: "node_link", node }))
-                isConnected = true
-                Deferred.doneUnsafe(firstAttempt, Exit.void)
-              },
-              onDisconnected: (reason) => {
-                if (isConnected !== false)
-                  run(Effect.logWarning("Redis connection lost", { connection: "node_link", node, reason }))
-                isConnected = false
-                messenger.onDisconnected(`no connection to Redis (${reason})`)
-                Deferred.doneUnsafe(firstAttempt, Exit.void)
-              },
-              onMessage: (channel, message) =>
-                channel === ownChannel ? messenger.onMessage(message) : messenger.onBroadcast(message),
-              onTick: () => messenger.tick()
-            })
-        ),
-        (open) =>
-          Effect.andThen(
-            Effect.promise(() => open.close(broadcastChannel, messenger.leavingNotice())),
-            Effect.sync(() => messenger.onDisconnected("this node has shut down"))
-          )
+      const open = () =>
+        openPubSubConnection(url, [ownChannel, broadcastChannel], {
+          onConnected: () => {
+            connection.publish(broadcastChannel, messenger.onConnected(), () => {})
+            outage.onConnected()
+            Deferred.doneUnsafe(firstAttempt, Exit.void)
+          },
+          onDisconnected: (reason) => {
+            outage.onDisconnected(reason)
+            messenger.onDisconnected(`no connection to Redis (${reason})`)
+            Deferred.doneUnsafe(firstAttempt, Exit.void)
+          },
+          onMessage: (channel, message) =>
+            channel === ownChannel ? messenger.onMessage(message) : messenger.onBroadcast(message),
+          onTick: () => messenger.tick()
+        })
+      const connection: PubSubConnection = yield* Effect.acquireRelease(Effect.sync(open), ({ close }) =>
+        Effect.andThen(
+          Effect.promise(() => close(broadcastChannel, messenger.leavingNotice())),
+          Effect.sync(() => messenger.onDisconnected("this node has shut down"))
+        )
       )
       yield* Deferred.await(firstAttempt)
       return NodeLink.of({
@@ -69,10 +62,10 @@ export const layer = (options: RedisNodeOptions): Layer.Layer<NodeLink, RedisUrl
             Effect.sync(() => messenger.setHandler(handler)),
             () => Effect.sync(() => messenger.setHandler(undefined))
           ),
-        startRequest: (...given) => messenger.startRequest(...given),
-        notify: (...given) => messenger.notify(...given),
-        onNodeLost: (other) => messenger.onNodeLost(other),
-        load: () => messenger.load()
+        startRequest: messenger.startRequest,
+        notify: messenger.notify,
+        onNodeLost: messenger.onNodeLost,
+        load: messenger.load
       })
     })
   )

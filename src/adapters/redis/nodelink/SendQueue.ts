@@ -1,25 +1,23 @@
 import { unavailable } from "../../../domain/model/ProtocolError.ts"
+import type { ByteBudget } from "./FrameReassembler.ts"
+import type { LinkDiagnostics } from "./LinkDiagnostics.ts"
 import {
   type Content,
   encodeFields,
   firstFragment,
+  fragmentOverhead,
   frameKinds,
   frameOverhead,
   lastFragment,
   maxContentBytes,
-  maxFramePayload,
+  maxFragmentBytes,
+  maxMessageBytes,
   MessageWriter,
   toBytes
 } from "./messageFormat.ts"
 
-/** Maximum bytes of one message. Longer messages are not faster and delay short ones. */
-const maxMessageBytes = 128 * 1024
-
-/** Maximum bytes of the text in one fragment. */
-const maxFragmentBytes = 120 * 1024
-
-/** Bytes of stream id, flags, length of the fields and length of the text. */
-const fragmentOverhead = 4 + 1 + 4 + 4
+/** Maximum bytes of queued bodies for one node: several messages of the maximum size. */
+export const maxQueuedBytes = 64 * 1024 * 1024
 
 /**
  * Maximum unacknowledged bytes before fragments, and before all frames, wait. Redis disconnects a subscriber with 8 MB of
@@ -31,7 +29,6 @@ const sendWindow = 2 * fragmentWindow
 /** Received bytes after which an acknowledgement is sent even without other frames. */
 const acknowledgeThreshold = fragmentWindow / 4
 
-/** Buffers for two windows. */
 const maxSpareBuffers = (2 * sendWindow) / maxMessageBytes
 
 /** Reuses message buffers: an allocation costs more than the copy. */
@@ -69,15 +66,20 @@ const maxFrameBytes = ({ content, maxFieldBytes }: OutgoingFrame): number => max
 /** The reason why a frame is neither sent nor queued. */
 export const sendQueueFull = unavailable("The send queue to the other node is full")
 
-export interface SendQueueOptions {
+/** What the peers of one node share. */
+export interface LinkContext {
+  /** The name of the node. */
   readonly node: string
+  /** Counts the connections of the node. */
+  generation: number
   readonly bufferPool: BufferPool
-  /** Maximum bytes of queued texts, partly sent ones included. */
-  readonly maxQueuedBytes: number
-  readonly generation: () => number
-  /** Calls {@link SendQueue.flush} once after this event loop tick. */
-  readonly scheduleFlush: (queue: SendQueue) => void
-  readonly publish: (message: Buffer) => void
+  readonly diagnostics: LinkDiagnostics
+  /** Memory for incomplete bodies of all nodes. */
+  readonly reassemblyBudget: ByteBudget
+  /** Request ids. All peers share them, since the id of a removed peer must not return at once. */
+  readonly nextId: () => number
+  /** Milliseconds between two ticks. */
+  readonly tickMillis: number
 }
 
 /**
@@ -85,7 +87,8 @@ export interface SendQueueOptions {
  * and each reply. Lanes are served round-robin, fragment by fragment, and each keeps its order.
  */
 export class SendQueue {
-  readonly #options: SendQueueOptions
+  readonly #context: LinkContext
+  readonly #publish: (message: Buffer) => void
   readonly #lanes = new Map<string, Array<QueuedFrame>>()
   readonly #readyMessages: Array<Buffer> = []
   #writer: MessageWriter | undefined
@@ -98,8 +101,9 @@ export class SendQueue {
   /** The connection generation of the receiver; 0 while unknown. */
   receiverGeneration = 0
 
-  constructor(options: SendQueueOptions) {
-    this.#options = options
+  constructor(context: LinkContext, publish: (message: Buffer) => void) {
+    this.#context = context
+    this.#publish = publish
   }
 
   /** Bytes of queued texts. A text counts until its last fragment is sent, since the receiver allocates all of it. */
@@ -134,12 +138,12 @@ export class SendQueue {
       if (writer.remaining >= maxBytes + frameOverhead) return writer
       this.#finishMessage(writer)
     }
-    return (this.#writer = new MessageWriter(this.#options.bufferPool.acquire()).beginMessage(this.#options.node))
+    return (this.#writer = new MessageWriter(this.#context.bufferPool.acquire()).beginMessage(this.#context.node))
   }
 
   enqueue(lane: string, { kind, maxFieldBytes, writeFields, content }: OutgoingFrame): QueuedFrame | "queue_full" {
     const bytes = toBytes(content)
-    if (this.#queuedBytes + bytes.length > this.#options.maxQueuedBytes) return "queue_full"
+    if (this.#queuedBytes + bytes.length > maxQueuedBytes) return "queue_full"
     const fields = encodeFields(maxFieldBytes, kind, writeFields)
     const frame: QueuedFrame = { lane, fields, content: bytes, sentBytes: 0, streamId: 0 }
     const queued = this.#lanes.get(lane)
@@ -186,30 +190,29 @@ export class SendQueue {
 
   /** Sends an acknowledgement below the threshold. */
   acknowledge(): void {
-    if (this.#unreportedBytes === 0) return
-    this.writerFor(0)
+    if (this.#unreportedBytes > 0) this.writerFor(0)
   }
 
   /** Sends frames within the windows. */
-  flush(): void {
+  #flush(): void {
     if (this.#closed) return
     this.#drainLanes()
     if (this.#writer === undefined && this.#readyMessages.length === 0 && this.#unreportedBytes >= acknowledgeThreshold)
       this.writerFor(0)
     this.#isFlushScheduled = false
     if (this.#writer !== undefined) this.#finishMessage(this.#writer)
-    for (const message of this.#readyMessages) this.#options.publish(message)
+    for (const message of this.#readyMessages) this.#publish(message)
     this.#readyMessages.length = 0
   }
 
   #scheduleFlush(): void {
     if (this.#isFlushScheduled || this.#closed) return
     this.#isFlushScheduled = true
-    this.#options.scheduleFlush(this)
+    setImmediate(() => this.#flush())
   }
 
   #finishMessage(writer: MessageWriter): void {
-    const message = writer.finishMessage(this.#options.generation(), this.receiverGeneration, this.#unreportedBytes)
+    const message = writer.finishMessage(this.#context.generation, this.receiverGeneration, this.#unreportedBytes)
     this.#unreportedBytes = 0
     // A message with only an acknowledgement is not acknowledged.
     if (!writer.isEmpty) this.#inFlightBytes += message.length
@@ -260,6 +263,3 @@ export class SendQueue {
     return hasMore
   }
 }
-
-/** Maximum bytes of the fields of a fragmented frame: its first fragment must fit a message. */
-export const maxFieldBytes = maxFramePayload(maxMessageBytes) - fragmentOverhead - maxFragmentBytes

@@ -1,9 +1,8 @@
-import { Duration, Exit, Result } from "effect"
+import { Duration, Exit, Option, Result } from "effect"
 import { type Body, invalidBody } from "../../../application/ports/Body.ts"
 import type { RequestTarget } from "../../../application/ports/NodeLink.ts"
 import { type ReplyExit, LinkClosed, RequestTimeout, SendFailed } from "../../../application/ports/Transport.ts"
-import { definedOnly } from "../../../domain/definedOnly.ts"
-import { asObject, isJsonObject, type JsonObject, parseJson } from "../../../domain/json.ts"
+import { asObject, isJsonObject, parseJson } from "../../../domain/json.ts"
 import { internalError, ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { RawBody } from "../../bytes/RawBody.ts"
 import { textBody } from "../../bytes/TextBody.ts"
@@ -34,22 +33,14 @@ export const decodeFrameBody = (fields: MessageReader, reassembled: Buffer | und
 const remainingJson = (fields: MessageReader, reassembled: Buffer | undefined): Buffer =>
   reassembled?.subarray(0, reassembled.length - 1) ?? fields.rest()
 
-const decodeText = (fields: MessageReader, reassembled: Buffer | undefined): string =>
-  remainingJson(fields, reassembled).toString("utf8")
-
 const encodeError = ({ code, details, extra, message }: ProtocolError): string =>
   JSON.stringify({ code, message, details, extra })
 
-const objectOrUndefined = (value: unknown): JsonObject | undefined => (isJsonObject(value) ? value : undefined)
-
-const decodeError = (text: string): ProtocolError => {
-  const { code, message, ...rest } = asObject(parseJson(text))
-  if (typeof code !== "number" || typeof message !== "string") {
-    return internalError("The other node's reply is invalid")
-  }
-  const details = objectOrUndefined(rest["details"])
-  const extra = objectOrUndefined(rest["extra"])
-  return new ProtocolError({ code, message, ...definedOnly({ details, extra }) })
+const decodeError = (json: Buffer): ProtocolError => {
+  const { code, message, details, extra } = asObject(parseJson(json.toString()))
+  if (typeof code !== "number" || typeof message !== "string") return internalError("The other node's reply is invalid")
+  const optional = { ...(isJsonObject(details) && { details }), ...(isJsonObject(extra) && { extra }) }
+  return new ProtocolError({ code, message, ...optional })
 }
 
 const textReply = (id: number, kind: number, content: string): OutgoingFrame => ({
@@ -90,26 +81,20 @@ export const replyFrame = (id: number, exit: ReplyExit): OutgoingFrame => {
       ? rejectedReply(id, internalError(`An acknowledgement has at most ${maxReplyValues} values`))
       : bodiesReply(id, exit.value)
   }
-  for (const reason of exit.cause.reasons) {
-    if (reason._tag !== "Fail") continue
-    const { error } = reason
-    switch (error._tag) {
-      case "LinkClosed":
-        return textReply(id, frameKinds.linkClosed, error.reason)
-      case "SendFailed":
-        return rejectedReply(id, error.error)
-      case "RequestTimeout": {
-        const after = Duration.toMillis(error.timeout)
-        return {
-          kind: frameKinds.timedOut,
-          maxFieldBytes: 12,
-          writeFields: (writer) => writer.u32(id).f64(after),
-          content: ""
-        }
-      }
+  const error = Option.getOrUndefined(Exit.findErrorOption(exit))
+  switch (error?._tag) {
+    case "LinkClosed":
+      return textReply(id, frameKinds.linkClosed, error.reason)
+    case "SendFailed":
+      return rejectedReply(id, error.error)
+    case "RequestTimeout": {
+      const millis = Duration.toMillis(error.timeout)
+      const writeFields: OutgoingFrame["writeFields"] = (writer) => writer.u32(id).f64(millis)
+      return { kind: frameKinds.timedOut, maxFieldBytes: 12, writeFields, content: "" }
     }
+    case undefined:
+      return rejectedReply(id, internalError("Internal error"))
   }
-  return rejectedReply(id, internalError("Internal error"))
 }
 
 export const rejectedReply = (id: number, error: ProtocolError): OutgoingFrame =>
@@ -139,16 +124,16 @@ export const decodeReply = (
       return Exit.succeed(
         lengths.map((length, index) => {
           const part = json.subarray(from, (from += length))
-          return isFaulty[index] === true ? invalidBody(decodeError(part.toString("utf8"))) : makeBody(part)
+          return isFaulty[index] === true ? invalidBody(decodeError(part)) : makeBody(part)
         })
       )
     }
     case frameKinds.linkClosed:
-      return Exit.fail(new LinkClosed({ reason: decodeText(fields, reassembled) }))
+      return Exit.fail(new LinkClosed({ reason: remainingJson(fields, reassembled).toString() }))
     case frameKinds.timedOut:
       return Exit.fail(new RequestTimeout({ timeout: Duration.millis(fields.f64()) }))
     case frameKinds.rejected:
-      return Exit.fail(new SendFailed({ error: decodeError(decodeText(fields, reassembled)) }))
+      return Exit.fail(new SendFailed({ error: decodeError(remainingJson(fields, reassembled)) }))
     default:
       return undefined
   }

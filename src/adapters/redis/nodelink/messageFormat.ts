@@ -34,10 +34,20 @@ const maxHeaderBytes = 2 + 4 + 4 + 4 + 1 + maxNameBytes
 /** Bytes of the length and the kind of a frame. */
 export const frameOverhead = 4 + 1
 
+/** Bytes of stream id, flags, length of the fields and length of the text. */
+export const fragmentOverhead = 4 + 1 + 4 + 4
+
+/** Maximum bytes of one message. Longer messages are not faster and delay short ones. */
+export const maxMessageBytes = 128 * 1024
+
+/** Maximum bytes of the text in one fragment. */
+export const maxFragmentBytes = 120 * 1024
+
+/** Maximum bytes of the fields of a fragmented frame: its first fragment must fit a message. */
+export const maxFieldBytes = maxMessageBytes - maxHeaderBytes - frameOverhead - fragmentOverhead - maxFragmentBytes
+
 /** Maximum bytes of a string and its length: 3 bytes for each UTF-16 unit. */
 export const maxStringBytes = (text: string): number => 4 + text.length * 3
-
-const utf8 = new TextEncoder()
 
 export type Content = string | Buffer
 
@@ -217,20 +227,13 @@ export class MessageReader {
   }
 }
 
-export interface MessageHeader {
-  readonly node: string
-  /** The connection generation of the sender, and that of the receiver as the sender knows it: 0 while unknown. */
-  readonly senderGeneration: number
-  readonly receiverGeneration: number
-  /** Bytes of the receiver that have arrived at the sender since its last message. */
-  readonly acknowledgedBytes: number
-}
-
 /** Decodes the header of a message; `undefined` when it is invalid. */
-export const decodeHeader = (reader: MessageReader): MessageHeader | undefined => {
+export const decodeHeader = (reader: MessageReader) => {
   if (reader.u16() !== magic) return undefined
+  /** The connection generation of the sender, and that of the receiver as the sender knows it: 0 while unknown. */
   const senderGeneration = reader.u32()
   const receiverGeneration = reader.u32()
+  /** Bytes of the receiver that have arrived at the sender since its last message. */
   const acknowledgedBytes = reader.u32()
   const node = reader.stringOfLength(reader.u8())
   return reader.isTruncated || senderGeneration === 0 || node === ""
@@ -238,7 +241,4 @@ export const decodeHeader = (reader: MessageReader): MessageHeader | undefined =
     : { node, senderGeneration, receiverGeneration, acknowledgedBytes }
 }
 
-export const isValidNodeName = (name: string): boolean => name !== "" && utf8.encode(name).length <= maxNameBytes
-
-/** Maximum bytes of the fields and the text of a frame in a message of this size. */
-export const maxFramePayload = (maxMessageBytes: number): number => maxMessageBytes - maxHeaderBytes - frameOverhead
+export const isValidNodeName = (name: string): boolean => name !== "" && Buffer.byteLength(name) <= maxNameBytes

@@ -66,6 +66,10 @@ export class LocalOffices {
     return this.#sessions.get(sid)?.session
   }
 
+  membership(sid: string): Option.Option<Membership> {
+    return this.session(sid)?.membership ?? Option.none()
+  }
+
   /** Starts a join: an echo of it calls `onEntered`. The returned function ends the join. */
   beginJoin(sid: string, office: string, onEntered: () => void): () => void {
     const local = this.#sessions.get(sid)
@@ -83,13 +87,13 @@ export class LocalOffices {
   }
 
   leave(sid: string): void {
-    const membership = Option.getOrUndefined(this.#sessions.get(sid)?.session.membership ?? Option.none())
+    const membership = Option.getOrUndefined(this.membership(sid))
     if (membership !== undefined) this.#removeMember({ _tag: "Left", sid, membership, replaced: false })
   }
 
   /** Evicts a session whose membership another session took while this node was disconnected. */
   evict(sid: string): void {
-    if (Option.isNone(this.#sessions.get(sid)?.session.membership ?? Option.none())) return
+    if (Option.isNone(this.membership(sid))) return
     this.leave(sid)
     this.#emit({ _tag: "Evicted", sid, reason: membershipLostReason })
   }
@@ -105,14 +109,10 @@ export class LocalOffices {
     }
     const next = advanceReplica(replica, update)
     if (next === "known" || next === "gap") return next
-    if (isOrphan) {
-      this.#replicas.set(office, { ...replica, revision: toRevision, asOf: toRevision })
-      return "orphan"
-    }
-    this.#applyMembershipChange(office, change)
+    if (!isOrphan) this.#applyMembershipChange(office, change)
     const now = this.#replicas.get(office)
     if (now !== undefined) this.#replicas.set(office, { ...now, revision: toRevision, asOf: toRevision })
-    return "known"
+    return isOrphan ? "orphan" : "known"
   }
 
   applySnapshot(office: string, snapshot: OfficeSnapshot): ApplyResult {
@@ -152,26 +152,18 @@ export class LocalOffices {
 
   /** True with a replica or a pending join. */
   needsReplica(office: string): boolean {
-    if (this.#replicas.has(office)) return true
-    return [...this.#sessions.values()].some(({ joining }) => joining?.office === office)
+    return this.#replicas.has(office) || this.offices().includes(office)
   }
 
   /** Sessions with a stable membership, and sessions with a pending join. */
-  reconcileState(): {
-    readonly joined: ReadonlyArray<[Session, Membership]>
-    readonly pendingJoins: ReadonlyArray<string>
-  } {
-    const joined: Array<[Session, Membership]> = []
+  reconcileState() {
+    const joined: Array<readonly [Session, Membership]> = []
     const pendingJoins: Array<string> = []
     for (const { joining, session } of this.#sessions.values()) {
       if (joining !== undefined) pendingJoins.push(session.sid)
       else if (Option.isSome(session.membership)) joined.push([session, session.membership.value])
     }
-    return { joined, pendingJoins }
-  }
-
-  highestRevision(): number {
-    return this.#highestRevision
+    return { highestRevision: this.#highestRevision, joined, pendingJoins }
   }
 
   counts(): { readonly sessions: number; readonly offices: number } {
@@ -212,11 +204,7 @@ export class LocalOffices {
     const recipients = [...(this.#localMembers.get(membership.office) ?? [])]
     const local = node === this.#node ? this.#sessions.get(sid) : undefined
     if (local !== undefined) {
-      local.session = {
-        ...local.session,
-        role: Option.some(membership.role),
-        membership: Option.some(membership)
-      }
+      local.session = { ...local.session, role: Option.some(membership.role), membership: Option.some(membership) }
       const localMembers = this.#localMembers.get(membership.office)
       if (localMembers === undefined) this.#localMembers.set(membership.office, new Set([sid]))
       else localMembers.add(sid)

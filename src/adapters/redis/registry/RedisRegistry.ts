@@ -7,11 +7,10 @@ import type { RedisNodeOptions, RedisUrlInvalid } from "../redisClient.ts"
 import { makeRegistryScripts } from "./RegistryScripts.ts"
 import { makeJoinOffice } from "./joinOffice.ts"
 import { LocalOffices } from "./LocalOffices.ts"
-import { type RegistryEvents, makeRegistryEvents } from "./RegistryEvents.ts"
-import { heartbeatInterval, makeLeaseRecovery } from "./LeaseRecovery.ts"
-import type { RegistryContext } from "./RegistryContext.ts"
+import { type RegistryContext, type RegistryEvents, makeRegistryEvents } from "./RegistryEvents.ts"
+import { heartbeatMillis, makeLeaseRecovery } from "./LeaseRecovery.ts"
 import { makeScriptRunner, scriptTimeout } from "./ScriptRunner.ts"
-import { SyncState } from "./SyncState.ts"
+import { makeSyncState } from "./SyncState.ts"
 
 export interface RedisRegistryOptions extends RedisNodeOptions {
   /**
@@ -25,12 +24,8 @@ export interface RedisRegistryOptions extends RedisNodeOptions {
 export const layer = (options: RedisRegistryOptions): Layer.Layer<OfficeRegistry, RedisUrlInvalid> =>
   Layer.effect(OfficeRegistry, make(options))
 
-const make = Effect.fnUntraced(function* ({
-  node,
-  prefix,
-  gracePeriod = Duration.seconds(1),
-  url
-}: RedisRegistryOptions) {
+const make = Effect.fnUntraced(function* (options: RedisRegistryOptions) {
+  const { gracePeriod = Duration.seconds(1), node } = options
   const listeners = new Set<(change: RegistryChange) => void>()
   const emit = (change: RegistryChange) => {
     for (const listener of listeners) listener(change)
@@ -38,12 +33,10 @@ const make = Effect.fnUntraced(function* ({
   const run = yield* FiberSet.makeRuntime<never>()
   const wake = yield* Queue.sliding<void>(1)
   const local = new LocalOffices(node, emit)
-  const sync = new SyncState(() => void Queue.offerUnsafe(wake, undefined))
+  const sync = makeSyncState(() => void Queue.offerUnsafe(wake, undefined))
   const runner = yield* makeScriptRunner({
-    url,
-    prefix,
-    node,
-    onReady: () => sync.markOutOfSync(),
+    ...options,
+    onReady: sync.markOutOfSync,
     onMessage: (text) => events.onMessage(text)
   })
   const { isReady } = runner
@@ -62,8 +55,8 @@ const make = Effect.fnUntraced(function* ({
     })
 
   /** Runs the joins, leaves and disconnect of one session one after the other. */
-  const serialized = <E>(sid: string, effect: Effect.Effect<void, E>): Effect.Effect<void, E> =>
-    Effect.suspend(() => locks.get(sid)?.withPermit(effect) ?? effect)
+  const serialized = <E>(sid: string, effect: () => Effect.Effect<void, E>): Effect.Effect<void, E> =>
+    Effect.suspend(() => locks.get(sid)?.withPermit(Effect.suspend(effect)) ?? effect())
 
   const applyCommand = (command: OfficeCommand, capacity: Capacity): Effect.Effect<void, MembershipError> => {
     const session = local.session(command.sid)
@@ -75,15 +68,13 @@ const make = Effect.fnUntraced(function* ({
     return joinOffice(session, { office, role, name }, capacity)
   }
 
-  const removeSession = (sid: string) =>
-    Effect.suspend(() => {
-      const removed = Effect.sync(() => {
-        local.disconnect(sid)
-        locks.delete(sid)
-      })
-      const isMember = Option.isSome(local.session(sid)?.membership ?? Option.none())
-      return isMember ? Effect.ensuring(leaveOffice(sid), removed) : removed
+  const removeSession = (sid: string) => {
+    const removed = Effect.sync(() => {
+      local.disconnect(sid)
+      locks.delete(sid)
     })
+    return Option.isSome(local.membership(sid)) ? Effect.ensuring(leaveOffice(sid), removed) : removed
+  }
 
   // Without Redis, the other nodes remove this node when its lease expires.
   yield* Effect.addFinalizer(() => Effect.ignore(scripts.leaveCluster))
@@ -92,7 +83,7 @@ const make = Effect.fnUntraced(function* ({
   if (!isReady()) yield* Effect.logWarning("Redis unreachable: joins fail until it connects", { node })
   const heartbeat = Effect.suspend(() => (isReady() ? recovery.heartbeat : Effect.void))
   yield* Effect.forkScoped(
-    Effect.forever(Effect.andThen(heartbeat, Effect.timeoutOption(Queue.take(wake), heartbeatInterval)))
+    Effect.forever(Effect.andThen(heartbeat, Effect.timeoutOption(Queue.take(wake), heartbeatMillis)))
   )
 
   return OfficeRegistry.of({
@@ -102,12 +93,8 @@ const make = Effect.fnUntraced(function* ({
         locks.set(session.sid, Semaphore.makeUnsafe(1))
         return local.connect({ ...session, node, membership: Option.none() })
       }),
-    disconnect: (sid) => serialized(sid, removeSession(sid)),
-    apply: (command, capacity) =>
-      serialized(
-        command.sid,
-        Effect.suspend(() => applyCommand(command, capacity))
-      ),
+    disconnect: (sid) => serialized(sid, () => removeSession(sid)),
+    apply: (command, capacity) => serialized(command.sid, () => applyCommand(command, capacity)),
     subscribe: (listener) =>
       Effect.acquireRelease(
         Effect.sync(() => void listeners.add(listener)),
@@ -121,6 +108,6 @@ const make = Effect.fnUntraced(function* ({
         onFailure: () =>
           local.offices().some((other) => other !== office && Option.isSome(local.findComputer(other, name)))
       }),
-    state: () => ({ available: isReady() && sync.isInSync, nodes: recovery.nodeCount(), ...local.counts() })
+    state: () => ({ available: isReady() && sync.isInSync(), nodes: recovery.nodeCount(), ...local.counts() })
   })
 })

@@ -1,26 +1,34 @@
-import { Effect, Result } from "effect"
-import type { OfficeUpdate } from "../../../domain/office/OfficeReplica.ts"
-import type { ApplyResult } from "./LocalOffices.ts"
-import type { RegistryContext } from "./RegistryContext.ts"
+import { type Duration, Effect, Result } from "effect"
+import type { RegistryChange } from "../../../application/ports/OfficeRegistry.ts"
+import type { MembershipChange } from "../../../domain/office/OfficeReplica.ts"
+import type { ApplyResult, LocalOffices } from "./LocalOffices.ts"
 import { decodeMessage, membershipOfField } from "./registryMessages.ts"
-import type { RegistryCallError } from "./RegistryScripts.ts"
+import type { RegistryCallError, RegistryScripts } from "./RegistryScripts.ts"
+import type { SyncState } from "./SyncState.ts"
 
-/** Applies the changes that Redis publishes, and reads snapshots where changes were missed. */
-export interface RegistryEvents {
-  readonly onMessage: (text: string) => void
-  /** Reads a snapshot of an office. A call during a read returns at once and repeats the read. */
-  readonly refresh: (office: string) => Effect.Effect<void, RegistryCallError>
+/** What the parts of one registry share. */
+export interface RegistryContext {
+  readonly node: string
+  readonly gracePeriod: Duration.Duration
+  readonly local: LocalOffices
+  readonly sync: SyncState
+  readonly scripts: RegistryScripts
+  readonly isReady: () => boolean
+  readonly emit: (change: RegistryChange) => void
+  readonly run: (effect: Effect.Effect<void>) => void
 }
 
-export const makeRegistryEvents = ({ emit, local, run, scripts, sync }: RegistryContext): RegistryEvents => {
+/** Applies the changes that Redis publishes, and reads snapshots where changes were missed. */
+export const makeRegistryEvents = ({ emit, local, run, scripts, sync }: RegistryContext) => {
   const inFlight = new Map<string, { again: boolean }>()
 
   const onApplied = (office: string, result: ApplyResult) => {
     if (result === "orphan") sync.markOutOfSync()
-    if (result === "gap" && !sync.isReconciling) run(Effect.ignore(refresh(office)))
+    if (result === "gap" && !sync.isReconciling()) run(Effect.ignore(refresh(office)))
   }
 
-  const refresh: RegistryEvents["refresh"] = (office) =>
+  /** Reads a snapshot of an office. A call during a read returns at once and repeats the read. */
+  const refresh = (office: string): Effect.Effect<void, RegistryCallError> =>
     Effect.suspend(() => {
       const pending = inFlight.get(office)
       if (pending !== undefined) {
@@ -41,32 +49,27 @@ export const makeRegistryEvents = ({ emit, local, run, scripts, sync }: Registry
       return sync.outOfSyncOnError(readUntilCurrent).pipe(Effect.ensuring(Effect.sync(() => inFlight.delete(office))))
     })
 
-  const applyChange = (office: string, update: OfficeUpdate) => onApplied(office, local.applyChange(office, update))
-
-  const onMessage = (text: string) => {
+  const onMessage = (text: string): void => {
     const decoded = decodeMessage(text)
-    if (Result.isFailure(decoded)) {
-      run(Effect.logWarning("invalid registry message", decoded.failure))
-      return
-    }
+    if (Result.isFailure(decoded)) return run(Effect.logWarning("invalid registry message", decoded.failure))
     const message = decoded.success
     if ("gone" in message) return emit({ _tag: "NodeLost", node: message.gone })
     const { office, to: toRevision } = message
     if ("all" in message) {
       // While nodes reconcile, Redis does not hold all members yet: those that are missing have not left.
-      if (sync.isReconciling && local.hasReplica(office)) return
-      const snapshot = { revision: toRevision, asOf: toRevision, members: message.all }
-      return onApplied(office, local.applySnapshot(office, snapshot))
+      if (sync.isReconciling() && local.hasReplica(office)) return
+      const { all: members } = message
+      return onApplied(office, local.applySnapshot(office, { revision: toRevision, asOf: toRevision, members }))
     }
     const { from: fromRevision } = message
-    if ("entered" in message) {
-      const change = { _tag: "Entered", member: message.entered } as const
-      return applyChange(office, { fromRevision, toRevision, change })
-    }
+    const apply = (change: MembershipChange) =>
+      onApplied(office, local.applyChange(office, { fromRevision, toRevision, change }))
+    if ("entered" in message) return apply({ _tag: "Entered", member: message.entered })
     const { field, replaced, sid } = message.left
-    const change = { _tag: "Left", sid, membership: membershipOfField(office, field), replaced } as const
-    applyChange(office, { fromRevision, toRevision, change })
+    apply({ _tag: "Left", sid, membership: membershipOfField(office, field), replaced })
   }
 
   return { onMessage, refresh }
 }
+
+export type RegistryEvents = ReturnType<typeof makeRegistryEvents>

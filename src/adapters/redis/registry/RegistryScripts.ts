@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto"
-import { Duration, Effect, type Schema } from "effect"
+import { Clock, Duration, Effect, type Schema } from "effect"
 import type { Capacity } from "../../../domain/office/MembershipState.ts"
 import type { Membership, Session } from "../../../domain/model/Membership.ts"
+import type { LocalOffices } from "./LocalOffices.ts"
 import {
   memberField,
   encodeMember,
@@ -11,7 +12,6 @@ import {
   decodeSnapshot
 } from "./registryMessages.ts"
 import { type RedisUnavailable, type ScriptRunner, scriptTimeout } from "./ScriptRunner.ts"
-import { RedisClock } from "./RedisClock.ts"
 
 export type RegistryCallError = RedisUnavailable | Schema.SchemaError
 
@@ -26,35 +26,43 @@ const hashReconnectKey = (reconnectKey: string): string =>
 
 const formatMillis = (duration: Duration.Duration): string => String(Duration.toMillis(duration))
 
-export interface ReconcileState {
-  readonly lease: Duration.Duration
-  readonly gracePeriod: Duration.Duration
-  readonly highestRevision: number
-  readonly joined: ReadonlyArray<readonly [Session, Membership]>
-  readonly pendingJoins: ReadonlyArray<string>
+const monotonicMillis = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / 1_000_000n))
+
+/**
+ * Estimates the clock of Redis in milliseconds. The estimate is never less than the true time, and exceeds it by at most
+ * the round trip of the last sync. Before the first sync it is meaningless.
+ */
+export class RedisClock {
+  #offsetMillis = 0
+  readonly now = Effect.map(monotonicMillis, (ours) => ours + this.#offsetMillis)
+
+  /** Syncs with the time of Redis in a reply. */
+  syncFrom<A, E>(call: Effect.Effect<A, E>, timeOf: (reply: A) => number): Effect.Effect<A, E> {
+    return Effect.flatMap(monotonicMillis, (sentAt) =>
+      Effect.map(call, (reply) => {
+        this.#offsetMillis = timeOf(reply) - sentAt
+        return reply
+      })
+    )
+  }
 }
 
 /** The scripts of one node; `luaScripts.ts` documents them. */
 export const makeRegistryScripts = (node: string, { run }: ScriptRunner) => {
   const clock = new RedisClock()
-  /** The time of Redis at which a script started now times out. */
-  const expiresAt = Effect.map(clock.now, (now) => String(now + Duration.toMillis(scriptTimeout)))
-  const encodedMember = ({ sid, version }: Session, membership: Membership): string =>
-    encodeMember({ sid, node, version, membership })
+  /** The member as JSON, and the hash of its reconnect key. */
+  const encodeSession = ({ reconnectKey, sid, version }: Session, membership: Membership) =>
+    [encodeMember({ sid, node, version, membership }), hashReconnectKey(reconnectKey)] as const
   return {
-    reconcile: ({ pendingJoins, highestRevision, lease, joined, gracePeriod }: ReconcileState) => {
-      const members = joined.flatMap(([session, membership]) => [
-        session.sid,
-        membership.office,
-        memberField(membership),
-        encodedMember(session, membership),
-        hashReconnectKey(session.reconnectKey)
-      ])
+    reconcile: (lease: Duration.Duration, gracePeriod: Duration.Duration, local: LocalOffices) => {
+      const { highestRevision, joined, pendingJoins } = local.reconcileState()
+      const members = joined.flatMap(([session, membership]) => {
+        const { office } = membership
+        return [session.sid, office, memberField(membership), ...encodeSession(session, membership)]
+      })
       const numbers = [formatMillis(lease), String(highestRevision), formatMillis(gracePeriod), String(joined.length)]
-      const reconciled = Effect.flatMap(
-        run("reconcile", [node, ...numbers, ...members, ...pendingJoins], reconcileTimeout),
-        decodeReconciled
-      )
+      const args = [node, ...numbers, ...members, ...pendingJoins]
+      const reconciled = Effect.flatMap(run("reconcile", args, reconcileTimeout), decodeReconciled)
       return clock.syncFrom(reconciled, ([, , , now]) => now)
     },
     renew: (lease: Duration.Duration) => {
@@ -68,11 +76,11 @@ export const makeRegistryScripts = (node: string, { run }: ScriptRunner) => {
         membership.office,
         memberField(membership),
         membership.name,
-        encodedMember(session, membership),
-        hashReconnectKey(session.reconnectKey),
+        ...encodeSession(session, membership),
         formatLimit(capacity.offices),
         formatLimit(capacity.membersPerOffice),
-        yield* expiresAt
+        // The time of Redis at which a script started now times out.
+        String((yield* clock.now) + Duration.toMillis(scriptTimeout))
       ])
       return yield* decodeJoined(joined)
     }),

@@ -1,26 +1,13 @@
-import { createHash } from "node:crypto"
-import { Data, Duration, Effect, FiberSet, Schedule, type Scope } from "effect"
-import { createClient, ErrorReply } from "redis"
+import { Data, Duration, Effect, FiberSet, Record, Schedule } from "effect"
+import { type CommandParser, createClient, defineScript, ErrorReply } from "redis"
 import { errorMessage } from "../../../domain/errorMessage.ts"
-import { parseRedisUrl, type RedisNodeOptions, type RedisUrlInvalid } from "../redisClient.ts"
+import { makeOutageLog, parseRedisUrl, type RedisNodeOptions } from "../redisClient.ts"
 import { type ScriptName, luaScripts } from "./luaScripts.ts"
 
 /** Redis is unreachable, timed out or returned an error. Whether the script ran is unknown. */
 export class RedisUnavailable extends Data.TaggedError("RedisUnavailable")<{ readonly message: string }> {}
 
-/** Two connections to Redis: one runs scripts, one is subscribed. Both reconnect. */
-export interface ScriptRunner {
-  /** True while both are connected. */
-  readonly isReady: () => boolean
-  /** Runs a script on the keys with the prefix. Scripts run in the order of their calls. */
-  readonly run: (
-    name: ScriptName,
-    args: ReadonlyArray<string>,
-    timeout?: Duration.Duration
-  ) => Effect.Effect<unknown, RedisUnavailable>
-}
-
-export interface ScriptRunnerOptions extends RedisNodeOptions {
+interface ScriptRunnerOptions extends RedisNodeOptions {
   /** Both are connected, for the first time or again. Messages in between are lost. */
   readonly onReady: () => void
   readonly onMessage: (text: string) => void
@@ -44,18 +31,28 @@ const maxBackoffMillis = 250
 const backoffBefore = (attempt: number): number =>
   Math.min(25 * 2 ** Math.min(attempt, 10), maxBackoffMillis) * (0.75 + Math.random() / 2)
 
-const scriptHashes = new Map(
-  Object.values(luaScripts).map((text) => [text, createHash("sha1").update(text).digest("hex")])
+/** The client calls a script by its hash, and sends its text when Redis does not know the hash. */
+const scripts = Record.map(luaScripts, (text) =>
+  defineScript({
+    SCRIPT: text,
+    NUMBER_OF_KEYS: 1,
+    parseCommand: (parser: CommandParser, prefix: string, args: ReadonlyArray<string>) => {
+      parser.pushKey(prefix)
+      parser.push(...args)
+    },
+    transformReply: (reply: unknown) => reply
+  })
 )
 
-/** Connects to Redis until the scope closes. Redis may be unreachable at the start. */
-export const makeScriptRunner = Effect.fnUntraced(function* (
-  options: ScriptRunnerOptions
-): Effect.fn.Return<ScriptRunner, RedisUrlInvalid, Scope.Scope> {
+/**
+ * Connects to Redis until the scope closes. Redis may be unreachable at the start. Of two connections one runs scripts
+ * and one is subscribed; both reconnect.
+ */
+export const makeScriptRunner = Effect.fnUntraced(function* (options: ScriptRunnerOptions) {
   const { node, onMessage, onReady, prefix } = options
-  const runFork = yield* FiberSet.makeRuntime<never>()
+  const outage = makeOutageLog("registry", node, yield* FiberSet.makeRuntime<never>())
   let subscribed = false
-  let outage: string | undefined
+  let lastError = "not connected"
   let pendingScripts = 0
   let hasReply = false
   let silentChecks = 0
@@ -66,36 +63,31 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
     commandOptions: { timeout: 0 },
     socket: { reconnectStrategy: backoffBefore, connectTimeout: 1000, socketTimeout: socketTimeoutMillis }
   }
-  const openClient = (more: { readonly disableOfflineQueue?: boolean }) =>
-    Effect.acquireRelease(
-      Effect.sync(() => createClient({ ...shared, ...more })),
-      (client) => Effect.sync(() => client.destroy())
-    )
   // Without a connection scripts fail at once, so joins do not wait.
-  const commands = yield* openClient({ disableOfflineQueue: true })
-  const subscriber = yield* openClient({})
+  const commands = createClient({ ...shared, scripts, disableOfflineQueue: true })
+  const subscriber = createClient(shared)
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      commands.destroy()
+      subscriber.destroy()
+    })
+  )
 
-  const isReady = () => commands.isReady && subscriber.isReady && subscribed
+  /** True while both are connected. */
+  const isReady = (): boolean => commands.isReady && subscriber.isReady && subscribed
   const onReadyChange = () => {
     if (!isReady()) return
-    if (outage !== undefined) runFork(Effect.logInfo("Redis reconnected", { connection: "registry", node }))
-    outage = undefined
+    outage.onConnected()
+    lastError = "not connected"
     onReady()
   }
   const onError = (cause: unknown) => {
-    if (outage === undefined)
-      runFork(
-        Effect.logWarning("Redis connection lost", {
-          connection: "registry",
-          node,
-          reason: errorMessage(cause)
-        })
-      )
-    outage = errorMessage(cause)
+    lastError = errorMessage(cause)
+    outage.onDisconnected(lastError)
   }
   // Loads the scripts before any other command of a new connection: that keeps their calls in order.
   commands.on("ready", () => {
-    for (const text of scriptHashes.keys()) commands.scriptLoad(text).catch(onError)
+    for (const text of Object.values(luaScripts)) commands.scriptLoad(text).catch(onError)
   })
   for (const client of [commands, subscriber]) {
     client.on("error", onError)
@@ -110,18 +102,13 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
     }, onError)
 
   const evaluate = async (name: ScriptName, args: ReadonlyArray<string>): Promise<unknown> => {
-    const text = luaScripts[name]
-    const evalOptions = { keys: [prefix], arguments: [...args] }
     pendingScripts++
     try {
-      const reply = await commands.evalSha(scriptHashes.get(text) ?? "", evalOptions)
+      const reply = await commands[name](prefix, args)
       hasReply = true
       return reply
     } catch (cause) {
       hasReply ||= cause instanceof ErrorReply
-      if (cause instanceof ErrorReply && cause.message.startsWith("NOSCRIPT")) {
-        return await commands.eval(text, evalOptions)
-      }
       throw cause
     } finally {
       pendingScripts--
@@ -140,14 +127,15 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
   })
   yield* Effect.forkScoped(Effect.repeat(checkLiveness, Schedule.spaced(pingInterval)))
 
-  const run: ScriptRunner["run"] = (name, args, timeout = scriptTimeout) =>
+  /** Runs a script on the keys with the prefix. Scripts run in the order of their calls. */
+  const run = (name: ScriptName, args: ReadonlyArray<string>, timeout = scriptTimeout) =>
     Effect.suspend(() =>
       isReady()
         ? Effect.tryPromise({
             try: () => evaluate(name, args),
             catch: (cause) => new RedisUnavailable({ message: errorMessage(cause) })
           })
-        : Effect.fail(new RedisUnavailable({ message: outage ?? "not connected" }))
+        : Effect.fail(new RedisUnavailable({ message: lastError }))
     ).pipe(
       Effect.timeoutOrElse({
         duration: timeout,
@@ -157,3 +145,5 @@ export const makeScriptRunner = Effect.fnUntraced(function* (
 
   return { isReady, run }
 })
+
+export type ScriptRunner = Effect.Success<ReturnType<typeof makeScriptRunner>>

@@ -2,7 +2,7 @@ import { Deferred, Duration, Effect, Exit, Option } from "effect"
 import { checkJoin } from "../../../domain/office/decide.ts"
 import { type Capacity } from "../../../domain/office/MembershipState.ts"
 import {
-  MembershipError,
+  makeMembershipError,
   officeFull,
   registryUnavailable,
   type Membership,
@@ -10,8 +10,7 @@ import {
   type Session,
   tooManyOffices
 } from "../../../domain/model/Membership.ts"
-import type { RegistryContext } from "./RegistryContext.ts"
-import type { RegistryEvents } from "./RegistryEvents.ts"
+import type { RegistryContext, RegistryEvents } from "./RegistryEvents.ts"
 import { scriptTimeout } from "./ScriptRunner.ts"
 
 /** How long a join waits for its echo on the channel before it reads a snapshot. */
@@ -19,10 +18,7 @@ const echoTimeout = Duration.millis(500)
 
 const maxJoinAttempts = 4
 
-const malformedName = new MembershipError({
-  reason: "malformed",
-  message: "The names of members and rooms must be well-formed Unicode"
-})
+const malformedName = makeMembershipError("malformed", "The names of members and rooms must be well-formed Unicode")
 
 /** Makes the join of a session. When it returns, the join has been emitted to this node. */
 export const makeJoinOffice = (
@@ -30,7 +26,7 @@ export const makeJoinOffice = (
   events: RegistryEvents
 ) => {
   const isJoined = (sid: string, office: string): boolean =>
-    Option.exists(local.session(sid)?.membership ?? Option.none(), (membership) => membership.office === office)
+    Option.exists(local.membership(sid), (membership) => membership.office === office)
 
   /** Waits for the echo of a join on the channel: it keeps the order of changes. */
   const awaitJoinEcho = Effect.fnUntraced(function* (sid: string, office: string, onEntered: Deferred.Deferred<void>) {
@@ -44,19 +40,14 @@ export const makeJoinOffice = (
     return yield* registryUnavailable()
   })
 
-  const attemptJoin = Effect.fnUntraced(function* (
-    session: Session,
-    membership: Membership,
-    capacity: Capacity,
-    onEntered: Deferred.Deferred<void>
-  ) {
+  const attemptJoin = Effect.fnUntraced(function* (session: Session, membership: Membership, capacity: Capacity) {
     for (let attempt = 0; attempt < maxJoinAttempts; attempt++) {
       if (!isReady()) return yield* registryUnavailable()
       const inSync = yield* Effect.timeoutOption(sync.awaitInSync, Duration.sum(scriptTimeout, gracePeriod))
       if (Option.isNone(inSync)) return yield* registryUnavailable()
       const joined = sync.outOfSyncOnError(scripts.join(session, membership, capacity))
       const outcome = yield* Effect.mapError(joined, registryUnavailable)
-      if (outcome === "joined") return yield* awaitJoinEcho(session.sid, membership.office, onEntered)
+      if (outcome === "joined") return
       if (outcome === "taken") return yield* membershipConflict(membership)
       if (outcome === "office_full") return yield* officeFull(membership.office)
       if (outcome === "too_many_offices") return yield* tooManyOffices()
@@ -72,13 +63,14 @@ export const makeJoinOffice = (
     if (!membership.name.isWellFormed() || !membership.office.isWellFormed()) return yield* malformedName
     const onEntered = Deferred.makeUnsafe<void>()
     const endJoin = local.beginJoin(session.sid, membership.office, () => Deferred.doneUnsafe(onEntered, Exit.void))
-    const reconcilesBefore = sync.reconcileCount
-    yield* attemptJoin(session, membership, capacity, onEntered).pipe(
+    const reconcilesBefore = sync.reconcileCount()
+    yield* attemptJoin(session, membership, capacity).pipe(
+      Effect.andThen(awaitJoinEcho(session.sid, membership.office, onEntered)),
       Effect.ensuring(Effect.sync(endJoin)),
       // A reconciliation during the join left out the current membership.
       Effect.tapError(() =>
         Effect.sync(() => {
-          if (reconcilesBefore !== sync.reconcileCount && Option.isSome(session.membership)) sync.markOutOfSync()
+          if (reconcilesBefore !== sync.reconcileCount() && Option.isSome(session.membership)) sync.markOutOfSync()
         })
       )
     )

@@ -98,13 +98,14 @@ local function removeNode(node)
 end
 `
 
-/**
- * ARGV: node, lease in ms, highest revision of the node, grace period in ms, n, n times session, office, field, member
- * and hash of the reconnect key, then sessions with a pending join. Adds the node and its members, except where another
- * session has the membership by now. Returns the remaining grace period in ms, the number of nodes, the sessions that
- * lost their membership, and the time.
- */
-const reconcile = `${sharedFunctions}
+export const luaScripts = {
+  /**
+   * ARGV: node, lease in ms, highest revision of the node, grace period in ms, n, n times session, office, field,
+   * member and hash of the reconnect key, then sessions with a pending join. Adds the node and its members, except
+   * where another session has the membership by now. Returns the remaining grace period in ms, the number of nodes, the
+   * sessions that lost their membership, and the time.
+   */
+  reconcile: `${sharedFunctions}
 local node, lease, highest, gracePeriod, n = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local rev = tonumber(call('GET', prefix .. 'rev') or '0')
 if rev == 0 or rev < highest then
@@ -134,14 +135,14 @@ for i = 6, at - 1, 5 do
   end
 end
 return { math.max(0, gracePeriod - age()), call('ZCARD', prefix .. 'nodes'), evicted, now() }
-`
+`,
 
-/**
- * ARGV: node, lease in ms. Renews the lease and removes nodes with an expired lease. When no node has renewed for half
- * a lease, Redis itself was stalled: then expired leases are renewed. Returns "ok" or "unknown_node", the number of
- * nodes, and the time.
- */
-const renew = `${sharedFunctions}
+  /**
+   * ARGV: node, lease in ms. Renews the lease and removes nodes with an expired lease. When no node has renewed for
+   * half a lease, Redis itself was stalled: then expired leases are renewed. Returns "ok" or "unknown_node", the number
+   * of nodes, and the time.
+   */
+  renew: `${sharedFunctions}
 local node, lease = ARGV[1], tonumber(ARGV[2])
 if not call('ZSCORE', prefix .. 'nodes', node) then return { 'unknown_node', 0, now() } end
 local t = now()
@@ -152,14 +153,14 @@ for _, other in ipairs(call('ZRANGEBYSCORE', prefix .. 'nodes', '-inf', '(' .. f
   if stalled then call('ZADD', prefix .. 'nodes', formatInteger(t + lease), other) else removeNode(other) end
 end
 return { 'ok', call('ZCARD', prefix .. 'nodes'), t }
-`
+`,
 
-/**
- * ARGV: node, session, office, field, name, member, hash of the reconnect key, maximum of offices, maximum of members,
- * time at which the request expires. Returns "joined", "expired", "unknown_node", "taken", "office_full" or
- * "too_many_offices".
- */
-const join = `${sharedFunctions}
+  /**
+   * ARGV: node, session, office, field, name, member, hash of the reconnect key, maximum of offices, maximum of
+   * members, time at which the request expires. Returns "joined", "expired", "unknown_node", "taken", "office_full" or
+   * "too_many_offices".
+   */
+  join: `${sharedFunctions}
 local node, sid, office, field, name, json, reconnectKey = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 if now() > tonumber(ARGV[10]) then return 'expired' end
 if not call('ZSCORE', prefix .. 'nodes', node) then return 'unknown_node' end
@@ -183,46 +184,37 @@ if old then removeMember(old.node, old.sid, office, field, true) end
 if current then removeMember(node, sid, current.office, current.field, false) end
 addMember(node, sid, office, field, json, reconnectKey)
 return 'joined'
-`
+`,
 
-/** ARGV: node, session. Removes the session from its office. */
-const leave = `${sharedFunctions}
+  /** ARGV: node, session. Removes the session from its office. */
+  leave: `${sharedFunctions}
 local here = membershipOf(ARGV[1], ARGV[2])
 if here then removeMember(ARGV[1], ARGV[2], here.office, here.field, false) end
 return 1
-`
+`,
 
-/** ARGV: node. Removes the node with all its members. */
-const leaveCluster = `${sharedFunctions}
+  /** ARGV: node. Removes the node with all its members. */
+  leaveCluster: `${sharedFunctions}
 removeNode(ARGV[1])
 return 1
-`
+`,
 
-/**
- * ARGV: node, office. Returns "ok", the current revision, the revision of the office, and its members. Returns
- * "unknown_node" when the node was removed, since then its members are missing.
- */
-const snapshot = `${sharedFunctions}
+  /**
+   * ARGV: node, office. Returns "ok", the current revision, the revision of the office, and its members. Returns
+   * "unknown_node" when the node was removed, since then its members are missing.
+   */
+  snapshot: `${sharedFunctions}
 if not call('ZSCORE', prefix .. 'nodes', ARGV[1]) then return { 'unknown_node', '0', '0', {} } end
 local all = allMembers(ARGV[2])
 return { 'ok', call('GET', prefix .. 'rev') or '0', call('HGET', prefix .. 'offices', ARGV[2]) or '0', all }
-`
+`,
 
-/** ARGV: office, name. Returns 1 when another office has a Computer of this name. */
-const isComputerElsewhere = `${sharedFunctions}
+  /** ARGV: office, name. Returns 1 when another office has a Computer of this name. */
+  isComputerElsewhere: `${sharedFunctions}
 local here = call('HEXISTS', prefix .. 'office:' .. ARGV[1], 'c' .. ARGV[2])
 local all = tonumber(call('HGET', prefix .. 'names', ARGV[2]) or '0')
 if all > here then return 1 end
 return 0
 `
-
-export const luaScripts = {
-  reconcile,
-  renew,
-  join,
-  leave,
-  leaveCluster,
-  snapshot,
-  isComputerElsewhere
 } as const
 export type ScriptName = keyof typeof luaScripts
