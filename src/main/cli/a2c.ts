@@ -70,6 +70,16 @@ const dotEnvLayer = ConfigProvider.layerAdd(
   })
 )
 
+/** The `engines` of package.json, which npm only warns about. */
+const minimumNode = { major: 22, minor: 19 }
+
+const [major = 0, minor = 0] = process.version.slice(1).split(".").map(Number)
+if (major < minimumNode.major || (major === minimumNode.major && minor < minimumNode.minor)) {
+  const required = `${minimumNode.major}.${minimumNode.minor}`
+  process.stderr.write(`a2c: Node ${required} or later is required, this is ${process.version}\n`)
+  process.exit(1)
+}
+
 rootCommand.pipe(
   Command.run({ version: packageVersion }),
   Effect.tapErrorTag("CommandFailed", ({ message }) => Console.error(`a2c: ${message}`)),

@@ -157,7 +157,7 @@ export const runDemo = Effect.fnUntraced(
     const took = (yield* Clock.currentTimeMillis) - began
     yield* Console.log(
       `\nDone in ${seconds(took)}: 1 Server, 2 Computers, 3 MCP servers, ${calls} calls. ` +
-        "Everything is closed again.\n\nTry it yourself: npm run --silent a2c -- --help"
+        "Everything is closed again.\n\nContinue with three terminals: a2c server, a2c computer, a2c agent. Each has --help."
     )
   },
   Effect.provideService(References.MinimumLogLevel, "Warn")

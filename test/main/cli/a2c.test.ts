@@ -68,6 +68,17 @@ const agent = Effect.fnUntraced(function* (url: string, ...args: ReadonlyArray<s
 
 describe("a2c", () => {
   live(
+    "rejects a Node version below the supported one in one line",
+    Effect.gen(function* () {
+      const oldNode = `data:text/javascript,Object.defineProperty(process,"version",{value:"v20.20.2"})`
+      const process = yield* node(["--import", oldNode, cli, "--version"])
+      assert.strictEqual(yield* process.ended, 1)
+      assert.strictEqual(process.stderr(), "a2c: Node 22.19 or later is required, this is v20.20.2\n")
+      assert.strictEqual(process.stdout(), "")
+    })
+  )
+
+  live(
     "runs the whole demo and leaves no process behind",
     Effect.gen(function* () {
       const demo = yield* a2c("demo")
@@ -81,7 +92,8 @@ describe("a2c", () => {
         "The board is empty.",
         "- water the plants",
         "Computer 'attic' not found in the office",
-        "Everything is closed again."
+        "Everything is closed again.",
+        "Continue with three terminals: a2c server, a2c computer, a2c agent"
       ]) {
         assert.include(demo.stdout(), words)
       }

@@ -1,6 +1,9 @@
 import { Context, Duration, Effect, Layer, Scope } from "effect"
 import { lineForVersion } from "../../../domain/wire/lines.ts"
 import { formatVersion } from "../../../domain/wire/version.ts"
+import type { Authenticator } from "../../ports/Authenticator.ts"
+import type { NodeLink } from "../../ports/NodeLink.ts"
+import type { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
 import {
   type AdmissionRejected,
   type Handshake,
@@ -16,10 +19,11 @@ import { guardInbound } from "../connections/inboundGuard.ts"
 import { makeAdmission, reconnectKeyOf } from "../membership/admission.ts"
 import { makeMembershipCoordinator } from "../membership/MembershipCoordinator.ts"
 import { makeNotifications } from "../membership/Notifications.ts"
-import type { Gauge } from "../observability/ServerMetrics.ts"
+import type { Gauge, ServerMetrics } from "../observability/ServerMetrics.ts"
 import { type InFlightCalls, makeInFlightCalls } from "../routing/InFlightCalls.ts"
 import { makeRequestHandler } from "../routing/requestHandler.ts"
 import { makeRouting } from "../routing/Routing.ts"
+import type { Readiness } from "./Readiness.ts"
 import { makeServerContext, type ServerContext } from "./ServerContext.ts"
 
 /** An A2C-SMCP Server on any transport. */
@@ -40,11 +44,14 @@ export class Server extends Context.Service<
   }
 >()("a2c-smcp/application/server/lifecycle/Server") {
   /** Serves until the layer's scope closes. `Observability` provides the metrics and the readiness. */
-  static readonly layer: Layer.Layer<Server, ListenError, TransportServer | Effect.Services<typeof makeServerContext>> =
-    Layer.effect(
-      Server,
-      Effect.suspend(() => make)
-    )
+  static readonly layer: Layer.Layer<
+    Server,
+    ListenError,
+    TransportServer | OfficeRegistry | NodeLink | Authenticator | ServerMetrics | Readiness
+  > = Layer.effect(
+    Server,
+    Effect.suspend(() => make)
+  )
 }
 
 /** Interval at which the drain checks for calls in flight and unsent replies. */
