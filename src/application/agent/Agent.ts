@@ -30,6 +30,7 @@ export type AgentEvent =
   | { readonly _tag: "Joined" }
   | { readonly _tag: "Disconnected"; readonly reason: string }
 
+/** Name and office of an Agent. */
 export interface AgentOptions extends Omit<MemberOptions, "role"> {}
 
 /** Buffered events per subscriber; the oldest are dropped first. */

@@ -11,6 +11,7 @@ export interface FetchedDocument extends Omit<DocumentLocation, "size"> {
   readonly bytes: Uint8Array
 }
 
+/** Limits for fetching a document. */
 export interface FetchOptions {
   /** Timeout in whole seconds, applied to the Computer's reply and again to the transfer; 60 by default. */
   readonly timeout?: number

@@ -3,6 +3,7 @@ import type { JsonObject } from "../../domain/json.ts"
 import type { DocumentLocation } from "../../domain/model/requests.ts"
 import type { McpProgress } from "../ports/McpSession.ts"
 
+/** A call that needs consent. */
 export interface ConfirmRequest {
   readonly agent: string
   readonly reqId: string
@@ -31,11 +32,13 @@ export interface DpeRequest {
   }
 }
 
+/** The location of a resolved document. */
 export type ResolvedDpe = DocumentLocation
 
 /** Uploads or caches a document, or signs a URL. The content never crosses the office. */
 export type ResolveDpe = (request: DpeRequest) => Effect.Effect<ResolvedDpe, unknown>
 
+/** The progress of a call. */
 export interface ProgressReport extends McpProgress {
   readonly reqId: string
   /** The exposed name of the tool. */

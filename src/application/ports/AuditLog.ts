@@ -2,6 +2,7 @@ import { Context } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 import type { Body } from "./Body.ts"
 
+/** One line of the audit. */
 export interface AuditEvent {
   /** Milliseconds of the epoch. */
   readonly time: number

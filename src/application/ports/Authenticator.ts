@@ -20,6 +20,7 @@ export class Authenticator extends Context.Service<
   static readonly layerAllowAll: Layer.Layer<Authenticator> = Layer.sync(Authenticator, () => allowAll)
 }
 
+/** The authenticator of {@link Authenticator.layerAllowAll}. */
 export const allowAll: Authenticator["Service"] = {
   requiresCredentials: false,
   authenticate: () => Effect.succeed({ subject: "anonymous", grants: allGrants, expiresAt: undefined }),

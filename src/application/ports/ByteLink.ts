@@ -8,6 +8,7 @@ export class ByteLinkClosed extends Data.TaggedError("ByteLinkClosed")<{ readonl
   }
 }
 
+/** One end of a byte stream connection. */
 export interface ByteLink {
   /** The address of the far end without its port, for the log and for rate limits. */
   readonly remoteAddress: string
@@ -33,6 +34,7 @@ export interface ByteListenOptions {
   readonly maxConnections: number
 }
 
+/** Accepts byte links. */
 export class ByteListener extends Context.Service<
   ByteListener,
   {
@@ -47,6 +49,7 @@ export class ByteListener extends Context.Service<
   }
 >()("a2c-smcp/application/ports/ByteListener") {}
 
+/** Opens byte links. */
 export class ByteConnector extends Context.Service<
   ByteConnector,
   {

@@ -17,6 +17,7 @@ export class McpSessionError extends Data.TaggedError("McpSessionError")<{
   readonly code?: number
 }> {}
 
+/** The MCP peer's description of itself. */
 export interface McpInfo {
   readonly name: string
   readonly version: string
@@ -36,6 +37,7 @@ export interface McpPage {
   readonly nextCursor: string | undefined
 }
 
+/** A change that a peer announced. */
 export type McpChange =
   | { readonly _tag: "ToolsChanged" }
   | { readonly _tag: "ResourcesChanged" }
@@ -86,6 +88,7 @@ export interface McpSession {
   readonly degraded?: Effect.Effect<string>
 }
 
+/** Opens sessions with MCP servers. */
 export class McpConnector extends Context.Service<
   McpConnector,
   {

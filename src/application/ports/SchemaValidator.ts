@@ -1,6 +1,7 @@
 import { Context, Data, type Effect } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
 
+/** A JSON Schema that cannot be compiled. */
 export class InvalidSchema extends Data.TaggedError("InvalidSchema")<{ readonly message: string }> {}
 
 /** Validates values against JSON Schemas, draft 2020-12 unless a schema names another one. */

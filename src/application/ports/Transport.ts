@@ -99,6 +99,7 @@ export class AdmissionRejected extends Data.TaggedError("AdmissionRejected")<{
   readonly retryable?: boolean
 }> {}
 
+/** Machine-readable reasons of a rejected connection. */
 export type AdmissionReason =
   | "missing_credentials"
   | "invalid_credentials"
@@ -110,6 +111,7 @@ export type AdmissionReason =
 /** The Server cannot listen on its address. */
 export class ListenError extends Data.TaggedError("ListenError")<{ readonly message: string }> {}
 
+/** The Server's end of a transport. */
 export class TransportServer extends Context.Service<
   TransportServer,
   {
@@ -130,6 +132,7 @@ export class VersionRejected extends Data.TaggedError("VersionRejected")<{
   readonly mismatch: VersionMismatch | undefined
 }> {}
 
+/** The Server cannot be reached. */
 export class Unreachable extends Data.TaggedError("Unreachable")<{
   readonly message: string
   /** A retry cannot succeed: the address is invalid. */
@@ -138,6 +141,7 @@ export class Unreachable extends Data.TaggedError("Unreachable")<{
 
 export type ConnectError = VersionRejected | AdmissionRejected | Unreachable
 
+/** A member's end of a transport. */
 export class TransportClient extends Context.Service<
   TransportClient,
   {

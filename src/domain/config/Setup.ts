@@ -7,6 +7,7 @@ export interface Variables {
   readonly [server: string]: { readonly [name: string]: string | Redacted.Redacted<string> }
 }
 
+/** The configuration of a Computer with the host's variables. */
 export interface Setup {
   readonly config: ComputerConfig
   readonly variables: Variables

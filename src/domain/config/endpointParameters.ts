@@ -77,6 +77,7 @@ export const withParameterDefaults = (type: ServerType, given: JsonObject): Json
 const valueAt = (value: unknown, path: ReadonlyArray<PropertyKey>): unknown =>
   path.reduce<unknown>((at, key) => (Array.isArray(at) || isJsonObject(at) ? Reflect.get(at, key) : undefined), value)
 
+/** The type and rendered parameters of an MCP server. */
 export type Endpoint =
   | ({ readonly type: "stdio" } & StdioParameters)
   | ({ readonly type: "streamable" } & StreamableParameters)

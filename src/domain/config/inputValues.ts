@@ -27,6 +27,7 @@ export const validateInputValue = (input: Input, value: InputValue): Result.Resu
     ? Result.fail(`not one of the options ${input.options.map((option) => `"${option}"`).join(", ")}`)
     : Result.succeed(value)
 
+/** The default of an input; `undefined` without a valid one. */
 export const defaultInputValue = (input: Input): InputValue | undefined => {
   if (input.type === "command" || input.default === undefined) return undefined
   return Result.getOrUndefined(validateInputValue(input, input.default))

@@ -32,6 +32,7 @@ export const parseComputerConfig = (value: unknown): Result.Result<ComputerConfi
   return config === undefined ? Result.fail(formatIssues(errors)) : Result.succeed(config)
 }
 
+/** A configuration and its file. */
 export interface ConfigSource {
   readonly file: string
   readonly config: ComputerConfig

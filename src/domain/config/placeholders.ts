@@ -16,6 +16,7 @@ const placeholderSource = String.raw`\$\{(input:[^}]+|[^{}]+)\}`
 const placeholderPattern = new RegExp(placeholderSource, "g")
 const wholePlaceholderPattern = new RegExp(`^${placeholderSource}$`)
 
+/** Parses the text between `${` and `}`. */
 export const parsePlaceholder = (text: string): PlaceholderReference => {
   const [, kind, rest = ""] = /^(input|env):(.+)$/s.exec(text) ?? []
   if (kind === "input") return { _tag: "Input", id: rest }
@@ -24,6 +25,7 @@ export const parsePlaceholder = (text: string): PlaceholderReference => {
   return { _tag: "Environment", name, fallback }
 }
 
+/** A rendered value, and the placeholders that have no value. */
 export interface RenderedValue {
   readonly value: unknown
   readonly unresolved: ReadonlySet<string>

@@ -3,6 +3,7 @@ import { asObject, type JsonObject, stringOrEmpty } from "../json.ts"
 import { groupByServer } from "./groupByServer.ts"
 import { parseWindowUri } from "./WindowUri.ts"
 
+/** A listed window with its contents. */
 export interface WindowResource {
   readonly server: string
   /** The URI as listed, with its query. */
@@ -13,6 +14,7 @@ export interface WindowResource {
   readonly contents: ReadonlyArray<JsonObject>
 }
 
+/** The reason why a window or a part of it is not shown. */
 export interface DesktopWarning {
   readonly server: string
   readonly uri: string

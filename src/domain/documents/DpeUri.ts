@@ -46,6 +46,7 @@ const parseUntrimmed = (uri: string, reason: string): Result.Result<DpeUri, Inva
     () => new InvalidDpeUri({ uri, reason })
   )
 
+/** Formats a document URI from its host and the segments of its reference. */
 export const buildDpeUri = (host: string, path: ReadonlyArray<string>): Result.Result<string, InvalidDpeUri> => {
   const uri = `dpe://${host}${formatUriPath(path)}`
   if (!path.every((segment) => segment.isWellFormed())) {

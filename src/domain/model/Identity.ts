@@ -12,6 +12,7 @@ export interface Grants {
   readonly names: ReadonlyArray<string>
 }
 
+/** An authenticated identity. */
 export interface Identity {
   /** The name for logs and the audit, not a secret. */
   readonly subject: string

@@ -17,6 +17,7 @@ export interface MembershipState {
   readonly revision: number
 }
 
+/** The maximum number of offices, and of members in each. */
 export interface Capacity {
   readonly offices: number
   readonly membersPerOffice: number
@@ -67,6 +68,7 @@ export const allMembers = ({ agent, computers }: Office): ReadonlyArray<Member> 
 export const membersOf = (state: MembershipState, office: string): ReadonlyArray<Member> =>
   allMembers(findOffice(state, office))
 
+/** The Computer with this name in an office. */
 export const findComputer = (state: MembershipState, office: string, name: string): Option.Option<Member> =>
   HashMap.get(findOffice(state, office).computers, name)
 

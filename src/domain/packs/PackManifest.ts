@@ -1,5 +1,6 @@
 import type { JsonObject } from "../json.ts"
 
+/** A route that calls a tool of a pack over HTTP. */
 export interface PackRoute {
   /** Path, such as `/tools/text_counter`. */
   readonly endpoint: string
@@ -11,6 +12,7 @@ export interface PackRoute {
   readonly files: { readonly [name: string]: { readonly multiple: boolean } }
 }
 
+/** Routes and tools of a loaded pack. */
 export interface PackManifest {
   readonly routes: ReadonlyArray<PackRoute>
   /** MCP tool definitions; each has a name. */

@@ -2,6 +2,7 @@ import { Result } from "effect"
 
 const moduleExtensions: ReadonlyArray<string> = ["ts", "mts", "js", "mjs"]
 
+/** Class name and files that follow from the name of a pack. */
 export interface PackName {
   /** Class that the module exports, such as `VideoGenerateTool`. */
   readonly className: string

@@ -8,6 +8,7 @@ export interface ServerTools {
   readonly tools: ReadonlyArray<JsonObject>
 }
 
+/** A tool that the office can call. */
 export interface CatalogueEntry {
   readonly tool: Tool
   readonly server: string

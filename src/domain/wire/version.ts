@@ -27,12 +27,14 @@ export const parseVersion = (text: string): Result.Result<Version, string> => {
     : Result.succeed({ major: Number(match[1]), minor: Number(match[2]), patch: Number(match[3]) })
 }
 
+/** The inverse of {@link parseVersion}. */
 export const formatVersion = ({ major, minor, patch }: Version): string => `${major}.${minor}.${patch}`
 
 /** Before 1.0 the minors must be equal; from 1.0 on the client may be older. The patch never matters (spec §2.2). */
 export const isCompatible = (client: Version, server: Version): boolean =>
   client.major === server.major && (client.major === 0 ? client.minor === server.minor : client.minor <= server.minor)
 
+/** The body of a version mismatch, with the field names of the wire. */
 export interface VersionMismatch {
   readonly code: 4008
   readonly message: string

@@ -15,6 +15,7 @@ export type ArgsOf<P> =
       ? StandardSchemaV1.InferOutput<P>
       : { readonly [name: string]: unknown }
 
+/** Structured fields of a log message. */
 export interface LogFields {
   readonly [name: string]: unknown
 }

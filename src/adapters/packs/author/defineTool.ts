@@ -1,5 +1,6 @@
 import type { ArgsOf, ListedTool, RouteConfig, ToolAnnotations, ToolContext, ToolParams } from "./BaseMcpTool.ts"
 
+/** A pack with one tool. */
 export interface ToolDefinition<P extends ToolParams> {
   readonly name: string
   readonly description: string

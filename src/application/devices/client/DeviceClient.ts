@@ -7,6 +7,7 @@ import { type DeviceLimits, defaultDeviceLimits } from "../DeviceLimits.ts"
 import { makeServiceCatalog } from "./ServiceCatalog.ts"
 import { type DeviceAddress, serveDeviceServer } from "./DeviceServerConnection.ts"
 
+/** Address of a device server, and identity of the device. */
 export interface DeviceClientOptions extends DeviceAddress {
   readonly limits?: Partial<DeviceLimits>
   /** Interval of PING, the keepalive of both ends; 1 minute by default. */

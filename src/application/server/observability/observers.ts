@@ -49,6 +49,7 @@ export const CallObservers = Context.Reference<ReadonlyArray<(call: CompletedCal
   { defaultValue: () => [] }
 )
 
+/** A join, a leave, or a rejected connection or join. */
 export type MembershipEvent =
   | {
       readonly _tag: "Entered" | "Left"

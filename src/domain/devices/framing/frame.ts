@@ -13,6 +13,7 @@ export const frameTypes = {
 
 export type FrameType = keyof typeof frameTypes
 
+/** One frame; its payload is not parsed. */
 export interface Frame {
   readonly type: FrameType
   /** Up to 8 printable ASCII characters, without the padding of the wire. */
