@@ -10,3 +10,7 @@ export const errorMessage = (error: unknown): string => {
     return "unknown error"
   }
 }
+
+/** The code of an error of the system or of Node, such as `ENOENT`. */
+export const systemErrorCode = (error: unknown): string | undefined =>
+  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url"
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "node:worker_threads"
 import type { ErrorObject } from "ajv"
 import type { WorkerResponse, WorkerRequest, WorkerData } from "./worker.ts"
+import { systemErrorCode } from "../../domain/errorMessage.ts"
 
 /** The worker was terminated during its work. */
 export class SchemaTimeout extends Error {}
@@ -90,9 +91,11 @@ const currentThread = (): WorkerThread => {
     state.thread = startThread()
     return state.thread
   } catch (error) {
-    const code = error instanceof Error && "code" in error ? `: ${String(error.code)}` : ""
+    const code = systemErrorCode(error)
     const cause =
-      error instanceof WorkerUnavailable ? error : new WorkerUnavailable(`schema worker failed to start${code}`)
+      error instanceof WorkerUnavailable
+        ? error
+        : new WorkerUnavailable(`schema worker failed to start${code === undefined ? "" : `: ${code}`}`)
     state.unavailable = { until: performance.now() + restartDelay, cause }
     throw cause
   }

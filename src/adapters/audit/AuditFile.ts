@@ -2,7 +2,7 @@ import { createHash } from "node:crypto"
 import { type FileHandle, open, rename } from "node:fs/promises"
 import { Clock, Data, Duration, Effect, Latch, Layer, Result } from "effect"
 import { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
-import { errorMessage } from "../../domain/errorMessage.ts"
+import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
 import { canonicalJson, isJsonObject } from "../../domain/json.ts"
 
 /** Size at which an audit file is rotated, and the number of rotated files. */
@@ -74,7 +74,7 @@ const openFile = async (file: string) => {
 
 const renameIfExists = (from: string, to: string): Promise<void> =>
   rename(from, to).catch((error: unknown) => {
-    if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error
+    if (systemErrorCode(error) !== "ENOENT") throw error
   })
 
 /** A file that rotates when it is full. Its methods must not run concurrently. */

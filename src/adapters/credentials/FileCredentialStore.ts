@@ -4,7 +4,7 @@ import { homedir } from "node:os"
 import { dirname, posix, win32 } from "node:path"
 import { Effect, Layer, Option, Redacted, Result, Semaphore } from "effect"
 import { CredentialStore, CredentialsUnavailable } from "../../application/ports/CredentialStore.ts"
-import { errorMessage } from "../../domain/errorMessage.ts"
+import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
 import { isJsonObject, parseJson } from "../../domain/json.ts"
 
 /** `path` is the credentials file, by default {@link defaultPath}. */
@@ -45,7 +45,7 @@ export const defaultPath = (
   return posix.join(folder, "a2c", "credentials.json")
 }
 
-const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT"
+const isMissing = (error: unknown): boolean => systemErrorCode(error) === "ENOENT"
 
 /** Parses the file. The reasons quote no part of it. */
 const parseEntries = (text: string): Result.Result<Entries, string> => {

@@ -1,5 +1,6 @@
 import { open } from "node:fs/promises"
 import { Data, Effect } from "effect"
+import { systemErrorCode } from "../../domain/errorMessage.ts"
 
 /** The file gives no token. The message has the file and the reason, and nothing of its content. */
 export class TokenUnreadable extends Data.TaggedError("TokenUnreadable")<{ readonly message: string }> {}
@@ -13,7 +14,7 @@ const fileErrorReasons: { readonly [code: string]: string } = {
 }
 
 const formatFileError = (error: unknown): string => {
-  const code = error instanceof Error && "code" in error ? String(error.code) : String(error)
+  const code = systemErrorCode(error) ?? String(error)
   return fileErrorReasons[code] ?? `cannot be read: ${code}`
 }
 

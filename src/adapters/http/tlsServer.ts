@@ -4,6 +4,7 @@ import type { Socket } from "node:net"
 import { Effect, type Scope, Stream } from "effect"
 import { ListenError } from "../../application/ports/Transport.ts"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
+import { systemErrorCode } from "../../domain/errorMessage.ts"
 
 /** A certificate with its chain, and its private key, as PEM. */
 export interface TlsIdentity {
@@ -32,10 +33,8 @@ const opensslMessages: { readonly [code: string]: string } = {
   ERR_OSSL_X509_KEY_VALUES_MISMATCH: "the key does not match the certificate"
 }
 
-const formatTlsError = (error: unknown): string => {
-  const code = error instanceof Error && "code" in error ? String(error.code) : ""
-  return opensslMessages[code] ?? formatNetworkError(error)
-}
+const formatTlsError = (error: unknown): string =>
+  opensslMessages[systemErrorCode(error) ?? ""] ?? formatNetworkError(error)
 
 const makeHttpsServer = Effect.fnUntraced(function* ({ cert, key, updates = Stream.never }: TlsOptions) {
   const server = yield* Effect.try({

@@ -1,7 +1,7 @@
 /** Worker thread that runs scripts. The main thread terminates it after a timeout or a crash. */
 import { parentPort, workerData } from "node:worker_threads"
 import type * as Verel from "@bpinternal/verel"
-import { errorMessage } from "../../domain/errorMessage.ts"
+import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
 import { formatRuntimeError, formatDiagnostics, maxMessageCharacters } from "./diagnostics.ts"
 
 export interface WorkerData {
@@ -67,6 +67,6 @@ const serve = (engine: typeof Verel) => {
 try {
   serve(await import(module))
 } catch (cause) {
-  const missing = cause instanceof Error && "code" in cause && cause.code === "ERR_MODULE_NOT_FOUND"
+  const missing = systemErrorCode(cause) === "ERR_MODULE_NOT_FOUND"
   post(missing ? "not_installed" : "engine_failed", errorMessage(cause).slice(0, maxMessageCharacters))
 }

@@ -11,6 +11,7 @@ import { asObject } from "../../domain/json.ts"
 import type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
 import { didYouMean } from "../repl/didYouMean.ts"
 import { type Position, parseJsonc } from "./jsonc.ts"
+import { systemErrorCode } from "../../domain/errorMessage.ts"
 
 /** An error or warning about a file. An error in one file makes all files unusable. */
 export interface ConfigDiagnostic extends ValidationIssue, Partial<Position> {
@@ -75,8 +76,7 @@ export const readTextFile = Effect.fnUntraced(function* (file: string) {
   return yield* Effect.result(
     Effect.mapError(fs.readFileString(file), ({ message, reason }) => {
       if (reason._tag === "NotFound") return "file not found"
-      const code = reason.cause instanceof Error && "code" in reason.cause ? reason.cause.code : undefined
-      return code === "EISDIR" ? "is a directory" : `cannot be read: ${message}`
+      return systemErrorCode(reason.cause) === "EISDIR" ? "is a directory" : `cannot be read: ${message}`
     })
   )
 })

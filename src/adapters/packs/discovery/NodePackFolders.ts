@@ -1,11 +1,12 @@
 import { readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { Effect, Layer, Predicate, Result } from "effect"
+import { Effect, Layer, Result } from "effect"
 import { parse } from "yaml"
 import { FolderUnreadable, type PackFolderEntry, PackFolders } from "../../../application/ports/packs/PackFolders.ts"
 import { fingerprint, isExcluded } from "./fingerprint.ts"
 import { thrownMessage } from "../execution/thrown.ts"
 import { watchFolders } from "./watchFolders.ts"
+import { systemErrorCode } from "../../../domain/errorMessage.ts"
 
 /** In order of priority. */
 const configFileNames = ["config.yaml", "config.yml"] as const
@@ -15,7 +16,7 @@ const maxConfigLength = 256 * 1024
 
 const maxEntries = 1000
 
-const isNotFound = (error: unknown): boolean => Predicate.hasProperty(error, "code") && error.code === "ENOENT"
+const isNotFound = (error: unknown): boolean => systemErrorCode(error) === "ENOENT"
 
 const readConfig = async (folder: string, files: ReadonlyArray<string>): Promise<PackFolderEntry["config"]> => {
   const name = configFileNames.find((one) => files.includes(one))

@@ -3,8 +3,9 @@ import { Agent as SecureAgent, request as secureRequest } from "node:https"
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Duration, Effect, type Scope } from "effect"
 import { asObject } from "../../../../domain/json.ts"
-import { errorCodeOf, firstError, syntheticErrorEvent } from "./connectionFailures.ts"
+import { firstError, syntheticErrorEvent } from "./connectionFailures.ts"
 import { readBody } from "./HttpBody.ts"
+import { systemErrorCode } from "../../../../domain/errorMessage.ts"
 
 interface SentRequest {
   readonly method: string
@@ -119,7 +120,7 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
       request.on("error", (error) => {
         clearTimeout(timer)
         const cause = firstError(error)
-        onEvent({ _tag: "RequestFailed", sent, connectionRefused: errorCodeOf(cause) === "ECONNREFUSED" })
+        onEvent({ _tag: "RequestFailed", sent, connectionRefused: systemErrorCode(cause) === "ECONNREFUSED" })
         reject(cause)
       })
       request.on("response", (incoming) => {

@@ -3,6 +3,7 @@ import { asObject } from "../../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { sessionError } from "../../sessionError.ts"
 import type { BodyEnd } from "./HttpBody.ts"
+import { systemErrorCode } from "../../../../domain/errorMessage.ts"
 
 /** Marks a synthetic error in its `data`; the value is the cause. */
 const syntheticErrorKey = "a2c/synthetic_error"
@@ -39,10 +40,6 @@ export const firstError = (error: Error): Error => {
   return first instanceof Error ? first : error
 }
 
-export const errorCodeOf = (error: Error): unknown => Reflect.get(error, "code")
-
 /** The failure of a connection that was reset before a response. The server may have received the request. */
 export const connectionResetFailure = (error: unknown): McpSessionError | undefined =>
-  error instanceof Error && errorCodeOf(error) === "ECONNRESET"
-    ? sessionError("closed", "no response received: connection reset")
-    : undefined
+  systemErrorCode(error) === "ECONNRESET" ? sessionError("closed", "no response received: connection reset") : undefined

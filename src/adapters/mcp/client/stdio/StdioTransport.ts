@@ -11,6 +11,7 @@ import { type Line, makeLineSplitter, newline } from "./LineSplitter.ts"
 import { maxMessageBytes } from "../mcpMessages.ts"
 import { sessionError } from "../../sessionError.ts"
 import { makeCommand, shutdownTimeouts } from "./serverCommand.ts"
+import { systemErrorCode } from "../../../../domain/errorMessage.ts"
 
 /** Backpressure: callers wait when the server does not read its input. */
 const maxQueuedWrites = 64
@@ -50,8 +51,8 @@ const unreadableResponse = (bytes: Uint8Array, message: string): JSONRPCMessage 
 }
 
 const spawnFailure = (defect: unknown): McpSessionError => {
-  const code = defect instanceof Error && "code" in defect ? defect.code : undefined
-  return sessionError("unavailable", `process failed to start${typeof code === "string" ? `: ${code}` : ""}`)
+  const code = systemErrorCode(defect)
+  return sessionError("unavailable", `process failed to start${code === undefined ? "" : `: ${code}`}`)
 }
 
 /** When the scope closes, stdin ends, then the process group is terminated, then killed. */
