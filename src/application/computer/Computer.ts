@@ -13,7 +13,7 @@ import { type DesktopRequest, makeDesktop } from "./content/Desktop.ts"
 import { makeDocuments } from "./content/Documents.ts"
 import type { Inputs } from "./inputs/Inputs.ts"
 import type { ServerStates } from "./servers/ServersSnapshot.ts"
-import { makeRequestHandler } from "./office/RequestHandler.ts"
+import { makeComputerRequestHandler } from "./office/computerRequestHandler.ts"
 import {
   type AlreadyJoined,
   makeOfficeConnection,
@@ -91,7 +91,7 @@ const make = Effect.fnUntraced(function* (
   const join = (request: JoinOptions) =>
     connection.join(request, (member) => {
       backlog.clear()
-      const handle = makeRequestHandler({ name, servers, calls, desktop, documents }, member)
+      const handle = makeComputerRequestHandler({ name, servers, calls, desktop, documents }, member)
       return {
         onMessage: (event, body) => withRedactedLogs(handle(event, body)),
         onJoined: flush,

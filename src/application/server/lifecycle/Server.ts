@@ -21,7 +21,7 @@ import { makeMembershipCoordinator } from "../membership/MembershipCoordinator.t
 import { makeNotifications } from "../membership/Notifications.ts"
 import type { Gauge, ServerMetrics } from "../observability/ServerMetrics.ts"
 import { type InFlightCalls, makeInFlightCalls } from "../routing/InFlightCalls.ts"
-import { makeRequestHandler } from "../routing/requestHandler.ts"
+import { makeClientRequestHandler } from "../routing/clientRequestHandler.ts"
 import { makeRouting } from "../routing/Routing.ts"
 import type { Readiness } from "./Readiness.ts"
 import { makeServerContext, type ServerContext } from "./ServerContext.ts"
@@ -103,7 +103,7 @@ const make = Effect.gen(function* () {
   const notifications = makeNotifications(context, connections)
   const coordinator = yield* makeMembershipCoordinator(context, connections, inFlightCalls, notifications)
   const route = makeRouting(context, connections, inFlightCalls, nodes, notifications)
-  const handler = makeRequestHandler(context, coordinator, notifications, route)
+  const handler = makeClientRequestHandler(context, coordinator, notifications, route)
   const handle = guardInbound(context, connections, handler)
   const { admit, enforceValidity } = yield* makeAdmission(context, connections)
 

@@ -34,7 +34,7 @@ interface ComputerServices {
 type Handler = (body: Body) => Effect.Effect<Body, ProtocolError>
 
 /** Handles the requests and notifications that a Computer receives as a member of an office. */
-export const makeRequestHandler = (
+export const makeComputerRequestHandler = (
   { calls, desktop, documents, name, servers }: ComputerServices,
   { fits, line, maxBytes }: OfficeMember
 ): MessageHandler => {

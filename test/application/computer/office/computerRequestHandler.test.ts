@@ -19,7 +19,7 @@ const stage = Effect.gen(function* () {
   return { ask: yield* asked({ alpha }, { alpha: { default_tool_meta: { auto_apply: true } } }), runs }
 })
 
-describe("RequestHandler", () => {
+describe("computerRequestHandler", () => {
   it.effect("case 139: rejects a call for another Computer", () =>
     Effect.gen(function* () {
       const { ask, runs } = yield* stage

@@ -32,7 +32,7 @@ type RelayDefinition = Extract<EventDefinition, { readonly kind: "update" | "can
 type RelayedNotification = Extract<Notification, { readonly _tag: "Updated" | "Cancelled" }>
 
 /** Handles every request of a client: one function for each kind of event. */
-export const makeRequestHandler = (
+export const makeClientRequestHandler = (
   context: ServerContext,
   coordinator: MembershipCoordinator,
   notifications: Notifications,
