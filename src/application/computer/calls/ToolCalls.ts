@@ -22,7 +22,7 @@ import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
-import { makeRequestCache } from "./RequestCache.ts"
+import { makeCallExecutions } from "./CallExecutions.ts"
 
 /** A call that reached an MCP server; desktops are ordered by recent use (seed 001). */
 export interface ToolCallRecord {
@@ -88,7 +88,7 @@ export const transformResult = (
 /** Executes calls on the running MCP servers; all calls end with the scope. */
 export const makeToolCalls = Effect.fnUntraced(function* (servers: ServerSupervisor) {
   const { confirm, onProgress } = yield* ComputerSettings
-  const { run, cancel, reset } = yield* makeRequestCache
+  const { run, cancel, reset } = yield* makeCallExecutions
   const history = yield* Ref.make<ReadonlyArray<ToolCallRecord>>([])
   const validator = yield* Effect.serviceOption(SchemaValidator)
   const engine = yield* Effect.serviceOption(VrlEngine)

@@ -31,8 +31,11 @@ const estimateSize = (value: unknown, depth = maxJsonDepth): number => {
 
 const keyOf = ({ agent, reqId }: ToolCallRequest): string => JSON.stringify([reqId, agent])
 
-/** Requests with the same `agent` and `req_id` share one execution (spec §6.2). Executions end with the scope. */
-export const makeRequestCache = Effect.gen(function* () {
+/**
+ * Runs and cancels the executions of calls, and keeps their results for a while. Requests with the same `agent` and
+ * `req_id` share one execution (spec §6.2). Executions end with the scope.
+ */
+export const makeCallExecutions = Effect.gen(function* () {
   const clock = yield* Clock.Clock
   const running = yield* FiberMap.make<string, ToolResult>()
   /** In order of `updatedAt`. */
