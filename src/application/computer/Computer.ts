@@ -41,7 +41,7 @@ interface ComputerShape extends Pick<ServerSupervisor, "changes" | "reconfigure"
   readonly history: Effect.Effect<ReadonlyArray<ToolCallRecord>>
   /** The current configuration, with unresolved placeholders. */
   readonly setup: Effect.Effect<Setup>
-  /** Calls a tool for the Computer's owner, without consent; with a `requester` the call needs consent. */
+  /** Calls a tool for the Computer's owner, or for the `requester` of the call. */
   readonly callTool: (call: LocalCall) => Effect.Effect<ToolResult>
   /** Renders the desktop as Agents see it. */
   readonly desktop: (request: DesktopRequest) => Effect.Effect<ReadonlyArray<string>>

@@ -13,7 +13,7 @@ import {
   toolTimedOut
 } from "../../../domain/tools/errorResults.ts"
 import { fromMcpResult } from "../../../domain/tools/mcpConversion.ts"
-import { addTransformedEvent, toVrlEvent, type VrlCall, vrlScript } from "../../../domain/tools/vrl.ts"
+import { vrlScript } from "../../../domain/tools/vrl.ts"
 import type { McpProgress, McpSessionError } from "../../ports/McpSession.ts"
 import { SchemaValidator } from "../../ports/SchemaValidator.ts"
 import { VrlEngine } from "../../ports/VrlEngine.ts"
@@ -23,6 +23,7 @@ import { ComputerSettings } from "../ComputerSettings.ts"
 import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { makeCallExecutions } from "./CallExecutions.ts"
+import { transformResult } from "./transformResult.ts"
 
 /** A call that reached an MCP server; desktops are ordered by recent use (seed 001). */
 export interface ToolCallRecord {
@@ -48,7 +49,7 @@ const maxHistory = 10
 
 const defaultTimeout = Duration.minutes(1)
 
-/** A call without `agent` needs no consent. */
+/** A call of an Agent, or a local one, whose `agent` is its requester. */
 type Call = Omit<ToolCallRequest, "agent" | "computer" | "timeout"> & { readonly agent: string | undefined }
 
 /** Maps a failure of an MCP server to a result (spec §6.4, §6.6). */
@@ -71,19 +72,6 @@ const failureResult = (server: string, { reason, message }: McpSessionError): To
   }
   return toolFailed(message)
 }
-
-/** Adds the event that the server's VRL script makes of a result (spec §6.7). A failed script is only logged. */
-export const transformResult = (
-  engine: VrlEngine["Service"],
-  script: string,
-  result: ToolResult,
-  call: VrlCall
-): Effect.Effect<ToolResult> =>
-  Effect.matchEffect(engine.run(script, toVrlEvent(result, call)), {
-    onSuccess: (event) => Effect.succeed(addTransformedEvent(result, event)),
-    onFailure: ({ message, reason }) =>
-      Effect.as(Effect.logWarning("VRL transform failed", { tool: call.tool, reason, message }), result)
-  })
 
 /** Executes calls on the running MCP servers; all calls end with the scope. */
 export const makeToolCalls = Effect.fnUntraced(function* (servers: ServerSupervisor) {
@@ -113,7 +101,8 @@ export const makeToolCalls = Effect.fnUntraced(function* (servers: ServerSupervi
     return toolFailed(`Tool '${toolName}' was not called: its arguments do not fit its schema.${list}`)
   })
 
-  const requestConsent = Effect.fnUntraced(function* (
+  /** The result of a call without consent; `undefined` when it may run. */
+  const consentDenial = Effect.fnUntraced(function* (
     { agent, params, reqId, toolName: tool }: Call,
     { autoApply, server }: CatalogueEntry
   ) {
@@ -164,7 +153,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (servers: ServerSupervi
     const invalid = yield* validateParams(call, entry)
     if (invalid !== undefined) return invalid
     const remaining = yield* startCountdown(timeout)
-    const denial = yield* Effect.timeoutOption(requestConsent(call, entry), yield* remaining)
+    const denial = yield* Effect.timeoutOption(consentDenial(call, entry), yield* remaining)
     if (Option.isNone(denial)) return confirmationRequired(`Tool '${toolName}' was not confirmed in time`)
     if (denial.value !== undefined) return denial.value
     // The catalogue may have changed while consent was pending.
