@@ -18,7 +18,7 @@ export type MembershipCoordinator = Effect.Success<ReturnType<typeof makeMembers
 
 /** Applies membership changes, and follows those of the whole cluster: notifies members, aborts calls, evicts. */
 export const makeMembershipCoordinator = Effect.fnUntraced(function* (
-  { limits, membershipObservers, nodeLink, registry }: ServerContext,
+  { limits: { membersPerOffice, offices }, membershipObservers, nodeLink, registry }: ServerContext,
   connections: Connections,
   inFlightCalls: InFlightCalls,
   notifications: Notifications
@@ -94,7 +94,7 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
       ),
     /** Applies a join or leave. The members of this node have been notified when it returns. */
     apply: Effect.fnUntraced(function* (command: OfficeCommand) {
-      yield* registry.apply(command, limits)
+      yield* registry.apply(command, { offices, membersPerOffice })
       yield* announcePending
     }, Effect.uninterruptible)
   }
