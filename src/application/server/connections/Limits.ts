@@ -46,6 +46,6 @@ export const Limits = Context.Reference<Limits>("a2c-smcp/application/server/con
   })
 })
 
-/** The name of a limit in protocol errors: snake case. */
+/** The name of a limit in protocol errors and metrics: snake case. */
 export const formatLimitName = (limit: string): string =>
   limit.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -32,7 +32,7 @@ export const guardInbound = (
   const reject = (
     request: ClientRequest,
     message: string,
-    limit: keyof Limits | "moves",
+    limit: keyof Limits | "pendingMembershipChanges",
     max: number,
     retryAfter?: number
   ): Reply => {
@@ -69,7 +69,7 @@ export const guardInbound = (
     if (isMember(connection)) connection.outsideSince = connection.lastActivityAt
     if (connection.pendingMembershipChanges >= maxPendingMembershipChanges) {
       const message = `${maxPendingMembershipChanges} of your joins and leaves are under way: wait for them`
-      return Effect.succeed(reject(request, message, "moves", maxPendingMembershipChanges))
+      return Effect.succeed(reject(request, message, "pendingMembershipChanges", maxPendingMembershipChanges))
     }
     return Effect.suspend(() => {
       connection.pendingMembershipChanges += 1

@@ -1,6 +1,7 @@
 import { Context, Effect, Metric } from "effect"
 import { routedEvents } from "../../../domain/wire/lines.ts"
 import { callOutcome, codeLabel, type CompletedCall, type MembershipEvent } from "./observers.ts"
+import { formatLimitName } from "../connections/Limits.ts"
 import { type Gauge, metricDefinitions, metricPrefix, type NamesOf, ServerMetrics } from "./ServerMetrics.ts"
 
 /** Upper bounds of the latency histogram, in seconds: half a millisecond to five minutes. */
@@ -138,7 +139,7 @@ export const makeEffectMetrics = Effect.map(Effect.context<never>(), (given) => 
 
   return {
     service: ServerMetrics.of({
-      limitExceeded: limitExceeded.add,
+      limitExceeded: (limit) => limitExceeded.add(formatLimitName(limit)),
       dropped: dropped.add,
       connectionRejected: (code) => connectionsRejected.add(codeLabel(code)),
       gauge

@@ -71,7 +71,7 @@ export interface Gauge {
 export class ServerMetrics extends Context.Service<
   ServerMetrics,
   {
-    /** Counts a rejection or a closed connection by the name of its limit, such as `callsPerAgent`. */
+    /** Counts a rejection or a closed connection by its limit. The label is in snake case: `calls_per_agent`. */
     readonly limitExceeded: (limit: string) => void
     /** Counts something dropped because of a limit: `notification`, `message`. */
     readonly dropped: (kind: string) => void

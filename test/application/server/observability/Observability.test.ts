@@ -109,6 +109,15 @@ describe("the ServerMetrics of a watched Server", () => {
     })
   )
 
+  it.effect("labels limit rejections with the limit's name in protocol errors", () =>
+    Effect.gen(function* () {
+      const { metrics, observability, series } = yield* seenServer()
+      metrics.limitExceeded("callsPerAgent")
+      assert.strictEqual(series()["a2c_limit_rejections_total{limit=calls_per_agent}"], 1)
+      assert.deepStrictEqual(observability.report().totals.limitRejections, { calls_per_agent: 1 })
+    })
+  )
+
   it.effect("limits the number of series of a label", () =>
     Effect.gen(function* () {
       const { metrics, observability, series } = yield* seenServer()
