@@ -13,7 +13,7 @@ import {
   Unreachable,
   VersionRejected
 } from "../../application/ports/Transport.ts"
-import { payloadTooLarge } from "../../domain/model/ProtocolError.ts"
+import { errorCodes, payloadTooLarge } from "../../domain/model/ProtocolError.ts"
 import { parseVersion, PROTOCOL_VERSION, versionGate, type VersionRejection } from "../../domain/wire/version.ts"
 import { fitsBytes, sendError } from "../bytes/sendError.ts"
 
@@ -166,7 +166,7 @@ const makeMemoryLink = Effect.fnUntraced(function* (
 })
 
 const toConnectError = ({ body }: VersionRejection): VersionRejected | AdmissionRejected =>
-  body.code === 4008
+  body.code === errorCodes.versionMismatch
     ? new VersionRejected({ message: body.message, mismatch: body })
     : new AdmissionRejected({ code: body.code, message: body.message })
 

@@ -5,7 +5,8 @@ import { definedOnly } from "../../domain/definedOnly.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { CallDefinition } from "../../domain/wire/lines.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
-import type { DocumentLocation, ResourcePage } from "../../domain/model/requests.ts"
+import { defaultDpeTimeoutSeconds, defaultToolTimeoutSeconds } from "../../domain/model/fields.ts"
+import { type DocumentLocation, finderPageSizes, type ResourcePage } from "../../domain/model/requests.ts"
 import type { SessionInfo } from "../../domain/model/Membership.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
@@ -14,7 +15,6 @@ import { badRequest, errorCodes, ProtocolError } from "../../domain/model/Protoc
 import { toolTimedOut } from "../../domain/tools/errorResults.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
 import { jsonBody } from "../ports/Body.ts"
-
 import { withClientSpan } from "../shared/tracing.ts"
 
 /** The member is not connected. The effect of a request in flight is unknown. */
@@ -41,7 +41,7 @@ export interface ToolRequest {
 export interface AgentRequests {
   /** All members of the office. */
   readonly members: Effect.Effect<ReadonlyArray<SessionInfo>, AgentError>
-  /** Calls a tool. Failed tools and timeouts are results with `isError`. Interruption cancels it on the Computer. */
+  /** Calls a tool. Failed tools and timeouts are results with `isError`. Interruption cancels the call on the Computer. */
   readonly callTool: (request: ToolRequest) => Effect.Effect<ToolResult, AgentError>
   readonly getTools: (computer: string) => Effect.Effect<ReadonlyArray<Tool>, AgentError>
   readonly getConfig: (computer: string) => Effect.Effect<ComputerConfig, AgentError>
@@ -72,13 +72,11 @@ export interface AgentRequests {
   ) => Effect.Effect<FinderPage, AgentError>
 }
 
-const defaultToolSeconds = 60
-
 /** Timeout of requests without a `timeout` field: longer than the Server's, whose error then arrives first. */
 const defaultTimeout = Duration.seconds(35)
 
-/** The Agent waits `marginSeconds` longer than the Computer may take to locate a document. */
-const dpeTimeout = { defaultSeconds: 60, marginSeconds: 10 }
+/** Time in seconds that the Agent waits longer than the Computer may take to locate a document. */
+const dpeMarginSeconds = 10
 
 /** Maps an encoding failure: the caller passed a value that the protocol does not allow. */
 const toBadRequest = (error: unknown): ProtocolError =>
@@ -135,7 +133,7 @@ export const makeAgentRequests = (member: OfficeMember, agent: string, office: s
       send(definition, makePayload({ agent, reqId }), timeout)
     )
 
-  const callTool = ({ computer, params = {}, timeout = defaultToolSeconds, tool }: ToolRequest) => {
+  const callTool = ({ computer, params = {}, timeout = defaultToolTimeoutSeconds, tool }: ToolRequest) => {
     const attributes = { "a2c.office": office, "a2c.computer": computer, "gen_ai.tool.name": tool }
     return withClientSpan(calls.toolCall.event, attributes, (reqId) => {
       const cancelBody = jsonBody(cancel.request.encode({ agent, reqId }))
@@ -169,7 +167,7 @@ export const makeAgentRequests = (member: OfficeMember, agent: string, office: s
       return request(
         calls.getDpe,
         (base) => ({ ...base, computer, uri, ...definedOnly({ timeout }) }),
-        Duration.seconds((timeout ?? dpeTimeout.defaultSeconds) + dpeTimeout.marginSeconds)
+        Duration.seconds((timeout ?? defaultDpeTimeoutSeconds) + dpeMarginSeconds)
       ).pipe(Effect.map(withoutReqId))
     },
     getResources: (computer, mcpServer, cursor) =>
@@ -177,8 +175,12 @@ export const makeAgentRequests = (member: OfficeMember, agent: string, office: s
         Effect.map(withoutReqId)
       ),
     findDocuments: (computer, query = {}) =>
-      request(calls.getFinder, (base) => ({ offset: 0, limit: 20, ...base, computer, ...query })).pipe(
-        Effect.map(withoutReqId)
-      )
+      request(calls.getFinder, (base) => ({
+        offset: 0,
+        limit: finderPageSizes.default,
+        ...base,
+        computer,
+        ...query
+      })).pipe(Effect.map(withoutReqId))
   }
 }

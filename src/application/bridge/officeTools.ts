@@ -38,7 +38,7 @@ export interface OfficeTools {
 const searchThreshold = 60
 
 /** Default timeout of a call in seconds: long, because hosts cancel calls themselves. */
-const defaultTimeoutSeconds = 300
+export const defaultOfficeCallSeconds = 300
 
 const searchResults = { defaultCount: 10, maxCount: 50 }
 
@@ -222,7 +222,7 @@ const showDesktop = Effect.fnUntraced(function* (
 export const makeToolCaller = (
   agent: Agent["Service"],
   current: Effect.Effect<OfficeTools>,
-  { timeout = defaultTimeoutSeconds }: OfficeToolsOptions
+  { timeout = defaultOfficeCallSeconds }: OfficeToolsOptions
 ) => {
   const call = Effect.fnUntraced(function* (name: string, params: JsonObject) {
     const { byName } = yield* current

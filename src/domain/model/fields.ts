@@ -22,6 +22,12 @@ export const BoundedText = Schema.String.check(Schema.isMaxLength(8192))
 
 export const maxTimeoutSeconds = 3600
 
+/** The default timeout of an Agent's tool calls. */
+export const defaultToolTimeoutSeconds = 60
+
+/** The timeout of a request for the location of a document that states none. */
+export const defaultDpeTimeoutSeconds = 60
+
 /** The timeout of a tool call in whole seconds (spec §4.3). */
 export const TimeoutSeconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxTimeoutSeconds }))
 

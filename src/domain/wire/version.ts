@@ -1,4 +1,5 @@
 import { Result } from "effect"
+import { errorCodes } from "../model/ProtocolError.ts"
 
 /** The default protocol version. Clients send it in the URL. */
 export const PROTOCOL_VERSION = "0.2.0"
@@ -36,7 +37,7 @@ export const isCompatible = (client: Version, server: Version): boolean =>
 
 /** The body of a version mismatch, with the field names of the wire. */
 export interface VersionMismatch {
-  readonly code: 4008
+  readonly code: typeof errorCodes.versionMismatch
   readonly message: string
   readonly server_version: string
   readonly client_version: string
@@ -59,14 +60,14 @@ const rejectBadRequest = (message: string) => reject({ code: 400, message })
 const rejectMismatch = (client: Version, server: Version) => {
   const oldest = server.major === 0 ? { ...server, patch: 0 } : { ...server, minor: 0, patch: 0 }
   const body = {
-    code: 4008,
+    code: errorCodes.versionMismatch,
     message: "Protocol version mismatch",
     server_version: formatVersion(server),
     client_version: formatVersion(client),
     min_supported: formatVersion(oldest),
     max_supported: formatVersion({ ...server, patch: 999 })
   } as const
-  return reject(body, { "X-A2C-Error-Code": "4008" })
+  return reject(body, { "X-A2C-Error-Code": String(errorCodes.versionMismatch) })
 }
 
 /** Checks the values of `a2c_version` in a handshake (spec §2.1, cases 001–016). */

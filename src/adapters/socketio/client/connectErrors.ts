@@ -37,7 +37,7 @@ export interface RawConnectError extends Error {
 
 const decodeVersionMismatch = Schema.decodeUnknownOption(
   Schema.Struct({
-    code: Schema.Literal(4008),
+    code: Schema.Literal(errorCodes.versionMismatch),
     message: Schema.String,
     server_version: Schema.String,
     client_version: Schema.String,

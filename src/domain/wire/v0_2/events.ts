@@ -3,7 +3,7 @@ import { type Codec, makeCodec } from "../../validation.ts"
 import type { ComputerPart } from "../../model/Notification.ts"
 import { isJsonObject } from "../../json.ts"
 import { ComputerConfig } from "../../config/computerConfig.ts"
-import { maxIdentifierLength, maxTimeoutSeconds } from "../../model/fields.ts"
+import { defaultDpeTimeoutSeconds, maxIdentifierLength, maxTimeoutSeconds } from "../../model/fields.ts"
 import * as Messages from "./messages.ts"
 import { ToolResult } from "../../model/ToolResult.ts"
 
@@ -17,7 +17,7 @@ interface RoutingInfo {
 export interface RoutedDefinition {
   readonly kind: "call"
   readonly event: string
-  /** Names of the same event in other texts of the protocol. */
+  /** Other spellings of the event in the protocol's documents. */
   readonly aliases: ReadonlyArray<string>
   readonly from: "agent"
   readonly decodeRouting: (head: unknown) => Result.Result<RoutingInfo, string>
@@ -60,8 +60,6 @@ const defineCall = <Request extends typeof Messages.TargetReq.Type, RequestWire,
     cancellable: definition.cancellable ?? false
   }
 }
-
-const defaultDpeTimeoutSeconds = 60
 
 const isIdentifier = (value: unknown): value is string =>
   typeof value === "string" && value.length > 0 && value.length <= maxIdentifierLength

@@ -1,5 +1,7 @@
 import { Argument, type Command } from "effect/cli"
-import { maxTimeoutSeconds } from "../../../domain/model/fields.ts"
+import { defaultOfficeCallSeconds } from "../../../application/bridge/officeTools.ts"
+import { defaultToolTimeoutSeconds, maxTimeoutSeconds } from "../../../domain/model/fields.ts"
+import { finderPageSizes } from "../../../domain/model/requests.ts"
 import { defaultMaxNameLength, lowestMaxNameLength } from "../../../domain/tools/exposedNames.ts"
 import { between, flag } from "../setting.ts"
 import * as shared from "../sharedFlags.ts"
@@ -20,14 +22,18 @@ export type AgentSharedOptions = Infer<typeof agentFlags>
 export const computerFlags = { computer: flag.text("computer", "Computer to address", { metavar: "NAME" }) }
 export type ComputerOptions = AgentSharedOptions & Infer<typeof computerFlags>
 
-const callTimeout = (defaultSeconds: number, max: number) =>
-  flag.int("timeout", "timeout of a call", { metavar: "SECONDS", default: defaultSeconds, check: between(1, max) })
+const callTimeout = (defaultSeconds: number) =>
+  flag.int("timeout", "timeout of a call", {
+    metavar: "SECONDS",
+    default: defaultSeconds,
+    check: between(1, maxTimeoutSeconds)
+  })
 
 export const callFlags = {
   ...computerFlags,
   tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool")),
   args: shared.argsFlag,
-  timeout: callTimeout(60, maxTimeoutSeconds)
+  timeout: callTimeout(defaultToolTimeoutSeconds)
 }
 export type CallOptions = AgentSharedOptions & Infer<typeof callFlags>
 
@@ -57,7 +63,7 @@ export const findFlags = {
     Argument.variadic()
   ),
   fileType: flag.text("file-type", "only files of this type"),
-  limit: flag.int("limit", "maximum number of documents", { default: 20 }),
+  limit: flag.int("limit", "maximum number of documents", { default: finderPageSizes.default }),
   offset: flag.int("offset", "number of documents to skip", { default: 0, shown: "" })
 }
 export type FindOptions = AgentSharedOptions & Infer<typeof findFlags>
@@ -80,7 +86,7 @@ export const publishFlags = {
     default: defaultMaxNameLength,
     check: between(lowestMaxNameLength, 128)
   }),
-  timeout: callTimeout(300, 3600)
+  timeout: callTimeout(defaultOfficeCallSeconds)
 }
 export type PublishOfficeOptions = AgentSharedOptions & Infer<typeof publishFlags>
 
