@@ -2,7 +2,7 @@ import { Effect, Layer } from "effect"
 import { makeServerPages } from "../../adapters/http/ServerPages.ts"
 import * as MemoryCluster from "../../adapters/memory/MemoryCluster.ts"
 import { isLoopbackHost } from "../../adapters/http/hostAccess.ts"
-import * as ProcessGauges from "../../adapters/process/ProcessMetrics.ts"
+import * as ProcessMetrics from "../../adapters/process/ProcessMetrics.ts"
 import type { RedisClusterOptions } from "../../adapters/redis/RedisCluster.ts"
 import type { RedisUrlInvalid } from "../../adapters/redis/redisClient.ts"
 import * as SocketIoServer from "../../adapters/socketio/SocketIoServer.ts"
@@ -63,6 +63,6 @@ export const serverLayer = ({
     Layer.provide(layerOverride(ServerSettings, settings)),
     Layer.provide(layerOverride(Limits, limits)),
     // Several Servers of one process keep separate metrics.
-    Layer.provide(Layer.provideMerge(ProcessGauges.layer, Layer.fresh(Observability.layer)))
+    Layer.provide(Layer.provideMerge(ProcessMetrics.layer, Layer.fresh(Observability.layer)))
   )
 }

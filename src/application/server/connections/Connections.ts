@@ -39,7 +39,7 @@ export interface Connection {
 
 export const isMember = ({ registration }: Connection): boolean => registration.session.membership._tag === "Some"
 
-/** Recipients or listed members for the price of one message. */
+/** Recipients, or listed members, that cost as much as one message. */
 const recipientsPerToken = 16
 
 /** Charges a message by the number of its recipients; the balance may become negative. */

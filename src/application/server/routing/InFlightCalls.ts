@@ -11,7 +11,10 @@ const noCalls: ReadonlySet<InFlightCall> = new Set()
 
 export type InFlightCalls = ReturnType<typeof makeInFlightCalls>
 
-/** The calls of this node's Agents. Connections hold their own calls; this holds those to Computers of other nodes. */
+/**
+ * Adds the calls of this node's Agents to the connections of both ends, and keeps those to Computers of other nodes by
+ * session id. Enforces the limits of calls in flight.
+ */
 export const makeInFlightCalls = ({ limits, metrics }: ServerContext) => {
   const remoteCalls = new Map<string, Set<InFlightCall>>()
   let size = 0

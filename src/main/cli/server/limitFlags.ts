@@ -21,7 +21,7 @@ const length = kind("NUMBER", 1, maxIdentifierLength)
 
 const joinRejected = "the join is answered `[false, reason]`"
 
-/** Every limit of a Server: flags, variables and docs/limits.md come from here. */
+/** Every limit of a Server, the source of flags and variables. A test compares docs/limits.md with it. */
 const limitRows: { readonly [L in keyof Limits]: LimitRow } = {
   messagesPerSecond: count(
     "max-messages-per-second",
