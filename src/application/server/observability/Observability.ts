@@ -1,12 +1,12 @@
-import { Clock, Context, Data, Effect, Exit, Layer, Option, Tracer } from "effect"
+import { Clock, Context, Effect, Layer, Option, Tracer } from "effect"
 import { PROTOCOL_VERSION } from "../../../domain/wire/version.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
-import { parseTraceparent } from "../../../domain/traceparent.ts"
 import { AuditLog } from "../../ports/AuditLog.ts"
 import { auditCall, auditMembership } from "./auditing.ts"
+import { recordCallSpan } from "./callSpans.ts"
 import { makeMemberCounts, type OfficeCount } from "./MemberCounts.ts"
-import { callOutcome, CallObservers, type CompletedCall, MembershipObservers } from "./observers.ts"
+import { CallObservers, type CompletedCall, MembershipObservers } from "./observers.ts"
 import { makeEffectMetrics, type MetricTotals } from "./EffectMetrics.ts"
 import { Readiness } from "../lifecycle/Readiness.ts"
 import { makeLatencyWindow, type RecentCalls } from "./LatencyWindow.ts"
@@ -32,40 +32,6 @@ export interface StatusReport {
 }
 
 const stateNames = { Starting: "starting", Ready: "ready", Draining: "draining" } as const
-
-class CallFailed extends Data.TaggedError("CallFailed")<{ readonly outcome: string }> {
-  override get message(): string {
-    return `The call ended with ${this.outcome}`
-  }
-}
-
-const toNanos = (millis: number): bigint => BigInt(Math.round(millis * 1_000_000))
-
-/** True for failures of the Server or the Computer, in contrast to those of the caller or the tool. */
-const isServerFailure = (outcome: string): boolean => outcome === "408" || outcome === "500" || outcome === "other"
-
-/** Records completed calls as spans of the trace in their request id. Without one, a call starts a new trace. */
-const recordCallSpan =
-  (tracer: Tracer.Tracer) =>
-  (call: CompletedCall): void => {
-    const context = parseTraceparent(call.reqId)
-    const span = tracer.span({
-      name: call.event,
-      kind: "server",
-      parent: context === undefined ? Option.none() : Option.some(Tracer.externalSpan({ ...context })),
-      annotations: Context.empty(),
-      links: [],
-      startTime: toNanos(call.startedAt),
-      root: context === undefined,
-      sampled: context?.sampled ?? true
-    })
-    const outcome = callOutcome(call)
-    span.attribute("a2c.office", call.agent.office)
-    span.attribute("a2c.agent", call.agent.name)
-    span.attribute("a2c.computer", call.computer)
-    span.attribute("a2c.outcome", outcome)
-    span.end(toNanos(call.endedAt), isServerFailure(outcome) ? Exit.fail(new CallFailed({ outcome })) : Exit.void)
-  }
 
 /** Metrics, status and readiness of one Server, for its operators. */
 export class Observability extends Context.Service<
