@@ -1,0 +1,54 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { type AgentRequests, makeAgentRequests } from "../../../src/application/agent/AgentRequests.ts"
+import type { OfficeMember } from "../../../src/application/member/OfficeMember.ts"
+import { LinkClosed } from "../../../src/application/ports/Transport.ts"
+import type { ProtocolLine } from "../../../src/domain/wire/lines.ts"
+import { line } from "../../../src/domain/wire/v0_2/line.ts"
+import type { ConnectedAgent } from "../../../src/main/entrypoints/promise.ts"
+
+/** The method of every request to a Computer, also in the Promise API. */
+const methods = {
+  toolCall: "callTool",
+  getTools: "getTools",
+  getConfig: "getConfig",
+  getDesktop: "getDesktop",
+  getDpe: "getDpe",
+  getResources: "getResources",
+  getFinder: "findDocuments"
+} as const satisfies { readonly [Call in keyof ProtocolLine["calls"]]: keyof AgentRequests & keyof ConnectedAgent }
+
+type Method = (typeof methods)[keyof typeof methods]
+
+const requestOf: { readonly [M in Method]: (agent: AgentRequests) => Effect.Effect<unknown, unknown> } = {
+  callTool: ({ callTool }) => callTool({ computer: "pc-1", tool: "echo" }),
+  getTools: ({ getTools }) => getTools("pc-1"),
+  getConfig: ({ getConfig }) => getConfig("pc-1"),
+  getDesktop: ({ getDesktop }) => getDesktop("pc-1"),
+  getDpe: ({ getDpe }) => getDpe("pc-1", "dpe://documents/a"),
+  getResources: ({ getResources }) => getResources("pc-1", "files"),
+  findDocuments: ({ findDocuments }) => findDocuments("pc-1")
+}
+
+describe("AgentRequests", () => {
+  it("has a method for every request to a Computer", () =>
+    assert.sameMembers(Object.keys(methods), Object.keys(line.calls)))
+
+  for (const [call, method] of Object.entries(methods) as ReadonlyArray<[keyof typeof methods, Method]>) {
+    it.effect(`sends the event of ${call} by ${method}`, () =>
+      Effect.gen(function* () {
+        const events: Array<string> = []
+        const member: Pick<OfficeMember, "line" | "notify" | "request"> = {
+          line,
+          notify: () => Effect.void,
+          request: (event) => {
+            events.push(event)
+            return Effect.fail(new LinkClosed({ reason: "test" }))
+          }
+        }
+        yield* Effect.flip(requestOf[method](makeAgentRequests(member as OfficeMember, "agent-1", "O1")))
+        assert.deepStrictEqual(events, [line.calls[call].event])
+      })
+    )
+  }
+})
