@@ -127,10 +127,31 @@ describe("the reference in docs", () => {
 
   it("lists every error code", () => {
     for (const code of Object.values(errorCodes)) {
-      const listed = code > 4200 ? "| 4201 – 4204 |" : `| ${code} |`
+      const listed = code >= 4201 && code <= 4204 ? "| 4201 – 4204 |" : `| ${code} |`
       assert.include(troubleshooting, listed)
     }
     for (const code of Object.values(ownCodes)) assert.include(troubleshooting, `\`${code}\``)
+  })
+
+  it("lists every command", () => {
+    const commands = readFileSync("test/surface/settings.txt", "utf8")
+      .split("\n")
+      .filter((line) => /^a2c( |$)/.test(line))
+    const leaves = commands.filter((command) => !commands.some((other) => other.startsWith(`${command} `)))
+    assert.isAbove(leaves.length, 10)
+    // A row lists `a2c agent members`, and the siblings of `members` by their last word.
+    const listed = [...readFileSync("docs/cli.md", "utf8").matchAll(/^\| (`a2c .*?) \|/gm)].flatMap(([, cell = ""]) => {
+      const [first = "", ...siblings] = [...cell.matchAll(/`([a-z0-9 ]+)[^`]*`/g)].map(([, words = ""]) => words.trim())
+      return [first, ...siblings.map((sibling) => first.replace(/\S+$/, sibling))]
+    })
+    assert.deepStrictEqual(
+      leaves.filter((command) => !listed.includes(command)),
+      []
+    )
+    assert.deepStrictEqual(
+      listed.filter((command) => !commands.includes(command)),
+      []
+    )
   })
 
   it("lists every log message from level info on", () => {
