@@ -7,6 +7,7 @@ import { json as jsonOf } from "node:stream/consumers"
 import { assert, describe } from "@effect/vitest"
 import { Context, Effect, Layer, Schedule, type Scope } from "effect"
 import { Agent } from "../../src/application/agent/Agent.ts"
+import { metricDefinitions, metricPrefix } from "../../src/application/server/observability/ServerMetrics.ts"
 import { agentLayer } from "../../src/main/layers/agentLayer.ts"
 import { parsePrometheus } from "../prometheus.ts"
 import { live } from "./offices.ts"
@@ -108,6 +109,15 @@ const collector: Effect.Effect<
   return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, spans, paths }
 })
 
+/** The metrics that a healthy single Server lacks, and when a Server has them. */
+const conditionalMetrics: { readonly [name in keyof typeof metricDefinitions]?: string } = {
+  audit_events_dropped_total: "with --audit",
+  connections_rejected_total: "after the first rejected connection",
+  dropped_total: "after the first dropped message",
+  joins_rejected_total: "after the first rejected join",
+  limit_rejections_total: "after the first request beyond a limit"
+}
+
 describe("a2c server observability", () => {
   live(
     "shows its load in metrics and status",
@@ -143,6 +153,27 @@ describe("a2c server observability", () => {
       yield* watching.says("cannot be reached", "stderr")
       yield* watching.signal("SIGINT")
       assert.strictEqual(yield* watching.ended, 130)
+    })
+  )
+
+  live(
+    "serves every metric, except those of an audit or a failure",
+    Effect.gen(function* () {
+      const { url } = yield* serve()
+      yield* compute(url)
+      assert.strictEqual((yield* act(url, echo("hi"))).code, 0)
+      const metrics = Effect.map(
+        textOf(`${url}/metrics`),
+        (text) =>
+          new Set(
+            [...parsePrometheus(text).keys()].map((series) => /^\w+?(?=_bucket|_sum|_count|{|$)/.exec(series)?.[0])
+          )
+      )
+      const served = yield* until(metrics, (names) => names.has(`${metricPrefix}leaves_total`))
+      assert.sameMembers(
+        Object.keys(metricDefinitions).filter((name) => !served.has(metricPrefix + name)),
+        Object.keys(conditionalMetrics)
+      )
     })
   )
 
