@@ -1,4 +1,4 @@
-import { Effect, Redacted, Stream } from "effect"
+import { type Duration, Effect, Redacted, Stream } from "effect"
 import type { SocketIoServerOptions } from "../../adapters/socketio/SocketIoServer.ts"
 import { type Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
@@ -30,9 +30,8 @@ export interface ServerOptions extends SocketIoServerOptions {
     ) => boolean | Identity | Promise<boolean | Identity>
   }
   /** Server limits, times in milliseconds; missing ones have their defaults. */
-  readonly limits?: Partial<Omit<Limits, "joinTimeout" | "idleTimeout">> & {
-    readonly joinTimeout?: number
-    readonly idleTimeout?: number
+  readonly limits?: {
+    readonly [Limit in keyof Limits]?: Limits[Limit] extends Duration.Duration ? number : Limits[Limit]
   }
   /** Redis that shares the offices among Servers; without it the Server stands alone. */
   readonly redis?: { readonly url: string; readonly prefix?: string }
