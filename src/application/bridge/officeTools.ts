@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { definedOnly } from "../../domain/definedOnly.ts"
 import { exposedName } from "../../domain/tools/exposedNames.ts"
 import { makeToolIndex } from "../../domain/tools/ToolIndex.ts"
+import { defaultOfficeCallSeconds } from "../../domain/model/fields.ts"
 import { asString, isJsonObject, type JsonObject, stringOrEmpty } from "../../domain/json.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
@@ -36,9 +37,6 @@ export interface OfficeTools {
 
 /** `auto` switches to search above this number of tools: models choose badly among many. */
 const searchThreshold = 60
-
-/** Default timeout of a call in seconds: long, because hosts cancel calls themselves. */
-export const defaultOfficeCallSeconds = 300
 
 const searchResults = { defaultCount: 10, maxCount: 50 }
 

@@ -25,6 +25,9 @@ export const maxTimeoutSeconds = 3600
 /** The default timeout of an Agent's tool calls. */
 export const defaultToolTimeoutSeconds = 60
 
+/** The default timeout of a call of a published office, in seconds. */
+export const defaultOfficeCallSeconds = 300
+
 /** The timeout of a request for the location of a document that states none. */
 export const defaultDpeTimeoutSeconds = 60
 

@@ -1,6 +1,5 @@
 import { Argument, type Command } from "effect/cli"
-import { defaultOfficeCallSeconds } from "../../../application/bridge/officeTools.ts"
-import { defaultToolTimeoutSeconds, maxTimeoutSeconds } from "../../../domain/model/fields.ts"
+import { defaultOfficeCallSeconds, defaultToolTimeoutSeconds, maxTimeoutSeconds } from "../../../domain/model/fields.ts"
 import { finderPageSizes } from "../../../domain/model/requests.ts"
 import { defaultMaxNameLength, lowestMaxNameLength } from "../../../domain/tools/exposedNames.ts"
 import { between, flag } from "../setting.ts"
