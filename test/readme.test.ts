@@ -69,6 +69,7 @@ describe("a program in README and docs", () => {
 describe("a command in README and docs", () => {
   const typed = blocks("sh")
     .flatMap((block) => block.split("\n"))
+    .map((line) => line.replace(/^npx (?=a2c )/, ""))
     .filter((line) => line.startsWith("a2c "))
     // Commands write no files here.
     .map((line) => line.replace(/ > \S+/, " > /dev/null"))
