@@ -8,8 +8,6 @@ const debounceTime = "100 millis"
 /** Interval of polling for folders that do not exist or cannot be watched. */
 const pollInterval = "1 second"
 
-const maxPendingChanges = 16
-
 /** Changes when another folder takes the place of this one. */
 const folderIdentity = (folder: string): string | undefined => {
   try {
@@ -25,6 +23,7 @@ const folderIdentity = (folder: string): string | undefined => {
 const followFolder = Effect.fnUntraced(function* (folder: string, notify: () => void) {
   let identity: string | undefined
   let watcher: FSWatcher | undefined
+  let changed = false
 
   const close = (): void => {
     watcher?.close()
@@ -33,7 +32,9 @@ const followFolder = Effect.fnUntraced(function* (folder: string, notify: () => 
   const open = (): void => {
     try {
       const opened = watchFolder(folder, { recursive: true, persistent: false }, (_, path) => {
-        if (path === null || !path.split(/[/\\]/).some(isExcluded)) notify()
+        if (path !== null && path.split(/[/\\]/).some(isExcluded)) return
+        changed = true
+        notify()
       })
       // The system limits the number of watches; polling takes over.
       opened.on("error", close)
@@ -42,11 +43,14 @@ const followFolder = Effect.fnUntraced(function* (folder: string, notify: () => 
       // The folder cannot be watched; polling takes over.
     }
   }
+  /** Node loses files that a change replaces, and files in a new folder: a change leads to a new watcher. */
   const checkFolder = Effect.sync(() => {
     const now = folderIdentity(folder)
-    if (now !== identity) {
+    const isOther = now !== identity
+    if (isOther || changed) {
       close()
       identity = now
+      changed = isOther
       if (now !== undefined) open()
       notify()
     } else if (now !== undefined && watcher === undefined) notify()
@@ -54,27 +58,22 @@ const followFolder = Effect.fnUntraced(function* (folder: string, notify: () => 
 
   yield* Effect.addFinalizer(() => Effect.sync(close))
   yield* checkFolder
+  changed = false
   yield* Effect.forkScoped(Effect.repeat(checkFolder, Schedule.spaced(pollInterval)))
 })
 
 /**
- * Watches folders. Emits 100 ms after a change, and again after a second, because the system can miss files in a new
- * folder. Events carry no details: the receiver scans the folders.
+ * Watches folders. Emits 100 ms after a change, and again within a second, because the system can miss files until the
+ * folder is watched anew. Events carry no details: the receiver scans the folders.
  */
 export const watchFolders = Effect.fnUntraced(function* (
   folders: ReadonlyArray<string>
 ): Effect.fn.Return<Stream.Stream<void>, never, Scope.Scope> {
-  const scope = yield* Effect.scope
-  const changes = yield* Queue.sliding<"change" | "recheck">(maxPendingChanges)
-  const notify = () => Queue.offerUnsafe(changes, "change")
+  const changes = yield* Queue.sliding<void>(1)
+  const notify = () => Queue.offerUnsafe(changes, undefined)
   yield* Effect.forEach(new Set(folders), (folder) => followFolder(folder, notify), { discard: true })
   yield* Queue.clear(changes) // the initial state is no change
-
-  const recheck = Effect.delay(Queue.offer(changes, "recheck"), pollInterval)
-  const debounceChanges = Effect.fnUntraced(function* (first: "change" | "recheck") {
-    yield* Effect.sleep(debounceTime)
-    const all = [first, ...(yield* Queue.clear(changes))]
-    if (all.includes("change")) yield* Effect.forkIn(recheck, scope)
-  })
-  return Stream.mapEffect(Stream.fromQueue(changes), debounceChanges)
+  return Stream.mapEffect(Stream.fromQueue(changes), () =>
+    Effect.andThen(Effect.sleep(debounceTime), Effect.asVoid(Queue.clear(changes)))
+  )
 })

@@ -3,6 +3,7 @@ import { renameSync, rmSync, symlinkSync, utimesSync } from "node:fs"
 import { join } from "node:path"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Queue, Result, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import * as NodeFolders from "../../../../src/adapters/packs/discovery/NodePackFolders.ts"
 import { PackFolders } from "../../../../src/application/ports/packs/PackFolders.ts"
 import { temporaryFolder, write } from "../packs.ts"
@@ -164,6 +165,32 @@ layer(NodeFolders.layer, { excludeTestServices: true })("pack folder", (it) => {
       yield* write(folder, { "a/node_modules/b/index.js": "2", "a/.cache/x": "" })
       const outcome = yield* changes.pipe(Stream.take(1), Stream.runDrain, Effect.timeoutOption("500 millis"))
       assert.strictEqual(outcome._tag, "None")
+    })
+  )
+})
+
+/** Lets the file system report its events, and then the timers of the watcher pass. */
+const passTime = Effect.andThen(
+  Effect.promise(() => new Promise((resolve) => setImmediate(resolve))),
+  TestClock.adjust("1 second")
+)
+
+layer(NodeFolders.layer)("a watched pack", (it) => {
+  it.effect("reports every save of an editor that replaces the file", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      yield* write(folder, { "a/a_tool.ts": "0" })
+      const changes = yield* PackFolders.use((folders) => folders.watch([folder]))
+      let reported: string | undefined
+      const report = Effect.map(versionIn(folder), (version) => void (reported = version))
+      yield* Effect.forkScoped(Stream.runForEach(changes, () => report))
+      for (const text of ["1", "2", "3"]) {
+        yield* write(folder, { "a/.saving": text })
+        renameSync(join(folder, "a", ".saving"), join(folder, "a", "a_tool.ts"))
+        const saved = yield* versionIn(folder)
+        yield* Effect.repeat(passTime, { until: () => reported === saved })
+        yield* Effect.repeat(passTime, { times: 5 })
+      }
     })
   )
 })
