@@ -266,8 +266,12 @@ describe("a2c server observability", () => {
         }
         assert.isTrue(lines.some(({ level }) => level === "DEBUG"))
       }
-      const joined = jsonLines(serving.stderr()).find(({ message }) => message === "joined")
-      assert.deepInclude(joined?.["annotations"], { office: "team", role: "computer", name: "desk" })
+      const member = { office: "team", role: "computer", name: "desk" }
+      for (const change of ["joined", "left"]) {
+        const logged = jsonLines(serving.stderr()).filter(({ message }) => message === change)
+        const ofDesk = logged.find(({ annotations }) => JSON.stringify(annotations).includes('"desk"'))
+        assert.deepInclude(ofDesk?.["annotations"], member, change)
+      }
     })
   )
 

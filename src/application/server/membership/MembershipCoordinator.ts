@@ -58,6 +58,9 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
         chargeFanOut(connection, recipients.length)
         const { subject } = connection.identity
         for (const observe of membershipObservers) observe({ _tag, sid, membership, subject })
+        const { name, office, role } = membership
+        const fields = { sid, office, role, name }
+        yield* _tag === "Entered" ? Effect.logInfo("joined", fields) : Effect.logInfo("left", fields)
       }
       if (_tag === "Left") {
         abortCallsOf(connection, sid, membership)

@@ -56,7 +56,6 @@ export const makeClientRequestHandler = (
       const denial = checkJoinRights(identity, { office, role, name })
       if (denial !== undefined) return yield* forbidden(denial)
       yield* coordinator.apply({ _tag: "Join", sid: link.id, role, name, office })
-      yield* Effect.logInfo("joined", { sid: link.id, office, role, name })
     },
     (joining, { connection: { identity, link } }) =>
       Effect.tapError(joining, ({ message: reason }) => {
@@ -72,7 +71,6 @@ export const makeClientRequestHandler = (
   ) {
     const { officeId: office } = yield* Effect.fromResult(decodeHead(body, definition.request.decode))
     yield* coordinator.apply({ _tag: "Leave", sid: link.id, office })
-    yield* Effect.logInfo("left", { sid: link.id, office })
   })
 
   const list = Effect.fnUntraced(function* ({ body, connection }: ClientRequest, definition: ServerRequests["list"]) {
