@@ -1,5 +1,5 @@
-import { execFile } from "node:child_process"
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { execFile, execFileSync } from "node:child_process"
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -32,7 +32,18 @@ const programsIn = (folder: string): ReadonlyArray<string> =>
     .filter((name) => name.endsWith(".ts"))
     .map((name) => flat(readFileSync(join(folder, name), "utf8")))
 
-const examples = programsIn("examples")
+/** The programs that `a2c tools new word_count` writes. */
+const newPack = (): ReadonlyArray<string> => {
+  const folder = mkdtempSync(join(tmpdir(), "a2c-readme-"))
+  try {
+    execFileSync(process.execPath, ["src/main/cli/a2c.ts", "tools", "new", "word_count", "--dir", folder])
+    return programsIn(folder)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+const examples = [...programsIn("examples"), ...newPack()]
 
 const packageJson = JSON.parse(readFileSync("package.json", "utf8")) as {
   readonly dependencies: { readonly [name: string]: string }
