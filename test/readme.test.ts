@@ -92,7 +92,7 @@ describe("a command in README and docs", () => {
     // Commands write no files here.
     .map((line) => line.replace(/ > \S+/, " > /dev/null"))
   /** Command lines in configurations. */
-  const started = [...text.matchAll(/"command": "a2c", "args": \[([^\]]*)\]/g)].map(
+  const started = [...text.matchAll(/"args": \["-y", "a2c-smcp", ([^\]]*)\]/g)].map(
     ([, words = ""]) => `a2c ${words.replaceAll(",", "")}`
   )
   const lines = [...typed, ...started]
