@@ -1,5 +1,5 @@
-import { execFile } from "node:child_process"
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { execFile, execFileSync } from "node:child_process"
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -27,9 +27,28 @@ const flat = (code: string): string =>
     .map((line) => line.trim())
     .join("\n")}\n`
 
-const examples = readdirSync("examples", { recursive: true, encoding: "utf8" })
-  .filter((name) => name.endsWith(".ts"))
-  .map((name) => flat(readFileSync(join("examples", name), "utf8")))
+const programsIn = (folder: string): ReadonlyArray<string> =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => flat(readFileSync(join(folder, name), "utf8")))
+
+/** The programs that `a2c tools new word_count` writes. */
+const newPack = (): ReadonlyArray<string> => {
+  const folder = mkdtempSync(join(tmpdir(), "a2c-readme-"))
+  try {
+    execFileSync(process.execPath, ["src/main/cli/a2c.ts", "tools", "new", "word_count", "--dir", folder])
+    return programsIn(folder)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+const examples = [...programsIn("examples"), ...newPack()]
+
+const packageJson = JSON.parse(readFileSync("package.json", "utf8")) as {
+  readonly dependencies: { readonly [name: string]: string }
+  readonly files: ReadonlyArray<string>
+}
 
 /** True when the text contains the pieces in this order; other lines may stand between them. */
 const holds = (text: string, [piece, ...others]: ReadonlyArray<string>): boolean => {
@@ -74,7 +93,7 @@ describe("a command in README and docs", () => {
     // Commands write no files here.
     .map((line) => line.replace(/ > \S+/, " > /dev/null"))
   /** Command lines in configurations. */
-  const started = [...text.matchAll(/"command": "a2c", "args": \[([^\]]*)\]/g)].map(
+  const started = [...text.matchAll(/"args": \["-y", "a2c-smcp", ([^\]]*)\]/g)].map(
     ([, words = ""]) => `a2c ${words.replaceAll(",", "")}`
   )
   const lines = [...typed, ...started]
@@ -123,6 +142,40 @@ describe("a link in README and docs", () => {
   }
 })
 
+describe("a link in the package", () => {
+  /** Files of the repository outside the package are linked by URL. */
+  const repository = /https:\/\/github\.com\/a2c-smcp\/a2c-smcp\/(?:blob|tree)\/main\/([^)#\s]+)/g
+  const packed = [...packageJson.files, "README.md", "package.json"]
+  const isPacked = (file: string): boolean => packed.some((path) => file === path || file.startsWith(`${path}/`))
+
+  for (const file of documents) {
+    it(`resolves to a packed file in ${file}`, () => {
+      const document = readFileSync(file, "utf8")
+      for (const [, target = ""] of document.matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)) {
+        assert.isTrue(isPacked(join(dirname(file), target)), `${file} links to ${target}`)
+      }
+      for (const [url, path = ""] of document.matchAll(repository)) {
+        assert.isTrue(existsSync(path) && !isPacked(path), `${file} links to ${url}`)
+      }
+    })
+  }
+
+  it("resolves to a heading", () => {
+    for (const file of documents) {
+      for (const [, target, anchor = ""] of readFileSync(file, "utf8").matchAll(/\]\((?!https?:)([^)#]*)#([^)]+)\)/g)) {
+        const document = target ? join(dirname(file), target) : file
+        const headings = [...readFileSync(document, "utf8").matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
+          heading
+            .toLowerCase()
+            .replaceAll(/[^\p{L}\d -]/gu, "")
+            .replaceAll(" ", "-")
+        )
+        assert.include(headings, anchor, `${file} links to ${document}#${anchor}`)
+      }
+    }
+  })
+})
+
 describe("the reference in docs", () => {
   const troubleshooting = readFileSync("docs/troubleshooting.md", "utf8")
 
@@ -157,16 +210,29 @@ describe("the reference in docs", () => {
 
   it("lists every log message from level info on", () => {
     const sources = readdirSync("src", { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"))
-    const messages = sources.flatMap((name) =>
-      [
-        ...readFileSync(join("src", name), "utf8").matchAll(/Effect\.log(?:Info|Warning|Error)\(\s*["`]([^"`]+)["`]/g)
-      ].map(([, message = ""]) => message)
-    )
+    const level = "Effect\\.log(?:Info|Warning|Error)"
+    const messages = sources.flatMap((name) => {
+      const source = readFileSync(join("src", name), "utf8")
+      // A level may depend on a condition: `const log = isNew ? Effect.logInfo : Effect.logDebug`.
+      const aliases = [...source.matchAll(new RegExp(`const (\\w+) = [^\\n(]*${level}\\b(?!\\()`, "g"))].map(
+        ([, alias = ""]) => `\\b${alias}`
+      )
+      // A message may depend on a condition, too: `Effect.logWarning(lost > 0 ? "one" : "other")`.
+      const call = `(?:${[level, ...aliases].join("|")})\\(\\s*(?:[^"\`();]*\\?\\s*)?`
+      const message = '["`]([^"`]+)["`]'
+      return [...source.matchAll(new RegExp(`${call}${message}(?:\\s*:\\s*${message})?`, "g"))].flatMap(
+        ([, one = "", other]) => (other === undefined ? [one] : [one, other])
+      )
+    })
     assert.isAbove(messages.length, 50)
     assert.deepStrictEqual(
       messages.filter((message) => !troubleshooting.includes(`\`${message}\``)),
       []
     )
+  })
+
+  it("names the installed version of effect", () => {
+    assert.include(readFileSync("docs/programs.md", "utf8"), ` effect@${packageJson.dependencies["effect"]} `)
   })
 
   it("lists every metric with its help text", () => {
