@@ -64,7 +64,7 @@ const followFolder = Effect.fnUntraced(function* (folder: string, notify: () => 
 
 /**
  * Watches folders. Emits 100 ms after a change, and again within a second, because the system can miss files until the
- * folder is watched anew. Events carry no details: the receiver scans the folders.
+ * folder is watched again. Events carry no details: the receiver scans the folders.
  */
 export const watchFolders = Effect.fnUntraced(function* (
   folders: ReadonlyArray<string>
