@@ -224,7 +224,7 @@ describe("connectAgent", () => {
     inOffice(async ({ agent, computer }) => {
       await computer({})
       const thinker = await agent()
-      assert.strictEqual((await rejection(thinker.getTools("nobody"))).code, 404)
+      assert.strictEqual((await rejection(thinker.getTools("absent"))).code, 404)
       const missing = await rejection(thinker.getResources("desk", "none"))
       assert.deepStrictEqual([missing.code, missing.extra], [404, { mcp_server_name: "none" }])
     })
@@ -328,7 +328,7 @@ describe("connectAgent", () => {
     "renews its token before every connection and acts within its grants",
     inOffice(
       async ({ agent }) => {
-        const tokens = ["thinker", "nobody"]
+        const tokens = ["thinker", "absent"]
         const token = async () => tokens.shift() ?? ""
         const thinker = await agent({ token })
         assert.lengthOf(await thinker.members(), 1)

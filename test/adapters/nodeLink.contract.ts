@@ -246,7 +246,7 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
       Effect.fnUntraced(function* (cluster) {
         const { one } = yield* pair(cluster)
         const ends: Array<string> = []
-        for (const node of ["two", "nobody"]) {
+        for (const node of ["two", "absent"]) {
           const cancel = one.startRequest(node, memberOf(), "echo", jsonBody(1), minute, () => ends.push(node))
           assert.deepStrictEqual(ends, [])
           cancel()

@@ -1,10 +1,10 @@
 import { assert, describe } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Layer, Stream } from "effect"
+import { Duration, Effect, Fiber, Layer, Stream } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { computerIn, settled } from "./cast.ts"
-import { agentUnderTest, computerUnderTest, resource, textResult, tool } from "./members.ts"
+import { agentUnderTest, computerUnderTest, hangingTool, resource, textResult, tool } from "./members.ts"
 import { conform, type Peer } from "./World.ts"
 
 /** A raw Computer that replies to the automatic requests of our Agent, and with `answers` to others. */
@@ -112,24 +112,14 @@ describe("Agent", () => {
 
   conform("cancels an interrupted call at the Computer", (world) =>
     Effect.gen(function* () {
-      const started = yield* Deferred.make<void>()
-      const stopped = yield* Deferred.make<void>()
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({
-        tools: [
-          tool("slow", () =>
-            Deferred.succeed(started, undefined).pipe(
-              Effect.andThen(Effect.never),
-              Effect.onInterrupt(() => Deferred.succeed(stopped, undefined))
-            )
-          )
-        ]
-      })
+      const { hanging, started, stopped } = yield* hangingTool("slow")
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [hanging] })
       yield* computerUnderTest(world, { servers: { alpha } })
       const agent = yield* agentUnderTest(world)
       const calling = yield* Effect.forkChild(agent.callTool({ computer: "pc-1", tool: "slow" }))
-      yield* Deferred.await(started)
+      yield* started
       yield* Fiber.interrupt(calling)
-      yield* Deferred.await(stopped)
+      yield* stopped
     })
   )
 

@@ -1,4 +1,4 @@
-import { ConfigProvider, Context, Duration, Effect, Layer, Result, type Scope } from "effect"
+import { ConfigProvider, Context, Deferred, Duration, Effect, Layer, Result, type Scope } from "effect"
 import * as AjvValidator from "../../src/adapters/ajv/AjvValidator.ts"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import * as VerelEngine from "../../src/adapters/vrl/VerelEngine.ts"
@@ -27,6 +27,17 @@ export const tool = (
 export const textResult = (text: string, more: JsonObject = {}): JsonObject => ({
   content: [{ type: "text", text }],
   ...more
+})
+
+/** A tool that runs until it is interrupted. */
+export const hangingTool = Effect.fnUntraced(function* (name: string) {
+  const started = yield* Deferred.make<void>()
+  const stopped = yield* Deferred.make<void>()
+  const run = Deferred.succeed(started, undefined).pipe(
+    Effect.andThen(Effect.never),
+    Effect.onInterrupt(() => Deferred.succeed(stopped, undefined))
+  )
+  return { hanging: tool(name, () => run), started: Deferred.await(started), stopped: Deferred.await(stopped) }
 })
 
 /** A resource with these texts as contents. */

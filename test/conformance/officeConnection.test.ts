@@ -1,8 +1,8 @@
 import { assert, describe } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Stream } from "effect"
+import { Effect, Fiber, Stream } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import { agentIn, assertRejected, bodiesOf, settled } from "./cast.ts"
-import { computerUnderTest, textResult, tool } from "./members.ts"
+import { computerUnderTest, hangingTool, tool } from "./members.ts"
 import { conform } from "./World.ts"
 
 const request = { agent: "agent-1", computer: "pc-1" }
@@ -48,23 +48,15 @@ describe("office connection of a Computer", () => {
 
   conform("ends the calls of the Agent when the Computer leaves", (world) =>
     Effect.gen(function* () {
-      const started = yield* Deferred.make<void>()
-      const stopped = yield* Deferred.make<void>()
-      const hang = tool("hang", () =>
-        Deferred.succeed(started, undefined).pipe(
-          Effect.andThen(Effect.never),
-          Effect.onInterrupt(() => Deferred.succeed(stopped, undefined)),
-          Effect.as(textResult("never"))
-        )
-      )
-      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [hang] })
+      const { hanging, started, stopped } = yield* hangingTool("hang")
+      const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [hanging] })
       const computer = yield* computerUnderTest(world, { servers: { alpha } })
       const a1 = yield* agentIn(world, "O1")
       const call = { ...request, req_id: "r1", tool_name: "hang", params: {}, timeout: 60 }
       const asking = yield* Effect.forkChild(a1.ask("client:tool_call", call))
-      yield* Deferred.await(started)
+      yield* started
       yield* computer.leave
-      yield* Deferred.await(stopped)
+      yield* stopped
       yield* Fiber.join(asking)
     })
   )

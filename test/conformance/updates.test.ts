@@ -84,7 +84,7 @@ describe("update_* → notify:update_*", () => {
       const c1 = yield* computerIn(world, "O1")
       assert.deepStrictEqual(yield* c1.ask("server:update_config", { computer: "pc-1" }), [])
       assert.deepStrictEqual(yield* a1.ask("server:tool_call_cancel", { agent: "agent-1", req_id: "r" }), [])
-      assert.deepStrictEqual(yield* a1.ask("server:tool_call_cancel", { agent: "nobody" }), [])
+      assert.deepStrictEqual(yield* a1.ask("server:tool_call_cancel", { agent: "absent" }), [])
     })
   )
 

@@ -372,7 +372,7 @@ describe("OpenTelemetry", () => {
       yield* act(url, ["tools"], variables)
       assert.strictEqual((yield* act(url, ["members"])).code, 0)
       const complaints = () => serving.stderr().split("telemetry export failed").length - 1
-      yield* act(url, ["call", "nothing", "--computer", "nobody"])
+      yield* act(url, ["call", "nothing", "--computer", "absent"])
       yield* until(Effect.sync(complaints), (count) => count === 1)
     })
   )

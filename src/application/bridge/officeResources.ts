@@ -1,7 +1,7 @@
 import { Effect, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { definedOnly } from "../../domain/definedOnly.ts"
-import { parseOfficeUri, toOfficeUri } from "../../domain/tools/exposedNames.ts"
+import { parseOfficeUri, toOfficeUri } from "../../domain/office/officeUris.ts"
 import { parseRenderedWindow } from "../../domain/desktop/organizeDesktop.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { DocumentSummary } from "../../domain/model/requests.ts"

@@ -1,12 +1,11 @@
 #!/usr/bin/env node
-import { parseEnv } from "node:util"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { ConfigProvider, Console, Effect, FileSystem, Layer, Runtime } from "effect"
+import { Console, Effect, Layer, Runtime } from "effect"
 import { CliError, CliOutput, Command } from "effect/cli"
 import * as TerminalLog from "../../adapters/terminal/TerminalLog.ts"
-import { definedOnly } from "../../domain/definedOnly.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
+import * as DotEnv from "../config/dotEnv.ts"
 import { rootCommand } from "./root.ts"
 
 /** The message of an error of stdout. A closed pipe is no error: `a2c … | head -1` succeeds. */
@@ -57,19 +56,6 @@ const presenterLayer = CliOutput.layerPresenter({
       : CliOutput.defaultPresenter.present(event)
 })
 
-/**
- * Reads settings of packs from `.env` in the working directory (seed 004, environment), and no others: other programs
- * use the same file. Environment variables win.
- */
-const dotEnvLayer = ConfigProvider.layerAdd(
-  Effect.gen(function* () {
-    const { readFileString } = yield* FileSystem.FileSystem
-    const text = yield* Effect.orElseSucceed(readFileString(".env"), () => "")
-    const { AUTOMATA_API_KEY, HOST, PORT, TOOLS_DIR } = parseEnv(text)
-    return ConfigProvider.fromEnv({ env: definedOnly({ AUTOMATA_API_KEY, HOST, PORT, TOOLS_DIR }) })
-  })
-)
-
 /** The `engines` of package.json, which npm only warns about. */
 const minimumNode = { major: 22, minor: 19 }
 
@@ -85,7 +71,7 @@ rootCommand.pipe(
   Effect.tapErrorTag("CommandFailed", ({ message }) => Console.error(`a2c: ${message}`)),
   Effect.raceFirst(stdoutClosed),
   Effect.provide(
-    Layer.mergeAll(TerminalLog.layer, presenterLayer, dotEnvLayer).pipe(Layer.provideMerge(NodeServices.layer))
+    Layer.mergeAll(TerminalLog.layer, presenterLayer, DotEnv.layer).pipe(Layer.provideMerge(NodeServices.layer))
   ),
   NodeRuntime.runMain({ teardown: exitAfterFlush })
 )

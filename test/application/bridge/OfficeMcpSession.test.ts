@@ -1,12 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Stream } from "effect"
+import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../../src/application/agent/Agent.ts"
 import { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../../src/application/bridge/OfficeMcpSession.ts"
 import { DocumentReader } from "../../../src/application/ports/DocumentReader.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
-import { agentUnderTest, computerUnderTest, resource, textResult, tool } from "../../conformance/members.ts"
+import {
+  agentUnderTest,
+  computerUnderTest,
+  hangingTool,
+  resource,
+  textResult,
+  tool
+} from "../../conformance/members.ts"
 import { makePlace } from "../../main/computers.ts"
 
 /** The MCP session of an office with the Computer `desk` and these servers. */
@@ -75,20 +82,12 @@ describe("OfficeMcpSession", () => {
 
   it.effect("cancels an interrupted call on the Computer", () =>
     Effect.gen(function* () {
-      const started = yield* Deferred.make<void>()
-      const stopped = yield* Deferred.make<void>()
-      const hang = tool("hang", () =>
-        Deferred.succeed(started, undefined).pipe(
-          Effect.andThen(Effect.never),
-          Effect.onInterrupt(() => Deferred.succeed(stopped, undefined)),
-          Effect.as(textResult(""))
-        )
-      )
-      const { session } = yield* bridged({ tools: [hang] })
+      const { hanging, started, stopped } = yield* hangingTool("hang")
+      const { session } = yield* bridged({ tools: [hanging] })
       const calling = yield* Effect.forkChild(session.callTool("desk__hang", {}))
-      yield* Deferred.await(started)
+      yield* started
       yield* Fiber.interrupt(calling)
-      yield* Deferred.await(stopped)
+      yield* stopped
     })
   )
 

@@ -89,7 +89,7 @@ describe("a traced call", () => {
       const seen = yield* Effect.provideService(seenServer(), Tracer.Tracer, tracer)
       const agent = yield* agentUnderTest(seen)
       yield* agent.settled
-      yield* Effect.flip(agent.callTool({ computer: "nobody", tool: "look" }))
+      yield* Effect.flip(agent.callTool({ computer: "absent", tool: "look" }))
       const [span] = named(spans, "client:tool_call", "server", 0)
       assert.isTrue(span !== undefined && Option.isNone(span.parent))
       assert.strictEqual(span?.attributes.get("a2c.outcome"), "404")

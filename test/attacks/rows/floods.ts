@@ -24,7 +24,7 @@ const floodedBy = (attack: string, event: string, first: number): Attack => ({
   answer: "429 with retry_after; closed when the flood continues",
   run: Effect.gen(function* () {
     const agent = yield* member("agent", "mallory", "flooded")
-    yield* flood(agent, (round) => [eventText(round + 2, event, request("nobody"))])
+    yield* flood(agent, (round) => [eventText(round + 2, event, request("absent"))])
     const texts = yield* agent.rest
     const [refused = ""] = tooMany(texts)
     assert.isAbove(texts.filter((text) => text.includes(`"code":${first}`)).length, 1000)
@@ -102,7 +102,7 @@ export const floods: ReadonlyArray<Attack> = [
     attack: "payloads of polling with very many packets",
     answer: "closed",
     run: Effect.gen(function* () {
-      for (const packet of ["3", "6", eventText(1, "client:get_tools", request("nobody"))]) {
+      for (const packet of ["3", "6", eventText(1, "client:get_tools", request("absent"))]) {
         const session = yield* admittedPolling("agent")
         yield* session.post(Array.from({ length: 40_000 }, () => packet).join("\u001e"))
         assert.strictEqual((yield* session.get).status, 400)
@@ -121,7 +121,7 @@ export const floods: ReadonlyArray<Attack> = [
     answer: "429, then closed",
     run: Effect.gen(function* () {
       const session = yield* admittedPolling("agent")
-      const packets = Array.from({ length: 3000 }, (_, id) => eventText(id, "client:get_tools", request("nobody")))
+      const packets = Array.from({ length: 3000 }, (_, id) => eventText(id, "client:get_tools", request("absent")))
       yield* session.post(packets.join("\u001e"))
       assert.strictEqual((yield* until(session, '"code":429')).status, 200)
       yield* session.post(packets.join("\u001e"))

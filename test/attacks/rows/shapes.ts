@@ -40,7 +40,7 @@ export const shapes: ReadonlyArray<Attack> = [
     run: Effect.gen(function* () {
       const agent = yield* member("agent", "mallory", "shapes")
       const members = Array.from({ length: 100_000 }, (_, index) => `"k${index}":${index}`).join(",")
-      agent.send(event(1, `{"agent":"mallory","req_id":"r","computer":"nobody",${members}}`))
+      agent.send(event(1, `{"agent":"mallory","req_id":"r","computer":"absent",${members}}`))
       assert.match(yield* agent.next, /^3\/smcp,1\[\{"code":400,/)
       agent.send(event(2, `[${"[],".repeat(1_000_000)}[]]`))
       assert.match(yield* agent.next, /^3\/smcp,2\[\{"code":400,/)
@@ -52,7 +52,7 @@ export const shapes: ReadonlyArray<Attack> = [
     run: Effect.gen(function* () {
       const agent = yield* member("agent", "mallory", "shapes")
       const spaces = " ".repeat(1_000_000)
-      const text = JSON.stringify(request("nobody"))
+      const text = JSON.stringify(request("absent"))
       agent.send(`42/smcp,1[${spaces}"client:get_tools",${spaces}${text}${spaces}]`)
       assert.match(yield* agent.next, /^3\/smcp,1\[\{"code":404,/)
       agent.send(`42/smcp,2["client:get_tools",${text}]${spaces}`)
@@ -65,7 +65,7 @@ export const shapes: ReadonlyArray<Attack> = [
     run: Effect.gen(function* () {
       const escaped = yield* member("agent", "mallory", "shapes")
       const forged = (mark: string) =>
-        event(1, `{"agent":"mallory","req_id":"r","computer":"nobody","x":"${"y".repeat(50_000)}${mark}41/smcp,"}`)
+        event(1, `{"agent":"mallory","req_id":"r","computer":"absent","x":"${"y".repeat(50_000)}${mark}41/smcp,"}`)
       escaped.send(forged("\\u001e"))
       assert.match(yield* escaped.next, /^3\/smcp,1\[\{"code":404,/)
       escaped.send(forged("\u001e"))

@@ -5,7 +5,7 @@ import { maxMessageBytes } from "../limits.ts"
 import { member, polling, admittedPolling, request, unauthenticated } from "../raw.ts"
 
 /** A request with a body of about so many bytes. */
-const large = (bytes: number) => request("nobody", { padding: "x".repeat(bytes) })
+const large = (bytes: number) => request("absent", { padding: "x".repeat(bytes) })
 
 /** Attacks by size. */
 export const sizes: ReadonlyArray<Attack> = [
@@ -16,7 +16,7 @@ export const sizes: ReadonlyArray<Attack> = [
       const agent = yield* member("agent", "mallory", "large")
       const [refused] = yield* agent.ask("client:get_tools", large(maxMessageBytes))
       assert.deepInclude(refused, { code: 413, message: `Message larger than ${maxMessageBytes} bytes` })
-      const [answer] = yield* agent.ask("client:get_tools", request("nobody"))
+      const [answer] = yield* agent.ask("client:get_tools", request("absent"))
       assert.deepInclude(answer, { code: 404 })
     })
   },

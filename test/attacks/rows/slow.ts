@@ -68,7 +68,7 @@ export const slow: ReadonlyArray<Attack> = [
       yield* computer.ask("server:join_office", { role: "computer", name: "pc", office_id: "slow" })
       agent.socket.resume()
       yield* agent.waitFor('2/smcp,["notify:update_desktop"')
-      const [again] = yield* agent.ask("client:get_tools", request("nobody"))
+      const [again] = yield* agent.ask("client:get_tools", request("absent"))
       assert.deepInclude(again, { code: 404 })
       const [office] = yield* agent.ask("server:list_room", {
         agent: "mallory",

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Result } from "effect"
-import { exposedName, hostLabel, parseOfficeUri, toOfficeUri } from "../../../src/domain/tools/exposedNames.ts"
+import { parseOfficeUri, toOfficeUri } from "../../../src/domain/office/officeUris.ts"
+import { exposedName, hostLabel } from "../../../src/domain/tools/exposedNames.ts"
 import { buildWindowUri, isWindowUri, hasWindowScheme, parseWindowUri } from "../../../src/domain/desktop/WindowUri.ts"
 import { buildDpeUri, parseStrictDpeUri, parseDpeUri } from "../../../src/domain/documents/DpeUri.ts"
 import { queryParameter, parseUri } from "../../../src/domain/uri.ts"

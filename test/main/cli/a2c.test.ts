@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
@@ -73,7 +74,9 @@ describe("a2c", () => {
       const oldNode = `data:text/javascript,Object.defineProperty(process,"version",{value:"v20.20.2"})`
       const process = yield* node(["--import", oldNode, cli, "--version"])
       assert.strictEqual(yield* process.ended, 1)
-      assert.strictEqual(process.stderr(), "a2c: Node 22.19 or later is required, this is v20.20.2\n")
+      const { engines } = JSON.parse(readFileSync("package.json", "utf8")) as { engines: { node: string } }
+      const required = engines.node.replace(">=", "")
+      assert.strictEqual(process.stderr(), `a2c: Node ${required} or later is required, this is v20.20.2\n`)
       assert.strictEqual(process.stdout(), "")
     })
   )

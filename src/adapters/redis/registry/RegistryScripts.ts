@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto"
-import { Clock, Duration, Effect, type Schema } from "effect"
+import { Duration, Effect, type Schema } from "effect"
 import type { Capacity } from "../../../domain/office/MembershipState.ts"
 import type { Membership, Session } from "../../../domain/model/Membership.ts"
 import type { LocalOffices } from "./LocalOffices.ts"
+import { RedisClock } from "./RedisClock.ts"
 import {
   memberField,
   encodeMember,
@@ -25,27 +26,6 @@ const hashReconnectKey = (reconnectKey: string): string =>
   reconnectKey === "" ? "" : createHash("sha256").update(reconnectKey).digest("hex")
 
 const formatMillis = (duration: Duration.Duration): string => String(Duration.toMillis(duration))
-
-const monotonicMillis = Effect.map(Clock.monotonicTimeNanos, (nanos) => Number(nanos / 1_000_000n))
-
-/**
- * Estimates the clock of Redis in milliseconds. The estimate is never less than the true time, and exceeds it by at most
- * the round trip of the last sync. Before the first sync it is meaningless.
- */
-export class RedisClock {
-  #offsetMillis = 0
-  readonly now = Effect.map(monotonicMillis, (ours) => ours + this.#offsetMillis)
-
-  /** Syncs with the time of Redis in a reply. */
-  syncFrom<A, E>(call: Effect.Effect<A, E>, timeOf: (reply: A) => number): Effect.Effect<A, E> {
-    return Effect.flatMap(monotonicMillis, (sentAt) =>
-      Effect.map(call, (reply) => {
-        this.#offsetMillis = timeOf(reply) - sentAt
-        return reply
-      })
-    )
-  }
-}
 
 /** The scripts of one node; `luaScripts.ts` documents them. */
 export const makeRegistryScripts = (node: string, { run }: ScriptRunner) => {

@@ -5,11 +5,11 @@ import { definedOnly } from "../../../domain/definedOnly.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { versionQueryParameter } from "../../../domain/wire/version.ts"
 import { closeReasonCode } from "../closeReasons.ts"
-import * as internals from "../internals.ts"
 import { defaultPath, maxEnvelopeBytes, namespace } from "../limits.ts"
 import { type ConnectAttempt, makeUnreachable, type RawConnectError, toConnectError } from "./connectErrors.ts"
 import { Decoder, Encoder } from "./parser.ts"
 import { makeSocketIoLink } from "./SocketIoLink.ts"
+import { extendKeepaliveOnData } from "./keepalive.ts"
 
 /** A token, or an effect that resolves one before every connection. */
 export type Token = string | Effect.Effect<string, { readonly message: string }>
@@ -82,25 +82,6 @@ const openSocket = ({ ca, transports }: SocketIoClientOptions, attempt: ConnectA
     ),
     disconnect
   )
-
-/** Counts all received bytes as keepalive: no ping arrives during a long message, whose bytes browsers hide. */
-const extendKeepaliveOnData = (engine: internals.ClientEngine): void => {
-  let lastDataAt = 0
-  const attach = () =>
-    internals.netSocketOf(engine)?.on("data", () => {
-      lastDataAt = Date.now()
-    })
-  engine.on("open", attach)
-  engine.on("upgrade", attach)
-
-  const armTimer = (millis: number) =>
-    internals.startPingTimer(engine, millis, () => {
-      const remaining = lastDataAt + internals.keepaliveTimeoutOf(engine) - Date.now()
-      if (remaining > 0) armTimer(remaining)
-      else internals.closeStaleClient(engine)
-    })
-  internals.replacePingTimer(engine, () => armTimer(internals.keepaliveTimeoutOf(engine)))
-}
 
 /** Connects once and waits for the Server's reply. */
 const awaitConnected = (socket: Socket, limit: { bytes: number }, attempt: ConnectAttempt) =>

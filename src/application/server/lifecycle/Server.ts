@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Layer, Scope } from "effect"
+import { Context, Effect, Layer, Scope } from "effect"
 import { lineForVersion } from "../../../domain/wire/lines.ts"
 import { formatVersion } from "../../../domain/wire/version.ts"
 import type { Authenticator } from "../../ports/Authenticator.ts"
@@ -13,18 +13,19 @@ import {
   TransportServer
 } from "../../ports/Transport.ts"
 import { makeClusterNodes } from "../cluster/ClusterNodes.ts"
-import { type Connections, makeConnections } from "../connections/Connections.ts"
+import { makeConnections } from "../connections/Connections.ts"
 import { startIdleReaper } from "../connections/idleReaper.ts"
 import { guardInbound } from "../connections/inboundGuard.ts"
 import { makeAdmission, reconnectKeyOf } from "../membership/admission.ts"
 import { makeMembershipCoordinator } from "../membership/MembershipCoordinator.ts"
 import { makeNotifications } from "../membership/Notifications.ts"
 import type { Gauge, ServerMetrics } from "../observability/ServerMetrics.ts"
-import { type InFlightCalls, makeInFlightCalls } from "../routing/InFlightCalls.ts"
+import { makeInFlightCalls } from "../routing/InFlightCalls.ts"
 import { makeClientRequestHandler } from "../routing/clientRequestHandler.ts"
 import { makeRouting } from "../routing/Routing.ts"
+import { shutDownGracefully } from "./gracefulShutdown.ts"
 import type { Readiness } from "./Readiness.ts"
-import { makeServerContext, type ServerContext } from "./ServerContext.ts"
+import { makeServerContext } from "./ServerContext.ts"
 
 /** An A2C-SMCP Server on any transport. */
 export class Server extends Context.Service<
@@ -53,45 +54,6 @@ export class Server extends Context.Service<
     Effect.suspend(() => make)
   )
 }
-
-/** Interval at which the drain checks for calls in flight and unsent replies. */
-const pollInterval = Duration.millis(20)
-
-/**
- * Shuts a Server down while its transport still serves: rejects joins and new calls, waits for calls in flight until
- * the drain timeout, then closes every connection.
- */
-const shutDownGracefully = Effect.fnUntraced(function* (
-  { clock, nodeLink, readiness, settings }: ServerContext,
-  connections: Connections,
-  inFlightCalls: InFlightCalls
-) {
-  const drainMillis = Duration.toMillis(settings.drainTimeout)
-  const seconds = drainMillis / 1000
-  const logProgress = drainMillis > 0 ? Effect.logInfo : Effect.logDebug
-
-  /** Calls of members of this node, and calls of other nodes to them. */
-  const inFlightCount = () => inFlightCalls.size() + nodeLink.load().inboundRequests
-
-  const isIdle = (): boolean =>
-    inFlightCount() === 0 && nodeLink.load().queuedBytes === 0 && connections.totalBacklogBytes() === 0
-
-  readiness.setState({ _tag: "Draining", reason: "the Server is shutting down" })
-  const calls = inFlightCount()
-  yield* logProgress("graceful shutdown started", { connections: connections.size(), calls, seconds })
-  if (drainMillis > 0 && connections.size() > 0) {
-    const end = clock.currentTimeMillisUnsafe() + drainMillis
-    yield* Effect.repeat(Effect.sleep(pollInterval), {
-      until: () => isIdle() || clock.currentTimeMillisUnsafe() >= end
-    })
-  }
-  const remaining = inFlightCount()
-  yield* remaining === 0
-    ? logProgress("graceful shutdown: no calls in flight")
-    : Effect.logWarning("graceful shutdown: drain timeout exceeded", { calls: remaining, seconds })
-  yield* logProgress("graceful shutdown: closing connections", { connections: connections.size() })
-  yield* connections.closeAll("the Server is shutting down")
-})
 
 const make = Effect.gen(function* () {
   const transport = yield* TransportServer

@@ -1,8 +1,4 @@
-import { homedir } from "node:os"
-import { join } from "node:path"
 import { Context, Effect, Layer } from "effect"
-import { makeDocumentServer } from "../../../adapters/dpe/DocumentServer.ts"
-import { makeFileCache } from "../../../adapters/dpe/FileCache.ts"
 import { logAuthorizationRequest } from "../../../adapters/mcp/oauth/Authorizer.ts"
 import * as CommandInput from "../../../adapters/process/CommandInput.ts"
 import { makeInputPrompt, makeConsentPrompt } from "../../../adapters/terminal/prompts.ts"
@@ -19,6 +15,7 @@ import type { TerminalIO } from "../TerminalIO.ts"
 import { computerLayerRequiringInputs } from "../../layers/computerLayer.ts"
 import { memberToken } from "../memberToken.ts"
 import type { ComputerCommandOptions } from "./flags.ts"
+import { makeDpeResolver } from "./makeDpeResolver.ts"
 
 /** The flags of a Computer; a device has fewer of them. */
 export type ConfiguredComputerOptions = Pick<
@@ -47,22 +44,6 @@ const promptForInputs = Effect.fnUntraced(function* (config: ComputerConfig) {
     // The server reports a missing value itself.
     yield* Effect.forEach(users, (name) => Effect.ignore(inputs.resolve(input, name)), { discard: true })
   }
-})
-
-/** Makes the resolver that `--dpe` selects: `cache`, `cache:FOLDER`, `http` or `http:PORT`. */
-const makeDpeResolver = Effect.fnUntraced(function* (mode: string, publicUrl: string | undefined) {
-  const [, scheme, detail] = /^(cache|http)(?::(.+))?$/s.exec(mode) ?? []
-  if (scheme === "cache") {
-    const caches = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache")
-    return yield* makeFileCache({ folder: detail ?? join(caches, "a2c-smcp", "documents") })
-  }
-  const port = Number(detail ?? 0)
-  if (scheme === undefined || !Number.isInteger(port) || port < 0 || port > 65535) {
-    return yield* failCommand(`--dpe: expected cache, cache:FOLDER, http or http:PORT, got ${JSON.stringify(mode)}`)
-  }
-  const { resolve, url } = yield* makeDocumentServer({ port, ...definedOnly({ publicUrl }) })
-  yield* Effect.logInfo("document server listening", { url })
-  return resolve
 })
 
 /** Runs a Computer, by the flags of the command, for the duration of `use`. Without a Server it joins no office. */

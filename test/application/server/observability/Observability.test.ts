@@ -51,7 +51,7 @@ describe("the ServerMetrics of a watched Server", () => {
       yield* agent.callTool({ computer: "pc-1", tool: "good" })
       yield* agent.callTool({ computer: "pc-1", tool: "good" })
       yield* agent.callTool({ computer: "pc-1", tool: "bad" })
-      yield* Effect.flip(agent.callTool({ computer: "nobody", tool: "good" }))
+      yield* Effect.flip(agent.callTool({ computer: "absent", tool: "good" }))
       const series = seen.series()
       assert.deepStrictEqual([series[calls("ok")], series[calls("tool_error")], series[calls("404")]], [2, 1, 1])
       assert.strictEqual(series["a2c_call_duration_seconds{event=client:tool_call}"], 4)

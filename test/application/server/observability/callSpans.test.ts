@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Exit, Tracer } from "effect"
+import { Exit, type Tracer } from "effect"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { recordCallSpan } from "../../../../src/application/server/observability/callSpans.ts"
 import type { CompletedCall } from "../../../../src/application/server/observability/observers.ts"
@@ -11,17 +11,11 @@ import {
   tooManyRequests,
   unavailable
 } from "../../../../src/domain/model/ProtocolError.ts"
+import { recorder } from "../../../recorder.ts"
 
 /** Records one call and gives the status of its span. */
 const statusOf = (outcome: CompletedCall["outcome"]): Tracer.SpanStatus => {
-  const spans: Array<Tracer.Span> = []
-  const tracer = Tracer.make({
-    span: (options) => {
-      const span = new Tracer.NativeSpan(options)
-      spans.push(span)
-      return span
-    }
-  })
+  const { spans, tracer } = recorder()
   recordCallSpan(tracer)({
     event: "client:tool_call",
     sid: "sid-1",

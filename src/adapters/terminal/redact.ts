@@ -1,0 +1,41 @@
+import { isJsonObject, maxJsonDepth } from "../../domain/json.ts"
+
+const placeholder = "<redacted>"
+
+/** Names of members with secret values, such as `apiKey`, `X-API-Key` and `mcp_token`. */
+const secretNamePattern =
+  /(authorization|token|secret|passwd|password|api[-_]?key|cookie|credentials?|private[-_]?key)$/i
+
+const secretPatterns: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> = [
+  // The password of a URL: redis://user:password@host. It may contain an unescaped @.
+  [/([a-z][a-z0-9+.-]*:\/\/[^\s:/?#@]*):[^\s/?#]+@/gi, `$1:${placeholder}@`],
+  // A scheme without a value is documentation, not a secret.
+  [/\b(authorization["']?\s*[:=]\s*["']?)(?!(?:basic|bearer)["']?$)(?:[a-z]+\s+)?[^\s"',;]+/gi, `$1${placeholder}`],
+  [/\b(bearer\s+)(?=[^\s"',;]*[\d._-])[\w.~+/=-]{8,}/gi, `$1${placeholder}`],
+  [/([?&](?:access_token|token|api_?key|key|secret|password|sig|signature)=)[^&\s"'#]+/gi, `$1${placeholder}`],
+  // A JSON Web Token.
+  [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, placeholder]
+]
+
+/** Replaces secrets that their context reveals. */
+export const redactText = (text: string): string =>
+  secretPatterns.reduce((clean, [pattern, replacement]) => clean.replace(pattern, replacement), text)
+
+/** Redacts members with secret names, and secrets in texts. The last line of defence: code must not log secrets. */
+export const redact = (value: unknown, depth = maxJsonDepth): unknown => {
+  if (typeof value === "string") return redactText(value)
+  if (value instanceof Error) return redactText(`${value.name}: ${value.message}`)
+  if (depth === 0) return "…"
+  if (Array.isArray(value)) return value.map((item: unknown) => redact(item, depth - 1))
+  if (typeof value !== "object" || value === null) return value
+  // Class instances may be cyclic, so only their class is logged.
+  if (!isJsonObject(value)) return "toJSON" in value ? value : `[${value.constructor.name}]`
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      secretNamePattern.test(name) && (typeof member === "string" || typeof member === "object") && member !== null
+        ? placeholder
+        : redact(member, depth - 1)
+    ])
+  )
+}

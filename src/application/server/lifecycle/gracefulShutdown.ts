@@ -1,0 +1,43 @@
+import { Duration, Effect } from "effect"
+import type { Connections } from "../connections/Connections.ts"
+import type { InFlightCalls } from "../routing/InFlightCalls.ts"
+import type { ServerContext } from "./ServerContext.ts"
+
+/** Interval at which the drain checks for calls in flight and unsent replies. */
+const pollInterval = Duration.millis(20)
+
+/**
+ * Shuts a Server down while its transport still serves: rejects joins and new calls, waits for calls in flight until
+ * the drain timeout, then closes every connection.
+ */
+export const shutDownGracefully = Effect.fnUntraced(function* (
+  { clock, nodeLink, readiness, settings }: ServerContext,
+  connections: Connections,
+  inFlightCalls: InFlightCalls
+) {
+  const drainMillis = Duration.toMillis(settings.drainTimeout)
+  const seconds = drainMillis / 1000
+  const logProgress = drainMillis > 0 ? Effect.logInfo : Effect.logDebug
+
+  /** Calls of members of this node, and calls of other nodes to them. */
+  const inFlightCount = () => inFlightCalls.size() + nodeLink.load().inboundRequests
+
+  const isIdle = (): boolean =>
+    inFlightCount() === 0 && nodeLink.load().queuedBytes === 0 && connections.totalBacklogBytes() === 0
+
+  readiness.setState({ _tag: "Draining", reason: "the Server is shutting down" })
+  const calls = inFlightCount()
+  yield* logProgress("graceful shutdown started", { connections: connections.size(), calls, seconds })
+  if (drainMillis > 0 && connections.size() > 0) {
+    const end = clock.currentTimeMillisUnsafe() + drainMillis
+    yield* Effect.repeat(Effect.sleep(pollInterval), {
+      until: () => isIdle() || clock.currentTimeMillisUnsafe() >= end
+    })
+  }
+  const remaining = inFlightCount()
+  yield* remaining === 0
+    ? logProgress("graceful shutdown: no calls in flight")
+    : Effect.logWarning("graceful shutdown: drain timeout exceeded", { calls: remaining, seconds })
+  yield* logProgress("graceful shutdown: closing connections", { connections: connections.size() })
+  yield* connections.closeAll("the Server is shutting down")
+})

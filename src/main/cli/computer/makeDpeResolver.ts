@@ -1,0 +1,23 @@
+import { homedir } from "node:os"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { makeDocumentServer } from "../../../adapters/dpe/DocumentServer.ts"
+import { makeFileCache } from "../../../adapters/dpe/FileCache.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
+import { failCommand } from "../CommandFailed.ts"
+
+/** Makes the resolver that `--dpe` selects: `cache`, `cache:FOLDER`, `http` or `http:PORT`. */
+export const makeDpeResolver = Effect.fnUntraced(function* (mode: string, publicUrl: string | undefined) {
+  const [, scheme, detail] = /^(cache|http)(?::(.+))?$/s.exec(mode) ?? []
+  if (scheme === "cache") {
+    const caches = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache")
+    return yield* makeFileCache({ folder: detail ?? join(caches, "a2c-smcp", "documents") })
+  }
+  const port = Number(detail ?? 0)
+  if (scheme === undefined || !Number.isInteger(port) || port < 0 || port > 65535) {
+    return yield* failCommand(`--dpe: expected cache, cache:FOLDER, http or http:PORT, got ${JSON.stringify(mode)}`)
+  }
+  const { resolve, url } = yield* makeDocumentServer({ port, ...definedOnly({ publicUrl }) })
+  yield* Effect.logInfo("document server listening", { url })
+  return resolve
+})

@@ -1,0 +1,42 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { parseRenderedWindow } from "../../../src/domain/desktop/organizeDesktop.ts"
+import { parseOfficeUri, toOfficeUri } from "../../../src/domain/office/officeUris.ts"
+import { hostLabel } from "../../../src/domain/tools/exposedNames.ts"
+
+const Name = Schema.NonEmptyString
+
+describe("office URI", () => {
+  it("has the Computer as prefix of the host", () => {
+    assert.strictEqual(
+      toOfficeUri({ computer: "desk", uri: "window://app/notes?priority=3" }),
+      "window://desk.app/notes?priority=3"
+    )
+  })
+
+  it("excludes other schemes", () => {
+    assert.isUndefined(toOfficeUri({ computer: "desk", uri: "https://example.com" }))
+  })
+
+  it.prop("resolves to its Computer among others", [Schema.Array(Name)], ([computers]) => {
+    for (const computer of computers) {
+      const uri = toOfficeUri({ computer, uri: "dpe://com.example/a/b" }) ?? ""
+      assert.deepStrictEqual(parseOfficeUri(uri, new Set(computers)), {
+        computer,
+        uri: "dpe://com.example/a/b"
+      })
+    }
+  })
+
+  it.prop("uses a valid host label", [Name], ([computer]) => {
+    assert.match(hostLabel(computer), /^[a-z0-9-]+$/)
+  })
+
+  it("splits a rendered window into URI and text", () => {
+    assert.deepStrictEqual(parseRenderedWindow("window://a\n\nHello\n\nthere"), {
+      uri: "window://a",
+      text: "Hello\n\nthere"
+    })
+    assert.deepStrictEqual(parseRenderedWindow("window://a"), { uri: "window://a", text: "" })
+  })
+})
