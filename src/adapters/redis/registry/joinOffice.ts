@@ -59,6 +59,7 @@ export const makeJoinOffice = (
 
   return Effect.fnUntraced(function* (session: Session, membership: Membership, capacity: Capacity) {
     const allowed = yield* Effect.fromResult(checkJoin(session, membership))
+    // After a takeover that this node has not received yet, the session is evicted when it arrives.
     if (allowed === "unchanged") return
     if (!membership.name.isWellFormed() || !membership.office.isWellFormed()) return yield* malformedName
     const onEntered = Deferred.makeUnsafe<void>()
