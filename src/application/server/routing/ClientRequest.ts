@@ -43,6 +43,18 @@ export const requireMembership = (
     ? Result.fail(forbidden(`Only ${role}s may send this`))
     : Result.fromOption(session.membership, notInOffice)
 
+/** As {@link requireMembership}, for messages that other members receive: they must name their sender. */
+export const requireSender = (
+  connection: Connection,
+  role: Role,
+  name: string
+): Result.Result<Membership, ProtocolError> =>
+  Result.filterOrFail(
+    requireMembership(connection, role),
+    (membership) => membership.name === name,
+    () => forbidden(`${role} must be your own name`)
+  )
+
 /** Checks the texts that clients choose. Each function returns the request, or the error of a text that is too long. */
 export const makeLengthChecks = ({
   limits: { nameLength, officeLength, requestIdLength },

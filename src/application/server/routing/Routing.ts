@@ -15,7 +15,7 @@ import type { ClusterNodes } from "../cluster/ClusterNodes.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
 import type { Notifications } from "../membership/Notifications.ts"
 import type { CompletedCall } from "../observability/observers.ts"
-import { type ClientRequest, makeLengthChecks, requireMembership } from "./ClientRequest.ts"
+import { type ClientRequest, makeLengthChecks, requireSender } from "./ClientRequest.ts"
 import { InFlightCall } from "./InFlightCall.ts"
 import type { InFlightCalls } from "./InFlightCalls.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
@@ -84,9 +84,9 @@ export const makeRouting = (
     Effect.callback((resume) => {
       const routing = Result.flatMap(decodeHead(body, definition.decodeRouting), checkRequestId)
       if (Result.isFailure(routing)) return resume(Effect.fail(routing.failure))
-      const membership = requireMembership(agentConnection, definition.from)
+      const { agent: sender, computer, reqId, timeoutSeconds } = routing.success
+      const membership = requireSender(agentConnection, definition.from, sender)
       if (Result.isFailure(membership)) return resume(Effect.fail(membership.failure))
-      const { computer, reqId, timeoutSeconds } = routing.success
       const agent = membership.success
       const startedAt = observers.length === 0 ? 0 : now()
       const notifyObservers = (outcome: Body | ProtocolError) => {

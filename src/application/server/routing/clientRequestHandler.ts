@@ -23,7 +23,8 @@ import {
   jsonReply,
   makeLengthChecks,
   type RequestHandler,
-  requireMembership
+  requireMembership,
+  requireSender
 } from "./ClientRequest.ts"
 import type { Route } from "./Routing.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
@@ -105,12 +106,11 @@ export const makeClientRequestHandler = (
     const { connection } = request
     const decoded = decodeNotification(request, definition)
     if (Result.isFailure(decoded)) return yield* dropMessage(request, decoded.failure.message)
-    const membership = requireMembership(connection, definition.from)
-    if (Result.isFailure(membership)) return yield* dropMessage(request, membership.failure.message)
-    const { name, office } = membership.success
     const notification = decoded.success
-    const about = notification._tag === "Updated" ? notification.computer : notification.agent
-    if (about !== name) return yield* dropMessage(request, "not about the sender")
+    const sender = notification._tag === "Updated" ? notification.computer : notification.agent
+    const membership = requireSender(connection, definition.from, sender)
+    if (Result.isFailure(membership)) return yield* dropMessage(request, membership.failure.message)
+    const { office } = membership.success
     const recipients = registry.members(office).filter(({ sid }) => sid !== connection.link.id)
     chargeFanOut(connection, recipients.length)
     yield* notifications.notifyMembers(recipients, notification)
