@@ -7,10 +7,12 @@ import {
   internalError,
   otherOffice,
   type ProtocolError,
+  unauthorized,
   unknownEvent
 } from "../../../domain/model/ProtocolError.ts"
 import { checkJoinRights } from "../../../domain/office/grants.ts"
 import type { EventDefinition, ServerRequests } from "../../../domain/wire/lines.ts"
+import { checkCredentials } from "../../ports/Authenticator.ts"
 import { decodeHead } from "../../ports/Body.ts"
 import type { Reply } from "../../ports/Transport.ts"
 import { chargeFanOut } from "../connections/Connections.ts"
@@ -39,7 +41,7 @@ export const makeClientRequestHandler = (
   notifications: Notifications,
   route: Route
 ): RequestHandler => {
-  const { membershipObservers, registry } = context
+  const { authenticator, clock, membershipObservers, registry } = context
   const lengths = makeLengthChecks(context)
 
   const dropMessage = ({ connection, event }: ClientRequest, reason: string) =>
@@ -54,6 +56,8 @@ export const makeClientRequestHandler = (
     function* ({ body, connection: { identity, link } }: ClientRequest, definition: ServerRequests["join"]) {
       const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkMembership)
       const { name, officeId: office, role } = yield* Effect.fromResult(request)
+      const invalid = checkCredentials(authenticator, identity, clock.currentTimeMillisUnsafe())
+      if (invalid !== undefined) return yield* unauthorized(invalid.message)
       const denial = checkJoinRights(identity, { office, role, name })
       if (denial !== undefined) return yield* forbidden(denial)
       yield* coordinator.apply({ _tag: "Join", sid: link.id, role, name, office })

@@ -1,7 +1,21 @@
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Duration, Effect, Fiber, Layer, Logger, Queue, Ref, Result, Stream } from "effect"
+import {
+  Clock,
+  Context,
+  Deferred,
+  Duration,
+  Effect,
+  Fiber,
+  Layer,
+  Logger,
+  Option,
+  Queue,
+  Ref,
+  Result,
+  Stream
+} from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryCluster from "../../../../src/adapters/memory/MemoryCluster.ts"
 import * as Memory from "../../../../src/adapters/memory/MemoryTransport.ts"
@@ -183,7 +197,72 @@ describe("an identity that expires", () => {
   )
 })
 
+describe("an identity that expires by a change of the clock", () => {
+  const endsInAnHour = guests({ short: guest("short", allGrants, Duration.toMillis("1 hour")), long: guest("long") })
+
+  /** Runs with a clock of which the test sets the wall time. Sleeps go on as before, like timers of the system. */
+  const withWallClock = <A, E, R>(body: (setForward: (by: Duration.Input) => void) => Effect.Effect<A, E, R>) =>
+    Effect.gen(function* () {
+      const clock = yield* Clock.Clock
+      let offset = 0
+      const currentTimeMillisUnsafe = () => clock.currentTimeMillisUnsafe() + offset
+      const changed = Object.assign(Object.create(clock) as Clock.Clock, {
+        currentTimeMillisUnsafe,
+        currentTimeMillis: Effect.sync(currentTimeMillisUnsafe)
+      })
+      const setForward = (by: Duration.Input) => void (offset += Duration.toMillis(by))
+      return yield* Effect.provideService(body(setForward), Clock.Clock, changed)
+    })
+
+  it.effect("joins no office any more", () =>
+    withWallClock((setForward) =>
+      Effect.gen(function* () {
+        const { connect, join, load, logs } = yield* serve(yield* endsInAnHour)
+        const link = yield* connect("short")
+        yield* TestClock.adjust("10 seconds")
+        setForward("2 hours")
+        assert.deepStrictEqual(yield* join(link, "computer", "team", "desk"), [false, "The credentials have expired"])
+        assert.strictEqual(load().offices, 0)
+        assert.isTrue(logs.some((line) => line.includes("join rejected") && line.includes("expired")))
+      })
+    )
+  )
+
+  it.effect("closes its connections at the next check, a second later, and no others", () =>
+    withWallClock((setForward) =>
+      Effect.gen(function* () {
+        const { connect, join, load } = yield* serve(yield* endsInAnHour)
+        const short = yield* connect("short")
+        const long = yield* connect("long")
+        yield* join(short, "computer", "team", "desk")
+        yield* join(long, "agent", "team", "me")
+        yield* TestClock.adjust("10 seconds")
+        setForward("2 hours")
+        yield* TestClock.adjust("1 second")
+        const closed = Effect.timeoutOption(short.closed, "1 second")
+        const closing = yield* Effect.forkChild(closed, { startImmediately: true })
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(yield* Fiber.join(closing), Option.some("credentials expired"))
+        yield* until(load, 1)
+        assert.strictEqual(load().offices, 1)
+      })
+    )
+  )
+})
+
 describe("an identity that is revoked", () => {
+  it.effect("joins no office any more, even before its connections are closed", () =>
+    Effect.gen(function* () {
+      const known = yield* guests({ out: guest("out") })
+      const { connect, join, load } = yield* serve({ ...known, changes: Stream.never })
+      const link = yield* connect("out")
+      yield* known.revoke("out")
+      const reply = yield* join(link, "computer", "team", "desk")
+      assert.deepStrictEqual(reply, [false, "The credentials are not valid any more"])
+      assert.strictEqual(load().offices, 0)
+    })
+  )
+
   it.effect("closes its connections at once, and no others", () =>
     Effect.gen(function* () {
       const known = yield* guests({ out: guest("out"), in: guest("in") })
