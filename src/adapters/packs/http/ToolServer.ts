@@ -135,7 +135,6 @@ export const serveTools = Effect.fn("serveTools")(function* ({
     { host: address, port },
     (reason) => new PublishError({ message: `Cannot serve tools on ${address}:${port}: ${reason}` })
   )
-  http.on("error", (error) => run(Effect.logWarning("HTTP server error", error)))
   if (!isLoopbackAddress(bound.address)) {
     yield* Effect.logWarning(
       key === undefined ? "listening beyond loopback without an API key" : "listening beyond loopback without TLS",

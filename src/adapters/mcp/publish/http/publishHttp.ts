@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http"
-import { Data, Effect, FiberSet, type Redacted, type Scope } from "effect"
+import { Data, Effect, type Redacted, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../../application/ports/McpSession.ts"
 import { crossOriginOf, isLoopbackAddress } from "../../../http/hostAccess.ts"
 import { listen, makeHttpServer, serverUrl } from "../../../http/httpServer.ts"
@@ -61,7 +61,6 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
   session: McpSession,
   { allowedHosts = [], allowedOrigins = [], host = "127.0.0.1", port, token, ...limits }: PublishHttpOptions
 ): Effect.fn.Return<{ readonly url: string }, McpSessionError | PublishError, Scope.Scope> {
-  const run = yield* FiberSet.makeRuntime()
   const policy: AccessPolicy = {
     allowedHosts: [...allowedHosts, host].map((name) => name.toLowerCase()),
     allowedOrigins,
@@ -84,7 +83,6 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
     { host, port },
     (reason) => new PublishError({ message: `Cannot serve MCP on ${host}:${port}: ${reason}` })
   )
-  http.on("error", (error) => run(Effect.logWarning("MCP server failed to accept a connection", error)))
   if (!isLoopbackAddress(bound.address)) {
     yield* Effect.logWarning(
       token === undefined
