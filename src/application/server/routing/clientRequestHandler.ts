@@ -24,6 +24,7 @@ import {
   errorReply,
   jsonReply,
   makeLengthChecks,
+  observeRejection,
   type RequestHandler,
   requireMembership,
   requireSender
@@ -41,16 +42,21 @@ export const makeClientRequestHandler = (
   notifications: Notifications,
   route: Route
 ): RequestHandler => {
-  const { authenticator, clock, membershipObservers, registry } = context
+  const { authenticator, clock, registry } = context
   const lengths = makeLengthChecks(context)
 
-  const dropMessage = ({ connection, event }: ClientRequest, reason: string) =>
-    Effect.as(Effect.logWarning("message dropped", { sid: connection.link.id, event, reason }), emptyReply)
+  const dropMessage = (request: ClientRequest, error: ProtocolError) => {
+    const { connection, event } = request
+    observeRejection(context, request, error)
+    const fields = { sid: connection.link.id, event, reason: error.message }
+    return Effect.as(Effect.logWarning("message dropped", fields), emptyReply)
+  }
 
-  const acknowledge = (
-    { connection: { line } }: ClientRequest,
-    change: Effect.Effect<void, MembershipError | ProtocolError>
-  ) => Effect.map(Effect.result(change), (outcome) => jsonReply(...line.encodeMembershipAck(outcome)))
+  const acknowledge = (request: ClientRequest, change: Effect.Effect<void, MembershipError | ProtocolError>) =>
+    Effect.map(Effect.result(change), (outcome) => {
+      if (Result.isFailure(outcome)) observeRejection(context, request, outcome.failure)
+      return jsonReply(...request.connection.line.encodeMembershipAck(outcome))
+    })
 
   const join = Effect.fnUntraced(
     function* ({ body, connection: { identity, link } }: ClientRequest, definition: ServerRequests["join"]) {
@@ -62,12 +68,8 @@ export const makeClientRequestHandler = (
       if (denial !== undefined) return yield* forbidden(denial)
       yield* coordinator.apply({ _tag: "Join", sid: link.id, role, name, office })
     },
-    (joining, { connection: { identity, link } }) =>
-      Effect.tapError(joining, ({ message: reason }) => {
-        const event = { _tag: "JoinRejected", sid: link.id, subject: identity.subject, reason } as const
-        for (const observe of membershipObservers) observe(event)
-        return Effect.logWarning("join rejected", { sid: link.id, reason })
-      })
+    (joining, { connection: { link } }) =>
+      Effect.tapError(joining, ({ message: reason }) => Effect.logWarning("join rejected", { sid: link.id, reason }))
   )
 
   const leave = Effect.fnUntraced(function* (
@@ -109,11 +111,11 @@ export const makeClientRequestHandler = (
   const relay = Effect.fnUntraced(function* (request: ClientRequest, definition: RelayDefinition) {
     const { connection } = request
     const decoded = decodeNotification(request, definition)
-    if (Result.isFailure(decoded)) return yield* dropMessage(request, decoded.failure.message)
+    if (Result.isFailure(decoded)) return yield* dropMessage(request, decoded.failure)
     const notification = decoded.success
     const sender = notification._tag === "Updated" ? notification.computer : notification.agent
     const membership = requireSender(connection, definition.from, sender)
-    if (Result.isFailure(membership)) return yield* dropMessage(request, membership.failure.message)
+    if (Result.isFailure(membership)) return yield* dropMessage(request, membership.failure)
     const { office } = membership.success
     const recipients = registry.members(office).filter(({ sid }) => sid !== connection.link.id)
     chargeFanOut(connection, recipients.length)
@@ -121,7 +123,7 @@ export const makeClientRequestHandler = (
     return emptyReply
   })
 
-  const reject = ({ connection: { line, link }, event }: ClientRequest, error: ProtocolError) => {
+  const replyError = ({ connection: { line, link }, event }: ClientRequest, error: ProtocolError) => {
     const { code, message: reason } = error
     const log = code === errorCodes.forbidden ? Effect.logWarning : Effect.logDebug
     return Effect.as(
@@ -130,12 +132,17 @@ export const makeClientRequestHandler = (
     )
   }
 
+  const reject = (request: ClientRequest, error: ProtocolError) => {
+    observeRejection(context, request, error)
+    return replyError(request, error)
+  }
+
   const dispatch = (request: ClientRequest, definition: EventDefinition): Effect.Effect<Reply> => {
     switch (definition.kind) {
       case "call":
         return Effect.matchEffect(route(request, definition), {
           onSuccess: (reply) => Effect.succeed([reply]),
-          onFailure: (error) => reject(request, error)
+          onFailure: (error) => replyError(request, error)
         })
       case "join":
         return acknowledge(request, join(request, definition))
