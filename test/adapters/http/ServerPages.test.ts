@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Layer, Metric, type Scope } from "effect"
 import { io } from "socket.io-client"
 import { AuditLog } from "../../../src/application/ports/AuditLog.ts"
-import { allowAll, type Authenticator } from "../../../src/application/ports/Authenticator.ts"
+import { allowAll, Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { AdmissionRejected, type Handshake } from "../../../src/application/ports/Transport.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
@@ -35,11 +35,13 @@ const get = (url: string, path: string, headers: { readonly [name: string]: stri
 type Options = Parameters<typeof serverLayer>[0]
 
 /** A Server on a free port, with separate metrics. */
-const serve = Effect.fnUntraced(function* (options: Options = {}, authenticator?: Authenticator["Service"]) {
-  const context = yield* serverLayer({
-    ...options,
-    ...(authenticator !== undefined && { authenticator })
-  }).pipe(Layer.provide(Layer.succeed(Metric.MetricRegistry, new Map())), Layer.fresh, Layer.build)
+const serve = Effect.fnUntraced(function* (options: Options = {}, authenticator = allowAll) {
+  const context = yield* serverLayer(options).pipe(
+    Layer.provide(Layer.succeed(Authenticator, authenticator)),
+    Layer.provide(Layer.succeed(Metric.MetricRegistry, new Map())),
+    Layer.fresh,
+    Layer.build
+  )
   return Context.get(context, Server).url
 })
 

@@ -47,6 +47,17 @@ describe("admission of a device", () => {
   )
 
   scoped(
+    "is impossible when a host without types chooses no authentication",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({ authenticate: undefined as never })
+      const device = yield* gateway.newDevice
+      yield* device.frame("auth", "guess##name:lamp", "00000000")
+      assert.deepStrictEqual(yield* device.rest, [])
+      assert.strictEqual(yield* names(gateway), "")
+    })
+  )
+
+  scoped(
     "rejects an empty token, even when the configured one is empty",
     Effect.gen(function* () {
       const nothing = Redacted.make("")
