@@ -1,5 +1,5 @@
 import { type Effect, Option, Result } from "effect"
-import { checkName } from "../../../domain/model/fields.ts"
+import { checkName } from "../../../domain/model/names.ts"
 import type { Membership, MembershipError, Role } from "../../../domain/model/Membership.ts"
 import {
   badRequest,
