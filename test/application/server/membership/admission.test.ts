@@ -1,21 +1,7 @@
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Clock,
-  Context,
-  Deferred,
-  Duration,
-  Effect,
-  Fiber,
-  Layer,
-  Logger,
-  Option,
-  Queue,
-  Ref,
-  Result,
-  Stream
-} from "effect"
+import { Context, Deferred, Duration, Effect, Fiber, Layer, Logger, Option, Queue, Ref, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryCluster from "../../../../src/adapters/memory/MemoryCluster.ts"
 import * as Memory from "../../../../src/adapters/memory/MemoryTransport.ts"
@@ -30,6 +16,7 @@ import { isJsonObject } from "../../../../src/domain/json.ts"
 import { allGrants, type Grants, type Identity } from "../../../../src/domain/model/Identity.ts"
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/version.ts"
 import { Observability } from "../../../../src/application/server/observability/Observability.ts"
+import { withWallClock } from "../../../wallClock.ts"
 
 type AuthenticatorService = Authenticator["Service"]
 
@@ -198,29 +185,16 @@ describe("an identity that expires", () => {
 })
 
 describe("an identity that expires by a change of the clock", () => {
+  const twoHours = Duration.toMillis("2 hours")
   const endsInAnHour = guests({ short: guest("short", allGrants, Duration.toMillis("1 hour")), long: guest("long") })
 
-  /** Runs with a clock of which the test sets the wall time. Sleeps go on as before, like timers of the system. */
-  const withWallClock = <A, E, R>(body: (setForward: (by: Duration.Input) => void) => Effect.Effect<A, E, R>) =>
-    Effect.gen(function* () {
-      const clock = yield* Clock.Clock
-      let offset = 0
-      const currentTimeMillisUnsafe = () => clock.currentTimeMillisUnsafe() + offset
-      const changed = Object.assign(Object.create(clock) as Clock.Clock, {
-        currentTimeMillisUnsafe,
-        currentTimeMillis: Effect.sync(currentTimeMillisUnsafe)
-      })
-      const setForward = (by: Duration.Input) => void (offset += Duration.toMillis(by))
-      return yield* Effect.provideService(body(setForward), Clock.Clock, changed)
-    })
-
   it.effect("joins no office any more", () =>
-    withWallClock((setForward) =>
+    withWallClock((change) =>
       Effect.gen(function* () {
         const { connect, join, load, logs } = yield* serve(yield* endsInAnHour)
         const link = yield* connect("short")
         yield* TestClock.adjust("10 seconds")
-        setForward("2 hours")
+        change(twoHours)
         assert.deepStrictEqual(yield* join(link, "computer", "team", "desk"), [false, "The credentials have expired"])
         assert.strictEqual(load().offices, 0)
         assert.isTrue(logs.some((line) => line.includes("join rejected") && line.includes("expired")))
@@ -229,7 +203,7 @@ describe("an identity that expires by a change of the clock", () => {
   )
 
   it.effect("closes its connections at the next check, a second later, and no others", () =>
-    withWallClock((setForward) =>
+    withWallClock((change) =>
       Effect.gen(function* () {
         const { connect, join, load } = yield* serve(yield* endsInAnHour)
         const short = yield* connect("short")
@@ -237,7 +211,7 @@ describe("an identity that expires by a change of the clock", () => {
         yield* join(short, "computer", "team", "desk")
         yield* join(long, "agent", "team", "me")
         yield* TestClock.adjust("10 seconds")
-        setForward("2 hours")
+        change(twoHours)
         yield* TestClock.adjust("1 second")
         const closed = Effect.timeoutOption(short.closed, "1 second")
         const closing = yield* Effect.forkChild(closed, { startImmediately: true })

@@ -99,6 +99,8 @@ describe("publishHttp", () => {
   )
   answers(401, "rejects a request without a token", {}, { token })
   answers(401, "rejects a wrong token", { Authorization: "Bearer sesam" }, { token })
+  answers(401, "rejects the token with a suffix", { Authorization: "Bearer sesamex" }, { token })
+  answers(401, "rejects the token with a prefix", { Authorization: "Bearer xsesame" }, { token })
   it.live("requires a configured token that is not empty", () =>
     Effect.gen(function* () {
       const failure = yield* Effect.flip(published({ token: Redacted.make("") }))
