@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Logger } from "effect"
+import { Context, Effect, Exit, Layer, Logger } from "effect"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { publishHttp } from "../../../src/adapters/mcp/publish/http/publishHttp.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
-import type { Server } from "../../../src/application/server/lifecycle/Server.ts"
+import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { type ServerStartFailed, serverLayer } from "../../../src/main/layers/serverLayer.ts"
 import { connectAgent } from "../../../src/main/promise/connectAgent.ts"
 import { runServer } from "../../../src/main/promise/RunningServer.ts"
@@ -15,6 +15,7 @@ describe("a host that chooses no authentication", () => {
   it.live("gets a type error and no Server from serverLayer", () =>
     Effect.gen(function* () {
       // @ts-expect-error: the Authenticator is missing.
+      // @effect-diagnostics-next-line missingLayerContext:off
       const incomplete: Layer.Layer<Server, ServerStartFailed> = serverLayer()
       const built = yield* Effect.exit(Effect.scoped(Layer.build(incomplete)))
       assert.include(String(Exit.findDefect(built)), "Authenticator")
@@ -43,7 +44,9 @@ describe("a host that chooses no authentication", () => {
 describe("a host that allows all clients", () => {
   it.live("gets a Server from serverLayer", () =>
     Effect.gen(function* () {
-      yield* Layer.build(serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll)))
+      const open = serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll))
+      const { load } = Context.get(yield* Layer.build(open), Server)
+      assert.strictEqual(load().connections, 0)
     }).pipe(Effect.scoped, Effect.provide(quiet))
   )
 })
