@@ -47,7 +47,7 @@ const program = Effect.gen(function* () {
     Agent
   )
   const session = yield* Effect.provideService(makeOfficeMcpSession({ office }), Agent, agent)
-  const { url } = yield* publishHttp(session, { port: 0 })
+  const { url } = yield* publishHttp(session, { port: 0, token: "allowAll" })
   const client = new Client({ name: "soak", version: "0" })
   yield* Effect.promise(() => client.connect(new StreamableHTTPClientTransport(new URL(url))))
   const computer = (name: string) =>

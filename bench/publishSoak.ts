@@ -46,7 +46,7 @@ const joinAndLeave = async (url: string) => {
 const program = Effect.gen(function* () {
   const server = yield* makeMemoryMcpServer({ tools: [tool("t")] })
   const session = yield* server.connect
-  const { url } = yield* publishHttp(session, { port: 0 })
+  const { url } = yield* publishHttp(session, { port: 0, token: "allowAll" })
   const [stdin, stdout] = [new PassThrough(), new PassThrough()]
   yield* Effect.forkScoped(publishStdio(session, { stdin, stdout }))
 

@@ -1,6 +1,6 @@
 /** Runs a Server, a Computer and an Agent in one process. */
 import { Console, Effect, Layer, Result } from "effect"
-import { Agent, agentLayer, computerLayer, parseComputerConfig, Server, serverLayer } from "a2c-smcp"
+import { Agent, agentLayer, Authenticator, computerLayer, parseComputerConfig, Server, serverLayer } from "a2c-smcp"
 
 const config = Result.getOrThrow(
   parseComputerConfig({
@@ -31,4 +31,7 @@ const Members = Layer.unwrap(
   )
 )
 
-await Effect.runPromise(Effect.provide(program, Members.pipe(Layer.provide(serverLayer()))))
+// Clients need no credentials. That suits a Server that only this machine reaches.
+const Place = serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll))
+
+await Effect.runPromise(Effect.provide(program, Members.pipe(Layer.provide(Place))))

@@ -19,7 +19,7 @@ const visit = async (url: string) => {
 const program = Effect.gen(function* () {
   // A host of a large office lists tools to find and call the others, and the pinned tools.
   const session = yield* makeOfficeMcpSession({ office: "team", tools: "search", pinned: ["desk/temp*"] })
-  const { url } = yield* publishHttp(session, { port: 0 })
+  const { url } = yield* publishHttp(session, { port: 0, token: "allowAll" })
   yield* Effect.promise(() => visit(url))
 })
 

@@ -6,7 +6,7 @@ const config = {
   mcpServers: { memory: { command: "npx", args: ["-y", "@modelcontextprotocol/server-memory"] } }
 }
 
-await using server = await runServer({ allowedOrigins: ["https://app.example.org"] })
+await using server = await runServer({ authenticate: "allowAll", allowedOrigins: ["https://app.example.org"] })
 const { url } = server
 await using _desk = await runComputer({
   url,

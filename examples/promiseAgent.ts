@@ -5,7 +5,7 @@ const config = {
   mcpServers: { memory: { command: "npx", args: ["-y", "@modelcontextprotocol/server-memory"] } }
 }
 
-await using server = await runServer()
+await using server = await runServer({ authenticate: "allowAll" })
 const place = { url: server.url, office: "team" }
 await using _desk = await runComputer({
   ...place,

@@ -11,7 +11,7 @@ const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol
 
 /** The office of the README's guide: a Server, and a Computer with the reference MCP server. */
 const runOffice = async () => {
-  const server = await runServer()
+  const server = await runServer({ authenticate: "allowAll" })
   const desk = await runComputer({
     url: server.url,
     office: "team",

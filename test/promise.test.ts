@@ -36,12 +36,12 @@ interface Office {
 
 /** Runs a test in a new office, then closes all participants in reverse order. */
 const inOffice =
-  (test: (office: Office) => Promise<void>, options: ServerOptions = {}) =>
+  (test: (office: Office) => Promise<void>, options: Partial<ServerOptions> = {}) =>
   async (): Promise<void> => {
     const logs: Array<LogLine> = []
     const log = (line: LogLine) => void logs.push(line)
     await using stack = new AsyncDisposableStack()
-    const server = stack.use(await runServer({ ...options, log }))
+    const server = stack.use(await runServer({ authenticate: "allowAll", ...options, log }))
     const place = { url: server.url, office: "team", log }
     await test({
       server,
@@ -247,7 +247,7 @@ describe("connectAgent", () => {
   it.live("fetches a document from the location that its Computer states", () =>
     Effect.gen(function* () {
       const server = yield* Effect.acquireRelease(
-        Effect.promise(() => runServer({ log: () => undefined })),
+        Effect.promise(() => runServer({ authenticate: "allowAll", log: () => undefined })),
         ({ close }) => Effect.promise(close)
       )
       const { resolve } = yield* makeDocumentServer()
@@ -269,7 +269,7 @@ describe("connectAgent", () => {
   )
 
   it("rejects with `unreachable` when no Server listens", async () => {
-    const server = await runServer()
+    const server = await runServer({ authenticate: "allowAll" })
     await server.close()
     const error = await rejection(connectAgent({ url: server.url, office: "team", name: "thinker" }))
     assert.strictEqual(error.code, "unreachable")
@@ -277,7 +277,7 @@ describe("connectAgent", () => {
   })
 
   it("stops connecting when the signal aborts", async () => {
-    const server = await runServer()
+    const server = await runServer({ authenticate: "allowAll" })
     await server.close()
     const controller = new AbortController()
     const connecting = rejection(
@@ -317,9 +317,7 @@ describe("connectAgent", () => {
         assert.lengthOf(await thinker.members(), 1)
       },
       {
-        settings: {
-          authenticate: ({ auth }) => (auth as { readonly key?: unknown }).key === "right"
-        }
+        authenticate: ({ auth }) => (auth as { readonly key?: unknown }).key === "right"
       }
     )
   )
@@ -343,14 +341,12 @@ describe("connectAgent", () => {
         assert.match(failing.message, /it is locked/)
       },
       {
-        settings: {
-          authenticate: ({ auth }) =>
-            (auth as { readonly token?: unknown }).token === "thinker" && {
-              subject: "thinker",
-              grants: { rights: ["agent"], offices: ["team"], names: ["*"] },
-              expiresAt: undefined
-            }
-        }
+        authenticate: ({ auth }) =>
+          (auth as { readonly token?: unknown }).token === "thinker" && {
+            subject: "thinker",
+            grants: { rights: ["agent"], offices: ["team"], names: ["*"] },
+            expiresAt: undefined
+          }
       }
     )
   )

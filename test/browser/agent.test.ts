@@ -98,7 +98,7 @@ describe("browser Agent", () => {
 
     it(`calls tools and sees desktops change over ${how}`, { timeout: startTimeout }, async () => {
       const { origin } = await running()
-      await using server = await runServer({ allowedOrigins: [origin], log: quiet })
+      await using server = await runServer({ authenticate: "allowAll", allowedOrigins: [origin], log: quiet })
       await using _desk = await runComputer({
         url: server.url,
         office: "team",
@@ -115,7 +115,11 @@ describe("browser Agent", () => {
     })
 
     it(`is rejected over ${how} when its origin is not allowed`, { timeout: startTimeout }, async () => {
-      await using server = await runServer({ allowedOrigins: ["http://127.0.0.1:1"], log: quiet })
+      await using server = await runServer({
+        authenticate: "allowAll",
+        allowedOrigins: ["http://127.0.0.1:1"],
+        log: quiet
+      })
       const { result } = await inPage(`refusal("${server.url}", ${how})`)
       assert.strictEqual(result, "unreachable")
       assert.strictEqual((await server.load()).connections, 0)

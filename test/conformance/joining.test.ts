@@ -280,6 +280,32 @@ describe("join", () => {
     })
   )
 
+  conform("rejects deceptive names and office ids", (world) =>
+    Effect.gen(function* () {
+      const peer = yield* computer(world)
+      for (const text of ["pc\u200b-1", "\u202epc-1", "pc\u00ad-1", " pc-1", "pc-1\u00a0", "\u3164"]) {
+        assert.match(assertDenied(yield* join(peer, "computer", text, "O1")), /^name must not/)
+        assert.match(assertDenied(yield* join(peer, "computer", "pc-1", text)), /^office_id must not/)
+      }
+      assert.deepStrictEqual(yield* join(peer, "computer", "👩‍💻", "O1"), [true, null])
+    })
+  )
+
+  conform("rejects a second Computer whose name is equal after NFKC, and finds the first by its exact name", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1", "ｐｃ")
+      const c1 = yield* computerIn(world, "O1", "pc")
+      yield* c1.answers(() => Effect.succeed([{ tools: [], req_id: "r" }]))
+      const other = yield* computer(world)
+      assert.include(assertDenied(yield* join(other, "computer", "ｐｃ", "O1")), "already exists")
+      assert.include(assertDenied(yield* join(c1, "computer", "ｐｃ", "O1")), "Name mismatch")
+      const request = { agent: "ｐｃ", req_id: "r", computer: "pc" }
+      assert.deepStrictEqual(yield* a1.ask("client:get_tools", request), [{ tools: [], req_id: "r" }])
+      assertRejected(yield* a1.ask("client:get_tools", { ...request, computer: "ｐｃ" }), 404)
+      assert.deepStrictEqual(yield* join(other, "computer", "ｐｃ", "O2"), [true, null])
+    })
+  )
+
   conform("keeps no state after all members left", (world) =>
     Effect.gen(function* () {
       const peers = [yield* agentIn(world, "O1"), yield* computerIn(world, "O1"), yield* computer(world)]

@@ -70,6 +70,20 @@ for (const { event, more } of routed) {
       })
     )
 
+    conform("rejects a request in the name of another member", (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        yield* replies(c1)
+        for (const name of ["agent-2", "pc-1", "Agent-1", "agent-1 ", "agent-1\n"]) {
+          assertRejected(yield* a1.ask(event, { ...payload, agent: name }), 403)
+        }
+        yield* settled([c1])
+        assert.deepStrictEqual(requestsAt(c1), [])
+        assert.deepStrictEqual(yield* a1.ask(event, payload), [reply])
+      })
+    )
+
     conform("cases 107, 108, 109: rejects an invalid request", (world) =>
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
@@ -197,7 +211,7 @@ for (const { event, more } of routed) {
         yield* Fiber.interrupt(asking)
         const next = yield* agentIn(world, "O1", "agent-2")
         yield* replies(c1)
-        assert.deepStrictEqual(yield* next.ask(event, payload), [reply])
+        assert.deepStrictEqual(yield* next.ask(event, { ...payload, agent: "agent-2" }), [reply])
       })
     )
 
@@ -232,6 +246,19 @@ describe("client:*", () => {
       assert.deepStrictEqual(yield* a1.ask("client:foo", { ...base, more: [1] }), [reply])
       assert.deepStrictEqual(yield* c1.hear("client:foo"), { ...base, more: [1] })
       assertRejected(yield* a1.ask("client:foo", { agent: "agent-1", req_id: "r1" }), 400)
+    })
+  )
+
+  conform("rejects every request in the name of another member, known or not", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      yield* replies(c1)
+      for (const event of ["client:foo", "client:list_finder"]) {
+        assertRejected(yield* a1.ask(event, { ...base, agent: "root" }), 403)
+      }
+      yield* settled([c1])
+      assert.deepStrictEqual(requestsAt(c1), [])
     })
   )
 

@@ -1,6 +1,9 @@
 import { assert, describe } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { agentIn, assertRejected, bodiesOf, computerIn, join, settled } from "./cast.ts"
+import { allowAll } from "../../src/application/ports/Authenticator.ts"
+import { isJsonObject } from "../../src/domain/json.ts"
+import { handshake } from "../adapters/auth/handshakes.ts"
+import { agentIn, assertDenied, assertRejected, bodiesOf, computerIn, join, settled } from "./cast.ts"
 import { conform, type World } from "./World.ts"
 
 const instance = "0123456789abcdef0123456789abcdef"
@@ -54,6 +57,30 @@ describe("takeover of an open connection", () => {
         assert.isFalse(accepted)
       }
     })
+  )
+
+  conform(
+    "requires the subject of the member beside the secret",
+    (world) =>
+      Effect.gen(function* () {
+        const as = (token: string) => world.connect({ auth: { role: "computer", instance, token } })
+        const first = yield* as("alice")
+        assert.deepStrictEqual(yield* join(first, "computer", "pc-1", "O1"), [true, null])
+        const thief = yield* as("mallory")
+        assert.include(assertDenied(yield* join(thief, "computer", "pc-1", "O1")), "already exists")
+        assert.deepStrictEqual(yield* join(yield* as("alice"), "computer", "pc-1", "O1"), [true, null])
+        yield* first.closed
+      }),
+    {
+      authenticator: {
+        ...allowAll,
+        authenticate: ({ auth }) =>
+          Effect.map(allowAll.authenticate(handshake({})), (identity) => ({
+            ...identity,
+            subject: isJsonObject(auth) ? String(auth["token"]) : ""
+          }))
+      }
+    }
   )
 
   conform("never reveals or logs the secret", (world) =>

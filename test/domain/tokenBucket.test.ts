@@ -87,6 +87,19 @@ describe("token bucket", () => {
     wide
   )
 
+  it.prop(
+    "refills at its rate after a clock was set back",
+    [Rates, between(1, 1_000_000_000)],
+    ([rate, back]) => {
+      const bucket = makeTokenBucket(rate, back)
+      for (let token = 0; token < rate.burst; token++) takeToken(bucket, rate, back)
+      const wait = takeToken(bucket, rate, 0)
+      assert.isAtMost(wait, 1000 / rate.perSecond)
+      assert.strictEqual(takeToken(bucket, rate, Math.ceil(wait)), 0)
+    },
+    wide
+  )
+
   it("always accepts with an infinite rate", () => {
     const { taken } = attempt({ perSecond: Number.POSITIVE_INFINITY, burst: 1 }, [0, 0, 0, 1, 0])
     assert.strictEqual(taken, 5)
@@ -100,6 +113,12 @@ describe("recordRejection", () => {
     const bucket = makeTokenBucket(rate, 0)
     const notes = Array.from({ length: 6 }, (_, index) => recordRejection(bucket, rate, 1000 + index))
     assert.deepStrictEqual(notes, ["first", "again", "again", "again", "again", "flood"])
+  })
+
+  it("starts a new count when the clock was set back further than a refill", () => {
+    const bucket = makeTokenBucket(rate, 0)
+    const notes = [1_000_000, 1_000_001, 0, 1].map((now) => recordRejection(bucket, rate, now))
+    assert.deepStrictEqual(notes, ["first", "again", "first", "again"])
   })
 
   it("reports no flood for rejections that are further apart", () => {

@@ -28,8 +28,9 @@ export interface Cli {
 /** The environment of the commands without variables that change their behaviour. */
 const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("A2C_")))
 
-/** Runs Node with these arguments and variables. The process is killed when the scope closes. */
-export const node = (
+/** Runs a program with these arguments and variables. The process is killed when the scope closes. */
+export const program = (
+  file: string,
   args: ReadonlyArray<string>,
   variables: { readonly [name: string]: string } = {},
   cwd = process.cwd()
@@ -39,9 +40,7 @@ export const node = (
     const out = { stdout: "", stderr: "" }
     const waiting = new Set<() => void>()
     const child: ChildProcess = yield* Effect.acquireRelease(
-      Effect.sync(() =>
-        leash(spawn(process.execPath, [...args], { cwd, env: { ...environment, ...variables }, stdio: "pipe" }))
-      ),
+      Effect.sync(() => leash(spawn(file, [...args], { cwd, env: { ...environment, ...variables }, stdio: "pipe" }))),
       (one) => Effect.sync(() => one.kill("SIGKILL"))
     )
     for (const name of ["stdout", "stderr"] as const) {
@@ -81,6 +80,12 @@ export const node = (
       ended: Deferred.await(ended)
     }
   })
+
+/** Runs Node as {@link program} does. */
+export const node = (
+  args: ReadonlyArray<string>,
+  ...more: [variables?: { readonly [name: string]: string }, cwd?: string]
+): Effect.Effect<Cli, never, Scope.Scope> => program(process.execPath, args, ...more)
 
 /** Starts `a2c` with these arguments. The process is killed when the scope closes. */
 export const a2c = (...args: ReadonlyArray<string>): Effect.Effect<Cli, never, Scope.Scope> => node([cli, ...args])

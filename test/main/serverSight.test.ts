@@ -1,17 +1,17 @@
 import { existsSync, readFileSync, statSync } from "node:fs"
 import { createServer } from "node:http"
 import { createRequire } from "node:module"
-import type { AddressInfo } from "node:net"
+import { type AddressInfo, connect } from "node:net"
 import { join } from "node:path"
 import { json as jsonOf } from "node:stream/consumers"
 import { assert, describe } from "@effect/vitest"
-import { Context, Effect, Layer, Schedule, type Scope } from "effect"
+import { Context, Effect, Layer, Option, Schedule, type Scope } from "effect"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { metricDefinitions, metricPrefix } from "../../src/application/server/observability/ServerMetrics.ts"
 import { agentLayer } from "../../src/main/layers/agentLayer.ts"
 import { parsePrometheus } from "../prometheus.ts"
 import { live } from "./offices.ts"
-import { cli, node, temporaryFile, temporaryFolder } from "./processes.ts"
+import { cli, node, program, temporaryFile, temporaryFolder } from "./processes.ts"
 
 const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
 
@@ -322,6 +322,26 @@ describe("a2c server observability", () => {
         ["leave", "ada"],
         ["leave", "desk"]
       ])
+    })
+  )
+
+  live(
+    "logs that no file descriptor is left, and accepts members again afterwards",
+    Effect.gen(function* () {
+      const limited = ["-c", 'ulimit -n 128 && exec "$0" "$@"', process.execPath, cli, "server", "--port", "0"]
+      const serving = yield* program("/bin/sh", limited)
+      const url = (yield* serving.says("listening on ")).replace("listening on ", "")
+      const sockets = Array.from({ length: 200 }, () => connect(Number(new URL(url).port), "127.0.0.1"))
+      yield* Effect.addFinalizer(() => Effect.sync(() => sockets.forEach((socket) => socket.destroy())))
+      // Those beyond the limit are reset.
+      for (const socket of sockets) socket.on("error", () => undefined)
+      assert.include(yield* serving.says("accept failed", "stderr"), "too many open files")
+      for (const socket of sockets) socket.destroy()
+      const health = yield* until(
+        Effect.option(Effect.tryPromise(async () => (await fetch(`${url}/healthz`)).text())),
+        Option.isSome
+      )
+      assert.deepStrictEqual(health, Option.some("ok\n"))
     })
   )
 

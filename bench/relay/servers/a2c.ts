@@ -1,5 +1,6 @@
 /** The Server on its real transport, with the V8 settings of the command line. */
 import { Context, Effect, Layer, Redacted, References } from "effect"
+import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { tuneGcForRelay } from "../../../src/adapters/process/gcTuning.ts"
 import { serverLayer } from "../../../src/main/layers/serverLayer.ts"
@@ -18,7 +19,10 @@ const options: Parameters<typeof serverLayer>[0] = {
 tuneGcForRelay()
 
 const program = Effect.gen(function* () {
-  const { url } = Context.get(yield* Layer.build(serverLayer(options)), Server)
+  const { url } = Context.get(
+    yield* Layer.build(serverLayer(options).pipe(Layer.provide(Authenticator.layerAllowAll))),
+    Server
+  )
   obeyOrders(new URL(url).host)
   return yield* Effect.never
 })

@@ -122,7 +122,7 @@ const make = Effect.fnUntraced(function* ({ file, maxQueued = defaultMaxQueued, 
   let queuedBytes = 0
   let lost = 0
   let lostReported = 0
-  let nextWarningAt = 0
+  let lastWarningAt = Number.NEGATIVE_INFINITY
 
   const record = (event: AuditEvent) => {
     const size = queuedBytesOf(event)
@@ -150,8 +150,9 @@ const make = Effect.fnUntraced(function* ({ file, maxQueued = defaultMaxQueued, 
   }
 
   const warnLoss = Effect.fnUntraced(function* (now: number, reason: string) {
-    if (now < nextWarningAt) return
-    nextWarningAt = now + warningInterval
+    // The clock may have been set back.
+    if (Math.abs(now - lastWarningAt) < warningInterval) return
+    lastWarningAt = now
     yield* Effect.logWarning(lost > 0 ? "audit events dropped" : "audit write problem", { file, dropped: lost, reason })
   })
 

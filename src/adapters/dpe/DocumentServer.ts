@@ -139,7 +139,6 @@ export const makeDocumentServer = Effect.fn("DocumentServer.make")(function* ({
     (reason) => new DocumentServerError({ message: `Cannot serve documents on ${host}:${port}: ${reason}` })
   )
   const url = yield* serverUrlOf(address, proxied)
-  http.on("error", (error) => run(Effect.logWarning("document server failed to accept a connection", error)))
 
   const removeExpired = Effect.map(Clock.currentTimeMillis, (now) => store.removeExpired(now))
   yield* Effect.forkScoped(Effect.repeat(removeExpired, Schedule.spaced(sweepInterval)))

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http"
-import type { Redacted } from "effect"
+import { Redacted } from "effect"
 import { isToken } from "../auth/secrets.ts"
 import { crossOriginOf, isRebindingSafe, requestedHostname } from "./hostAccess.ts"
 
@@ -9,10 +9,17 @@ export interface AccessPolicy {
   readonly allowedHosts: ReadonlyArray<string>
   /** Origins of foreign pages that may connect, such as `https://app.example.org`. */
   readonly allowedOrigins: ReadonlyArray<string>
-  /** The bearer token that every client must send. */
-  readonly token: Redacted.Redacted<string> | undefined
+  /** The bearer token that every client must send. `"allowAll"` requires none. */
+  readonly token: Redacted.Redacted<string> | "allowAll"
   /** A second header that may hold the token, beside `Authorization`. */
   readonly tokenHeader?: "x-api-key"
+}
+
+/** The problem of a configured token, by its name. A host without type checks may pass no token. */
+export const checkTokenOption = (name: string, token: AccessPolicy["token"]): string | undefined => {
+  if (token === "allowAll") return undefined
+  if (!Redacted.isRedacted(token)) return `${name} must be Redacted, or "allowAll" to admit every client`
+  return Redacted.value(token) === "" ? `${name} must not be empty` : undefined
 }
 
 export interface AccessDenied {
@@ -40,7 +47,7 @@ export const checkAccess = (policy: AccessPolicy, headers: IncomingHttpHeaders):
   const reason = checkHostAndOrigin(policy, headers)
   if (reason !== undefined) return { status: 403, message: reason }
   const { token } = policy
-  if (token === undefined || presentedTokens(policy, headers).some((one) => isToken(one, token))) return undefined
+  if (token === "allowAll" || presentedTokens(policy, headers).some((one) => isToken(one, token))) return undefined
   return { status: 401, message: "missing or invalid bearer token" }
 }
 

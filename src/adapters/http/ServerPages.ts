@@ -4,7 +4,7 @@ import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import { Authenticator, resolveIdentity } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
 import { Observability } from "../../application/server/observability/Observability.ts"
-import { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
+import { MembershipObservers } from "../../application/server/observability/observers.ts"
 import { parseVersion, PROTOCOL_VERSION } from "../../domain/wire/version.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
 import { isRebindingSafe, requestedHostname } from "./hostAccess.ts"
@@ -20,6 +20,8 @@ const maxListedOffices = 10_000
 
 /** Time limit of the authenticator, which may have to fetch keys. */
 const authenticationTimeout = Duration.seconds(10)
+
+const unknownAddress = "unknown"
 
 const textPage = (status: number, text: string, headers = {}): Page => ({ status, text: `${text}\n`, headers })
 
@@ -54,7 +56,16 @@ export const makeServerPages = Effect.fnUntraced(function* (isLoopbackOnly: bool
   const observability = yield* Observability
   const context = yield* Effect.context<never>()
   const run = yield* FiberSet.makeRuntime<never>()
-  const { connectionRejected } = yield* ServerMetrics
+  const observers = yield* MembershipObservers
+
+  const observeRejection = ({ socket, url = "/" }: IncomingMessage, code: number, reason: string) => {
+    const remoteAddress = socket.remoteAddress ?? unknownAddress
+    const page = url.replace(/\?.*/s, "")
+    for (const observe of observers) {
+      observe({ _tag: "ConnectionRejected", remoteAddress, code, reason: `${page}: ${reason}` })
+    }
+    return { page, remoteAddress, code, reason }
+  }
 
   const metricsPage = (): Page => ({
     status: 200,
@@ -70,23 +81,17 @@ export const makeServerPages = Effect.fnUntraced(function* (isLoopbackOnly: bool
 
   /** The rejection of a client that is not an operator, or `undefined`. */
   const checkOperator = Effect.fnUntraced(function* (request: IncomingMessage) {
-    const handshake: Handshake = {
-      version: Result.getOrThrow(parseVersion(PROTOCOL_VERSION)),
-      auth: {},
-      headers: request.headers,
-      remoteAddress: request.socket.remoteAddress ?? "unknown"
-    }
+    const { headers, socket } = request
+    const remoteAddress = socket.remoteAddress ?? unknownAddress
+    const version = Result.getOrThrow(parseVersion(PROTOCOL_VERSION))
+    const handshake: Handshake = { version, auth: {}, headers, remoteAddress }
     const identity = yield* Effect.result(resolveIdentity(authenticator, handshake))
     if (Result.isSuccess(identity) && identity.success.grants.rights.includes("operator")) return undefined
-    const code = Result.isFailure(identity) ? identity.failure.code : errorCodes.forbidden
-    connectionRejected(code)
-    yield* Effect.logWarning("page request rejected", {
-      page: request.url?.replace(/\?.*/s, ""),
-      remoteAddress: handshake.remoteAddress,
-      ...(Result.isSuccess(identity)
-        ? { subject: identity.success.subject, reason: "not an operator" }
-        : { code, reason: identity.failure.message })
+    const { code, message } = Result.match(identity, {
+      onSuccess: ({ subject }) => ({ code: errorCodes.forbidden, message: `'${subject}' is not an operator` }),
+      onFailure: (rejection) => rejection
     })
+    yield* Effect.logWarning("page request rejected", observeRejection(request, code, message))
     if (code === errorCodes.forbidden) return textPage(403, "this page requires the right 'operator'")
     return code === errorCodes.internalError || code === errorCodes.unavailable
       ? textPage(503, "authentication is unavailable")
@@ -125,6 +130,7 @@ export const makeServerPages = Effect.fnUntraced(function* (isLoopbackOnly: bool
     } else if (!found.isOpen && authenticator.requiresCredentials) {
       run(Effect.map(operatorPage(request, page), (made) => sendPage(response, made)))
     } else if (!found.isOpen && isLoopbackOnly && !isRebindingSafe(requestedHostname(request.headers))) {
+      observeRejection(request, errorCodes.forbidden, "foreign Host header")
       sendPage(response, textPage(403, "Host header must be an IP address or localhost"))
     } else sendPage(response, page())
     return true

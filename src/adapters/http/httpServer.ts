@@ -2,6 +2,7 @@ import { createServer, type Server, type ServerOptions } from "node:http"
 import type { AddressInfo, Server as NetServer } from "node:net"
 import { Effect, type Scope } from "effect"
 import { formatNetworkError } from "../bytes/formatNetworkError.ts"
+import { logAcceptFailures } from "./acceptFailures.ts"
 
 interface HttpServerOptions extends ServerOptions {
   readonly maxConnections: number
@@ -35,28 +36,38 @@ export const makeHttpServer = ({
       })
   )
 
-/**
- * Resolves with the bound address when a server listens, and fails with the error that `makeError` makes of the reason.
- * The caller closes the server in any case. Interruption closes a server that starts to listen afterwards.
- */
-export const listen = <E>(
-  server: NetServer,
-  { host, port }: { readonly host: string; readonly port: number },
-  makeError: (reason: string) => E
-): Effect.Effect<AddressInfo, E> =>
+interface ListenAddress {
+  readonly host: string
+  readonly port: number
+}
+
+const bind = (server: NetServer, { host, port }: ListenAddress): Effect.Effect<AddressInfo, string> =>
   Effect.callback((resume) => {
-    const onError = (error: unknown) => resume(Effect.fail(makeError(formatNetworkError(error))))
-    server.once("error", onError)
+    const onError = (error: unknown) => resume(Effect.fail(formatNetworkError(error)))
+    // It stays: an error without a listener ends the process. Here it has no effect after the first event.
+    server.on("error", onError)
     try {
-      server.listen(port, host, () => {
-        server.off("error", onError)
-        resume(Effect.succeed(server.address() as AddressInfo))
-      })
+      server.listen(port, host, () => resume(Effect.succeed(server.address() as AddressInfo)))
     } catch (error) {
       onError(error)
     }
     return Effect.sync(() => void server.once("listening", () => server.close()))
   })
+
+/**
+ * Resolves with the bound address when a server listens, and fails with the error that `makeError` makes of the reason.
+ * Later errors are logged as long as the scope. The caller closes the server in any case. Interruption closes a server
+ * that starts to listen afterwards.
+ */
+export const listen = Effect.fnUntraced(function* <E>(
+  server: NetServer,
+  target: ListenAddress,
+  makeError: (reason: string) => E
+): Effect.fn.Return<AddressInfo, E, Scope.Scope> {
+  const bound = yield* Effect.mapError(bind(server, target), makeError)
+  yield* logAcceptFailures(server, `${target.host}:${bound.port}`)
+  return bound
+})
 
 /** The URL of a server, with brackets around IPv6 addresses. */
 export const serverUrl = (scheme: "http" | "https", { address, family, port }: AddressInfo): string =>

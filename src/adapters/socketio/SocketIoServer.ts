@@ -3,6 +3,7 @@ import { Effect, FiberSet, Layer } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
 import { ListenError, TransportServer } from "../../application/ports/Transport.ts"
 import { Limits } from "../../application/server/connections/Limits.ts"
+import { type MembershipEvent, MembershipObservers } from "../../application/server/observability/observers.ts"
 import { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
 import { parseVersion, PROTOCOL_VERSION, type Version } from "../../domain/wire/version.ts"
 import { listen, serverUrl } from "../http/httpServer.ts"
@@ -60,12 +61,15 @@ const routeRequests = (
   engine: RelayEngine,
   { allowedOrigins = [], fallback = () => false, path = defaultPath }: SocketIoServerOptions,
   version: Version,
-  { connectionRejected }: ServerMetrics["Service"]
+  observers: ReadonlyArray<(event: MembershipEvent) => void>
 ): void => {
   const check = (request: IncomingMessage): Rejection | undefined => {
     if (!isSocketIoRequest(path, request)) return notFound
     const rejection = checkRequest(request, version, allowedOrigins)
-    if (rejection !== undefined) connectionRejected(rejection.status)
+    if (rejection === undefined) return undefined
+    const remoteAddress = request.socket.remoteAddress ?? "unknown"
+    const { code, message: reason } = rejection.body
+    for (const observe of observers) observe({ _tag: "ConnectionRejected", remoteAddress, code, reason })
     return rejection
   }
   http.on("request", (request, response) => {
@@ -91,6 +95,7 @@ const serve = Effect.fnUntraced(function* (
   const { pingInterval = defaultPingInterval, pingTimeout = defaultPingTimeout } = options
   const version = yield* Effect.orDie(Effect.fromResult(parseVersion(options.version ?? PROTOCOL_VERSION)))
   const { connections: maxConnections } = yield* Limits
+  const observers = yield* MembershipObservers
   const unauthenticated = new Set<RelayConnection>()
   const context: RelayContext = {
     accept,
@@ -102,7 +107,7 @@ const serve = Effect.fnUntraced(function* (
   }
   const http = yield* makeTlsServer(tls)
   const engine = new RelayEngine(maxMessageBytes, allowedOrigins, { pingInterval, pingTimeout })
-  routeRequests(http, engine, options, version, metrics)
+  routeRequests(http, engine, options, version, observers)
   yield* metrics.gauge({ name: "unauthenticated_connections", read: () => unauthenticated.size })
   engine.on("connection", (engineSocket: EngineSocket) => {
     new RelayConnection(engineSocket, context)

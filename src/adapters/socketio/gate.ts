@@ -10,7 +10,7 @@ import { crossOriginOf, isRebindingSafe, requestedHostname } from "../http/hostA
 export interface Rejection {
   readonly status: number
   readonly headers: { readonly [name: string]: string }
-  readonly body: unknown
+  readonly body: { readonly code: number; readonly message: string }
 }
 
 const requestUrl = ({ url = "/" }: IncomingMessage): URL | null => URL.parse(url, "http://localhost")

@@ -34,7 +34,6 @@ export const layer: Layer.Layer<ByteListener> = Layer.succeed(
         { host, port },
         (reason) => new ListenError({ message: `Cannot listen on ${host}:${port}: ${reason}` })
       )
-      server.on("error", (error) => run(Effect.logWarning("accept failed", error)))
       return { host: bound.address, port: bound.port }
     })
   })

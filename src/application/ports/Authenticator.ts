@@ -10,7 +10,10 @@ export class Authenticator extends Context.Service<
     /** False when every connection is admitted with all rights. */
     readonly requiresCredentials: boolean
     readonly authenticate: (handshake: Handshake) => Effect.Effect<Identity, AdmissionRejected>
-    /** False once an identity is revoked. It must be the object that `authenticate` returned. Expiry does not count. */
+    /**
+     * False once an identity is revoked. It must be the object that `authenticate` returned. Expiry does not count.
+     * Called once a second for every connection.
+     */
     readonly isStillValid: (identity: Identity) => boolean
     /** Emits when the result of `isStillValid` may have changed for any identity. */
     readonly changes: Stream.Stream<void>
@@ -28,15 +31,30 @@ export const allowAll: Authenticator["Service"] = {
   changes: Stream.never
 }
 
-/** Authenticates a connection; an identity that has expired is rejected. */
+/**
+ * The rejection of an identity that has expired or is revoked. `now` is the wall clock: timers do not notice when it is
+ * changed, or when the machine was suspended.
+ */
+export const checkCredentials = (
+  authenticator: Authenticator["Service"],
+  identity: Identity,
+  now: number
+): AdmissionRejected | undefined => {
+  const isUnexpired = identity.expiresAt === undefined || identity.expiresAt > now
+  if (!isUnexpired) return admissionRejected("expired_credentials", "The credentials have expired")
+  return authenticator.isStillValid(identity)
+    ? undefined
+    : admissionRejected("invalid_credentials", "The credentials are not valid any more")
+}
+
+/** Authenticates a connection; an identity that has expired or is revoked is rejected. */
 export const resolveIdentity = Effect.fnUntraced(function* (
   authenticator: Authenticator["Service"],
   handshake: Handshake
 ) {
   const identity = yield* authenticator.authenticate(handshake)
-  const now = yield* Clock.currentTimeMillis
-  if (identity.expiresAt === undefined || identity.expiresAt > now) return identity
-  return yield* admissionRejected("expired_credentials", "The credentials have expired")
+  const rejection = checkCredentials(authenticator, identity, yield* Clock.currentTimeMillis)
+  return rejection === undefined ? identity : yield* rejection
 })
 
 const reasonCodes: { readonly [Reason in AdmissionReason]: number } = {

@@ -26,8 +26,9 @@ export const recordViolation = (
   violation: string,
   bytes = 0
 ): ViolationBudget => {
-  const { windowStart, points } =
-    now - budget.windowStart >= maxViolations.windowMillis ? newViolationBudget(now) : budget
+  // The clock may have been set back.
+  const isOver = Math.abs(now - budget.windowStart) >= maxViolations.windowMillis
+  const { windowStart, points } = isOver ? newViolationBudget(now) : budget
   return { windowStart, points: points + violationPoints(violation, bytes) }
 }
 

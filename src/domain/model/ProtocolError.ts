@@ -62,6 +62,8 @@ const makeProtocolError = (code: number, message: string, extra?: JsonObject): P
 
 export const badRequest = (message: string) => makeProtocolError(errorCodes.badRequest, message)
 
+export const unauthorized = (message: string) => makeProtocolError(errorCodes.unauthorized, message)
+
 export const forbidden = (message: string) => makeProtocolError(errorCodes.forbidden, message)
 
 export const unknownEvent = (event: string) =>

@@ -1,16 +1,5 @@
 import { Option, Schema, SchemaGetter } from "effect"
 
-/**
- * Gives the reason why a text cannot name a member or an office at a Server; `undefined` for a valid name (spec §13).
- * `maxLength` is in UTF-16 units. A valid name is safe in logs and terminals, and UTF-8 can encode it.
- */
-export const checkName = (field: string, text: string, maxLength: number): string | undefined => {
-  if (text.length > maxLength) return `${field} must not be longer than ${maxLength} characters`
-  return text.isWellFormed() && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text)
-    ? undefined
-    : `${field} must not contain control characters or line breaks`
-}
-
 /** The maximum length of a name, office id or request id, in UTF-16 units. */
 export const maxIdentifierLength = 256
 

@@ -1,7 +1,8 @@
 import { HashMap, Option } from "effect"
 import type { Member, Membership, Session } from "../model/Membership.ts"
+import { nameKey } from "../model/names.ts"
 
-/** The members of one office: at most one Agent, and Computers by their unique names. */
+/** The members of one office: at most one Agent, and Computers by the unique keys of their names. */
 export interface Office {
   readonly agent: Option.Option<Member>
   readonly computers: HashMap.HashMap<string, Member>
@@ -40,9 +41,9 @@ export const emptyMembershipState: MembershipState = {
 export const findOffice = (state: MembershipState, id: string): Office =>
   Option.getOrElse(HashMap.get(state.offices, id), () => emptyOffice)
 
-/** The member that holds a membership, or a conflicting one: an office has only one Agent. */
+/** The member that holds a membership, or a conflicting one: another Agent, or a Computer whose name has the same key. */
 export const memberAt = (office: Office, { name, role }: Membership): Option.Option<Member> =>
-  role === "agent" ? office.agent : HashMap.get(office.computers, name)
+  role === "agent" ? office.agent : HashMap.get(office.computers, nameKey(name))
 
 export const memberCount = ({ agent, computers }: Office): number =>
   HashMap.size(computers) + (Option.isSome(agent) ? 1 : 0)
@@ -50,13 +51,13 @@ export const memberCount = ({ agent, computers }: Office): number =>
 export const addMember = (office: Office, member: Member): Office =>
   member.membership.role === "agent"
     ? { ...office, agent: Option.some(member) }
-    : { ...office, computers: HashMap.set(office.computers, member.membership.name, member) }
+    : { ...office, computers: HashMap.set(office.computers, nameKey(member.membership.name), member) }
 
 /** Removes the member that {@link memberAt} finds. */
 export const removeMember = (office: Office, { name, role }: Membership): Office =>
   role === "agent"
     ? { ...office, agent: Option.none() }
-    : { ...office, computers: HashMap.remove(office.computers, name) }
+    : { ...office, computers: HashMap.remove(office.computers, nameKey(name)) }
 
 /** All members of an office: the Agent first, Computers in no order. */
 export const allMembers = ({ agent, computers }: Office): ReadonlyArray<Member> => [
@@ -68,9 +69,13 @@ export const allMembers = ({ agent, computers }: Office): ReadonlyArray<Member> 
 export const membersOf = (state: MembershipState, office: string): ReadonlyArray<Member> =>
   allMembers(findOffice(state, office))
 
-/** The Computer with this name in an office. */
+/** The Computer with exactly this name (spec §1). */
+export const computerNamed = ({ computers }: Office, name: string): Option.Option<Member> =>
+  Option.filter(HashMap.get(computers, nameKey(name)), ({ membership }) => membership.name === name)
+
+/** {@link computerNamed} of an office by its id. */
 export const findComputer = (state: MembershipState, office: string, name: string): Option.Option<Member> =>
-  HashMap.get(findOffice(state, office).computers, name)
+  computerNamed(findOffice(state, office), name)
 
 export const isComputerElsewhere = (state: MembershipState, office: string, name: string): boolean => {
   const here = Option.isSome(findComputer(state, office, name)) ? 1 : 0

@@ -102,8 +102,8 @@ const decideJoin = (state: MembershipState, session: Session, membership: Member
 
 /**
  * Decides the events of a command, or why it is rejected (spec §3). An office has at most one Agent, and Computers with
- * unique names. A Computer that joins another office leaves the first one. Repeating a command is harmless. A new
- * connection of the same member takes over the membership of its old connection.
+ * unique keys of their names. A Computer that joins another office leaves the first one. Repeating a command is harmless.
+ * A new connection of the same member takes over the membership of its old connection.
  */
 export const decide = (
   state: MembershipState,

@@ -7,6 +7,7 @@ import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { formatToolResult } from "../cli/output.ts"
 import { failCommand } from "../cli/CommandFailed.ts"
+import { Authenticator } from "../../application/ports/Authenticator.ts"
 import { agentLayer } from "../layers/agentLayer.ts"
 import { computerLayer } from "../layers/computerLayer.ts"
 import { serverLayer } from "../layers/serverLayer.ts"
@@ -74,7 +75,8 @@ const runTour = Effect.gen(function* () {
       total > 0 && progress * 2 >= total ? Deferred.succeed(halfWay, undefined) : Effect.void
     )
 
-  const { url } = yield* step("1  A Server starts", buildService(Server, serverLayer()))
+  const openServer = serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll))
+  const { url } = yield* step("1  A Server starts", buildService(Server, openServer))
   yield* printIndented(`listening on ${url}`)
 
   const startComputer = (name: string, config: ComputerConfig) =>

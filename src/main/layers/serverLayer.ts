@@ -6,7 +6,7 @@ import * as ProcessMetrics from "../../adapters/process/ProcessMetrics.ts"
 import type { RedisClusterOptions } from "../../adapters/redis/RedisCluster.ts"
 import type { RedisUrlInvalid } from "../../adapters/redis/redisClient.ts"
 import * as SocketIoServer from "../../adapters/socketio/SocketIoServer.ts"
-import { allowAll, Authenticator } from "../../application/ports/Authenticator.ts"
+import { Authenticator } from "../../application/ports/Authenticator.ts"
 import type { ListenError } from "../../application/ports/Transport.ts"
 import { Limits } from "../../application/server/connections/Limits.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
@@ -18,8 +18,6 @@ import { layerOverride } from "./layerOverride.ts"
 export interface ServerLayerOptions extends SocketIoServer.SocketIoServerOptions {
   readonly settings?: Partial<ServerSettings>
   readonly limits?: Partial<Limits>
-  /** Authenticates connections; without it every client is accepted, which suits loopback only. */
-  readonly authenticator?: Authenticator["Service"]
   /** Redis that shares the offices among Servers; without it the Server stands alone. */
   readonly redis?: RedisClusterOptions
 }
@@ -38,28 +36,27 @@ const listenerLayer = (socketIo: SocketIoServer.SocketIoServerOptions, isLoopbac
     Effect.map(makeServerPages(isLoopbackOnly), (fallback) => SocketIoServer.layer({ fallback, ...socketIo }))
   )
 
+const warnWithoutCredentials = Effect.fnUntraced(function* (host: string) {
+  const { requiresCredentials } = yield* Authenticator
+  if (requiresCredentials || isLoopbackHost(host)) return
+  yield* Effect.logWarning("no authentication: every client has all rights", { host })
+})
+
 /**
- * A complete Server on Socket.IO; on loopback and a free port by default. Beside Socket.IO it serves `/healthz`,
- * `/readyz`, `/metrics` and `/status`. The last two require an operator.
+ * A complete Server on Socket.IO; on loopback and a free port by default. `Authenticator.layerAllowAll` suits loopback
+ * only. Beside Socket.IO it serves `/healthz`, `/readyz`, `/metrics` and `/status`. The last two require an operator.
  */
 export const serverLayer = ({
-  authenticator = allowAll,
   limits,
   redis,
   settings,
   ...socketIo
-}: ServerLayerOptions = {}): Layer.Layer<Server, ServerStartFailed> => {
+}: ServerLayerOptions = {}): Layer.Layer<Server, ServerStartFailed, Authenticator> => {
   const { host = "127.0.0.1" } = socketIo
-  const isLocal = isLoopbackHost(host)
-  const warningLayer =
-    !authenticator.requiresCredentials && !isLocal
-      ? Layer.effectDiscard(Effect.logWarning("no authentication: every client has all rights", { host }))
-      : Layer.empty
   return Server.layer.pipe(
-    Layer.provide(warningLayer),
-    Layer.provide(listenerLayer(socketIo, isLocal)),
+    Layer.provide(Layer.effectDiscard(warnWithoutCredentials(host))),
+    Layer.provide(listenerLayer(socketIo, isLoopbackHost(host))),
     Layer.provide(clusterLayer(redis)),
-    Layer.provide(Layer.succeed(Authenticator, authenticator)),
     Layer.provide(layerOverride(ServerSettings, settings)),
     Layer.provide(layerOverride(Limits, limits)),
     // Several Servers of one process keep separate metrics.

@@ -1,6 +1,6 @@
-import { type Duration, Effect, Redacted, Stream } from "effect"
+import { type Duration, Effect, Layer, Redacted, Stream } from "effect"
 import type { SocketIoServerOptions } from "../../adapters/socketio/SocketIoServer.ts"
-import { type Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
+import { Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
 import type { Limits } from "../../application/server/connections/Limits.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
@@ -10,8 +10,18 @@ import { serverLayer } from "../layers/serverLayer.ts"
 import { durations } from "./durations.ts"
 import { type Cancellable, type Closeable, type Log, startService } from "./RunningService.ts"
 
+type AuthenticateClient = (
+  handshake: Handshake,
+  options: { readonly signal: AbortSignal }
+) => boolean | Identity | Promise<boolean | Identity>
+
 /** Options of a Server. */
 export interface ServerOptions extends SocketIoServerOptions {
+  /**
+   * Authenticates a connection: an identity with its grants, `true` for all grants, `false` or a rejection for 401.
+   * `"allowAll"` admits every client with all rights, which suits loopback only.
+   */
+  readonly authenticate: AuthenticateClient | "allowAll"
   readonly settings?: {
     /** Timeout in milliseconds of requests that state none. */
     readonly routingTimeout?: number
@@ -21,13 +31,6 @@ export interface ServerOptions extends SocketIoServerOptions {
     readonly drainTimeout?: number
     /** Rejects connections that do not state their role. */
     readonly requireRole?: boolean
-    /**
-     * Authenticates a connection: an identity with its grants, `true` for all grants, `false` or a rejection for 401.
-     */
-    readonly authenticate?: (
-      handshake: Handshake,
-      options: { readonly signal: AbortSignal }
-    ) => boolean | Identity | Promise<boolean | Identity>
   }
   /** Server limits, times in milliseconds; missing ones have their defaults. */
   readonly limits?: {
@@ -51,9 +54,7 @@ const notAdmitted = admissionRejected("invalid_credentials", "Not admitted")
 
 const admittedIdentity: Identity = { subject: "host-authenticated", grants: allGrants, expiresAt: undefined }
 
-const makeHookAuthenticator = (
-  authenticate: NonNullable<NonNullable<ServerOptions["settings"]>["authenticate"]>
-): Authenticator["Service"] => ({
+const makeHookAuthenticator = (authenticate: AuthenticateClient): Authenticator["Service"] => ({
   requiresCredentials: true,
   isStillValid: () => true,
   changes: Stream.never,
@@ -70,18 +71,23 @@ const makeHookAuthenticator = (
 
 /** Runs a Server on Socket.IO; on loopback and a free port by default. */
 export const runServer = async (
-  { limits = {}, log, redis, settings = {}, ...options }: ServerOptions = {},
+  { authenticate, limits = {}, log, redis, settings = {}, ...options }: ServerOptions,
   cancellable?: Cancellable
 ): Promise<RunningServer> => {
-  const { authenticate, requireRole, ...timeouts } = settings
+  const { requireRole, ...timeouts } = settings
   const { idleTimeout, joinTimeout, ...counts } = limits
   const layer = serverLayer({
     ...options,
     limits: { ...counts, ...durations({ idleTimeout, joinTimeout }) },
     settings: { ...definedOnly({ requireRole }), ...durations(timeouts) },
-    ...(redis !== undefined && { redis: { ...redis, url: Redacted.make(redis.url) } }),
-    ...(authenticate !== undefined && { authenticator: makeHookAuthenticator(authenticate) })
-  })
+    ...(redis !== undefined && { redis: { ...redis, url: Redacted.make(redis.url) } })
+  }).pipe(
+    Layer.provide(
+      authenticate === "allowAll"
+        ? Authenticator.layerAllowAll
+        : Layer.succeed(Authenticator, makeHookAuthenticator(authenticate))
+    )
+  )
   const { close, run, [Symbol.asyncDispose]: dispose } = await startService(Server, layer, log, cancellable)
   const url = await run((server) => Effect.succeed(server.url))
   return { url, load: (given) => run(({ load }) => Effect.sync(load), given), close, [Symbol.asyncDispose]: dispose }

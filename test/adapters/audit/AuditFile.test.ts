@@ -4,10 +4,11 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Logger, Scope } from "effect"
+import { Duration, Effect, Exit, Layer, Logger, Queue, Scope } from "effect"
 import * as AuditFile from "../../../src/adapters/audit/AuditFile.ts"
 import { AuditLog } from "../../../src/application/ports/AuditLog.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
+import { withWallClock } from "../../wallClock.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
 const folder = Effect.acquireRelease(
@@ -135,6 +136,24 @@ describe("an audit file", () => {
       )
       assert.match(JSON.stringify(said), /audit events dropped.*"dropped":15/)
     })
+  )
+
+  live(
+    "warns of dropped events again when the clock was set back",
+    withWallClock((change) =>
+      Effect.gen(function* () {
+        const file = join(yield* folder, "audit.jsonl")
+        const warnings = yield* Queue.unbounded<unknown>()
+        const log = Logger.layer([Logger.make(({ message }) => void Queue.offerUnsafe(warnings, message))])
+        const layer = Layer.provide(AuditFile.layer({ file, maxQueued: 10 }), log)
+        const { record } = yield* Effect.provide(AuditLog, yield* Layer.build(layer))
+        for (let round = 0; round < 3; round++) {
+          for (let n = 0; n < 25; n++) record({ time, fields: { type: "x", n } })
+          assert.include(JSON.stringify(yield* Queue.take(warnings)), "audit events dropped")
+          change(-Duration.toMillis("1 day"))
+        }
+      })
+    )
   )
 
   live(

@@ -44,6 +44,17 @@ describe("an API key", () => {
     })
   )
 
+  it.effect("authenticates only as a whole", () =>
+    Effect.gen(function* () {
+      const { key } = yield* generateApiKey("one", allGrants, undefined)
+      const scheme = yield* ApiKeys.make([entry("one", key)])
+      assert.strictEqual((yield* scheme.authenticate(key)).subject, "one")
+      for (const other of [`${key}x`, `${key}${key}`, `${key}\0`, `x${key}`, key.slice(0, -1), key.toUpperCase()]) {
+        assert.strictEqual((yield* Effect.flip(scheme.authenticate(other))).reason, "invalid_credentials")
+      }
+    })
+  )
+
   it.effect("expires at its time", () =>
     Effect.gen(function* () {
       const scheme = yield* ApiKeys.make([entry("one", "k1", { expiresAt: 60_000 })])

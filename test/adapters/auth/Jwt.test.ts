@@ -122,6 +122,16 @@ describe("a token", () => {
     })
   )
 
+  it.effect("is rejected with a prefix or a suffix", () =>
+    Effect.gen(function* () {
+      const good = yield* token({})
+      assert.strictEqual(yield* verdict({ source: shared }, Effect.succeed(good)), "desk")
+      for (const other of [`${good}x`, `${good}AAAA`, `x${good}`, good.slice(0, -2)]) {
+        assert.strictEqual(yield* verdict({ source: shared }, Effect.succeed(other)), bad)
+      }
+    })
+  )
+
   it.effect("is recognized by its format", () =>
     Effect.gen(function* () {
       const { recognizes } = yield* Jwt.make({ source: shared })

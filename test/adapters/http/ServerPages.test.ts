@@ -1,9 +1,12 @@
 import { request } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Layer, Metric, type Scope } from "effect"
-import { allowAll, type Authenticator } from "../../../src/application/ports/Authenticator.ts"
+import { io } from "socket.io-client"
+import { AuditLog } from "../../../src/application/ports/AuditLog.ts"
+import { allowAll, Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { AdmissionRejected, type Handshake } from "../../../src/application/ports/Transport.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
 import { allGrants } from "../../../src/domain/model/Identity.ts"
 import { serverLayer } from "../../../src/main/layers/serverLayer.ts"
 import { parsePrometheus } from "../../prometheus.ts"
@@ -32,11 +35,13 @@ const get = (url: string, path: string, headers: { readonly [name: string]: stri
 type Options = Parameters<typeof serverLayer>[0]
 
 /** A Server on a free port, with separate metrics. */
-const serve = Effect.fnUntraced(function* (options: Options = {}, authenticator?: Authenticator["Service"]) {
-  const context = yield* serverLayer({
-    ...options,
-    ...(authenticator !== undefined && { authenticator })
-  }).pipe(Layer.provide(Layer.succeed(Metric.MetricRegistry, new Map())), Layer.fresh, Layer.build)
+const serve = Effect.fnUntraced(function* (options: Options = {}, authenticator = allowAll) {
+  const context = yield* serverLayer(options).pipe(
+    Layer.provide(Layer.succeed(Authenticator, authenticator)),
+    Layer.provide(Layer.succeed(Metric.MetricRegistry, new Map())),
+    Layer.fresh,
+    Layer.build
+  )
   return Context.get(context, Server).url
 })
 
@@ -130,6 +135,69 @@ describe("the pages of a Server", () => {
         const page = yield* get(url, path, { origin: "http://evil.example" })
         assert.notProperty(page.headers, "access-control-allow-origin")
       }
+    })
+  )
+})
+
+describe("the audit of a Server", () => {
+  /** The events of the audit, and the layer that records them. */
+  const makeAudit = () => {
+    const events: Array<JsonObject> = []
+    const audit = AuditLog.of({ record: ({ fields }) => void events.push(fields), lostCount: () => 0 })
+    return { events, layer: Layer.succeed(AuditLog, audit) }
+  }
+  const refused = (code: number, reason: string) => ({
+    type: "connection_refused",
+    remote: "127.0.0.1",
+    code,
+    reason,
+    sid: undefined
+  })
+
+  live(
+    "gets rejected requests for pages",
+    Effect.gen(function* () {
+      const { events, layer } = makeAudit()
+      const url = yield* Effect.provide(serve({}, guards().service), layer)
+      yield* get(url, "/status?offices=1", { authorization: "Bearer guess" })
+      yield* get(url, "/metrics", { authorization: "Bearer of-agent" })
+      yield* get(url, "/metrics", { authorization: "Bearer of-operator" })
+      assert.deepStrictEqual(events, [
+        refused(401, "/status: no such token"),
+        refused(403, "/metrics: 'alan' is not an operator")
+      ])
+    })
+  )
+
+  live(
+    "gets requests with a foreign host, origin or protocol version",
+    Effect.gen(function* () {
+      const { events, layer } = makeAudit()
+      const url = yield* Effect.provide(serve(), layer)
+      yield* get(url, "/status", { host: "evil.example" })
+      yield* get(url, "/smcp/?EIO=4&transport=polling&a2c_version=0.2.0", { origin: "https://evil.example" })
+      yield* get(url, "/smcp/?EIO=4&transport=polling&a2c_version=0.3.0")
+      yield* get(url, "/smcp/?EIO=4&transport=polling")
+      assert.deepStrictEqual(events, [
+        refused(403, "/status: foreign Host header"),
+        refused(403, "Origin not allowed"),
+        refused(4008, "Protocol version mismatch"),
+        refused(400, "Missing a2c_version query parameter")
+      ])
+    })
+  )
+
+  live(
+    "gets requests above the size limit",
+    Effect.gen(function* () {
+      const { events, layer } = makeAudit()
+      const url = yield* Effect.provide(serve({ maxMessageBytes: 1000, validateBytes: 100 }), layer)
+      const socket = io(`${url}/smcp`, { path: "/smcp", query: { a2c_version: "0.2.0" }, transports: ["websocket"] })
+      yield* Effect.addFinalizer(() => Effect.sync(() => socket.disconnect()))
+      const body = { agent: "eve", req_id: "r", computer: "pc-1", text: "x".repeat(1500) }
+      const reply = yield* Effect.promise(async (): Promise<unknown> => socket.emitWithAck("client:new", body))
+      assert.deepInclude(reply, { code: 413 })
+      assert.deepInclude(events[0], { type: "request_refused", event: "client:new", code: 413 })
     })
   )
 })

@@ -335,8 +335,10 @@ describe("tool server access", () => {
   for (const [shown, headers, status] of [
     ["no key", {}, 401],
     ["a wrong key", { "X-API-Key": "sesam" }, 401],
+    ["the key with a suffix", { "X-API-Key": "sesamex" }, 401],
     ["an empty key", { "X-API-Key": "" }, 401],
     ["a wrong bearer token", { Authorization: "Bearer sesam" }, 401],
+    ["a bearer token with a suffix", { Authorization: "Bearer sesamex" }, 401],
     ["the key in another scheme", { Authorization: "Basic sesame" }, 401],
     ["the key", { "X-API-Key": "sesame" }, 200],
     ["the key as bearer token", { Authorization: "Bearer sesame" }, 200],

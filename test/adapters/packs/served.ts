@@ -137,7 +137,7 @@ export const served = Effect.fnUntraced(function* (options: Partial<ServeToolsOp
     (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
   )
   const { url } = yield* Effect.provideService(
-    serveTools({ port: 0, uploadFolder: folder, ...options }),
+    serveTools({ port: 0, key: "allowAll", uploadFolder: folder, ...options }),
     PackHost,
     host
   )

@@ -34,7 +34,7 @@ const Steps = Schema.Array(
       do: Schema.Literal("join"),
       sid: Sid,
       role: Schema.Literals(["agent", "computer"]),
-      name: Schema.Literals(["x", "__proto__"]),
+      name: Schema.Literals(["x", "\uff58", "__proto__"]),
       office: Schema.Literals(["O1", 'O"2\n'])
     }),
     Schema.Struct({ do: Schema.Literal("leave"), sid: Sid, office: Schema.Literals(["O1", 'O"2\n']) }),
@@ -193,6 +193,54 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
           { concurrency: "unbounded" }
         )
         assert.deepStrictEqual([count(outcomes, "ok"), count(outcomes, "name_taken")], [1, 39])
+      })
+    )
+
+    check("admits exactly one of Computers on several nodes that race for names equal after NFKC", (open) =>
+      Effect.gen(function* () {
+        const nodes = yield* Effect.forEach(["n1", "n2", "n3"], open)
+        const alike = ["café", "cafe\u0301", "ｃafé"]
+        const outcomes = yield* Effect.forEach(
+          Array.from({ length: 30 }, (_, index) => index),
+          (index) => {
+            const node = nodes[index % 3] as TestNode
+            const sid = `c${index}`
+            return Effect.andThen(
+              node.connect(sid),
+              outcome(node.join(sid, "computer", String(alike[index % alike.length]), "O"))
+            )
+          },
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual([count(outcomes, "ok"), count(outcomes, "name_taken")], [1, 29])
+      })
+    )
+
+    check("finds a Computer by its exact name only, and frees an equal one after NFKC when it leaves", (open) =>
+      Effect.gen(function* () {
+        const n1 = yield* nodeWith(open, "n1", "1")
+        const n2 = yield* nodeWith(open, "n2", "2")
+        const [wide, plain] = ["ｄｅｓｋ", "desk"]
+        yield* n1.join("1", "computer", wide, "O")
+        const found = (name: string) => Option.isSome(n1.registry.findComputer("O", name))
+        assert.deepStrictEqual([found(wide), found(plain)], [true, false])
+        const elsewhere = (office: string, name: string) => n2.registry.isComputerElsewhere(office, name)
+        assert.deepStrictEqual([yield* elsewhere("P", wide), yield* elsewhere("P", plain)], [true, false])
+        assert.strictEqual(yield* outcome(n2.join("2", "computer", plain, "O")), "name_taken")
+        yield* n1.leave("1", "O")
+        assert.strictEqual(yield* outcome(n2.join("2", "computer", plain, "O")), "ok")
+        assert.deepStrictEqual([yield* elsewhere("P", wide), yield* elsewhere("P", plain)], [false, true])
+      })
+    )
+
+    check("rejects a takeover under another spelling of the name", (open) =>
+      Effect.gen(function* () {
+        const n1 = yield* open("n1")
+        const n2 = yield* open("n2")
+        yield* n1.connect("old", "h")
+        yield* n1.join("old", "computer", "desk", "O")
+        yield* n2.connect("new", "h")
+        assert.strictEqual(yield* outcome(n2.join("new", "computer", "ｄｅｓｋ", "O")), "name_taken")
       })
     )
 

@@ -4,6 +4,7 @@ import * as Memory from "../../../src/adapters/memory/MemoryTransport.ts"
 import { AuditLog, type AuditEvent } from "../../../src/application/ports/AuditLog.ts"
 import { allowAll, Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
+import { Limits } from "../../../src/application/server/connections/Limits.ts"
 import { Readiness } from "../../../src/application/server/lifecycle/Readiness.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { ServerSettings } from "../../../src/application/server/lifecycle/ServerContext.ts"
@@ -44,7 +45,8 @@ const valueOf = (snapshot: Metric.Metric.Snapshot): number => {
 /** Runs a watched Server with a separate metric registry. */
 export const seenServer = Effect.fnUntraced(function* (
   settings: Partial<ServerSettings> = {},
-  authenticator: Authenticator["Service"] = allowAll
+  authenticator: Authenticator["Service"] = allowAll,
+  limits: Partial<Limits> = {}
 ): Effect.fn.Return<Seen, never, Scope.Scope> {
   const audited = yield* Queue.unbounded<AuditEvent>()
   const registry = new Map()
@@ -53,6 +55,7 @@ export const seenServer = Effect.fnUntraced(function* (
     Layer.provideMerge(Memory.layer()),
     Layer.provide(MemoryCluster.layer),
     Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
+    Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), ...limits })),
     Layer.provideMerge(Observability.layer),
     Layer.provide(Layer.succeed(AuditLog, audit)),
     Layer.provide(Layer.succeed(Authenticator, authenticator)),

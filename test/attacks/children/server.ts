@@ -6,6 +6,7 @@ import type { ApiKeyEntry } from "../../../src/adapters/auth/apiKeyEntries.ts"
 import * as Jwt from "../../../src/adapters/auth/Jwt.ts"
 import { makeSchemeAuthenticator } from "../../../src/adapters/auth/CredentialScheme.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
+import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { serverLayer } from "../../../src/main/layers/serverLayer.ts"
 import { liveHeap } from "../../heap.ts"
 import { allKeys, lastingKeys } from "../credentials.ts"
@@ -31,12 +32,11 @@ const program = Effect.gen(function* () {
   const { load, url } = Context.get(
     yield* Layer.build(
       serverLayer({
-        authenticator,
         limits,
         maxMessageBytes,
         allowedOrigins: ["http://friend.test"],
         ...pings
-      })
+      }).pipe(Layer.provide(Layer.succeed(Authenticator, authenticator)))
     ),
     Server
   )

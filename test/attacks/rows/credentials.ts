@@ -30,6 +30,7 @@ export const credentials: ReadonlyArray<Attack> = [
       yield* refused("", "missing_credentials")
       yield* refused(wrongKey, "invalid_credentials")
       yield* refused(goodKey.slice(0, -1), "invalid_credentials")
+      yield* refused(`${goodKey}x`, "invalid_credentials")
       yield* refused({ key: goodKey }, "invalid_credentials")
       yield* refused(staleKey, "expired_credentials")
       yield* refused(narrowKey, "role_not_granted", 403)

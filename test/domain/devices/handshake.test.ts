@@ -83,6 +83,11 @@ describe("violation budget", () => {
     )
   })
 
+  it("starts a new minute when the clock was set back", () => {
+    const day = 24 * 3_600_000
+    assert.isFalse(after([...[1, 2].map((at) => [day + at, "too_large"] as const), [0, "too_large"]]))
+  })
+
   it("tolerates a line break after every frame, but no flood of garbage", () => {
     assert.isFalse(after(Array.from({ length: 10_000 }, () => [0, "garbage", 2] as const)))
     assert.isTrue(after([[0, "garbage", 2 * 1024 * 1024]]))

@@ -4,7 +4,8 @@ import type { Capacity } from "../../../src/domain/office/MembershipState.ts"
 
 /** Few different names, which maximizes conflicts between sessions. */
 export const sids = ["1", "2", "3", "4", "5", "6"] as const
-export const names = ["x", "y", "__proto__"] as const
+/** The second name equals the first one after NFKC. */
+export const names = ["x", "\uff58", "__proto__"] as const
 export const officeIds = ["O", "P", 'toString"\n'] as const
 
 /** A number that no history reaches. */

@@ -94,7 +94,8 @@ const brokenRule = (state: MembershipState): string | undefined => {
       .filter(({ membership }) => membership.role === "computer")
       .map(({ membership }) => membership.name)
     if (members.length - computers.length > 1) return `two Agents in ${id}`
-    if (new Set(computers).size < computers.length) return `two Computers of one name in ${id}`
+    if (new Set(computers.map((name) => name.normalize("NFKC"))).size < computers.length)
+      return `two Computers of one name in ${id}`
     for (const { membership, sid } of members) {
       if (membership.office !== id) return `${sid} is listed in ${id} and sits in ${membership.office}`
       if (sids.has(sid)) return `${sid} is in two offices`

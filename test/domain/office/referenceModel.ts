@@ -91,6 +91,9 @@ const addJoin = (before: Outcome, session: ModelSession, membership: Membership)
   }
 }
 
+/** True for names that one office must not have twice. */
+const looksLike = (one: string, other: string) => one.normalize("NFKC") === other.normalize("NFKC")
+
 const join = (sessions: ModelSessions, session: ModelSession, membership: Membership, capacity: Capacity): Outcome => {
   if (session.role !== undefined && session.role !== membership.role) return rejected(sessions, "role_mismatch")
   if (session.membership !== undefined && session.membership.office === membership.office) {
@@ -104,7 +107,7 @@ const join = (sessions: ModelSessions, session: ModelSession, membership: Member
   const holder =
     membership.role === "agent"
       ? here.find((one) => one.membership?.role === "agent")
-      : here.find((one) => one.membership?.role === "computer" && one.membership.name === membership.name)
+      : here.find((one) => one.membership?.role === "computer" && looksLike(one.membership.name, membership.name))
   if (holder !== undefined) {
     const isTakeover =
       session.reconnectKey !== "" &&
@@ -125,7 +128,7 @@ const join = (sessions: ModelSessions, session: ModelSession, membership: Member
 /**
  * Decides a command by the specification (spec §3.2, §3.3), as a plain list with conditions. It shares only names
  * with the implementation. Choices beyond the specification: a join is checked against its session first, then
- * against the current member, then against the capacity. A session with the same name and the same secret takes over
+ * against the current member, then against the capacity. Names that are equal after NFKC conflict. A session with the same name and the same secret takes over
  * the membership.
  */
 export const expectedOutcome = (sessions: ModelSessions, command: MembershipCommand, capacity: Capacity): Outcome => {

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
+import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { serverLayer } from "../../../src/main/layers/serverLayer.ts"
 import type { Measurements } from "../../attacks/children/orders.ts"
 import { startChild } from "../../attacks/Site.ts"
@@ -39,7 +40,9 @@ export const openSite = (note: Note): Effect.Effect<ServerSite, unknown, Scope.S
   Effect.gen(function* () {
     const server = Context.get(
       yield* Layer.build(
-        serverLayer({ limits, maxMessageBytes, validateBytes, ...pings }).pipe(Layer.provide(errorsTo(note)))
+        serverLayer({ limits, maxMessageBytes, validateBytes, ...pings }).pipe(
+          Layer.provide([Authenticator.layerAllowAll, errorsTo(note)])
+        )
       ),
       Server
     )

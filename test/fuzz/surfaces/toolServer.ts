@@ -167,6 +167,7 @@ export const toolServerSurface: Surface = {
       yield* host.rescan
       const { url } = yield* serveTools({
         port: 0,
+        key: "allowAll",
         maxBodyBytes: 8192,
         maxFormBytes: 16 * 1024,
         maxFileBytes: 4096

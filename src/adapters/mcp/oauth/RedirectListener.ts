@@ -58,8 +58,6 @@ export const listenForRedirect = Effect.gen(function* () {
     if (code === null) return sendPage(response, "unknownState")
     return sendPage(response, "received", () => Deferred.doneUnsafe(result, Exit.succeed(code)))
   })
-  // Errors of single connections do not end the listener.
-  http.on("error", () => undefined)
   const { port } = yield* listen(http, { host, port: 0 }, (reason) =>
     sessionError("unavailable", `cannot listen for the authorization redirect: ${reason}`)
   )

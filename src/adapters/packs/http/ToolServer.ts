@@ -1,7 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { Effect, FiberSet, Redacted, type Scope } from "effect"
+import { Effect, FiberSet, type Redacted, type Scope } from "effect"
 import { PackHost } from "../../../application/packs/PackHost.ts"
-import { corsHeaders, type AccessPolicy, checkAccess, type AccessDenied } from "../../http/AccessPolicy.ts"
+import {
+  corsHeaders,
+  type AccessPolicy,
+  checkAccess,
+  checkTokenOption,
+  type AccessDenied
+} from "../../http/AccessPolicy.ts"
 import { jsonRpcErrorResponse } from "../../mcp/publish/http/webHandler.ts"
 import { PublishError, type PublishHttpOptions } from "../../mcp/publish/http/publishHttp.ts"
 import { makeMcpHttpHandler } from "../../mcp/publish/http/McpHttpHandler.ts"
@@ -13,8 +19,8 @@ import { type UploadLimits, makeToolCallHandler } from "./toolCalls.ts"
 
 /** By default, only this machine reaches the server, and only pages of the same origin may call tools. */
 export interface ServeToolsOptions extends Partial<UploadLimits>, Omit<PublishHttpOptions, "token"> {
-  /** API key, sent as `X-API-Key` or as bearer token; without a key, every client can call tools. */
-  readonly key?: Redacted.Redacted<string>
+  /** API key, sent as `X-API-Key` or as bearer token. `"allowAll"` admits every client, which suits loopback only. */
+  readonly key: Redacted.Redacted<string> | "allowAll"
 }
 
 /** Times in milliseconds. */
@@ -54,9 +60,8 @@ export const serveTools = Effect.fn("serveTools")(function* ({
   port,
   ...limits
 }: ServeToolsOptions): Effect.fn.Return<{ readonly url: string }, PublishError, Scope.Scope | PackHost> {
-  if (key !== undefined && Redacted.value(key) === "") {
-    return yield* new PublishError({ message: "The API key must not be empty" })
-  }
+  const problem = checkTokenOption("The API key", key)
+  if (problem !== undefined) return yield* new PublishError({ message: problem })
   const host = yield* PackHost
   const access: AccessPolicy = {
     allowedHosts: [...allowedHosts, address].map((name) => name.toLowerCase()),
@@ -64,7 +69,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
     token: key,
     tokenHeader: "x-api-key"
   }
-  const accessWithoutToken: AccessPolicy = { ...access, token: undefined }
+  const accessWithoutToken: AccessPolicy = { ...access, token: "allowAll" }
   const handleCall = makeToolCallHandler(host, limits)
   const run = yield* FiberSet.makeRuntime<never>()
   let closing = false
@@ -76,7 +81,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
     ({ message }) => new PublishError({ message: `Cannot serve the tools over MCP: ${message}` })
   )
 
-  const pages = yield* makePages(host, key !== undefined)
+  const pages = yield* makePages(host, key !== "allowAll")
   const findRoute = (path: string, request: IncomingMessage, response: ServerResponse) => {
     const found = pages.get(path)
     if (found !== undefined) return { ...found, methods: ["GET", "HEAD"] }
@@ -135,10 +140,9 @@ export const serveTools = Effect.fn("serveTools")(function* ({
     { host: address, port },
     (reason) => new PublishError({ message: `Cannot serve tools on ${address}:${port}: ${reason}` })
   )
-  http.on("error", (error) => run(Effect.logWarning("HTTP server error", error)))
   if (!isLoopbackAddress(bound.address)) {
     yield* Effect.logWarning(
-      key === undefined ? "listening beyond loopback without an API key" : "listening beyond loopback without TLS",
+      key === "allowAll" ? "listening beyond loopback without an API key" : "listening beyond loopback without TLS",
       { address: bound.address }
     )
   }

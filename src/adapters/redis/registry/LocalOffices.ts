@@ -1,5 +1,5 @@
-import { HashMap, Option } from "effect"
-import { memberAt, type Office } from "../../../domain/office/MembershipState.ts"
+import { Option } from "effect"
+import { computerNamed, memberAt, type Office } from "../../../domain/office/MembershipState.ts"
 import type { Member, Membership, Session } from "../../../domain/model/Membership.ts"
 import {
   diffOffices,
@@ -132,7 +132,7 @@ export class LocalOffices {
 
   findComputer(office: string, name: string): Option.Option<Member> {
     const replica = this.#replicas.get(office)
-    return replica === undefined ? Option.none() : HashMap.get(replica.office.computers, name)
+    return replica === undefined ? Option.none() : computerNamed(replica.office, name)
   }
 
   members(office: string): ReadonlyArray<Member> {

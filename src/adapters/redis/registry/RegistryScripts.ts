@@ -68,7 +68,10 @@ export const makeRegistryScripts = (node: string, { run }: ScriptRunner) => {
     leaveCluster: run("leaveCluster", [node]),
     snapshot: (office: string) => Effect.flatMap(run("snapshot", [node, office]), decodeSnapshot),
     isComputerElsewhere: (office: string, name: string) =>
-      Effect.map(run("isComputerElsewhere", [office, name]), (found) => found === 1)
+      Effect.map(
+        run("isComputerElsewhere", [office, memberField({ role: "computer", name }), name]),
+        (found) => found === 1
+      )
   }
 }
 

@@ -8,7 +8,7 @@
  *     nodes             sorted set: node → end of its lease in ms.
  *     node:<node>       hash: session → its membership as ["office", "field"].
  *     offices           hash: office → revision of its last change.
- *     office:<office>   hash: "a" or "c<name>" → hash of the reconnect key, a space, the member as JSON.
+ *     office:<office>   hash: "a" or "c<key of the name>" → hash of the reconnect key, a space, the member as JSON.
  *     at:<office>       hash: node → number of its members there.
  *     names             hash: name → number of Computers with this name.
  *     to:<node>         channel of a node.
@@ -45,10 +45,17 @@ local function makeChange(office, body)
   local text = '{"office":' .. cjson.encode(office) .. ',"from":' .. from .. ',"to":' .. to .. ',' .. body(to) .. '}'
   return to, text
 end
+local function memberAt(office, field)
+  local value = call('HGET', prefix .. 'office:' .. office, field)
+  if not value then return nil end
+  local text, reconnectKey = splitMember(value)
+  return cjson.decode(text), reconnectKey
+end
 local function removeMember(node, sid, office, field, replaced, silent)
+  local computer = field ~= 'a' and memberAt(office, field)
   call('HDEL', prefix .. 'office:' .. office, field)
   call('HDEL', prefix .. 'node:' .. node, sid)
-  if field ~= 'a' then count('names', string.sub(field, 2), -1) end
+  if computer then count('names', computer.seat.name, -1) end
   local to, text = makeChange(office, function()
     return '"left":{"sid":' .. cjson.encode(sid) .. ',"field":' .. cjson.encode(field) ..
       ',"replaced":' .. tostring(replaced) .. '}'
@@ -74,7 +81,7 @@ local function addMember(node, sid, office, field, json, reconnectKey)
   call('HSET', prefix .. 'office:' .. office, field, reconnectKey .. ' ' .. entered)
   call('HSET', prefix .. 'node:' .. node, sid, cjson.encode({ office, field }))
   call('HSET', prefix .. 'offices', office, to)
-  if field ~= 'a' then count('names', string.sub(field, 2), 1) end
+  if field ~= 'a' then count('names', cjson.decode(json).seat.name, 1) end
   local first = count('at:' .. office, node, 1) == 1
   for _, other in ipairs(call('HKEYS', prefix .. 'at:' .. office)) do
     if other ~= node or not first then call('PUBLISH', prefix .. 'to:' .. other, text) end
@@ -165,14 +172,13 @@ local node, sid, office, field, name, json, reconnectKey = ARGV[1], ARGV[2], ARG
 if now() > tonumber(ARGV[10]) then return 'expired' end
 if not call('ZSCORE', prefix .. 'nodes', node) then return 'unknown_node' end
 local current = membershipOf(node, sid)
-if current and current.office == office and current.field == field then return 'joined' end
-local value = call('HGET', prefix .. 'office:' .. office, field)
-local old
-if value then
-  local text, key = splitMember(value)
-  old = cjson.decode(text)
-  if reconnectKey == '' or reconnectKey ~= key or old.seat.name ~= name then return 'taken' end
+local old, key = memberAt(office, field)
+if old and old.sid == sid and old.node == node then
+  if old.seat.name == name then return 'joined' end
+  -- An equivalent name, by an earlier join of the session that timed out: the session changes its name.
+  old = nil
 end
+if old and (reconnectKey == '' or reconnectKey ~= key or old.seat.name ~= name) then return 'taken' end
 local size = call('HLEN', prefix .. 'office:' .. office)
 if not old and size >= tonumber(ARGV[9]) then return 'office_full' end
 if size == 0 then
@@ -209,10 +215,11 @@ local all = allMembers(ARGV[2])
 return { 'ok', call('GET', prefix .. 'rev') or '0', call('HGET', prefix .. 'offices', ARGV[2]) or '0', all }
 `,
 
-  /** ARGV: office, name. Returns 1 when another office has a Computer of this name. */
+  /** ARGV: office, field, name. Returns 1 when another office has a Computer of this name. */
   isComputerElsewhere: `${sharedFunctions}
-local here = call('HEXISTS', prefix .. 'office:' .. ARGV[1], 'c' .. ARGV[2])
-local all = tonumber(call('HGET', prefix .. 'names', ARGV[2]) or '0')
+local member = memberAt(ARGV[1], ARGV[2])
+local here = member and member.seat.name == ARGV[3] and 1 or 0
+local all = tonumber(call('HGET', prefix .. 'names', ARGV[3]) or '0')
 if all > here then return 1 end
 return 0
 `

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { type Member, type Membership, Role } from "../../../domain/model/Membership.ts"
+import { nameKey } from "../../../domain/model/names.ts"
 
 const MemberJson = Schema.Struct({
   joinRevision: Schema.Finite,
@@ -13,10 +14,11 @@ const MemberJson = Schema.Struct({
 export const encodeMember = ({ node, membership, sid, version }: Omit<Member, "joinRevision">): string =>
   JSON.stringify({ sid, node, version, seat: membership })
 
-/** The field of a membership in an office's hash: an office has one Agent, and one Computer of each name. */
-export const memberField = ({ name, role }: Membership): string => (role === "agent" ? "a" : `c${name}`)
+/** The field of a membership in an office's hash: an office has one Agent, and one Computer for each key of a name. */
+export const memberField = ({ name, role }: Omit<Membership, "office">): string =>
+  role === "agent" ? "a" : `c${nameKey(name)}`
 
-/** The membership of a field. The name of an Agent is not part of it. */
+/** The membership of a field, with the key of a name in place of the name. The name of an Agent is not part of it. */
 export const membershipOfField = (office: string, field: string): Membership =>
   field === "a" ? { office, role: "agent", name: "" } : { office, role: "computer", name: field.slice(1) }
 

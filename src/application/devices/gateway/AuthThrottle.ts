@@ -16,7 +16,9 @@ export const makeAuthThrottle = () => {
   let pendingTotal = 0
   const currentWindow = (peer: string, now: number) => {
     const known = rejections.get(peer)
-    return known !== undefined && now - known.windowStart < rejectionLimit.windowMillis ? known : undefined
+    // The clock may have been set back.
+    const isCurrent = known !== undefined && Math.abs(now - known.windowStart) < rejectionLimit.windowMillis
+    return isCurrent ? known : undefined
   }
   return {
     recordRejection: (peer: string, now: number): void => {

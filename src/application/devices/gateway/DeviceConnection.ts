@@ -24,7 +24,7 @@ export interface GatewayContext {
   readonly registry: DeviceRegistry
   readonly limits: GatewayLimits
   /** Undefined when the gateway admits every device. */
-  readonly authenticate: AuthenticateDevice | undefined
+  readonly authenticate: AuthenticateDevice | "allowAll"
   readonly acknowledgeRegistration: boolean
   readonly onFrame: OnDeviceFrame | undefined
   readonly authThrottle: AuthThrottle
@@ -70,7 +70,7 @@ export const serveDevice = Effect.fnUntraced(function* (
   const closed = yield* Deferred.make<Closing>()
   /** Holds a slot of the throttle until the device is authenticated. */
   const pendingAuthScope = yield* Scope.fork(scope)
-  if (authenticate !== undefined) {
+  if (authenticate !== "allowAll") {
     if (!authThrottle.acquirePending(remoteAddress)) {
       return yield* Effect.logDebug("too many unauthenticated connections", { remoteAddress })
     }
@@ -126,7 +126,7 @@ export const serveDevice = Effect.fnUntraced(function* (
     hasPresentedToken = true
     const credentials = parseCredentials(decodeUtf8Lossy(payload))
     const outcome = yield* Effect.result(
-      authenticate === undefined
+      authenticate === "allowAll"
         ? Effect.succeed<{ readonly name?: string }>({})
         : authenticate({ ...credentials, remoteAddress })
     )
@@ -151,7 +151,7 @@ export const serveDevice = Effect.fnUntraced(function* (
 
   const handleFrame = Effect.fnUntraced(function* (frame: Frame) {
     if (frame.type === "auth") return yield* onAuth(frame.payload)
-    if (admitted === undefined && authenticate !== undefined) {
+    if (admitted === undefined && authenticate !== "allowAll") {
       return yield* onViolation("unauthenticated", "the first frame must be AUTH")
     }
     const entry = admitted ?? (yield* admit(undefined))
@@ -174,7 +174,7 @@ export const serveDevice = Effect.fnUntraced(function* (
     }
   })
   const authTimeout = Effect.gen(function* () {
-    if (authenticate === undefined) return yield* Effect.never
+    if (authenticate === "allowAll") return yield* Effect.never
     yield* Effect.sleep(limits.authTimeout)
     return hasPresentedToken ? yield* Effect.never : closings.authTimeout
   })
@@ -192,7 +192,7 @@ export const serveDevice = Effect.fnUntraced(function* (
   ])
   if (admitted === undefined) {
     // A rejected token has been counted already; it closes the connection without a status.
-    if (statusKind !== undefined && authenticate !== undefined) yield* onRejected(reason)
+    if (statusKind !== undefined && authenticate !== "allowAll") yield* onRejected(reason)
     yield* Effect.logDebug("unauthenticated connection closed", { remoteAddress, reason })
   } else {
     admitted.calls.failAll(reason)

@@ -58,7 +58,7 @@ const make = Effect.fnUntraced(function* ({
   const context: GatewayContext = {
     registry,
     limits,
-    authenticate: authenticate === "allowAll" ? undefined : authenticate,
+    authenticate,
     acknowledgeRegistration,
     onFrame,
     authThrottle: makeAuthThrottle()

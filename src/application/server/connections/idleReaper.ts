@@ -19,6 +19,9 @@ export const startIdleReaper = (
   const idleTimeout = Duration.toMillis(limits.idleTimeout)
 
   const checkTimeouts = (connection: Connection, now: number) => {
+    // The clock may have been set back: then both timeouts start again.
+    connection.outsideSince = Math.min(connection.outsideSince, now)
+    connection.lastActivityAt = Math.min(connection.lastActivityAt, now)
     if (now - connection.outsideSince > joinTimeout) {
       // A member restarts the timeout, so that it is checked again only after the next one.
       if (isMember(connection)) connection.outsideSince = now

@@ -1,8 +1,14 @@
 import { Effect, Semaphore } from "effect"
-import { shuttingDown, tooManyRequests } from "../../../domain/model/ProtocolError.ts"
+import { type ProtocolError, shuttingDown, tooManyRequests } from "../../../domain/model/ProtocolError.ts"
 import { recordRejection, takeToken } from "../../../domain/tokenBucket.ts"
 import type { Reply } from "../../ports/Transport.ts"
-import { type ClientRequest, errorReply, isNotification, type RequestHandler } from "../routing/ClientRequest.ts"
+import {
+  type ClientRequest,
+  errorReply,
+  isNotification,
+  observeRejection,
+  type RequestHandler
+} from "../routing/ClientRequest.ts"
 import { type Connection, type Connections, isMember } from "./Connections.ts"
 import { formatLimitName, type Limits } from "./Limits.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
@@ -21,24 +27,28 @@ const maxPendingMembershipChanges = 16
  * their replies, and joins and calls while the Server drains. Serializes the joins and leaves of each client.
  */
 export const guardInbound = (
-  { clock, limits, metrics, readiness }: ServerContext,
+  context: ServerContext,
   connections: Connections,
   handle: RequestHandler
 ): RequestHandler => {
+  const { clock, limits, metrics, readiness } = context
   const { backlogBytes, messageBurst: burst, messagesPerSecond: perSecond } = limits
   const rate = { burst, perSecond }
   const allowed = `${perSecond} messages a second, ${burst} at once`
 
-  const reject = (
-    request: ClientRequest,
-    message: string,
+  const reject = (request: ClientRequest, error: ProtocolError): Effect.Effect<Reply> => {
+    observeRejection(context, request, error)
+    return Effect.succeed(errorReply(request, error))
+  }
+
+  const exceeded = (
     limit: keyof Limits | "pendingMembershipChanges",
+    message: string,
     max: number,
     retryAfter?: number
-  ): Reply => {
+  ): ProtocolError => {
     metrics.limitExceeded(limit)
-    if (isNotification(request.definition)) metrics.dropped("message")
-    return errorReply(request, tooManyRequests(message, formatLimitName(limit), max, retryAfter))
+    return tooManyRequests(message, formatLimitName(limit), max, retryAfter)
   }
 
   const rejectRateLimited = (request: ClientRequest, now: number, wait: number): Effect.Effect<Reply> => {
@@ -49,16 +59,19 @@ export const guardInbound = (
       const detail = `it went on sending far more than ${allowed}`
       connections.closeForLimit(connection, "messagesPerSecond", detail)
     }
-    const reply = reject(request, `More than ${allowed}`, "messagesPerSecond", perSecond, wait)
-    if (severity !== "first") return Effect.succeed(reply)
-    return Effect.as(Effect.logWarning("rate limit exceeded", { sid: connection.link.id, perSecond, burst }), reply)
+    const error = exceeded("messagesPerSecond", `More than ${allowed}`, perSecond, wait)
+    if (isNotification(request.definition)) metrics.dropped("message")
+    // Only the first one is reported: a flood must not displace other events from the audit.
+    if (severity !== "first") return Effect.succeed(errorReply(request, error))
+    const fields = { sid: connection.link.id, perSecond, burst }
+    return Effect.andThen(Effect.logWarning("rate limit exceeded", fields), reject(request, error))
   }
 
   const guardCall = (request: ClientRequest) => {
     const backlog = connections.checkBacklog(request.connection)
     if (backlog <= backlogBytes / 2) return handle(request)
     const message = `${backlog} bytes wait for you: read them first`
-    return Effect.succeed(reject(request, message, "backlogBytes", backlogBytes, slowAgentRetryAfter))
+    return reject(request, exceeded("backlogBytes", message, backlogBytes, slowAgentRetryAfter))
   }
 
   const releaseMembershipChange = (connection: Connection) =>
@@ -69,7 +82,7 @@ export const guardInbound = (
     if (isMember(connection)) connection.outsideSince = connection.lastActivityAt
     if (connection.pendingMembershipChanges >= maxPendingMembershipChanges) {
       const message = `${maxPendingMembershipChanges} of your joins and leaves are under way: wait for them`
-      return Effect.succeed(reject(request, message, "pendingMembershipChanges", maxPendingMembershipChanges))
+      return reject(request, exceeded("pendingMembershipChanges", message, maxPendingMembershipChanges))
     }
     return Effect.suspend(() => {
       connection.pendingMembershipChanges += 1
@@ -80,7 +93,7 @@ export const guardInbound = (
   }
 
   const rejectDraining = (request: ClientRequest) =>
-    readiness.isDraining() ? Effect.succeed(errorReply(request, shuttingDown())) : undefined
+    readiness.isDraining() ? reject(request, shuttingDown()) : undefined
 
   return (request) => {
     const { connection, definition } = request

@@ -67,7 +67,7 @@ const make = Effect.gen(function* () {
   const route = makeRouting(context, connections, inFlightCalls, nodes, notifications)
   const handler = makeClientRequestHandler(context, coordinator, notifications, route)
   const handle = guardInbound(context, connections, handler)
-  const { admit, enforceValidity } = yield* makeAdmission(context, connections)
+  const { admit, requireValidCredentials } = yield* makeAdmission(context, connections)
 
   const acceptConnection = Effect.fnUntraced(
     function* (link: Link, handshake: Handshake): Effect.fn.Return<MessageHandler, AdmissionRejected, Scope.Scope> {
@@ -79,7 +79,7 @@ const make = Effect.gen(function* () {
       const registration = yield* coordinator.connect({ sid, version, role, reconnectKey })
       const line = lineForVersion(handshake.version)
       const connection = connections.open({ link, line, identity, registration })
-      yield* enforceValidity(connection)
+      yield* requireValidCredentials(connection)
       yield* Effect.logDebug("connection accepted", { sid, version, subject: identity.subject })
       return (event, body) => handle({ connection, event, definition: line.findEventDefinition(event), body })
     },

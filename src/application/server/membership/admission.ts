@@ -1,9 +1,9 @@
-import { Clock, Duration, Effect, FiberSet, Option, Result, Schema, Stream } from "effect"
+import { Duration, Effect, FiberSet, Option, Result, Schema, Stream } from "effect"
 import { isJsonObject } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { Role } from "../../../domain/model/Membership.ts"
 import { checkConnectRights } from "../../../domain/office/grants.ts"
-import { admissionRejected, resolveIdentity } from "../../ports/Authenticator.ts"
+import { admissionRejected, checkCredentials, resolveIdentity } from "../../ports/Authenticator.ts"
 import { AdmissionRejected, type Handshake } from "../../ports/Transport.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
@@ -11,8 +11,8 @@ import type { ServerContext } from "../lifecycle/ServerContext.ts"
 /** Time limit of the authenticator, unless the join or idle timeout is shorter. Clients wait longer to connect. */
 const maxAuthenticationTime = Duration.seconds(15)
 
-/** Longest sleep until an expiry, so that a changed clock or a suspended machine is noticed. */
-const expiryCheckInterval = Duration.toMillis(Duration.hours(1))
+/** Interval of the check of all credentials, and so the longest time that expired ones stay connected. */
+const credentialCheckInterval = Duration.seconds(1)
 
 /** Longest `auth.instance` that counts, in UTF-16 units; our clients send 32. */
 const maxInstanceLength = 128
@@ -41,7 +41,7 @@ export const reconnectKeyOf = (subject: string, auth: unknown): string => {
 
 /** Authenticates connections, and closes those whose credentials expire or are revoked. */
 export const makeAdmission = Effect.fnUntraced(function* (
-  { authenticator, limits: { idleTimeout, joinTimeout }, settings }: ServerContext,
+  { authenticator, clock, limits: { idleTimeout, joinTimeout }, settings }: ServerContext,
   connections: Connections
 ) {
   const run = yield* FiberSet.makeRuntime<never>()
@@ -61,45 +61,40 @@ export const makeAdmission = Effect.fnUntraced(function* (
     return { identity, role }
   })
 
-  const closeConnection = ({ identity: { subject }, link }: Connection, cause: "expired" | "revoked") =>
-    Effect.andThen(
+  const credentialRejection = ({ identity }: Connection) =>
+    checkCredentials(authenticator, identity, clock.currentTimeMillisUnsafe())
+
+  /** Fails when credentials have expired or were revoked during the admission: that has not closed the connection. */
+  const requireValidCredentials = (connection: Connection) =>
+    Effect.suspend(() => credentialRejection(connection) ?? Effect.void)
+
+  const closeConnection = ({ identity: { subject }, link }: Connection, { reason }: AdmissionRejected) => {
+    const cause = reason === "expired_credentials" ? "expired" : "revoked"
+    return Effect.andThen(
       Effect.logInfo("connection closed", { sid: link.id, subject, reason: `credentials_${cause}` }),
       link.close(`credentials ${cause}`)
     )
-
-  const closeOnExpiry = Effect.fnUntraced(function* (connection: Connection, expiresAt: number) {
-    let now = yield* Clock.currentTimeMillis
-    while (now < expiresAt) {
-      yield* Effect.sleep(Math.min(expiresAt - now, expiryCheckInterval))
-      now = yield* Clock.currentTimeMillis
-    }
-    yield* closeConnection(connection, "expired")
-  })
-
-  /** Closes a connection when its credentials expire, as long as the scope. Fails when they are already revoked. */
-  const enforceValidity = Effect.fnUntraced(function* (connection: Connection) {
-    const { identity } = connection
-    // Changes before the connection was open have not closed it.
-    if (!authenticator.isStillValid(identity)) {
-      return yield* admissionRejected("invalid_credentials", "The credentials are not valid any more")
-    }
-    if (identity.expiresAt !== undefined) {
-      yield* Effect.forkScoped(closeOnExpiry(connection, identity.expiresAt))
-    }
-  })
+  }
 
   // Each link closes in its own fiber: a link with a join in progress takes its time.
-  const closeRevoked = Effect.sync(() => {
+  const closeInvalid = Effect.sync(() => {
     for (const connection of connections.all()) {
-      if (connection.closing || authenticator.isStillValid(connection.identity)) continue
+      const rejection = connection.closing ? undefined : credentialRejection(connection)
+      if (rejection === undefined) continue
       connection.closing = true
-      run(closeConnection(connection, "revoked"))
+      run(closeConnection(connection, rejection))
     }
   })
-  yield* Stream.runForEach(authenticator.changes, () => closeRevoked).pipe(
+  yield* Stream.runForEach(authenticator.changes, () => closeInvalid).pipe(
     Effect.catchCause((cause) => Effect.logError("credential change watch failed", cause)),
     Effect.forkScoped({ startImmediately: true })
   )
+  yield* Effect.sleep(credentialCheckInterval).pipe(
+    Effect.andThen(closeInvalid),
+    Effect.catchCause((cause) => Effect.logError("credential check failed", cause)),
+    Effect.forever,
+    Effect.forkScoped
+  )
 
-  return { admit, enforceValidity }
+  return { admit, requireValidCredentials }
 })

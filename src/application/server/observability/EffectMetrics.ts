@@ -102,6 +102,8 @@ export const makeEffectMetrics = Effect.map(Effect.context<never>(), (given) => 
         return connectionsRejected.add(codeLabel(event.code))
       case "JoinRejected":
         return joinsRejected.updateUnsafe(1, context)
+      case "RequestRejected":
+        return
     }
   }
 
@@ -141,7 +143,6 @@ export const makeEffectMetrics = Effect.map(Effect.context<never>(), (given) => 
     service: ServerMetrics.of({
       limitExceeded: (limit) => limitExceeded.add(formatLimitName(limit)),
       dropped: dropped.add,
-      connectionRejected: (code) => connectionsRejected.add(codeLabel(code)),
       gauge
     }),
     onCall,

@@ -3,7 +3,7 @@ import { PROTOCOL_VERSION } from "../../../domain/wire/version.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
 import { AuditLog } from "../../ports/AuditLog.ts"
-import { auditCall, auditMembership } from "./auditing.ts"
+import { auditCall, makeMembershipAudit } from "./auditing.ts"
 import { recordCallSpan } from "./callSpans.ts"
 import { makeMemberCounts, type OfficeCount } from "./MemberCounts.ts"
 import { CallObservers, type CompletedCall, MembershipObservers } from "./observers.ts"
@@ -83,7 +83,7 @@ export class Observability extends Context.Service<
       const membershipObservers = [
         metrics.onMembership,
         memberCounts.observe,
-        ...(Option.isSome(audit) ? [auditMembership(audit.value, clock)] : [])
+        ...(Option.isSome(audit) ? [makeMembershipAudit(audit.value, clock)] : [])
       ]
 
       const report = (): StatusReport => {

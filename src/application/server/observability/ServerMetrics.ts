@@ -75,7 +75,6 @@ export class ServerMetrics extends Context.Service<
     readonly limitExceeded: (limit: string) => void
     /** Counts something dropped because of a limit: `notification`, `message`. */
     readonly dropped: (kind: string) => void
-    readonly connectionRejected: (code: number) => void
     /** Registers a gauge as long as the scope. */
     readonly gauge: (gauge: Gauge) => Effect.Effect<void, never, Scope.Scope>
   }
@@ -87,6 +86,5 @@ export class ServerMetrics extends Context.Service<
 export const noMetrics: ServerMetrics["Service"] = {
   limitExceeded: () => undefined,
   dropped: () => undefined,
-  connectionRejected: () => undefined,
   gauge: () => Effect.void
 }

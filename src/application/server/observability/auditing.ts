@@ -1,5 +1,6 @@
 import { type Clock, Result, UndefinedOr } from "effect"
 import { asObject, asString } from "../../../domain/json.ts"
+import { makeTokenBucket, takeToken } from "../../../domain/tokenBucket.ts"
 import type { AuditLog } from "../../ports/AuditLog.ts"
 import { callOutcome, type CompletedCall, type MembershipEvent } from "./observers.ts"
 
@@ -42,13 +43,35 @@ const membershipFields = (event: MembershipEvent) => {
       const { code, reason, remoteAddress, sid } = event
       return { type: "connection_refused", remote: remoteAddress, code, reason: truncate(reason), sid }
     }
+    case "RequestRejected": {
+      const { code, membership, reason, sid, subject } = event
+      const fields = { code, reason: truncate(reason), subject, sid }
+      return { type: "request_refused", event: truncate(event.event), ...membership, ...fields }
+    }
     case "JoinRejected":
       return { type: "join_refused", subject: event.subject, reason: truncate(event.reason), sid: event.sid }
   }
 }
 
-/** Records joins, leaves, and rejected connections and joins. */
-export const auditMembership =
-  ({ record }: AuditLog["Service"], clock: Clock.Clock) =>
-  (event: MembershipEvent): void =>
-    record({ time: clock.currentTimeMillisUnsafe(), fields: membershipFields(event) })
+/** Rate limit of rejected connections: clients without credentials must not displace other events from the audit. */
+const connectionRejectionRate = { perSecond: 10, burst: 1000 }
+
+/**
+ * Makes the observer that records joins, leaves, and rejected connections, joins and requests. Beyond a rate limit
+ * rejected connections are omitted; the next recorded one has their number.
+ */
+export const makeMembershipAudit = ({ record }: AuditLog["Service"], clock: Clock.Clock) => {
+  const bucket = makeTokenBucket(connectionRejectionRate, clock.currentTimeMillisUnsafe())
+  let omitted = 0
+  return (event: MembershipEvent): void => {
+    const time = clock.currentTimeMillisUnsafe()
+    const fields = membershipFields(event)
+    if (event._tag !== "ConnectionRejected") return record({ time, fields })
+    if (takeToken(bucket, connectionRejectionRate, time) > 0) {
+      omitted += 1
+      return
+    }
+    record({ time, fields: omitted === 0 ? fields : { ...fields, omitted } })
+    omitted = 0
+  }
+}

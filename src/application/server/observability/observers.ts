@@ -49,7 +49,7 @@ export const CallObservers = Context.Reference<ReadonlyArray<(call: CompletedCal
   { defaultValue: () => [] }
 )
 
-/** A join, a leave, or a rejected connection or join. */
+/** A join, a leave, or a rejected connection, join or request. */
 export type MembershipEvent =
   | {
       readonly _tag: "Entered" | "Left"
@@ -60,12 +60,23 @@ export type MembershipEvent =
     }
   | {
       readonly _tag: "ConnectionRejected"
-      readonly sid: string
+      /** Missing for an HTTP request that opens no session: of another version or origin, or for an operator's page. */
+      readonly sid?: string
       readonly remoteAddress: string
       readonly code: number
       readonly reason: string
     }
   | { readonly _tag: "JoinRejected"; readonly sid: string; readonly subject: string; readonly reason: string }
+  /** A request that ended before it was routed, or a message that was dropped. Excess ones are reported once per burst. */
+  | {
+      readonly _tag: "RequestRejected"
+      readonly sid: string
+      readonly subject: string
+      readonly membership: Membership | undefined
+      readonly event: string
+      readonly code: number
+      readonly reason: string
+    }
 
 /** Called for every {@link MembershipEvent}, synchronously: metrics, the audit. An observer must not throw. */
 export const MembershipObservers = Context.Reference<ReadonlyArray<(event: MembershipEvent) => void>>(

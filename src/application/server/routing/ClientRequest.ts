@@ -1,12 +1,19 @@
 import { type Effect, Option, Result } from "effect"
-import { checkName } from "../../../domain/model/fields.ts"
-import type { Membership, Role } from "../../../domain/model/Membership.ts"
-import { badRequest, forbidden, notInOffice, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { checkName } from "../../../domain/model/names.ts"
+import type { Membership, MembershipError, Role } from "../../../domain/model/Membership.ts"
+import {
+  badRequest,
+  errorCodes,
+  forbidden,
+  notInOffice,
+  type ProtocolError
+} from "../../../domain/model/ProtocolError.ts"
 import type { EventDefinition } from "../../../domain/wire/lines.ts"
 import { type Body, jsonBody } from "../../ports/Body.ts"
 import type { Reply } from "../../ports/Transport.ts"
 import type { Connection } from "../connections/Connections.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
+import type { MembershipEvent } from "../observability/observers.ts"
 
 /** One message of a client; `definition` is missing when its protocol line does not know the event. */
 export interface ClientRequest {
@@ -34,6 +41,24 @@ export const errorReply = ({ connection: { line }, definition }: ClientRequest, 
   return isNotification(definition) ? emptyReply : jsonReply(line.encodeProtocolError(error))
 }
 
+/** Reports a rejected request to the observers. */
+export const observeRejection = (
+  { membershipObservers }: ServerContext,
+  { connection: { identity, link, registration }, definition, event }: ClientRequest,
+  error: ProtocolError | MembershipError
+): void => {
+  const { message: reason } = error
+  const { subject } = identity
+  // Beside joins, only a leave fails with a membership error: of another office.
+  const code = error._tag === "ProtocolError" ? error.code : errorCodes.notInOffice
+  const membership = Option.getOrUndefined(registration.session.membership)
+  const rejection: MembershipEvent =
+    definition?.kind === "join"
+      ? { _tag: "JoinRejected", sid: link.id, subject, reason }
+      : { _tag: "RequestRejected", sid: link.id, subject, membership, event, code, reason }
+  for (const observe of membershipObservers) observe(rejection)
+}
+
 /** The membership of a client that must have this role, or the error of its request. */
 export const requireMembership = (
   { registration: { session } }: Connection,
@@ -42,6 +67,18 @@ export const requireMembership = (
   Option.isSome(session.role) && session.role.value !== role
     ? Result.fail(forbidden(`Only ${role}s may send this`))
     : Result.fromOption(session.membership, notInOffice)
+
+/** As {@link requireMembership}, for messages that other members receive: they must name their sender. */
+export const requireSender = (
+  connection: Connection,
+  role: Role,
+  name: string
+): Result.Result<Membership, ProtocolError> =>
+  Result.filterOrFail(
+    requireMembership(connection, role),
+    (membership) => membership.name === name,
+    () => forbidden(`${role} must be your own name, not ${JSON.stringify(name)}`)
+  )
 
 /** Checks the texts that clients choose. Each function returns the request, or the error of a text that is too long. */
 export const makeLengthChecks = ({

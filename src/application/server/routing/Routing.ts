@@ -15,7 +15,7 @@ import type { ClusterNodes } from "../cluster/ClusterNodes.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
 import type { Notifications } from "../membership/Notifications.ts"
 import type { CompletedCall } from "../observability/observers.ts"
-import { type ClientRequest, makeLengthChecks, requireMembership } from "./ClientRequest.ts"
+import { type ClientRequest, makeLengthChecks, observeRejection, requireSender } from "./ClientRequest.ts"
 import { InFlightCall } from "./InFlightCall.ts"
 import type { InFlightCalls } from "./InFlightCalls.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
@@ -80,13 +80,18 @@ export const makeRouting = (
   }
 
   // Callbacks in place of a generator, a fiber and a timer: this runs once per call.
-  return ({ body, connection: agentConnection, event }, definition) =>
+  return (request, definition) =>
     Effect.callback((resume) => {
+      const { body, connection: agentConnection, event } = request
+      const reject = (error: ProtocolError) => {
+        observeRejection(context, request, error)
+        resume(Effect.fail(error))
+      }
       const routing = Result.flatMap(decodeHead(body, definition.decodeRouting), checkRequestId)
-      if (Result.isFailure(routing)) return resume(Effect.fail(routing.failure))
-      const membership = requireMembership(agentConnection, definition.from)
-      if (Result.isFailure(membership)) return resume(Effect.fail(membership.failure))
-      const { computer, reqId, timeoutSeconds } = routing.success
+      if (Result.isFailure(routing)) return reject(routing.failure)
+      const { agent: sender, computer, reqId, timeoutSeconds } = routing.success
+      const membership = requireSender(agentConnection, definition.from, sender)
+      if (Result.isFailure(membership)) return reject(membership.failure)
       const agent = membership.success
       const startedAt = observers.length === 0 ? 0 : now()
       const notifyObservers = (outcome: Body | ProtocolError) => {

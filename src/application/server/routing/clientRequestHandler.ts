@@ -7,10 +7,12 @@ import {
   internalError,
   otherOffice,
   type ProtocolError,
+  unauthorized,
   unknownEvent
 } from "../../../domain/model/ProtocolError.ts"
 import { checkJoinRights } from "../../../domain/office/grants.ts"
 import type { EventDefinition, ServerRequests } from "../../../domain/wire/lines.ts"
+import { checkCredentials } from "../../ports/Authenticator.ts"
 import { decodeHead } from "../../ports/Body.ts"
 import type { Reply } from "../../ports/Transport.ts"
 import { chargeFanOut } from "../connections/Connections.ts"
@@ -22,8 +24,10 @@ import {
   errorReply,
   jsonReply,
   makeLengthChecks,
+  observeRejection,
   type RequestHandler,
-  requireMembership
+  requireMembership,
+  requireSender
 } from "./ClientRequest.ts"
 import type { Route } from "./Routing.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
@@ -38,31 +42,34 @@ export const makeClientRequestHandler = (
   notifications: Notifications,
   route: Route
 ): RequestHandler => {
-  const { membershipObservers, registry } = context
+  const { authenticator, clock, registry } = context
   const lengths = makeLengthChecks(context)
 
-  const dropMessage = ({ connection, event }: ClientRequest, reason: string) =>
-    Effect.as(Effect.logWarning("message dropped", { sid: connection.link.id, event, reason }), emptyReply)
+  const dropMessage = (request: ClientRequest, error: ProtocolError) => {
+    const { connection, event } = request
+    observeRejection(context, request, error)
+    const fields = { sid: connection.link.id, event, reason: error.message }
+    return Effect.as(Effect.logWarning("message dropped", fields), emptyReply)
+  }
 
-  const acknowledge = (
-    { connection: { line } }: ClientRequest,
-    change: Effect.Effect<void, MembershipError | ProtocolError>
-  ) => Effect.map(Effect.result(change), (outcome) => jsonReply(...line.encodeMembershipAck(outcome)))
+  const acknowledge = (request: ClientRequest, change: Effect.Effect<void, MembershipError | ProtocolError>) =>
+    Effect.map(Effect.result(change), (outcome) => {
+      if (Result.isFailure(outcome)) observeRejection(context, request, outcome.failure)
+      return jsonReply(...request.connection.line.encodeMembershipAck(outcome))
+    })
 
   const join = Effect.fnUntraced(
     function* ({ body, connection: { identity, link } }: ClientRequest, definition: ServerRequests["join"]) {
       const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkMembership)
       const { name, officeId: office, role } = yield* Effect.fromResult(request)
+      const invalid = checkCredentials(authenticator, identity, clock.currentTimeMillisUnsafe())
+      if (invalid !== undefined) return yield* unauthorized(invalid.message)
       const denial = checkJoinRights(identity, { office, role, name })
       if (denial !== undefined) return yield* forbidden(denial)
       yield* coordinator.apply({ _tag: "Join", sid: link.id, role, name, office })
     },
-    (joining, { connection: { identity, link } }) =>
-      Effect.tapError(joining, ({ message: reason }) => {
-        const event = { _tag: "JoinRejected", sid: link.id, subject: identity.subject, reason } as const
-        for (const observe of membershipObservers) observe(event)
-        return Effect.logWarning("join rejected", { sid: link.id, reason })
-      })
+    (joining, { connection: { link } }) =>
+      Effect.tapError(joining, ({ message: reason }) => Effect.logWarning("join rejected", { sid: link.id, reason }))
   )
 
   const leave = Effect.fnUntraced(function* (
@@ -104,20 +111,19 @@ export const makeClientRequestHandler = (
   const relay = Effect.fnUntraced(function* (request: ClientRequest, definition: RelayDefinition) {
     const { connection } = request
     const decoded = decodeNotification(request, definition)
-    if (Result.isFailure(decoded)) return yield* dropMessage(request, decoded.failure.message)
-    const membership = requireMembership(connection, definition.from)
-    if (Result.isFailure(membership)) return yield* dropMessage(request, membership.failure.message)
-    const { name, office } = membership.success
+    if (Result.isFailure(decoded)) return yield* dropMessage(request, decoded.failure)
     const notification = decoded.success
-    const about = notification._tag === "Updated" ? notification.computer : notification.agent
-    if (about !== name) return yield* dropMessage(request, "not about the sender")
+    const sender = notification._tag === "Updated" ? notification.computer : notification.agent
+    const membership = requireSender(connection, definition.from, sender)
+    if (Result.isFailure(membership)) return yield* dropMessage(request, membership.failure)
+    const { office } = membership.success
     const recipients = registry.members(office).filter(({ sid }) => sid !== connection.link.id)
     chargeFanOut(connection, recipients.length)
     yield* notifications.notifyMembers(recipients, notification)
     return emptyReply
   })
 
-  const reject = ({ connection: { line, link }, event }: ClientRequest, error: ProtocolError) => {
+  const replyError = ({ connection: { line, link }, event }: ClientRequest, error: ProtocolError) => {
     const { code, message: reason } = error
     const log = code === errorCodes.forbidden ? Effect.logWarning : Effect.logDebug
     return Effect.as(
@@ -126,12 +132,17 @@ export const makeClientRequestHandler = (
     )
   }
 
+  const reject = (request: ClientRequest, error: ProtocolError) => {
+    observeRejection(context, request, error)
+    return replyError(request, error)
+  }
+
   const dispatch = (request: ClientRequest, definition: EventDefinition): Effect.Effect<Reply> => {
     switch (definition.kind) {
       case "call":
         return Effect.matchEffect(route(request, definition), {
           onSuccess: (reply) => Effect.succeed([reply]),
-          onFailure: (error) => reject(request, error)
+          onFailure: (error) => replyError(request, error)
         })
       case "join":
         return acknowledge(request, join(request, definition))

@@ -8,6 +8,8 @@ import * as Messages from "./messages.ts"
 import { ToolResult } from "../../model/ToolResult.ts"
 
 interface RoutingInfo {
+  /** The name of the sender, as the request states it. */
+  readonly agent: string
   readonly computer: string
   readonly reqId: string
   readonly timeoutSeconds: number | undefined
@@ -52,6 +54,7 @@ const defineCall = <Request extends typeof Messages.TargetReq.Type, RequestWire,
       const fast = definition.decodeRoutingFast?.(head)
       if (fast !== undefined) return Result.succeed(fast)
       return Result.map(request.decode(head), (decoded) => ({
+        agent: decoded.agent,
         computer: decoded.computer,
         reqId: decoded.reqId,
         timeoutSeconds: definition.timeoutSeconds?.(decoded)
@@ -77,7 +80,7 @@ const decodeToolCallRoutingFast = (head: unknown): RoutingInfo | undefined => {
     Number.isInteger(timeout) &&
     timeout >= 1 &&
     timeout <= maxTimeoutSeconds
-    ? { computer, reqId, timeoutSeconds: timeout }
+    ? { agent, computer, reqId, timeoutSeconds: timeout }
     : undefined
 }
 

@@ -4,6 +4,7 @@ import * as Jwt from "../../../adapters/auth/Jwt.ts"
 import type { JwtKeySource } from "../../../adapters/auth/jwtKeys.ts"
 import { parseSimpleKeys } from "../../../adapters/auth/apiKeyEntries.ts"
 import { makeSchemeAuthenticator } from "../../../adapters/auth/CredentialScheme.ts"
+import { allowAll } from "../../../application/ports/Authenticator.ts"
 import { isLoopbackHost } from "../../../adapters/http/hostAccess.ts"
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
@@ -68,7 +69,7 @@ const jwtSchemes = Effect.fnUntraced(function* (options: ServerCommandOptions) {
   return [yield* Jwt.make({ source, defaultGrants, ...definedOnly({ issuer, audience }) })]
 })
 
-/** The authenticator that the flags describe; `undefined` without authentication, on loopback or with `--insecure`. */
+/** The authenticator that the flags describe. Without credentials it allows all, on loopback or with `--insecure`. */
 export const makeAuthenticator = Effect.fnUntraced(function* (options: ServerCommandOptions, hasTls: boolean) {
   const { apiKeys, host, insecure } = options
   // The shape of a credential identifies a JWT; every other credential is an API key.
@@ -82,7 +83,7 @@ export const makeAuthenticator = Effect.fnUntraced(function* (options: ServerCom
     return makeSchemeAuthenticator(schemes)
   }
   return insecure || isLoopbackHost(host)
-    ? undefined
+    ? allowAll
     : yield* failCommand(
         `${host} is reachable from other machines, and the Server has no authentication: give --api-keys FILE or a ` +
           "--jwt-… flag, or listen on 127.0.0.1; --insecure disables authentication"

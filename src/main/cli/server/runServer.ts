@@ -1,6 +1,7 @@
 import { Console, Context, Deferred, Effect, Exit, Layer } from "effect"
 import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
 import { tuneGcForRelay } from "../../../adapters/process/gcTuning.ts"
+import { Authenticator } from "../../../application/ports/Authenticator.ts"
 import { Server } from "../../../application/server/lifecycle/Server.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import { watchTlsFiles } from "../../config/serverFiles.ts"
@@ -65,8 +66,8 @@ const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRe
     ...socketIo,
     limits: toLimits(limits),
     settings: { requireRole, drainTimeout },
-    ...definedOnly({ redis: redis && { url: redis, prefix }, tls, authenticator })
-  })
+    ...definedOnly({ redis: redis && { url: redis, prefix }, tls })
+  }).pipe(Layer.provide(Layer.succeed(Authenticator, authenticator)))
   const { url } = Context.get(yield* Layer.build(Layer.provide(layer, auditLayer(options))), Server)
   yield* Console.log(`listening on ${url}`)
   yield* Effect.logInfo("shutdown requested", { signal: yield* stopRequested })

@@ -4,7 +4,6 @@ import { publishStdio } from "../../../adapters/mcp/publish/publishStdio.ts"
 import { serveTools as serveHttp } from "../../../adapters/packs/http/ToolServer.ts"
 import { PackHost } from "../../../application/packs/PackHost.ts"
 import type { PackView } from "../../../application/packs/PackTable.ts"
-import { definedOnly } from "../../../domain/definedOnly.ts"
 import { requireCredentials } from "../requireCredentials.ts"
 import type { ServeToolsCommandOptions } from "./flags.ts"
 import { foldersOrDefault, packHostFor } from "./packHostFor.ts"
@@ -38,7 +37,7 @@ const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOption
   }
   const { allowedHosts, allowedOrigins, host, key, maxBodyBytes, maxFileBytes, port } = options
   const limits = { maxBodyBytes, maxFileBytes }
-  const { url } = yield* serveHttp({ host, port, allowedHosts, allowedOrigins, ...limits, ...definedOnly({ key }) })
+  const { url } = yield* serveHttp({ host, port, allowedHosts, allowedOrigins, key: key ?? "allowAll", ...limits })
   const ready = found.filter(({ status }) => status._tag === "Ready").length
   return yield* Effect.andThen(Console.log(`serving ${ready} of ${found.length} packs at ${url}`), Effect.never)
 })

@@ -140,7 +140,10 @@ export const overStreams = Effect.fnUntraced(function* (session: McpSession) {
 })
 
 const url = (session: McpSession, options: Partial<PublishHttpOptions> = {}) =>
-  Effect.map(Effect.orDie(publishHttp(session, { port: 0, ...options })), (published) => new URL(published.url))
+  Effect.map(
+    Effect.orDie(publishHttp(session, { port: 0, token: "allowAll", ...options })),
+    (published) => new URL(published.url)
+  )
 
 /** A kind of client and how to open one. */
 type Way = readonly [name: string, connect: Connect]

@@ -52,7 +52,7 @@ const inapplicable = {
 class Summary extends Context.Service<Summary, ReadonlyMap<string, string>>()("test/Summary") {}
 
 const summary = Effect.gen(function* () {
-  const { url } = yield* publishHttp(yield* openConformance, { port: 0 })
+  const { url } = yield* publishHttp(yield* openConformance, { port: 0, token: "allowAll" })
   const child = yield* ChildProcess.make(process.execPath, [suite, "server", "--url", url, "--suite", "all"], {
     extendEnv: true
   })

@@ -271,6 +271,28 @@ describe("script join", () => {
     })
   )
 
+  const wideDesk: Place = { ...desk, name: "ｄｅｓｋ" }
+
+  check("rejects a Computer whose name has the key of another one, even with its reconnect key", (of) =>
+    Effect.gen(function* () {
+      yield* of.reconcile("n1")
+      yield* of.join("n1", { ...desk, reconnectKey: "h" })
+      assert.strictEqual(yield* of.join("n1", { ...wideDesk, sid: "new", reconnectKey: "h" }), "taken")
+    })
+  )
+
+  check("renames a session that joins again under another name with the same key", (of) =>
+    Effect.gen(function* () {
+      yield* of.reconcile("n1")
+      yield* of.join("n1", desk)
+      yield* of.messages
+      assert.strictEqual(yield* of.join("n1", wideDesk), "joined")
+      assert.deepStrictEqual(yield* of.published, ["n1: -d:cdesk@O", "n1: O=d"])
+      const isElsewhere = (name: string) => of.run("isComputerElsewhere", "P", "cdesk", name)
+      assert.deepStrictEqual([yield* isElsewhere("desk"), yield* isElsewhere("ｄｅｓｋ")], [0, 1])
+    })
+  )
+
   check("publishes a takeover to the node of the evicted session", (of) =>
     Effect.gen(function* () {
       yield* of.reconcile("n1")
@@ -404,7 +426,7 @@ describe("script isComputerElsewhere", () => {
   check("ignores the own office and Agents", (of) =>
     Effect.gen(function* () {
       yield* of.reconcile("n1")
-      const ask = (office: string) => of.run("isComputerElsewhere", office, "desk")
+      const ask = (office: string) => of.run("isComputerElsewhere", office, "cdesk", "desk")
       yield* of.join("n1", { ...agent, office: "Q", name: "desk" })
       assert.strictEqual(yield* ask("O"), 0)
       yield* of.join("n1", desk)
@@ -539,7 +561,7 @@ describe("script reconcile", () => {
       yield* of.reconcile("n1", { joined: [agent, { ...desk, reconnectKey: "h" }] })
       assert.deepStrictEqual(yield* of.sessionsIn("O"), ["a", "d"])
       assert.strictEqual(yield* of.join("n1", { ...desk, sid: "new", reconnectKey: "h" }), "joined")
-      assert.strictEqual(yield* of.run("isComputerElsewhere", "P", "desk"), 1)
+      assert.strictEqual(yield* of.run("isComputerElsewhere", "P", "cdesk", "desk"), 1)
     })
   )
 

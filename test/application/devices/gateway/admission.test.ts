@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Logger, Redacted, Result, type Scope } from "effect"
+import { Duration, Effect, Logger, Redacted, Result, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { authenticateByToken, authenticateByTokens } from "../../../../src/adapters/auth/deviceTokens.ts"
 import { DeviceRejected } from "../../../../src/application/devices/AuthenticateDevice.ts"
 import { encodeFrame } from "../../../../src/domain/devices/framing/encoder.ts"
+import { withWallClock } from "../../../wallClock.ts"
 import { makeGateway, registration, until } from "../world.ts"
 
 type Gateway = Effect.Success<ReturnType<typeof makeGateway>>
@@ -42,6 +43,32 @@ describe("admission of a device", () => {
       const device = yield* gateway.newDevice
       yield* device.frame("auth", "guess##name:lamp", "00000000")
       assert.deepStrictEqual(yield* device.rest, ["##ERROR:the token is not valid"])
+      assert.strictEqual(yield* names(gateway), "")
+    })
+  )
+
+  scoped(
+    "rejects the token with a suffix or a prefix",
+    Effect.gen(function* () {
+      const token = Redacted.make("s3cret")
+      for (const authenticate of [authenticateByToken(token), authenticateByTokens(new Map([["lamp", token]]))]) {
+        const gateway = yield* makeGateway({ authenticate })
+        for (const given of ["s3cretx", "xs3cret", "s3cre"]) {
+          const device = yield* gateway.newDevice
+          yield* device.frame("auth", `${given}##name:lamp`, "00000000")
+          assert.deepStrictEqual(yield* device.rest, ["##ERROR:the token is not valid"])
+        }
+      }
+    })
+  )
+
+  scoped(
+    "is impossible when a host without types chooses no authentication",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({ authenticate: undefined as never })
+      const device = yield* gateway.newDevice
+      yield* device.frame("auth", "guess##name:lamp", "00000000")
+      assert.deepStrictEqual(yield* device.rest, [])
       assert.strictEqual(yield* names(gateway), "")
     })
   )
@@ -111,6 +138,24 @@ describe("admission of a device", () => {
       yield* again.frame("auth", "s3cret##name:lamp", "00000000")
       yield* hasDevices(gateway, "lamp")
     })
+  )
+
+  scoped(
+    "ends a throttle when the clock was set back",
+    withWallClock((change) =>
+      Effect.gen(function* () {
+        const gateway = yield* gatewayWithToken
+        for (let attempt = 1; attempt <= 5; attempt++) {
+          const device = yield* gateway.newDevice
+          yield* device.frame("auth", `guess ${attempt}`, "00000000")
+          assert.lengthOf(yield* device.rest, 1)
+        }
+        change(-Duration.toMillis("1 day"))
+        const again = yield* gateway.newDevice
+        yield* again.frame("auth", "s3cret##name:lamp", "00000000")
+        yield* hasDevices(gateway, "lamp")
+      })
+    )
   )
 
   scoped(

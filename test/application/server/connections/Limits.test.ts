@@ -15,6 +15,7 @@ import {
   settled
 } from "../../../conformance/cast.ts"
 import { buildWorld, conform, type Peer, type World } from "../../../conformance/World.ts"
+import { withWallClock } from "../../../wallClock.ts"
 
 const calling = (peer: Peer, reqId: string, computerName = "pc-1") =>
   peer.ask("client:get_tools", { agent: "agent-1", req_id: reqId, computer: computerName })
@@ -356,6 +357,25 @@ describe("the connection limit", () => {
       limits: { idleTimeout: Duration.seconds(30), joinTimeout: Duration.infinity },
       routingTimeout: Duration.hours(1)
     }
+  )
+
+  it.effect("restarts both timeouts when the clock was set back", () =>
+    withWallClock((change) =>
+      Effect.gen(function* () {
+        const limits = { joinTimeout: Duration.seconds(20), idleTimeout: Duration.seconds(30) }
+        const world = yield* buildWorld("memory", { limits })
+        const outside = yield* agent(world)
+        const idle = yield* computerIn(world, "O1")
+        yield* world.elapse("10 seconds")
+        change(-Duration.toMillis("1 day"))
+        yield* world.elapse("22 seconds")
+        yield* outside.closed
+        yield* world.elapse("10 seconds")
+        yield* idle.closed
+        const closed = warnings(world, "connection closed").map(({ text }) => /\w+_timeout/.exec(text)?.[0])
+        assert.deepStrictEqual(closed, ["join_timeout", "idle_timeout"])
+      })
+    )
   )
 
   conform(

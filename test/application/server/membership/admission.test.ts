@@ -1,7 +1,7 @@
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Duration, Effect, Fiber, Layer, Logger, Queue, Ref, Result, Stream } from "effect"
+import { Context, Deferred, Duration, Effect, Fiber, Layer, Logger, Option, Queue, Ref, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as MemoryCluster from "../../../../src/adapters/memory/MemoryCluster.ts"
 import * as Memory from "../../../../src/adapters/memory/MemoryTransport.ts"
@@ -16,6 +16,7 @@ import { isJsonObject } from "../../../../src/domain/json.ts"
 import { allGrants, type Grants, type Identity } from "../../../../src/domain/model/Identity.ts"
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/version.ts"
 import { Observability } from "../../../../src/application/server/observability/Observability.ts"
+import { withWallClock } from "../../../wallClock.ts"
 
 type AuthenticatorService = Authenticator["Service"]
 
@@ -183,7 +184,59 @@ describe("an identity that expires", () => {
   )
 })
 
+describe("an identity that expires by a change of the clock", () => {
+  const twoHours = Duration.toMillis("2 hours")
+  const endsInAnHour = guests({ short: guest("short", allGrants, Duration.toMillis("1 hour")), long: guest("long") })
+
+  it.effect("joins no office any more", () =>
+    withWallClock((change) =>
+      Effect.gen(function* () {
+        const { connect, join, load, logs } = yield* serve(yield* endsInAnHour)
+        const link = yield* connect("short")
+        yield* TestClock.adjust("10 seconds")
+        change(twoHours)
+        assert.deepStrictEqual(yield* join(link, "computer", "team", "desk"), [false, "The credentials have expired"])
+        assert.strictEqual(load().offices, 0)
+        assert.isTrue(logs.some((line) => line.includes("join rejected") && line.includes("expired")))
+      })
+    )
+  )
+
+  it.effect("closes its connections at the next check, a second later, and no others", () =>
+    withWallClock((change) =>
+      Effect.gen(function* () {
+        const { connect, join, load } = yield* serve(yield* endsInAnHour)
+        const short = yield* connect("short")
+        const long = yield* connect("long")
+        yield* join(short, "computer", "team", "desk")
+        yield* join(long, "agent", "team", "me")
+        yield* TestClock.adjust("10 seconds")
+        change(twoHours)
+        yield* TestClock.adjust("1 second")
+        const closed = Effect.timeoutOption(short.closed, "1 second")
+        const closing = yield* Effect.forkChild(closed, { startImmediately: true })
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(yield* Fiber.join(closing), Option.some("credentials expired"))
+        yield* until(load, 1)
+        assert.strictEqual(load().offices, 1)
+      })
+    )
+  )
+})
+
 describe("an identity that is revoked", () => {
+  it.effect("joins no office any more, even before its connections are closed", () =>
+    Effect.gen(function* () {
+      const known = yield* guests({ out: guest("out") })
+      const { connect, join, load } = yield* serve({ ...known, changes: Stream.never })
+      const link = yield* connect("out")
+      yield* known.revoke("out")
+      const reply = yield* join(link, "computer", "team", "desk")
+      assert.deepStrictEqual(reply, [false, "The credentials are not valid any more"])
+      assert.strictEqual(load().offices, 0)
+    })
+  )
+
   it.effect("closes its connections at once, and no others", () =>
     Effect.gen(function* () {
       const known = yield* guests({ out: guest("out"), in: guest("in") })

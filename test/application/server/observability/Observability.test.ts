@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Queue, Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Queue, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { allowAll } from "../../../../src/application/ports/Authenticator.ts"
@@ -120,9 +120,11 @@ describe("the ServerMetrics of a watched Server", () => {
 
   it.effect("limits the number of series of a label", () =>
     Effect.gen(function* () {
-      const { metrics, observability, series } = yield* seenServer()
+      const rejection = new AdmissionRejected({ code: 123_456, message: "no token" })
+      const seen = yield* seenServer({}, { ...allowAll, authenticate: () => Effect.fail(rejection) })
+      const { metrics, observability, series } = seen
       for (let at = 0; at < 1000; at++) metrics.limitExceeded(`limit ${at}`)
-      metrics.connectionRejected(123_456)
+      yield* refusedConnection(seen)
       const names = Object.keys(series())
       assert.isAtMost(names.filter((name) => name.startsWith("a2c_limit_rejections_total")).length, 65)
       assert.include(names, "a2c_connections_rejected_total{code=other}")
@@ -238,6 +240,140 @@ describe("the audit of a Server", () => {
         ["leave", "pc-1"],
         ["connection_refused", undefined]
       ])
+    })
+  )
+
+  /** A raw client, and the fields of the audit events since its connection. */
+  const rawClient = Effect.fnUntraced(function* ({ audited, client }: Seen, role: string) {
+    const link = yield* TransportClient.use(({ connect }) =>
+      connect({ version: PROTOCOL_VERSION, auth: { role }, onMessage: () => Effect.succeed([]) })
+    ).pipe(Effect.provide(client))
+    const request = (event: string, body: unknown) => link.request(event, jsonBody(body), Duration.seconds(5))
+    const join = (name: string) => request("server:join_office", { role, name, office_id: "O2" })
+    const events = Effect.map(Queue.clear(audited), (found) => found.map(({ fields }) => fields))
+    return { events, join, request, sid: link.id }
+  })
+  const call = { agent: "eve", req_id: "r", computer: "pc-1" }
+
+  it.effect("gets requests that are rejected before they are routed", () =>
+    Effect.gen(function* () {
+      const eve = yield* rawClient(yield* seenServer(), "agent")
+      yield* eve.request("client:get_tools", call)
+      yield* eve.join("eve")
+      yield* eve.events
+      yield* eve.request("client:get_tools", { ...call, req_id: 7 })
+      yield* eve.request("client:tool_call", { ...call, agent: "ada", tool_name: "t", params: {}, timeout: 1 })
+      const member = { office: "O2", role: "agent", name: "eve", subject: "anonymous", sid: eve.sid }
+      const [invalid, forged, ...others] = yield* eve.events
+      assert.deepStrictEqual(others, [])
+      assert.deepInclude(invalid, { type: "request_refused", event: "client:get_tools", code: 400, ...member })
+      assert.deepInclude(forged, { type: "request_refused", event: "client:tool_call", code: 403, ...member })
+      assert.match(String(forged?.["reason"]), /"ada"/)
+    })
+  )
+
+  it.effect("gets requests of clients without the role or an office", () =>
+    Effect.gen(function* () {
+      const seen = yield* seenServer()
+      const agent = yield* rawClient(seen, "agent")
+      const computer = yield* rawClient(seen, "computer")
+      for (const event of ["client:get_tools", "client:new", "server:list_room"]) {
+        yield* agent.request(event, { ...call, office_id: "O2" })
+        yield* computer.request(event, { ...call, office_id: "O2" })
+      }
+      const events = yield* agent.events
+      const expected = ["client:get_tools", "client:new", "server:list_room"].flatMap((event) =>
+        [4103, 403].map((code) => ({ type: "request_refused", event, code, subject: "anonymous" }))
+      )
+      assert.deepStrictEqual(
+        events.map(({ code, event, subject, type }) => ({ type, event, code, subject })),
+        expected
+      )
+      assert.isUndefined(events[0]?.["office"])
+    })
+  )
+
+  it.effect("gets rejected lists, leaves, unknown events, and messages without a reply", () =>
+    Effect.gen(function* () {
+      const eve = yield* rawClient(yield* seenServer(), "agent")
+      yield* eve.join("eve")
+      yield* eve.events
+      yield* eve.request("server:list_room", { agent: "eve", req_id: "r", office_id: "O1" })
+      yield* eve.request("server:leave_office", { office_id: "O1" })
+      yield* eve.request("server:leave_office", {})
+      yield* eve.request("server:nonsense", {})
+      yield* eve.request("server:tool_call_cancel", { agent: "ada", req_id: "r" })
+      yield* eve.request("server:tool_call_cancel", {})
+      yield* eve.request("server:update_config", { computer: "pc-1" })
+      assert.deepStrictEqual(
+        (yield* eve.events).map(({ code, event }) => [event, code]),
+        [
+          ["server:list_room", 4104],
+          ["server:leave_office", 4103],
+          ["server:leave_office", 400],
+          ["server:nonsense", 404],
+          ["server:tool_call_cancel", 403],
+          ["server:tool_call_cancel", 400],
+          ["server:update_config", 403]
+        ]
+      )
+    })
+  )
+
+  it.effect("gets requests beyond the rate limit once per burst", () =>
+    Effect.gen(function* () {
+      const seen = yield* seenServer({}, allowAll, { messagesPerSecond: 1, messageBurst: 3 })
+      const eve = yield* rawClient(seen, "agent")
+      yield* eve.join("eve")
+      yield* eve.events
+      for (let sent = 0; sent < 5; sent++) yield* eve.request("client:get_tools", call)
+      assert.deepStrictEqual(
+        (yield* eve.events).map(({ code, outcome, type }) => [type, code ?? outcome]),
+        [
+          ["call", "404"],
+          ["call", "404"],
+          ["request_refused", 429]
+        ]
+      )
+      yield* TestClock.adjust("10 seconds")
+      for (let sent = 0; sent < 3; sent++) yield* eve.join("other")
+      yield* eve.join("other")
+      const reason = "More than 1 messages a second, 3 at once"
+      assert.deepInclude((yield* eve.events).at(-1), { type: "join_refused", reason })
+    })
+  )
+
+  it.effect("gets calls and joins that a Server rejects while it drains", () =>
+    Effect.gen(function* () {
+      const seen = yield* seenServer()
+      const eve = yield* rawClient(seen, "agent")
+      yield* eve.join("eve")
+      yield* eve.events
+      seen.readiness.setState({ _tag: "Draining", reason: "a test" })
+      yield* eve.request("client:get_tools", call)
+      yield* eve.join("eve")
+      assert.deepStrictEqual(
+        (yield* eve.events).map(({ code, type }) => [type, code]),
+        [
+          ["request_refused", 503],
+          ["join_refused", undefined]
+        ]
+      )
+    })
+  )
+
+  it.effect("omits rejected connections beyond a rate limit and states their number", () =>
+    Effect.gen(function* () {
+      const rejection = new AdmissionRejected({ code: 401, message: "no token" })
+      const seen = yield* seenServer({}, { ...allowAll, authenticate: () => Effect.fail(rejection) })
+      yield* Effect.repeat(refusedConnection(seen), { times: 1009 })
+      yield* TestClock.adjust("1 second")
+      yield* refusedConnection(seen)
+      const events = (yield* Queue.clear(seen.audited)).map(({ fields }) => fields)
+      assert.strictEqual(events.length, 1001)
+      assert.deepInclude(events.at(-1), { type: "connection_refused", code: 401, omitted: 10 })
+      assert.notProperty(events[0], "omitted")
+      assert.strictEqual(seen.series()["a2c_connections_rejected_total{code=401}"], 1011)
     })
   )
 

@@ -7,7 +7,8 @@ const good = { agent: "a", req_id: "r", computer: "pc", tool_name: "t", params: 
 
 /** The routing of a tool call by the schema alone. */
 const slow = (head: unknown) =>
-  Result.map(request.decode(head), ({ computer, reqId, timeout }) => ({
+  Result.map(request.decode(head), ({ agent, computer, reqId, timeout }) => ({
+    agent,
     computer,
     reqId,
     timeoutSeconds: timeout

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http"
-import { Data, Effect, FiberSet, type Redacted, type Scope } from "effect"
+import { Data, Effect, type Redacted, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../../application/ports/McpSession.ts"
 import { crossOriginOf, isLoopbackAddress } from "../../../http/hostAccess.ts"
 import { listen, makeHttpServer, serverUrl } from "../../../http/httpServer.ts"
-import { corsHeaders, type AccessPolicy, checkAccess } from "../../../http/AccessPolicy.ts"
+import { corsHeaders, type AccessPolicy, checkAccess, checkTokenOption } from "../../../http/AccessPolicy.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { jsonRpcErrorResponse } from "./webHandler.ts"
 import { makeMcpHttpHandler, type McpHttpLimits } from "./McpHttpHandler.ts"
@@ -13,8 +13,8 @@ export interface PublishHttpOptions extends McpHttpLimits {
   readonly host?: string
   /** 0 picks a free port. */
   readonly port: number
-  /** The bearer token that clients must send. Without it access is open. */
-  readonly token?: Redacted.Redacted<string>
+  /** The bearer token that clients must send. `"allowAll"` admits every client, which suits loopback only. */
+  readonly token: Redacted.Redacted<string> | "allowAll"
   /** Accepted host names without port, in addition to `localhost` and IP addresses. */
   readonly allowedHosts?: ReadonlyArray<string>
   /** Origins of other pages that may connect, such as `https://app.example.org`. */
@@ -41,7 +41,7 @@ const earlyResponseTo = (
   { headers, method, url = "/" }: IncomingMessage
 ): Response | undefined => {
   const isPreflight = method === "OPTIONS" && crossOriginOf(headers) !== undefined
-  const denied = checkAccess(isPreflight ? { ...policy, token: undefined } : policy, headers)
+  const denied = checkAccess(isPreflight ? { ...policy, token: "allowAll" } : policy, headers)
   if (denied !== undefined) {
     const challenge: Record<string, string> = denied.status === 401 ? { "WWW-Authenticate": "Bearer" } : {}
     return jsonRpcErrorResponse(denied.status, jsonRpcCodes.connectionClosed, denied.message, challenge)
@@ -61,7 +61,8 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
   session: McpSession,
   { allowedHosts = [], allowedOrigins = [], host = "127.0.0.1", port, token, ...limits }: PublishHttpOptions
 ): Effect.fn.Return<{ readonly url: string }, McpSessionError | PublishError, Scope.Scope> {
-  const run = yield* FiberSet.makeRuntime()
+  const problem = checkTokenOption("The token of MCP clients", token)
+  if (problem !== undefined) return yield* new PublishError({ message: problem })
   const policy: AccessPolicy = {
     allowedHosts: [...allowedHosts, host].map((name) => name.toLowerCase()),
     allowedOrigins,
@@ -84,10 +85,9 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
     { host, port },
     (reason) => new PublishError({ message: `Cannot serve MCP on ${host}:${port}: ${reason}` })
   )
-  http.on("error", (error) => run(Effect.logWarning("MCP server failed to accept a connection", error)))
   if (!isLoopbackAddress(bound.address)) {
     yield* Effect.logWarning(
-      token === undefined
+      token === "allowAll"
         ? "published tools are reachable without a token"
         : "token and calls are sent unencrypted to other machines",
       { address: bound.address }

@@ -56,7 +56,7 @@ const published = (options: Partial<PublishHttpOptions> = {}) =>
         }
       ]
     })
-    const { url } = yield* publishHttp(yield* server.connect, { port: 0, ...options })
+    const { url } = yield* publishHttp(yield* server.connect, { port: 0, token: "allowAll", ...options })
     return { server, url }
   })
 
@@ -99,7 +99,14 @@ describe("publishHttp", () => {
   )
   answers(401, "rejects a request without a token", {}, { token })
   answers(401, "rejects a wrong token", { Authorization: "Bearer sesam" }, { token })
-  answers(401, "rejects every request when the configured token is empty", {}, { token: Redacted.make("") })
+  answers(401, "rejects the token with a suffix", { Authorization: "Bearer sesamex" }, { token })
+  answers(401, "rejects the token with a prefix", { Authorization: "Bearer xsesame" }, { token })
+  it.live("requires a configured token that is not empty", () =>
+    Effect.gen(function* () {
+      const failure = yield* Effect.flip(published({ token: Redacted.make("") }))
+      assert.strictEqual(failure.message, "The token of MCP clients must not be empty")
+    }).pipe(Effect.scoped)
+  )
   answers(200, "accepts the token", { Authorization: "bearer sesame" }, { token })
 
   live("asks for a bearer token without revealing it", { token }, ({ url }) =>

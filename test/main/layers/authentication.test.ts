@@ -1,0 +1,52 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Exit, Layer, Logger } from "effect"
+import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { publishHttp } from "../../../src/adapters/mcp/publish/http/publishHttp.ts"
+import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
+import { Server } from "../../../src/application/server/lifecycle/Server.ts"
+import { type ServerStartFailed, serverLayer } from "../../../src/main/layers/serverLayer.ts"
+import { connectAgent } from "../../../src/main/promise/connectAgent.ts"
+import { runServer } from "../../../src/main/promise/RunningServer.ts"
+
+const quiet = Logger.layer([])
+
+// A host without types gets an error at the start, or a Server that admits no client.
+describe("a host that chooses no authentication", () => {
+  it.live("gets a type error and no Server from serverLayer", () =>
+    Effect.gen(function* () {
+      // @ts-expect-error: the Authenticator is missing.
+      // @effect-diagnostics-next-line missingLayerContext:off
+      const incomplete: Layer.Layer<Server, ServerStartFailed> = serverLayer()
+      const built = yield* Effect.exit(Effect.scoped(Layer.build(incomplete)))
+      assert.include(String(Exit.findDefect(built)), "Authenticator")
+    }).pipe(Effect.provide(quiet))
+  )
+
+  it("gets a type error and a Server that admits no client from runServer", async () => {
+    // @ts-expect-error: `authenticate` is missing.
+    await using server = await runServer({ log: () => undefined })
+    const rejected = await connectAgent({ url: server.url, office: "team", name: "thinker" }).catch(
+      (error: unknown) => error
+    )
+    assert.propertyVal(rejected, "code", 401)
+  })
+
+  it.live("gets a type error and no published tools from publishHttp", () =>
+    Effect.gen(function* () {
+      const session = yield* (yield* makeMemoryMcpServer({ tools: [] })).connect
+      // @ts-expect-error: the token is missing.
+      const failure = yield* Effect.flip(publishHttp(session, { port: 0 }))
+      assert.include(failure.message, '"allowAll"')
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a host that allows all clients", () => {
+  it.live("gets a Server from serverLayer", () =>
+    Effect.gen(function* () {
+      const open = serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll))
+      const { load } = Context.get(yield* Layer.build(open), Server)
+      assert.strictEqual(load().connections, 0)
+    }).pipe(Effect.scoped, Effect.provide(quiet))
+  )
+})
