@@ -29,7 +29,7 @@ interface Case {
   /** Number of these lines in the journal. */
   readonly noted: (line: string) => number
   readonly call: (tool: string) => Effect.Effect<ToolResult>
-  /** All processes: the servers, their guards and their children. */
+  /** All processes: the servers and their children. */
   readonly pids: () => ReadonlyArray<number>
 }
 
