@@ -5,7 +5,7 @@ import { corsHeaders, type AccessPolicy, checkAccess, type AccessDenied } from "
 import { jsonRpcErrorResponse } from "../../mcp/publish/http/webHandler.ts"
 import { PublishError, type PublishHttpOptions } from "../../mcp/publish/http/publishHttp.ts"
 import { makeMcpHttpHandler } from "../../mcp/publish/http/McpHttpHandler.ts"
-import { crossOriginOf, isLoopbackAddress } from "../../http/hostAccess.ts"
+import { crossOriginOf, isLoopbackHost } from "../../http/hostAccess.ts"
 import { listen, makeHttpServer, serverUrl } from "../../http/httpServer.ts"
 import { makePages } from "./pages.ts"
 import { emptyReply, errorReply, type Reply, responseClosed, sendReply, socketTimeoutMillis } from "./reply.ts"
@@ -136,7 +136,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
     (reason) => new PublishError({ message: `Cannot serve tools on ${address}:${port}: ${reason}` })
   )
   http.on("error", (error) => run(Effect.logWarning("HTTP server error", error)))
-  if (!isLoopbackAddress(bound.address)) {
+  if (!isLoopbackHost(bound.address)) {
     yield* Effect.logWarning(
       key === undefined ? "listening beyond loopback without an API key" : "listening beyond loopback without TLS",
       { address: bound.address }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http"
 import { Data, Effect, FiberSet, type Redacted, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../../application/ports/McpSession.ts"
-import { crossOriginOf, isLoopbackAddress } from "../../../http/hostAccess.ts"
+import { crossOriginOf, isLoopbackHost } from "../../../http/hostAccess.ts"
 import { listen, makeHttpServer, serverUrl } from "../../../http/httpServer.ts"
 import { corsHeaders, type AccessPolicy, checkAccess } from "../../../http/AccessPolicy.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
@@ -85,7 +85,7 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
     (reason) => new PublishError({ message: `Cannot serve MCP on ${host}:${port}: ${reason}` })
   )
   http.on("error", (error) => run(Effect.logWarning("MCP server failed to accept a connection", error)))
-  if (!isLoopbackAddress(bound.address)) {
+  if (!isLoopbackHost(bound.address)) {
     yield* Effect.logWarning(
       token === undefined
         ? "published tools are reachable without a token"
