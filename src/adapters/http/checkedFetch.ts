@@ -16,7 +16,7 @@ export class RequestForbidden extends Error {
 export interface FetchPolicy {
   /** The reason why a URL is forbidden. */
   readonly checkUrl: (url: URL, method: string) => string | undefined
-  readonly allowsAddress: (address: string, kind: AddressKind) => boolean
+  readonly allowsAddress: (address: string, kind: AddressKind, url: URL) => boolean
 }
 
 const encodeBody = (body: NonNullable<RequestInit["body"]>): string => {
@@ -25,8 +25,8 @@ const encodeBody = (body: NonNullable<RequestInit["body"]>): string => {
   throw new Error("the body must be a text or a form")
 }
 
-const isAllowed = ({ allowsAddress }: FetchPolicy, address: string): boolean =>
-  allowsAddress(address, addressKind(address) ?? "reserved")
+const isAllowed = ({ allowsAddress }: FetchPolicy, address: string, url: URL): boolean =>
+  allowsAddress(address, addressKind(address) ?? "reserved", url)
 
 /** The reason why a policy forbids a URL, as far as that shows without a name lookup. */
 export const forbiddenReason = (policy: FetchPolicy, url: URL, method: string): string | undefined => {
@@ -34,7 +34,9 @@ export const forbiddenReason = (policy: FetchPolicy, url: URL, method: string): 
   const reason = policy.checkUrl(url, method)
   if (reason !== undefined) return reason
   const kind = addressKind(url.hostname)
-  return kind === undefined || isAllowed(policy, url.hostname) ? undefined : `a ${kind} address is not allowed here`
+  return kind === undefined || isAllowed(policy, url.hostname, url)
+    ? undefined
+    : `a ${kind} address is not allowed here`
 }
 
 /**
@@ -48,17 +50,17 @@ export const makeCheckedFetch = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Fetch, never, Scope.Scope> {
   const startRequest = yield* makeHttpClient
   const makeLookup =
-    (origin: string): LookupFunction =>
+    (url: URL): LookupFunction =>
     (hostname, options, callback) =>
       lookup(hostname, { ...options, all: true }, (error, found) => {
         if (error !== null) return callback(error, [])
-        const allowed = found.filter(({ address }) => isAllowed(policy, address))
+        const allowed = found.filter(({ address }) => isAllowed(policy, address, url))
         const [first] = allowed
         if (first !== undefined) {
           return options.all === true ? callback(null, allowed) : callback(null, first.address, first.family)
         }
         const kinds = [...new Set(found.map(({ address }) => addressKind(address)))].join(", ")
-        callback(new RequestForbidden(`${origin}: the name has a ${kinds} address, which is not allowed here`), [])
+        callback(new RequestForbidden(`${url.origin}: the name has a ${kinds} address, which is not allowed here`), [])
       })
 
   return (input, { body, headers: given, method = "GET", signal } = {}) =>
@@ -71,7 +73,7 @@ export const makeCheckedFetch = Effect.fnUntraced(function* (
       const request = startRequest(url, {
         method,
         headers: Object.fromEntries(headers),
-        lookup: makeLookup(url.origin),
+        lookup: makeLookup(url),
         ...(signal && { signal })
       })
       request.on("error", reject)
