@@ -486,10 +486,10 @@ describe("OAuth secret", () => {
       return new Response(null, { status: 202 })
     }
     const send = makeBearerAuth(new URL("https://mcp.example/mcp"), "t0ken", never).wrapFetch(base)
-    for (const url of ["https://mcp.example/other", "https://example/mcp", "http://mcp.example/mcp"]) {
-      await send(url)
-    }
-    assert.deepStrictEqual(seen, ["Bearer t0ken", null, null])
+    const others = ["https://example/mcp", "http://mcp.example/mcp", "https://evil-mcp.example/mcp"]
+    const more = ["https://mcp.example.evil.example/mcp", "https://mcp.example:444/mcp"]
+    for (const url of ["https://mcp.example/other", ...others, ...more]) await send(url)
+    assert.deepStrictEqual(seen, ["Bearer t0ken", null, null, null, null, null])
   })
 
   it("is not quoted when it is an invalid header value", async () => {

@@ -175,6 +175,9 @@ describe("authorization server", () => {
     "names an issuer that begins like its own",
     (behaviour, issuer) => void (behaviour.iss = `${issuer}.evil.example`)
   )
+  rejects("names an issuer that ends like its own", (behaviour, issuer) => {
+    behaviour.iss = issuer.replace("://", "://evil-")
+  })
   rejects("names another issuer, and its metadata announces the issuer", (behaviour) => {
     behaviour.metadata = announces
     behaviour.iss = other
