@@ -23,6 +23,8 @@ const answering = (...answers: ReadonlyArray<ReadonlyArray<string>>) => {
   return lookup as unknown as typeof dnsLookup
 }
 
+const makeController = () => new AbortController()
+
 const outcome = (fetching: Promise<Response>) =>
   Effect.promise(() =>
     fetching.then(
@@ -115,7 +117,7 @@ describe("a checked fetch", () => {
 
   it.live("ends with its signal", () =>
     Effect.gen(function* () {
-      const controller = new AbortController()
+      const controller = makeController()
       const { url } = yield* makeVictim(() => controller.abort())
       const fetch = yield* makeCheckedFetch(onlyKinds("loopback"))
       assert.include(yield* outcome(fetch(url, { signal: controller.signal })), "AbortError")
