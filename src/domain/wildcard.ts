@@ -1,13 +1,8 @@
 /**
- * Tells whether a pattern matches the whole text. `*` stands for any run of characters, and `?` for one character where
- * `questionMark` is set; every other character is literal. Takes time proportional to both lengths: only the last `*`
- * is retried, which suffices.
+ * Tells whether a pattern matches the whole text. `*` stands for any run of characters; every other character is literal.
+ * Takes time proportional to both lengths: only the last `*` is retried, which suffices.
  */
-export const matchesPattern = (
-  pattern: string,
-  text: string,
-  { questionMark = false }: { readonly questionMark?: boolean } = {}
-): boolean => {
+export const matchesPattern = (pattern: string, text: string): boolean => {
   const expected = [...pattern]
   const characters = [...text]
   let textIndex = 0
@@ -19,7 +14,7 @@ export const matchesPattern = (
     if (wanted === "*") {
       patternIndex += 1
       lastStar = { next: patternIndex, from: textIndex }
-    } else if ((questionMark && wanted === "?") || wanted === characters[textIndex]) {
+    } else if (wanted === characters[textIndex]) {
       patternIndex += 1
       textIndex += 1
     } else if (lastStar !== undefined) {
@@ -31,8 +26,6 @@ export const matchesPattern = (
   return expected.slice(patternIndex).every((wanted) => wanted === "*")
 }
 
-/** Tool patterns: `*` stands for any characters, `?` for one. Patterns with a slash match `server/tool`, others `tool`. */
+/** Matches a tool: patterns with a slash match `server/tool`, others `tool`. */
 export const matchesToolPattern = (patterns: ReadonlyArray<string>, server: string, tool: string): boolean =>
-  patterns.some((pattern) =>
-    matchesPattern(pattern, pattern.includes("/") ? `${server}/${tool}` : tool, { questionMark: true })
-  )
+  patterns.some((pattern) => matchesPattern(pattern, pattern.includes("/") ? `${server}/${tool}` : tool))

@@ -7,11 +7,15 @@ import { pathToFileURL } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, type Scope } from "effect"
 import * as HttpDocuments from "../../src/adapters/dpe/HttpDocumentReader.ts"
-import * as FileDocuments from "../../src/adapters/dpe/FileDocumentReader.ts"
+import * as NodeDocuments from "../../src/adapters/dpe/NodeDocumentReader.ts"
+import { makeVictim } from "./http/victim.ts"
 import { DocumentReader } from "../../src/application/ports/DocumentReader.ts"
 
 const read = (reader: Layer.Layer<DocumentReader>, uri: string, maxBytes = 1000) =>
   DocumentReader.use((documents) => documents.read(uri, maxBytes)).pipe(Effect.provide(Layer.fresh(reader)))
+
+const serverUrl = "http://127.0.0.1:7070"
+const inFolders = (folders: ReadonlyArray<string>) => NodeDocuments.layer({ serverUrl, folders })
 
 /** A web server: `/whole` has seven bytes, `/endless` never ends, other paths answer 404. */
 const web: Effect.Effect<string, never, Scope.Scope> = Effect.map(
@@ -94,7 +98,7 @@ describe("a document in a file", () => {
   it.live("is readable in an allowed folder", () =>
     Effect.gen(function* () {
       const root = yield* folder
-      const { bytes } = yield* read(FileDocuments.layer([join(root, "open")]), fileUri(root, "open", "a b.txt"))
+      const { bytes } = yield* read(inFolders([join(root, "open")]), fileUri(root, "open", "a b.txt"))
       assert.strictEqual(new TextDecoder().decode(bytes), "content")
     })
   )
@@ -104,10 +108,10 @@ describe("a document in a file", () => {
       const root = yield* folder
       const outside = "The document is a file outside the allowed folders of this Agent"
       for (const uri of [fileUri(root, "secret.txt"), fileUri(root, "open", "way out")]) {
-        const error = yield* Effect.flip(read(FileDocuments.layer([join(root, "open")]), uri))
+        const error = yield* Effect.flip(read(inFolders([join(root, "open")]), uri))
         assert.strictEqual(error.message, outside)
       }
-      const error = yield* Effect.flip(read(FileDocuments.layer([]), fileUri(root, "secret.txt")))
+      const error = yield* Effect.flip(read(inFolders([]), fileUri(root, "secret.txt")))
       assert.strictEqual(error.message, outside)
     })
   )
@@ -115,15 +119,76 @@ describe("a document in a file", () => {
   it.live("is not readable above the size limit", () =>
     Effect.gen(function* () {
       const root = yield* folder
-      const error = yield* Effect.flip(read(FileDocuments.layer([root]), fileUri(root, "secret.txt"), 3))
+      const error = yield* Effect.flip(read(inFolders([root]), fileUri(root, "secret.txt"), 3))
       assert.include(error.message, "more than the 3 allowed")
     })
   )
 
   it.live("has an alternative over HTTP", () =>
     Effect.gen(function* () {
-      const { bytes } = yield* read(FileDocuments.layer([]), `${yield* web}/whole`)
+      const { bytes } = yield* read(inFolders([]), `${yield* web}/whole`)
       assert.lengthOf(bytes, 7)
+    })
+  )
+})
+
+describe("an Agent on Node", () => {
+  const publicServer = "https://1.1.1.1"
+  const fetching = (sources: NodeDocuments.DocumentSources, uri: string) => read(NodeDocuments.layer(sources), uri)
+  const message = (sources: NodeDocuments.DocumentSources, uri: string) =>
+    Effect.map(Effect.flip(fetching(sources, uri)), (failure) => failure.message)
+
+  it.live("fetches no document of its machine or network for a Server in the internet", () =>
+    Effect.gen(function* () {
+      const { port, requests } = yield* makeVictim()
+      for (const host of ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "0"]) {
+        const found = yield* message({ serverUrl: publicServer }, `http://${host}:${port}/?signature=s3cret`)
+        assert.match(found, /^Cannot fetch from http:.* not allowed here$/, host)
+        assert.notInclude(found, "s3cret")
+      }
+      for (const uri of ["http://169.254.169.254/latest/meta-data", "http://10.0.0.1/", "http://[fd00::1]/"]) {
+        assert.include(yield* message({ serverUrl: publicServer }, uri), "is not allowed here")
+      }
+      assert.deepStrictEqual(requests, [])
+    })
+  )
+
+  it.live("fetches documents of its machine for a Server on it", () =>
+    Effect.gen(function* () {
+      const { port } = yield* makeVictim()
+      for (const server of [serverUrl, "http://localhost:7070", "ws://[::1]:7070"]) {
+        const { bytes } = yield* fetching({ serverUrl: server }, `http://127.0.0.1:${port}/`)
+        assert.strictEqual(new TextDecoder().decode(bytes), "inside")
+      }
+      assert.include(yield* message({ serverUrl }, "http://169.254.169.254/"), "a link-local address is not allowed")
+    })
+  )
+
+  it.live("fetches documents of a listed host from any network", () =>
+    Effect.gen(function* () {
+      const { requests, url } = yield* makeVictim()
+      for (const hosts of [["127.0.0.1"], ["127.*"]]) yield* fetching({ serverUrl: publicServer, hosts }, url)
+      assert.strictEqual(requests.length, 2)
+      for (const hosts of [["0.0.1"], ["27.0.0.1"], ["127.0.0"], [url], [""], []]) {
+        assert.include(yield* message({ serverUrl: publicServer, hosts }, url), "not allowed here", hosts.join())
+      }
+      assert.strictEqual(requests.length, 2)
+    })
+  )
+
+  it.live("checks every redirect", () =>
+    Effect.gen(function* () {
+      const to = (location: string) =>
+        makeVictim((_, response) => void response.writeHead(302, { Location: location }).end())
+      const inside = yield* makeVictim()
+      assert.lengthOf((yield* fetching({ serverUrl }, (yield* to(`${inside.url}/x`)).url)).bytes, 6)
+      for (const [location, reason] of [
+        ["http://169.254.169.254/latest/meta-data", "http://169.254.169.254: a link-local address is not allowed here"],
+        ["file:///etc/hostname", "http or https is required"],
+        ["/again", "more than 5 redirects"]
+      ] as const) {
+        assert.include(yield* message({ serverUrl }, (yield* to(location)).url), reason)
+      }
     })
   )
 })

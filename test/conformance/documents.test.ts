@@ -137,6 +137,30 @@ describe("client:get_dpe", () => {
     })
   )
 
+  conform("finds no server by a host that contains its host, or that its host contains", (world) =>
+    Effect.gen(function* () {
+      let reads = 0
+      const counted = { ...report, read: Effect.sync(() => (reads++, [])) }
+      const { ask } = yield* office(world, { alpha: { resources: [counted] } }, { resolveDpe })
+      const hosts = [
+        "evil-com.ex.docs",
+        "evil.com.ex.docs",
+        "com.ex.docs.evil",
+        "com.ex.doc",
+        "ex.docs",
+        "com.ex.docs:1"
+      ]
+      for (const host of hosts) {
+        const error = yield* ask("client:get_dpe", dpe(`dpe://${host}/rpt`))
+        assertRejected([error], 4013)
+        assert.strictEqual(error["reason"], `no MCP server has documents of host '${host}'`)
+      }
+      assert.strictEqual(reads, 0)
+      const found = yield* ask("client:get_dpe", dpe("dpe://COM.ex.DOCS/rpt"))
+      assert.strictEqual(found["reason"], "the MCP server failed to read it")
+    })
+  )
+
   conform("cases 288, 289, 290, 292, 295: reports failures without internals", (world) =>
     Effect.gen(function* () {
       const results = [

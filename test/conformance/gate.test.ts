@@ -245,6 +245,22 @@ describe("Origin check", () => {
     }).pipe(Effect.scoped)
   )
 
+  for (const origin of [
+    "https://evil-a2c.example",
+    "https://evil.a2c.example",
+    "https://a2c.example.evil.example",
+    "http://a2c.example",
+    "https://a2c.example:444",
+    "http://evil-localhost:7070"
+  ]) {
+    it.live(`rejects a page of ${origin} when only https://a2c.example is listed`, () =>
+      Effect.gen(function* () {
+        const url = yield* serve({ allowedOrigins: ["https://a2c.example"] })
+        assert.deepStrictEqual(yield* statuses(url, origin), [403, 403])
+      }).pipe(Effect.scoped)
+    )
+  }
+
   it.live("accepts pages of the Server's address and of a listed name", () =>
     Effect.gen(function* () {
       const url = yield* serve({ allowedOrigins: ["https://a2c.example"] })

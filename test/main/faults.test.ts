@@ -29,7 +29,7 @@ interface Case {
   /** Number of these lines in the journal. */
   readonly noted: (line: string) => number
   readonly call: (tool: string) => Effect.Effect<ToolResult>
-  /** All processes: the servers, their guards and their children. */
+  /** All processes: the servers and their children. */
   readonly pids: () => ReadonlyArray<number>
 }
 
@@ -190,7 +190,7 @@ describe("fault of an MCP server in a call", () => {
       Effect.gen(function* () {
         yield* until(computer, "s", "Ready")
         const family = pids()
-        assert.strictEqual(family.length, 3)
+        assert.strictEqual(family.length, 2)
         assert.strictEqual(errorCodeOf(yield* call("die")), 4003)
         yield* gone(family)
       })

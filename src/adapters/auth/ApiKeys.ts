@@ -1,9 +1,10 @@
-import { createHash, timingSafeEqual } from "node:crypto"
+import { timingSafeEqual } from "node:crypto"
 import { Clock, Effect, PubSub, type Scope, Stream } from "effect"
 import { admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { Identity } from "../../domain/model/Identity.ts"
 import type { ApiKeyEntry } from "./apiKeyEntries.ts"
 import type { CredentialScheme } from "./CredentialScheme.ts"
+import { sha256 } from "./secrets.ts"
 
 /** An entry with its binary hash, and one identity object that lasts as long as the entry. */
 const indexEntry = ({ expiresAt, grants, hash, subject }: ApiKeyEntry) => ({
@@ -38,7 +39,7 @@ export const make = Effect.fnUntraced(function* (
 
   /** Compares with every entry: the duration must not reveal which entry matched. */
   const findIdentity = (key: string): Identity | undefined => {
-    const hash = createHash("sha256").update(key).digest()
+    const hash = sha256(key)
     let found: Identity | undefined
     for (const one of keys) if (timingSafeEqual(one.hash, hash)) found = one.identity
     return found

@@ -1,6 +1,7 @@
 import { Effect, Result, Stream } from "effect"
 import { type Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { AdmissionRejected, Handshake } from "../../application/ports/Transport.ts"
+import { bearerToken } from "./bearerToken.ts"
 import { isJsonObject } from "../../domain/json.ts"
 import type { Identity } from "../../domain/model/Identity.ts"
 
@@ -23,11 +24,6 @@ const missingCredentials = admissionRejected(
 
 const unknownCredentials = admissionRejected("invalid_credentials", "The format of the credentials is not supported")
 
-/** Some clients send the value of an `Authorization` header in other places. */
-const stripBearerPrefix = (text: string): string => text.replace(/^bearer +/i, "").trim()
-
-const bearerToken = (header: string): string => (/^bearer /i.test(header) ? stripBearerPrefix(header) : "")
-
 /** The first value that is set, of any type: `auth.token`, else the header `x-api-key`, else a bearer token. */
 const findCredential = ({ auth, headers }: Handshake): unknown => {
   const token = isJsonObject(auth) ? auth["token"] : undefined
@@ -43,7 +39,8 @@ const extractCredential = (handshake: Handshake): Result.Result<string, Admissio
   if (typeof found !== "string") {
     return Result.fail(admissionRejected("invalid_credentials", "Credentials must be one string"))
   }
-  const credential = stripBearerPrefix(found)
+  // Some clients send the value of an `Authorization` header in other places.
+  const credential = bearerToken(found) ?? found.trim()
   if (credential.length > maxCredentialLength) {
     return Result.fail(
       admissionRejected("invalid_credentials", `Credentials may have at most ${maxCredentialLength} characters`)

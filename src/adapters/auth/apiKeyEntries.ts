@@ -1,8 +1,9 @@
-import { createHash, randomBytes } from "node:crypto"
+import { randomBytes } from "node:crypto"
 import { Effect, Result, Schema } from "effect"
 import { definedOnly } from "../../domain/definedOnly.ts"
 import { type Grants, Right } from "../../domain/model/Identity.ts"
 import { toValidationIssues, type ValidationIssue } from "../../domain/validation.ts"
+import { sha256 } from "./secrets.ts"
 
 /** An API key as it is stored: by its hash. */
 export interface ApiKeyEntry {
@@ -102,7 +103,7 @@ export const decodeApiKeyEntries = (
 }
 
 /** The hash by which a key is stored. */
-export const hashApiKey = (key: string): string => createHash("sha256").update(key).digest("hex")
+export const hashApiKey = (key: string): string => sha256(key).toString("hex")
 
 /** Grants of keys from flags: members only. An operator needs a key from a file. */
 const memberGrants: Grants = { rights: ["agent", "computer"], offices: ["*"], names: ["*"] }

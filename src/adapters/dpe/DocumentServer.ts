@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { Clock, Data, Duration, Effect, FiberSet, Result, Schedule, type Scope } from "effect"
 import type { ResolveDpe } from "../../application/computer/ComputerSettings.ts"
-import { isLoopbackAddress } from "../http/hostAccess.ts"
+import { isLoopbackHost } from "../http/hostAccess.ts"
 import { listen, makeHttpServer, serverUrl } from "../http/httpServer.ts"
 import { makeDocumentStore } from "./documentStore.ts"
 import { type DpeDocument, expiryOf, makeResolver } from "./resolver.ts"
@@ -68,7 +68,7 @@ const serverUrlOf = Effect.fnUntraced(function* (bound: AddressInfo, publicUrl: 
       message: `A document server on all addresses (${address}) requires a public URL that Agents can reach`
     })
   }
-  if (!isLoopbackAddress(address) && publicUrl?.startsWith("https:") !== true) {
+  if (!isLoopbackHost(address) && publicUrl?.startsWith("https:") !== true) {
     yield* Effect.logWarning("documents are served unencrypted to other machines", { address })
   }
   return publicUrl ?? serverUrl("http", bound)

@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import { type DocumentContent, DocumentReader, DocumentUnreadable } from "../../application/ports/DocumentReader.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 
+type FetchUrl = (url: URL, init: RequestInit) => Promise<Response>
 type ReadUrl = (url: URL, maxBytes: number) => Effect.Effect<DocumentContent, DocumentUnreadable>
 
 export const unreadable = (message: string) => new DocumentUnreadable({ message })
@@ -36,7 +37,7 @@ const readBody = async ({ body }: Response, origin: string, maxBytes: number): P
   return new Uint8Array(await new Blob(chunks).arrayBuffer())
 }
 
-const fetchDocument: ReadUrl = (url, maxBytes) =>
+const fetchDocument = (fetch: FetchUrl, url: URL, maxBytes: number) =>
   transfer(`Cannot fetch from ${url.origin}`, async (signal) => {
     // Cookies of the reader must not be sent to the document server.
     const response = await fetch(url, { signal, credentials: "omit" })
@@ -51,18 +52,20 @@ const fetchDocument: ReadUrl = (url, maxBytes) =>
 export const unsupportedScheme: ReadUrl = ({ protocol }) =>
   Effect.fail(unreadable(`This reader does not support ${protocol} URIs`))
 
-/** Reads documents over HTTP, and documents of other schemes with `readOther`. */
-export const readerLayer = (readOther: ReadUrl): Layer.Layer<DocumentReader> =>
-  Layer.succeed(DocumentReader, {
-    read: (uri, maxBytes) =>
-      Effect.flatMap(
-        Effect.try({
-          try: () => new URL(uri),
-          catch: () => unreadable("The Computer returned an invalid document URI")
-        }),
-        (url) => (/^https?:$/.test(url.protocol) ? fetchDocument(url, maxBytes) : readOther(url, maxBytes))
-      )
-  })
+/** Makes a reader that gets documents over HTTP with `fetch`, and documents of other schemes with `readOther`. */
+export const makeReader = (fetch: FetchUrl, readOther: ReadUrl): DocumentReader["Service"] => ({
+  read: (uri, maxBytes) =>
+    Effect.flatMap(
+      Effect.try({
+        try: () => new URL(uri),
+        catch: () => unreadable("The Computer returned an invalid document URI")
+      }),
+      (url) => (/^https?:$/.test(url.protocol) ? fetchDocument(fetch, url, maxBytes) : readOther(url, maxBytes))
+    )
+})
 
-/** Reads documents over HTTP, also in browsers, where the document server must allow the origin (CORS). */
-export const layer: Layer.Layer<DocumentReader> = readerLayer(unsupportedScheme)
+/**
+ * Reads documents over HTTP in browsers. The document server must allow the origin (CORS), and the browser protects the
+ * network of its user.
+ */
+export const layer: Layer.Layer<DocumentReader> = Layer.sync(DocumentReader, () => makeReader(fetch, unsupportedScheme))

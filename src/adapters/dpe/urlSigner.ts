@@ -1,4 +1,5 @@
-import { createHmac, randomBytes, timingSafeEqual } from "node:crypto"
+import { createHmac, randomBytes } from "node:crypto"
+import { isSameSecret } from "../auth/secrets.ts"
 import type { DpeDocument } from "./resolver.ts"
 
 /** The length of the hash: a longer key would not be stronger. */
@@ -26,8 +27,7 @@ export const makeUrlSigner = () => {
       const [, id, expires, signature] = signedUrlPattern.exec(target) ?? []
       if (id === undefined || expires === undefined || signature === undefined) return undefined
       // base64 text, because several texts decode to the same bytes
-      const isOurs = timingSafeEqual(Buffer.from(signatureOf(id, expires)), Buffer.from(signature))
-      return isOurs ? { id, expiresAt: Number(expires) } : undefined
+      return isSameSecret(signatureOf(id, expires), signature) ? { id, expiresAt: Number(expires) } : undefined
     }
   }
 }

@@ -1,14 +1,11 @@
 import type { IncomingHttpHeaders } from "node:http"
 import { Redacted } from "effect"
 import { isToken } from "../auth/secrets.ts"
-import { crossOriginOf, isRebindingSafe, requestedHostname } from "./hostAccess.ts"
+import { bearerToken } from "../auth/bearerToken.ts"
+import { isOriginAllowed, isOwnHost, listedOriginOf, type PageAccess } from "./hostAccess.ts"
 
 /** The access policy of a local HTTP server. */
-export interface AccessPolicy {
-  /** Accepted host names, beside `localhost` and IP addresses. */
-  readonly allowedHosts: ReadonlyArray<string>
-  /** Origins of foreign pages that may connect, such as `https://app.example.org`. */
-  readonly allowedOrigins: ReadonlyArray<string>
+export interface AccessPolicy extends PageAccess {
   /** The bearer token that every client must send. `"allowAll"` requires none. */
   readonly token: Redacted.Redacted<string> | "allowAll"
   /** A second header that may hold the token, beside `Authorization`. */
@@ -28,16 +25,13 @@ export interface AccessDenied {
 }
 
 /** Rejects requests of foreign pages: DNS rebinding sends the attacker's host name, a cross-origin page its origin. */
-const checkHostAndOrigin = ({ allowedHosts, allowedOrigins }: AccessPolicy, headers: IncomingHttpHeaders) => {
-  const hostname = requestedHostname(headers)
-  if (hostname === undefined) return "missing or invalid Host header"
-  if (!isRebindingSafe(hostname) && !allowedHosts.includes(hostname)) return "host name not allowed"
-  const origin = crossOriginOf(headers)
-  return origin === undefined || allowedOrigins.includes(origin) ? undefined : "origin not allowed"
+const checkHostAndOrigin = (policy: AccessPolicy, headers: IncomingHttpHeaders) => {
+  if (!isOwnHost(headers, policy.allowedHosts)) return "host name not allowed"
+  return isOriginAllowed(headers, policy) ? undefined : "origin not allowed"
 }
 
 const presentedTokens = ({ tokenHeader }: AccessPolicy, headers: IncomingHttpHeaders): ReadonlyArray<string> => {
-  const [, bearer = ""] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? "") ?? []
+  const bearer = bearerToken(headers.authorization ?? "") ?? ""
   const other = tokenHeader === undefined ? undefined : headers[tokenHeader]
   return typeof other === "string" ? [bearer, other] : [bearer]
 }
@@ -52,12 +46,10 @@ export const checkAccess = (policy: AccessPolicy, headers: IncomingHttpHeaders):
 }
 
 /** The headers that let a page of an allowed origin read the response. */
-export const corsHeaders = (
-  { allowedOrigins, tokenHeader }: AccessPolicy,
-  headers: IncomingHttpHeaders
-): Readonly<Record<string, string>> => {
-  const origin = crossOriginOf(headers)
-  if (origin === undefined || !allowedOrigins.includes(origin)) return {}
+export const corsHeaders = (policy: AccessPolicy, headers: IncomingHttpHeaders): Readonly<Record<string, string>> => {
+  const { tokenHeader } = policy
+  const origin = listedOriginOf(headers, policy)
+  if (origin === undefined) return {}
   const asked = "Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, MCP-Protocol-Version, Mcp-Session-Id"
   return {
     "Access-Control-Allow-Origin": origin,

@@ -7,7 +7,7 @@ import { Observability } from "../../application/server/observability/Observabil
 import { MembershipObservers } from "../../application/server/observability/observers.ts"
 import { parseVersion, PROTOCOL_VERSION } from "../../domain/wire/version.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
-import { isRebindingSafe, requestedHostname } from "./hostAccess.ts"
+import { isOwnHost } from "./hostAccess.ts"
 
 interface Page {
   readonly status: number
@@ -129,7 +129,7 @@ export const makeServerPages = Effect.fnUntraced(function* (isLoopbackOnly: bool
       sendPage(response, textPage(405, "only GET and HEAD", { Allow: "GET, HEAD" }))
     } else if (!found.isOpen && authenticator.requiresCredentials) {
       run(Effect.map(operatorPage(request, page), (made) => sendPage(response, made)))
-    } else if (!found.isOpen && isLoopbackOnly && !isRebindingSafe(requestedHostname(request.headers))) {
+    } else if (!found.isOpen && isLoopbackOnly && !isOwnHost(request.headers)) {
       observeRejection(request, errorCodes.forbidden, "foreign Host header")
       sendPage(response, textPage(403, "Host header must be an IP address or localhost"))
     } else sendPage(response, page())

@@ -1,6 +1,7 @@
 import { Data, Duration, Effect, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
+import { spawnGuarded } from "./spawnGuarded.ts"
 
 /** Commands query a password store or a cloud, not a person. */
 const defaultTimeout = Duration.seconds(30)
@@ -53,7 +54,8 @@ export const make = (
 ): Effect.Effect<NonNullable<InputSources["runCommand"]>, never, ChildProcessSpawner.ChildProcessSpawner> =>
   Effect.map(ChildProcessSpawner.ChildProcessSpawner, (spawner) => ({ args = {}, command }) => {
     const value = Effect.gen(function* () {
-      const child = yield* spawner.spawn(makeShellCommand(command, args)).pipe(
+      const child = yield* spawnGuarded(makeShellCommand(command, args)).pipe(
+        Effect.provideService(ChildProcessSpawner.ChildProcessSpawner, spawner),
         Effect.mapError(() => commandFailed("could not be started: it needs /bin/sh")),
         // Node throws when an argument is too long for the system.
         Effect.catchDefect(() => Effect.fail(commandFailed("could not be started: is it, or an argument, too long?")))

@@ -4,7 +4,7 @@ import { Result } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
 import type { Handshake } from "../../application/ports/Transport.ts"
 import { parseVersion, type Version, versionGate, versionQueryParameter } from "../../domain/wire/version.ts"
-import { crossOriginOf, isRebindingSafe, requestedHostname } from "../http/hostAccess.ts"
+import { isOriginAllowed, listedOriginOf, type PageAccess } from "../http/hostAccess.ts"
 
 /** A response that rejects a request before Socket.IO sees it. */
 export interface Rejection {
@@ -21,20 +21,17 @@ export const isSocketIoRequest = (path: string, request: IncomingMessage): boole
   return pathname === path || pathname === `${path}/`
 }
 
-const isAllowed = (origin: string, allowed: ReadonlyArray<string>) => allowed.includes(origin) || allowed.includes("*")
-
-/** Accepts clients that are no browser, pages of allowed origins, and own pages if the host is rebinding-safe. */
-const checkOrigin = ({ headers }: IncomingMessage, allowed: ReadonlyArray<string>): Rejection | undefined => {
-  const { origin } = headers
-  if (origin === undefined || isAllowed(origin, allowed)) return undefined
-  const isOwn = crossOriginOf(headers, ["http", "https"]) === undefined
-  if (isOwn && isRebindingSafe(requestedHostname(headers))) return undefined
-  return { status: 403, headers: {}, body: { code: 403, message: "Origin not allowed" } }
+const originNotAllowed: Rejection = {
+  status: 403,
+  headers: {},
+  body: { code: 403, message: "Origin not allowed" }
 }
 
 /** The headers that let a page read the response. */
-const corsHeaders = ({ headers: { origin } }: IncomingMessage, allowed: ReadonlyArray<string>) =>
-  origin !== undefined && isAllowed(origin, allowed) ? { "Access-Control-Allow-Origin": origin, Vary: "Origin" } : {}
+const corsHeaders = ({ headers }: IncomingMessage, access: PageAccess) => {
+  const origin = listedOriginOf(headers, access)
+  return origin === undefined ? {} : { "Access-Control-Allow-Origin": origin, Vary: "Origin" }
+}
 
 /**
  * Checks origin and protocol version (spec §2.1) of a request; `undefined` when it may pass. Requests of an open session
@@ -45,8 +42,9 @@ export const checkRequest = (
   server: Version,
   allowedOrigins: ReadonlyArray<string>
 ): Rejection | undefined => {
-  const rejection = checkOrigin(request, allowedOrigins)
-  if (rejection !== undefined || request.method === "OPTIONS") return rejection
+  const access: PageAccess = { allowedOrigins, schemes: ["http", "https"] }
+  if (!isOriginAllowed(request.headers, access)) return originNotAllowed
+  if (request.method === "OPTIONS") return undefined
   const query = requestUrl(request)?.searchParams
   const versions = query?.getAll(versionQueryParameter) ?? []
   // Engine.IO uses the last one, and opens a session when it is empty.
@@ -54,7 +52,7 @@ export const checkRequest = (
   if (versions.length === 0 && session !== "") return undefined
   const gated = versionGate(versions, server)
   if (Result.isSuccess(gated)) return undefined
-  return { ...gated.failure, headers: { ...gated.failure.headers, ...corsHeaders(request, allowedOrigins) } }
+  return { ...gated.failure, headers: { ...gated.failure.headers, ...corsHeaders(request, access) } }
 }
 
 const encodeRejection = ({ body, headers }: Rejection) => {

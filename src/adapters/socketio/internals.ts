@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http"
+import type { Agent, ClientRequest, IncomingMessage } from "node:http"
 import type { Socket as NetSocket } from "node:net"
 import type { Socket as EngineSocket, Transport, transports } from "engine.io"
 import type { Socket as ClientSocket } from "socket.io-client"
@@ -88,6 +88,20 @@ export const replacePingTimer = (engine: ClientEngine, start: () => void): void 
 }
 
 export const closeStaleClient = (engine: ClientEngine): void => engine["_onClose"]("ping timeout")
+
+/** Any value as the option for an agent, which Engine.IO passes on to the transport. */
+export const asAgentOption = (agent: Agent): boolean => agent as unknown as boolean
+
+/** Calls `onRequest` with every request of an agent before it is sent. */
+export const observeRequests = (agent: Agent, onRequest: (request: ClientRequest) => void): void => {
+  type AddRequest = (request: ClientRequest, ...details: ReadonlyArray<unknown>) => void
+  const fields = agent as unknown as { addRequest: AddRequest }
+  const addRequest = fields.addRequest.bind(agent)
+  fields.addRequest = (request, ...details) => {
+    onRequest(request)
+    addRequest(request, ...details)
+  }
+}
 
 interface TcpHandle {
   readonly bytesWritten: number

@@ -10,6 +10,8 @@ export interface ConfirmRequest {
   readonly server: string
   /** The exposed name of the tool. */
   readonly tool: string
+  /** Changes with the definition of the tool and the endpoint of its server: a lasting consent covers one revision. */
+  readonly revision: number
   readonly params: JsonObject
 }
 

@@ -60,6 +60,15 @@ export const approve = flag.texts(
   { metavar: "PATTERN" }
 )
 
+/** A browser sends origins in this form only; another text would never match. */
+const isOrigin = (text: string): boolean =>
+  text === "*" || text === "null" || (URL.canParse(text) && new URL(text).origin === text)
+
+export const originRow = {
+  metavar: "ORIGIN",
+  check: [isOrigin, "an origin like https://example.org, or *"]
+} as const
+
 export const listenHost = flag.text("host", "address to listen on", { default: "127.0.0.1" })
 
 export const mcpTokenFlag = (name: string) =>

@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, FileSystem, Result, Schedule } from "effect"
 import { ChildProcess } from "effect/process"
+import { spawnGuarded } from "../../adapters/process/spawnGuarded.ts"
 import { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import { CommandFailed } from "../cli/CommandFailed.ts"
@@ -54,13 +55,15 @@ export const deskConfig = Effect.gen(function* () {
 export const labConfig = Effect.gen(function* () {
   const everything = yield* packageEntryPoint("@modelcontextprotocol/server-everything")
   const port = yield* freePort
-  yield* ChildProcess.make(process.execPath, [everything, "streamableHttp"], {
-    env: { PORT: String(port) },
-    extendEnv: true,
-    stdout: "ignore",
-    stderr: "ignore",
-    forceKillAfter: "1 second"
-  })
+  yield* spawnGuarded(
+    ChildProcess.make(process.execPath, [everything, "streamableHttp"], {
+      env: { PORT: String(port) },
+      extendEnv: true,
+      stdout: "ignore",
+      stderr: "ignore",
+      forceKillAfter: "1 second"
+    })
+  )
   const url = `http://127.0.0.1:${port}/mcp`
   yield* Effect.tryPromise((signal) => fetch(url, { method: "DELETE", signal })).pipe(
     Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "20 seconds" }))),

@@ -1,5 +1,5 @@
 import { Layer } from "effect"
-import * as FileDocuments from "../../adapters/dpe/FileDocumentReader.ts"
+import * as NodeDocuments from "../../adapters/dpe/NodeDocumentReader.ts"
 import * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.ts"
 import { Agent, type AgentOptions } from "../../application/agent/Agent.ts"
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"
@@ -10,9 +10,20 @@ export const agentLayer = (
     SocketIoClient.SocketIoClientOptions & {
       /** Folders that `fetchDocument` may read; none by default, since Computers choose the file names. */
       readonly documentFolders?: ReadonlyArray<string>
+      /**
+       * Hosts from which `fetchDocument` may fetch although their addresses are private, such as `192.168.1.5` or
+       * `*.corp.example`. Others must be public or in the network of the Server.
+       */
+      readonly documentHosts?: ReadonlyArray<string>
     }
 ): Layer.Layer<Agent, JoinFailed> =>
   Agent.layer(options).pipe(
     Layer.provide(SocketIoClient.layer(options)),
-    Layer.provide(FileDocuments.layer(options.documentFolders ?? []))
+    Layer.provide(
+      NodeDocuments.layer({
+        serverUrl: options.url,
+        folders: options.documentFolders,
+        hosts: options.documentHosts
+      })
+    )
   )

@@ -376,6 +376,23 @@ describe("tool server access", () => {
     })
   )
 
+  live(
+    "rejects names and origins that end like allowed ones",
+    {
+      allowedHosts: ["box.lan"],
+      allowedOrigins: ["https://a.example"]
+    },
+    ({ url }) =>
+      Effect.gen(function* () {
+        for (const header of ["Host: evil-box.lan", "Host: box.lan\r\nOrigin: https://evil-a.example"]) {
+          const answer = yield* raw(url, `GET /tools HTTP/1.1\r\n${header}\r\nConnection: close\r\n\r\n`)
+          assert.match(answer, /^HTTP\/1.1 403 /, header)
+        }
+        const answer = yield* raw(url, "GET /tools HTTP/1.1\r\nHost: BOX.lan:80\r\nConnection: close\r\n\r\n")
+        assert.match(answer, /^HTTP\/1.1 200 /)
+      })
+  )
+
   live("rejects an unknown host name", {}, ({ url }) =>
     Effect.gen(function* () {
       const answer = yield* raw(url, "GET /tools HTTP/1.1\r\nHost: evil.example.com\r\nConnection: close\r\n\r\n")

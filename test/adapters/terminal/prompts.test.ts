@@ -47,6 +47,7 @@ const request = (params: JsonObject = {}): ConfirmRequest => ({
   reqId: "r",
   server: "files",
   tool: "remove",
+  revision: 1,
   params
 })
 

@@ -242,6 +242,31 @@ describe("pack host", () => {
   )
 
   scoped(
+    "restarts a pack that exits soon after each start with a growing delay, until it stays up for a minute",
+    Effect.gen(function* () {
+      const { crash, host, put } = yield* makeHost()
+      yield* put(entry("lamp"))
+      yield* host.rescan
+      for (const [uptime, delay] of [
+        [0, 500],
+        [30_000, 1000],
+        [55_000, 2000],
+        [60_000, 500],
+        [0, 1000]
+      ] as const) {
+        yield* TestClock.adjust(uptime)
+        yield* crash("lamp")
+        yield* stands(host, "lamp Failed: restarting after exit: out of memory")
+        // The jitter is a fifth of the delay.
+        yield* TestClock.adjust(delay * 0.8 - 1)
+        assert.notDeepEqual(yield* standing(host), ["lamp Ready"], `${delay}`)
+        yield* TestClock.adjust(delay * 0.4 + 1)
+        assert.deepStrictEqual(yield* standing(host), ["lamp Ready"], `${delay}`)
+      }
+    })
+  )
+
+  scoped(
     "resolves conflicts of names, endpoints and tools, with warnings",
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost()

@@ -302,6 +302,7 @@ describe("a2c", () => {
       yield* prints(/--office/, "agent", "--server", url, "members")
       yield* prints(/--office.*not empty/, "agent", "--server", url, "--office", "", "members")
       yield* prints(/an origin like/, "server", "--port", "0", "--allow-origin", "example.org")
+      yield* prints(/an origin like/, "tools", "serve", "--port", "0", "--allow-origin", "example.org")
       yield* prints(/--interactive or --run, not both/, "computer", "--interactive", "--run", "status")
       yield* serving.signal("SIGINT")
       yield* serving.ended

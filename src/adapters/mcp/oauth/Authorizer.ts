@@ -5,7 +5,10 @@ import type { McpSessionError } from "../../../application/ports/McpSession.ts"
 import type { StreamableParameters } from "../../../domain/config/endpointParameters.ts"
 import { sessionError } from "../sessionError.ts"
 import { makeOAuthCredentialStore, noCredentials, type OAuthCredentialStore } from "./OAuthCredentialStore.ts"
-import { type Challenge, runOAuthFlow, type OAuthFlowState, makeOAuthProvider } from "./oauthFlow.ts"
+import { forbiddenPageReason } from "./oauthFetch.ts"
+import { isExpectedIssuer } from "./issuer.ts"
+import { type Challenge, forbiddenUrl, runOAuthFlow } from "./oauthFlow.ts"
+import { makeOAuthProvider, newFlowState } from "./oauthProvider.ts"
 import { listenForRedirect } from "./RedirectListener.ts"
 import { type ObtainToken, makeBearerAuth } from "./BearerAuth.ts"
 
@@ -75,8 +78,10 @@ const refreshTokens = Effect.fnUntraced(function* (
   const { tokens } = stored
   if (tokens !== undefined && tokens.access_token !== sentToken) return tokens.access_token
   if (tokens?.refresh_token === undefined) return yield* authorizationMissing
-  const flowState: OAuthFlowState = { ...stored, authorizationUrl: undefined }
-  const outcome = yield* Effect.result(runOAuthFlow({ provider: makeOAuthProvider(flowState), url, challenge }))
+  const flowState = newFlowState(stored)
+  const outcome = yield* Effect.result(
+    runOAuthFlow({ flowState, provider: makeOAuthProvider(flowState), url, challenge })
+  )
   if (Result.isSuccess(outcome) && outcome.success === "AUTHORIZED" && flowState.tokens !== undefined) {
     yield* credentials.write(flowState)
     yield* Effect.logDebug("OAuth tokens refreshed", { server })
@@ -87,7 +92,8 @@ const refreshTokens = Effect.fnUntraced(function* (
   const { tokens: now } = yield* credentials.read
   if (now !== undefined && now.access_token !== tokens.access_token) return now.access_token
   yield* credentials.write(flowState)
-  yield* Effect.logInfo("OAuth authorization expired", { server })
+  const reason = Result.isFailure(outcome) ? outcome.failure.message : "a new authorization is required"
+  yield* Effect.logInfo("OAuth authorization expired", { server, reason })
   return yield* authorizationExpired
 }, Effect.uninterruptible)
 
@@ -98,18 +104,21 @@ const requestCode = Effect.fnUntraced(function* (
   authorize: NonNullable<AuthorizerOptions["authorize"]>
 ) {
   const listener = yield* listenForRedirect
-  const flowState: OAuthFlowState = { ...noCredentials, authorizationUrl: undefined }
+  const flowState = newFlowState(noCredentials)
   const provider = makeOAuthProvider(flowState, listener)
-  yield* runOAuthFlow({ provider, url, challenge })
+  yield* runOAuthFlow({ flowState, provider, url, challenge })
   const { authorizationUrl } = flowState
-  // An MCP server could name any URL scheme, including one that starts a program.
-  if (authorizationUrl?.protocol !== "https:" && authorizationUrl?.protocol !== "http:") {
-    const reason = "its authorization server gave an authorization URL that is not http or https"
-    return yield* sessionError("unauthorized", reason)
-  }
+  if (authorizationUrl === undefined) return yield* sessionError("unauthorized", "its authorization has no URL to open")
+  // An MCP server could name any URL scheme, including one that starts a program, and any page of this network.
+  const reason = forbiddenPageReason(url, challenge.serverAddress, authorizationUrl)
+  if (reason !== undefined) return yield* forbiddenUrl(`${authorizationUrl.origin}: ${reason}`)
   yield* Effect.logInfo("OAuth authorization requested", { server })
   const shown = Effect.andThen(authorize({ server, url: authorizationUrl.href }), Effect.never)
-  return { flowState, provider, code: yield* Effect.raceFirst(listener.code, shown) }
+  const { code, iss } = yield* Effect.raceFirst(listener.response, shown)
+  if (!isExpectedIssuer(iss, flowState)) {
+    return yield* sessionError("unauthorized", "the authorization response names another issuer, or none")
+  }
+  return { flowState, provider, code }
 })
 
 /** Makes an authorizer. Its flows end with the scope. */
@@ -149,7 +158,7 @@ export const makeAuthorizer = Effect.fnUntraced(function* ({
     const { code, flowState, provider } = yield* Effect.scoped(requestCode(target, challenge, show)).pipe(
       Effect.timeoutOrElse({ duration: timeout, orElse: () => timeoutFailure })
     )
-    yield* runOAuthFlow({ provider, url, challenge, code }).pipe(
+    yield* runOAuthFlow({ flowState, provider, url, challenge, code }).pipe(
       Effect.andThen(Effect.suspend(() => credentials.write(flowState))),
       Effect.uninterruptible
     )

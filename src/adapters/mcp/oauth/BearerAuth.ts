@@ -2,6 +2,7 @@ import { extractWWWAuthenticateParams } from "@modelcontextprotocol/sdk/client/a
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Result } from "effect"
 import type { McpSessionError } from "../../../application/ports/McpSession.ts"
+import { NodeResponse } from "../../http/nodeHttp.ts"
 import { sessionError } from "../sessionError.ts"
 import type { Challenge } from "./oauthFlow.ts"
 
@@ -66,7 +67,10 @@ export const makeBearerAuth = (url: URL, storedToken: string | undefined, obtain
         const sentToken = token
         const response = await base(input, withBearer(init, sentToken))
         if (response.status !== 401) return acceptResponse(response, sentToken)
-        const challenge = extractWWWAuthenticateParams(response)
+        const challenge = {
+          ...extractWWWAuthenticateParams(response),
+          serverAddress: response instanceof NodeResponse ? response.serverAddress : undefined
+        }
         await response.body?.cancel()
         const obtained = await obtainToken(
           { sentToken, challenge, allowInteractive: !hasConnected },

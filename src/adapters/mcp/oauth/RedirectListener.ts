@@ -22,6 +22,12 @@ const pages = {
   notFound: [404, "Not found."]
 } as const
 
+interface AuthorizationResponse {
+  readonly code: string
+  /** The issuer (RFC 9207), unchecked. */
+  readonly iss: string | undefined
+}
+
 const requestTimeouts = { headersTimeout: 10_000, requestTimeout: 10_000 }
 
 const sendPage = (response: ServerResponse, page: keyof typeof pages, onSent: () => void = () => undefined) => {
@@ -40,7 +46,7 @@ const sendPage = (response: ServerResponse, page: keyof typeof pages, onSent: ()
 
 /** Listens on a free loopback port until the scope closes. Requests with another state are ignored. */
 export const listenForRedirect = Effect.gen(function* () {
-  const result = yield* Deferred.make<string, McpSessionError>()
+  const result = yield* Deferred.make<AuthorizationResponse, McpSessionError>()
   /** The `state` parameter that the redirect must carry. */
   const state = randomBytes(stateBytes).toString("base64url")
   const declined = sessionError("unauthorized", "the authorization was declined")
@@ -51,19 +57,20 @@ export const listenForRedirect = Effect.gen(function* () {
     if (request.method !== "GET" || target?.pathname !== path) return sendPage(response, "notFound")
     const { searchParams: query } = target
     const code = query.get("code")
+    const iss = query.get("iss") ?? undefined
     if (!isSameSecret(query.get("state") ?? "", state)) return sendPage(response, "unknownState")
     if (query.has("error")) {
       return sendPage(response, "declined", () => Deferred.doneUnsafe(result, Exit.fail(declined)))
     }
     if (code === null) return sendPage(response, "unknownState")
-    return sendPage(response, "received", () => Deferred.doneUnsafe(result, Exit.succeed(code)))
+    return sendPage(response, "received", () => Deferred.doneUnsafe(result, Exit.succeed({ code, iss })))
   })
   const { port } = yield* listen(http, { host, port: 0 }, (reason) =>
     sessionError("unavailable", `cannot listen for the authorization redirect: ${reason}`)
   )
-  /** The authorization code. Fails with `unauthorized` when the authorization was declined. */
-  const code = Deferred.await(result)
-  return { url: `http://${host}:${port}${path}`, state, code }
+  /** Fails with `unauthorized` when the authorization was declined. */
+  const response = Deferred.await(result)
+  return { url: `http://${host}:${port}${path}`, state, response }
 })
 
 export type RedirectListener = Effect.Success<typeof listenForRedirect>

@@ -2,24 +2,22 @@ import {
   auth,
   type AuthResult,
   type extractWWWAuthenticateParams,
-  type OAuthClientProvider,
-  type OAuthDiscoveryState
+  type OAuthClientProvider
 } from "@modelcontextprotocol/sdk/client/auth.js"
-import type { OAuthClientInformationMixed, OAuthTokens } from "@modelcontextprotocol/sdk/shared/auth.js"
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { Effect } from "effect"
+import { Effect, type Scope } from "effect"
 import type { McpSessionError } from "../../../application/ports/McpSession.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
+import { RequestForbidden } from "../../http/checkedFetch.ts"
 import { sessionError } from "../sessionError.ts"
-import type { RedirectListener } from "./RedirectListener.ts"
+import { announcesIssuer, isAuthServerMetadata } from "./issuer.ts"
+import { makeOAuthFetch } from "./oauthFetch.ts"
+import type { OAuthFlowState } from "./oauthProvider.ts"
 
-export type Challenge = ReturnType<typeof extractWWWAuthenticateParams>
-
-/** The state of one OAuth flow, which the SDK mutates. */
-export interface OAuthFlowState {
-  client: OAuthClientInformationMixed | undefined
-  tokens: OAuthTokens | undefined
-  authorizationUrl: URL | undefined
+/** A request for authorization. */
+export interface Challenge extends ReturnType<typeof extractWWWAuthenticateParams> {
+  /** The address of the server; `undefined` behind a proxy. */
+  readonly serverAddress: string | undefined
 }
 
 /** In milliseconds. */
@@ -43,47 +41,12 @@ const limitResponseSize = (response: Response): Response => {
   return new Response(body, response)
 }
 
-/** Without a redirect URL the SDK would assume a non-interactive grant. */
-const placeholderRedirectUrl = "http://127.0.0.1/callback"
-
-/** The provider that the SDK calls. Only interactive flows register a client. */
-export const makeOAuthProvider = (flowState: OAuthFlowState, redirect?: RedirectListener): OAuthClientProvider => {
-  const redirectUrl = redirect?.url ?? placeholderRedirectUrl
-  let verifier = ""
-  let discovery: OAuthDiscoveryState | undefined
-  return {
-    redirectUrl,
-    clientMetadata: {
-      client_name: "a2c-smcp",
-      redirect_uris: [redirectUrl],
-      grant_types: ["authorization_code", "refresh_token"],
-      response_types: ["code"],
-      // Native apps cannot keep a client secret (RFC 8252 §8.5).
-      token_endpoint_auth_method: "none"
-    },
-    clientInformation: () => flowState.client,
-    ...(redirect !== undefined && {
-      state: () => redirect.state,
-      saveClientInformation: (client) => void (flowState.client = client)
-    }),
-    tokens: () => flowState.tokens,
-    saveTokens: (tokens) => void (flowState.tokens = tokens),
-    redirectToAuthorization: (url) => void (flowState.authorizationUrl = url),
-    saveCodeVerifier: (given) => void (verifier = given),
-    codeVerifier: () => verifier,
-    // The code goes to the server that issued it, even if the MCP server names another one meanwhile.
-    discoveryState: () => discovery,
-    saveDiscoveryState: (found) => void (discovery = found),
-    invalidateCredentials: (what) => {
-      if (what === "all" || what === "client") flowState.client = undefined
-      if (what === "all" || what === "tokens") flowState.tokens = undefined
-    }
-  }
-}
-
 const isUnavailable = ({ status }: Response): boolean => status >= 500 || status === 429 || status === 408
 
 const authServerUnavailable = sessionError("unavailable", "its authorization server does not respond")
+
+export const forbiddenUrl = (reason: string): McpSessionError =>
+  sessionError("unauthorized", `its authorization needs a URL that this Computer does not open: ${reason}`)
 
 /** Quotes only messages of the SDK: those of the authorization server may contain secrets. */
 const toAuthServerFailure = (error: unknown): McpSessionError => {
@@ -94,41 +57,54 @@ const toAuthServerFailure = (error: unknown): McpSessionError => {
 
 /**
  * Runs one step of the OAuth flow, with a timeout for each request. Fails with `unavailable` without a response, and with
- * `unauthorized` after a rejection. Uninterruptible: a response may contain the only valid refresh token.
+ * `unauthorized` after a rejection or a forbidden URL. Uninterruptible: a response may contain the only valid refresh
+ * token.
  */
-export const runOAuthFlow = ({
-  challenge: { resourceMetadataUrl, scope },
-  code,
-  provider,
-  url
-}: {
-  readonly provider: OAuthClientProvider
-  readonly url: URL
-  readonly challenge: Challenge
-  readonly code?: string
-}): Effect.Effect<AuthResult, McpSessionError> =>
-  Effect.suspend(() => {
-    /** The last request failed. The SDK swallows some of these failures. */
-    let lastRequestFailed = false
+export const runOAuthFlow = Effect.fnUntraced(
+  function* ({
+    challenge,
+    code,
+    flowState,
+    provider,
+    url
+  }: {
+    readonly flowState: OAuthFlowState
+    readonly provider: OAuthClientProvider
+    readonly url: URL
+    readonly challenge: Challenge
+    readonly code?: string
+  }): Effect.fn.Return<AuthResult, McpSessionError, Scope.Scope> {
+    const { resourceMetadataUrl, scope, serverAddress } = challenge
+    const checkedFetch = yield* makeOAuthFetch(url, serverAddress)
+    /** The failure of the last request, or of a forbidden one. The SDK swallows some of them and tries other URLs. */
+    let failure: McpSessionError | undefined
     const fetchFn: FetchLike = async (target, init) => {
-      lastRequestFailed = true
-      const response = await fetch(target, { ...init, signal: AbortSignal.timeout(requestTimeout) })
-      lastRequestFailed = isUnavailable(response)
-      return limitResponseSize(response)
+      if (failure?.reason === "unauthorized") throw new Error(failure.message)
+      failure = authServerUnavailable
+      try {
+        const response = await checkedFetch(target, { ...init, signal: AbortSignal.timeout(requestTimeout) })
+        if (!isUnavailable(response)) failure = undefined
+        const limited = limitResponseSize(response)
+        if (!response.ok || !isAuthServerMetadata(target)) return limited
+        const metadata = await limited.text()
+        flowState.sendsIssuer = announcesIssuer(metadata)
+        return new Response(metadata, limited)
+      } catch (error) {
+        if (error instanceof RequestForbidden) failure = forbiddenUrl(error.message)
+        throw error
+      }
     }
-    return Effect.tryPromise({
+    const result = yield* Effect.tryPromise({
       try: () =>
         auth(provider, {
           serverUrl: url,
           fetchFn,
           ...definedOnly({ resourceMetadataUrl, scope, authorizationCode: code })
         }),
-      catch: (error) => (lastRequestFailed ? authServerUnavailable : toAuthServerFailure(error))
-    }).pipe(
-      Effect.filterOrFail(
-        () => !lastRequestFailed,
-        () => authServerUnavailable
-      ),
-      Effect.uninterruptible
-    )
-  })
+      catch: (error) => failure ?? toAuthServerFailure(error)
+    })
+    return failure === undefined ? result : yield* failure
+  },
+  Effect.scoped,
+  Effect.uninterruptible
+)

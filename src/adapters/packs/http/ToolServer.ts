@@ -11,7 +11,7 @@ import {
 import { jsonRpcErrorResponse } from "../../mcp/publish/http/webHandler.ts"
 import { PublishError, type PublishHttpOptions } from "../../mcp/publish/http/publishHttp.ts"
 import { makeMcpHttpHandler } from "../../mcp/publish/http/McpHttpHandler.ts"
-import { crossOriginOf, isLoopbackAddress } from "../../http/hostAccess.ts"
+import { crossOriginOf, isLoopbackHost } from "../../http/hostAccess.ts"
 import { listen, makeHttpServer, serverUrl } from "../../http/httpServer.ts"
 import { makePages } from "./pages.ts"
 import { emptyReply, errorReply, type Reply, responseClosed, sendReply, socketTimeoutMillis } from "./reply.ts"
@@ -140,7 +140,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
     { host: address, port },
     (reason) => new PublishError({ message: `Cannot serve tools on ${address}:${port}: ${reason}` })
   )
-  if (!isLoopbackAddress(bound.address)) {
+  if (!isLoopbackHost(bound.address)) {
     yield* Effect.logWarning(
       key === "allowAll" ? "listening beyond loopback without an API key" : "listening beyond loopback without TLS",
       { address: bound.address }

@@ -9,6 +9,7 @@ import {
   type InstallTarget,
   prepareManifest
 } from "./installState.ts"
+import { missingProgramCode, spawnGuarded } from "../../process/spawnGuarded.ts"
 import { thrownMessage } from "../execution/thrown.ts"
 
 export interface NpmOptions {
@@ -84,15 +85,15 @@ const extractReason = (errors: ReadonlyArray<string>): string => {
 }
 
 const runNpm = Effect.fnUntraced(function* (
-  spawner: ChildProcessSpawner.ChildProcessSpawner["Service"],
   command: string,
   args: ReadonlyArray<string>,
   folder: string,
   onLine: (line: string) => Effect.Effect<void>
 ) {
-  const child = yield* spawner
-    .spawn(ChildProcess.make(command, args, { cwd: folder, stdin: "ignore", forceKillAfter: shutdownTimeout }))
-    .pipe(Effect.mapError(() => installFailed(`${command} cannot be started: is it installed?`)))
+  const notStarted = installFailed(`${command} cannot be started: is it installed?`)
+  const child = yield* spawnGuarded(
+    ChildProcess.make(command, args, { cwd: folder, stdin: "ignore", forceKillAfter: shutdownTimeout })
+  ).pipe(Effect.mapError(() => notStarted))
   const errors: Array<string> = []
   yield* child.all.pipe(
     Stream.decodeText(),
@@ -106,6 +107,8 @@ const runNpm = Effect.fnUntraced(function* (
   )
   const code = yield* Effect.mapError(child.exitCode, () => installFailed(`${command} was killed by a signal`))
   if (code === 0) return
+  // A script of a package may exit with the same code; npm then reports errors.
+  if (code === missingProgramCode && errors.length === 0) return yield* notStarted
   return yield* installFailed(extractReason(errors) || `${command} exited with code ${code}`)
 }, Effect.scoped)
 
@@ -120,7 +123,12 @@ const make = ({ allowScripts = false, command = "npm", timeout = "5 minutes" }: 
           return prepareManifest(folder, packages)
         })
         const args = npmArguments(folder, packages, target, allowScripts)
-        yield* Effect.timeoutOrElse(runNpm(spawner, command, args, folder, onLine), {
+        const running = Effect.provideService(
+          runNpm(command, args, folder, onLine),
+          ChildProcessSpawner.ChildProcessSpawner,
+          spawner
+        )
+        yield* Effect.timeoutOrElse(running, {
           duration: timeout,
           orElse: () =>
             Effect.fail(

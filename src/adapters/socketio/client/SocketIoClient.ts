@@ -8,6 +8,7 @@ import { closeReasonCode } from "../closeReasons.ts"
 import { defaultPath, maxEnvelopeBytes, namespace } from "../limits.ts"
 import { type ConnectAttempt, makeUnreachable, type RawConnectError, toConnectError } from "./connectErrors.ts"
 import { Decoder, Encoder } from "./parser.ts"
+import { rejectRedirects } from "./rejectRedirects.ts"
 import { makeSocketIoLink } from "./SocketIoLink.ts"
 import { extendKeepaliveOnData } from "./keepalive.ts"
 
@@ -76,6 +77,7 @@ const openSocket = ({ ca, transports }: SocketIoClientOptions, attempt: ConnectA
         reconnection: false,
         autoConnect: false,
         forceNew: true,
+        ...rejectRedirects(attempt.origin),
         ...(ca !== undefined && { ca }),
         ...(attempt.headers !== undefined && { extraHeaders: { ...attempt.headers } })
       })

@@ -70,6 +70,7 @@ const errorFromResponse = (url: string, status: number, text: string): ConnectEr
   if (status === 400 && code === unknownSessionCode) {
     return makeUnreachable(url, "unknown session id (Server restarted, or request routed to another one)")
   }
+  if (status >= 300 && status < 400) return makeUnreachable(url, "it redirects to another URL: use that one")
   if (status === 404) return new AdmissionRejected({ code, message: `No A2C-SMCP server is at ${url}` })
   if (status < 400 || status >= 500) return makeUnreachable(url, `the server answered with HTTP ${status}`)
   return new AdmissionRejected({
@@ -85,6 +86,7 @@ const probeRejection = ({ headers, origin, path, token, url, version }: ConnectA
   return Effect.tryPromise(async (signal) => {
     const response = await fetch(`${origin.replace(/^ws/, "http")}${path}/?${query.toString()}`, {
       signal,
+      redirect: "manual",
       headers: { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers }
     })
     return { status: response.status, text: await response.text() }
@@ -114,7 +116,7 @@ export const toConnectError = (
     return Effect.succeed(new AdmissionRejected({ code, message: asString(text) ?? message, retryable, ...details }))
   }
   const status = typeof description === "number" ? description : (context?.status ?? 0)
-  if (status >= 400) return Effect.succeed(errorFromResponse(url, status, context?.responseText ?? ""))
+  if (status >= 300) return Effect.succeed(errorFromResponse(url, status, context?.responseText ?? ""))
   if (message === "websocket error") return probeRejection(attempt)
   if (message === "Invalid namespace") {
     return Effect.succeed(new AdmissionRejected({ code: 404, message: `${url} is not an A2C-SMCP server` }))

@@ -2,7 +2,7 @@ import { Effect, Semaphore } from "effect"
 import { matchesToolPattern } from "../../../domain/wildcard.ts"
 import type { Confirm, ConfirmRequest } from "../ComputerSettings.ts"
 
-/** A user's decision about a call; `allow_always` covers the tool until the Computer stops. */
+/** A user's decision about a call; `allow_always` covers this revision of the tool until the Computer stops. */
 export type ConsentDecision = "allow" | "deny" | "allow_always"
 
 /** Sources of consent to tools that are not marked `auto_apply`. */
@@ -13,6 +13,8 @@ export interface ConsentOptions {
   readonly prompt?: ((request: ConfirmRequest) => Effect.Effect<ConsentDecision, unknown>) | undefined
 }
 
+const keyOf = ({ revision, server, tool }: ConfirmRequest): string => JSON.stringify([server, tool, revision])
+
 /** Consents by pattern, earlier `allow_always`, or prompt, in this order; `undefined` if no call could be confirmed. */
 export const makeConsent = ({ autoApprove, prompt }: ConsentOptions): Effect.Effect<Confirm | undefined> =>
   Effect.gen(function* () {
@@ -20,8 +22,8 @@ export const makeConsent = ({ autoApprove, prompt }: ConsentOptions): Effect.Eff
     const alwaysAllowed = new Set<string>()
     const promptLock = yield* Semaphore.make(1)
 
-    const isApproved = ({ server, tool }: ConfirmRequest) =>
-      matchesToolPattern(autoApprove, server, tool) || alwaysAllowed.has(JSON.stringify([server, tool]))
+    const isApproved = (request: ConfirmRequest) =>
+      matchesToolPattern(autoApprove, request.server, request.tool) || alwaysAllowed.has(keyOf(request))
 
     return Effect.fnUntraced(function* (request) {
       if (isApproved(request)) return true
@@ -30,7 +32,7 @@ export const makeConsent = ({ autoApprove, prompt }: ConsentOptions): Effect.Eff
         // An `allow_always` may have arrived while this call waited for the lock.
         if (isApproved(request)) return true
         const decision = yield* prompt(request)
-        if (decision === "allow_always") alwaysAllowed.add(JSON.stringify([request.server, request.tool]))
+        if (decision === "allow_always") alwaysAllowed.add(keyOf(request))
         return decision !== "deny"
       })
       return yield* promptLock.withPermit(promptUser)

@@ -23,6 +23,7 @@ import { ComputerSettings } from "../ComputerSettings.ts"
 import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { makeCallExecutions } from "./CallExecutions.ts"
+import { makeToolRevisions } from "./toolRevisions.ts"
 import { transformResult } from "./transformResult.ts"
 
 /** A call that reached an MCP server; desktops are ordered by recent use (seed 001). */
@@ -81,6 +82,8 @@ export const makeToolCalls = Effect.fnUntraced(function* (servers: ServerSupervi
   const validator = yield* Effect.serviceOption(SchemaValidator)
   const engine = yield* Effect.serviceOption(VrlEngine)
   const unusableSchemas = new WeakSet<JsonObject>()
+  const toolRevisions = makeToolRevisions()
+  const revisionOf = (entry: CatalogueEntry) => toolRevisions(entry, servers.find(entry.server)?.config)
 
   const record = ({ reqId }: Call, { originalName: tool, server }: CatalogueEntry, success: boolean) =>
     Effect.flatMap(Clock.currentTimeMillis, (timestamp) =>
@@ -104,8 +107,9 @@ export const makeToolCalls = Effect.fnUntraced(function* (servers: ServerSupervi
   /** The result of a call without consent; `undefined` when it may run. */
   const consentDenial = Effect.fnUntraced(function* (
     { agent, params, reqId, toolName: tool }: Call,
-    { autoApply, server }: CatalogueEntry
+    entry: CatalogueEntry
   ) {
+    const { autoApply, server } = entry
     if (autoApply || agent === undefined) return undefined
     if (confirm === undefined) {
       return confirmationRequired(
@@ -113,14 +117,17 @@ export const makeToolCalls = Effect.fnUntraced(function* (servers: ServerSupervi
           "Its owner can approve it (auto_apply, --approve)."
       )
     }
+    const revision = revisionOf(entry)
     const granted = yield* Effect.catchCause(
-      Effect.suspend(() => confirm({ agent, reqId, server, tool, params })),
+      Effect.suspend(() => confirm({ agent, reqId, server, tool, revision, params })),
       (cause) =>
         Cause.hasInterruptsOnly(cause)
           ? Effect.interrupt
           : Effect.as(Effect.logWarning("confirmation failed", { tool }, cause), false)
     )
-    return granted ? undefined : confirmationRequired(`Tool '${tool}' was not confirmed`)
+    if (!granted) return confirmationRequired(`Tool '${tool}' was not confirmed`)
+    const current = servers.snapshot().catalogue.entries.get(tool)
+    return current !== undefined && revisionOf(current) === revision ? undefined : toolDisabled(tool)
   })
 
   const invoke = Effect.fnUntraced(
@@ -156,7 +163,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (servers: ServerSupervi
     const denial = yield* Effect.timeoutOption(consentDenial(call, entry), yield* remaining)
     if (Option.isNone(denial)) return confirmationRequired(`Tool '${toolName}' was not confirmed in time`)
     if (denial.value !== undefined) return denial.value
-    // The catalogue may have changed while consent was pending.
+    // The catalogue may have changed since the call arrived.
     const current = servers.snapshot().catalogue.entries.get(toolName)
     if (current?.server !== entry.server || current.originalName !== entry.originalName) return toolDisabled(toolName)
     const server = servers.find(entry.server)

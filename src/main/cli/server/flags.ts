@@ -11,12 +11,8 @@ import {
 } from "../../../adapters/socketio/limits.ts"
 import { Right } from "../../../domain/model/Identity.ts"
 import { between, flag, setting } from "../setting.ts"
-import { defaultServerUrl, jsonFlag } from "../sharedFlags.ts"
+import { defaultServerUrl, jsonFlag, originRow } from "../sharedFlags.ts"
 import { limitFlags } from "./limitFlags.ts"
-
-/** A browser sends origins in this form only; another text would never match. */
-const isOrigin = (text: string): boolean =>
-  text === "*" || text === "null" || (URL.canParse(text) && new URL(text).origin === text)
 
 /** A keepalive time: whole seconds for operators, milliseconds for the Server. */
 const pingFlag = (name: "ping-interval" | "ping-timeout", defaultMillis: number, help: string) =>
@@ -75,10 +71,7 @@ export const serverFlags = {
     defaultPingTimeout,
     "keepalive timeout: time to answer a ping; other clients may take as long to receive one message"
   ),
-  allowedOrigins: setting.texts("allow-origin", "origin whose pages may connect, * for any", {
-    metavar: "ORIGIN",
-    check: [isOrigin, "an origin like https://example.org, or *"]
-  }),
+  allowedOrigins: setting.texts("allow-origin", "origin whose pages may connect, * for any", originRow),
   requireRole: setting.toggle("require-role", "reject connections that do not state their role"),
   validate: setting.toggle(
     "validate",

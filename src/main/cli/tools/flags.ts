@@ -1,7 +1,7 @@
 import { Duration } from "effect"
 import { Argument, type Command } from "effect/cli"
 import { between, flag, setting } from "../setting.ts"
-import { argsFlag, jsonFlag } from "../sharedFlags.ts"
+import { argsFlag, jsonFlag, originRow } from "../sharedFlags.ts"
 
 /** The folder of packs without an argument or variable. */
 export const defaultFolder = "src"
@@ -50,7 +50,7 @@ export const serveFlags = {
   watch: flag.toggle("watch", "reload packs that are added, edited or removed", { default: true }),
   ...runtimeFlags,
   timeout,
-  allowedOrigins: flag.texts("allow-origin", "origin whose pages may call tools", { metavar: "ORIGIN" }),
+  allowedOrigins: flag.texts("allow-origin", "origin whose pages may call tools, * for any", originRow),
   allowedHosts: flag.texts("allow-host", "host name by which clients may address this server", { metavar: "NAME" }),
   maxBodyBytes: sizeFlag("max-body", 1024 ** 3, 1024 ** 2, "maximum size of the JSON of a call in bytes"),
   maxFileBytes: sizeFlag("max-upload", 64 * 1024 ** 3, 100 * 1024 ** 2, "maximum size of an uploaded file in bytes")

@@ -1,154 +1,16 @@
-import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js"
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
-import type { FetchLike, Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
+import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { assert, describe, it } from "@effect/vitest"
-import {
-  Cause,
-  Context,
-  Deferred,
-  Effect,
-  Exit,
-  Fiber,
-  Layer,
-  Logger,
-  Option,
-  Redacted,
-  References,
-  Scope
-} from "effect"
+import { Deferred, Effect, Exit, Fiber, Redacted, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import {
   type AuthorizationRequest,
-  type Authorizer,
-  type AuthorizerOptions,
-  makeAuthorizer,
-  logAuthorizationRequest
+  logAuthorizationRequest,
+  makeAuthorizer
 } from "../../../../src/adapters/mcp/oauth/Authorizer.ts"
 import { makeBearerAuth } from "../../../../src/adapters/mcp/oauth/BearerAuth.ts"
-import { openLegacySession } from "../../../../src/adapters/mcp/client/openLegacySession.ts"
-import * as MemoryCredentialStore from "../../../../src/adapters/memory/MemoryCredentialStore.ts"
 import { CredentialStore, CredentialsUnavailable } from "../../../../src/application/ports/CredentialStore.ts"
-import type { McpSessionError, McpSession } from "../../../../src/application/ports/McpSession.ts"
-import type { JsonObject } from "../../../../src/domain/json.ts"
-import { type Guarded, makeGuarded } from "../../../fixtures/oauth.ts"
-
-type Kind = "streamable" | "sse"
-
-/** All log lines. */
-class Logged extends Context.Service<Logged, Array<string>>()("test/Logged") {}
-
-interface OpenOptions {
-  readonly kind?: Kind
-  readonly url?: URL
-  readonly headers?: { readonly [name: string]: string }
-  readonly oauth?: AuthorizerOptions
-  readonly store?: CredentialStore["Service"]
-}
-
-interface World extends Guarded {
-  readonly store: CredentialStore["Service"]
-  /** The authorization requests shown. */
-  readonly shownRequests: Array<AuthorizationRequest>
-  /** The pages that the browser showed. */
-  readonly pages: Array<{ readonly status: number; readonly text: string }>
-  /** Opens a session with interactive authorization unless the options override it. */
-  readonly open: (options?: OpenOptions) => Effect.Effect<McpSession, McpSessionError, Scope.Scope>
-  /** Opens a session without interactive authorization. */
-  readonly openNonInteractive: (kind?: Kind) => Effect.Effect<McpSession, McpSessionError, Scope.Scope>
-  /** Opens and closes a session, which stores credentials. */
-  readonly authorize: Effect.Effect<void, McpSessionError>
-  readonly stored: Effect.Effect<JsonObject | undefined, CredentialsUnavailable>
-}
-
-const browse = (url: string) =>
-  Effect.promise(async () => {
-    const response = await fetch(url)
-    return { status: response.status, text: await response.text() }
-  })
-
-const makeWorld = Effect.gen(function* () {
-  const store = yield* CredentialStore
-  const guarded = yield* makeGuarded
-  const shownRequests: World["shownRequests"] = []
-  const pages: Array<{ readonly status: number; readonly text: string }> = []
-  const show = (request: AuthorizationRequest) =>
-    Effect.uninterruptible(
-      Effect.map(browse(request.url), (page) => {
-        shownRequests.push(request)
-        pages.push(page)
-      })
-    )
-  const scope = yield* Effect.scope
-  const authorizerOf = (oauth: AuthorizerOptions, kept = store) =>
-    makeAuthorizer(oauth).pipe(Effect.provideService(CredentialStore, kept), Scope.provide(scope))
-  const defaultAuthorizer = yield* authorizerOf({ authorize: show })
-  const openWith = Effect.fnUntraced(function* (
-    authorizer: Effect.Effect<Authorizer>,
-    { headers, kind = "streamable", url = guarded[kind] }: OpenOptions
-  ) {
-    const withAuthorization = yield* authorizer
-    const make = (fetch: FetchLike) => {
-      const options = { fetch, ...(headers !== undefined && { requestInit: { headers } }) }
-      return kind === "sse" ? new SSEClientTransport(url, options) : new StreamableHTTPClientTransport(url, options)
-    }
-    return yield* withAuthorization("guarded", { url: url.href, headers: headers ?? null }, (wrap) =>
-      Effect.suspend(() => openLegacySession({ transport: make(wrap(fetch)) as Transport }))
-    )
-  })
-  const open: World["open"] = (options = {}) => {
-    const { oauth, store: kept } = options
-    const isUsual = oauth === undefined && kept === undefined
-    return openWith(
-      isUsual ? Effect.succeed(defaultAuthorizer) : authorizerOf({ authorize: show, ...oauth }, kept),
-      options
-    )
-  }
-  const world: World = {
-    ...guarded,
-    store,
-    shownRequests: shownRequests,
-    pages,
-    open,
-    openNonInteractive: (kind = "streamable") => openWith(authorizerOf({}), { kind }),
-    authorize: Effect.asVoid(Effect.scoped(open())),
-    stored: Effect.map(store.read("guarded"), (text) =>
-      Option.match(text, {
-        onNone: () => undefined,
-        onSome: (one) => JSON.parse(Redacted.value(one)) as JsonObject
-      })
-    )
-  }
-  return world
-})
-
-const spell = (value: unknown): string => (value instanceof Error ? String(value) : JSON.stringify(value))
-
-const Live = Layer.mergeAll(
-  Layer.fresh(MemoryCredentialStore.layer),
-  Layer.effectContext(
-    Effect.gen(function* () {
-      const lines: Array<string> = []
-      const logger = Logger.make<unknown, void>(({ cause, message }) => {
-        lines.push(`${[message].flat().map(spell).join(" ")} ${Cause.pretty(cause)}`)
-      })
-      const logging = yield* Layer.build(Logger.layer([logger]))
-      return Context.merge(Context.add(logging, Logged, lines), Context.make(References.MinimumLogLevel, "All"))
-    })
-  )
-)
-
-/** Asserts that none of the texts contains a secret. */
-const assertClean = ({ secrets }: World, ...texts: ReadonlyArray<string>) => {
-  assert.isTrue(secrets.size > 0)
-  for (const text of texts) for (const secret of secrets) assert.notInclude(text, secret)
-}
-
-type Body = (world: World) => Effect.Effect<void, unknown, Scope.Scope | Logged>
-const given = (title: string, body: Body) =>
-  it.live(title, () => Effect.scoped(Effect.flatMap(makeWorld, body)).pipe(Effect.provide(Live)))
-
-const echo = (session: McpSession) => session.callTool("echo", { a: 1 })
-const echoed: JsonObject = { content: [{ type: "text", text: '{"a":1}' }] }
+import { makeGuarded } from "../../../fixtures/oauth.ts"
+import { assertClean, browse, echo, echoed, given, Live, Logged, makeWorld } from "./world.ts"
 
 describe("MCP server with OAuth", () => {
   for (const kind of ["streamable", "sse"] as const) {
@@ -608,7 +470,7 @@ describe("interactive authorization", () => {
       world.behaviour.asksAt = asksAt
       const failure = yield* Effect.flip(world.open())
       assert.strictEqual(failure.reason, "unauthorized")
-      assert.include(failure.message, "not http or https")
+      assert.include(failure.message, "https is required")
       assert.strictEqual(world.shownRequests.length, 0)
     }).pipe(Effect.scoped, Effect.provide(Live))
   )
@@ -624,10 +486,10 @@ describe("OAuth secret", () => {
       return new Response(null, { status: 202 })
     }
     const send = makeBearerAuth(new URL("https://mcp.example/mcp"), "t0ken", never).wrapFetch(base)
-    for (const url of ["https://mcp.example/other", "https://example/mcp", "http://mcp.example/mcp"]) {
-      await send(url)
-    }
-    assert.deepStrictEqual(seen, ["Bearer t0ken", null, null])
+    const others = ["https://example/mcp", "http://mcp.example/mcp", "https://evil-mcp.example/mcp"]
+    const more = ["https://mcp.example.evil.example/mcp", "https://mcp.example:444/mcp"]
+    for (const url of ["https://mcp.example/other", ...others, ...more]) await send(url)
+    assert.deepStrictEqual(seen, ["Bearer t0ken", null, null, null, null, null])
   })
 
   it("is not quoted when it is an invalid header value", async () => {

@@ -3,11 +3,12 @@ import { Effect, Fiber, Queue } from "effect"
 import type { ConfirmRequest } from "../../../../src/application/computer/ComputerSettings.ts"
 import { makeConsent, type ConsentDecision } from "../../../../src/application/computer/calls/Consent.ts"
 
-const call = (tool: string, server = "s"): ConfirmRequest => ({
+const call = (tool: string, server = "s", revision = 1): ConfirmRequest => ({
   agent: "a",
   reqId: "r",
   server,
   tool,
+  revision,
   params: {}
 })
 
@@ -55,15 +56,16 @@ describe("Consent", () => {
     })
   )
 
-  it.effect("applies allow_always to this tool of this server", () =>
+  it.effect("applies allow_always to this revision of this tool of this server", () =>
     Effect.gen(function* () {
       const { confirm, decisions, prompted } = yield* prompting
-      yield* Queue.offerAll(decisions, ["allow_always", "deny", "deny"])
+      yield* Queue.offerAll(decisions, ["allow_always", "deny", "deny", "deny"])
       assert.isTrue(yield* confirm(call("write")))
       assert.isTrue(yield* confirm(call("write")))
       assert.isFalse(yield* confirm(call("write", "other")))
       assert.isFalse(yield* confirm(call("remove")))
-      assert.deepStrictEqual(yield* Queue.takeAll(prompted), ["write", "write", "remove"])
+      assert.isFalse(yield* confirm(call("write", "s", 2)))
+      assert.deepStrictEqual(yield* Queue.takeAll(prompted), ["write", "write", "remove", "write"])
     })
   )
 

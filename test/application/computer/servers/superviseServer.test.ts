@@ -69,6 +69,30 @@ describe("superviseServer", () => {
     })
   )
 
+  it.effect("increases the backoff of a server that crashes soon after each start", () =>
+    Effect.gen(function* () {
+      const memory = yield* makeMemoryMcpServer()
+      const { computer } = yield* staged({ servers: { alpha: memory } })
+      yield* letGo
+      const waits: Array<number> = []
+      for (const uptime of ["0 seconds", "10 seconds", "119 seconds", "120 seconds", "1 second"] as const) {
+        yield* TestClock.adjust(uptime)
+        assert.strictEqual(yield* standing(computer, "alpha"), "Ready")
+        yield* memory.crash("gone")
+        yield* letGo
+        const state = (yield* computer.servers).get("alpha")
+        const wait = state?._tag === "BackingOff" ? state.retryAt - (yield* Clock.currentTimeMillis) : 0
+        waits.push(wait)
+        yield* TestClock.adjust(wait)
+      }
+      const ideal = [500, 1000, 2000, 500, 1000]
+      assert.isTrue(
+        ideal.every((wait, index) => Math.abs((waits[index] ?? 0) - wait) <= wait * 0.2 + 1),
+        waits.join()
+      )
+    })
+  )
+
   it.effect("never retries a server that asks for authorization", () =>
     Effect.gen(function* () {
       const alpha = counted(yield* makeMemoryMcpServer())

@@ -322,6 +322,36 @@ describe("device client", () => {
   )
 
   scoped(
+    "reconnects with a growing delay after short connections, until one lasts a minute",
+    Effect.gen(function* () {
+      const { close, next, open, seen, start } = yield* makeDevice([tool("a")])
+      const isConnected = () => seen().at(-1) === "Registered"
+      yield* open
+      yield* start
+      for (const [lasting, delay] of [
+        [0, 500],
+        [30_000, 1000],
+        [55_000, 2000],
+        [60_000, 500],
+        [0, 1000]
+      ] as const) {
+        yield* registered(yield* next)
+        yield* until(Effect.sync(isConnected))
+        yield* TestClock.adjust(lasting)
+        const closing = yield* Effect.forkChild(close)
+        yield* until(Effect.sync(() => seen().at(-1) === "Disconnected"))
+        yield* Fiber.join(closing)
+        yield* open
+        // The jitter is a fifth of the delay.
+        yield* TestClock.adjust(delay * 0.8 - 1)
+        assert.strictEqual(seen().at(-1), "Disconnected", `${delay}`)
+        yield* TestClock.adjust(delay * 0.4 + 1)
+        assert.notStrictEqual(seen().at(-1), "Disconnected", `${delay}`)
+      }
+    })
+  )
+
+  scoped(
     "interrupts the calls of a closed connection",
     Effect.gen(function* () {
       const stopped = yield* Deferred.make<void>()

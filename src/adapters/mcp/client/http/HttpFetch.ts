@@ -1,8 +1,8 @@
-import { Agent, type AgentOptions, type ClientRequest, type IncomingMessage, request as plainRequest } from "node:http"
-import { Agent as SecureAgent, request as secureRequest } from "node:https"
+import type { ClientRequest } from "node:http"
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Duration, Effect, type Scope } from "effect"
 import { asObject } from "../../../../domain/json.ts"
+import { bodilessStatuses, isResponseStatus, makeHttpClient, toResponse } from "../../../http/nodeHttp.ts"
 import { firstError, syntheticErrorEvent } from "./connectionFailures.ts"
 import { readBody } from "./HttpBody.ts"
 import { systemErrorCode } from "../../../../domain/errorMessage.ts"
@@ -37,25 +37,11 @@ export const requestInit = (headers: { readonly [name: string]: string } | null)
 /** Limited to the longest delay of a timer; longer ones fire at once. */
 const toTimerMillis = (duration: Duration.Duration): number => Math.min(Duration.toMillis(duration), 2 ** 31 - 1)
 
-const bodilessStatuses = new Set([204, 205, 304])
-
 /** The id is undefined unless the message is a request. */
 const parsePostedMessage = (body: string | undefined) => {
   const { id, method, params } = asObject(body === undefined ? undefined : JSON.parse(body))
   const cancelledId = method === "notifications/cancelled" ? asObject(params)["requestId"] : undefined
   return { method, id: method === undefined ? undefined : id, cancelledId }
-}
-
-/** The characters that `Response` accepts in a status text; a peer can send other bytes. */
-const statusTextPattern = /^[\t\x20-\x7e\x80-\xff]*$/
-
-const toResponse = (incoming: IncomingMessage, body: ReadableStream | null): Response => {
-  const headers = new Headers()
-  for (const [name, values = []] of Object.entries(incoming.headersDistinct)) {
-    for (const value of values) headers.append(name, value)
-  }
-  const { statusCode: status = 500, statusMessage: statusText = "" } = incoming
-  return new Response(body, { status, statusText: statusTextPattern.test(statusText) ? statusText : "", headers })
 }
 
 /**
@@ -69,16 +55,7 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
   onEvent = () => undefined,
   timeout
 }: HttpFetchOptions): Effect.fn.Return<FetchLike, never, Scope.Scope> {
-  // Node's fetch honors proxies only under this variable.
-  const useProxies = process.env["NODE_USE_ENV_PROXY"] === "1"
-  const options: AgentOptions = { keepAlive: true, ...(useProxies && { proxyEnv: process.env }) }
-  const agents = { plain: new Agent(options), secure: new SecureAgent(options) }
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      agents.plain.destroy()
-      agents.secure.destroy()
-    })
-  )
+  const startRequest = yield* makeHttpClient
   const idleTimeout = toTimerMillis(sseReadTimeout)
   const inFlight = new Map<unknown, ClientRequest>()
 
@@ -93,12 +70,10 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
         hasSessionId: headers.has("mcp-session-id"),
         isResume: headers.has("last-event-id")
       }
-      const secure = url.protocol === "https:"
       headers.set("accept-encoding", "identity")
-      const request = (secure ? secureRequest : plainRequest)(url, {
+      const request = startRequest(url, {
         method,
         headers: Object.fromEntries(headers),
-        agent: secure ? agents.secure : agents.plain,
         ...(signal && { signal })
       })
 
@@ -126,8 +101,7 @@ export const makeHttpFetch = Effect.fnUntraced(function* ({
       request.on("response", (incoming) => {
         clearTimeout(timer)
         const status = incoming.statusCode ?? 500
-        // `Response` accepts no other; a peer can send any three digits.
-        if (status < 200 || status > 599) {
+        if (!isResponseStatus(status)) {
           return request.destroy(new Error(`MCP server sent invalid HTTP status ${status}`))
         }
         onEvent({ _tag: "ResponseReceived", sent, status })

@@ -1,11 +1,11 @@
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js"
 import { type Cause, Deferred, Effect, Exit, Fiber, Queue, Result, Stream } from "effect"
-import { ChildProcessSpawner } from "effect/process"
 import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
 import { parseJson } from "../../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
+import { missingProgramCode, spawnGuarded } from "../../../process/spawnGuarded.ts"
 import { makeLineCodec } from "./LineCodec.ts"
 import { type Line, makeLineSplitter, newline } from "./LineSplitter.ts"
 import { maxMessageBytes } from "../mcpMessages.ts"
@@ -60,9 +60,8 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
   const codec = yield* Effect.fromResult(makeLineCodec(parameters.encoding, parameters.encodingErrorHandler)).pipe(
     Effect.mapError((message) => sessionError("unavailable", message))
   )
-  const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   const run = Effect.runPromiseWith(yield* Effect.context<never>())
-  const child = yield* spawner.spawn(makeCommand(parameters, process.env)).pipe(
+  const child = yield* spawnGuarded(makeCommand(parameters, process.env)).pipe(
     Effect.mapError(({ message }) => sessionError("unavailable", message)),
     // Node throws for some system errors, such as an argument list that is too long.
     Effect.catchDefect((defect) => Effect.fail(spawnFailure(defect)))
@@ -167,7 +166,7 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
   const formatExit = (exit: Exit.Exit<number, unknown>): string => {
     const quote = lastStderrLine === undefined ? "" : `: ${lastStderrLine}`
     if (Exit.isFailure(exit)) return `the process was killed${quote}`
-    return exit.value === 127
+    return exit.value === missingProgramCode
       ? `command "${parameters.command}" not found`
       : `the process exited with code ${exit.value}${quote}`
   }

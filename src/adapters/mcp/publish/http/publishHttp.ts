@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http"
 import { Data, Effect, type Redacted, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../../application/ports/McpSession.ts"
-import { crossOriginOf, isLoopbackAddress } from "../../../http/hostAccess.ts"
+import { crossOriginOf, isLoopbackHost } from "../../../http/hostAccess.ts"
 import { listen, makeHttpServer, serverUrl } from "../../../http/httpServer.ts"
 import { corsHeaders, type AccessPolicy, checkAccess, checkTokenOption } from "../../../http/AccessPolicy.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
@@ -85,7 +85,7 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
     { host, port },
     (reason) => new PublishError({ message: `Cannot serve MCP on ${host}:${port}: ${reason}` })
   )
-  if (!isLoopbackAddress(bound.address)) {
+  if (!isLoopbackHost(bound.address)) {
     yield* Effect.logWarning(
       token === "allowAll"
         ? "published tools are reachable without a token"

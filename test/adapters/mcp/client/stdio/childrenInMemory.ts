@@ -11,14 +11,19 @@ export interface Child {
 
 const { ExitCode, ProcessId, makeHandle } = ChildProcessSpawner
 
+/** The watcher of a guarded process. */
+const watcher: Child = { started: () => undefined, heard: () => undefined }
+
 /** Spawns fake processes, found by the last argument. A process exits at the end of its input. */
 export const layerOf = (find: (name: string) => Child): Layer.Layer<ChildProcessSpawner.ChildProcessSpawner> =>
   Layer.succeed(
     ChildProcessSpawner.ChildProcessSpawner,
     ChildProcessSpawner.make((command) =>
       Effect.gen(function* () {
-        const name = command._tag === "StandardCommand" ? command.args.at(-1) : undefined
-        const child = find(typeof name === "string" ? name : "")
+        const { args = [], options = {} } = command._tag === "StandardCommand" ? command : {}
+        const isWatcher = options.killSignal === "SIGKILL"
+        const name = args.at(-1)
+        const child = isWatcher ? watcher : find(typeof name === "string" ? name : "")
         const output = yield* Queue.unbounded<Uint8Array, Cause.Done>()
         const ended = yield* Deferred.make<ChildProcessSpawner.ExitCode>()
         const end = Effect.andThen(Queue.end(output), Effect.asVoid(Deferred.succeed(ended, ExitCode(0))))
@@ -29,10 +34,12 @@ export const layerOf = (find: (name: string) => Child): Layer.Layer<ChildProcess
           exitCode: Deferred.await(ended),
           isRunning: Effect.sync(() => !Deferred.isDoneUnsafe(ended)),
           kill: () => end,
-          stdin: Sink.ensuring(
-            Sink.forEach((bytes: Uint8Array) => Effect.promise(async () => child.heard(bytes))),
-            end
-          ),
+          stdin: isWatcher
+            ? Sink.drain
+            : Sink.ensuring(
+                Sink.forEach((bytes: Uint8Array) => Effect.promise(async () => child.heard(bytes))),
+                end
+              ),
           stdout: Stream.fromQueue(output),
           stderr: Stream.empty,
           all: Stream.empty,

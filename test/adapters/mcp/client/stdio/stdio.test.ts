@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
@@ -7,10 +6,11 @@ import * as McpClient from "../../../../../src/adapters/mcp/client/McpClient.ts"
 import { McpConnector } from "../../../../../src/application/ports/McpSession.ts"
 import type { ChildProcessSpawner } from "effect/process"
 import { familyOf, gone } from "../../../../processes.ts"
+import { becomes, linesOf } from "../../../../main/computers.ts"
+import { temporaryFile } from "../../../../main/processes.ts"
 import { makeStdioTransport } from "../../../../../src/adapters/mcp/client/stdio/StdioTransport.ts"
 
 const peer = fileURLToPath(new URL("../../../../fixtures/peer.ts", import.meta.url))
-const parent = fileURLToPath(new URL("../../../../fixtures/parentOfServer.ts", import.meta.url))
 const Live = McpClient.layer.pipe(Layer.provideMerge(NodeServices.layer))
 
 const parameters = (command: string, ...args: ReadonlyArray<string>) => ({
@@ -92,14 +92,16 @@ describe("stdio MCP server", () => {
   live(
     "kills a server that ignores the end of its input and SIGTERM",
     Effect.gen(function* () {
+      const journal = yield* temporaryFile("journal", "")
       const scope = yield* Scope.make()
       const { pid, transport } = yield* Scope.provide(
-        makeStdioTransport("deaf", parameters(process.execPath, peer, "deaf")),
+        makeStdioTransport("deaf", parameters(process.execPath, peer, "deaf", journal)),
         scope
       )
       yield* Effect.promise(() => transport.start())
-      assert.isNotEmpty(yield* familyOf(pid, 2))
+      yield* becomes("the server", () => linesOf(journal).includes(`deaf ${pid}`))
       yield* Scope.close(scope, Exit.void)
+      assert.include(linesOf(journal), "SIGTERM")
       yield* gone([pid])
     })
   )
@@ -112,19 +114,9 @@ describe("stdio MCP server", () => {
         makeStdioTransport("parent", parameters(process.execPath, peer, "parent")),
         scope
       )
-      const family = yield* familyOf(pid, 3)
+      const family = yield* familyOf(pid, 1)
       yield* Scope.close(scope, Exit.void)
       yield* gone([pid, ...family])
-    })
-  )
-
-  live(
-    "leaves no process after a SIGKILL of the Computer",
-    Effect.gen(function* () {
-      const us = spawn(process.execPath, [parent, process.execPath, peer, "parent"], { stdio: "pipe" })
-      const family = yield* familyOf(us.pid ?? 0, 4)
-      us.kill("SIGKILL")
-      yield* gone(family)
     })
   )
 })

@@ -86,6 +86,26 @@ const token = Redacted.make("sesame")
 describe("publishHttp", () => {
   answers(403, "rejects an unknown host name", { Host: "evil.example.com" })
   answers(200, "accepts an allowed host name", { Host: "box.lan:80" }, { allowedHosts: ["Box.lan"] })
+  for (const Host of ["evil-box.lan", "evil.box.lan", "box.lan.evil.example", "box.la", "ox.lan", "evil-localhost"]) {
+    answers(403, `rejects the host name ${Host} when another is allowed`, { Host }, { allowedHosts: ["box.lan"] })
+  }
+  for (const Origin of [
+    "https://evil-a.example",
+    "https://evil.a.example",
+    "https://a.example.evil.example",
+    "https://a.example:444",
+    "http://a.example",
+    "a.example"
+  ]) {
+    answers(
+      403,
+      `rejects pages of ${Origin} when another origin is allowed`,
+      { Origin },
+      {
+        allowedOrigins: ["https://a.example"]
+      }
+    )
+  }
   answers(200, "accepts an IP address as host", { Host: "192.0.2.7:80" })
   answers(403, "rejects pages of other origins", { Origin: "http://evil.example.com" })
   answers(403, "rejects pages with an opaque origin", { Origin: "null" })

@@ -2,9 +2,20 @@ import { constants } from "node:fs"
 import { type FileHandle, open, realpath } from "node:fs/promises"
 import { isAbsolute, relative } from "node:path"
 import { fileURLToPath } from "node:url"
-import type { Layer } from "effect"
-import type { DocumentContent, DocumentReader } from "../../application/ports/DocumentReader.ts"
-import { readerLayer, transfer, unreadable, unsupportedScheme } from "./HttpDocumentReader.ts"
+import { Effect, Layer } from "effect"
+import { type DocumentContent, DocumentReader } from "../../application/ports/DocumentReader.ts"
+import { makeDocumentFetch } from "./documentFetch.ts"
+import { makeReader, transfer, unreadable, unsupportedScheme } from "./HttpDocumentReader.ts"
+
+/** The sources of an Agent's documents, whose URIs Computers choose. */
+export interface DocumentSources {
+  /** The URL of the Server. Documents in its network may be fetched. */
+  readonly serverUrl: string
+  /** Folders that may be read; none by default. */
+  readonly folders?: ReadonlyArray<string> | undefined
+  /** Patterns of hosts whose documents may be fetched from any network; none by default. */
+  readonly hosts?: ReadonlyArray<string> | undefined
+}
 
 const isInside = (folder: string, path: string): boolean => {
   const relativePath = relative(folder, path)
@@ -31,10 +42,15 @@ const readFile = async (url: URL, folders: ReadonlyArray<string>, maxBytes: numb
   return { bytes: await readContent(file, path, maxBytes), mimeType: undefined }
 }
 
-/** Reads documents over HTTP, and files inside these folders only: Computers choose the URIs. */
-export const layer = (folders: ReadonlyArray<string>): Layer.Layer<DocumentReader> =>
-  readerLayer((url, maxBytes) =>
-    url.protocol === "file:"
-      ? transfer("Cannot read the file", () => readFile(url, folders, maxBytes))
-      : unsupportedScheme(url, maxBytes)
+/** Reads documents over HTTP, and files, from these sources only. */
+export const layer = ({ folders = [], hosts = [], serverUrl }: DocumentSources): Layer.Layer<DocumentReader> =>
+  Layer.effect(
+    DocumentReader,
+    Effect.map(makeDocumentFetch(serverUrl, hosts), (fetch) =>
+      makeReader(fetch, (url, maxBytes) =>
+        url.protocol === "file:"
+          ? transfer("Cannot read the file", () => readFile(url, folders, maxBytes))
+          : unsupportedScheme(url, maxBytes)
+      )
+    )
   )

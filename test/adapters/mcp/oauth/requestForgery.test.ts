@@ -1,0 +1,217 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Result } from "effect"
+import { NodeResponse } from "../../../../src/adapters/http/nodeHttp.ts"
+import { type AuthorizationRequest, makeAuthorizer } from "../../../../src/adapters/mcp/oauth/Authorizer.ts"
+import { makeHttpFetch } from "../../../../src/adapters/mcp/client/http/HttpFetch.ts"
+import { makeBearerAuth } from "../../../../src/adapters/mcp/oauth/BearerAuth.ts"
+import { sessionError } from "../../../../src/adapters/mcp/sessionError.ts"
+import type { Behaviour } from "../../../fixtures/oauth.ts"
+import { makeVictim } from "../../http/victim.ts"
+import { echo, echoed, given, Live } from "./world.ts"
+
+const metadataService = "http://169.254.169.254/latest/meta-data"
+const forbidden = "its authorization needs a URL that this Computer does not open"
+
+describe("Computer whose MCP server is in the internet", () => {
+  /** Asks for authorization like a server with this URL and address. */
+  const challenged = (url: string, address: string | undefined, header: string) =>
+    Effect.gen(function* () {
+      const shown: Array<AuthorizationRequest> = []
+      const authorize = (request: AuthorizationRequest) => Effect.sync(() => void shown.push(request))
+      const withAuthorization = yield* makeAuthorizer({ authorize })
+      const headers = { "WWW-Authenticate": header }
+      const base = async () => new NodeResponse(null, { status: 401, headers }, address)
+      const response = yield* withAuthorization("remote", { url, headers: null }, (wrap) =>
+        Effect.promise(() => wrap(base)(url))
+      )
+      return { shown, status: response.status }
+    })
+
+  for (const [where, url, address] of [
+    ["a public address", "https://mcp.example/mcp", "8.8.8.8"],
+    ["an unknown address", "https://mcp.example/mcp", undefined],
+    ["a name that looks local", "https://localhost.example/mcp", "8.8.8.8"]
+  ] as const) {
+    it.live(`sends no request to its loopback interface for a server with ${where}`, () =>
+      Effect.gen(function* () {
+        const victim = yield* makeVictim()
+        for (const host of ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"]) {
+          const { shown, status } = yield* challenged(
+            url,
+            address,
+            `Bearer resource_metadata="http://${host}:${victim.port}/admin"`
+          )
+          assert.deepStrictEqual([status, shown.length], [401, 0])
+        }
+        assert.deepStrictEqual(victim.requests, [])
+      }).pipe(Effect.scoped, Effect.provide(Live))
+    )
+  }
+})
+
+describe("address of an MCP server", () => {
+  const addressSeen = (response: Response) =>
+    Effect.promise(async () => {
+      const seen: Array<string | undefined> = []
+      const { wrapFetch } = makeBearerAuth(new URL("https://mcp.example/mcp"), undefined, async ({ challenge }) => {
+        seen.push(challenge.serverAddress)
+        return Result.fail(sessionError("unauthorized", "no"))
+      })
+      await wrapFetch(async () => response)("https://mcp.example/mcp")
+      return seen
+    })
+
+  it.live("is the one that asked for authorization, or unknown", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* addressSeen(new NodeResponse(null, { status: 401 }, "10.1.2.3")), ["10.1.2.3"])
+      assert.deepStrictEqual(yield* addressSeen(new Response(null, { status: 401 })), [undefined])
+    })
+  )
+
+  it.live("is unknown behind a proxy", () =>
+    Effect.gen(function* () {
+      const { url } = yield* makeVictim((_, response) => void response.writeHead(401).end())
+      const ask = Effect.gen(function* () {
+        const fetch = yield* makeHttpFetch({ resumable: false, sseReadTimeout: Duration.zero, timeout: Duration.zero })
+        return yield* addressSeen(yield* Effect.promise(() => fetch(url)))
+      })
+      assert.deepStrictEqual(yield* ask, ["127.0.0.1"])
+      yield* Effect.acquireRelease(
+        Effect.sync(() => void (process.env["NODE_USE_ENV_PROXY"] = "1")),
+        () => Effect.sync(() => delete process.env["NODE_USE_ENV_PROXY"])
+      )
+      assert.deepStrictEqual(yield* ask, [undefined])
+    })
+  )
+})
+
+describe("MCP server on loopback", () => {
+  const names = (
+    title: string,
+    change: (behaviour: Behaviour, issuer: string) => void,
+    reason = "http://169.254.169.254: https is required"
+  ) =>
+    given(`cannot make the Computer request a link-local URL as ${title}`, (world) =>
+      Effect.gen(function* () {
+        change(world.behaviour, world.issuer)
+        const failure = yield* Effect.flip(world.open())
+        assert.deepStrictEqual([failure.reason, failure.message], ["unauthorized", `${forbidden}: ${reason}`])
+        assert.strictEqual(world.shownRequests.length, 0)
+        assert.strictEqual(world.tokenRequests.length, 0)
+      })
+    )
+  const secure = metadataService.replace("http:", "https:")
+  const linkLocal = "https://169.254.169.254: a link-local address is not allowed here"
+
+  names("its metadata", (behaviour) => void (behaviour.namesMetadata = metadataService))
+  names("its metadata over HTTPS", (behaviour) => void (behaviour.namesMetadata = secure), linkLocal)
+  names("its authorization server", (behaviour) => void (behaviour.namesAuthorizationServer = metadataService))
+  names(
+    "its authorization server over HTTPS",
+    (behaviour) => void (behaviour.namesAuthorizationServer = secure),
+    linkLocal
+  )
+  names("registration endpoint", (behaviour) => void (behaviour.metadata = { registration_endpoint: metadataService }))
+  names("authorization endpoint", (behaviour) => void (behaviour.asksAt = metadataService))
+  names("authorization endpoint over HTTPS", (behaviour) => void (behaviour.asksAt = secure), linkLocal)
+
+  given("cannot make the Computer send the code to a link-local URL", (world) =>
+    Effect.gen(function* () {
+      world.behaviour.metadata = { token_endpoint: metadataService }
+      const failure = yield* Effect.flip(world.open())
+      assert.deepStrictEqual(
+        [failure.reason, failure.message],
+        ["unauthorized", `${forbidden}: http://169.254.169.254: https is required`]
+      )
+      assert.strictEqual(world.shownRequests.length, 1)
+    })
+  )
+
+  given("cannot make the Computer send a refresh token to a link-local URL, and keeps its tokens", (world) =>
+    Effect.gen(function* () {
+      yield* world.authorize
+      world.expire()
+      world.behaviour.metadata = { token_endpoint: secure }
+      assert.strictEqual((yield* Effect.flip(world.openNonInteractive())).reason, "forbidden")
+      world.behaviour.metadata = {}
+    })
+  )
+
+  given("cannot redirect the Computer to another origin", (world) =>
+    Effect.gen(function* () {
+      const victim = yield* makeVictim()
+      world.behaviour.redirectsMetadata = `${victim.url}/admin`
+      yield* Effect.exit(world.open())
+      assert.deepStrictEqual(victim.requests, [])
+    })
+  )
+
+  given("may use an authorization server on loopback", (world) =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* echo(yield* world.open()), echoed)
+    })
+  )
+})
+
+describe("authorization server", () => {
+  const other = "https://honest.example"
+
+  const rejects = (title: string, change: (behaviour: Behaviour, issuer: string) => void) =>
+    given(`is rejected when its response ${title}`, (world) =>
+      Effect.gen(function* () {
+        change(world.behaviour, world.issuer)
+        const failure = yield* Effect.flip(world.open())
+        assert.deepStrictEqual(
+          [failure.reason, failure.message],
+          ["unauthorized", "the authorization response names another issuer, or none"]
+        )
+        assert.strictEqual(world.tokenRequests.length, 0)
+      })
+    )
+  const announces = { authorization_response_iss_parameter_supported: true }
+
+  rejects("names another issuer", (behaviour) => void (behaviour.iss = other))
+  rejects(
+    "names an issuer that begins like its own",
+    (behaviour, issuer) => void (behaviour.iss = `${issuer}.evil.example`)
+  )
+  rejects("names an issuer that ends like its own", (behaviour, issuer) => {
+    behaviour.iss = issuer.replace("://", "://evil-")
+  })
+  rejects("names another issuer, and its metadata announces the issuer", (behaviour) => {
+    behaviour.metadata = announces
+    behaviour.iss = other
+  })
+  rejects("names no issuer, and its metadata announces it", (behaviour) => void (behaviour.metadata = announces))
+  rejects("names no issuer, and its OpenID Connect metadata announces it", (behaviour) => {
+    behaviour.metadata = announces
+    behaviour.openId = true
+  })
+
+  given("is accepted when its response names the issuer", (world) =>
+    Effect.gen(function* () {
+      world.behaviour.metadata = announces
+      world.behaviour.iss = world.issuer
+      assert.deepStrictEqual(yield* echo(yield* world.open()), echoed)
+    })
+  )
+
+  given("is accepted with OpenID Connect metadata", (world) =>
+    Effect.gen(function* () {
+      world.behaviour.openId = true
+      assert.deepStrictEqual(yield* echo(yield* world.open()), echoed)
+    })
+  )
+
+  for (const issuer of [other, "http://evil-127.0.0.1"]) {
+    given(`is rejected when its metadata names the issuer ${issuer}`, (world) =>
+      Effect.gen(function* () {
+        world.behaviour.metadata = { issuer }
+        world.behaviour.iss = issuer
+        const failure = yield* Effect.flip(world.open())
+        assert.include(failure.message, "its metadata names another issuer")
+        assert.strictEqual(world.shownRequests.length, 0)
+      })
+    )
+  }
+})
