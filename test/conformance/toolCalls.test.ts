@@ -165,7 +165,9 @@ describe("tool call at a Computer", () => {
         }
       })
       assert.isFalse((yield* ask(a1, "t", { params: { x: 1 } })).isError)
-      assert.deepStrictEqual(asked, [{ agent: "agent-1", reqId: "r1", server: "alpha", tool: "t", params: { x: 1 } }])
+      assert.deepStrictEqual(asked, [
+        { computer: "pc-1", agent: "agent-1", reqId: "r1", server: "alpha", tool: "t", params: { x: 1 } }
+      ])
     })
   )
 

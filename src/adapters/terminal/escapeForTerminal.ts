@@ -1,36 +1,34 @@
-/** Maximum lines of arguments: more would scroll the start of the question off the screen. */
-const maxArgumentLines = 40
+/**
+ * Characters that move the cursor, change colours, reorder or hide text, or end a line. Emoji keep their joiners and
+ * variation selectors, which show nothing by themselves.
+ */
+const unsafeCharacters = new RegExp(
+  [
+    String.raw`[[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]--[\u{200d}\u{fe0e}\u{fe0f}]]`,
+    String.raw`(?<![\p{Extended_Pictographic}\p{Emoji_Modifier}\u{fe0f}])\u{200d}`,
+    String.raw`\u{200d}(?!\p{Extended_Pictographic})`,
+    String.raw`(?<!\p{Extended_Pictographic}|[\d#*](?=.\u{20e3}))[\u{fe0e}\u{fe0f}]`
+  ].join("|"),
+  "gv"
+)
 
-/** Characters that move the cursor, change colours, reorder or hide text, or end a line. */
-const unsafeCharacters = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
+const jsonEscapes: { readonly [character: string]: string } = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }
 
-/** Escapes control characters and invisible characters. The result is one line. */
-export const escapeForTerminal = (text: string): string =>
-  text.replaceAll(unsafeCharacters, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
+/** Escapes a character as JSON does: in JSON text, the result is JSON with the same meaning. */
+const escapeCharacter = (character: string): string =>
+  jsonEscapes[character] ??
+  Array.from(
+    { length: character.length },
+    (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`
+  ).join("")
 
-const wrapLine = (line: string, columns: number): ReadonlyArray<string> => {
-  const lines: Array<string> = []
-  let current = ""
-  let width = 0
-  for (const character of line) {
-    // Assumes two columns for all characters outside ASCII: a short line does no harm.
-    const characterWidth = /^[ -~]$/.test(character) ? 1 : 2
-    if (width + characterWidth > columns && current !== "") {
-      lines.push(current)
-      current = ""
-      width = 0
-    }
-    current += character
-    width += characterWidth
-  }
-  return [...lines, current]
-}
+/** Escapes the characters of a foreign text that a terminal would interpret or hide. The result is one line. */
+export const escapeForTerminal = (text: string): string => text.replaceAll(unsafeCharacters, escapeCharacter)
 
-/** Formats arguments as indented JSON, escaped, in lines of at most `columns`. A last line counts the omitted ones. */
-export const formatArguments = (value: unknown, columns: number): ReadonlyArray<string> => {
-  const lines = JSON.stringify(value, undefined, 2)
-    .split("\n")
-    .flatMap((line) => wrapLine(escapeForTerminal(line), columns))
-  const omitted = lines.length - maxArgumentLines
-  return omitted <= 0 ? lines : [...lines.slice(0, maxArgumentLines), `(cut: ${omitted} more lines are not shown)`]
-}
+/** As {@link escapeForTerminal}, for a text of several lines: keeps line breaks and tabs. */
+export const escapeLinesForTerminal = (text: string): string =>
+  text
+    .replaceAll("\r\n", "\n")
+    .replaceAll(unsafeCharacters, (character) =>
+      character === "\n" || character === "\t" ? character : escapeCharacter(character)
+    )

@@ -32,7 +32,7 @@ export const makeReplTerminalIO: Effect.Effect<TerminalIO & { readonly reader: L
     const reader = yield* makeLineReader({ input, output, errors })
     return {
       reader,
-      dialogue: reader.isTerminal ? yield* Dialogue.fromLineReader(reader, output.columns) : undefined,
+      dialogue: reader.isTerminal ? yield* Dialogue.fromLineReader(reader) : undefined,
       log: TerminalLog.layerTo(reader.printLog),
       print: reader.print
     }
