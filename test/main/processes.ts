@@ -28,8 +28,9 @@ export interface Cli {
 /** The environment of the commands without variables that change their behaviour. */
 const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("A2C_")))
 
-/** Runs Node with these arguments and variables. The process is killed when the scope closes. */
-export const node = (
+/** Starts a command with these arguments and variables. The process is killed when the scope closes. */
+const start = (
+  command: string,
   args: ReadonlyArray<string>,
   variables: { readonly [name: string]: string } = {},
   cwd = process.cwd()
@@ -40,7 +41,7 @@ export const node = (
     const waiting = new Set<() => void>()
     const child: ChildProcess = yield* Effect.acquireRelease(
       Effect.sync(() =>
-        leash(spawn(process.execPath, [...args], { cwd, env: { ...environment, ...variables }, stdio: "pipe" }))
+        leash(spawn(command, [...args], { cwd, env: { ...environment, ...variables }, stdio: "pipe" }))
       ),
       (one) => Effect.sync(() => one.kill("SIGKILL"))
     )
@@ -82,6 +83,13 @@ export const node = (
     }
   })
 
+/** Runs Node with these arguments and variables. The process is killed when the scope closes. */
+export const node = (
+  args: ReadonlyArray<string>,
+  variables: { readonly [name: string]: string } = {},
+  cwd = process.cwd()
+): Effect.Effect<Cli, never, Scope.Scope> => start(process.execPath, args, variables, cwd)
+
 /** Starts `a2c` with these arguments. The process is killed when the scope closes. */
 export const a2c = (...args: ReadonlyArray<string>): Effect.Effect<Cli, never, Scope.Scope> => node([cli, ...args])
 
@@ -98,3 +106,21 @@ export const temporaryFile = (name: string, contents: string) =>
     writeFileSync(file, contents)
     return file
   })
+
+/** Quotes a word for a shell. */
+const shellWord = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
+
+/**
+ * Runs Node with these arguments on a pseudo-terminal, as its session leader. All output is in `stdout`, with the line
+ * breaks of a terminal. Killing the process of the returned `pid` hangs the terminal up.
+ */
+export const onTerminal = (
+  args: ReadonlyArray<string>,
+  variables: { readonly [name: string]: string } = {}
+): Effect.Effect<Cli, never, Scope.Scope> => {
+  const command = ["exec", ...[process.execPath, ...args].map(shellWord)].join(" ")
+  return start("script", ["--quiet", "--flush", "--return", "--command", command, "/dev/null"], {
+    ...variables,
+    SHELL: "/bin/sh"
+  })
+}

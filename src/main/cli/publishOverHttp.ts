@@ -1,8 +1,9 @@
-import { Console, Effect, Redacted } from "effect"
+import { Effect, Redacted } from "effect"
 import { publishHttp } from "../../adapters/mcp/publish/http/publishHttp.ts"
 import type { McpSession } from "../../application/ports/McpSession.ts"
 import { definedOnly } from "../../domain/definedOnly.ts"
 import { failCommand } from "./CommandFailed.ts"
+import { printLine } from "./output/print.ts"
 import { requireCredentials } from "./requireCredentials.ts"
 
 interface PublishOptions {
@@ -27,5 +28,5 @@ export const publishOverHttp = Effect.fnUntraced(function* (
     return yield* failCommand("The token of MCP clients must not be empty")
   }
   const { url } = yield* publishHttp(session, { host, port, ...definedOnly({ token }) })
-  return yield* Console.log(`publishing ${label} at ${url}`)
+  return yield* printLine(`publishing ${label} at ${url}`)
 })

@@ -67,6 +67,8 @@ export const mcpTokenFlag = (name: string) =>
 
 export const jsonFlag = flag.toggle("json", "print JSON")
 
+export const rawFlag = flag.toggle("raw", "print texts without escaping what a terminal would interpret")
+
 export const argsFlag = flag.text("args", "arguments of the tool, a JSON object", {
   metavar: "JSON",
   default: "{}",

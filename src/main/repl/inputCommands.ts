@@ -5,7 +5,7 @@ import { type ResolvedInput, Inputs } from "../../application/computer/inputs/In
 import { validateInputValue, defaultInputValue } from "../../domain/config/inputValues.ts"
 import { serversUsingInput } from "../../domain/config/Setup.ts"
 import type { Input } from "../../domain/config/computerConfig.ts"
-import { formatColumns } from "../cli/output.ts"
+import { formatColumns } from "../cli/output/format.ts"
 import { failCommand } from "../cli/CommandFailed.ts"
 import { didYouMean } from "./didYouMean.ts"
 import { completeFirst, type PromptUser, type ReplCommand } from "./ReplCommand.ts"

@@ -32,6 +32,7 @@ export const callFlags = {
   ...computerFlags,
   tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool")),
   args: shared.argsFlag,
+  raw: shared.rawFlag,
   timeout: callTimeout(defaultToolTimeoutSeconds)
 }
 export type CallOptions = AgentSharedOptions & Infer<typeof callFlags>
@@ -39,7 +40,8 @@ export type CallOptions = AgentSharedOptions & Infer<typeof callFlags>
 export const desktopFlags = {
   ...computerFlags,
   size: flag.int("size", "maximum number of windows", { check: between(1) }),
-  window: flag.text("window", "only the window of this exact URI", { metavar: "URI" })
+  window: flag.text("window", "only the window of this exact URI", { metavar: "URI" }),
+  raw: shared.rawFlag
 }
 export type DesktopOptions = AgentSharedOptions & Infer<typeof desktopFlags>
 

@@ -33,7 +33,7 @@ const loadConfig = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
   const linesOf = (wanted: "error" | "warning") =>
     diagnostics.filter(({ severity }) => severity === wanted).map(formatDiagnostic)
   yield* logWarnings(linesOf("warning"))
-  return setup === undefined ? yield* failCommand(linesOf("error").join("\na2c: ")) : { setup, sources }
+  return setup === undefined ? yield* failCommand(linesOf("error").join("\n")) : { setup, sources }
 })
 
 /** Prompts for every input that an enabled server uses, one after the other, before any server starts. */

@@ -1,10 +1,11 @@
-import { Console, Context, Deferred, Effect, Exit, Layer } from "effect"
+import { Context, Deferred, Effect, Exit, Layer } from "effect"
 import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
 import { tuneGcForRelay } from "../../../adapters/process/gcTuning.ts"
 import { Server } from "../../../application/server/lifecycle/Server.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
 import { watchTlsFiles } from "../../config/serverFiles.ts"
 import { failCommand } from "../CommandFailed.ts"
+import { printLine } from "../output/print.ts"
 import { serverLayer } from "../../layers/serverLayer.ts"
 import { makeAuthenticator } from "./authentication.ts"
 import type { ServerCommandOptions } from "./flags.ts"
@@ -68,7 +69,7 @@ const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRe
     ...definedOnly({ redis: redis && { url: redis, prefix }, tls, authenticator })
   })
   const { url } = Context.get(yield* Layer.build(Layer.provide(layer, auditLayer(options))), Server)
-  yield* Console.log(`listening on ${url}`)
+  yield* printLine(`listening on ${url}`)
   yield* Effect.logInfo("shutdown requested", { signal: yield* stopRequested })
 }, Effect.scoped)
 

@@ -1,7 +1,7 @@
 import { Duration } from "effect"
 import { Argument, type Command } from "effect/cli"
 import { between, flag, setting } from "../setting.ts"
-import { argsFlag, jsonFlag } from "../sharedFlags.ts"
+import { argsFlag, jsonFlag, rawFlag } from "../sharedFlags.ts"
 
 /** The folder of packs without an argument or variable. */
 export const defaultFolder = "src"
@@ -66,7 +66,8 @@ export const callFlags = {
   args: argsFlag,
   ...runtimeFlags,
   timeout,
-  json: jsonFlag
+  json: jsonFlag,
+  raw: rawFlag
 }
 export type CallToolOptions = Command.Command.Config.Infer<typeof callFlags>
 

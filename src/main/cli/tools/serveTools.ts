@@ -1,10 +1,11 @@
 import { Console as NodeConsole } from "node:console"
-import { Console, Effect, Equal, Stream } from "effect"
+import { Effect, Equal, Stream } from "effect"
 import { publishStdio } from "../../../adapters/mcp/publish/publishStdio.ts"
 import { serveTools as serveHttp } from "../../../adapters/packs/http/ToolServer.ts"
 import { PackHost } from "../../../application/packs/PackHost.ts"
 import type { PackView } from "../../../application/packs/PackTable.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
+import { printLine } from "../output/print.ts"
 import { requireCredentials } from "../requireCredentials.ts"
 import type { ServeToolsCommandOptions } from "./flags.ts"
 import { foldersOrDefault, packHostFor } from "./packHostFor.ts"
@@ -40,7 +41,7 @@ const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOption
   const limits = { maxBodyBytes, maxFileBytes }
   const { url } = yield* serveHttp({ host, port, allowedHosts, allowedOrigins, ...limits, ...definedOnly({ key }) })
   const ready = found.filter(({ status }) => status._tag === "Ready").length
-  return yield* Effect.andThen(Console.log(`serving ${ready} of ${found.length} packs at ${url}`), Effect.never)
+  return yield* Effect.andThen(printLine(`serving ${ready} of ${found.length} packs at ${url}`), Effect.never)
 })
 
 /** Serves packs until the process is stopped. */
