@@ -120,9 +120,9 @@ describe("import", () => {
 describe("output", () => {
   /** Files that may write to stdout and stderr. All others call them, so foreign text is always escaped. */
   const writers = [
+    "adapters/log/TerminalLog.ts",
     "adapters/mcp/publish/publishStdio.ts",
     "adapters/terminal/Dialogue.ts",
-    "adapters/terminal/TerminalLog.ts",
     // Collects the output of an engine, which its worker discards.
     "adapters/vrl/worker.ts",
     "main/cli/TerminalIO.ts",

@@ -3,7 +3,7 @@ import { Writable } from "node:stream"
 import { Effect, FiberSet, Latch, Option, type Scope, Semaphore } from "effect"
 
 import { definedOnly } from "../../domain/definedOnly.ts"
-import { escapeForTerminal, escapeLinesForTerminal } from "./escapeForTerminal.ts"
+import { escapeForTerminal, escapeLinesForTerminal } from "../log/escapeForTerminal.ts"
 import { clearRowsAbove, type Context, contextLines, joinLines, type TerminalOutput } from "./questionContext.ts"
 
 export interface LineStreams {

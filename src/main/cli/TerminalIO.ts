@@ -1,8 +1,8 @@
 import { Effect, type Layer, Option, type Scope } from "effect"
 import * as Dialogue from "../../adapters/terminal/Dialogue.ts"
-import { escapeForTerminal } from "../../adapters/terminal/escapeForTerminal.ts"
+import { escapeForTerminal } from "../../adapters/log/escapeForTerminal.ts"
 import { type LineReader, makeLineReader } from "../../adapters/terminal/LineReader.ts"
-import * as TerminalLog from "../../adapters/terminal/TerminalLog.ts"
+import * as TerminalLog from "../../adapters/log/TerminalLog.ts"
 import { printLine } from "./output/print.ts"
 
 /** The terminal of a command: questions, log and results. */

@@ -1,6 +1,6 @@
 import { Config, ConfigProvider, Effect, Layer, Option, References } from "effect"
 import { Command, Flag, GlobalFlag } from "effect/cli"
-import { LogFormat } from "../../adapters/terminal/TerminalLog.ts"
+import { LogFormat } from "../../adapters/log/TerminalLog.ts"
 import { CommandFailed } from "./CommandFailed.ts"
 import { setting } from "./setting.ts"
 

@@ -1,5 +1,5 @@
 import { Effect, Result } from "effect"
-import { escapeForTerminal } from "../../adapters/terminal/escapeForTerminal.ts"
+import { escapeForTerminal } from "../../adapters/log/escapeForTerminal.ts"
 import { Computer } from "../../application/computer/Computer.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../domain/json.ts"
 import type { CatalogueEntry } from "../../domain/tools/catalogue.ts"

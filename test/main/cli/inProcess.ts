@@ -1,7 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Console, Effect, type Scope } from "effect"
 import { Command } from "effect/cli"
-import * as TerminalLog from "../../../src/adapters/terminal/TerminalLog.ts"
+import * as TerminalLog from "../../../src/adapters/log/TerminalLog.ts"
 import { rootCommand } from "../../../src/main/cli/root.ts"
 
 /** Runs `a2c` in this process: much faster than a child, but without the output of a failure. */

@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { CommandFailed } from "../../../src/main/cli/CommandFailed.ts"
 import { escapedHostileText, hostileText } from "../../fixtures/hostileText.ts"
-import { a2c, cli, onTerminal, temporaryFile, temporaryFolder } from "../processes.ts"
+import { a2c, cli, node, onTerminal, temporaryFile, temporaryFolder } from "../processes.ts"
 import { hostileServer } from "./HostileServer.ts"
 import { a2cInProcess } from "./inProcess.ts"
 
@@ -262,6 +262,26 @@ describe("a2c tools with a hostile pack", () => {
       const { code, stderr } = yield* ended("tools", "call", "hostile_pack", "--dir", dir, "--isolate")
       assert.strictEqual(code, 2)
       assertEscaped(stderr)
+    })
+  )
+})
+
+describe("program of the Promise API without a log function", () => {
+  live(
+    "escapes the log on stderr",
+    Effect.gen(function* () {
+      const server = {
+        name: `broken${hostileText}`,
+        type: "stdio",
+        server_parameters: { command: `missing${hostileText}` }
+      }
+      const config = JSON.stringify({ inputs: [], servers: { [server.name]: server } })
+      const program = yield* node([
+        ...["--input-type=module", "--eval"],
+        `import { runComputer } from ${JSON.stringify(new URL("../../../src/main/entrypoints/promise.ts", import.meta.url).href)}
+        await runComputer({ url: "http://127.0.0.1:1", name: "desk", config: ${config} })`
+      ])
+      assertEscaped(yield* program.says("restarting", "stderr"))
     })
   )
 })

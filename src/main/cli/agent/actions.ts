@@ -1,5 +1,5 @@
 import { Effect, Layer, type Scope, Stream } from "effect"
-import { escapeForTerminal } from "../../../adapters/terminal/escapeForTerminal.ts"
+import { escapeForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
 import { Agent, type AgentEvent } from "../../../application/agent/Agent.ts"
 import { AmbiguousTool } from "../../../application/agent/OfficeView.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"

@@ -1,4 +1,4 @@
-import { escapeForTerminal } from "../../../adapters/terminal/escapeForTerminal.ts"
+import { escapeForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
 import { isJsonObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"

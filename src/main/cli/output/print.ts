@@ -1,5 +1,5 @@
 import { Console, Effect } from "effect"
-import { escapeForTerminal, escapeLinesForTerminal } from "../../../adapters/terminal/escapeForTerminal.ts"
+import { escapeForTerminal, escapeLinesForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { CommandFailed } from "../CommandFailed.ts"
 import { formatJson, formatToolResult } from "./format.ts"

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { escapeForTerminal } from "../../../adapters/terminal/escapeForTerminal.ts"
+import { escapeForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
 import { PackHost } from "../../../application/packs/PackHost.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { parseToolResult } from "../../../domain/model/ToolResult.ts"

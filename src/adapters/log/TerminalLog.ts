@@ -69,5 +69,6 @@ export const layerTo = (write: (lines: string) => void): Layer.Layer<never> =>
     })
   ])
 
-/** Logs to stderr. Results go to stdout. */
-export const layer: Layer.Layer<never> = layerTo((lines) => void process.stderr.write(lines))
+/** Logs to stderr, or to the console of a browser. Results go to stdout. */
+// oxlint-disable-next-line no-console -- the only output that browsers have, too
+export const layer: Layer.Layer<never> = layerTo((lines) => console.error(lines.slice(0, -1)))

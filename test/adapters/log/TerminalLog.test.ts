@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Redacted } from "effect"
-import { LogFormat, layerTo } from "../../../src/adapters/terminal/TerminalLog.ts"
+import { LogFormat, layerTo } from "../../../src/adapters/log/TerminalLog.ts"
 
 /** Logs in a format and returns the lines. */
 const logged = (format: LogFormat, logging: Effect.Effect<void>) =>
