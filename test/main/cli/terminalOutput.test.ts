@@ -10,6 +10,8 @@ import { a2cInProcess } from "./inProcess.ts"
 
 const hostileMcpServer = fileURLToPath(new URL("../../fixtures/hostileMcpServer.ts", import.meta.url))
 
+const promiseApi = new URL("../../../src/main/entrypoints/promise.ts", import.meta.url).href
+
 /** Processes start slowly on a busy machine. */
 const testTimeout = 60_000
 
@@ -276,11 +278,9 @@ describe("program of the Promise API without a log function", () => {
         server_parameters: { command: `missing${hostileText}` }
       }
       const config = JSON.stringify({ inputs: [], servers: { [server.name]: server } })
-      const program = yield* node([
-        ...["--input-type=module", "--eval"],
-        `import { runComputer } from ${JSON.stringify(new URL("../../../src/main/entrypoints/promise.ts", import.meta.url).href)}
+      const source = `import { runComputer } from ${JSON.stringify(promiseApi)}
         await runComputer({ url: "http://127.0.0.1:1", name: "desk", config: ${config} })`
-      ])
+      const program = yield* node(["--input-type=module", "--eval", source])
       assertEscaped(yield* program.says("restarting", "stderr"))
     })
   )
