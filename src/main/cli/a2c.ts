@@ -6,6 +6,8 @@ import { CliError, CliOutput, Command } from "effect/cli"
 import * as TerminalLog from "../../adapters/log/TerminalLog.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
 import * as DotEnv from "../config/dotEnv.ts"
+import { hangup } from "../config/hangup.ts"
+import { CommandFailed } from "./CommandFailed.ts"
 import { printFailure, printHelp } from "./output/print.ts"
 import { rootCommand } from "./root.ts"
 
@@ -76,6 +78,7 @@ rootCommand.pipe(
   Command.run({ version: packageVersion }),
   Effect.tapErrorTag("CommandFailed", ({ message }) => printFailure(message)),
   Effect.raceFirst(stdoutClosed),
+  Effect.raceFirst(Effect.andThen(hangup, new CommandFailed({ message: "hangup", exitCode: 129 }))),
   Effect.tapCause(reportDefect),
   Effect.provide(
     Layer.mergeAll(TerminalLog.layer, presenterLayer, DotEnv.layer).pipe(Layer.provideMerge(NodeServices.layer))

@@ -50,7 +50,7 @@ export const configFiles = flag.texts(
 
 export const watch = flag.toggle(
   "watch",
-  "apply changes of the configuration while running; with --no-watch only on SIGHUP",
+  "apply changes of the configuration while running; with --no-watch only on SIGHUP, without a terminal",
   { default: true }
 )
 
