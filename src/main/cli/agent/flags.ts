@@ -95,8 +95,6 @@ export const hostConfigFlags = {
   host: Argument.String("host").pipe(
     Argument.withDescription("claude, claude-code, cursor, vscode, codex, gemini, goose, windsurf, …")
   ),
-  url: flag.text("url", "URL where 'a2c agent mcp --http' publishes the office; without it the host starts a process", {
-    metavar: "URL"
-  })
+  url: flag.url("url", "URL where 'a2c agent mcp --http' publishes the office; without it the host starts a process")
 }
 export type HostConfigOptions = AgentSharedOptions & Infer<typeof hostConfigFlags>

@@ -1,4 +1,4 @@
-import { Effect, Layer, Option, Result } from "effect"
+import { Effect, Layer, Option, Record, Redacted, Result } from "effect"
 import * as VerelEngine from "../../../adapters/vrl/VerelEngine.ts"
 import { Inputs } from "../../../application/computer/inputs/Inputs.ts"
 import { VrlEngine } from "../../../application/ports/VrlEngine.ts"
@@ -18,6 +18,7 @@ import {
 import { failCommand } from "../CommandFailed.ts"
 import { formatServerLocation } from "../output/format.ts"
 import { print, printJson, printLine } from "../output/print.ts"
+import { warnOfLiteralInputs } from "./literalInputs.ts"
 import type { CheckCommandOptions } from "./flags.ts"
 
 const isHttpUrl = (url: string): boolean => URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol)
@@ -91,12 +92,14 @@ const checkReferencesAndScripts = Effect.fnUntraced(function* (
 })
 
 /** Prints the servers and inputs of a configuration and its diagnostics; fails when one of them is an error. */
-export const runCheck = Effect.fnUntraced(function* ({ files, inputs: values, json }: CheckCommandOptions) {
+export const runCheck = Effect.fnUntraced(function* ({ files, inputs: given, json }: CheckCommandOptions) {
+  const values = Record.map(given, Redacted.value)
   const loaded = yield* readConfigFiles(files)
   const { setup } = loaded
   const { diagnostics, inputs } = yield* Effect.gen(function* () {
     if (setup === undefined) return { diagnostics: loaded.diagnostics, inputs: [] }
-    const unknownInputs = unknownInputWarnings(setup.config, values).map(
+    yield* warnOfLiteralInputs(setup.config, given)
+    const unknownInputs = unknownInputWarnings(setup.config, given).map(
       (issue): ConfigDiagnostic => ({ severity: "warning", file: "command line", path: [], issue })
     )
     const deep = yield* Effect.forEach(loaded.files, (file) => checkReferencesAndScripts(setup, file))

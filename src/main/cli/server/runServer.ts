@@ -32,10 +32,11 @@ const stopSignal = Effect.map(
         if (Deferred.doneUnsafe(received, Exit.succeed(signal)) || signal === "SIGHUP") return
         process.exit(exitCodes[signal])
       }
+      // Without a listener in between, Node would drop a signal that waits for the event loop.
       const replaced = signals.map((signal) => {
         const listeners = process.listeners(signal)
-        process.removeAllListeners(signal)
         process.on(signal, onSignal)
+        for (const listener of listeners) process.off(signal, listener)
         return { signal, listeners }
       })
       return { received, onSignal, replaced }
@@ -43,8 +44,8 @@ const stopSignal = Effect.map(
     ({ onSignal, replaced }) =>
       Effect.sync(() => {
         for (const { listeners, signal } of replaced) {
-          process.off(signal, onSignal)
           for (const listener of listeners) process.on(signal, listener)
+          process.off(signal, onSignal)
         }
       })
   ),

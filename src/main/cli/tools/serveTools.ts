@@ -56,7 +56,5 @@ export const serveTools = Effect.fnUntraced(function* (options: ServeToolsComman
     )
   }
   const existingFolders = yield* foldersOrDefault(folders)
-  // Packs see the environment, but not this key.
-  delete process.env["AUTOMATA_API_KEY"]
   return yield* Effect.provide(servePacks(options), packHostFor(existingFolders, options, { timeout, watch }))
 })
