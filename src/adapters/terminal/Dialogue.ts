@@ -4,7 +4,7 @@ import { isatty } from "node:tty"
 import { Effect, Option, Semaphore } from "effect"
 import { definedOnly } from "../../domain/definedOnly.ts"
 import type { LineReader } from "./LineReader.ts"
-import { clearRowsAbove, type Context, contextLines, joinLines, type TerminalOutput } from "./questionContext.ts"
+import { clearRowsAbove, type Context, joinLines, makeContextLines, type TerminalOutput } from "./questionContext.ts"
 
 export interface Terminal {
   readonly input: Readable
@@ -67,7 +67,7 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
     const write = (text: string) => Effect.sync(() => void output.write(text))
 
     /** Reads in raw mode: only `readline` echoes, and Ctrl-C arrives as a key. */
-    const readEntry = ({ context, hidden = false, prompt }: LineOptions) =>
+    const readEntry = ({ hidden = false, prompt }: LineOptions, contextLines: () => ReadonlyArray<string>) =>
       Effect.callback<Entry>((resume) => {
         // An ended stream emits no further event.
         if (input.readableEnded || input.destroyed) return resume(Effect.succeed({ _tag: "Closed" }))
@@ -90,11 +90,11 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
           if (hidden) output.write(prompt)
           else reader.prompt(true)
         }
-        let shown = contextLines(context, output)
+        let shown = contextLines()
         printAboveQuestion = (lines) => {
           const rows = hidden ? 0 : reader.getCursorPos().rows
           clearRowsAbove(output, rows + shown.length)
-          shown = contextLines(context, output)
+          shown = contextLines()
           // Readline moves up as many rows as the line had before it redraws the line.
           output.write(`${lines}${joinLines(shown)}${"\n".repeat(rows)}`)
           redraw()
@@ -104,18 +104,19 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
       })
 
     /** Discards lines typed ahead. Returns an entry that is not a line. */
-    const discardTypedAhead = Effect.fnUntraced(function* (context: Context | undefined) {
-      const options = { hidden: true, prompt: "", ...definedOnly({ context }) }
+    const discardTypedAhead = Effect.fnUntraced(function* (contextLines: () => ReadonlyArray<string>) {
       while (true) {
-        const entry = yield* Effect.timeoutOption(readEntry(options), typeaheadSilence)
+        const silent = readEntry({ hidden: true, prompt: "" }, contextLines)
+        const entry = yield* Effect.timeoutOption(silent, typeaheadSilence)
         if (Option.isNone(entry) || entry.value._tag !== "Line") return entry
       }
     })
 
     const readLine = Effect.fnUntraced(function* (options: LineOptions) {
-      yield* write(joinLines(contextLines(options.context, output)))
-      const early = options.discardTypeahead === true ? yield* discardTypedAhead(options.context) : Option.none()
-      const entry = Option.isSome(early) ? early.value : yield* readEntry(options)
+      const contextLines = makeContextLines(options.context, output)
+      yield* write(joinLines(contextLines()))
+      const early = options.discardTypeahead === true ? yield* discardTypedAhead(contextLines) : Option.none()
+      const entry = Option.isSome(early) ? early.value : yield* readEntry(options, contextLines)
       // The terminal has echoed the line break of a visible line.
       if (entry._tag !== "Line" || options.hidden === true) yield* write("\n")
       if (entry._tag === "Interrupted") yield* onInterrupt

@@ -4,7 +4,7 @@ import { Effect, FiberSet, Latch, Option, type Scope, Semaphore } from "effect"
 
 import { definedOnly } from "../../domain/definedOnly.ts"
 import { escapeForTerminal, escapeLinesForTerminal } from "../log/escapeForTerminal.ts"
-import { clearRowsAbove, type Context, contextLines, joinLines, type TerminalOutput } from "./questionContext.ts"
+import { clearRowsAbove, type Context, joinLines, makeContextLines, type TerminalOutput } from "./questionContext.ts"
 
 export interface LineStreams {
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean }
@@ -60,6 +60,11 @@ export interface LineReader {
   readonly printLog: (text: string) => void
 }
 
+interface PendingRead extends Prompt {
+  readonly contextLines: () => ReadonlyArray<string>
+  readonly onLine: (line: Line) => void
+}
+
 /** Unread lines at which the input is paused. */
 const maxBacklogLines = 256
 
@@ -77,7 +82,7 @@ export const makeLineReader = Effect.fnUntraced(function* ({
   const backlog: Array<string> = []
   /** Open after a Ctrl-C since the last line, until a listener has received it. */
   const interrupted = Latch.makeUnsafe(false)
-  let pendingRead: (Prompt & { readonly onLine: (line: Line) => void }) | undefined
+  let pendingRead: PendingRead | undefined
   let isPrivate: NonNullable<Prompt["isPrivate"]> = () => false
   let isClosed = false
   let isHidden = false
@@ -168,11 +173,12 @@ export const makeLineReader = Effect.fnUntraced(function* ({
       }
       if (isClosed) return resume(Effect.succeed({ _tag: "Closed" }))
       interrupted.closeUnsafe()
-      const own = { ...prompt, onLine: (line: Line) => resume(Effect.succeed(line)) }
+      const contextLines = makeContextLines(prompt.context, output)
+      const own = { ...prompt, contextLines, onLine: (line: Line) => resume(Effect.succeed(line)) }
       pendingRead = own
       if (!isQuestion) isPrivate = prompt.isPrivate ?? (() => false)
       if (isTerminal) {
-        shownContext = contextLines(prompt.context, output)
+        shownContext = contextLines()
         output.write(joinLines(shownContext))
         lines.setPrompt(hidden ? "" : prompt.text)
         if (hidden) output.write(prompt.text)
@@ -195,7 +201,7 @@ export const makeLineReader = Effect.fnUntraced(function* ({
     clearRowsAbove(output, rows + (pendingRead === undefined ? 0 : shownContext.length))
     write()
     if (pendingRead === undefined) return
-    shownContext = contextLines(pendingRead.context, output)
+    shownContext = pendingRead.contextLines()
     output.write(joinLines(shownContext))
     if (isHidden) return void output.write(pendingRead.text)
     // Readline moves up as many rows as the line had before it redraws the line.

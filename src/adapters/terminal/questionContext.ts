@@ -21,8 +21,19 @@ const sizeOf = ({ columns = 0, rows = 0 }: TerminalOutput): TerminalSize => ({
   rows: rows === 0 ? 24 : rows
 })
 
-export const contextLines = (context: Context = () => [], output: TerminalOutput): ReadonlyArray<string> =>
-  context(sizeOf(output))
+/** Gives the lines of a context for the current size of a terminal, made again only when the size has changed. */
+export const makeContextLines = (
+  context: Context | undefined,
+  output: TerminalOutput
+): (() => ReadonlyArray<string>) => {
+  let last: { readonly size: TerminalSize; readonly lines: ReadonlyArray<string> } | undefined
+  return () => {
+    if (context === undefined) return []
+    const size = sizeOf(output)
+    if (last?.size.columns !== size.columns || last.size.rows !== size.rows) last = { size, lines: context(size) }
+    return last.lines
+  }
+}
 
 export const joinLines = (lines: ReadonlyArray<string>): string => lines.map((line) => `${line}\n`).join("")
 

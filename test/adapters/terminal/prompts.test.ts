@@ -415,9 +415,17 @@ describe("consent prompt", () => {
           }
         }
       )
-      const { screen } = yield* decided("n", { ...request({ list, text }), tool: text, server: text, agent: text })
+      const { dialogue, enter, promptForConsent, screen, shows } = yield* terminalOf()
+      const asked = { ...request({ list, text }), tool: text, server: text, agent: text }
+      const deciding = yield* Effect.forkChild(promptForConsent(asked))
+      yield* shows("until I stop): ")
       assert.isBelow(touched.length, 100)
-      assert.isBelow(screen.length, 24 * 80 * 2)
+      const touchedOnce = touched.length
+      dialogue.printAbove("a line of the log\n")
+      yield* enter("n")
+      yield* Fiber.join(deciding)
+      assert.strictEqual(touched.length, touchedOnce)
+      assert.isBelow(screen().length, 24 * 80 * 4)
     })
   )
 
