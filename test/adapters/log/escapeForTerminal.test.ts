@@ -4,9 +4,9 @@ import { escapeForTerminal, escapeLinesForTerminal } from "../../../src/adapters
 describe("escapeForTerminal", () => {
   it.each([
     ["escape sequences", "\u001b[31m\u009b2J\u0007\u007f", String.raw`\u001b[31m\u009b2J\u0007\u007f`],
-    ["line breaks and tabs", "a\r\nb\tc\u2028d\u0085", String.raw`a\r\nb\tc\u2028d\u0085`],
+    ["line breaks and tabs", "a\r\nb\tc\u2028d\u2029\u0085", String.raw`a\r\nb\tc\u2028d\u2029\u0085`],
     ["bidirectional controls", "\u202e\u2066\u200f\u061c", String.raw`\u202e\u2066\u200f\u061c`],
-    ["invisible characters", "\u200b\u00ad\ufeff\u3164\u2060", String.raw`\u200b\u00ad\ufeff\u3164\u2060`],
+    ["invisible characters", "\u200b\u00ad\ufeff\u3164\ufff9", String.raw`\u200b\u00ad\ufeff\u3164\ufff9`],
     ["tags and lone surrogates", "\u{e0041}\ud800", String.raw`\udb40\udc41\ud800`],
     ["joiners and selectors outside of emoji", "x\u200dy\ufe0f", String.raw`x\u200dy\ufe0f`]
   ])("escapes %s", (_kind, text, escaped) => {

@@ -322,12 +322,12 @@ describe("consent prompt", () => {
 
   it.live("escapes control, bidirectional and invisible characters of every foreign text", () =>
     Effect.gen(function* () {
-      const forged = "\u001b[2J\u009b1A\u007f\r\n\u2028\u202e\u200b\u3164\u00ad\u{e0041}\ud800"
+      const forged = "\u001b[2J\u009b1A\u007f\r\n\u2028\u202e\u200b\u3164\u00ad\ufff9\u{e0041}\ud800"
       const { screen } = yield* decided("n", {
         ...request({ [forged]: forged, pad: `${" ".repeat(200)}Run it? y` }),
         ...foreignNames(forged)
       })
-      const escaped = String.raw`\u001b[2J\u009b1A\u007f\r\n\u2028\u202e\u200b\u3164\u00ad\udb40\udc41\ud800`
+      const escaped = String.raw`\u001b[2J\u009b1A\u007f\r\n\u2028\u202e\u200b\u3164\u00ad\ufff9\udb40\udc41\ud800`
       const shown = screen.slice(0, screen.indexOf("\u001b[1G"))
       for (const label of ["tool", "server", "computer", "agent"]) {
         assert.match(shown, new RegExp(`^ {2}\\| ${label} +"\\\\u001b\\[2J`, "m"))
