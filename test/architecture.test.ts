@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join, posix } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { build } from "esbuild"
+import { parseSync } from "oxc-parser"
 import { packageVersion } from "../src/domain/packageVersion.ts"
 
 const layers = ["adapters", "application", "domain", "main"]
@@ -113,6 +114,33 @@ describe("import", () => {
     const a2cParts =
       /^(domain\/(office|desktop|tools|documents|config|wire|model)|application\/(server|computer|agent|member|bridge)|adapters\/(socketio|redis|mcp|llm))\//
     assertNoImport(a2cParts, /^\w+\/(devices|packs)\//)
+  })
+})
+
+describe("output", () => {
+  /** Files that may write to stdout and stderr. All others call them, so foreign text is always escaped. */
+  const writers = [
+    "adapters/log/TerminalLog.ts",
+    "adapters/mcp/publish/publishStdio.ts",
+    "adapters/terminal/Dialogue.ts",
+    // Collects the output of an engine, which its worker discards.
+    "adapters/vrl/worker.ts",
+    "main/cli/TerminalIO.ts",
+    "main/cli/a2c.ts",
+    "main/cli/output/print.ts",
+    "main/cli/tools/serveTools.ts"
+  ]
+
+  it("is written by the listed files only", () => {
+    const writes =
+      /\bconsole\b|\bConsole\b|\bStdio\b|\bprocess\.std(?:out|err)\b|\{[^}]*\bstd(?:out|err)\b[^}]*\}\s*=\s*process\b/
+    const found = [...sources.keys()].filter((file) => {
+      const text = readFileSync(join("src", file), "utf8")
+      const { comments } = parseSync(file, text)
+      const code = comments.toReversed().reduce((rest, { end, start }) => rest.slice(0, start) + rest.slice(end), text)
+      return writes.test(code)
+    })
+    assert.deepStrictEqual(found.sort(), writers.sort())
   })
 })
 

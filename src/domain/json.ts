@@ -37,6 +37,19 @@ export const checkJsonBody = (value: unknown): string | undefined => {
   return undefined
 }
 
+/** True when a value has at most this many members and items, at any depth. Stops counting beyond. */
+export const hasAtMostParts = (value: unknown, max: number): boolean => {
+  let left = max
+  const countParts = (part: unknown): boolean => {
+    if (--left < 0) return false
+    if (Array.isArray(part)) return part.length <= left && part.every(countParts)
+    if (!isJsonObject(part)) return true
+    for (const name in part) if (!countParts(part[name])) return false
+    return true
+  }
+  return countParts(value)
+}
+
 /** Escapes every character outside printable ASCII as JSON does. */
 export const escapeNonAscii = (text: string): string =>
   // oxlint-disable-next-line no-control-regex -- the printable ASCII range is what is meant

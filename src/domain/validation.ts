@@ -1,4 +1,5 @@
 import { Result, Schema, SchemaIssue } from "effect"
+import { hasAtMostParts } from "./json.ts"
 
 /** One error of an input with its path. Never contains the rejected value: it may be a secret. */
 export interface ValidationIssue {
@@ -14,9 +15,15 @@ export const toValidationIssues = (error: Schema.SchemaError): ReadonlyArray<Val
     issue: message.replaceAll("\n", " ").trim()
   }))
 
+/** In characters; a path quotes the start of a longer key. */
+const maxQuotedKeyLength = 256
+
+const formatKey = (key: string): string =>
+  key.length > maxQuotedKeyLength ? `${key.slice(0, maxQuotedKeyLength)}…` : key
+
 export const formatPath = (path: ReadonlyArray<PropertyKey>): string =>
   path
-    .map((key, index) => (typeof key === "number" ? `[${key}]` : index === 0 ? String(key) : `.${String(key)}`))
+    .map((key, index) => (typeof key === "number" ? `[${key}]` : `${index === 0 ? "" : "."}${formatKey(String(key))}`))
     .join("")
 
 /** Formats errors in one line: `server_parameters.timeout: Expected …; name: Missing key`. */
@@ -25,14 +32,25 @@ export const formatIssues = (issues: ReadonlyArray<ValidationIssue>): string =>
 
 export const formatSchemaError = (error: Schema.SchemaError): string => formatIssues(toValidationIssues(error))
 
-/** Makes a decoder that never throws and fails with all errors in one line. */
+/** A larger input can have millions of errors. */
+const maxPartsForAllErrors = 1000
+
+/** All errors of a small input, and the first error of a large one. */
+export const errorsFor = (input: unknown): "all" | "first" =>
+  hasAtMostParts(input, maxPartsForAllErrors) ? "all" : "first"
+
+/** Makes a decoder that never throws. Fails with all errors in one line, or with the first one of a large input. */
 export const makeDecoder = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
-  const decode = Schema.decodeUnknownResult(schema, { errors: "all" })
-  return (input: unknown): Result.Result<S["Type"], string> => Result.mapError(decode(input), formatSchemaError)
+  const decode = Schema.decodeUnknownResult(schema)
+  return (input: unknown): Result.Result<S["Type"], string> => {
+    const decoded = decode(input)
+    if (Result.isSuccess(decoded) || errorsFor(input) === "first") return Result.mapError(decoded, formatSchemaError)
+    return Result.mapError(decode(input, { errors: "all" }), formatSchemaError)
+  }
 }
 
 export interface Codec<A> {
-  /** Decodes a message of a peer; fails with all errors in one line. */
+  /** Decodes a message of a peer; fails with its errors in one line. */
   readonly decode: (wire: unknown) => Result.Result<A, string>
   readonly encode: (value: A) => unknown
 }

@@ -80,7 +80,7 @@ describe("a2c computer", () => {
         "--run",
         "status"
       )
-      assert.match(stdout, /everything +failed +.*A2C_SMCP_GREETING.*--input greeting=VALUE/)
+      assert.match(stdout, /everything +failed +.*A2C_SMCP_GREETING.*--input greeting=@FILE/)
       assert.match(stdout, /memory +ready/)
     })
   )

@@ -114,7 +114,7 @@ describe("device by the protocol document", () => {
       assert.strictEqual(
         wrong.stderr,
         `a2c: Tool '${tool}' was not called: its arguments do not fit its schema.\n` +
-          '- /format: must be equal to one of the allowed values: ["simple","detailed"]\n'
+          'a2c: - /format: must be equal to one of the allowed values: ["simple","detailed"]\n'
       )
       assert.strictEqual(seed.calls.length, 2)
 

@@ -103,3 +103,21 @@ export const temporaryFile = (name: string, contents: string) =>
     writeFileSync(file, contents)
     return file
   })
+
+/** Quotes a word for a shell. */
+const shellWord = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
+
+/**
+ * Runs Node with these arguments on a pseudo-terminal, as its session leader. All output is in `stdout`, with the line
+ * breaks of a terminal. Killing the process of the returned `pid` hangs the terminal up.
+ */
+export const onTerminal = (
+  args: ReadonlyArray<string>,
+  variables: { readonly [name: string]: string } = {}
+): Effect.Effect<Cli, never, Scope.Scope> => {
+  const command = ["exec", ...[process.execPath, ...args].map(shellWord)].join(" ")
+  return program("script", ["--quiet", "--flush", "--return", "--command", command, "/dev/null"], {
+    ...variables,
+    SHELL: "/bin/sh"
+  })
+}

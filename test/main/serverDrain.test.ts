@@ -136,6 +136,31 @@ describe("a2c server shutdown", () => {
     })
   )
 
+  live(
+    "receives a signal that arrives while it replaces the signal handlers",
+    Effect.gen(function* () {
+      // Node drops a signal that waits for the event loop when the last listener is removed.
+      const preload = `let isSent = false
+        for (const name of ["off", "removeAllListeners"]) {
+          const remove = process[name]
+          process[name] = (signal, ...rest) => {
+            if (signal === "SIGTERM" && !isSent) process.kill(process.pid, signal)
+            isSent ||= signal === "SIGTERM"
+            return remove.call(process, signal, ...rest)
+          }
+        }`
+      const process = yield* node([
+        "--import",
+        `data:text/javascript,${encodeURIComponent(preload)}`,
+        cli,
+        "server",
+        "--port=0"
+      ])
+      assert.strictEqual(yield* process.ended, 0)
+      assert.include(steps(process), "server stopped")
+    })
+  )
+
   for (const [signal, code] of [
     ["SIGTERM", 143],
     ["SIGINT", 130]

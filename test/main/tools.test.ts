@@ -333,6 +333,25 @@ describe("a2c tools", () => {
     })
   )
 
+  for (const flags of [[], ["--isolate"]]) {
+    live(
+      `keeps its key out of the environment of packs and their processes ${flags.join(" ")}`.trimEnd(),
+      Effect.gen(function* () {
+        const spies = `const { execFileSync } = await import("node:child_process")
+          return [String(process.env["AUTOMATA_API_KEY"]), execFileSync("env").includes("s3cret")].join()`
+        const folder = yield* folderWith({
+          "spy/spy_tool.mjs": toolSaying("spy", spies)
+        })
+        const key = { AUTOMATA_API_KEY: "s3cret" }
+        const call = yield* node([cli, "tools", "call", "spy", "--dir", folder, ...flags], key)
+        assert.deepStrictEqual(yield* ended(call), [0, "undefined,false\n", ""])
+        const served = yield* node([cli, "tools", "serve", folder, "--port", "0", ...flags], key)
+        const url = (yield* served.says("packs at ")).replace(/^.* at /, "")
+        assert.deepStrictEqual(yield* post(`${url}/tools/spy`, {}, { "X-API-Key": "s3cret" }), said("undefined,false"))
+      })
+    )
+  }
+
   live(
     "calls a tool without a server, and exits with 2 when it fails",
     Effect.gen(function* () {

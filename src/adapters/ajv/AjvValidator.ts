@@ -6,11 +6,16 @@ import { SchemaTimeout } from "./schemaWorker.ts"
 
 const maxReportedErrors = 10
 
+/** In characters; an error quotes the start of a longer name of an argument. */
+const maxQuotedLength = 256
+
+const truncate = (text: string): string => (text.length > maxQuotedLength ? `${text.slice(0, maxQuotedLength)}…` : text)
+
 const formatError = ({ instancePath, keyword, message = "is invalid", params }: ErrorObject): string => {
-  const where = instancePath === "" ? "the arguments" : instancePath
+  const where = instancePath === "" ? "the arguments" : truncate(instancePath)
   switch (keyword) {
     case "additionalProperties":
-      return `${where}: unknown argument "${String(params["additionalProperty"])}"`
+      return `${where}: unknown argument "${truncate(String(params["additionalProperty"]))}"`
     case "enum":
       return `${where}: ${message}: ${JSON.stringify(params["allowedValues"])}`
     default:

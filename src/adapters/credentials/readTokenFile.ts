@@ -24,9 +24,9 @@ const readPrefix = async (file: string): Promise<string> => {
   return buffer.toString("utf8", 0, bytesRead)
 }
 
-/** Reads a token file and trims its content. Reads the file on each call. */
-export const readTokenFile = (file: string): Effect.Effect<string, TokenUnreadable> => {
-  const failWith = (reason: string) => Effect.fail(new TokenUnreadable({ message: `the token file ${file} ${reason}` }))
+/** Reads a token file and trims its content. Reads the file on each call. An error begins with `subject`. */
+export const readTokenFile = (file: string, subject = "the token file"): Effect.Effect<string, TokenUnreadable> => {
+  const failWith = (reason: string) => Effect.fail(new TokenUnreadable({ message: `${subject} ${file} ${reason}` }))
   return Effect.tryPromise({ try: () => readPrefix(file), catch: formatFileError }).pipe(
     Effect.catch(failWith),
     Effect.flatMap((text) => {

@@ -2,11 +2,13 @@ import { createInterface } from "node:readline"
 import type { Readable, Writable } from "node:stream"
 import { isatty } from "node:tty"
 import { Effect, Option, Semaphore } from "effect"
+import { definedOnly } from "../../domain/definedOnly.ts"
 import type { LineReader } from "./LineReader.ts"
+import { clearRowsAbove, type Context, joinLines, makeContextLines, type TerminalOutput } from "./questionContext.ts"
 
 export interface Terminal {
   readonly input: Readable
-  readonly output: Writable & { readonly columns?: number }
+  readonly output: Writable & TerminalOutput
   /** Runs on Ctrl-C. When it returns, the question has no answer. */
   readonly onInterrupt: Effect.Effect<void>
 }
@@ -14,14 +16,14 @@ export interface Terminal {
 interface LineOptions {
   /** Text before the cursor, on one line. */
   readonly prompt: string
+  /** The lines above the prompt. */
+  readonly context?: Context
   readonly hidden?: boolean
   /** Discards input typed before the question was shown. */
   readonly discardTypeahead?: boolean
 }
 
 export interface Prompter {
-  readonly columns: number
-  readonly print: (...lines: ReadonlyArray<string>) => Effect.Effect<void>
   /** Reads a line; none when the terminal is closed. */
   readonly readLine: (options: LineOptions) => Effect.Effect<Option.Option<string>>
 }
@@ -33,14 +35,9 @@ export interface Dialogue {
     interaction: (prompter: Prompter) => Effect.Effect<A, E, R>,
     cancelledMessage?: string
   ) => Effect.Effect<A, E, R>
-  /** Writes whole lines to stderr and redraws an open question below them. */
+  /** Writes whole lines to stderr and redraws an open question with its context below them. */
   readonly printAbove: (lines: string) => void
 }
-
-/** Between 20 and 120 columns, and 80 on a terminal that reports none, or 0. */
-const clampColumns = (columns = 0): number => (columns === 0 ? 80 : Math.max(20, Math.min(columns, 120)))
-
-const clearLine = "\r\u001b[J"
 
 /** Time without an entered line after which typeahead has ended. */
 const typeaheadSilence = "100 millis"
@@ -48,14 +45,14 @@ const typeaheadSilence = "100 millis"
 type Entry = { readonly _tag: "Line"; readonly text: string } | { readonly _tag: "Closed" | "Interrupted" }
 
 const makeDialogue = (
-  prompter: () => Prompter,
+  prompter: Prompter,
   printCancelled: (text: string) => Effect.Effect<void>,
   printAbove: Dialogue["printAbove"]
 ): Dialogue => {
   const lock = Semaphore.makeUnsafe(1)
   return {
     interact: (interaction, cancelledMessage = "question cancelled") =>
-      Effect.suspend(() => interaction(prompter())).pipe(
+      Effect.suspend(() => interaction(prompter)).pipe(
         Effect.onInterrupt(() => printCancelled(`(${cancelledMessage})`)),
         (interacting) => lock.withPermit(interacting)
       ),
@@ -70,7 +67,7 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
     const write = (text: string) => Effect.sync(() => void output.write(text))
 
     /** Reads in raw mode: only `readline` echoes, and Ctrl-C arrives as a key. */
-    const readEntry = ({ hidden = false, prompt }: LineOptions) =>
+    const readEntry = ({ hidden = false, prompt }: LineOptions, contextLines: () => ReadonlyArray<string>) =>
       Effect.callback<Entry>((resume) => {
         // An ended stream emits no further event.
         if (input.readableEnded || input.destroyed) return resume(Effect.succeed({ _tag: "Closed" }))
@@ -93,10 +90,13 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
           if (hidden) output.write(prompt)
           else reader.prompt(true)
         }
+        let shown = contextLines()
         printAboveQuestion = (lines) => {
-          // Redrawing starts as many rows higher as the question has; these rows must be empty.
-          const { rows } = reader.getCursorPos()
-          output.write(`${rows === 0 ? clearLine : "\n"}${lines}${"\n".repeat(rows)}`)
+          const rows = hidden ? 0 : reader.getCursorPos().rows
+          clearRowsAbove(output, rows + shown.length)
+          shown = contextLines()
+          // Readline moves up as many rows as the line had before it redraws the line.
+          output.write(`${lines}${joinLines(shown)}${"\n".repeat(rows)}`)
           redraw()
         }
         redraw()
@@ -104,48 +104,41 @@ export const make = ({ input, output, onInterrupt }: Terminal): Effect.Effect<Di
       })
 
     /** Discards lines typed ahead. Returns an entry that is not a line. */
-    const discardTypedAhead = Effect.gen(function* () {
+    const discardTypedAhead = Effect.fnUntraced(function* (contextLines: () => ReadonlyArray<string>) {
       while (true) {
-        const entry = yield* Effect.timeoutOption(readEntry({ hidden: true, prompt: "" }), typeaheadSilence)
+        const silent = readEntry({ hidden: true, prompt: "" }, contextLines)
+        const entry = yield* Effect.timeoutOption(silent, typeaheadSilence)
         if (Option.isNone(entry) || entry.value._tag !== "Line") return entry
       }
     })
 
     const readLine = Effect.fnUntraced(function* (options: LineOptions) {
-      const early = options.discardTypeahead === true ? yield* discardTypedAhead : Option.none()
-      const entry = Option.isSome(early) ? early.value : yield* readEntry(options)
+      const contextLines = makeContextLines(options.context, output)
+      yield* write(joinLines(contextLines()))
+      const early = options.discardTypeahead === true ? yield* discardTypedAhead(contextLines) : Option.none()
+      const entry = Option.isSome(early) ? early.value : yield* readEntry(options, contextLines)
       // The terminal has echoed the line break of a visible line.
       if (entry._tag !== "Line" || options.hidden === true) yield* write("\n")
       if (entry._tag === "Interrupted") yield* onInterrupt
       return entry._tag === "Line" ? Option.some(entry.text) : Option.none()
     })
 
-    const prompter = (): Prompter => ({
-      columns: clampColumns(output.columns),
-      print: (...lines) => write(lines.map((text) => `${text}\n`).join("")),
-      readLine
-    })
     const printAbove: Dialogue["printAbove"] = (lines) =>
       printAboveQuestion === undefined ? void output.write(lines) : printAboveQuestion(lines)
-    return makeDialogue(prompter, (text) => write(`\n${text}\n`), printAbove)
+    return makeDialogue({ readLine }, (text) => write(`\n${text}\n`), printAbove)
   })
 
 /** Makes a dialogue on a line reader. A question waits until the current line is entered. */
-export const fromLineReader = (
-  { ask, printError, isReading, printLog }: LineReader,
-  columns?: number
-): Effect.Effect<Dialogue> =>
+export const fromLineReader = ({ ask, isReading, print, printLog }: LineReader): Effect.Effect<Dialogue> =>
   Effect.sync(() => {
     const prompter: Prompter = {
-      columns: clampColumns(columns),
-      print: (...lines) => printError(lines.join("\n")),
-      readLine: ({ hidden = false, prompt }) =>
+      readLine: ({ context, hidden = false, prompt }) =>
         Effect.andThen(
-          Effect.suspend(() => (isReading() ? printError("(press Enter to answer)") : Effect.void)),
-          ask(prompt, { hidden })
+          Effect.suspend(() => (isReading() ? print("(a question is waiting: press Enter to answer)") : Effect.void)),
+          ask(prompt, { hidden, ...definedOnly({ context }) })
         )
     }
-    return makeDialogue(() => prompter, printError, printLog)
+    return makeDialogue(prompter, print, printLog)
   })
 
 /** Raises the signal that Ctrl-C raises outside raw mode. */

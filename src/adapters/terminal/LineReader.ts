@@ -1,10 +1,14 @@
-import { clearScreenDown, createInterface, cursorTo, moveCursor } from "node:readline"
+import { createInterface } from "node:readline"
 import { Writable } from "node:stream"
 import { Effect, FiberSet, Latch, Option, type Scope, Semaphore } from "effect"
 
+import { definedOnly } from "../../domain/definedOnly.ts"
+import { escapeForTerminal, escapeLinesForTerminal } from "../log/escapeForTerminal.ts"
+import { clearRowsAbove, type Context, joinLines, makeContextLines, type TerminalOutput } from "./questionContext.ts"
+
 export interface LineStreams {
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean }
-  readonly output: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number }
+  readonly output: NodeJS.WritableStream & TerminalOutput & { readonly isTTY?: boolean }
   readonly errors: NodeJS.WritableStream
   /** By default: input and output are both terminals. */
   readonly isTerminal?: boolean
@@ -26,6 +30,8 @@ export interface Completions {
 /** The prompt of a line. Ignored when the input is not a terminal. */
 export interface Prompt {
   readonly text: string
+  /** The lines above a question. */
+  readonly context?: Context
   readonly complete?: (line: string) => Effect.Effect<Completions>
   /** Lines that are not kept in the history. */
   readonly isPrivate?: (line: string) => boolean
@@ -36,7 +42,10 @@ export interface LineReader {
   /** Reads the next line. Concurrent reads run one after the other. */
   readonly read: (prompt: Prompt) => Effect.Effect<Line>
   /** Asks a question on a terminal; none for an empty line, and without a terminal. */
-  readonly ask: (question: string, options: { readonly hidden: boolean }) => Effect.Effect<Option.Option<string>>
+  readonly ask: (
+    question: string,
+    options: { readonly hidden: boolean; readonly context?: Context }
+  ) => Effect.Effect<Option.Option<string>>
   /** True while a read is pending: the next question has to wait. */
   readonly isReading: () => boolean
   /** While the effect runs, Ctrl-C goes to {@link read} or {@link awaitInterrupt} and not to the process. */
@@ -49,6 +58,11 @@ export interface LineReader {
   readonly printError: (text: string) => Effect.Effect<void>
   /** As {@link printError}, for a logger. The text contains its line breaks. */
   readonly printLog: (text: string) => void
+}
+
+interface PendingRead extends Prompt {
+  readonly contextLines: () => ReadonlyArray<string>
+  readonly onLine: (line: Line) => void
 }
 
 /** Unread lines at which the input is paused. */
@@ -68,10 +82,11 @@ export const makeLineReader = Effect.fnUntraced(function* ({
   const backlog: Array<string> = []
   /** Open after a Ctrl-C since the last line, until a listener has received it. */
   const interrupted = Latch.makeUnsafe(false)
-  let pendingRead: (Prompt & { readonly onLine: (line: Line) => void }) | undefined
+  let pendingRead: PendingRead | undefined
   let isPrivate: NonNullable<Prompt["isPrivate"]> = () => false
   let isClosed = false
   let isHidden = false
+  let shownContext: ReadonlyArray<string> = []
   let isCapturingInterrupts = false
 
   const maskedOutput = new Writable({
@@ -89,7 +104,9 @@ export const makeLineReader = Effect.fnUntraced(function* ({
     const completions = Effect.catchCause(complete(line), (cause) =>
       Effect.as(Effect.logError("completion failed", cause), { candidates: [], word: line })
     )
-    run(Effect.map(completions, ({ candidates, word }) => callback(null, [[...candidates], word])))
+    // Readline prints candidates as they are.
+    const isSafe = (candidate: string) => escapeForTerminal(candidate) === candidate
+    run(Effect.map(completions, ({ candidates, word }) => callback(null, [candidates.filter(isSafe), word])))
   }
   const lines = yield* Effect.acquireRelease(
     Effect.sync(() => {
@@ -146,8 +163,9 @@ export const makeLineReader = Effect.fnUntraced(function* ({
   })
 
   /** Reads a line. Lines typed before a question do not answer it. */
-  const nextLine = (prompt: Prompt, hidden: boolean, isQuestion: boolean) =>
+  const nextLine = (given: Prompt, hidden: boolean, isQuestion: boolean) =>
     Effect.callback<Line>((resume) => {
+      const prompt = { ...given, text: escapeForTerminal(given.text) }
       const waiting = isQuestion ? undefined : backlog.shift()
       if (waiting !== undefined) {
         if (backlog.length === 0 && !isClosed) lines.resume()
@@ -155,10 +173,13 @@ export const makeLineReader = Effect.fnUntraced(function* ({
       }
       if (isClosed) return resume(Effect.succeed({ _tag: "Closed" }))
       interrupted.closeUnsafe()
-      const own = { ...prompt, onLine: (line: Line) => resume(Effect.succeed(line)) }
+      const contextLines = makeContextLines(prompt.context, output)
+      const own = { ...prompt, contextLines, onLine: (line: Line) => resume(Effect.succeed(line)) }
       pendingRead = own
       if (!isQuestion) isPrivate = prompt.isPrivate ?? (() => false)
       if (isTerminal) {
+        shownContext = contextLines()
+        output.write(joinLines(shownContext))
         lines.setPrompt(hidden ? "" : prompt.text)
         if (hidden) output.write(prompt.text)
         isHidden = hidden
@@ -177,11 +198,11 @@ export const makeLineReader = Effect.fnUntraced(function* ({
     if (!isTerminal || isClosed || (pendingRead === undefined && lines.line === "")) return write()
     // While an answer is hidden, the cursor is still in the first row.
     const rows = isHidden ? 0 : lines.getCursorPos().rows
-    moveCursor(output, 0, -rows)
-    cursorTo(output, 0)
-    clearScreenDown(output)
+    clearRowsAbove(output, rows + (pendingRead === undefined ? 0 : shownContext.length))
     write()
     if (pendingRead === undefined) return
+    shownContext = pendingRead.contextLines()
+    output.write(joinLines(shownContext))
     if (isHidden) return void output.write(pendingRead.text)
     // Readline moves up as many rows as the line had before it redraws the line.
     output.write("\n".repeat(rows))
@@ -191,9 +212,9 @@ export const makeLineReader = Effect.fnUntraced(function* ({
   return {
     isTerminal,
     read: (prompt) => lock.withPermit(nextLine(prompt, false, false)),
-    ask: (text, { hidden }) =>
+    ask: (text, { hidden, context }) =>
       isTerminal
-        ? Effect.map(lock.withPermit(nextLine({ text }, hidden, true)), (line) =>
+        ? Effect.map(lock.withPermit(nextLine({ text, ...definedOnly({ context }) }, hidden, true)), (line) =>
             line._tag === "Line" && line.text !== "" ? Option.some(line.text) : Option.none()
           )
         : Effect.succeedNone,
@@ -205,8 +226,8 @@ export const makeLineReader = Effect.fnUntraced(function* ({
         () => Effect.sync(() => void (isCapturingInterrupts = false))
       ),
     awaitInterrupt: Effect.tap(interrupted.await, interrupted.close),
-    print: (text) => Effect.sync(() => printAbove(() => void output.write(`${text}\n`))),
-    printError: (text) => Effect.sync(() => printAbove(() => void errors.write(`${text}\n`))),
+    print: (text) => Effect.sync(() => printAbove(() => void output.write(`${escapeLinesForTerminal(text)}\n`))),
+    printError: (text) => Effect.sync(() => printAbove(() => void errors.write(`${escapeLinesForTerminal(text)}\n`))),
     printLog: (text) => printAbove(() => void errors.write(text))
   }
 })

@@ -83,7 +83,7 @@ const make = Effect.fnUntraced(function* (
   })
 
   const servers = yield* withRedactedLogs(makeServerSupervisor({ config, variables }, secrets, notifyChanged))
-  const calls = yield* withRedactedLogs(makeToolCalls(servers))
+  const calls = yield* withRedactedLogs(makeToolCalls(name, servers))
   const recentServers = () => calls.history().map(({ server }) => server)
   const desktop = yield* makeDesktop(servers, recentServers)
   const documents = yield* makeDocuments(servers, recentServers)

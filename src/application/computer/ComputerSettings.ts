@@ -5,6 +5,9 @@ import type { McpProgress } from "../ports/McpSession.ts"
 
 /** A call that needs consent. */
 export interface ConfirmRequest {
+  /** The name of the Computer that would run the tool. */
+  readonly computer: string
+  /** The name of the caller. It is foreign text, as are `tool`, `server` and `params`: escape it before display. */
   readonly agent: string
   readonly reqId: string
   readonly server: string

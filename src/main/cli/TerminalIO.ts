@@ -1,27 +1,30 @@
-import { Console, Effect, type Layer, Option, type Scope } from "effect"
+import { Effect, type Layer, Option, type Scope } from "effect"
 import * as Dialogue from "../../adapters/terminal/Dialogue.ts"
+import { escapeForTerminal } from "../../adapters/log/escapeForTerminal.ts"
 import { type LineReader, makeLineReader } from "../../adapters/terminal/LineReader.ts"
-import * as TerminalLog from "../../adapters/terminal/TerminalLog.ts"
+import * as TerminalLog from "../../adapters/log/TerminalLog.ts"
+import { printLine } from "./output/print.ts"
 
 /** The terminal of a command: questions, log and results. */
 export interface TerminalIO {
   /** Asks the user; `undefined` without a terminal. */
   readonly dialogue: Dialogue.Dialogue | undefined
   readonly log: Layer.Layer<never>
+  /** Prints a message of one line. */
   readonly print: (text: string) => Effect.Effect<void>
 }
 
 /** For commands without a shell. Questions and the log share stderr; an open question stays the last line. */
 export const makeTerminalIO: Effect.Effect<TerminalIO> = Effect.gen(function* () {
   const terminal = yield* Dialogue.processTerminal
-  if (Option.isNone(terminal)) return { dialogue: undefined, log: TerminalLog.layer, print: Console.log }
+  if (Option.isNone(terminal)) return { dialogue: undefined, log: TerminalLog.layer, print: printLine }
   const dialogue = yield* Dialogue.make(terminal.value)
   const { printAbove } = dialogue
   return {
     dialogue,
     log: TerminalLog.layerTo(printAbove),
     // On a terminal stdout shares the screen with an open question.
-    print: process.stdout.isTTY ? (text) => Effect.sync(() => printAbove(`${text}\n`)) : Console.log
+    print: process.stdout.isTTY ? (text) => Effect.sync(() => printAbove(`${escapeForTerminal(text)}\n`)) : printLine
   }
 })
 
@@ -32,7 +35,7 @@ export const makeReplTerminalIO: Effect.Effect<TerminalIO & { readonly reader: L
     const reader = yield* makeLineReader({ input, output, errors })
     return {
       reader,
-      dialogue: reader.isTerminal ? yield* Dialogue.fromLineReader(reader, output.columns) : undefined,
+      dialogue: reader.isTerminal ? yield* Dialogue.fromLineReader(reader) : undefined,
       log: TerminalLog.layerTo(reader.printLog),
       print: reader.print
     }

@@ -1,11 +1,14 @@
 #!/usr/bin/env node
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Console, Effect, Layer, Runtime } from "effect"
+import { Cause, Effect, Layer, Runtime } from "effect"
 import { CliError, CliOutput, Command } from "effect/cli"
-import * as TerminalLog from "../../adapters/terminal/TerminalLog.ts"
+import * as TerminalLog from "../../adapters/log/TerminalLog.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
 import * as DotEnv from "../config/dotEnv.ts"
+import { hangup } from "../config/hangup.ts"
+import { CommandFailed } from "./CommandFailed.ts"
+import { printFailure, printHelp } from "./output/print.ts"
 import { rootCommand } from "./root.ts"
 
 /** The message of an error of stdout. A closed pipe is no error: `a2c … | head -1` succeeds. */
@@ -48,13 +51,18 @@ const explainInvalidVariable = (error: CliError.NonShowHelpErrors): CliError.Non
 const presenterLayer = CliOutput.layerPresenter({
   present: (event) =>
     event._tag === "InvalidInvocation"
-      ? Effect.provideService(
+      ? printHelp(
           CliOutput.defaultPresenter.present({ ...event, errors: event.errors.map(explainInvalidVariable) }),
-          Console.Console,
-          { ...globalThis.console, log: (...words) => globalThis.console.error(...words) }
+          "stderr"
         )
-      : CliOutput.defaultPresenter.present(event)
+      : printHelp(CliOutput.defaultPresenter.present(event), "stdout")
 })
+
+/** Logs a failure without an output of another kind: a defect. */
+const reportDefect = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+  Cause.hasInterruptsOnly(cause) || !Runtime.getErrorReported(Cause.squash(cause))
+    ? Effect.void
+    : Effect.logError("command failed", cause)
 
 /** The `engines` of package.json, which npm only warns about. */
 const minimumNode = { major: 22, minor: 19 }
@@ -68,10 +76,12 @@ if (major < minimumNode.major || (major === minimumNode.major && minor < minimum
 
 rootCommand.pipe(
   Command.run({ version: packageVersion }),
-  Effect.tapErrorTag("CommandFailed", ({ message }) => Console.error(`a2c: ${message}`)),
+  Effect.tapErrorTag("CommandFailed", ({ message }) => printFailure(message)),
   Effect.raceFirst(stdoutClosed),
+  Effect.raceFirst(Effect.andThen(hangup, new CommandFailed({ message: "hangup", exitCode: 129 }))),
+  Effect.tapCause(reportDefect),
   Effect.provide(
     Layer.mergeAll(TerminalLog.layer, presenterLayer, DotEnv.layer).pipe(Layer.provideMerge(NodeServices.layer))
   ),
-  NodeRuntime.runMain({ teardown: exitAfterFlush })
+  NodeRuntime.runMain({ teardown: exitAfterFlush, disableErrorReporting: true })
 )

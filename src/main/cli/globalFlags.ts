@@ -1,7 +1,8 @@
 import { Config, ConfigProvider, Effect, Layer, Option, References } from "effect"
 import { Command, Flag, GlobalFlag } from "effect/cli"
-import { LogFormat } from "../../adapters/terminal/TerminalLog.ts"
+import { LogFormat } from "../../adapters/log/TerminalLog.ts"
 import { CommandFailed } from "./CommandFailed.ts"
+import { rejectCredentials } from "./secretFlags.ts"
 import { setting } from "./setting.ts"
 
 const logFormatFlag = GlobalFlag.Setting("log-format")({
@@ -20,6 +21,7 @@ const otlpFlag = GlobalFlag.Setting("otlp")({
       "export traces and metrics to this OpenTelemetry collector, as http://127.0.0.1:4318 " +
         "[env OTEL_EXPORTER_OTLP_ENDPOINT]"
     ),
+    Flag.mapEffect(rejectCredentials("--otlp")),
     Flag.filter(
       (text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ""),
       () => "a URL like http://127.0.0.1:4318"

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
+import { warnOfLiteralSecrets } from "./secretFlags.ts"
 import { type CommandError, toCommandFailed } from "./CommandFailed.ts"
 
 /** Makes a command whose implementation is loaded when it runs, not for its help. Every error becomes a message. */
@@ -14,5 +15,8 @@ export const lazyCommand = <
   load: () => Promise<(options: Command.Command.Config.Infer<C>) => Effect.Effect<void, E, R>>
 ) =>
   Command.make(name, config, (options) =>
-    Effect.flatMap(Effect.promise(load), (run) => run(options)).pipe(Effect.scoped, Effect.mapError(toCommandFailed))
+    Effect.andThen(
+      warnOfLiteralSecrets(options),
+      Effect.flatMap(Effect.promise(load), (run) => run(options))
+    ).pipe(Effect.scoped, Effect.mapError(toCommandFailed))
   )

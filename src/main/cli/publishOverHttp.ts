@@ -1,6 +1,7 @@
-import { Console, Effect, type Redacted } from "effect"
+import { Effect, type Redacted } from "effect"
 import { publishHttp } from "../../adapters/mcp/publish/http/publishHttp.ts"
 import type { McpSession } from "../../application/ports/McpSession.ts"
+import { printLine } from "./output/print.ts"
 import { requireCredentials } from "./requireCredentials.ts"
 
 interface PublishOptions {
@@ -22,5 +23,5 @@ export const publishOverHttp = Effect.fnUntraced(function* (
     "set A2C_MCP_TOKEN, or listen on 127.0.0.1"
   )
   const { url } = yield* publishHttp(session, { host, port, token: token ?? "allowAll" })
-  return yield* Console.log(`publishing ${label} at ${url}`)
+  return yield* printLine(`publishing ${label} at ${url}`)
 })

@@ -1,5 +1,6 @@
-import { Config, Duration, Schema, SchemaGetter } from "effect"
+import { Config, Duration, type Redacted, Schema, SchemaGetter } from "effect"
 import { Flag } from "effect/cli"
+import { rejectCredentials, resolveSecret, resolveSecretsByKey } from "./secretFlags.ts"
 
 /** The values that a setting accepts, and how an error message states them. */
 type Check<A> = readonly [accepts: (value: A) => boolean, expected: string]
@@ -18,6 +19,10 @@ interface Row<A> {
   readonly shown?: string
   /** Applies to the flag and to the variable; for lists to every item. */
   readonly check?: Check<A>
+}
+
+interface SecretRow extends Row<Redacted.Redacted> {
+  readonly isPublic?: (value: string) => boolean
 }
 
 type DefaultOf<R> = R extends { readonly default: infer D }
@@ -64,13 +69,18 @@ const commaSeparated = <A extends string>(item: Schema.Codec<A, string>) =>
 /** The kinds of settings; `envOf` gives the variable of a row that names none. */
 const kinds = (envOf: (name: string) => string | undefined) => {
   const kind =
-    <A>(flagOf: (name: string) => Flag.Flag<A>, configOf: (variable: string) => Config.Config<A>) =>
+    <A>(
+      flagOf: (name: string) => Flag.Flag<A>,
+      configOf: (variable: string) => Config.Config<A>,
+      refine: (flag: Flag.Flag<A>, name: string) => Flag.Flag<A> = (flag) => flag
+    ) =>
     <const R extends Row<A> = {}>(name: string, help: string, row?: R): Flag.Flag<A | DefaultOf<R>> => {
       const { check, default: value, env = envOf(name), metavar, required }: Row<A> = row ?? {}
       const described = Flag.withDescription(flagOf(name), helpOf(help, row ?? {}, env))
       const named = metavar === undefined ? described : Flag.withMetavar(described, metavar)
       const filled = env === undefined ? named : Flag.withFallbackConfig(named, configOf(env))
-      const checked = check === undefined ? filled : Flag.filter(filled, check[0], () => check[1])
+      const refined = refine(filled, name)
+      const checked = check === undefined ? refined : Flag.filter(refined, check[0], () => check[1])
       return required === true ? checked : Flag.withDefault(checked, value as DefaultOf<R>)
     }
   const list = <A extends string>(
@@ -93,7 +103,34 @@ const kinds = (envOf: (name: string) => string | undefined) => {
   return {
     int,
     text: kind(Flag.String, Config.String),
-    secret: kind(Flag.Redacted, Config.Redacted),
+    /** A URL without a user and a password, which other processes could read. */
+    url: <const R extends Row<string> = {}>(name: string, help: string, row?: R) =>
+      kind(Flag.String, Config.String, (flag) => Flag.mapEffect(flag, rejectCredentials(`--${name}`)))(name, help, {
+        metavar: "URL",
+        ...row
+      }) as Flag.Flag<string | DefaultOf<R>>,
+    /**
+     * A secret in a file or a variable. A literal one is accepted with a warning, unless it `isPublic`, as a URL without
+     * a password.
+     */
+    secret: (
+      name: string,
+      help: string,
+      { isPublic = () => false, ...row }: SecretRow
+    ): Flag.Flag<Redacted.Redacted | undefined> =>
+      kind<Redacted.Redacted>(
+        () => Flag.mapEffect(Flag.Redacted(name), resolveSecret(`--${name}`, isPublic)),
+        Config.Redacted
+      )(name, `${help}; @FILE reads it from a file`, { metavar: "@FILE", ...row }),
+    /** Secrets by name, `--name KEY=@FILE`. Their variables are not read here. */
+    secretsByKey: (name: string, help: string, metavar: string) =>
+      Flag.String(name).pipe(
+        Flag.withMetavar(metavar),
+        Flag.withDescription(help),
+        Flag.atLeast(1),
+        Flag.withDefault([]),
+        Flag.mapEffect(resolveSecretsByKey(`--${name}`))
+      ),
     toggle: (name: string, help: string, row: Row<boolean> & { readonly default?: boolean } = {}) =>
       toggle(name, help, { default: false, ...row }),
     choice: <const L extends ReadonlyArray<string>, const R extends Row<L[number]>>(

@@ -1,6 +1,5 @@
 import { hostname } from "node:os"
 import { Effect, Schema } from "effect"
-import { Flag } from "effect/cli"
 import { Identifier } from "../../domain/model/fields.ts"
 import { isJsonObject, type JsonObject, parseJson } from "../../domain/json.ts"
 import { type CommandFailed, failCommand } from "./CommandFailed.ts"
@@ -10,8 +9,7 @@ const check = [Schema.is(Identifier), "a text that is not empty, of at most 256 
 
 export const defaultServerUrl = "http://127.0.0.1:7070"
 
-export const serverUrl = setting.text("server", "URL of the Server, with its path unless that is /smcp", {
-  metavar: "URL",
+export const serverUrl = setting.url("server", "URL of the Server, with its path unless that is /smcp", {
   default: defaultServerUrl
 })
 
@@ -33,13 +31,11 @@ export const computerName = setting.text("name", "name of this Computer, unique 
 })
 
 /** Values of inputs; they take precedence over every other source. */
-export const inputValues = Flag.KeyValuePair("input").pipe(
-  Flag.withMetavar("ID=VALUE"),
-  Flag.withDescription(
-    "value of an input of the configuration; may be repeated. Other processes can read arguments: " +
-      "set secrets by the variables A2C_SMCP_ID"
-  ),
-  Flag.withDefault({})
+export const inputValues = flag.secretsByKey(
+  "input",
+  "value of an input of the configuration from a file; may be repeated. Other processes can read a literal ID=VALUE: " +
+    "give secrets by files, or by the variables A2C_SMCP_ID",
+  "ID=@FILE"
 )
 
 export const configFiles = flag.texts(
@@ -50,7 +46,7 @@ export const configFiles = flag.texts(
 
 export const watch = flag.toggle(
   "watch",
-  "apply changes of the configuration while running; with --no-watch only on SIGHUP",
+  "apply changes of the configuration while running; with --no-watch only on SIGHUP, without a terminal",
   { default: true }
 )
 
@@ -72,9 +68,11 @@ export const originRow = {
 export const listenHost = flag.text("host", "address to listen on", { default: "127.0.0.1" })
 
 export const mcpTokenFlag = (name: string) =>
-  flag.secret(name, "bearer token that MCP clients must send over HTTP", { env: "A2C_MCP_TOKEN", envNote: "preferred" })
+  flag.secret(name, "bearer token that MCP clients must send over HTTP", { env: "A2C_MCP_TOKEN" })
 
 export const jsonFlag = flag.toggle("json", "print JSON")
+
+export const rawFlag = flag.toggle("raw", "print texts without escaping what a terminal would interpret")
 
 export const argsFlag = flag.text("args", "arguments of the tool, a JSON object", {
   metavar: "JSON",

@@ -163,7 +163,7 @@ export const readConfigFiles = Effect.fnUntraced(function* (files: ReadonlyArray
 /** Warns of values for inputs that are not configured: probably typing errors. */
 export const unknownInputWarnings = (
   { inputs }: ComputerConfig,
-  given: { readonly [id: string]: string }
+  given: { readonly [id: string]: unknown }
 ): ReadonlyArray<string> => {
   const ids = inputs.map(({ id }) => id)
   return Object.keys(given)

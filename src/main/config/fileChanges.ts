@@ -1,22 +1,12 @@
 import { basename, dirname } from "node:path"
-import { Duration, Effect, Equal, FileSystem, Queue, Stream } from "effect"
+import { Duration, Effect, Equal, FileSystem, Stream } from "effect"
+import { reloadRequests } from "./hangup.ts"
 
 /** The longest time that an editor takes to save a file. */
 const debounceTime = Duration.millis(200)
 
 /** The link that Kubernetes replaces when mounted files change. */
 const kubernetesDataLink = "..data"
-
-export const hangupSignals = Stream.callback<"SIGHUP">((queue) =>
-  Effect.acquireRelease(
-    Effect.sync(() => {
-      const offer = () => void Queue.offerUnsafe(queue, "SIGHUP")
-      process.on("SIGHUP", offer)
-      return offer
-    }),
-    (offer) => Effect.sync(() => process.off("SIGHUP", offer))
-  )
-)
 
 /**
  * Emits `initial` after the start of the watch, because files may have changed before. Emits `change` each time a
@@ -33,9 +23,7 @@ export const fileChanges = (
       Stream.unwrap,
       Stream.filter(({ path }) => names.includes(basename(path))),
       Stream.catch(({ message }) =>
-        Stream.fromEffectDrain(
-          Effect.logWarning("file watch failed, send SIGHUP to reload", { folder, reason: message })
-        )
+        Stream.fromEffectDrain(Effect.logWarning("file watch failed, changes not noticed", { folder, reason: message }))
       )
     )
   }
@@ -47,7 +35,7 @@ export const fileChanges = (
 }
 
 /**
- * Reads files again on every change and on SIGHUP, and emits what `read` gives. Skips the initial value unless it
+ * Reads files again on every change and on request, and emits what `read` gives. Skips the initial value unless it
  * differs from `current`. A failed read is passed to `onError`, and emits nothing.
  */
 export const reloadOnChange = <A, E, R>(
@@ -56,7 +44,7 @@ export const reloadOnChange = <A, E, R>(
   read: Effect.Effect<A, E, R>,
   onError: (error: E) => Effect.Effect<void>
 ): Stream.Stream<A, never, R | FileSystem.FileSystem> =>
-  Stream.merge(fileChanges(files), hangupSignals).pipe(
+  Stream.merge(fileChanges(files), reloadRequests).pipe(
     Stream.mapEffect((trigger) =>
       Effect.matchEffect(read, {
         onFailure: (error) => Effect.as(onError(error), []),

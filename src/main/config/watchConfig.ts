@@ -2,7 +2,8 @@ import { Effect, Stream, SubscriptionRef } from "effect"
 import { Computer } from "../../application/computer/Computer.ts"
 import { keepRuntimeChanges, diffSetups, type Setup } from "../../domain/config/Setup.ts"
 import { type ConfigDiagnostic, readConfigFiles, formatDiagnostic } from "./configFiles.ts"
-import { fileChanges, hangupSignals } from "./fileChanges.ts"
+import { fileChanges } from "./fileChanges.ts"
+import { reloadRequests } from "./hangup.ts"
 
 const logDiagnostics = Effect.forEach((diagnostic: ConfigDiagnostic) =>
   Effect.logWithLevel(diagnostic.severity === "error" ? "Error" : "Warn")(formatDiagnostic(diagnostic))
@@ -18,7 +19,7 @@ export interface WatchedConfig {
   readonly files: ReadonlyArray<string>
   readonly setup: Setup
   readonly sources: ReadonlyArray<string>
-  /** Reload on every change of a file; otherwise only on SIGHUP. */
+  /** Reload on every change of a file; otherwise only on request. */
   readonly isWatching: boolean
 }
 
@@ -46,5 +47,5 @@ export const watchConfig = Effect.fnUntraced(function* ({ files, isWatching, set
   })
 
   const edits = isWatching ? Stream.switchMap(SubscriptionRef.changes(watched), fileChanges) : Stream.never
-  return yield* Stream.runForEach(Stream.merge(edits, hangupSignals), reload)
+  return yield* Stream.runForEach(Stream.merge(edits, reloadRequests), reload)
 })

@@ -1,11 +1,12 @@
-import { Clock, Console, Context, Deferred, Duration, Effect, Fiber, Layer, References, Stream } from "effect"
+import { Clock, Context, Deferred, Duration, Effect, Fiber, Layer, References, Stream } from "effect"
 import { Agent } from "../../application/agent/Agent.ts"
 import { Computer } from "../../application/computer/Computer.ts"
 import type { ProgressReport } from "../../application/computer/ComputerSettings.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
-import { formatToolResult } from "../cli/output.ts"
+import { formatToolResult } from "../cli/output/format.ts"
+import { print } from "../cli/output/print.ts"
 import { failCommand } from "../cli/CommandFailed.ts"
 import { Authenticator } from "../../application/ports/Authenticator.ts"
 import { agentLayer } from "../layers/agentLayer.ts"
@@ -26,11 +27,11 @@ const seconds = (millis: number): string => `${(millis / 1000).toFixed(2)} s`
 /** Runs a step and prints its title with the elapsed time. */
 const step = Effect.fnUntraced(function* <A, E, R>(title: string, work: Effect.Effect<A, E, R>) {
   const [took, value] = yield* Effect.timed(work)
-  yield* Console.log(`\n${title}  (${seconds(Duration.toMillis(took))})`)
+  yield* print(`\n${title}  (${seconds(Duration.toMillis(took))})`)
   return value
 })
 
-const printIndented = (text: string) => Console.log(indent(text))
+const printIndented = (text: string) => print(indent(text))
 
 const assertDemo = (holds: boolean, what: string) => (holds ? Effect.void : failCommand(`The demo failed: ${what}`))
 
@@ -117,7 +118,7 @@ const runTour = Effect.gen(function* () {
   yield* assertDemo(!remembered.isError, "the memory server failed")
   yield* printResult("desk.create_entities", remembered)
 
-  yield* Console.log("\n5  A long call, cancelled half-way")
+  yield* print("\n5  A long call, cancelled half-way")
   yield* step("   the MCP server received the cancellation", cancelHalfWay(agent, halfWay))
 
   yield* step("6  The desktop, before", Effect.void)
@@ -157,7 +158,7 @@ export const runDemo = Effect.fnUntraced(
   function* () {
     const { began, calls } = yield* Effect.scoped(runTour)
     const took = (yield* Clock.currentTimeMillis) - began
-    yield* Console.log(
+    yield* print(
       `\nDone in ${seconds(took)}: 1 Server, 2 Computers, 3 MCP servers, ${calls} calls. ` +
         "Everything is closed again.\n\nContinue with three terminals: a2c server, a2c computer, a2c agent. Each has --help."
     )

@@ -12,6 +12,7 @@ import {
   Scope,
   Stream
 } from "effect"
+import * as TerminalLog from "../../adapters/log/TerminalLog.ts"
 import { type A2cError, abortedError, closedError, type ExpectedError, toA2cError } from "./A2cError.ts"
 
 /** The last parameter of every method. */
@@ -52,7 +53,7 @@ export type Log = (line: LogLine) => void
 /** Sends the log to a function; without one, warnings and errors go to stderr. */
 const logLayer = (log: Log | undefined): Layer.Layer<never> =>
   log === undefined
-    ? Layer.merge(Layer.succeed(Logger.LogToStderr, true), Layer.succeed(References.MinimumLogLevel, "Warn"))
+    ? Layer.merge(TerminalLog.layer, Layer.succeed(References.MinimumLogLevel, "Warn"))
     : Logger.layer([
         Logger.make<unknown, void>(({ cause, date, logLevel, message }) => {
           if (logLevel === "All" || logLevel === "None") return

@@ -1,4 +1,5 @@
 import { Effect, type Option, Result } from "effect"
+import type { Context } from "../../adapters/terminal/questionContext.ts"
 import type { Computer } from "../../application/computer/Computer.ts"
 import type { Inputs } from "../../application/computer/inputs/Inputs.ts"
 import type { CommandFailed } from "../cli/CommandFailed.ts"
@@ -8,7 +9,7 @@ export type ReplServices = Computer | Inputs
 /** Asks the user for a line; `None` without a terminal or an answer. */
 export type PromptUser = (
   question: string,
-  options: { readonly hidden: boolean }
+  options: { readonly hidden: boolean; readonly context?: Context }
 ) => Effect.Effect<Option.Option<string>>
 
 export interface ReplCommand {

@@ -1,10 +1,11 @@
 import { Effect, Option, Result } from "effect"
+import { inputContext } from "../../adapters/terminal/prompts.ts"
 import { Computer } from "../../application/computer/Computer.ts"
 import { type ResolvedInput, Inputs } from "../../application/computer/inputs/Inputs.ts"
 import { validateInputValue, defaultInputValue } from "../../domain/config/inputValues.ts"
 import { serversUsingInput } from "../../domain/config/Setup.ts"
 import type { Input } from "../../domain/config/computerConfig.ts"
-import { formatColumns } from "../cli/output.ts"
+import { formatColumns } from "../cli/output/format.ts"
 import { failCommand } from "../cli/CommandFailed.ts"
 import { didYouMean } from "./didYouMean.ts"
 import { completeFirst, type PromptUser, type ReplCommand } from "./ReplCommand.ts"
@@ -68,7 +69,7 @@ const requireInput = Effect.fnUntraced(function* (id: string) {
 /** Asks the user for a value; a password is not echoed. */
 const promptForValue = Effect.fnUntraced(function* (input: Input, promptUser: PromptUser) {
   const hidden = input.type === "promptString" && input.password === true
-  const answer = yield* promptUser(`${input.description || input.id}: `, { hidden })
+  const answer = yield* promptUser(hidden ? "Value [hidden]: " : "Value: ", { hidden, context: inputContext(input) })
   if (Option.isSome(answer)) return answer.value
   return yield* failCommand(`No value for ${input.id}: expected input ${input.id} VALUE`)
 })

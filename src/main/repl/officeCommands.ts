@@ -1,6 +1,6 @@
 import { Clock, Effect, Result } from "effect"
 import { Computer } from "../../application/computer/Computer.ts"
-import { formatColumns } from "../cli/output.ts"
+import { formatColumns } from "../cli/output/format.ts"
 import { toCommandFailed, failCommand } from "../cli/CommandFailed.ts"
 import type { ReplCommand } from "./ReplCommand.ts"
 import { officeStatusLine, formatServerOffer, stateReason, stateLabel } from "./statusText.ts"

@@ -1,6 +1,6 @@
 import { Effect, Result } from "effect"
 import type { Completions } from "../../adapters/terminal/LineReader.ts"
-import { formatColumns } from "../cli/output.ts"
+import { formatColumns } from "../cli/output/format.ts"
 import { type CommandFailed, failCommand } from "../cli/CommandFailed.ts"
 import { inputCommands } from "./inputCommands.ts"
 import { didYouMean } from "./didYouMean.ts"

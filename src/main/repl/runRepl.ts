@@ -1,7 +1,8 @@
-import { Cause, Console, Effect, Exit, Result, Stream } from "effect"
+import { Cause, Effect, Exit, Result, Stream } from "effect"
 import type { LineReader } from "../../adapters/terminal/LineReader.ts"
 import { Computer } from "../../application/computer/Computer.ts"
 import { type CommandFailed, failCommand } from "../cli/CommandFailed.ts"
+import { print, printError } from "../cli/output/print.ts"
 import { complete, isPrivate, parseLine } from "./replCommands.ts"
 import type { PromptUser, ReplServices } from "./ReplCommand.ts"
 
@@ -28,8 +29,10 @@ const explainFailure = (cause: Cause.Cause<CommandFailed>): Effect.Effect<string
 }
 
 /** Runs lines one after the other and counts failures. */
-const makeLineRunner = ({ print, printError }: Output, interruption: Effect.Effect<void>, promptUser: PromptUser) => {
+const makeLineRunner = (output: Output, interruption: Effect.Effect<void>, promptUser: PromptUser) => {
   const count = { all: 0, failed: 0 }
+  /** Indents all lines but the first: they may quote foreign text, and look like nothing else then. */
+  const printError = (message: string) => output.printError(message.replaceAll("\n", "\n  "))
 
   /** Runs a line; succeeds with true when it ends the shell. */
   const run = Effect.fnUntraced(function* (line: string): Effect.fn.Return<boolean, never, ReplServices> {
@@ -48,7 +51,7 @@ const makeLineRunner = ({ print, printError }: Output, interruption: Effect.Effe
       yield* printError(yield* explainFailure(exit.cause))
       return false
     }
-    if (exit.value !== "") yield* print(exit.value)
+    if (exit.value !== "") yield* output.print(exit.value)
     return parsed.success.endsRepl
   })
 
@@ -64,7 +67,7 @@ const makeLineRunner = ({ print, printError }: Output, interruption: Effect.Effe
  */
 export const runCommands = Effect.fnUntraced(function* (lines: ReadonlyArray<string>) {
   yield* awaitServersStarted
-  const output = { print: Console.log, printError: Console.error }
+  const output = { print, printError }
   const { finish, run } = makeLineRunner(output, Effect.never, () => Effect.succeedNone)
   for (const line of lines) if (yield* run(line)) break
   yield* finish

@@ -4,7 +4,7 @@ import type { UnknownServer } from "../../application/computer/servers/ServerSup
 import { parseConfig } from "../../domain/config/parseConfig.ts"
 import { inputIdsOf } from "../../domain/config/Setup.ts"
 import { formatIssues, type ValidationIssue } from "../../domain/validation.ts"
-import { formatColumns, formatServerLocation } from "../cli/output.ts"
+import { formatColumns, formatServerLocation } from "../cli/output/format.ts"
 import { toCommandFailed, failCommand } from "../cli/CommandFailed.ts"
 import { didYouMean } from "./didYouMean.ts"
 import { completeFirst, parseJsonResult, type ReplCommand } from "./ReplCommand.ts"

@@ -1,8 +1,9 @@
 import { Effect, Result } from "effect"
+import { escapeForTerminal } from "../../adapters/log/escapeForTerminal.ts"
 import { Computer } from "../../application/computer/Computer.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../domain/json.ts"
 import type { CatalogueEntry } from "../../domain/tools/catalogue.ts"
-import { truncateLine, formatColumns, formatJson, formatToolResult } from "../cli/output.ts"
+import { truncateLine, formatColumns, formatJson, formatToolResult } from "../cli/output/format.ts"
 import { failCommand } from "../cli/CommandFailed.ts"
 import { didYouMean } from "./didYouMean.ts"
 import { completeFirst, parseJsonResult, type ReplCommand } from "./ReplCommand.ts"
@@ -43,7 +44,9 @@ const toolsCommand: ReplCommand = {
 
 const describeTool = ({ autoApply, originalName, server, tool }: CatalogueEntry): string =>
   [
-    `${tool.name}, of ${server}${originalName === tool.name ? "" : ` where it is called ${originalName}`}`,
+    escapeForTerminal(
+      `${tool.name}, of ${server}${originalName === tool.name ? "" : ` where it is called ${originalName}`}`
+    ),
     autoApply ? "runs without consent" : "needs consent to run for an Agent",
     ...(tool.description === "" ? [] : [tool.description]),
     "parameters:",

@@ -50,6 +50,18 @@ describe("AjvValidator", () => {
       })
     )
 
+    it.effect("quotes the start of a long argument name", () =>
+      Effect.gen(function* () {
+        const name = "k".repeat(10_000)
+        const schema = { type: "object", properties: { a: {} }, additionalProperties: false }
+        const nested = { type: "object", additionalProperties: { type: "string" } }
+        for (const error of [...(yield* check(schema, { [name]: 1 })), ...(yield* check(nested, { [name]: 1 }))]) {
+          assert.include(error, "kkk")
+          assert.isBelow(error.length, 500)
+        }
+      })
+    )
+
     it.effect("reports at most ten errors", () =>
       Effect.gen(function* () {
         const schema = { type: "array", items: { type: "string" } }

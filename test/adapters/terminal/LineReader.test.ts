@@ -3,6 +3,7 @@ import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { makeLineReader } from "../../../src/adapters/terminal/LineReader.ts"
+import { screenOf } from "./screen.ts"
 
 const ctrlC = "\u0003"
 
@@ -91,6 +92,61 @@ describe("LineReader", () => {
       const { reader, type } = yield* open(false)
       yield* type("line\n")
       assert.strictEqual((yield* reader.ask("? ", { hidden: true }))._tag, "None")
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("LineReader on a terminal", () => {
+  const size = { columns: 60, rows: 10 }
+
+  /** A reader and the screen of its terminal. */
+  const shown = Effect.fnUntraced(function* () {
+    const { output, reader, type } = yield* open(true)
+    let written = ""
+    output.setEncoding("utf8").on("data", (text: string) => void (written += text))
+    Object.assign(output, size)
+    /** The screen once all writes have arrived. */
+    const screen = Effect.map(type(""), () => screenOf(written, size))
+    return { output, reader, type, screen }
+  })
+
+  it.live("redraws the context of a question below lines that are printed above it", () =>
+    Effect.gen(function* () {
+      const { reader, screen, type } = yield* shown()
+      const context = ({ columns }: { readonly columns: number }) => ["first line", `${columns} columns`]
+      yield* Effect.forkChild(reader.ask("? ", { hidden: false, context }), { startImmediately: true })
+      yield* type("typed")
+      for (let count = 0; count < 20; count++) yield* reader.print(`line ${count}`)
+      assert.deepStrictEqual((yield* screen).slice(-4), ["line 19", "first line", "60 columns", "? typed"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("escapes what it prints and keeps line breaks and tabs", () =>
+    Effect.gen(function* () {
+      const { reader, screen } = yield* shown()
+      yield* reader.print("one\u001b[2J\r\ntwo\tthree\u202e")
+      assert.deepStrictEqual((yield* screen).slice(0, 2), [String.raw`one\u001b[2J`, `two\tthree${String.raw`\u202e`}`])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("escapes its prompt", () =>
+    Effect.gen(function* () {
+      const { reader, screen } = yield* shown()
+      yield* Effect.forkChild(reader.read({ text: "desk@a\u001b[2J\nb> " }), { startImmediately: true })
+      assert.deepStrictEqual(yield* screen, [String.raw`desk@a\u001b[2J\nb>`])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("omits completions that the terminal would interpret", () =>
+    Effect.gen(function* () {
+      const { reader, screen, type } = yield* shown()
+      const complete = (word: string) => Effect.succeed({ candidates: ["tool_a", "tool_b", "tool\u001b[2J"], word })
+      yield* Effect.forkChild(reader.read({ text: "> ", complete }), { startImmediately: true })
+      for (const keys of ["tool", "\t", "\t", "\t"]) yield* type(keys)
+      const lines = (yield* screen).join("\n")
+      assert.include(lines, "tool_a")
+      assert.include(lines, "tool_b")
+      assert.notInclude(lines, "[2J")
     }).pipe(Effect.scoped)
   )
 })

@@ -5,6 +5,7 @@ import { makeInputPrompt, makeConsentPrompt } from "../../../src/adapters/termin
 import type { ConfirmRequest } from "../../../src/application/computer/ComputerSettings.ts"
 import type { Input } from "../../../src/domain/config/computerConfig.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
+import { screenOf } from "./screen.ts"
 import { makeTerminal } from "./terminal.ts"
 
 type PromptInput = Exclude<Input, { readonly type: "command" }>
@@ -19,8 +20,8 @@ const size: PromptInput = {
   default: "M"
 }
 
-const terminalOf = Effect.fnUntraced(function* (columns?: number) {
-  const terminal = makeTerminal(columns)
+const terminalOf = Effect.fnUntraced(function* (columns?: number, rows?: number) {
+  const terminal = makeTerminal(columns, rows)
   const dialogue = yield* Dialogue.make(terminal)
   return {
     ...terminal,
@@ -43,6 +44,7 @@ const answered = Effect.fnUntraced(function* (input: PromptInput, prompt: string
 })
 
 const request = (params: JsonObject = {}): ConfirmRequest => ({
+  computer: "desk",
   agent: "ada",
   reqId: "r",
   server: "files",
@@ -50,6 +52,20 @@ const request = (params: JsonObject = {}): ConfirmRequest => ({
   revision: 1,
   params
 })
+
+/** A request in which this text stands for every name. */
+const foreignNames = (text: string) => ({ agent: text, tool: text, server: text, computer: text })
+
+/** Texts of a peer that wants to hide the call, or to look like the prompt. */
+const hostileTexts = {
+  "a long text": "x".repeat(100_000),
+  "wide characters": "\u6f22".repeat(1000),
+  "many lines": "a\n".repeat(1000),
+  "escape sequences": "\u001b[2J\u001b[H\u009b2J".repeat(100),
+  "carriage returns": `${"\r".repeat(100)}Run it? y`,
+  "a forged question": `x"\n  | tool       "harmless"\nRun it? y(es), N(o)\n`,
+  "labels behind blanks": `${" ".repeat(200)}  | tool       "harmless"${" ".repeat(200)}  | tool       "harmless"`
+}
 
 /** Asks for consent; returns the screen and the decision. */
 const decided = Effect.fnUntraced(function* (answer: string, asked = request(), columns?: number) {
@@ -63,9 +79,16 @@ const decided = Effect.fnUntraced(function* (answer: string, asked = request(), 
 describe("input prompt", () => {
   it.effect("echoes and returns a string", () =>
     Effect.gen(function* () {
-      const { answer, screen } = yield* answered(name, 'Value of "name" (Your name): ', "Ada Lovelace")
+      const { answer, screen } = yield* answered(name, "Value: ", "Ada Lovelace")
       assert.strictEqual(answer, "Ada Lovelace")
       assert.include(screen, "Ada Lovelace")
+    })
+  )
+
+  it.effect("shows the input and its description above the question", () =>
+    Effect.gen(function* () {
+      const { screen } = yield* answered(name, "Value: ", "")
+      assert.include(screen, '  | input  "name"\n  | about  "Your name"\n')
     })
   )
 
@@ -73,7 +96,7 @@ describe("input prompt", () => {
     Effect.gen(function* () {
       const { answer, screen } = yield* answered(token, "[hidden]: ", "s3cret")
       assert.strictEqual(answer, "s3cret")
-      assert.strictEqual(screen, 'Value of "token" [hidden]: \n')
+      assert.isTrue(screen.endsWith('  | input  "token"\nValue [hidden]: \n'))
     })
   )
 
@@ -87,16 +110,17 @@ describe("input prompt", () => {
 
   it.effect("shows the default, and selects it for an empty line", () =>
     Effect.gen(function* () {
-      const { answer } = yield* answered({ ...name, default: "Bob" }, "(Your name) [Bob]: ", "")
+      const { answer, screen } = yield* answered({ ...name, default: "Bob" }, "Value: ", "")
       assert.isUndefined(answer)
+      assert.include(screen, '  | default  "Bob"\n')
     })
   )
 
   it.effect("accepts an option by its number or its text", () =>
     Effect.gen(function* () {
-      const byNumber = yield* answered(size, "Number or text [M]: ", "1")
+      const byNumber = yield* answered(size, "Number or text: ", "1")
       assert.strictEqual(byNumber.answer, "S")
-      assert.include(byNumber.screen, "  1) S\n  2) M\n  3) 10\n")
+      assert.include(byNumber.screen, '  | 1)       "S"\n  | 2)       "M"\n  | 3)       "10"\n')
       assert.strictEqual((yield* answered(size, "Number or text", "M")).answer, "M")
       assert.strictEqual((yield* answered(size, "Number or text", "10")).answer, "10")
     })
@@ -113,7 +137,7 @@ describe("input prompt", () => {
     Effect.gen(function* () {
       const description = "\u001b[2Jx\r\ny\u202ez"
       const { screen } = yield* answered({ ...name, description }, ": ", "a")
-      assert.include(screen, "(\\u{1b}[2Jx\\u{d}\\u{a}y\\u{202e}z): ")
+      assert.include(screen, String.raw`"\u001b[2Jx\r\ny\u202ez"`)
     })
   )
 
@@ -200,14 +224,19 @@ describe("line above a question", () => {
     Effect.gen(function* () {
       const { promptForInput, dialogue, enter, screen, shows, type } = yield* withTerminal
       const asking = yield* Effect.forkChild(promptForInput(name))
-      yield* shows("(Your name): ")
+      yield* shows("Value: ")
       yield* type("Ad")
       yield* shows("Ad")
       dialogue.printAbove("news\n")
-      yield* shows("(Your name): Ad")
-      const [before = "", after = ""] = screen().split("news\n")
-      assert.isTrue(before.endsWith("\r\u001b[J"))
-      assert.include(after, 'Value of "name" (Your name): Ad')
+      yield* shows("Value: Ad")
+      const [first, ...others] = screenOf(screen(), { columns: 80, rows: 24 })
+      assert.strictEqual(first, "news")
+      assert.deepStrictEqual(others, [
+        "An MCP server needs a value:",
+        '  | input  "name"',
+        '  | about  "Your name"',
+        "Value: Ad"
+      ])
       yield* enter("a")
       assert.deepStrictEqual(yield* Fiber.join(asking), Option.some("Ada"))
     })
@@ -259,11 +288,21 @@ describe("consent prompt", () => {
     })
   )
 
-  it.live("shows the Agent, the tool, the server and the arguments", () =>
+  it.live("shows the tool, the server and the Computer before the Agent and the arguments", () =>
     Effect.gen(function* () {
       const { screen } = yield* decided("n", request({ path: "/tmp/x", force: true }))
-      assert.include(screen, 'Agent "ada" wants to call "remove" of server "files"')
-      assert.include(screen, '  | {\n  |   "path": "/tmp/x",\n  |   "force": true\n  | }\n')
+      const lines = [
+        "A tool call needs your consent:",
+        '  | tool       "remove"',
+        '  | server     "files"',
+        '  | computer   "desk"',
+        '  | agent      "ada"',
+        "  | arguments  {",
+        '  |              "path": "/tmp/x",',
+        '  |              "force": true',
+        "  |            }"
+      ]
+      assert.isTrue(screen.startsWith(`${lines.join("\n")}\n`))
     })
   )
 
@@ -282,31 +321,112 @@ describe("consent prompt", () => {
     })
   )
 
-  it.live("escapes arguments and names", () =>
+  it.live("escapes control, bidirectional and invisible characters of every foreign text", () =>
     Effect.gen(function* () {
-      const forged = "\u001b[2J\u009b1A\u007f\r\n\u2028\u202e\u200b\u{e0041}"
+      const forged = "\u001b[2J\u009b1A\u007f\r\n\u2028\u202e\u200b\u3164\u00ad\ufff9\u{e0041}\ud800"
       const { screen } = yield* decided("n", {
         ...request({ [forged]: forged, pad: `${" ".repeat(200)}Run it? y` }),
-        agent: forged,
-        tool: forged
+        ...foreignNames(forged)
       })
-      const spelled = "\\u{1b}[2J\\u{9b}1A\\u{7f}\\u{d}\\u{a}\\u{2028}\\u{202e}\\u{200b}\\u{e0041}"
+      const escaped = String.raw`\u001b[2J\u009b1A\u007f\r\n\u2028\u202e\u200b\u3164\u00ad\ufff9\udb40\udc41\ud800`
       const shown = screen.slice(0, screen.indexOf("\u001b[1G"))
-      const [head = "", ...lines] = shown.split("\n")
-      assert.include(head, `Agent "${spelled}" wants to call "${spelled}"`)
-      assert.notMatch(shown, /[^\n\P{C}]/u)
+      for (const label of ["tool", "server", "computer", "agent"]) {
+        assert.match(shown, new RegExp(`^ {2}\\| ${label} +"\\\\u001b\\[2J`, "m"))
+      }
+      assert.include(shown.replaceAll(/\n {2}\| +/g, ""), `"${escaped}": "${escaped}"`)
+      assert.notMatch(shown, /[^\n\P{C}]|\p{Default_Ignorable_Code_Point}/u)
       assert.deepStrictEqual(
-        lines.slice(0, -1).filter((line) => !line.startsWith("  | ") || line.length > 80),
+        shown.split("\n").filter((line) => line.length > 80),
         []
       )
+    })
+  )
+
+  for (const [kind, text] of Object.entries(hostileTexts)) {
+    for (const size of [
+      { columns: 80, rows: 24 },
+      { columns: 40, rows: 12 }
+    ]) {
+      it.live(`keeps its lines on a screen of ${size.columns} columns for ${kind}`, () =>
+        Effect.gen(function* () {
+          const { promptForConsent, enter, screen, shows } = yield* terminalOf(size.columns, size.rows)
+          const asked = { ...request({ [text]: { list: [text, text] }, text }), ...foreignNames(text), tool: "remove" }
+          const deciding = yield* Effect.forkChild(promptForConsent(asked))
+          yield* shows("until I stop): ")
+          const seen = screenOf(screen(), size)
+          const question = seen.findIndex((line) => line.startsWith("Run it? y(es), N(o)"))
+          assert.strictEqual(seen[0], "A tool call needs your consent:")
+          assert.match(seen[1] ?? "", /^ {2}\| tool {7}"remove"$/)
+          const labels = seen
+            .slice(1, question)
+            .map((line) => /^ {2}\| (.{11})/.exec(line.padEnd(size.columns))?.[1]?.trim())
+          const notice = labels.includes("(the rest i") ? ["(the rest i"] : []
+          assert.deepStrictEqual(
+            labels.filter((label) => label !== ""),
+            ["tool", "server", "computer", "agent", "arguments", ...notice]
+          )
+          yield* enter("n")
+          assert.strictEqual(yield* Fiber.join(deciding), "deny")
+        })
+      )
+    }
+  }
+
+  it.live("stays complete below log lines that arrive while it is open", () =>
+    Effect.gen(function* () {
+      const size = { columns: 80, rows: 24 }
+      const { dialogue, promptForConsent, enter, screen, shows } = yield* terminalOf(size.columns, size.rows)
+      const deciding = yield* Effect.forkChild(promptForConsent(request({ path: "/tmp/x" })))
+      yield* shows("Run it? y(es)")
+      const before = screenOf(screen(), size)
+      for (let count = 0; count < 100; count++) dialogue.printAbove(`line ${count}\n`)
+      yield* shows("line 99")
+      const after = screenOf(screen(), size)
+      assert.deepStrictEqual(after.slice(-before.length), before)
+      assert.strictEqual(after.at(-before.length - 1), "line 99")
+      yield* enter("n")
+      yield* Fiber.join(deciding)
+    })
+  )
+
+  it.live("shows the start and the end of a name that is too long", () =>
+    Effect.gen(function* () {
+      const { screen } = yield* decided("n", { ...request(), tool: `delete_${"x".repeat(1000)}_all` }, 60)
+      assert.match(screen, /^ {2}\| tool {7}"delete_x+" … "x+_all"$/m)
     })
   )
 
   it.live("truncates long arguments with a notice", () =>
     Effect.gen(function* () {
       const { screen } = yield* decided("n", request({ numbers: Array.from({ length: 1000 }, () => 7) }))
-      assert.include(screen, "  | (cut: 964 more lines are not shown)\n")
-      assert.isBelow(screen.split("\n").length, 50)
+      assert.include(screen, "  | (the rest is not shown)\n")
+    })
+  )
+
+  it.live("takes no longer for arguments of 14 MB than for the part that it shows", () =>
+    Effect.gen(function* () {
+      const text = "x".repeat(14 * 1024 * 1024)
+      const touched: Array<string> = []
+      const list = new Proxy(
+        Array.from({ length: 1_000_000 }, () => 7),
+        {
+          get: (target, name) => {
+            touched.push(String(name))
+            return Reflect.get(target, name) as unknown
+          }
+        }
+      )
+      const { dialogue, enter, promptForConsent, screen, shows } = yield* terminalOf()
+      const asked = { ...request({ list, text }), tool: text, server: text, agent: text }
+      const deciding = yield* Effect.forkChild(promptForConsent(asked))
+      yield* shows("until I stop): ")
+      assert.isBelow(touched.length, 100)
+      const touchedOnce = touched.length
+      dialogue.printAbove("a line of the log\n")
+      yield* enter("n")
+      yield* Fiber.join(deciding)
+      assert.strictEqual(touched.length, touchedOnce)
+      assert.isBelow(screen().length, 24 * 80 * 4)
     })
   )
 
@@ -329,7 +449,7 @@ describe("consent prompt", () => {
     Effect.gen(function* () {
       const { promptForConsent, interrupts, shows, type } = yield* withTerminal
       const deciding = yield* Effect.forkChild(promptForConsent(request()), { startImmediately: true })
-      yield* shows("wants to call")
+      yield* shows("needs your consent")
       yield* type("\u0003")
       assert.strictEqual(yield* Fiber.join(deciding), "deny")
       assert.strictEqual(interrupts(), 1)

@@ -17,7 +17,7 @@ export interface FakeTerminal extends Terminal {
   readonly interrupts: () => number
 }
 
-export const makeTerminal = (columns = 80): FakeTerminal => {
+export const makeTerminal = (columns = 80, rows = 24): FakeTerminal => {
   let raw = false
   let interrupts = 0
   let screen = ""
@@ -25,7 +25,7 @@ export const makeTerminal = (columns = 80): FakeTerminal => {
     isTTY: true,
     setRawMode: (mode: boolean) => void (raw = mode)
   })
-  const output = Object.assign(new PassThrough({ encoding: "utf8" }), { columns })
+  const output = Object.assign(new PassThrough({ encoding: "utf8" }), { columns, rows })
   output.on("data", (text: string) => void (screen += text))
   const type = (keys: string) => Effect.sync(() => void input.write(keys))
   return {

@@ -515,7 +515,7 @@ describe("repl on a terminal", () => {
       Effect.gen(function* () {
         yield* shows("> ")
         yield* type("input token\r")
-        yield* shows("the token: ")
+        yield* shows("Value [hidden]: ")
         yield* type("s3cret\r")
         yield* shows("token is set")
         assert.notInclude(output(), "s3cret")
@@ -548,7 +548,7 @@ describe("repl on a terminal", () => {
       Effect.gen(function* () {
         yield* shows("> ")
         yield* type("input token\r")
-        yield* shows("the token: ")
+        yield* shows("Value [hidden]: ")
         yield* type(`s3c${ctrlC}`)
         yield* shows("pc-1@O1> ")
         assert.include(errors(), "No value for token")

@@ -1,6 +1,7 @@
 import { extractWWWAuthenticateParams } from "@modelcontextprotocol/sdk/client/auth.js"
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Result } from "effect"
+import { makeSecrets } from "../../../application/computer/inputs/Secrets.ts"
 import type { McpSessionError } from "../../../application/ports/McpSession.ts"
 import { NodeResponse } from "../../http/nodeHttp.ts"
 import { sessionError } from "../sessionError.ts"
@@ -35,8 +36,9 @@ const withBearer = (init: RequestInit | undefined, token: string | undefined): R
 const redactToken = async (response: Response, token: string | undefined): Promise<Response> => {
   if (token === undefined || response.status < 400) return response
   const { headers, status, statusText } = response
-  const text = (await response.text()).replaceAll(token, "<redacted>")
-  return new Response(text, { headers, status, statusText })
+  const secrets = makeSecrets()
+  secrets.add(token)
+  return new Response(secrets.redact(await response.text()), { headers, status, statusText })
 }
 
 export const makeBearerAuth = (url: URL, storedToken: string | undefined, obtainToken: ObtainToken) => {

@@ -5,6 +5,7 @@ import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts
 import { type ParamsProblem, paramsProblem } from "../../../domain/packs/PackManifest.ts"
 import { fillDefaults } from "../../../domain/packs/params/coerceParams.ts"
 import { unescapePointerSegment } from "../../../domain/packs/params/jsonSchema.ts"
+import { errorsFor } from "../../../domain/validation.ts"
 import {
   problemsFromKeywordIssues,
   problemsFromStandardIssues,
@@ -66,7 +67,7 @@ const validatorFromEffectSchema = (params: Schema.ConstraintDecoder<unknown>): R
     const { decode, document } = yield* Result.try({
       try: () => ({
         document: Schema.toJsonSchemaDocument(params),
-        decode: Schema.decodeUnknownEffect(Schema.toCodecJson(params), { errors: "all" })
+        decode: Schema.decodeUnknownEffect(Schema.toCodecJson(params))
       }),
       catch: thrownMessage
     })
@@ -75,7 +76,7 @@ const validatorFromEffectSchema = (params: Schema.ConstraintDecoder<unknown>): R
     return {
       schema: yield* normalizeSchema({ ...schema, ...$defs }),
       check: (args) =>
-        decode(args).pipe(
+        decode(args, { errors: errorsFor(args) }).pipe(
           Effect.mapError(({ issue }) => problemsFromStandardIssues(formatIssues(issue).issues, args)),
           // Transformations of a foreign schema can throw.
           Effect.catchDefect((defect) => Effect.fail(generalProblem(defect)))

@@ -75,7 +75,7 @@ const failureResult = (server: string, { reason, message }: McpSessionError): To
 }
 
 /** Executes calls on the running MCP servers; all calls end with the scope. */
-export const makeToolCalls = Effect.fnUntraced(function* (servers: ServerSupervisor) {
+export const makeToolCalls = Effect.fnUntraced(function* (computer: string, servers: ServerSupervisor) {
   const { confirm, onProgress } = yield* ComputerSettings
   const { run, cancel, reset } = yield* makeCallExecutions
   const history = yield* Ref.make<ReadonlyArray<ToolCallRecord>>([])
@@ -119,7 +119,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (servers: ServerSupervi
     }
     const revision = revisionOf(entry)
     const granted = yield* Effect.catchCause(
-      Effect.suspend(() => confirm({ agent, reqId, server, tool, revision, params })),
+      Effect.suspend(() => confirm({ computer, agent, reqId, server, tool, revision, params })),
       (cause) =>
         Cause.hasInterruptsOnly(cause)
           ? Effect.interrupt

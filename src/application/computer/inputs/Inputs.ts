@@ -107,7 +107,7 @@ const make = Effect.fnUntraced(function* ({
     return yield* missing(
       input,
       `input "${input.id}" has no value: set the environment variable ${inputVariableName(input.id)} ` +
-        `or pass --input ${input.id}=VALUE`
+        `or pass --input ${input.id}=@FILE`
     )
   })
 

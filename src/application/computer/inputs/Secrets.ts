@@ -1,8 +1,10 @@
 import { Cause, Effect, Logger } from "effect"
+import { maxLogMembers, truncateLogText } from "../../shared/logLimits.ts"
 
 /** Holds secret values and replaces them in texts. */
 export interface Secrets {
   readonly add: (value: string) => void
+  /** Replaces all secrets, also overlapping ones and one that is cut at the end of the text. */
   readonly redact: (text: string) => string
 }
 
@@ -18,17 +20,43 @@ const encodings = (value: string): ReadonlyArray<string> => [
   encodeURIComponent(value.toWellFormed())
 ]
 
+/** A part of a text, from `start` up to `end`. */
+type Span = readonly [start: number, end: number]
+
+/** The occurrences of a secret, also overlapping ones, and its start at the end of the text. */
+function* occurrences(text: string, secret: string): Generator<Span, void> {
+  for (let at = text.indexOf(secret); at >= 0; at = text.indexOf(secret, at + 1)) yield [at, at + secret.length]
+  const start = secret.slice(0, minSecretLength)
+  const tail = Math.max(0, text.length - secret.length + 1)
+  for (let at = text.indexOf(start, tail); at >= 0; at = text.indexOf(start, at + 1)) {
+    if (secret.startsWith(text.slice(at))) yield [at, text.length]
+  }
+}
+
+/** Replaces spans in a text. Overlapping ones are replaced as a whole, so nothing of any of them remains. */
+const replaceSpans = (text: string, spans: ReadonlyArray<Span>): string => {
+  let result = ""
+  let position = 0
+  for (const [start, end] of spans.toSorted(([one], [other]) => one - other)) {
+    if (start >= position) result += `${text.slice(position, start)}${redactedMark}`
+    position = Math.max(position, end)
+  }
+  return result + text.slice(position)
+}
+
 export const makeSecrets = (): Secrets => {
-  let secrets: ReadonlyArray<string> = []
+  const secrets = new Set<string>()
   return {
     add: (given) => {
       // Servers often trim values before they use them.
       const value = given.trim()
       if (value.length < minSecretLength) return
-      // The longest first: a secret may contain another one.
-      secrets = [...new Set([...secrets, ...encodings(value)])].sort((one, other) => other.length - one.length)
+      for (const encoded of encodings(value)) secrets.add(encoded)
     },
-    redact: (text) => secrets.reduce((safe, secret) => safe.replaceAll(secret, redactedMark), text)
+    redact: (text) => {
+      const spans = [...secrets].flatMap((secret) => [...occurrences(text, secret)])
+      return spans.length === 0 ? text : replaceSpans(text, spans)
+    }
   }
 }
 
@@ -39,8 +67,9 @@ const tooDeepMark = "<nested too deeply>"
 const standardErrorKeys = ["message", "name", "stack"]
 
 /** Copies a value with redacted strings. A value without secrets is returned itself. */
-const redactValue = (root: unknown, { redact }: Secrets): unknown => {
+const redactValue = (root: unknown, secrets: Secrets): unknown => {
   const redacted = new Map<object, unknown>()
+  const redact = (text: string): string => truncateLogText(text, secrets.redact)
 
   const redactError = (error: Error, remainingDepth: number): Error => {
     const stack = error.stack ?? ""
@@ -63,12 +92,15 @@ const redactValue = (root: unknown, { redact }: Secrets): unknown => {
     if (value instanceof Error) return redactError(value, remainingDepth)
     if (Array.isArray(value) || value instanceof Map || value instanceof Set) {
       const items: ReadonlyArray<unknown> = value instanceof Map ? [...value].flat() : [...value]
-      const safe = items.map((item) => walk(item, remainingDepth - 1))
-      return safe.every((item, index) => item === items[index]) ? value : safe
+      const safe = items.slice(0, maxLogMembers).map((item) => walk(item, remainingDepth - 1))
+      return safe.length === items.length && safe.every((item, index) => item === items[index]) ? value : safe
     }
     const entries = Object.entries(value)
-    const safe = entries.map(([key, member]) => [redact(key), walk(member, remainingDepth - 1)] as const)
-    return safe.every(([key, member], index) => key === entries[index]?.[0] && member === entries[index]?.[1])
+    const safe = entries
+      .slice(0, maxLogMembers)
+      .map(([key, member]) => [redact(key), walk(member, remainingDepth - 1)] as const)
+    return safe.length === entries.length &&
+      safe.every(([key, member], index) => key === entries[index]?.[0] && member === entries[index]?.[1])
       ? value
       : Object.fromEntries(safe)
   }
@@ -93,7 +125,7 @@ const payloadOf = (reason: Cause.Reason<unknown>): unknown =>
 const redactCause = (cause: Cause.Cause<unknown>, secrets: Secrets): Cause.Cause<unknown> => {
   if (cause.reasons.length === 0) return cause
   const text = Cause.pretty(cause)
-  const safe = secrets.redact(text)
+  const safe = truncateLogText(text, secrets.redact)
   const isSafe = cause.reasons.every((reason) => {
     const payload = payloadOf(reason)
     return redactValue(payload, secrets) === payload

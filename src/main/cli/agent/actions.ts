@@ -1,4 +1,5 @@
-import { Console, Effect, Layer, type Scope, Stream } from "effect"
+import { Effect, Layer, type Scope, Stream } from "effect"
+import { escapeForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
 import { Agent, type AgentEvent } from "../../../application/agent/Agent.ts"
 import { AmbiguousTool } from "../../../application/agent/OfficeView.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
@@ -13,7 +14,8 @@ import {
   untilMembershipEnds
 } from "../CommandFailed.ts"
 import { memberToken } from "../memberToken.ts"
-import { formatColumns, formatJson, printToolResult, truncateLine } from "../output.ts"
+import { formatColumns, truncateLine } from "../output/format.ts"
+import { printJson, printLine, printResult, printToolResult } from "../output/print.ts"
 import { parseToolArguments } from "../sharedFlags.ts"
 import type * as flags from "./flags.ts"
 
@@ -42,9 +44,6 @@ export const runAsAgent = <E extends CommandError>(
   return Effect.mapError(action, explainAgentError).pipe(Effect.provide(Layer.unwrap(layer)), Effect.scoped)
 }
 
-const print = ({ json }: flags.AgentSharedOptions, value: unknown, text: string) =>
-  Console.log(json ? formatJson(value) : text)
-
 /** The Computers of the office, or the requested one, once the view of the office is complete. */
 const targetComputers = Effect.fnUntraced(function* ({ computer }: flags.ComputerOptions) {
   const { settled, view } = yield* Agent
@@ -67,7 +66,7 @@ const forEachComputer = Effect.fnUntraced(function* <A, E, R>(
 export const listMembers = Effect.fnUntraced(function* (options: flags.AgentSharedOptions) {
   const list = yield* (yield* Agent).members
   const rows = list.map(({ name, role, version = "" }) => [role, name, version])
-  yield* print(options, list, formatColumns(rows))
+  yield* printResult(options, list, formatColumns(rows))
 }, runAsAgent)
 
 export const listTools = Effect.fnUntraced(function* (options: flags.ComputerOptions) {
@@ -75,7 +74,7 @@ export const listTools = Effect.fnUntraced(function* (options: flags.ComputerOpt
     Effect.map(agent.getTools(computer), (list) => list.map((tool) => ({ computer, ...tool })))
   )
   const rows = found.flat().map(({ computer, description, name }) => [computer, name, truncateLine(description)])
-  yield* print(options, found.flat(), rows.length === 0 ? "no tools" : formatColumns(rows))
+  yield* printResult(options, found.flat(), rows.length === 0 ? "no tools" : formatColumns(rows))
 }, runAsAgent)
 
 export const callTool = Effect.fnUntraced(function* (options: flags.CallOptions) {
@@ -84,7 +83,7 @@ export const callTool = Effect.fnUntraced(function* (options: flags.CallOptions)
   const params = yield* parseToolArguments(args)
   const call = Agent.use((agent) => agent.callTool({ computer, tool, params, timeout }))
   yield* runAsAgent(
-    Effect.flatMap(call, (result) => printToolResult(result, result, options.json)),
+    Effect.flatMap(call, (result) => printToolResult(result, result, options)),
     options
   )
 })
@@ -95,10 +94,10 @@ export const showDesktop = Effect.fnUntraced(function* (options: flags.DesktopOp
     Effect.map(getDesktop(computer, definedOnly({ size, window })), (desktop) => ({ computer, desktop }))
   )
   const text = found.flatMap(({ computer, desktop }) => [
-    `# ${computer}${desktop.length === 0 ? " (no windows)" : ""}`,
+    `# ${escapeForTerminal(computer)}${desktop.length === 0 ? " (no windows)" : ""}`,
     ...desktop
   ])
-  yield* print(options, found, text.join("\n\n"))
+  yield* printResult(options, found, text.join("\n\n"))
 }, runAsAgent)
 
 /** Prints configurations in their wire form, which is the form of configuration files. */
@@ -106,7 +105,7 @@ export const showConfig = Effect.fnUntraced(function* (options: flags.ComputerOp
   const found = yield* forEachComputer(options, (name, { getConfig, member }) =>
     Effect.map(getConfig(name), (config) => [name, member.line.calls.getConfig.reply.encode(config)] as const)
   )
-  yield* Console.log(formatJson(Object.fromEntries(found)))
+  yield* printJson(Object.fromEntries(found))
 }, runAsAgent)
 
 export const listResources = Effect.fnUntraced(function* (options: flags.ResourcesOptions) {
@@ -132,7 +131,7 @@ export const listResources = Effect.fnUntraced(function* (options: flags.Resourc
     String(uri),
     truncateLine(stringOrEmpty(name))
   ])
-  yield* print(options, resources, rows.length === 0 ? "no resources" : formatColumns(rows))
+  yield* printResult(options, resources, rows.length === 0 ? "no resources" : formatColumns(rows))
 }, runAsAgent)
 
 export const resolveDpe = Effect.fnUntraced(function* (options: flags.DpeOptions) {
@@ -142,7 +141,7 @@ export const resolveDpe = Effect.fnUntraced(function* (options: flags.DpeOptions
     return yield* failCommand("Several Computers are in this office: choose one by --computer")
   }
   const found = yield* getDpe(computer, options.uri)
-  yield* print(options, found, found.uri)
+  yield* printResult(options, found, found.uri)
 }, runAsAgent)
 
 export const findDocuments = Effect.fnUntraced(function* (options: flags.FindOptions) {
@@ -154,7 +153,7 @@ export const findDocuments = Effect.fnUntraced(function* (options: flags.FindOpt
   const rows = found.flatMap(({ computer, documents }) =>
     documents.map(({ pageCount, title, uri }) => [computer, uri, `${pageCount} pages`, truncateLine(title)])
   )
-  yield* print(options, found, rows.length === 0 ? "no documents" : formatColumns(rows))
+  yield* printResult(options, found, rows.length === 0 ? "no documents" : formatColumns(rows))
 }, runAsAgent)
 
 const describeEvent = (event: AgentEvent): string => {
@@ -178,7 +177,7 @@ export const watchEvents = Effect.fnUntraced(
   function* ({ json }: flags.AgentSharedOptions) {
     const { events, status } = yield* Agent
     yield* Effect.raceFirst(
-      Stream.runForEach(events, (event) => Console.log(json ? JSON.stringify(event) : describeEvent(event))),
+      Stream.runForEach(events, (event) => (json ? printJson(event, true) : printLine(describeEvent(event)))),
       untilMembershipEnds(status)
     )
   },

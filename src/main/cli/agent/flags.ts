@@ -32,6 +32,7 @@ export const callFlags = {
   ...computerFlags,
   tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool")),
   args: shared.argsFlag,
+  raw: shared.rawFlag,
   timeout: callTimeout(defaultToolTimeoutSeconds)
 }
 export type CallOptions = AgentSharedOptions & Infer<typeof callFlags>
@@ -39,7 +40,8 @@ export type CallOptions = AgentSharedOptions & Infer<typeof callFlags>
 export const desktopFlags = {
   ...computerFlags,
   size: flag.int("size", "maximum number of windows", { check: between(1) }),
-  window: flag.text("window", "only the window of this exact URI", { metavar: "URI" })
+  window: flag.text("window", "only the window of this exact URI", { metavar: "URI" }),
+  raw: shared.rawFlag
 }
 export type DesktopOptions = AgentSharedOptions & Infer<typeof desktopFlags>
 
@@ -93,8 +95,6 @@ export const hostConfigFlags = {
   host: Argument.String("host").pipe(
     Argument.withDescription("claude, claude-code, cursor, vscode, codex, gemini, goose, windsurf, …")
   ),
-  url: flag.text("url", "URL where 'a2c agent mcp --http' publishes the office; without it the host starts a process", {
-    metavar: "URL"
-  })
+  url: flag.url("url", "URL where 'a2c agent mcp --http' publishes the office; without it the host starts a process")
 }
 export type HostConfigOptions = AgentSharedOptions & Infer<typeof hostConfigFlags>

@@ -1,9 +1,10 @@
 import { MCPConfigRegistry } from "@gleanwork/mcp-config-schema"
 import { resolve } from "node:path"
-import { Console, Effect } from "effect"
+import { Effect } from "effect"
 import { errorMessage } from "../../../domain/errorMessage.ts"
 import { isJsonObject } from "../../../domain/json.ts"
 import { CommandFailed, failCommand } from "../CommandFailed.ts"
+import { print, printError } from "../output/print.ts"
 import type { HostConfigOptions } from "./flags.ts"
 
 const packageName = "a2c-smcp"
@@ -48,6 +49,6 @@ export const printHostConfig = Effect.fnUntraced(function* (options: HostConfigO
     },
     catch: (error) => new CommandFailed({ message: errorMessage(error) })
   })
-  yield* Console.error(`Add this to ${snippet.place}:`)
-  yield* Console.log(snippet.text)
+  yield* printError(`Add this to ${snippet.place}:`)
+  yield* print(snippet.text)
 })

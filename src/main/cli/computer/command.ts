@@ -22,8 +22,8 @@ export const computerCommand = lazyCommand(
       description: "Join the office 'team' with the servers of mcp.json"
     },
     {
-      command: "a2c computer --office team --config mcp.json --input token=abc --approve 'search*'",
-      description: "The same, with the value of an input, and tools that run without consent"
+      command: "a2c computer --office team --config mcp.json --input token=@token.txt --approve 'search*'",
+      description: "The same, with the value of an input from a file, and tools that run without consent"
     },
     {
       command: "a2c computer --config mcp.json --run status --run 'call echo message=hi'",

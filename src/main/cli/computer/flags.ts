@@ -22,7 +22,7 @@ export const computerFlags = {
       "http[:PORT] as signed URLs of a document server on loopback",
     { metavar: "HOW" }
   ),
-  dpeUrl: setting.text("dpe-url", "public URL of the document server behind a proxy", { metavar: "URL" }),
+  dpeUrl: setting.url("dpe-url", "public URL of the document server behind a proxy"),
   approve: shared.approve
 }
 export type ComputerCommandOptions = Command.Command.Config.Infer<typeof computerFlags>

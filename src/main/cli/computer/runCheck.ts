@@ -1,4 +1,4 @@
-import { Console, Effect, Layer, Option, Result } from "effect"
+import { Effect, Layer, Option, Record, Redacted, Result } from "effect"
 import * as VerelEngine from "../../../adapters/vrl/VerelEngine.ts"
 import { Inputs } from "../../../application/computer/inputs/Inputs.ts"
 import { VrlEngine } from "../../../application/ports/VrlEngine.ts"
@@ -16,7 +16,9 @@ import {
   unknownInputWarnings
 } from "../../config/configFiles.ts"
 import { failCommand } from "../CommandFailed.ts"
-import { formatJson, formatServerLocation } from "../output.ts"
+import { formatServerLocation } from "../output/format.ts"
+import { print, printJson, printLine } from "../output/print.ts"
+import { warnOfLiteralInputs } from "./literalInputs.ts"
 import type { CheckCommandOptions } from "./flags.ts"
 
 const isHttpUrl = (url: string): boolean => URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol)
@@ -90,12 +92,14 @@ const checkReferencesAndScripts = Effect.fnUntraced(function* (
 })
 
 /** Prints the servers and inputs of a configuration and its diagnostics; fails when one of them is an error. */
-export const runCheck = Effect.fnUntraced(function* ({ files, inputs: values, json }: CheckCommandOptions) {
+export const runCheck = Effect.fnUntraced(function* ({ files, inputs: given, json }: CheckCommandOptions) {
+  const values = Record.map(given, Redacted.value)
   const loaded = yield* readConfigFiles(files)
   const { setup } = loaded
   const { diagnostics, inputs } = yield* Effect.gen(function* () {
     if (setup === undefined) return { diagnostics: loaded.diagnostics, inputs: [] }
-    const unknownInputs = unknownInputWarnings(setup.config, values).map(
+    yield* warnOfLiteralInputs(setup.config, given)
+    const unknownInputs = unknownInputWarnings(setup.config, given).map(
       (issue): ConfigDiagnostic => ({ severity: "warning", file: "command line", path: [], issue })
     )
     const deep = yield* Effect.forEach(loaded.files, (file) => checkReferencesAndScripts(setup, file))
@@ -111,16 +115,16 @@ export const runCheck = Effect.fnUntraced(function* ({ files, inputs: values, js
     servers: Object.values(config?.servers ?? {}).map(serverSummary)
   }))
   if (json) {
-    yield* Console.log(formatJson({ ok: errors === 0, files: report, inputs, findings: diagnostics }))
+    yield* printJson({ ok: errors === 0, files: report, inputs, findings: diagnostics })
   } else {
     for (const { dialect, file, servers } of report) {
-      yield* Console.log(`${file}: ${dialect === null ? "not usable" : `in the ${dialect} dialect`}`)
+      yield* printLine(`${file}: ${dialect === null ? "not usable" : `in the ${dialect} dialect`}`)
       for (const { disabled, name, target, type } of servers) {
-        yield* Console.log(`  server ${name}: ${type}, ${target}${disabled ? " (disabled)" : ""}`)
+        yield* printLine(`  server ${name}: ${type}, ${target}${disabled ? " (disabled)" : ""}`)
       }
     }
-    for (const { id, type, value } of inputs) yield* Console.log(`input ${id}: ${type}, ${value}`)
-    for (const diagnostic of diagnostics) yield* Console.log(formatDiagnostic(diagnostic))
+    for (const { id, type, value } of inputs) yield* printLine(`input ${id}: ${type}, ${value}`)
+    for (const diagnostic of diagnostics) yield* print(formatDiagnostic(diagnostic).replaceAll("\n", "\n  "))
   }
   if (errors > 0) return yield* failCommand(errors === 1 ? "1 error" : `${errors} errors`)
 })

@@ -1,8 +1,10 @@
-import { Effect } from "effect"
+import { Effect, Redacted } from "effect"
 import { Computer } from "../../../application/computer/Computer.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
+import { isPrivate } from "../../repl/replCommands.ts"
 import { runCommands, runRepl } from "../../repl/runRepl.ts"
 import { failCommand, untilMembershipEnds } from "../CommandFailed.ts"
+import { warnOfLiteralSecrets } from "../secretFlags.ts"
 import { makeReplTerminalIO, makeTerminalIO, type TerminalIO } from "../TerminalIO.ts"
 import type { ComputerCommandOptions } from "./flags.ts"
 import { withComputer } from "./withComputer.ts"
@@ -39,6 +41,7 @@ export const runComputer = Effect.fnUntraced(function* (options: ComputerCommand
   if (interactive && run.length > 0) return yield* failCommand("Give --interactive or --run, not both")
   if (interactive) return yield* runInteractive(options)
   const terminal = yield* makeTerminalIO
+  if (run.some(isPrivate)) yield* warnOfLiteralSecrets({ run: Redacted.make(run, { label: "--run" }) })
   if (run.length > 0) return yield* withComputer(options, terminal, definedOnly({ office }), runCommands(run))
   if (configFiles.length === 0) return yield* failCommand("--config FILE is required")
   if (office === undefined) return yield* failCommand("--office ID or A2C_OFFICE is required")

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Record, Redacted } from "effect"
 import { logAuthorizationRequest } from "../../../adapters/mcp/oauth/Authorizer.ts"
 import * as CommandInput from "../../../adapters/process/CommandInput.ts"
 import { makeInputPrompt, makeConsentPrompt } from "../../../adapters/terminal/prompts.ts"
@@ -15,6 +15,7 @@ import type { TerminalIO } from "../TerminalIO.ts"
 import { computerLayerRequiringInputs } from "../../layers/computerLayer.ts"
 import { memberToken } from "../memberToken.ts"
 import type { ComputerCommandOptions } from "./flags.ts"
+import { warnOfLiteralInputs } from "./literalInputs.ts"
 import { makeDpeResolver } from "./makeDpeResolver.ts"
 
 /** The flags of a Computer; a device has fewer of them. */
@@ -33,7 +34,7 @@ const loadConfig = Effect.fnUntraced(function* (files: ReadonlyArray<string>) {
   const linesOf = (wanted: "error" | "warning") =>
     diagnostics.filter(({ severity }) => severity === wanted).map(formatDiagnostic)
   yield* logWarnings(linesOf("warning"))
-  return setup === undefined ? yield* failCommand(linesOf("error").join("\na2c: ")) : { setup, sources }
+  return setup === undefined ? yield* failCommand(linesOf("error").join("\n")) : { setup, sources }
 })
 
 /** Prompts for every input that an enabled server uses, one after the other, before any server starts. */
@@ -54,9 +55,11 @@ export const withComputer = <A, E, R>(
   use: Effect.Effect<A, E, R>
 ) =>
   Effect.gen(function* () {
-    const { allWindows = false, approve, configFiles: files, dpe, dpeUrl, inputs: values, name } = options
+    const { allWindows = false, approve, configFiles: files, dpe, dpeUrl, inputs: given, name } = options
     const { setup, sources } = yield* loadConfig(files)
-    yield* logWarnings(unknownInputWarnings(setup.config, values))
+    yield* logWarnings(unknownInputWarnings(setup.config, given))
+    yield* warnOfLiteralInputs(setup.config, given)
+    const values = Record.map(given, Redacted.value)
     if (dpeUrl !== undefined && dpe?.startsWith("http") !== true) {
       yield* Effect.logWarning("--dpe-url has no effect without --dpe http")
     }

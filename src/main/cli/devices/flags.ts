@@ -4,10 +4,7 @@ import { defaultGatewayLimits } from "../../../application/devices/DeviceLimits.
 import { between, flag, setting } from "../setting.ts"
 import { approve, computerName, configFiles, inputValues, listenHost, mcpTokenFlag, watch } from "../sharedFlags.ts"
 
-const deviceToken = setting.secret("token", "token that a device must send", {
-  env: "A2C_DEVICES_TOKEN",
-  envNote: "preferred"
-})
+const deviceToken = setting.secret("token", "token that a device must send", { env: "A2C_DEVICES_TOKEN" })
 
 const limitFlag = (
   name: string,

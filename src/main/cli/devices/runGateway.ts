@@ -1,4 +1,4 @@
-import { Console, Effect, FileSystem, Layer, Redacted, Schema } from "effect"
+import { Effect, FileSystem, Layer, Redacted, Schema } from "effect"
 import { publishStdio } from "../../../adapters/mcp/publish/publishStdio.ts"
 import { authenticateByToken, authenticateByTokens } from "../../../adapters/auth/deviceTokens.ts"
 import { isValidDeviceName } from "../../../application/devices/gateway/DeviceConnection.ts"
@@ -8,6 +8,7 @@ import { parseJson } from "../../../domain/json.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { gatewayLayer } from "../../layers/gatewayLayer.ts"
+import { printError, printLine } from "../output/print.ts"
 import { publishOverHttp } from "../publishOverHttp.ts"
 import { requireCredentials } from "../requireCredentials.ts"
 import type { GatewayCommandOptions } from "./flags.ts"
@@ -62,7 +63,7 @@ const makeDeviceAuthenticator = Effect.fnUntraced(function* ({ host, token, toke
 const publishDevices = Effect.fnUntraced(function* ({ host, http, mcpToken, stdio }: GatewayCommandOptions) {
   const { address, session } = yield* DeviceGateway
   // With --stdio MCP owns stdout.
-  const print = stdio ? Console.error : Console.log
+  const print = stdio ? printError : printLine
   yield* print(`listening for devices on ${address.host}:${address.port}`)
   if (http !== undefined) {
     yield* publishOverHttp(session, "devices", { host, port: http, token: mcpToken })

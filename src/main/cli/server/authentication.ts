@@ -28,7 +28,7 @@ const apiKeySchemes = Effect.fnUntraced(function* (file: string | undefined) {
           failCommand(`A2C_API_KEYS cannot be used: ${reason}`)
         )
   if (file === undefined) return fromVariable === undefined ? [] : [yield* ApiKeys.make(simple)]
-  const entries = yield* Effect.catch(readKeyFile(file), (errors) => failCommand(errors.join("\na2c: ")))
+  const entries = yield* Effect.catch(readKeyFile(file), (errors) => failCommand(errors.join("\n")))
   const context = yield* Effect.context<FileSystem.FileSystem>()
   const updates = watchKeyFile(file, entries).pipe(
     Stream.map((next) => [...simple, ...next]),

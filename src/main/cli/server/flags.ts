@@ -10,6 +10,7 @@ import {
   maxConfigurableMessageBytes
 } from "../../../adapters/socketio/limits.ts"
 import { Right } from "../../../domain/model/Identity.ts"
+import { hasNoPassword } from "../secretFlags.ts"
 import { between, flag, setting } from "../setting.ts"
 import { defaultServerUrl, jsonFlag, originRow } from "../sharedFlags.ts"
 import { limitFlags } from "./limitFlags.ts"
@@ -38,9 +39,7 @@ const authenticationFlags = {
     "accept JWTs signed with the private key of this public key, PEM or JWK",
     { metavar: "FILE" }
   ),
-  jwtJwks: setting.text("jwt-jwks", "accept JWTs of an identity provider that publishes its keys at this URL", {
-    metavar: "URL"
-  }),
+  jwtJwks: setting.url("jwt-jwks", "accept JWTs of an identity provider that publishes its keys at this URL"),
   jwtIssuer: setting.text("jwt-issuer", "value that the claim 'iss' of JWTs must have", { metavar: "TEXT" }),
   jwtAudience: setting.text("jwt-audience", "value that the claim 'aud' of JWTs must contain", { metavar: "TEXT" }),
   jwtRights: setting.choices("jwt-right", "right of JWTs without a claim 'a2c'", Right.literals, { shown: "none" }),
@@ -77,11 +76,10 @@ export const serverFlags = {
     "validate",
     `validate every message in full before routing it, not only those up to ${defaultValidateBytes} bytes`
   ),
-  redis: setting.secret(
-    "redis",
-    "Redis by which Servers share their offices, as redis://host:6379; set a password by the variable",
-    { metavar: "URL" }
-  ),
+  redis: setting.secret("redis", "URL of the Redis by which Servers share their offices, as redis://host:6379", {
+    metavar: "URL|@FILE",
+    isPublic: hasNoPassword
+  }),
   redisPrefix: setting.text(
     "redis-prefix",
     "prefix of all keys and channels in Redis; Servers with different prefixes share nothing",

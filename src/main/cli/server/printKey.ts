@@ -1,7 +1,8 @@
-import { Console, Effect } from "effect"
+import { Effect } from "effect"
 import { generateApiKey, decodeApiKeyEntries } from "../../../adapters/auth/apiKeyEntries.ts"
 import { type ValidationIssue, formatIssues } from "../../../domain/validation.ts"
 import { failCommand } from "../CommandFailed.ts"
+import { print, printError } from "../output/print.ts"
 import type { KeyCommandOptions } from "./flags.ts"
 
 /** Prints a new key to stdout, for its file, and to stderr the entry for the key file of the Server. */
@@ -12,7 +13,7 @@ export const printKey = Effect.fnUntraced(function* (options: KeyCommandOptions)
   // Without a file the position of the entry means nothing.
   const inEntry = ({ issue, path }: ValidationIssue): ValidationIssue => ({ issue, path: path.slice(2) })
   if (read._tag === "Failure") return yield* failCommand(formatIssues(read.failure.map(inEntry)))
-  yield* Console.error('Add this to "keys" in the file of --api-keys. The key is shown only once:')
-  yield* Console.error(JSON.stringify(entry))
-  yield* Console.log(key)
+  yield* printError('Add this to "keys" in the file of --api-keys. The key is shown only once:')
+  yield* printError(JSON.stringify(entry))
+  yield* print(key)
 })

@@ -1,38 +1,43 @@
-import { Console, Context, Deferred, Effect, Exit, Layer } from "effect"
+import { Context, Deferred, Effect, Exit, Layer, Stream } from "effect"
 import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
 import { tuneGcForRelay } from "../../../adapters/process/gcTuning.ts"
 import { Authenticator } from "../../../application/ports/Authenticator.ts"
 import { Server } from "../../../application/server/lifecycle/Server.ts"
 import { definedOnly } from "../../../domain/definedOnly.ts"
+import { hasTerminal, reloadRequests } from "../../config/hangup.ts"
 import { watchTlsFiles } from "../../config/serverFiles.ts"
 import { failCommand } from "../CommandFailed.ts"
+import { printLine } from "../output/print.ts"
 import { serverLayer } from "../../layers/serverLayer.ts"
 import { makeAuthenticator } from "./authentication.ts"
 import type { ServerCommandOptions } from "./flags.ts"
 import { toLimits } from "./limitFlags.ts"
 
 /** Exit codes of a process that a signal ends, by convention. */
-const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const
+const exitCodes = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
 
 type StopSignal = keyof typeof exitCodes
 
-const signals: ReadonlyArray<StopSignal> = ["SIGINT", "SIGTERM"]
+const signals: ReadonlyArray<StopSignal> = ["SIGINT", "SIGTERM", ...(hasTerminal ? (["SIGHUP"] as const) : [])]
 
 /**
- * Handles SIGINT and SIGTERM in place of the previous listeners, for as long as the scope. The effect that it gives
- * ends with the first signal. A second signal ends the process at once.
+ * Handles the stop signals in place of the previous listeners, for as long as the scope. The effect that it gives ends
+ * with the first signal. A second signal ends the process at once, except SIGHUP: a shell and the system may both send
+ * it.
  */
 const stopSignal = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => {
       const received = Deferred.makeUnsafe<StopSignal>()
       const onSignal = (signal: StopSignal) => {
-        if (!Deferred.doneUnsafe(received, Exit.succeed(signal))) process.exit(exitCodes[signal])
+        if (Deferred.doneUnsafe(received, Exit.succeed(signal)) || signal === "SIGHUP") return
+        process.exit(exitCodes[signal])
       }
+      // Without a listener in between, Node would drop a signal that waits for the event loop.
       const replaced = signals.map((signal) => {
         const listeners = process.listeners(signal)
-        process.removeAllListeners(signal)
         process.on(signal, onSignal)
+        for (const listener of listeners) process.off(signal, listener)
         return { signal, listeners }
       })
       return { received, onSignal, replaced }
@@ -40,8 +45,8 @@ const stopSignal = Effect.map(
     ({ onSignal, replaced }) =>
       Effect.sync(() => {
         for (const { listeners, signal } of replaced) {
-          process.off(signal, onSignal)
           for (const listener of listeners) process.on(signal, listener)
+          process.off(signal, onSignal)
         }
       })
   ),
@@ -69,13 +74,15 @@ const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRe
     ...definedOnly({ redis: redis && { url: redis, prefix }, tls })
   }).pipe(Layer.provide(Layer.succeed(Authenticator, authenticator)))
   const { url } = Context.get(yield* Layer.build(Layer.provide(layer, auditLayer(options))), Server)
-  yield* Console.log(`listening on ${url}`)
+  yield* printLine(`listening on ${url}`)
   yield* Effect.logInfo("shutdown requested", { signal: yield* stopRequested })
 }, Effect.scoped)
 
 /** Runs a Server until a signal requests its shutdown; prints its URL to stdout once members can connect. */
 export const runServer = Effect.fnUntraced(function* (options: ServerCommandOptions) {
   tuneGcForRelay()
+  // Without a terminal SIGHUP never ends a Server, even if no file can be reloaded.
+  yield* Effect.forkScoped(Stream.runDrain(reloadRequests))
   yield* serve(options, yield* stopSignal)
   yield* Effect.logInfo("server stopped")
 })

@@ -1,13 +1,17 @@
-import { Clock, Console, Effect, Schema } from "effect"
+import { Clock, Effect, Schema } from "effect"
 import { formatNetworkError } from "../../../adapters/bytes/formatNetworkError.ts"
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
 import { parseJson } from "../../../domain/json.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
 import { CommandFailed, failCommand } from "../CommandFailed.ts"
-import { formatColumns, formatJson } from "../output.ts"
+import { formatColumns, truncateLine } from "../output/format.ts"
+import { printFailure, printJson, printLine, printResult } from "../output/print.ts"
 import type { StatusCommandOptions } from "./flags.ts"
 
 const requestTimeout = "10 seconds"
+
+/** Characters of an error page that a message quotes. */
+const maxQuotedError = 200
 
 const Counts = Schema.Record(Schema.String, Schema.Finite)
 
@@ -87,7 +91,9 @@ const fetchStatus = Effect.fnUntraced(function* (page: URL, token: string | unde
     })
   )
   if (status !== 200) {
-    return yield* failCommand(`The status request to ${where} failed: ${httpErrorHints[status] ?? text.trim()}`)
+    return yield* failCommand(
+      `The status request to ${where} failed: ${httpErrorHints[status] ?? truncateLine(text, maxQuotedError)}`
+    )
   }
   const raw = parseJson(text)
   if (raw === undefined) {
@@ -179,12 +185,12 @@ export const showStatus = Effect.fnUntraced(function* (options: StatusCommandOpt
   if (watch) {
     const step = Effect.gen(function* () {
       const { raw, report } = yield* fetching
-      yield* Console.log(json ? JSON.stringify(raw) : formatLine(yield* Clock.currentTimeMillis, report))
-    }).pipe(Effect.catchTag("CommandFailed", ({ message }) => Console.error(`a2c: ${message}`)))
+      yield* json ? printJson(raw, true) : printLine(formatLine(yield* Clock.currentTimeMillis, report))
+    }).pipe(Effect.catchTag("CommandFailed", ({ message }) => printFailure(message)))
     return yield* Effect.forever(Effect.andThen(step, Effect.sleep("2 seconds")))
   }
   const { raw, report } = yield* fetching
-  yield* Console.log(json ? formatJson(raw) : formatSummary(report))
+  yield* printResult(options, raw, formatSummary(report))
   if (report.state !== "ready") {
     return yield* new CommandFailed({ message: `The Server is not ready: ${formatState(report)}`, exitCode: 2 })
   }

@@ -1,9 +1,10 @@
-import { Console, Effect } from "effect"
+import { Effect } from "effect"
+import { escapeForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
 import { PackHost } from "../../../application/packs/PackHost.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { parseToolResult } from "../../../domain/model/ToolResult.ts"
 import { CommandFailed, failCommand } from "../CommandFailed.ts"
-import { printToolResult } from "../output.ts"
+import { printError, printToolResult } from "../output/print.ts"
 import { parseToolArguments } from "../sharedFlags.ts"
 import type { CallToolOptions } from "./flags.ts"
 import { packHostFor, packProblems } from "./packHostFor.ts"
@@ -18,14 +19,16 @@ export const callTool = Effect.fnUntraced(function* (options: CallToolOptions) {
     const names = (yield* session.listTools()).items.map(({ name }) => stringOrEmpty(name))
     if (!names.includes(tool)) {
       const others = names.length === 0 ? "" : `; there are ${names.join(", ")}`
-      return yield* failCommand([`There is no tool '${tool}' in ${dir}${others}`, ...problems].join("\na2c: "))
+      return yield* failCommand([`There is no tool '${tool}' in ${dir}${others}`, ...problems].join("\n"))
     }
     return yield* Effect.mapError(
       session.callTool(tool, args, {
         onProgress: ({ message, progress, total }) =>
-          Console.error(`${progress}${total === undefined ? "" : `/${total}`} ${message ?? ""}`.trimEnd())
+          printError(
+            escapeForTerminal(`${progress}${total === undefined ? "" : `/${total}`} ${message ?? ""}`.trimEnd())
+          )
       }),
-      ({ message }) => new CommandFailed({ message: [message, ...problems].join("\na2c: ") })
+      ({ message }) => new CommandFailed({ message: [message, ...problems].join("\n") })
     )
   })
   const raw = yield* Effect.provide(call, packHostFor([dir], options, { timeout }))
@@ -33,5 +36,5 @@ export const callTool = Effect.fnUntraced(function* (options: CallToolOptions) {
     Effect.fromResult(parseToolResult(raw)),
     (reason) => new CommandFailed({ message: `The result of the tool is malformed: ${reason}` })
   )
-  yield* printToolResult(raw, result, options.json)
+  yield* printToolResult(raw, result, options)
 })

@@ -1,7 +1,7 @@
 import { Duration } from "effect"
 import { Argument, type Command } from "effect/cli"
 import { between, flag, setting } from "../setting.ts"
-import { argsFlag, jsonFlag, originRow } from "../sharedFlags.ts"
+import { argsFlag, jsonFlag, originRow, rawFlag } from "../sharedFlags.ts"
 
 /** The folder of packs without an argument or variable. */
 export const defaultFolder = "src"
@@ -39,10 +39,7 @@ export const serveFlags = {
   folders,
   host: setting.text("host", "address to listen on", { env: "HOST", default: "127.0.0.1" }),
   port: setting.port("port", "port to listen on, 0 for a free one", { env: "PORT", default: 8000 }),
-  key: setting.secret("key", "key that clients must send as X-API-Key", {
-    env: "AUTOMATA_API_KEY",
-    envNote: "preferred"
-  }),
+  key: setting.secret("key", "key that clients must send as X-API-Key", { env: "AUTOMATA_API_KEY" }),
   force: flag.toggle("force", "allow an address that other machines reach without a key"),
   mcp: flag.choice("mcp", "serve MCP at /mcp beside the endpoints, or over stdio and nothing else", ["http", "stdio"], {
     default: "http"
@@ -66,7 +63,8 @@ export const callFlags = {
   args: argsFlag,
   ...runtimeFlags,
   timeout,
-  json: jsonFlag
+  json: jsonFlag,
+  raw: rawFlag
 }
 export type CallToolOptions = Command.Command.Config.Infer<typeof callFlags>
 

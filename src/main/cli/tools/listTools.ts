@@ -1,9 +1,10 @@
-import { Console, Effect } from "effect"
+import { Effect } from "effect"
 import { PackHost } from "../../../application/packs/PackHost.ts"
 import type { PackView } from "../../../application/packs/PackTable.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { failCommand } from "../CommandFailed.ts"
-import { formatColumns, formatJson, truncateLine } from "../output.ts"
+import { formatColumns, truncateLine } from "../output/format.ts"
+import { print, printError, printFailure, printJson } from "../output/print.ts"
 import type { ListToolsOptions } from "./flags.ts"
 import { foldersOrDefault, packHostFor, packProblems } from "./packHostFor.ts"
 
@@ -30,10 +31,10 @@ export const listTools = Effect.fnUntraced(function* (options: ListToolsOptions)
     PackHost.use(({ packs: all }) => all),
     packHostFor(folders, options)
   )
-  if (options.json) yield* Console.log(formatJson(packs))
-  else if (packs.length === 0) yield* Console.error(`no packs in ${folders.join(", ")}`)
-  else yield* Console.log(formatColumns([["PACK", "TOOL", "ENDPOINT", ""], ...packs.flatMap(packRows)]))
-  for (const line of packs.flatMap(packProblems)) yield* Console.error(`a2c: ${line}`)
+  if (options.json) yield* printJson(packs)
+  else if (packs.length === 0) yield* printError(`no packs in ${folders.join(", ")}`)
+  else yield* print(formatColumns([["PACK", "TOOL", "ENDPOINT", ""], ...packs.flatMap(packRows)]))
+  for (const line of packs.flatMap(packProblems)) yield* printFailure(line)
   const broken = packs.filter(({ status }) => status._tag === "Failed").length
   if (broken > 0) return yield* failCommand(`${broken} of ${packs.length} packs cannot be used`)
 })

@@ -1,6 +1,7 @@
-import { Console, Effect, FileSystem, Path, Result } from "effect"
+import { Effect, FileSystem, Path, Result } from "effect"
 import { parsePackName } from "../../../domain/packs/packNames.ts"
 import { failCommand } from "../CommandFailed.ts"
+import { print } from "../output/print.ts"
 import type { NewPackOptions } from "./flags.ts"
 
 const toolTemplate = (
@@ -65,7 +66,7 @@ export const newPack = Effect.fnUntraced(function* ({ dir, name }: NewPackOption
   yield* writeFileString(join(folder, `${name}_tool.ts`), toolTemplate(name, className))
   yield* writeFileString(join(folder, `${name}_tool.test.ts`), testTemplate(name, className))
   yield* writeFileString(join(folder, "config.yaml"), configTemplate(name))
-  yield* Console.log(
+  yield* print(
     [
       `wrote ${folder}`,
       "",

@@ -29,8 +29,11 @@ export const packHostFor = (
   folders: ReadonlyArray<string>,
   { allowScripts, install, isolate, memory }: PackRuntimeOptions,
   { timeout, watch = false }: { readonly timeout?: Duration.Duration; readonly watch?: boolean } = {}
-): Layer.Layer<PackHost> =>
-  packHostLayer({
+): Layer.Layer<PackHost> => {
+  // Packs, their processes and npm inherit the environment, but not this key. The system keeps it in
+  // /proc/PID/environ, which other processes of the same user can read.
+  delete process.env["AUTOMATA_API_KEY"]
+  return packHostLayer({
     folders: searchFolders(folders),
     watch,
     isolate,
@@ -39,6 +42,7 @@ export const packHostFor = (
     allowScripts,
     ...definedOnly({ limits: timeout && { timeout } })
   }).pipe(Layer.tap((context) => Context.get(context, PackHost).rescan))
+}
 
 /** The errors and warnings of a pack, one line each. */
 export const packProblems = ({ name, status }: PackView): ReadonlyArray<string> => {

@@ -1,9 +1,10 @@
 import { Console as NodeConsole } from "node:console"
-import { Console, Effect, Equal, Stream } from "effect"
+import { Effect, Equal, Stream } from "effect"
 import { publishStdio } from "../../../adapters/mcp/publish/publishStdio.ts"
 import { serveTools as serveHttp } from "../../../adapters/packs/http/ToolServer.ts"
 import { PackHost } from "../../../application/packs/PackHost.ts"
 import type { PackView } from "../../../application/packs/PackTable.ts"
+import { printLine } from "../output/print.ts"
 import { requireCredentials } from "../requireCredentials.ts"
 import type { ServeToolsCommandOptions } from "./flags.ts"
 import { foldersOrDefault, packHostFor } from "./packHostFor.ts"
@@ -39,7 +40,7 @@ const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOption
   const limits = { maxBodyBytes, maxFileBytes }
   const { url } = yield* serveHttp({ host, port, allowedHosts, allowedOrigins, key: key ?? "allowAll", ...limits })
   const ready = found.filter(({ status }) => status._tag === "Ready").length
-  return yield* Effect.andThen(Console.log(`serving ${ready} of ${found.length} packs at ${url}`), Effect.never)
+  return yield* Effect.andThen(printLine(`serving ${ready} of ${found.length} packs at ${url}`), Effect.never)
 })
 
 /** Serves packs until the process is stopped. */
@@ -54,7 +55,5 @@ export const serveTools = Effect.fnUntraced(function* (options: ServeToolsComman
     )
   }
   const existingFolders = yield* foldersOrDefault(folders)
-  // Packs see the environment, but not this key.
-  delete process.env["AUTOMATA_API_KEY"]
   return yield* Effect.provide(servePacks(options), packHostFor(existingFolders, options, { timeout, watch }))
 })

@@ -499,6 +499,15 @@ describe("OAuth secret", () => {
     assert.notInclude(String(error), "t0ken")
   })
 
+  it("is removed from an error page that echoes it, also in a URL", async () => {
+    const token = "t0k+en/with=signs"
+    const base: FetchLike = async () => new Response(`${token} ${encodeURIComponent(token)}`, { status: 500 })
+    const response = await makeBearerAuth(new URL("https://mcp.example/mcp"), token, never).wrapFetch(base)(
+      "https://mcp.example/mcp"
+    )
+    assert.strictEqual(await response.text(), "<redacted> <redacted>")
+  })
+
   given("is sent only to the URL it was issued for", (world) =>
     Effect.gen(function* () {
       yield* world.authorize

@@ -4,6 +4,7 @@ import type { ConfirmRequest } from "../../../../src/application/computer/Comput
 import { makeConsent, type ConsentDecision } from "../../../../src/application/computer/calls/Consent.ts"
 
 const call = (tool: string, server = "s", revision = 1): ConfirmRequest => ({
+  computer: "pc-1",
   agent: "a",
   reqId: "r",
   server,

@@ -21,7 +21,7 @@ const callsOn = Effect.fnUntraced(function* (
   const configure = settings.confirm === undefined ? { alpha: { default_tool_meta: { auto_apply: true } } } : {}
   const setup = setupOf(["alpha"], { configure })
   return yield* Effect.gen(function* () {
-    const calls = yield* makeToolCalls(yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void))
+    const calls = yield* makeToolCalls("pc-1", yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void))
     yield* runPending
     return calls
   }).pipe(

@@ -148,3 +148,47 @@ describe("secret", () => {
     })
   )
 })
+
+describe("redaction", () => {
+  const redacted = (text: string, ...values: ReadonlyArray<string>) => {
+    const secrets = makeSecrets()
+    for (const value of values) secrets.add(value)
+    return secrets.redact(text)
+  }
+
+  it.each([
+    ["hunter2", "hunter2-of-production"],
+    ["hunter2-of-production", "hunter2"]
+  ])("leaves nothing of a longer secret when %s is added before %s", (...values) => {
+    assert.strictEqual(redacted("key hunter2-of-production, hunter2", ...values), "key <redacted>, <redacted>")
+  })
+
+  it("leaves nothing of secrets that overlap in a text", () => {
+    assert.strictEqual(redacted("key abcdefghijkl.", "abcdefgh", "efghijkl"), "key <redacted>.")
+    assert.strictEqual(redacted("key ababab.", "abab"), "key <redacted>.")
+  })
+
+  it("leaves nothing of a secret that is cut at the end of a text", () => {
+    assert.strictEqual(redacted("key hunter2-of-prod", "hunter2-of-production"), "key <redacted>")
+    assert.strictEqual(redacted("key hun", "hunter2-of-production"), "key hun")
+  })
+
+  it("replaces a secret once that occurs in the mark of a redaction", () => {
+    assert.strictEqual(redacted("key hunter2, redacted", "hunter2", "redacted"), "key <redacted>, <redacted>")
+  })
+
+  it.live("logs the start of a long text, without a secret that the limit cuts", () =>
+    Effect.gen(function* () {
+      const seen: Array<unknown> = []
+      const logger = Logger.make<unknown, void>(({ message }) => void seen.push(message))
+      const secrets = makeSecrets()
+      secrets.add(secret)
+      const text = `${"x".repeat(16 * 1024 - 10)}${secret}${"y".repeat(14 * 1024 * 1024)}`
+      const list = Array.from({ length: 100_000 }, () => secret)
+      yield* redactLogs(secrets)(Effect.logError(text, { text, list })).pipe(Effect.provide(Logger.layer([logger])))
+      const logged = JSON.stringify(seen)
+      assert.notInclude(logged, secret.slice(0, 6))
+      assert.isBelow(logged.length, 64 * 1024)
+    })
+  )
+})

@@ -140,7 +140,9 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
   const splitStderr = makeLineSplitter(stderrLimits.maxBytes)
   const recordStderr = (line: Line) =>
     Effect.suspend(() => {
-      const text = new TextDecoder().decode(line._tag === "Line" ? line.bytes : line.edges).trimEnd()
+      // Only the first edge: redaction recognises a secret that is cut at the end of a text.
+      const bytes = line._tag === "Line" ? line.bytes : line.edges.subarray(0, line.edges.length / 2)
+      const text = new TextDecoder().decode(bytes).trimEnd()
       if (text === "") return Effect.void
       lastStderrLine = text.slice(0, stderrLimits.maxCharacters)
       return Effect.logDebug("stderr", { server, line: text })

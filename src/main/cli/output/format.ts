@@ -1,13 +1,22 @@
-import { Console, Effect } from "effect"
-import { isJsonObject, type JsonObject, stringOrEmpty } from "../../domain/json.ts"
-import type { ServerConfig } from "../../domain/config/computerConfig.ts"
-import type { ToolResult } from "../../domain/model/ToolResult.ts"
-import { CommandFailed } from "./CommandFailed.ts"
+import { escapeForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
+import { isJsonObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
+import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 
-/** Aligns rows in columns, two spaces apart. */
-export const formatColumns = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+/** In characters; a cell quotes the start of a longer text. */
+const maxCellLength = 1000
+
+/** A longer cell does not move the cells below it. */
+const maxColumnWidth = 64
+
+const formatCell = (text: string): string =>
+  escapeForTerminal(text.length > maxCellLength ? `${text.slice(0, maxCellLength)}…` : text)
+
+/** Aligns rows in columns, two spaces apart. Every cell is escaped, and stays in its line. */
+export const formatColumns = (cells: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const rows = cells.map((row) => row.map(formatCell))
   const widths = rows.reduce<ReadonlyArray<number>>(
-    (sizes, row) => row.map((cell, index) => Math.max(sizes[index] ?? 0, cell.length)),
+    (sizes, row) => row.map((cell, index) => Math.max(sizes[index] ?? 0, Math.min(cell.length, maxColumnWidth))),
     []
   )
   return rows
@@ -22,8 +31,9 @@ export const formatColumns = (rows: ReadonlyArray<ReadonlyArray<string>>): strin
 
 /** The first line of a text, truncated to fit a line of a terminal. */
 export const truncateLine = (text: string, length = 72): string => {
-  const [line = ""] = text.trim().split("\n")
-  return line.length > length ? `${line.slice(0, length - 1)}…` : line
+  const [line = ""] = text.trimStart().split("\n", 1)
+  const shown = line.slice(0, length + 1).trimEnd()
+  return shown.length > length ? `${shown.slice(0, length - 1).replace(/[\ud800-\udbff]$/, "")}…` : shown
 }
 
 /** Formats the command or URL of a server without secrets: no arguments, no query, no password. */
@@ -50,11 +60,3 @@ export const formatToolResult = ({ content, structuredContent }: ToolResult): st
 }
 
 export const formatJson = (value: unknown): string => JSON.stringify(value, null, 2)
-
-/** Prints the result of a tool, `raw` with `json`; fails with exit code 2 when the tool failed. */
-export const printToolResult = Effect.fnUntraced(function* (raw: unknown, result: ToolResult, json: boolean) {
-  const text = formatToolResult(result)
-  if (json) yield* Console.log(formatJson(raw))
-  else if (!result.isError) yield* Console.log(text)
-  if (result.isError) return yield* new CommandFailed({ message: text || "The tool failed", exitCode: 2 })
-})

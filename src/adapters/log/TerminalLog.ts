@@ -1,5 +1,6 @@
 import { Cause, Context, type Layer, Logger, References, Tracer } from "effect"
 import { isJsonObject } from "../../domain/json.ts"
+import { escapeForTerminal, escapeLinesForTerminal } from "./escapeForTerminal.ts"
 import { redact, redactText } from "./redact.ts"
 
 /** Format of a log line: text for people, or a JSON object for programs. */
@@ -10,19 +11,15 @@ export const LogFormat = Context.Reference<LogFormat>("a2c-smcp/adapters/termina
   defaultValue: () => "human"
 })
 
-/** JSON leaves some control characters as they are, and a terminal would interpret them. */
-const escapeControls = (json: string): string =>
-  json.replaceAll(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`)
-
 const formatValue = (value: unknown): string => {
-  if (typeof value === "string" && /^[^\s="\p{Cc}]+$/u.test(value)) return value
-  return escapeControls((JSON.stringify(value) as string | undefined) ?? String(value))
+  if (typeof value === "string" && /^[^\s="\\]+$/u.test(value) && escapeForTerminal(value) === value) return value
+  return escapeForTerminal((JSON.stringify(value) as string | undefined) ?? String(value))
 }
 
 const formatPart = (part: unknown): string => {
-  if (typeof part === "string") return part
+  if (typeof part === "string") return escapeForTerminal(part)
   if (!isJsonObject(part)) return formatValue(part)
-  return Array.from(Object.entries(part), ([key, value]) => `${key}=${formatValue(value)}`).join(" ")
+  return Array.from(Object.entries(part), ([key, value]) => `${formatValue(key)}=${formatValue(value)}`).join(" ")
 }
 
 type LogEntry = Logger.Options<unknown>
@@ -33,13 +30,16 @@ const redactedParts = ({ message }: LogEntry): ReadonlyArray<unknown> =>
 const formatCause = ({ cause }: LogEntry): string | undefined =>
   cause.reasons.length === 0 ? undefined : redactText(Cause.pretty(cause))
 
-/** One line with time, level, message, and fields as `key=value`. A cause follows on separate lines. */
+/** One line with time, level, message, and fields as `key=value`. A cause follows on separate lines, indented. */
 const formatHuman = (line: LogEntry): string => {
   const time = line.date.toISOString().slice(11, 23)
   const text = [time, line.logLevel.toUpperCase().padEnd(5), ...redactedParts(line).map(formatPart)].join(" ")
   const cause = formatCause(line)
-  return cause === undefined ? text : `${text}\n${cause}`
+  // A message in the cause cannot look like a line of the log.
+  return cause === undefined ? text : `${text}\n${escapeLinesForTerminal(cause).replaceAll(/^/gm, "  ")}`
 }
+
+const formatText = (part: unknown): string => (typeof part === "string" ? part : formatPart(part))
 
 /** One JSON object: the text is `message`, the fields are `annotations`. */
 const formatJson = (line: LogEntry): string => {
@@ -51,14 +51,14 @@ const formatJson = (line: LogEntry): string => {
     {
       time: date.toISOString(),
       level: logLevel.toUpperCase(),
-      message: parts.flatMap((part) => (isJsonObject(part) ? [] : [formatPart(part)])).join(" "),
+      message: parts.flatMap((part) => (isJsonObject(part) ? [] : [formatText(part)])).join(" "),
       annotations: Object.assign({}, ...annotations.filter(isJsonObject)) as object,
       ...(span._tag === "Some" && { trace_id: span.value.traceId, span_id: span.value.spanId }),
       cause: formatCause(line)
     },
     (_name, value: unknown) => (typeof value === "bigint" ? String(value) : value)
   )
-  return escapeControls(text)
+  return escapeForTerminal(text)
 }
 
 /** Logs with `write`, which receives whole lines with their line breaks. */
@@ -69,5 +69,6 @@ export const layerTo = (write: (lines: string) => void): Layer.Layer<never> =>
     })
   ])
 
-/** Logs to stderr. Results go to stdout. */
-export const layer: Layer.Layer<never> = layerTo((lines) => void process.stderr.write(lines))
+/** Logs to stderr, or to the console of a browser. Results go to stdout. */
+// oxlint-disable-next-line no-console -- the only output that browsers have, too
+export const layer: Layer.Layer<never> = layerTo((lines) => console.error(lines.slice(0, -1)))

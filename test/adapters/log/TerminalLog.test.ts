@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
-import { LogFormat, layerTo } from "../../../src/adapters/terminal/TerminalLog.ts"
+import { Cause, Effect, Redacted } from "effect"
+import { LogFormat, layerTo } from "../../../src/adapters/log/TerminalLog.ts"
 
 /** Logs in a format and returns the lines. */
 const logged = (format: LogFormat, logging: Effect.Effect<void>) =>
@@ -119,12 +119,32 @@ describe("log", () => {
   )
 
   for (const format of ["human", "json"] as const) {
-    it.live(`escapes control characters, as ${format}`, () =>
+    it.live(`escapes control, bidirectional and invisible characters, as ${format}`, () =>
       Effect.gen(function* () {
-        const office = "a\u001b[2J\u009b2J\u0007"
-        const [line = ""] = yield* logged(format, Effect.logWarning("refused", { office, list: [office] }))
-        assert.notMatch(line.trimEnd(), /\p{Cc}/u)
+        const office = "a\u001b[2J\u009b2J\u0007\u202e\u200b\n"
+        const failure = new Error(`${office}12:00:00.000 INFO  joined`)
+        const [line = ""] = yield* logged(
+          format,
+          Effect.logWarning(`refused ${office}`, { office, [office]: 1, list: [office] }, Cause.fail(failure)).pipe(
+            Effect.annotateLogs({ pack: office })
+          )
+        )
+        assert.notMatch(line, /(?!\n)\p{Cc}|\p{Cf}/u)
         assert.include(line, "\\u009b")
+        assert.notMatch(line, /\n(?! {2}|$)/)
+      })
+    )
+
+    it.live(`logs the start of a long text without the secret that the limit cuts, as ${format}`, () =>
+      Effect.gen(function* () {
+        const text = `${"x ".repeat(8 * 1024 - 15)}redis://user:${"hunter2".repeat(100)}@host${"y".repeat(14 * 1024 * 1024)}`
+        const hostile = "a".repeat(14 * 1024 * 1024)
+        const list = Array.from({ length: 100_000 }, () => text)
+        const lines = yield* logged(format, Effect.logWarning(text, { text, hostile }, Cause.die(text)))
+        const [line = ""] = [...lines, ...(yield* logged(format, Effect.logWarning("many", { list: list.fill("a") })))]
+        assert.isBelow(lines.join("").length, 256 * 1024)
+        assert.notInclude(line, "hunter")
+        assert.include(line, "…")
       })
     )
   }

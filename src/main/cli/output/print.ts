@@ -1,0 +1,60 @@
+import { Console, Effect } from "effect"
+import { escapeForTerminal, escapeLinesForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
+import type { ToolResult } from "../../../domain/model/ToolResult.ts"
+import { CommandFailed } from "../CommandFailed.ts"
+import { formatJson, formatToolResult } from "./format.ts"
+
+/** How a command prints its result: as text, as JSON, or as text without escapes. */
+export interface OutputOptions {
+  readonly json: boolean
+  readonly raw?: boolean
+}
+
+/**
+ * Prints a text to stdout, escaped except for its line breaks and tabs. The output is the same on a terminal and in a
+ * pipe, since most pipes end at a terminal.
+ */
+export const print = (text: string): Effect.Effect<void> => Console.log(escapeLinesForTerminal(text))
+
+/** Prints a message of one line to stdout. */
+export const printLine = (text: string): Effect.Effect<void> => Console.log(escapeForTerminal(text))
+
+/** Prints a message to stderr, escaped like the text of {@link print}. */
+export const printError = (text: string): Effect.Effect<void> => Console.error(escapeLinesForTerminal(text))
+
+/** Prints the reason of a failure to stderr. Each line begins like the first, so no line looks like other output. */
+export const printFailure = (message: string): Effect.Effect<void> =>
+  Console.error(escapeLinesForTerminal(message).replaceAll(/^/gm, "a2c: "))
+
+/** Prints a value as JSON, indented unless `compact`. Escapes inside strings leave the value unchanged. */
+export const printJson = (value: unknown, compact = false): Effect.Effect<void> =>
+  print(compact ? JSON.stringify(value) : formatJson(value))
+
+/** Prints a result: `value` as JSON, else its text, unchanged with `--raw`. */
+export const printResult = ({ json, raw = false }: OutputOptions, value: unknown, text: string): Effect.Effect<void> =>
+  json ? printJson(value) : raw ? Console.log(text) : print(text)
+
+/** Prints the result of a tool, `value` with `--json`; fails with exit code 2 when the tool failed. */
+export const printToolResult = Effect.fnUntraced(function* (
+  value: unknown,
+  result: ToolResult,
+  options: OutputOptions
+) {
+  const text = formatToolResult(result)
+  if (options.json || !result.isError) yield* printResult(options, value, text)
+  if (result.isError) return yield* new CommandFailed({ message: text || "The tool failed", exitCode: 2 })
+})
+
+/** Runs an effect that prints help. Colours stay, and quoted words of the command line are escaped. */
+export const printHelp = (printing: Effect.Effect<void>, target: "stdout" | "stderr"): Effect.Effect<void> =>
+  Effect.flatMap(Console.Console, (console) => {
+    const escape = (text: unknown) =>
+      String(text)
+        // oxlint-disable-next-line no-control-regex -- the escape sequences of colours
+        .split(/(\u001b\[[\d;]*m)/)
+        .map((part, index) => (index % 2 === 0 ? escapeLinesForTerminal(part) : part))
+        .join("")
+    const error = (text: unknown) => console.error(escape(text))
+    const log = target === "stderr" ? error : (text: unknown) => console.log(escape(text))
+    return Effect.provideService(printing, Console.Console, { ...console, error, log })
+  })

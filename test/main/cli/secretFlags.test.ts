@@ -1,0 +1,181 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, type Scope } from "effect"
+import { a2c, cli, node, temporaryFile } from "../processes.ts"
+import { a2cInProcess } from "./inProcess.ts"
+
+/** Processes start slowly on a busy machine. */
+const testTimeout = 60_000
+
+const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body), testTimeout)
+
+const warning = "secret on the command line, where other processes can read it: give @FILE or a variable"
+
+/** Command lines that end at once, and take a secret where `SECRET` stands. */
+const commands: ReadonlyArray<readonly [flag: string, ...args: ReadonlyArray<string>]> = [
+  ["--redis", "server", "--redis", "SECRET", "--tls-cert", "missing"],
+  ["--token", "agent", "--server", "http://127.0.0.1:1", "--office", "o", "mcp", "--token", "SECRET"],
+  ["--token", "devices", "gateway", "--stdio", "--http", "0", "--token", "SECRET"],
+  ["--mcp-token", "devices", "gateway", "--stdio", "--http", "0", "--mcp-token", "SECRET"],
+  ["--token", "devices", "connect", "--to", "127.0.0.1:1", "--token", "SECRET"],
+  ["--key", "tools", "serve", "missing", "--host", "192.0.2.1", "--key", "SECRET"]
+]
+
+const run = (args: ReadonlyArray<string>, secret: string) =>
+  a2cInProcess(...args.map((arg) => (arg === "SECRET" ? secret : arg)))
+
+const warnings = ({ stderr }: { readonly stderr: string }) =>
+  stderr.split("\n").filter((line) => line.includes(warning))
+
+const secret = "redis://user:hunter2@127.0.0.1:1"
+
+describe("flag of a secret", () => {
+  for (const [flag, ...args] of commands) {
+    const command = args.filter((arg) => /^[a-z]+$/.test(arg) && arg !== "missing" && arg !== "o").join(" ")
+
+    live(
+      `warns once of a literal ${flag} of a2c ${command}, without quoting it`,
+      Effect.gen(function* () {
+        const outcome = yield* run(args, secret)
+        assert.deepStrictEqual(
+          warnings(outcome).map((line) => line.slice(line.indexOf("flags="))),
+          [`flags=["${flag}"]`]
+        )
+        assert.notInclude(`${outcome.stdout}${outcome.stderr}${String(outcome.failure)}`, "hunter2")
+      })
+    )
+
+    live(
+      `reads ${flag} of a2c ${command} from a file without a warning`,
+      Effect.gen(function* () {
+        assert.deepStrictEqual(warnings(yield* run(args, `@${yield* temporaryFile("secret", secret)}`)), [])
+      })
+    )
+
+    live(
+      `names the missing file of ${flag} of a2c ${command}`,
+      Effect.gen(function* () {
+        const { stderr } = yield* run(args, "@/missing/file")
+        assert.include(stderr, `${flag}: the file /missing/file does not exist; a literal value is written with @@`)
+      })
+    )
+  }
+
+  live(
+    "warns once of several literal secrets",
+    Effect.gen(function* () {
+      const args = ["--stdio", "--http", "0", "--token", "one", "--mcp-token", "two"]
+      const outcome = yield* a2cInProcess("devices", "gateway", ...args)
+      assert.strictEqual(warnings(outcome).length, 1)
+      assert.include(outcome.stderr, 'flags=["--token","--mcp-token"]')
+    })
+  )
+
+  live(
+    "accepts a Redis URL without a password without a warning",
+    Effect.gen(function* () {
+      const outcome = yield* a2cInProcess("server", "--redis", "redis://localhost:6379", "--tls-cert", "missing")
+      assert.deepStrictEqual(warnings(outcome), [])
+    })
+  )
+
+  live(
+    "gives the content of its file to the command, and that of its variable",
+    Effect.gen(function* () {
+      const token = yield* temporaryFile("token", "s3cret\n")
+      const config = yield* temporaryFile("mcp.json", '{"mcpServers": {}}')
+      const gateway = yield* a2c("devices", "gateway", "--tcp", "0", "--token", `@${token}`)
+      const [to = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.says("listening for devices")) ?? []
+      const connect = ["devices", "connect", "--to", to, "--config", config]
+      yield* (yield* a2c(...connect, "--name", "one", "--token", `@${token}`)).says("registered ")
+      yield* (yield* node([cli, ...connect, "--name", "two"], { A2C_DEVICES_TOKEN: "s3cret" })).says("registered ")
+      const wrong = yield* node([cli, ...connect, "--name", "three"], { A2C_DEVICES_TOKEN: `@${token}` })
+      assert.strictEqual(yield* wrong.ended, 1)
+    })
+  )
+
+  live(
+    "takes a literal value that begins with @ when it is written with @@",
+    Effect.gen(function* () {
+      const gateway = yield* a2c("devices", "gateway", "--tcp", "0", "--token", "@@s3cret")
+      const [to = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.says("listening for devices")) ?? []
+      const config = yield* temporaryFile("mcp.json", '{"mcpServers": {}}')
+      const device = yield* node([cli, "devices", "connect", "--to", to, "--name", "desk", "--config", config], {
+        A2C_DEVICES_TOKEN: "@s3cret"
+      })
+      yield* device.says("registered ")
+    })
+  )
+})
+
+describe("value of an input", () => {
+  const config = temporaryFile(
+    "mcp.json",
+    JSON.stringify({
+      inputs: [
+        { type: "promptString", id: "token", description: "" },
+        { type: "pickString", id: "size", description: "", options: ["S", "M"] }
+      ],
+      servers: { s: { type: "stdio", command: "${input:token}", args: ["${input:size}"] } }
+    })
+  )
+
+  live(
+    "causes one warning when it is literal, unless it is an option of the configuration",
+    Effect.gen(function* () {
+      const check = ["computer", "check", yield* config]
+      const outcome = yield* a2cInProcess(...check, "--input", "token=hunter2", "--input", "size=M")
+      assert.strictEqual(warnings(outcome).length, 1)
+      assert.include(outcome.stderr, 'flags=["--input token"]')
+      assert.notInclude(`${outcome.stdout}${outcome.stderr}`, "hunter2")
+      assert.deepStrictEqual(warnings(yield* a2cInProcess(...check, "--input", "size=M")), [])
+    })
+  )
+
+  live(
+    "is read from a file",
+    Effect.gen(function* () {
+      const size = yield* temporaryFile("size", "M\n")
+      const { stderr, stdout } = yield* a2cInProcess("computer", "check", yield* config, "--input", `size=@${size}`)
+      assert.include(stdout, "input size: pickString, given on the command line")
+      assert.notInclude(stderr, warning)
+    })
+  )
+
+  live(
+    "is not quoted when its key is missing",
+    Effect.gen(function* () {
+      const { stderr } = yield* a2cInProcess("computer", "check", yield* config, "--input", "hunter2")
+      assert.include(stderr, "--input: expected KEY=@FILE or KEY=VALUE")
+      assert.notInclude(stderr, "hunter2")
+    })
+  )
+
+  live(
+    "causes a warning in a command of --run",
+    Effect.gen(function* () {
+      const run = ["--run", "input token hunter2", "--run", "exit"]
+      const { stderr } = yield* a2cInProcess("computer", "--config", yield* temporaryFile("a.json", "{}"), ...run)
+      assert.include(stderr, 'flags=["--run"]')
+    })
+  )
+})
+
+describe("flag of a URL", () => {
+  for (const [flag, ...args] of [
+    ["--server", "agent", "--office", "o", "--server", "URL", "members"],
+    ["--jwt-jwks", "server", "--jwt-jwks", "URL"],
+    ["--dpe-url", "computer", "--dpe-url", "URL"],
+    ["--otlp", "server", "--otlp", "URL"],
+    ["--url", "agent", "--office", "o", "mcp", "config", "claude", "--url", "URL"]
+  ] as const) {
+    live(
+      `rejects a password in ${flag} without quoting it`,
+      Effect.gen(function* () {
+        const outcome = yield* a2cInProcess(...args.map((arg) => (arg === "URL" ? "http://user:hunter2@host" : arg)))
+        assert.include(outcome.stderr, `${flag}: the URL must hold no user and no password`)
+        assert.notInclude(outcome.stderr, "hunter2")
+      })
+    )
+  }
+})

@@ -1,0 +1,169 @@
+import { writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, type Scope } from "effect"
+import { alive, descendants, familyOf, gone } from "../processes.ts"
+import { a2c, type Cli, cli, onTerminal, temporaryFile, temporaryFolder } from "./processes.ts"
+
+const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
+const mcpServers = { everything: { command: process.execPath, args: [everything, "stdio"] } }
+
+/** Processes start slowly on a busy machine. */
+const testTimeout = 60_000
+
+const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body), testTimeout)
+
+const serverUrl = Effect.gen(function* () {
+  const serving = yield* a2c("server", "--port", "0")
+  return (yield* serving.says("listening on ")).replace("listening on ", "")
+})
+
+const configFile = temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
+
+/** Sends SIGHUP to the process on a terminal, as often as given. */
+const hangUp = ({ pid }: Cli, times = 1) =>
+  Effect.sync(() => {
+    const [child = Number.NaN] = descendants(pid)
+    for (let count = 0; count < times; count++) process.kill(child, "SIGHUP")
+  })
+
+/** The processes below a pseudo-terminal, two at least; killed when the scope closes. */
+const familyBelow = ({ pid }: Cli) =>
+  Effect.acquireRelease(familyOf(pid, 2), (family) =>
+    Effect.sync(() => {
+      for (const member of family.filter(alive)) process.kill(member, "SIGKILL")
+    })
+  )
+
+/** Watches the office `o`, until the Computer `desk` has left it in order. */
+const watchOffice = Effect.fnUntraced(function* (url: string) {
+  const watching = yield* a2c("agent", "--server", url, "--office", "o", "watch", "--log-level", "debug")
+  yield* watching.says("joined office", "stderr")
+  return watching.says("computer desk left")
+})
+
+describe("SIGHUP on a terminal", () => {
+  live(
+    "ends a Computer in order with code 129",
+    Effect.gen(function* () {
+      const url = yield* serverUrl
+      const left = yield* watchOffice(url)
+      const place = ["--server", url, "--office", "o", "--name", "desk"]
+      const desk = yield* onTerminal([cli, "computer", ...place, "--config", yield* configFile])
+      yield* desk.says("joined office o as desk")
+      const family = yield* familyBelow(desk)
+      yield* hangUp(desk)
+      assert.strictEqual(yield* desk.ended, 129)
+      yield* left
+      yield* gone(family)
+    })
+  )
+
+  live(
+    "ends a Computer and its MCP servers when the terminal closes",
+    Effect.gen(function* () {
+      const url = yield* serverUrl
+      const left = yield* watchOffice(url)
+      const place = ["--server", url, "--office", "o", "--name", "desk"]
+      const desk = yield* onTerminal([cli, "computer", ...place, "--config", yield* configFile])
+      yield* desk.says("joined office o as desk")
+      const family = yield* familyBelow(desk)
+      yield* desk.signal("SIGKILL")
+      yield* left
+      yield* gone(family)
+    })
+  )
+
+  live(
+    "ends the shell of a Computer with code 129",
+    Effect.gen(function* () {
+      const desk = yield* onTerminal([
+        cli,
+        "computer",
+        "--interactive",
+        "--name",
+        "desk",
+        "--config",
+        yield* configFile
+      ])
+      yield* desk.says("desk> ")
+      yield* hangUp(desk)
+      assert.strictEqual(yield* desk.ended, 129)
+    })
+  )
+
+  live(
+    "ends a device with code 129",
+    Effect.gen(function* () {
+      const gateway = yield* a2c("devices", "gateway", "--tcp", "0")
+      const [address = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.says("listening for devices")) ?? []
+      const connect = ["devices", "connect", "--to", address, "--name", "desk", "--config", yield* configFile]
+      const device = yield* onTerminal([cli, ...connect])
+      yield* device.says("registered ")
+      yield* hangUp(device)
+      assert.strictEqual(yield* device.ended, 129)
+    })
+  )
+
+  live(
+    "shuts a Server down gracefully, also when it is sent twice",
+    Effect.gen(function* () {
+      const serving = yield* onTerminal([cli, "server", "--port", "0"])
+      yield* serving.says("listening on ")
+      yield* hangUp(serving, 2)
+      assert.strictEqual(yield* serving.ended, 0)
+      assert.include(serving.stdout(), "server stopped")
+    })
+  )
+})
+
+describe("SIGHUP without a terminal", () => {
+  live(
+    "reloads the configuration of a device",
+    Effect.gen(function* () {
+      const gateway = yield* a2c("devices", "gateway", "--tcp", "0")
+      const [address = ""] = /127\.0\.0\.1:\d+/.exec(yield* gateway.says("listening for devices")) ?? []
+      const file = yield* configFile
+      const connect = ["devices", "connect", "--to", address, "--name", "desk", "--config", file, "--no-watch"]
+      const device = yield* a2c(...connect)
+      yield* device.says("registered ")
+      writeFileSync(file, JSON.stringify({ mcpServers: {} }))
+      yield* device.signal("SIGHUP")
+      yield* device.says("configuration reloaded", "stderr")
+      yield* device.says("registered 0 services")
+    })
+  )
+
+  live(
+    "reloads the API keys of a Server, and keeps a Server without files running",
+    Effect.gen(function* () {
+      const keys = join(yield* temporaryFolder, "keys.json")
+      writeFileSync(keys, JSON.stringify({ keys: [] }))
+      const guarded = yield* a2c("server", "--port", "0", "--api-keys", keys)
+      const open = yield* a2c("server", "--port", "0")
+      yield* guarded.says("listening on ")
+      yield* open.says("listening on ")
+      yield* guarded.signal("SIGHUP")
+      yield* open.signal("SIGHUP")
+      yield* guarded.says("API keys reloaded", "stderr")
+      yield* open.signal("SIGTERM")
+      assert.strictEqual(yield* open.ended, 0)
+      assert.include(open.stderr(), "signal=SIGTERM")
+    })
+  )
+
+  live(
+    "ends a command that has nothing to reload in order with code 129",
+    Effect.gen(function* () {
+      const gateway = yield* a2c("devices", "gateway", "--tcp", "0")
+      const tools = yield* a2c("tools", "serve", yield* temporaryFolder, "--port", "0")
+      yield* gateway.says("listening for devices")
+      yield* tools.says("serving ")
+      yield* gateway.signal("SIGHUP")
+      yield* tools.signal("SIGHUP")
+      assert.deepStrictEqual(yield* Effect.all([gateway.ended, tools.ended]), [129, 129])
+    })
+  )
+})
