@@ -37,11 +37,11 @@ const familyBelow = ({ pid }: Cli) =>
     })
   )
 
-/** Watches the office `o`, until the Computer `desk` has left it in order. */
+/** An Agent that watches the office `o`. */
 const watchOffice = Effect.fnUntraced(function* (url: string) {
   const watching = yield* a2c("agent", "--server", url, "--office", "o", "watch", "--log-level", "debug")
   yield* watching.says("joined office", "stderr")
-  return watching.says("computer desk left")
+  return watching
 })
 
 describe("SIGHUP on a terminal", () => {
@@ -49,14 +49,14 @@ describe("SIGHUP on a terminal", () => {
     "ends a Computer in order with code 129",
     Effect.gen(function* () {
       const url = yield* serverUrl
-      const left = yield* watchOffice(url)
+      const watching = yield* watchOffice(url)
       const place = ["--server", url, "--office", "o", "--name", "desk"]
       const desk = yield* onTerminal([cli, "computer", ...place, "--config", yield* configFile])
       yield* desk.says("joined office o as desk")
       const family = yield* familyBelow(desk)
       yield* hangUp(desk)
       assert.strictEqual(yield* desk.ended, 129)
-      yield* left
+      yield* watching.says("computer desk left")
       yield* gone(family)
     })
   )
@@ -65,13 +65,13 @@ describe("SIGHUP on a terminal", () => {
     "ends a Computer and its MCP servers when the terminal closes",
     Effect.gen(function* () {
       const url = yield* serverUrl
-      const left = yield* watchOffice(url)
+      const watching = yield* watchOffice(url)
       const place = ["--server", url, "--office", "o", "--name", "desk"]
       const desk = yield* onTerminal([cli, "computer", ...place, "--config", yield* configFile])
       yield* desk.says("joined office o as desk")
       const family = yield* familyBelow(desk)
       yield* desk.signal("SIGKILL")
-      yield* left
+      yield* watching.says("computer desk left")
       yield* gone(family)
     })
   )

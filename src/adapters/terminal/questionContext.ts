@@ -7,7 +7,7 @@ export interface TerminalOutput {
 }
 
 /** The usable size of a terminal in characters. */
-export interface TerminalSize {
+interface TerminalSize {
   readonly columns: number
   readonly rows: number
 }
