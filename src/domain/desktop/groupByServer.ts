@@ -14,7 +14,6 @@ export const groupByServer = <A extends { readonly server: string }>(
   history: ReadonlyArray<string>
 ): ReadonlyArray<ReadonlyArray<A>> => {
   const groups = Map.groupBy(items, ({ server }) => server)
-  const recent = [...new Set(history.toReversed())].filter((server) => groups.has(server))
-  const others = [...groups.keys()].filter((server) => !recent.includes(server)).sort(byCodePoints)
-  return [...recent, ...others].map((server) => groups.get(server) ?? [])
+  const order = new Set([...history.toReversed(), ...[...groups.keys()].sort(byCodePoints)])
+  return [...order].map((server) => groups.get(server)).filter((group) => group !== undefined)
 }

@@ -99,7 +99,7 @@ export const organizeDesktop = (
   const entries = groupByServer(candidates, history)
     .flatMap(arrangeWindows)
     .map(({ entry }) => entry)
-  return { entries: size === undefined ? entries : entries.slice(0, size), warnings }
+  return { entries: entries.slice(0, size), warnings }
 }
 
 /** Splits a rendered window into its URI and its text. The inverse of `renderWindow`. */

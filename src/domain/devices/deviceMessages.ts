@@ -65,7 +65,7 @@ const findDuplicateServices = (text: string): ReadonlyArray<string> => {
       if (stringStart !== undefined) lastString = text.slice(stringStart, index + 1)
       stringStart = stringStart === undefined ? index : undefined
     } else if (stringStart !== undefined) continue
-    else if (found === "{" || found === "[") path.push(found === "[" ? "[" : key)
+    else if (found === "{" || found === "[") path.push(key)
     else if (found === "}" || found === "]") path.pop()
     else {
       key = String(JSON.parse(lastString))

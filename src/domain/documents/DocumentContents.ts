@@ -28,7 +28,7 @@ const mimeToken = "[A-Za-z0-9!#$&^_.+-]{1,127}"
 const mimeTypePattern = new RegExp(`^${mimeToken}/${mimeToken}(?: {0,8};[\\x20-\\x7e]{0,255})?$`)
 
 /** A MIME type without parameters, in lower case, for comparisons. */
-export const mimeEssence = (mimeType: string): string => mimeType.replace(/;.*$/s, "").trim().toLowerCase()
+export const mimeEssence = (mimeType: string): string => mimeType.replace(/;.*/s, "").trim().toLowerCase()
 
 /** Removes the charset: our texts are always encoded as UTF-8. */
 const stripCharset = (mimeType: string): string => mimeType.replace(/\s*;\s*charset\s*=\s*(?:"[^"]*"|[^;]*)/gi, "")

@@ -34,7 +34,7 @@ export const parseDpeUri = (uri: string): Result.Result<DpeUri, InvalidDpeUri> =
       host,
       path,
       docRef: path.join("/"),
-      uri: uri.replace(/[?#].*$/s, ""),
+      uri: uri.replace(/[?#].*/s, ""),
       isTrimmed: query !== undefined || fragment !== undefined
     }
   }).pipe(Result.mapError((reason) => new InvalidDpeUri({ uri, reason })))

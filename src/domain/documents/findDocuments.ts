@@ -20,7 +20,7 @@ export const parseDocumentUri = (uri: string): DpeUri | undefined => {
   if (parsed === undefined) return undefined
   const [kind, id] = parsed.path.slice(-2)
   const isPart =
-    parsed.path.length > 2 && ((kind === "pages" && /^\d+$/.test(id ?? "")) || (kind === "elements" && id !== ""))
+    parsed.path.length > 2 && ((kind === "pages" && /^\d+$/.test(String(id))) || (kind === "elements" && id !== ""))
   return isPart ? undefined : parsed
 }
 
@@ -67,7 +67,7 @@ const makeDocumentFilter = ({ fileType, keywords = [] }: FinderQuery) => {
 }
 
 const modifiedAt = ({ lastModified }: DocumentSummary): number => {
-  const instant = lastModified === undefined ? Number.NaN : Date.parse(lastModified)
+  const instant = Date.parse(lastModified ?? "")
   return Number.isNaN(instant) ? Number.NEGATIVE_INFINITY : instant
 }
 

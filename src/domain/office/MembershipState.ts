@@ -79,5 +79,5 @@ export const findComputer = (state: MembershipState, office: string, name: strin
 
 export const isComputerElsewhere = (state: MembershipState, office: string, name: string): boolean => {
   const here = Option.isSome(findComputer(state, office, name)) ? 1 : 0
-  return Option.getOrElse(HashMap.get(state.computerNames, name), () => 0) > here
+  return Option.exists(HashMap.get(state.computerNames, name), (count) => count > here)
 }

@@ -35,9 +35,8 @@ export const addToBacklog = (backlog: NotificationBacklog, notification: Notific
       const { name, office, role } = notification.membership
       const key = JSON.stringify([role, office, name])
       const before = backlog.entries.get(key) ?? []
-      if (role === "computer" && notification._tag === "Left") {
-        for (const part of computerParts) setEntry(backlog, updateKey(part, name), [])
-      }
+      // An Agent forgets a Computer that leaves, and fetches all parts of one that joins.
+      if (role === "computer") for (const part of computerParts) setEntry(backlog, updateKey(part, name), [])
       if (before.at(-1)?._tag === notification._tag) return
       return setEntry(backlog, key, before.at(-1)?._tag === "Entered" ? before.slice(0, -1) : [...before, notification])
     }

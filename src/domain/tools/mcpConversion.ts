@@ -10,7 +10,7 @@ export const toMcpTool = (
   { description, meta, paramsSchema, returnSchema }: Tool,
   origin: JsonObject = {}
 ): JsonObject => {
-  const annotations = parseAnnotations(meta ?? undefined)
+  const annotations = parseAnnotations(meta)
   return {
     name,
     description,

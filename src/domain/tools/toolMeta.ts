@@ -105,10 +105,8 @@ export const formatToolMeta = (
 const decodeToolMeta = makeDecoder(ToolMeta)
 
 /** Parses the Computer's settings in a tool's `meta`; `undefined` when absent or invalid. */
-export const parseToolMeta = (meta: JsonObject | undefined): ToolMeta | undefined => {
-  const wire = parseJsonObject(meta?.[toolMetaKey])
-  return wire === undefined ? undefined : Result.getOrUndefined(decodeToolMeta(wire))
-}
+export const parseToolMeta = (meta: JsonObject | undefined): ToolMeta | undefined =>
+  Result.getOrUndefined(decodeToolMeta(parseJsonObject(meta?.[toolMetaKey])))
 
 /** Parses the MCP annotations in a tool's `meta`; `undefined` when absent or invalid. */
 export const parseAnnotations = (meta: JsonObject | undefined): JsonObject | undefined =>

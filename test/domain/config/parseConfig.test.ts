@@ -1,8 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Result, Schema } from "effect"
 import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
-import { validateInputValue, defaultInputValue, inputEnvironmentNames } from "../../../src/domain/config/inputValues.ts"
-import { maxRenderDepth, findPlaceholders, renderPlaceholders } from "../../../src/domain/config/placeholders.ts"
+import {
+  validateInputValue,
+  defaultInputValue,
+  inputEnvironmentNames,
+  inputVariableName
+} from "../../../src/domain/config/inputValues.ts"
+import {
+  maxRenderDepth,
+  findPlaceholders,
+  parsePlaceholder,
+  renderPlaceholders
+} from "../../../src/domain/config/placeholders.ts"
 import { ComputerConfig, type Input } from "../../../src/domain/config/computerConfig.ts"
 import { decodeEndpoint } from "../../../src/domain/config/endpointParameters.ts"
 import { plainServer } from "./plainServer.ts"
@@ -111,6 +121,19 @@ describe("parseComputerConfig", () => {
     assert.isTrue(Result.isFailure(decodeEndpoint("sse", renderPlaceholders(config?.parameters, () => "soon").value)))
   })
 
+  it("decodes an endpoint with its type", () => {
+    const typeOf = (type: "stdio" | "streamable" | "sse") => {
+      const parameters = loaded(oneServer(type, type === "stdio" ? { command: "x" } : { url: "http://h" })).servers["s"]
+      return Result.getOrThrow(decodeEndpoint(type, parameters?.parameters)).type
+    }
+    assert.deepStrictEqual([typeOf("stdio"), typeOf("streamable"), typeOf("sse")], ["stdio", "streamable", "sse"])
+  })
+
+  it("completes an input without a description", () => {
+    const [input] = loaded({ inputs: [{ type: "promptString", id: "a" }], servers: {} }).inputs
+    assert.strictEqual(input?.description, "")
+  })
+
   it("hides the rejected value in errors", () => {
     assert.notInclude(errorOf(oneServer("stdio", { command: { secret: "hunter2" } })), "hunter2")
   })
@@ -152,11 +175,28 @@ describe("renderPlaceholders", () => {
     assert.deepStrictEqual(rendered({ "${input:n}": "x" }), { "${input:n}": "x" })
   })
 
-  it("stops at the maximum depth", () => {
-    let value: unknown = "${input:n}"
-    for (let level = 0; level <= maxRenderDepth; level++) value = [value]
-    assert.deepStrictEqual(rendered(value), value)
+  it("stops below the maximum depth", () => {
+    const nested = (text: unknown, depth: number): unknown =>
+      depth === 0 ? text : depth % 2 === 0 ? [nested(text, depth - 1)] : { a: nested(text, depth - 1) }
+    for (const depth of [1, maxRenderDepth - 1, maxRenderDepth]) {
+      assert.deepStrictEqual(rendered(nested("${input:n}", depth)), nested(7, depth))
+    }
+    const tooDeep = nested("${input:n}", maxRenderDepth + 1)
+    assert.deepStrictEqual(rendered(tooDeep), tooDeep)
   })
+
+  it.each([
+    ["input:a:b", { _tag: "Input", id: "a:b" }],
+    ["env:HOME", { _tag: "Environment", name: "HOME", fallback: undefined }],
+    ["env:HOME:-/root:-x", { _tag: "Environment", name: "HOME", fallback: "/root:-x" }],
+    ["env:HOME:-", { _tag: "Environment", name: "HOME", fallback: "" }],
+    ["env:LONG_NAME:-a\nb", { _tag: "Environment", name: "LONG_NAME", fallback: "a\nb" }],
+    ["userHome", { _tag: "Variable", name: "userHome" }],
+    ["input:", { _tag: "Variable", name: "input:" }],
+    ["my input:a", { _tag: "Variable", name: "my input:a" }]
+  ] as const)("distinguishes inputs, environment variables and variables of the host: %j", (text, expected) =>
+    assert.deepStrictEqual(parsePlaceholder(text), expected)
+  )
 
   it("requires values only for placeholders in use", () => {
     assert.deepStrictEqual(findPlaceholders({ a: "${input:x}", b: ["${env:Y}-${input:x}"] }), ["input:x", "env:Y"])
@@ -173,6 +213,19 @@ describe("input", () => {
       "A2C_SMCP_API_KEY_FEISHU_MCP",
       "A2C_SMCP_API_KEY"
     ])
+  })
+
+  it("has a variable for messages that shells accept", () =>
+    assert.strictEqual(inputVariableName("api-key"), "A2C_SMCP_API_KEY"))
+
+  it("has a default unless it is a command", () => {
+    const base = { id: "i", description: "" }
+    assert.strictEqual(defaultInputValue({ ...base, type: "promptString", default: "x" }), "x")
+    assert.isUndefined(defaultInputValue({ ...base, type: "promptString" }))
+    assert.isUndefined(defaultInputValue({ ...base, type: "pickString", options: [] }))
+    assert.isUndefined(defaultInputValue({ ...base, type: "command", command: "date" }))
+    assert.isTrue(Result.isSuccess(validateInputValue({ ...base, type: "promptString" }, "any")))
+    assert.isTrue(Result.isSuccess(validateInputValue(pick, "a")))
   })
 
   it("case 212: rejects a pick outside its options, as value and as default", () => {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { buildWindowUri, parseWindowUri } from "../../../src/domain/desktop/WindowUri.ts"
+import { buildWindowUri, hasWindowScheme, isWindowUri, parseWindowUri } from "../../../src/domain/desktop/WindowUri.ts"
 
 const parse = (uri: string) => Result.getOrThrow(parseWindowUri(uri))
 const invalid = (uri: string) => assert.isTrue(Result.isFailure(parseWindowUri(uri)), uri)
@@ -85,6 +85,19 @@ describe("window URI", () => {
       buildWindowUri({ host: "host", path: ["c/d"], priority: 5, fullscreen: false }),
       "window://host/c%2Fd?priority=5&fullscreen=false"
     )
+  })
+
+  it("builds a URI of its host alone", () => assert.strictEqual(buildWindowUri({ host: "h" }), "window://h"))
+
+  it("reports the URI with the reason", () => {
+    const { reason, uri } = Result.getOrThrow(Result.flip(parseWindowUri("dpe://h")))
+    assert.deepStrictEqual([uri, reason], ["dpe://h", "the scheme must be window"])
+  })
+
+  it("is recognized by its scheme, and valid only as a whole", () => {
+    const uris = ["window://h", "WINDOW://h", "window:", "xwindow://h", "dpe://h"]
+    assert.deepStrictEqual(uris.map(hasWindowScheme), [true, true, true, false, false])
+    assert.deepStrictEqual(uris.map(isWindowUri), [true, true, false, false, false])
   })
 
   it("keeps dot segments", () => {

@@ -1,6 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { organizeDesktop, type WindowResource } from "../../../src/domain/desktop/organizeDesktop.ts"
+import { groupByServer } from "../../../src/domain/desktop/groupByServer.ts"
+import {
+  organizeDesktop,
+  parseRenderedWindow,
+  type WindowResource
+} from "../../../src/domain/desktop/organizeDesktop.ts"
 
 const window = (server: string, uri: string, more: Partial<WindowResource> = {}): WindowResource => ({
   server,
@@ -65,6 +70,13 @@ describe("organizeDesktop", () => {
     ])
   })
 
+  it("drops empty texts, and white space around all texts", () => {
+    const contents = text("", " a ", "", "b \n")
+    assert.deepStrictEqual(organizeDesktop([window("a", "h", { contents })], undefined, []).entries, [
+      "window://h\n\na \n\nb"
+    ])
+  })
+
   it("case 232: renders the URI alone for an empty text", () => {
     assert.deepStrictEqual(organizeDesktop([window("a", "h", { contents: text("") })], undefined, []).entries, [
       "window://h"
@@ -79,6 +91,19 @@ describe("organizeDesktop", () => {
 
   it("cases 234 and 235: omits windows with binary contents only, or without contents", () => {
     assert.deepStrictEqual(shown([window("a", "h/1", { contents: [blob] }), window("a", "h/2", { contents: [] })]), [])
+  })
+
+  it("reports the reason for each omitted window, and none for a desktop of size zero", () => {
+    const windows = [
+      window("a", "h?priority=x"),
+      window("a", "h/1", { contents: [] }),
+      window("a", "h/2", { contents: [blob] })
+    ]
+    assert.deepStrictEqual(
+      organizeDesktop(windows, undefined, []).warnings.map(({ reason }) => reason),
+      ["priority must be an integer from 0 to 100", "no contents", "all contents are binary"]
+    )
+    assert.deepStrictEqual(organizeDesktop(windows, 0, []), { entries: [], warnings: [] })
   })
 
   it("case 236: shows valid windows beside one with an invalid URI", () => {
@@ -188,4 +213,38 @@ describe("organizeDesktop", () => {
     assert.match(entries[0] ?? "", /small/)
     assert.match(warnings[0]?.reason ?? "", /outside 0…1/)
   })
+
+  it("accepts both ends of the annotated range, and warns of other values unless the URI has a priority", () => {
+    const annotated = (priority: unknown) => ({ resource: { annotations: { priority } } })
+    const warningsOf = (uri: string, priority: unknown) =>
+      organizeDesktop([window("a", uri, annotated(priority))], undefined, []).warnings.length
+    assert.deepStrictEqual(
+      [0, 1, -0.1, 1.1, "0.5", null].map((priority) => warningsOf("h", priority)),
+      [0, 0, 1, 1, 1, 0]
+    )
+    assert.strictEqual(warningsOf("h?priority=1", 80), 0)
+    assert.deepStrictEqual(shown([window("a", "99?priority=99"), window("a", "full", annotated(1))]), [
+      "full",
+      "99?priority=99"
+    ])
+  })
+})
+
+describe("groupByServer", () => {
+  it("has no group for a server without items", () => {
+    const [one, other] = [{ server: "b" }, { server: "a" }]
+    assert.deepStrictEqual(groupByServer([one, other, one], ["ghost", "b", "b"]), [[one, one], [other]])
+  })
+})
+
+describe("rendered window", () => {
+  it.each([
+    ["window://a\n\nHello\n\nthere", "window://a", "Hello\n\nthere"],
+    ["window://a\r\n\r\nHello\r\n", "window://a", "Hello\r\n"],
+    ["window://a\nHello\n\nthere", "window://a", "Hello\n\nthere"],
+    ["window://a", "window://a", ""],
+    ["\nHello", "", "Hello"]
+  ])("splits into URI and text: %j", (entry, uri, text) =>
+    assert.deepStrictEqual(parseRenderedWindow(entry), { uri, text })
+  )
 })

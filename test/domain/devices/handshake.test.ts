@@ -21,6 +21,9 @@ describe("AUTH payload", () => {
     })
   })
 
+  it("drops white space around the token, and keeps an option without a name", () =>
+    assert.deepStrictEqual(parseCredentials(" t \n##:x"), { token: "t", options: new Map([["", "x"]]) }))
+
   it("survives formatting and parsing", () => {
     for (const token of ["", "t"]) {
       const shown = { token, options: new Map([["name", "lamp: the big one"]]) }
@@ -40,7 +43,8 @@ describe("STATUS payload", () => {
     ["##INFO:PONG", { kind: "INFO", text: "PONG" }],
     ["##INFO: DISCONNECT in 3 s: bye", { kind: "INFO", text: "DISCONNECT in 3 s: bye" }],
     ["##new-kind:x", { kind: "NEW-KIND", text: "x" }],
-    ["ok", { kind: "OK", text: "" }]
+    ["ok", { kind: "OK", text: "" }],
+    ["## error : no ", { kind: "ERROR", text: "no" }]
   ])("parses %s", (payload, status) => {
     assert.deepStrictEqual(parseStatus(payload), status)
   })
@@ -81,6 +85,8 @@ describe("violation budget", () => {
         [60_000, "too_large"]
       ])
     )
+    const later = [90_000, 100_000, 149_999].map((at) => [at, "too_large"] as const)
+    assert.isTrue(after([[0, "too_large"], ...later]))
   })
 
   it("starts a new minute when the clock was set back", () => {

@@ -42,6 +42,8 @@ describe("service definition", () => {
     assert.match(Result.getOrThrow(Result.flip(decodeService(name, definition))), words)
   })
 
+  it("has a name of at most 128 characters", () => assert.isTrue(Result.isSuccess(decodeService("n".repeat(128), {}))))
+
   it("affects no other definition when it is invalid", () => {
     const { errors, services } = decodeServices({ good: { parameters }, bad: 7, also: {} }, 10)
     assert.deepStrictEqual([...services.keys()], ["good", "also"])
@@ -57,6 +59,8 @@ describe("service definition", () => {
       10
     )
     for (const error of errors) assert.isAtMost(error.length, 400)
+    const [named] = decodeServices({ ["n".repeat(1000)]: {} }, 10).errors
+    assert.isAtMost(named?.length ?? 0, 200)
   })
 
   it("exceeds the limit one service at a time", () => {

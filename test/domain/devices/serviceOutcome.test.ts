@@ -15,6 +15,45 @@ describe("service outcome", () => {
     assert.deepStrictEqual(toolResultToOutcome(result), { success: true, data })
   })
 
+  it.each([
+    [{}, ""],
+    [{ content: "x" }, ""],
+    [{ content: [1, text("a"), null] }, "a"],
+    [{ content: [{ type: "text", text: 1 }] }, { type: "text", text: 1 }],
+    [{ content: [{ type: "note", text: "a" }] }, { type: "note", text: "a" }],
+    [{ content: [{ type: 7, data: "x" }] }, { type: 7, data: "x" }]
+  ])("keeps blocks without a device form, and ignores other values: %j", (result, data) => {
+    assert.deepStrictEqual(toolResultToOutcome(result), { success: true, data })
+  })
+
+  it.each([
+    { type: "text", text: 1 },
+    { type: "note", text: "a" },
+    { type: "video", mimeType: "video/mp4", base64: "AA" },
+    { type: ["image"], mimeType: "image/png", base64: "AA" },
+    { type: "image", mimeType: 1, base64: "AA" },
+    { type: "image", base64: "AA" },
+    { type: "image", mimeType: "image/png" }
+  ])("converts data in no form of a block to structured content: %j", (data) => {
+    assert.deepStrictEqual(outcomeToToolResult({ success: true, data }), {
+      content: [text(JSON.stringify(data))],
+      structuredContent: data,
+      isError: false
+    })
+  })
+
+  it("converts data in the form of a block to this block", () => {
+    for (const [data, block] of [
+      [text("a"), text("a")],
+      [
+        { type: "audio", mimeType: "audio/wav", base64: "AA" },
+        { type: "audio", mimeType: "audio/wav", data: "AA" }
+      ]
+    ]) {
+      assert.deepStrictEqual(outcomeToToolResult({ success: true, data }), { content: [block], isError: false })
+    }
+  })
+
   it("converts a tool error to an error", () => {
     const result = { content: [text("no"), text("way")], isError: true }
     assert.deepStrictEqual(toolResultToOutcome(result), { success: false, error: "no\nway" })

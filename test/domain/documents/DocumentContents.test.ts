@@ -104,10 +104,20 @@ describe("parseDocumentContents", () => {
     const body = { text: '{"uri":"s3://b/k"}' }
     assert.strictEqual(read([body], external).kind, "external")
     assert.strictEqual(read([{ ...body, mimeType: `${external.toUpperCase()}; v=1` }]).kind, "external")
+    assert.strictEqual(read([{ ...body, mimeType: `${external} ; v=1` }]).kind, "external")
   })
 
   it("ignores a MIME type that is unsafe in a header", () => {
-    for (const mimeType of ["text/html\r\nX-Evil: 1", "text/html;\u0000", "text", "text/ü", "", 5, "a/b; ü=1"]) {
+    for (const mimeType of [
+      "text/html\r\nX-Evil: 1",
+      "text/html;\u0000",
+      "text",
+      "text/ü",
+      "",
+      5,
+      "a/b; ü=1",
+      ["text/html"]
+    ]) {
       assert.strictEqual(read([{ text: "", mimeType }]).mimeType, "text/plain", String(mimeType))
     }
   })
@@ -117,6 +127,17 @@ describe("parseDocumentContents", () => {
     assert.strictEqual(read([{ text: "", mimeType }]).mimeType, "text/plain; format=flowed; delsp=yes")
     assert.strictEqual(read([{ blob: "", mimeType }]).mimeType, mimeType)
   })
+
+  it.each([
+    ["text/plain;charset=utf-8", "text/plain"],
+    ["text/plain ; CHARSET = utf-8", "text/plain"],
+    ['text/plain; charset="a;b"; x=1', "text/plain; x=1"],
+    ["text/plain; charset=utf-8; x=1", "text/plain; x=1"],
+    ["text/plain; x=1; charset=", "text/plain; x=1"],
+    ["text/plain; charset-x=1", "text/plain; charset-x=1"]
+  ])("removes the charset of %s", (mimeType, expected) =>
+    assert.strictEqual(read([{ text: "", mimeType }]).mimeType, expected)
+  )
 
   it("rejects missing contents and contents without a body", () => {
     assert.strictEqual(reasonOf(), "no contents")
@@ -145,7 +166,7 @@ describe("parseDocumentContents", () => {
   })
 
   it("rejects a location that is not a URI, or that Agents cannot fetch", () => {
-    for (const uri of ["", "/etc/passwd", "https:", "https://a b", "https://a\nb", "1://x"]) {
+    for (const uri of ["", "/etc/passwd", "https:", "https://a b", "https://a\nb", "1://x", "1x://y"]) {
       assert.match(reasonOf(elsewhere({ uri })), /an invalid URI/, uri)
     }
     assert.match(reasonOf(elsewhere({ uri: "DPE://h/other" })), /Agents cannot fetch the scheme/)

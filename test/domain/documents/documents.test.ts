@@ -1,7 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result, Schema } from "effect"
-import { buildDpeUri, parseStrictDpeUri, parseDpeUri } from "../../../src/domain/documents/DpeUri.ts"
-import { parseDocumentUri, findDocuments, summarizeDocument } from "../../../src/domain/documents/findDocuments.ts"
+import { Option, Result, Schema } from "effect"
+import {
+  buildDpeUri,
+  type InvalidDpeUri,
+  parseStrictDpeUri,
+  parseDpeUri
+} from "../../../src/domain/documents/DpeUri.ts"
+import {
+  parseDocumentBody,
+  parseDocumentUri,
+  findDocuments,
+  summarizeDocument
+} from "../../../src/domain/documents/findDocuments.ts"
 import type { DocumentSummary } from "../../../src/domain/model/requests.ts"
 
 const parse = (uri: string) => Result.getOrThrow(parseDpeUri(uri))
@@ -21,6 +31,19 @@ describe("document URI", () => {
     }
   })
 
+  it("names an invalid URI with the reason", () => {
+    const errorOf = <A>(result: Result.Result<A, InvalidDpeUri>) => {
+      const { reason, uri } = Result.getOrThrow(Result.flip(result))
+      return [uri, reason]
+    }
+    assert.deepStrictEqual(errorOf(parseDpeUri("dpe://h")), ["dpe://h", "missing doc-ref"])
+    assert.deepStrictEqual(errorOf(parseStrictDpeUri("dpe://h/a?b")), [
+      "dpe://h/a?b",
+      "query and fragment are not allowed"
+    ])
+    assert.deepStrictEqual(errorOf(buildDpeUri("h", ["\udc00"])), ["dpe://h/%EF%BF%BD", "unpaired surrogate"])
+  })
+
   it("rejects an unpaired surrogate", () => {
     assert.isTrue(Result.isFailure(parseDpeUri("dpe://h/a\ud800")))
     assert.isTrue(Result.isFailure(buildDpeUri("h", ["a", "\udc00"])))
@@ -35,6 +58,9 @@ describe("document URI", () => {
     const given = "dpe://com.ex.docs/rpt?format=md#x"
     assert.deepInclude(parse(given), { uri: "dpe://com.ex.docs/rpt", isTrimmed: true })
     assert.isTrue(Result.isFailure(parseStrictDpeUri(given)))
+    for (const part of ["?format=md", "#x"]) {
+      assert.deepInclude(parse(`dpe://com.ex.docs/rpt${part}`), { uri: "dpe://com.ex.docs/rpt", isTrimmed: true })
+    }
     assert.isTrue(Result.isSuccess(parseStrictDpeUri("dpe://com.ex.docs/rpt")))
   })
 })
@@ -113,11 +139,50 @@ describe("finder", () => {
     }
   })
 
+  it("takes every field that the listing lacks from the body", () => {
+    const body = {
+      page_count: 2,
+      file_uri: "file:///b",
+      file_type: "docx",
+      title: "T",
+      keywords: ["k"],
+      summary: "S",
+      last_modified: "2026-01-02"
+    }
+    assert.deepStrictEqual(summarizeDocument("s", parse("dpe://h/d"), {}, body), {
+      docRef: "d",
+      uri: "dpe://h/d",
+      fileUri: "file:///b",
+      fileType: "docx",
+      title: "T",
+      pageCount: 2,
+      keywords: ["k"],
+      summary: "S",
+      server: "s",
+      lastModified: "2026-01-02"
+    })
+  })
+
+  it("reads the body from the first content that is a JSON object", () => {
+    const contents = [{ blob: "AA==" }, { text: "no" }, { text: '{"page_count":3}' }, { text: "{}" }]
+    assert.deepStrictEqual(parseDocumentBody(contents), Option.some({ page_count: 3 }))
+    assert.deepStrictEqual(parseDocumentBody([{ text: "[]" }]), Option.none())
+  })
+
   it("case 312: excludes the catalogue, pages, elements and windows", () => {
     for (const uri of ["dpe://h", "dpe://h/d/pages/0", "dpe://h/d/elements/e1", "window://h/x"]) {
       assert.isUndefined(parseDocumentUri(uri), uri)
     }
-    for (const uri of ["dpe://h/d", "dpe://h/pages/0", "dpe://h/d/pages/x"])
+    assert.isUndefined(parseDocumentUri("dpe://h/d/pages/10"))
+    for (const uri of [
+      "dpe://h/d",
+      "dpe://h/pages/0",
+      "dpe://h/d/pages/x",
+      "dpe://h/d/pages/1x",
+      "dpe://h/d/pages/x1",
+      "dpe://h/d/sheets/1",
+      "dpe://h/d/elements/"
+    ])
       assert.isDefined(parseDocumentUri(uri), uri)
   })
 

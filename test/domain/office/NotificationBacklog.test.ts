@@ -49,9 +49,26 @@ describe("NotificationBacklog", () => {
     assert.deepStrictEqual(reduced(left("a"), entered("a"), left("a")), [left("a")])
   })
 
+  it("holds no entry of a join that is followed by a leave", () => {
+    const backlog = makeBacklog()
+    for (const notification of [entered("a"), left("a")]) addToBacklog(backlog, notification)
+    assert.strictEqual(backlog.entries.size, 0)
+  })
+
+  it("keeps a repeated join or leave once", () => {
+    assert.deepStrictEqual(reduced(entered("a"), entered("a")), [entered("a")])
+    assert.deepStrictEqual(reduced(left("a"), left("a")), [left("a")])
+  })
+
+  it("keeps the updates of a Computer when an Agent of the same name leaves", () => {
+    const gone: Notification = { _tag: "Left", membership: { office: "o", role: "agent", name: "a" } }
+    assert.deepStrictEqual(reduced(desktop("a"), gone), [desktop("a"), gone])
+  })
+
   it("keeps every cancellation once", () => {
     const cancelled: Notification = { _tag: "Cancelled", agent: "x", reqId: "1" }
-    assert.deepStrictEqual(reduced(cancelled, cancelled), [cancelled])
+    const another: Notification = { ...cancelled, reqId: "2" }
+    assert.deepStrictEqual(reduced(cancelled, another, cancelled), [another, cancelled])
   })
 
   it("separates cancellations from members with the same names", () => {

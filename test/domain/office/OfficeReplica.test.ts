@@ -1,6 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Schema } from "effect"
-import { emptyOffice, type Office, memberAt, allMembers } from "../../../src/domain/office/MembershipState.ts"
+import {
+  addMember,
+  emptyOffice,
+  type Office,
+  memberAt,
+  allMembers
+} from "../../../src/domain/office/MembershipState.ts"
 import { type Member } from "../../../src/domain/model/Membership.ts"
 import {
   diffOffices,
@@ -91,6 +97,22 @@ describe("OfficeReplica", () => {
     const unmoved = sids(before).filter((sid) => !moved.includes(sid))
     for (const sid of unmoved) assert.include(sids(after), sid)
     assert.deepStrictEqual(diffOffices(before, before), [])
+  })
+
+  it("reports the members of the difference as left or entered", () => {
+    const [gone, kept, come] = [
+      member("1", "computer", "x", 1),
+      member("2", "agent", "y", 2),
+      member("3", "computer", "z", 3)
+    ]
+    const [before, after] = [
+      [gone, kept],
+      [kept, come]
+    ].map((members) => members.reduce(addMember, emptyOffice))
+    assert.deepStrictEqual(before && after && diffOffices(before, after), [
+      { _tag: "Left", sid: "1", membership: gone.membership, replaced: false },
+      { _tag: "Entered", member: come }
+    ])
   })
 
   it.prop("lists leaves before joins, and joins in their order", [Attempts, Attempts], ([some, more]) => {

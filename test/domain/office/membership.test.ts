@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { HashMap, Option, Result, Schema } from "effect"
-import { decide, evolve, type MembershipCommand } from "../../../src/domain/office/decide.ts"
+import { checkJoin, decide, evolve, type MembershipCommand } from "../../../src/domain/office/decide.ts"
 import {
   type Capacity,
   isComputerElsewhere,
@@ -134,6 +134,32 @@ describe("membership", () => {
     if (last !== undefined && Result.isSuccess(decide(before, last))) {
       assert.deepStrictEqual(Result.getOrThrow(decide(apply(before, last), last)), [])
     }
+  })
+
+  it("numbers a member by the revision of its join", () => {
+    const state = after(...a1, ...c1)
+    assert.deepStrictEqual(
+      membersOf(state, "O1").map(({ joinRevision, sid }) => [sid, joinRevision]),
+      [
+        ["a1", 1],
+        ["c1", 2]
+      ]
+    )
+    assert.strictEqual(state.revision, 2)
+  })
+
+  it("distinguishes a new join from a repeated one by the session alone", () => {
+    const { sessions } = after(...c1)
+    const session = HashMap.getUnsafe(sessions, "c1")
+    const check = (office: string) => Result.getOrThrow(checkJoin(session, { office, role: "computer", name: "pc-1" }))
+    assert.strictEqual(check("O1"), "unchanged")
+    assert.strictEqual(check("O2"), "new")
+    assert.strictEqual(
+      Result.getOrThrow(
+        checkJoin({ ...session, membership: Option.none() }, { office: "O1", role: "computer", name: "pc-1" })
+      ),
+      "new"
+    )
   })
 
   it("case 040: rejects a second Agent with the protocol's message", () => {

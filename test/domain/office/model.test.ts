@@ -384,7 +384,7 @@ describe("membership rules", () => {
   it.effect(
     `equals the reference model in ${runs} histories of up to ${longest} commands`,
     () => Effect.map(check(rules), (result) => assert.isUndefined(Arbitrary.formatCheckFailure(result))),
-    30_000 * times
+    180_000 * times
   )
 
   describe("mutant of the membership rules", () => {
@@ -397,7 +397,7 @@ describe("membership rules", () => {
           const commands = commandsOf(result.shrunkInput).map(inWords)
           assert.isAtMost(commands.length, fewest, commands.join("\n"))
         }),
-      30_000
+      180_000
     )
   })
 })

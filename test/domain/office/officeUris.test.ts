@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { parseRenderedWindow } from "../../../src/domain/desktop/organizeDesktop.ts"
 import { parseOfficeUri, toOfficeUri } from "../../../src/domain/office/officeUris.ts"
 import { hostLabel } from "../../../src/domain/tools/exposedNames.ts"
 
@@ -18,6 +17,12 @@ describe("office URI", () => {
     assert.isUndefined(toOfficeUri({ computer: "desk", uri: "https://example.com" }))
   })
 
+  it("belongs to no Computer with another scheme, without a Computer, or without a host behind it", () => {
+    for (const uri of ["https://desk.app/notes", "window://other.app/notes", "window://desk./notes"]) {
+      assert.isUndefined(parseOfficeUri(uri, ["desk"]))
+    }
+  })
+
   it.prop("resolves to its Computer among others", [Schema.Array(Name)], ([computers]) => {
     for (const computer of computers) {
       const uri = toOfficeUri({ computer, uri: "dpe://com.example/a/b" }) ?? ""
@@ -30,13 +35,5 @@ describe("office URI", () => {
 
   it.prop("uses a valid host label", [Name], ([computer]) => {
     assert.match(hostLabel(computer), /^[a-z0-9-]+$/)
-  })
-
-  it("splits a rendered window into URI and text", () => {
-    assert.deepStrictEqual(parseRenderedWindow("window://a\n\nHello\n\nthere"), {
-      uri: "window://a",
-      text: "Hello\n\nthere"
-    })
-    assert.deepStrictEqual(parseRenderedWindow("window://a"), { uri: "window://a", text: "" })
   })
 })

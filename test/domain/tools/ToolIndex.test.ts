@@ -7,7 +7,7 @@ const tool = (name: string, description: string, more: Partial<Tool> = {}): read
   { name, description, paramsSchema: {}, returnSchema: null, meta: {}, ...more }
 ]
 
-const index = makeToolIndex([
+const office = [
   tool("desk__read_file", "Reads a file of the disk"),
   tool("desk__writeFile", "Writes text to a place", {
     paramsSchema: { properties: { path: {}, encoding: {} } }
@@ -16,39 +16,82 @@ const index = makeToolIndex([
     meta: { a2c_tool_meta: JSON.stringify({ tags: ["forecast"] }) }
   }),
   tool("lab__send_mail", "Sends a letter about a file, a file or a file")
-])
+]
+
+const search = (query: string, limit = 5, tools = office) => makeToolIndex(tools).search(query, limit)
 
 describe("ToolIndex", () => {
   it("weights a word in the name higher than repetitions in the description", () => {
-    assert.strictEqual(index.search("file", 1)[0], "desk__read_file")
+    assert.strictEqual(search("file", 1)[0], "desk__read_file")
   })
 
   it("splits names in camel case into words", () => {
-    assert.strictEqual(index.search("write", 1)[0], "desk__writeFile")
+    assert.strictEqual(search("write", 1)[0], "desk__writeFile")
   })
 
   it("searches tags and parameters", () => {
-    assert.deepStrictEqual(index.search("forecast", 5), ["lab__weather"])
-    assert.deepStrictEqual(index.search("encoding", 5), ["desk__writeFile"])
+    assert.deepStrictEqual(search("forecast", 5), ["lab__weather"])
+    assert.deepStrictEqual(search("encoding", 5), ["desk__writeFile"])
   })
 
   it("uses only the first words of a long query", () => {
     const long = Array.from({ length: 100 }, (_, at) => `word${at}`).join(" ")
-    assert.deepStrictEqual(index.search(`weather ${long}`, 5), ["lab__weather"])
-    assert.deepStrictEqual(index.search(`${long} weather`, 5), [])
+    assert.deepStrictEqual(search(`weather ${long}`, 5), ["lab__weather"])
+    assert.deepStrictEqual(search(`${long} weather`, 5), [])
   })
 
   it("matches a prefix of a word", () => {
-    assert.deepStrictEqual(index.search("weath", 5), ["lab__weather"])
+    assert.deepStrictEqual(search("weath", 5), ["lab__weather"])
+    assert.deepStrictEqual(search("wea"), ["lab__weather"])
+    assert.deepStrictEqual(search("we"), [])
+  })
+
+  it("finds a short word as a whole", () => {
+    assert.deepStrictEqual(search("a", 5, [tool("one", "a"), tool("two", "ab")]), ["one"])
+  })
+
+  it("weights a whole word higher than the prefix of another one", () => {
+    assert.deepStrictEqual(search("mail", 5, [tool("one", "mailbox"), tool("two", "mail")]), ["two", "one"])
+  })
+
+  it("splits names at digits and signs", () => {
+    const tools = [tool("utf8Text", ""), tool("a--b__c", "")]
+    assert.deepStrictEqual(search("text", 5, tools), ["utf8Text"])
+    assert.deepStrictEqual(search("c", 5, tools), ["a--b__c"])
+    assert.deepStrictEqual(search("utf8", 5, tools), ["utf8Text"])
+  })
+
+  it("weights a word higher in a short description than in a long one", () => {
+    const tools = [tool("a", "mail with a description of many words"), tool("b", "mail")]
+    assert.deepStrictEqual(search("mail", 5, tools), ["b", "a"])
+  })
+
+  it("weights different words higher than repetitions of one", () => {
+    const tools = [
+      tool("a", "mail mail mail mail mail mail"),
+      tool("b", "mail box one two three four"),
+      tool("c", "box")
+    ]
+    assert.strictEqual(search("mail box", 1, tools)[0], "b")
+  })
+
+  it("weights repetitions higher than a single word", () => {
+    const tools = [tool("a", "mail one two three"), tool("b", "mail mail mail one")]
+    assert.deepStrictEqual(search("mail", 5, tools), ["b", "a"])
+  })
+
+  it("sorts equal matches by name", () => {
+    const tools = ["c", "a", "b"].map((name) => tool(name, "mail"))
+    assert.deepStrictEqual(search("mail", 5, tools), ["a", "b", "c"])
   })
 
   it("weights a rare word higher than a common one", () => {
-    assert.strictEqual(index.search("file mail", 1)[0], "lab__send_mail")
+    assert.strictEqual(search("file mail", 1)[0], "lab__send_mail")
   })
 
   it("limits the results, and omits tools without a matching word", () => {
-    assert.lengthOf(index.search("file", 2), 2)
-    assert.deepStrictEqual(index.search("astrology", 5), [])
-    assert.deepStrictEqual(index.search("", 5), [])
+    assert.lengthOf(search("file", 2), 2)
+    assert.deepStrictEqual(search("astrology", 5), [])
+    assert.deepStrictEqual(search("", 5), [])
   })
 })

@@ -51,6 +51,25 @@ describe("catalogue", () => {
     })
   })
 
+  it("keeps the description and the schemas of a tool, and its settings in meta", () => {
+    const listed = {
+      name: "read",
+      description: "Reads",
+      inputSchema: { type: "object" },
+      outputSchema: { type: "string" },
+      annotations: { readOnlyHint: true },
+      _meta: { team: "x" }
+    }
+    const entry = buildCatalogue([server("alpha", [listed])]).entries.get("read")
+    assert.deepStrictEqual(entry?.tool, {
+      name: "read",
+      description: "Reads",
+      paramsSchema: { type: "object" },
+      returnSchema: { type: "string" },
+      meta: { team: "x", MCP_TOOL_ANNOTATION: '{"readOnlyHint":true}' }
+    })
+  })
+
   it("case 180: distinguishes two tools with one name by an alias", () => {
     assert.deepStrictEqual(
       owners(
@@ -78,11 +97,12 @@ describe("catalogue", () => {
 
   it("cases 183 and 184: forbids a tool under both names when either is forbidden", () => {
     for (const name of ["rm", "remove"]) {
-      const { entries, forbidden } = buildCatalogue([
+      const { entries, forbidden, hidden } = buildCatalogue([
         server("alpha", ["rm"], { tool_meta: { rm: { alias: "remove" } }, forbidden_tools: [name] })
       ])
       assert.strictEqual(entries.size, 0)
       assert.deepStrictEqual([...forbidden].sort(), ["remove", "rm"])
+      assert.deepStrictEqual(hidden, [{ server: "alpha", originalName: "rm", name: "remove", reason: "forbidden" }])
     }
   })
 

@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result } from "effect"
-import { parseToolResult } from "../../../src/domain/model/ToolResult.ts"
-import { errorCodeOf, toolFailed, toolTimedOut } from "../../../src/domain/tools/errorResults.ts"
-import { fromMcpResult } from "../../../src/domain/tools/mcpConversion.ts"
+import { Result, Schema } from "effect"
+import { makeDecoder } from "../../../src/domain/validation.ts"
+import { parseToolResult, ToolResult } from "../../../src/domain/model/ToolResult.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
+import { errorCodeOf, toolCancelled, toolFailed, toolTimedOut } from "../../../src/domain/tools/errorResults.ts"
+import { fromMcpResult, toMcpResult, toMcpTool } from "../../../src/domain/tools/mcpConversion.ts"
 
 const content = [
   { type: "text", text: "ok", _meta: { own: 1 } },
@@ -35,9 +37,62 @@ describe("tool result", () => {
   })
 
   it("rejects an invalid result with the path", () => {
-    for (const value of [null, "x", { content: "x" }, { content: [1] }, { content: [], isError: "no" }]) {
+    for (const value of [null, "x", { content: "x" }, { content: [{}, 1] }, { content: [], isError: "no" }]) {
       assert.isTrue(Result.isFailure(parseToolResult(value)))
     }
+  })
+
+  it("has no content and no error by default", () => {
+    for (const value of [{}, { isError: null }, { isError: false }]) {
+      assert.deepStrictEqual(Result.getOrThrow(parseToolResult(value)), { content: [], isError: false })
+    }
+  })
+
+  it("encodes only results, unchanged", () => {
+    const encode = Schema.encodeUnknownResult(ToolResult)
+    const result = { content: [{ type: "text" }], isError: false, vendor: 1 }
+    assert.deepStrictEqual(encode(result), Result.succeed(result))
+    for (const value of [{ content: [] }, { isError: false }, { content: [1], isError: false }, [], null]) {
+      assert.isTrue(Result.isFailure(encode(value)), JSON.stringify(value))
+    }
+  })
+
+  it("decodes with the reason of a rejection", () => {
+    const decode = makeDecoder(ToolResult)
+    assert.deepStrictEqual(decode({ content: [] }), Result.succeed({ content: [], isError: false }))
+    assert.deepStrictEqual(decode({ content: 1 }), Result.fail("content: expected an array of objects"))
+  })
+
+  it("has the text of a failure as its content", () => {
+    assert.deepStrictEqual(toolFailed("x", { detail: 1 }), {
+      content: [{ type: "text", text: "x" }],
+      isError: true,
+      meta: { error_code: 4003, detail: 1 }
+    })
+  })
+
+  it("carries the reason of a cancellation", () => {
+    assert.deepStrictEqual(toolCancelled().meta, { a2c_cancelled: true, a2c_cancel_reason: "agent_requested" })
+  })
+
+  it("has a code only in a failure, and only as a number", () => {
+    const codeOf = (isError: boolean, meta?: JsonObject) =>
+      errorCodeOf({ content: [], isError, ...(meta !== undefined && { meta }) })
+    assert.deepStrictEqual(
+      [codeOf(true), codeOf(true, { error_code: "4003" }), codeOf(false, { error_code: 4003 })],
+      [undefined, undefined, undefined]
+    )
+    assert.strictEqual(codeOf(true, { error_code: 4003 }), 4003)
+  })
+
+  it("becomes a result of MCP with _meta", () => {
+    assert.deepStrictEqual(toMcpResult({ content: [], isError: false, meta: { k: 1 }, structuredContent: 2 }), {
+      content: [],
+      isError: false,
+      structuredContent: 2,
+      _meta: { k: 1 }
+    })
+    assert.deepStrictEqual(toMcpResult({ content: [], isError: true }), { content: [], isError: true })
   })
 
   it("carries the code of a failure, and both markers of a timeout", () => {
@@ -48,5 +103,32 @@ describe("tool result", () => {
       a2c_timeout: true
     })
     assert.deepStrictEqual(toolTimedOut("agent").meta, { timeout: true, a2c_timeout: true })
+  })
+})
+
+describe("tool for MCP", () => {
+  const tool = { name: "read", description: "Reads", paramsSchema: { properties: {} }, returnSchema: null }
+
+  it("has a schema of type object, and no parts that the tool lacks", () =>
+    assert.deepStrictEqual(toMcpTool("pc__read", tool), {
+      name: "pc__read",
+      description: "Reads",
+      inputSchema: { type: "object", properties: {} },
+      _meta: {}
+    }))
+
+  it("restores annotations and the schema of results, and names its origin", () => {
+    const meta = { MCP_TOOL_ANNOTATION: '{"readOnlyHint":true}' }
+    assert.deepStrictEqual(
+      toMcpTool("read", { ...tool, returnSchema: { type: "string" }, meta }, { a2c_computer: "pc" }),
+      {
+        name: "read",
+        description: "Reads",
+        inputSchema: { type: "object", properties: {} },
+        outputSchema: { type: "string" },
+        annotations: { readOnlyHint: true },
+        _meta: { ...meta, a2c_computer: "pc" }
+      }
+    )
   })
 })

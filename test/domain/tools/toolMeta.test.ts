@@ -53,6 +53,18 @@ describe("tool meta", () => {
     assert.deepStrictEqual(merged({ tags: ["c"] }, { tags: ["a", "b"] }), meta({ tags: ["a", "b"] }))
   })
 
+  it("merges the mapper and unknown settings by field, too", () => {
+    const merged = mergeToolMeta(
+      meta({ ret_object_mapper: { a: "b" }, team: "x", owner: "y", room: "z" }),
+      meta({ team: "own", owner: null, desk: 1 })
+    )
+    assert.deepStrictEqual(merged, {
+      retObjectMapper: { a: "b" },
+      extra: { team: "own", owner: "y", room: "z", desk: 1 }
+    })
+    assert.deepStrictEqual(mergeToolMeta(meta({ team: "x" }), undefined), meta({ team: "x" }))
+  })
+
   it("case 172: keeps unknown settings", () => {
     const { a2c_tool_meta: text } = formatToolMeta(undefined, undefined, meta({ team: "x" }))
     assert.deepStrictEqual(JSON.parse(String(text)), {
@@ -80,7 +92,8 @@ describe("tool meta", () => {
       o: { a: 1 },
       list: ["x", "y"],
       mixed: [1, "x"],
-      deep: [[1]]
+      deep: [[1]],
+      nulls: [null]
     }
     assert.deepStrictEqual(formatToolMeta(native, undefined, undefined), {
       k: "v",
@@ -90,7 +103,8 @@ describe("tool meta", () => {
       o: '{"a":1}',
       list: ["x", "y"],
       mixed: '[1,"x"]',
-      deep: "[[1]]"
+      deep: "[[1]]",
+      nulls: "[null]"
     })
   })
 
@@ -103,6 +117,11 @@ describe("tool meta", () => {
     const written = formatToolMeta({ tags: "mine" }, undefined, meta({ tags: ["ours"] }))
     assert.strictEqual(written["tags"], "mine")
     assert.deepStrictEqual(parseToolMeta(written)?.tags, ["ours"])
+  })
+
+  it("is absent without meta", () => {
+    assert.isUndefined(parseToolMeta(undefined))
+    assert.isUndefined(parseAnnotations(undefined))
   })
 
   it("ignores a text that is not a JSON object", () => {

@@ -1,7 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import type { ToolResult } from "../../../src/domain/model/ToolResult.ts"
-import { addTransformedEvent, vrlScript, transformedEventKey, toVrlEvent } from "../../../src/domain/tools/vrl.ts"
+import {
+  addTransformedEvent,
+  removeTransformedEvent,
+  vrlScript,
+  transformedEventKey,
+  toVrlEvent
+} from "../../../src/domain/tools/vrl.ts"
 
 const Json = Schema.Record(Schema.String, Schema.Json)
 const Results = Schema.StructWithRest(
@@ -49,6 +55,20 @@ describe("vrl", () => {
       tool_name: "read",
       parameters: {}
     })
+  })
+
+  it("has null as the event of a script without one", () =>
+    assert.strictEqual(
+      addTransformedEvent({ content: [], isError: false }, undefined).meta?.[transformedEventKey],
+      "null"
+    ))
+
+  it("leaves out the event where both do not fit", () => {
+    const result: ToolResult = { content: [], isError: false, meta: { k: 1 } }
+    assert.deepStrictEqual(removeTransformedEvent(addTransformedEvent(result, { big: true })), result)
+    assert.strictEqual(removeTransformedEvent(result), result)
+    const plain: ToolResult = { content: [], isError: false }
+    assert.strictEqual(removeTransformedEvent(plain), plain)
   })
 
   it("ignores null and blank scripts", () => {

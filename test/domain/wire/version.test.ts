@@ -64,6 +64,16 @@ describe("version", () => {
     assert.isTrue(body !== "admitted" && body.code === 400)
   })
 
+  it("rejects several versions when the first one is empty", () => {
+    const body = bodyOf(["", "0.2.0"])
+    assert.isTrue(body !== "admitted" && body.message.endsWith("given more than once"))
+  })
+
+  it("accepts a version of at most 32 characters", () => {
+    const digits = (count: number) => parseVersion(`1.2.${"3".repeat(count)}`)
+    assert.deepStrictEqual([Result.isSuccess(digits(28)), Result.isSuccess(digits(29))], [true, false])
+  })
+
   it("omits a long version from the response", () => {
     assert.notInclude(JSON.stringify(bodyOf(["9".repeat(5000)])), "9999")
   })

@@ -3,6 +3,10 @@ import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { layer as memoryMcp, makeMemoryMcpServer, type MemoryTool } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
+import { McpSessionError } from "../../../../src/application/ports/McpSession.ts"
+import { InvalidSchema, SchemaValidator } from "../../../../src/application/ports/SchemaValidator.ts"
+import { VrlEngine } from "../../../../src/application/ports/VrlEngine.ts"
+import type { JsonObject } from "../../../../src/domain/json.ts"
 import { Inputs } from "../../../../src/application/computer/inputs/Inputs.ts"
 import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets.ts"
 import { makeServerSupervisor } from "../../../../src/application/computer/servers/ServerSupervisor.ts"
@@ -15,11 +19,12 @@ const runPending = TestClock.adjust(0)
 /** Tool calls on one server with these tools, which need consent only with a `confirm` setting. */
 const callsOn = Effect.fnUntraced(function* (
   tools: ReadonlyArray<MemoryTool>,
-  settings: Partial<ComputerSettings> = {}
+  settings: Partial<ComputerSettings> = {},
+  more: JsonObject = {}
 ) {
   const alpha = yield* makeMemoryMcpServer({ tools })
-  const configure = settings.confirm === undefined ? { alpha: { default_tool_meta: { auto_apply: true } } } : {}
-  const setup = setupOf(["alpha"], { configure })
+  const consent = settings.confirm === undefined ? { default_tool_meta: { auto_apply: true } } : {}
+  const setup = setupOf(["alpha"], { configure: { alpha: { ...consent, ...more } } })
   return yield* Effect.gen(function* () {
     const calls = yield* makeToolCalls("pc-1", yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void))
     yield* runPending
@@ -84,6 +89,187 @@ describe("ToolCalls", () => {
       yield* Effect.forkChild(call(request("r1", "slow")))
       yield* runPending
       assert.strictEqual(runs, 2)
+    })
+  )
+
+  it.effect("evicts a result five minutes after its call, behind a call that ended later", () =>
+    Effect.gen(function* () {
+      let runs = 0
+      const slow = tool("slow", () => Effect.delay(Effect.succeed(textResult("done")), "8 minutes"))
+      const quick = tool("quick", () => Effect.sync(() => textResult(String(runs++))))
+      const { call } = yield* callsOn([slow, quick])
+      yield* Effect.forkChild(call(request("r1", "slow")))
+      yield* TestClock.adjust("7 minutes")
+      yield* call(request("r2", "quick"))
+      yield* TestClock.adjust("5 minutes")
+      yield* call(request("r2", "quick"))
+      assert.strictEqual(runs, 2)
+    })
+  )
+
+  it.effect("remembers 256 results", () =>
+    Effect.gen(function* () {
+      let runs = 0
+      const { call } = yield* callsOn([tool("t", () => Effect.sync(() => textResult(String(runs++))))])
+      for (let index = 0; index < 256; index++) yield* call(request(`r${index}`, "t"))
+      yield* call(request("r0", "t"))
+      assert.strictEqual(runs, 256)
+      yield* call(request("r256", "t"))
+      yield* call(request("r0", "t"))
+      assert.strictEqual(runs, 258)
+    })
+  )
+
+  it.effect("repeats a call that was interrupted by a reset", () =>
+    Effect.gen(function* () {
+      let runs = 0
+      const once = tool("once", () =>
+        Effect.suspend(() => (runs++ === 0 ? Effect.never : Effect.succeed(textResult("done"))))
+      )
+      const { call, reset } = yield* callsOn([once])
+      const first = yield* Effect.forkChild(call(request("r1", "once")))
+      yield* runPending
+      yield* reset
+      assert.isTrue((yield* Fiber.join(first)).meta?.["a2c_cancelled"])
+      assert.isFalse((yield* call(request("r1", "once"))).isError)
+    })
+  )
+
+  it.effect("caches a result with null members", () =>
+    Effect.gen(function* () {
+      let runs = 0
+      const result = () => textResult(String(runs++), { structuredContent: { a: null, b: 1, c: [null, true] } })
+      const { call } = yield* callsOn([tool("t", () => Effect.sync(result))])
+      const first = yield* call(request("r1", "t"))
+      assert.deepStrictEqual(yield* call(request("r1", "t")), first)
+      assert.strictEqual(runs, 1)
+    })
+  )
+
+  it.effect("cancels only the call with the given id", () =>
+    Effect.gen(function* () {
+      const go = yield* Deferred.make<void>()
+      const { call, cancel } = yield* callsOn([tool("t", () => Effect.as(Deferred.await(go), textResult("done")))])
+      const fibers = yield* Effect.forEach(["r", "r1"], (id) => Effect.forkChild(call(request(id, "t"))))
+      yield* runPending
+      yield* cancel("r")
+      yield* Deferred.succeed(go, undefined)
+      const results = yield* Effect.forEach(fibers, Fiber.join)
+      assert.deepStrictEqual(
+        results.map(({ isError }) => isError),
+        [true, false]
+      )
+    })
+  )
+
+  it.effect("records calls with their success", () =>
+    Effect.gen(function* () {
+      const { call, history } = yield* callsOn([
+        tool("good"),
+        tool("bad", () => Effect.succeed(textResult("no", { isError: true }))),
+        tool("broken", () => Effect.die(new Error("a bug")))
+      ])
+      for (const name of ["good", "bad", "broken"]) yield* call(request(name, name))
+      assert.deepStrictEqual(
+        history().map(({ reqId, server, success, tool }) => [reqId, server, tool, success]),
+        [
+          ["good", "alpha", "good", true],
+          ["bad", "alpha", "bad", false],
+          ["broken", "alpha", "broken", false]
+        ]
+      )
+    })
+  )
+
+  it.effect("fails when the result of the MCP server is malformed", () =>
+    Effect.gen(function* () {
+      const { call } = yield* callsOn([tool("t", () => Effect.succeed({ content: "no array" }))])
+      const { isError, meta } = yield* call(request("r1", "t"))
+      assert.deepStrictEqual([isError, meta?.["error_code"]], [true, 4003])
+    })
+  )
+
+  it.effect("tells the Agent that the owner must authorize the server", () =>
+    Effect.gen(function* () {
+      const failing = (reason: "unauthorized" | "forbidden") =>
+        tool(reason, () => Effect.fail(new McpSessionError({ reason, message: "no" })))
+      const { call } = yield* callsOn([failing("unauthorized"), failing("forbidden")])
+      for (const [name, code] of [
+        ["unauthorized", 4006],
+        ["forbidden", 4007]
+      ] as const) {
+        const { meta } = yield* call(request(name, name))
+        assert.deepInclude(meta, { error_code: code, mcp_server: "alpha" })
+        assert.deepInclude(meta?.["auth_hint"], { action: "user_authorization_required" })
+      }
+    })
+  )
+
+  it.effect("tells how to approve a tool when the Computer cannot ask", () =>
+    Effect.gen(function* () {
+      const { call } = yield* callsOn([tool("t")], {}, { default_tool_meta: { auto_apply: false } })
+      const { content, meta } = yield* call(request("r1", "t"))
+      assert.strictEqual(meta?.["error_code"], 4005)
+      assert.include(JSON.stringify(content), "auto_apply")
+    })
+  )
+
+  it.effect("never runs a tool with arguments that do not fit its schema", () =>
+    Effect.gen(function* () {
+      let runs = 0
+      const checked: Array<unknown> = []
+      const check = (schema: JsonObject, value: unknown) =>
+        Effect.sync(() => {
+          checked.push([schema, value])
+          return ["/a: must be a number", "/b: is required"]
+        })
+      const { call } = yield* Effect.provideService(
+        callsOn([tool("t", () => Effect.sync(() => textResult(String(runs++))))]),
+        SchemaValidator,
+        { check }
+      )
+      const { content, isError, meta } = yield* call(request("r1", "t"))
+      assert.deepStrictEqual([isError, meta?.["error_code"], runs], [true, 4003, 0])
+      assert.include(String(content[0]?.["text"]), "\n- /a: must be a number\n- /b: is required")
+      assert.deepStrictEqual(checked, [[{ type: "object" }, {}]])
+    })
+  )
+
+  it.effect("runs a tool whose arguments fit, or whose schema is unusable", () =>
+    Effect.gen(function* () {
+      for (const check of [() => Effect.succeed([]), () => Effect.fail(new InvalidSchema({ message: "no schema" }))]) {
+        const { call } = yield* Effect.provideService(callsOn([tool("t")]), SchemaValidator, { check })
+        for (const id of ["r1", "r2"]) assert.isFalse((yield* call(request(id, "t"))).isError)
+      }
+    })
+  )
+
+  it.effect("adds the event of the server's script to a result", () =>
+    Effect.gen(function* () {
+      const events: Array<JsonObject> = []
+      const run = (script: string, event: JsonObject) => {
+        events.push({ script, ...event })
+        return Effect.succeed({ seen: true })
+      }
+      const { call } = yield* Effect.provideService(callsOn([tool("t")], {}, { vrl: ".x = 1" }), VrlEngine, {
+        check: () => Effect.succeed(undefined),
+        run
+      })
+      const { meta } = yield* call({ ...request("r1", "t"), params: { p: 1 } })
+      assert.deepStrictEqual(meta, { a2c_vrl_transformed: '{"seen":true}' })
+      assert.deepInclude(events[0], { script: ".x = 1", tool_name: "t", parameters: { p: 1 } })
+    })
+  )
+
+  it.effect("returns the result without the event when the script exceeds the timeout of the call", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Effect.provideService(callsOn([tool("t")], {}, { vrl: ".x = 1" }), VrlEngine, {
+        check: () => Effect.succeed(undefined),
+        run: () => Effect.never
+      })
+      const calling = yield* Effect.forkChild(call(request("r1", "t")))
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual<unknown>(yield* Fiber.join(calling), { ...textResult("t"), isError: false })
     })
   )
 

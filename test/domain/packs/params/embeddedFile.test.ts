@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { embedFileParams, parseEmbeddedFile } from "../../../../src/domain/packs/params/embeddedFile.ts"
+import { cpuTime } from "../../../cpuTime.ts"
 
 describe("embedded file", () => {
   it.each([
@@ -24,13 +25,14 @@ describe("embedded file", () => {
 
   it("takes linear time for any amount of white space", () => {
     const blank = " ".repeat(1_000_000)
-    const began = performance.now()
-    for (const data of [`${blank}!`, `aGk=${blank}!`, `${blank}=${blank}=`]) {
-      assert.isTrue(Result.isFailure(parseEmbeddedFile({ data })))
-    }
-    assert.isTrue(Result.isSuccess(parseEmbeddedFile({ data: `aGk=${blank}` })))
+    const taken = cpuTime(() => {
+      for (const data of [`${blank}!`, `aGk=${blank}!`, `${blank}=${blank}=`]) {
+        assert.isTrue(Result.isFailure(parseEmbeddedFile({ data })))
+      }
+      assert.isTrue(Result.isSuccess(parseEmbeddedFile({ data: `aGk=${blank}` })))
+    })
     // A backtracking pattern would take minutes.
-    assert.isBelow(performance.now() - began, 5000)
+    assert.isBelow(taken, 5000)
   })
 
   it("replaces a file parameter in a schema", () => {

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import type { Notification } from "../../../../src/domain/model/Notification.ts"
 import { calls, cancel, serverRequests, updates, findEventDefinition } from "../../../../src/domain/wire/v0_2/events.ts"
+import { lineForVersion, routedEvents } from "../../../../src/domain/wire/lines.ts"
 import { line } from "../../../../src/domain/wire/v0_2/line.ts"
 import { notificationEvents } from "../../../../src/domain/wire/v0_2/notifications.ts"
 import { errorCodes, ProtocolError } from "../../../../src/domain/model/ProtocolError.ts"
@@ -46,6 +47,20 @@ const catalogue: { readonly [constant: string]: readonly [event: string, from: s
   UPDATE_TOOL_LIST_EVENT: ["server:update_tool_list", "computer"],
   UPDATE_TOOL_LIST_NOTIFICATION: ["notify:update_tool_list", "server"]
 }
+
+describe("protocol line", () => {
+  it("is the only one for every version", () =>
+    assert.strictEqual(lineForVersion({ major: 0, minor: 2, patch: 9 }), line))
+
+  it("routes the requests to Computers", () =>
+    assert.deepStrictEqual(
+      [...routedEvents].toSorted(),
+      Object.values(catalogue)
+        .map(([event]) => event)
+        .filter((event) => event.startsWith("client:"))
+        .toSorted()
+    ))
+})
 
 describe("event table", () => {
   it("holds every event of the catalogue with its sender", () => {
@@ -96,6 +111,13 @@ describe("event table", () => {
     )
   })
 
+  it("rejects a notification without a name, and an unknown one", () => {
+    for (const event of ["notify:enter_office", "notify:update_skills"]) {
+      assert.isTrue(Result.isFailure(line.decodeNotification(event, { office_id: "O", computer: null })), event)
+    }
+    assert.isTrue(Result.isFailure(line.decodeNotification("notify:update_skills", { computer: "pc" })))
+  })
+
   it("reads keywords of the Finder under both names, and prefers keywords to tags", () => {
     const base = { agent: "a", req_id: "r", computer: "c" }
     const keywords = (more: object) => Result.getOrThrow(calls.getFinder.request.decode({ ...base, ...more })).keywords
@@ -115,15 +137,49 @@ describe("acknowledgement", () => {
     })
     const wire = line.encodeProtocolError(error)
     assert.deepStrictEqual(wire, { code: 4013, message: "m", details: { d: 1 }, uri: "u", category: "new" })
-    assert.deepStrictEqual(line.decodeProtocolError(wire), error)
+    const { code, details, extra, message } = line.decodeProtocolError(wire) ?? {}
+    assert.deepStrictEqual(
+      { code, details, extra, message },
+      {
+        code: 4013,
+        message: "m",
+        details: { d: 1 },
+        extra: { uri: "u", category: "new" }
+      }
+    )
   })
+
+  it("has no details that are not an object", () => {
+    assert.deepStrictEqual(line.encodeProtocolError(new ProtocolError({ code: 400, message: "m" })), {
+      code: 400,
+      message: "m"
+    })
+    const { details, extra } = line.decodeProtocolError({ code: 400, message: "m", details: "d" }) ?? {}
+    assert.deepStrictEqual([details, extra], [undefined, {}])
+    assert.notProperty(line.decodeProtocolError({ code: 400, message: "m" }), "details")
+  })
+
+  it("encodes the outcome of a join as two values", () => {
+    assert.deepStrictEqual(line.encodeMembershipAck(Result.succeed("any")), [true, null])
+    assert.deepStrictEqual(line.encodeMembershipAck(Result.fail({ message: "full" })), [false, "full"])
+  })
+
+  it("rejects without a reason when the reason is not a text", () =>
+    assert.deepStrictEqual(line.decodeMembershipAck([false, 5]), Result.fail("rejected without a reason")))
 
   it("case 337: decodes the older nested envelope", () => {
     assert.strictEqual(line.decodeProtocolError({ error: { code: 404, message: "x" } })?.code, 404)
   })
 
   it("decodes no error from a reply", () => {
-    for (const value of [{ content: [] }, { code: "x", message: "m" }, { code: 1.5, message: "m" }, null, "no"]) {
+    for (const value of [
+      { content: [] },
+      { code: "x", message: "m" },
+      { code: 1.5, message: "m" },
+      { code: 1, message: 5 },
+      null,
+      "no"
+    ]) {
       assert.isUndefined(line.decodeProtocolError(value))
     }
   })

@@ -1,0 +1,223 @@
+import { assert, describe, it } from "@effect/vitest"
+import { mergeConfigs, parseConfig } from "../../../src/domain/config/parseConfig.ts"
+import { serversKeyOf } from "../../../src/domain/config/dialects.ts"
+import { formatPath } from "../../../src/domain/validation.ts"
+
+/** The paths of errors or warnings. */
+const paths = (issues: ReturnType<typeof parseConfig>["errors"]) => issues.map(({ path }) => formatPath(path))
+const stdio = { type: "stdio", server_parameters: { command: "x" } }
+const loaded = (source: unknown) => {
+  const { config, errors } = parseConfig(source)
+  assert.deepStrictEqual(errors, [])
+  if (config === undefined) throw new Error("errors without a message")
+  return config
+}
+
+describe("dialect of a configuration", () => {
+  it.each([
+    ["A2C", { servers: { s: stdio } }],
+    ["A2C", { servers: {} }],
+    ["VS Code", { servers: { s: { command: "x" } } }],
+    ["VS Code", { servers: { s: { url: "http://h" } } }],
+    ["VS Code", { servers: { s: stdio, t: { command: "x" } } }],
+    ["mcpServers", { mcpServers: { s: { command: "x" } } }],
+    ["mcpServers", { mcpServers: {} }]
+  ] as const)("is %s: %j", (expected, source) => {
+    const { dialect, errors } = parseConfig(source)
+    assert.deepStrictEqual([dialect, errors], [expected, []])
+    assert.strictEqual(serversKeyOf(dialect), expected === "mcpServers" ? "mcpServers" : "servers")
+  })
+
+  it.each([
+    ["expected an object", []],
+    ["expected an object", "servers"],
+    ["servers or mcpServers is required", { inputs: [] }],
+    ["servers and mcpServers are mutually exclusive", { servers: {}, mcpServers: {} }],
+    ["servers: expected an object", { servers: [] }],
+    ["mcpServers: expected an object", { mcpServers: null }]
+  ] as const)("is unknown with the reason: %s", (issue, source) => {
+    const { config, dialect, envFiles, errors, warnings } = parseConfig(source)
+    assert.deepStrictEqual(
+      [config, dialect, [...envFiles], errors, warnings],
+      [undefined, undefined, [], [{ path: [], issue }], []]
+    )
+  })
+})
+
+describe("flat server", () => {
+  const server = (flat: object, root = "mcpServers") => {
+    const { parameters, type } = loaded({ [root]: { s: flat } }).servers["s"] ?? {}
+    return { type, parameters }
+  }
+
+  it.each([
+    [{ command: "x" }, "stdio"],
+    [{ url: "http://h/mcp" }, "streamable"],
+    [{ url: "http://h/sse" }, "sse"],
+    [{ url: "http://h/sse/" }, "sse"],
+    [{ url: "http://h/sse/x" }, "streamable"],
+    [{ url: "http://h/sse", type: "http" }, "streamable"],
+    [{ url: "http://h", type: "streamable" }, "streamable"],
+    [{ url: "http://h", type: "streamable-http" }, "streamable"],
+    [{ url: "http://h", type: "streamableHttp" }, "streamable"],
+    [{ url: "http://h", type: "sse" }, "sse"],
+    [{ command: "x", type: "stdio" }, "stdio"]
+  ] as const)("has a type by its fields: %j", (flat, type) => assert.strictEqual(server(flat).type, type))
+
+  it("keeps parameters of its type, and settings beside them", () => {
+    const { forbiddenTools, parameters } =
+      loaded({
+        mcpServers: { s: { command: "x", args: ["-a"], env: { A: "1", B: null }, cwd: "/w", forbidden_tools: ["rm"] } }
+      }).servers["s"] ?? {}
+    assert.deepStrictEqual(forbiddenTools, ["rm"])
+    assert.deepInclude(parameters, { command: "x", args: ["-a"], env: { A: "1" }, cwd: "/w" })
+  })
+
+  it("ignores a timeout in milliseconds, and keeps one with a unit", () => {
+    const withTimeout = (timeout: unknown) => ({ mcpServers: { s: { url: "http://h", timeout } } })
+    assert.strictEqual(loaded(withTimeout(3000)).servers["s"]?.parameters["timeout"], "PT30S")
+    assert.deepStrictEqual(paths(parseConfig(withTimeout(3000)).warnings), ["mcpServers.s.timeout"])
+    assert.strictEqual(loaded(withTimeout("PT3S")).servers["s"]?.parameters["timeout"], "PT3S")
+    assert.deepStrictEqual(parseConfig(withTimeout("PT3S")).warnings, [])
+  })
+
+  it("converts variables of shells, except those of the host, in mcpServers only", () => {
+    const flat = {
+      command: "${BIN}",
+      args: ["${HOME_2:-/root}/x", "${userHome}", "${workspaceFolder}", "$HOME", "${env:A}", "${1A}", "${A}${B}"],
+      env: { A: "${A:-}" }
+    }
+    assert.deepInclude(server(flat).parameters, {
+      command: "${env:BIN}",
+      args: [
+        "${env:HOME_2:-/root}/x",
+        "${userHome}",
+        "${workspaceFolder}",
+        "$HOME",
+        "${env:A}",
+        "${1A}",
+        "${env:A}${env:B}"
+      ],
+      env: { A: "${env:A:-}" }
+    })
+    assert.deepInclude(server(flat, "servers").parameters, flat)
+  })
+
+  it("fails with the path of its own format", () => {
+    assert.deepStrictEqual(paths(parseConfig({ mcpServers: { s: {} } }).errors), ["mcpServers.s.command"])
+    assert.deepStrictEqual(paths(parseConfig({ servers: { s: { command: {} } } }).errors), ["servers.s.command"])
+    assert.deepStrictEqual(
+      paths(parseConfig({ servers: { s: { ...stdio, server_parameters: { command: {} } } } }).errors),
+      ["servers.s.server_parameters.command"]
+    )
+    assert.deepStrictEqual(paths(parseConfig({ mcpServers: { s: 1 } }).errors), ["mcpServers.s"])
+    assert.deepStrictEqual(paths(parseConfig({ mcpServers: { s: { command: "x" } }, inputs: 1 }).errors), ["inputs"])
+    assert.deepStrictEqual(
+      paths(parseConfig({ mcpServers: { s: { command: "x" } }, inputs: [{ id: 1 }] }).errors).slice(0, 1),
+      ["inputs[0]"]
+    )
+  })
+})
+
+describe("warnings of a configuration", () => {
+  it("name every unknown field", () => {
+    const source = {
+      $schema: "x",
+      extra: 1,
+      inputs: [{ type: "promptString", id: "i", hint: 1 }, { type: "other" }, 7],
+      servers: {
+        s: {
+          ...stdio,
+          server_parameters: { command: "x", dev: {} },
+          color: "red",
+          envFile: ".env",
+          default_tool_meta: { ttl: 1, tags: [] },
+          tool_meta: { read: { color: 1, alias: "r" } }
+        }
+      }
+    }
+    assert.deepStrictEqual(paths(parseConfig(source).warnings), [
+      "extra",
+      "inputs[0].hint",
+      "servers.s.color",
+      "servers.s.server_parameters.dev",
+      "servers.s.default_tool_meta.ttl",
+      "servers.s.tool_meta.read.color"
+    ])
+  })
+
+  it("name unknown fields of flat servers and of HTTP servers", () => {
+    assert.deepStrictEqual(
+      paths(
+        parseConfig({
+          mcpServers: { s: { command: "x", color: 1, envFile: "e", tool_meta: { read: { ttl: 1 } } } }
+        }).warnings
+      ),
+      ["mcpServers.s.color", "mcpServers.s.tool_meta.read.ttl"]
+    )
+    for (const type of ["http", "streamable", "sse"]) {
+      assert.deepStrictEqual(
+        paths(parseConfig({ servers: { s: { type, server_parameters: { url: "http://h", dev: 1 } } } }).warnings),
+        ["servers.s.server_parameters.dev"]
+      )
+    }
+  })
+
+  it("are absent for a file without unknown fields", () => {
+    assert.deepStrictEqual(parseConfig({ $schema: "x", inputs: [], servers: { s: stdio } }).warnings, [])
+    assert.deepStrictEqual(parseConfig({ $schema: "x", inputs: [], mcpServers: { s: { command: "x" } } }).warnings, [])
+  })
+
+  it("include commands of VS Code, which become prompts", () => {
+    const inputs = [
+      { type: "command", id: "c", command: "editor.pick" },
+      { type: "pickString", id: "p", description: "P", options: ["a", { label: "B", value: "b" }] },
+      { type: "promptString", id: "q", description: "Q" }
+    ]
+    const vsCode = { inputs, servers: { s: { command: "x" } } }
+    assert.deepStrictEqual(paths(parseConfig(vsCode).warnings), ["inputs[0]"])
+    const [command, pick, prompt] = loaded(vsCode).inputs
+    assert.deepStrictEqual([command?.type, command?.id], ["promptString", "c"])
+    assert.deepInclude(pick, { type: "pickString", options: ["a", "b"] })
+    assert.deepStrictEqual(prompt, { type: "promptString", id: "q", description: "Q" })
+    const [kept] = loaded({ inputs: inputs.slice(0, 1), servers: { s: stdio } }).inputs
+    assert.deepInclude(kept, { type: "command", command: "editor.pick" })
+  })
+})
+
+describe("environment files of a configuration", () => {
+  it("are those of the servers that name one", () => {
+    const { envFiles } = parseConfig({
+      servers: { a: { ...stdio, envFile: ".env" }, b: stdio, c: { ...stdio, envFile: 7 }, d: null }
+    })
+    assert.deepStrictEqual([...envFiles], [["a", ".env"]])
+  })
+})
+
+describe("mergeConfigs", () => {
+  const source = (file: string, servers: ReadonlyArray<string>, inputs: ReadonlyArray<string> = []) => ({
+    file,
+    config: loaded({
+      inputs: inputs.map((id) => ({ type: "promptString", id })),
+      servers: Object.fromEntries(servers.map((name) => [name, stdio]))
+    })
+  })
+
+  it("keeps servers and inputs of all files in their order", () => {
+    const { config, conflicts } = mergeConfigs([source("a", ["x"], ["i"]), source("b", ["i", "y"], ["x"])])
+    assert.deepStrictEqual(Object.keys(config.servers), ["x", "i", "y"])
+    assert.deepStrictEqual(
+      config.inputs.map(({ id }) => id),
+      ["i", "x"]
+    )
+    assert.deepStrictEqual(conflicts, [])
+  })
+
+  it("reports a server or an input of two files as a conflict", () => {
+    const { conflicts } = mergeConfigs([source("a", ["x"], ["i"]), source("b", ["y"]), source("c", ["x"], ["i"])])
+    assert.deepStrictEqual(conflicts, [
+      { kind: "server", name: "x", files: ["a", "c"] },
+      { kind: "input", name: "i", files: ["a", "c"] }
+    ])
+  })
+})
