@@ -1,34 +1,44 @@
+import { availableParallelism } from "node:os"
+import { join } from "node:path"
 import { defineConfig } from "vitest/config"
+import { SkippedTests } from "./test/programs/SkippedTests.ts"
 
-/** What looks at how soon something happens, or keeps several processors busy by itself. */
-const alone = [
-  "test/adapters/{redis,registry}/**/*.test.ts",
-  "test/attacks/**/*.test.ts",
-  "test/chaos/**/*.test.ts",
-  "test/main/{cluster*,faults,serverDrain,supervision}.test.ts"
-]
+// Child processes of tests compile the same modules again and again; the cache halves the CPU time of their starts.
+process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/node-compile-cache")
+
+/** What runs for long, or measures latency: `npm run test:long`. */
+const long = ["test/attacks/**/*.test.ts", "test/chaos/chaos.test.ts"]
+
+/** What measures the memory, or the errors and timers of its whole process. */
+const isolated = ["test/fuzz/**/*.test.ts", "test/adapters/packs/uploads.test.ts"]
+
+/** More than processors, since most tests of processes wait. */
+const maxWorkers = Math.max(4, availableParallelism())
 
 export default defineConfig({
   test: {
     silent: "passed-only",
+    globalSetup: "test/programs/installPrograms.ts",
+    reporters: ["default", new SkippedTests()],
     projects: [
       {
         extends: true,
         test: {
-          name: "side by side",
+          name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: alone,
-          maxWorkers: 2,
+          exclude: [...long, ...isolated],
+          isolate: false,
+          maxWorkers,
           sequence: { groupOrder: 0 }
         }
       },
-      {
-        extends: true,
-        test: { name: "alone", include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } }
-      }
+      { extends: true, test: { name: "isolated", include: isolated, maxWorkers, sequence: { groupOrder: 0 } } },
+      { extends: true, test: { name: "long", include: long, maxWorkers: 1, sequence: { groupOrder: 1 } } }
     ],
     pool: "threads",
-    testTimeout: 20_000,
+    // Only for what hangs: the tests share the machine with each other.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     // Packs are imported by Node itself.
     server: { deps: { external: [/src\/adapters\/packs\/loading\/importModule\.ts$/] } }
   }

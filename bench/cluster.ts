@@ -19,11 +19,11 @@ const rounds = Number(process.argv[2] ?? 12)
 /** A private Redis. Its first thread does nearly all work, so its CPU time counts. */
 const redisChild = async (): Promise<Child & { readonly url: string }> => {
   const scope = Scope.makeUnsafe()
-  const { pid, port, url } = await Effect.runPromise(Scope.provide(startRedis(), scope))
+  const { host, pid, port, url } = await Effect.runPromise(Scope.provide(startRedis, scope))
   pin(pid(), processors.servers)
   return {
     url,
-    address: `127.0.0.1:${port}`,
+    address: `${host}:${port}`,
     cpu: () => Promise.resolve(cpuTimeOf(pid())),
     memory: () => Promise.resolve({ rss: 0, heap: 0 }),
     startProfile: () => Promise.resolve(),

@@ -29,7 +29,7 @@ setTimeout(() => {
 }, timeout).unref()
 
 // Children end with this process.
-const redis = await Effect.runPromise(Scope.provide(startRedis(), Scope.makeUnsafe()))
+const redis = await Effect.runPromise(Scope.provide(startRedis, Scope.makeUnsafe()))
 
 const heard = (child: ChildProcess): Promise<Report> =>
   new Promise((resolve, reject) => {

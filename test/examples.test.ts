@@ -46,7 +46,7 @@ const expected: { readonly [example: string]: ReadonlyArray<string> } = {
 
 describe("the example programs", () => {
   for (const example of readdirSync("examples").filter((name) => name.endsWith(".ts"))) {
-    it(`prints the expected words from ${example}`, { timeout: 60_000 }, async () => {
+    it(`prints the expected words from ${example}`, { timeout: 180_000 }, async () => {
       await using office = example === "quickStart.ts" ? await runOffice() : undefined
       const env = { ...process.env, ...(office !== undefined && { A2C_SERVER: office.url }) }
       const { stdout } = await run(process.execPath, ["--conditions=a2c-source", `examples/${example}`], {

@@ -1,8 +1,9 @@
 import { Effect, Layer, Redacted } from "effect"
+import { describe } from "vitest"
 import * as MemoryNodeLink from "../../src/adapters/memory/MemoryNodeLink.ts"
 import * as RedisNodeLink from "../../src/adapters/redis/nodelink/RedisNodeLink.ts"
 import { NodeLink } from "../../src/application/ports/NodeLink.ts"
-import { startRedis } from "../fixtures/redis.ts"
+import { startRedis, withoutRedis } from "../fixtures/redis.ts"
 import { contract } from "./nodeLink.contract.ts"
 
 const built = <E>(layer: Layer.Layer<NodeLink, E>) =>
@@ -16,9 +17,11 @@ contract(
   })
 )
 
-contract(
-  "over Redis",
-  Effect.map(startRedis(), ({ url }) => ({
-    node: (node) => built(RedisNodeLink.layer({ url: Redacted.make(url), prefix: "{a2c}", node }))
-  }))
-)
+describe.skipIf(withoutRedis)("with Redis", () => {
+  contract(
+    "over Redis",
+    Effect.map(startRedis, ({ url }) => ({
+      node: (node) => built(RedisNodeLink.layer({ url: Redacted.make(url), prefix: "{a2c}", node }))
+    }))
+  )
+})

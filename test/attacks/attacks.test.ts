@@ -14,15 +14,19 @@ import { slow } from "./rows/slow.ts"
 import { Site } from "./Site.ts"
 import { SlowHeads } from "./SlowHeads.ts"
 
-/** Maximum latency of 99 % of the witnesses' calls on a busy machine, in milliseconds. */
+/**
+ * Maximum latency of 99 % of the witnesses' calls during an attack, in milliseconds, and per millisecond that they take
+ * on this machine without an attack.
+ */
 const maxLatency = 500
+const latencyFactor = 10
 
 /** Memory that a Server may keep after an attack, in bytes: compiled code and caches. */
 const maxGrowth = 16 * 1024 * 1024
 
 /** The maximum duration of an attack, and of the recovery after it. */
-const attackTime = "40 seconds"
-const recoveryTime = "10 seconds"
+const attackTime = "2 minutes"
+const recoveryTime = "1 minute"
 
 const alone = { connections: 2, sessions: 2, offices: 1, calls: 0 }
 
@@ -49,13 +53,14 @@ const runAttack = (row: Attack) =>
   Effect.gen(function* () {
     const site = yield* Site
     heapBefore ??= (yield* site.state(true)).heap
+    const before = yield* site.measureDuring(Effect.void)
     const seen = yield* site.measureDuring(Effect.timeout(Effect.scoped(row.run), attackTime))
     yield* recovered
     const after = yield* site.state(true)
     const heap = after.heap - heapBefore
     rows.push({ row, seen, heap, turn: after.longestTick })
     assert.deepStrictEqual(seen.failed, [])
-    assert.isBelow(seen.p99, maxLatency)
+    assert.isBelow(seen.p99, maxLatency + latencyFactor * before.p99)
     assert.isBelow(heap, maxGrowth)
   })
 
@@ -90,7 +95,7 @@ layer(Layer.provideMerge(SlowHeads.layer, Site.layer), { excludeTestServices: tr
   "under attack",
   (it) => {
     for (const row of [...sizes, ...floods, ...places, ...slow, ...credentials, ...shapes, ...handshakes]) {
-      it.effect(`${row.attack}: ${row.answer}`, () => runAttack(row), 60_000)
+      it.effect(`${row.attack}: ${row.answer}`, () => runAttack(row), 300_000)
     }
 
     it.effect("logs no credentials and no errors", () =>

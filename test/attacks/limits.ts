@@ -13,7 +13,7 @@ export const limits = {
   nameLength: 64,
   officeLength: 64,
   requestIdLength: 64,
-  joinTimeout: Duration.seconds(3),
+  joinTimeout: Duration.seconds(10),
   idleTimeout: Duration.seconds(5),
   notificationBacklogBytes: 256 * 1024,
   backlogBytes: 64 * 1024 * 1024

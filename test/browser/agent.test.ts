@@ -1,30 +1,10 @@
-import { existsSync } from "node:fs"
-import { mkdtemp, rm } from "node:fs/promises"
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { afterAll, assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Scope } from "effect"
 import { build } from "esbuild"
-import { chromium } from "playwright-core"
 import { runComputer, runServer } from "../../src/main/entrypoints/promise.ts"
-
-const program = process.env["CHROMIUM"] ?? "/usr/bin/chromium"
-
-/** How long Chromium may take to start on a busy machine, in milliseconds. */
-const startTimeout = 60_000
-
-/** Disables everything that a browser does in the background. */
-const args = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync"
-]
+import { browserTimeout, chromiumPath, launchChromium } from "../programs/launchChromium.ts"
 
 const quiet = () => undefined
 const board = {
@@ -55,26 +35,17 @@ const servePage = async (): Promise<Server> => {
   return http
 }
 
-describe("browser Agent", () => {
+describe.skipIf(chromiumPath === undefined)("browser Agent", () => {
   const closing = new AsyncDisposableStack()
-  afterAll(() => closing.disposeAsync(), startTimeout)
+  afterAll(() => closing.disposeAsync(), browserTimeout)
 
   const launch = async () => {
-    if (!existsSync(program)) {
-      throw new Error(
-        `This test needs Chromium, which is missing at ${program}: run "apt-get install chromium", ` +
-          "or set the environment variable CHROMIUM to its path"
-      )
-    }
     const http = closing.adopt(await servePage(), (server) => {
       server.closeAllConnections()
       server.close()
     })
-    const folder = closing.adopt(await mkdtemp(join(tmpdir(), "chromium-")), (path) =>
-      rm(path, { recursive: true, force: true })
-    )
-    const options = { executablePath: program, args, timeout: startTimeout }
-    const browser = closing.adopt(await chromium.launchPersistentContext(folder, options), (context) => context.close())
+    const scope = closing.adopt(Scope.makeUnsafe(), (one) => Effect.runPromise(Scope.close(one, Exit.void)))
+    const browser = await Effect.runPromise(Scope.provide(launchChromium, scope))
     return { browser, origin: `http://127.0.0.1:${(http.address() as AddressInfo).port}` }
   }
   let launched: ReturnType<typeof launch> | undefined
@@ -96,7 +67,7 @@ describe("browser Agent", () => {
   for (const transports of [["polling", "websocket"], ["polling"], ["websocket"]]) {
     const how = JSON.stringify(transports)
 
-    it(`calls tools and sees desktops change over ${how}`, { timeout: startTimeout }, async () => {
+    it(`calls tools and sees desktops change over ${how}`, { timeout: browserTimeout }, async () => {
       const { origin } = await running()
       await using server = await runServer({ authenticate: "allowAll", allowedOrigins: [origin], log: quiet })
       await using _desk = await runComputer({
@@ -114,7 +85,7 @@ describe("browser Agent", () => {
       })
     })
 
-    it(`is rejected over ${how} when its origin is not allowed`, { timeout: startTimeout }, async () => {
+    it(`is rejected over ${how} when its origin is not allowed`, { timeout: browserTimeout }, async () => {
       await using server = await runServer({
         authenticate: "allowAll",
         allowedOrigins: ["http://127.0.0.1:1"],

@@ -31,11 +31,11 @@ export const startFleet = Effect.fnUntraced(function* (
   cast: Cast,
   load: Load
 ): Effect.fn.Return<Fleet, never, Scope.Scope> {
-  const redis = yield* startRedis()
+  const redis = yield* startRedis
   const folder = join(yield* temporaryFolder, "journals")
   mkdirSync(folder)
   const servers = yield* Effect.forEach(Array.from({ length: cast.servers }), (_, index) =>
-    startServer(redis.port, `server ${index + 1}`)
+    startServer(redis, `server ${index + 1}`)
   )
   const pauseClock = new Map(cast.offices.map(({ agent }) => [agent.name, makePauseClock()]))
   const pauseClockOf = (agent: string) => pauseClock.get(agent) ?? makePauseClock()

@@ -27,8 +27,10 @@ type Look = (chunk: Buffer) => void
 
 /** Options of a proxy. */
 interface ProxyOptions {
-  /** The local port for new connections; undefined without a target. */
+  /** The port for new connections; undefined without a target. */
   readonly target: () => number | undefined
+  /** The address of the target; 127.0.0.1 by default. */
+  readonly host?: string
   /** Called for each connection. */
   readonly watch?: () => Look
 }
@@ -143,6 +145,7 @@ const listening = (server: ReturnType<typeof createServer>) =>
 
 /** Opens a proxy on a free local port until the scope closes. */
 export const openProxy = Effect.fnUntraced(function* ({
+  host = "127.0.0.1",
   target,
   watch
 }: ProxyOptions): Effect.fn.Return<Proxy, never, Scope.Scope> {
@@ -167,7 +170,7 @@ export const openProxy = Effect.fnUntraced(function* ({
       near.on("error", () => undefined)
       return void near.resetAndDestroy()
     }
-    const far = connect({ port, host: "127.0.0.1", allowHalfOpen: true, noDelay: true })
+    const far = connect({ port, host, allowHalfOpen: true, noDelay: true })
     const pair: Pair = { near, far, silent: false }
     pairs.add(pair)
     near.setNoDelay(true)

@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { withoutRedis } from "../fixtures/redis.ts"
 import { runChaos } from "./chaos.ts"
 import { smallCast } from "./cast.ts"
 import { problemsOf, formatTable } from "./report.ts"
@@ -8,7 +9,7 @@ import { problemsOf, formatTable } from "./report.ts"
 const seconds = 10
 const seed = 3
 
-it.live(
+it.live.skipIf(withoutRedis)(
   "loses, mixes up and repeats no call during faults, and recovers afterwards",
   () =>
     Effect.scoped(

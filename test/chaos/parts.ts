@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, type Scope } from "effect"
+import type { TestRedis } from "../fixtures/redis.ts"
 import { cli } from "../main/processes.ts"
 import { descendants } from "../processes.ts"
 import { watchAcknowledgements } from "./Acknowledgements.ts"
@@ -57,12 +58,12 @@ const child = (name: string) => fileURLToPath(new URL(`children/${name}.ts`, imp
 /** Maximum of concurrent calls of a pair; far below the limits of a Server. */
 const atOnce = 60
 
-/** Starts a Server with the Redis on this port. */
+/** Starts a Server with this Redis. */
 export const startServer = Effect.fnUntraced(function* (
-  redisPort: number,
+  redis: TestRedis,
   name: string
 ): Effect.fn.Return<ServerPart, never, Scope.Scope> {
-  const wayToRedis = yield* openProxy({ target: () => redisPort })
+  const wayToRedis = yield* openProxy({ host: redis.host, target: () => redis.port })
   let port: number | undefined
   const start = startNode([cli, "server", "--port", "0", "--log-level", "warn"], {
     variables: { A2C_REDIS: `redis://127.0.0.1:${wayToRedis.port}` },

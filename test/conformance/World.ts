@@ -308,6 +308,9 @@ export const buildWorld = Effect.fnUntraced(function* (
   }
 })
 
+/** Mutation tests run each case many times, and in memory only. */
+const socketTransports = process.env["A2C_TRANSPORT"] === "memory" ? [] : (["socket.io", "polling"] as const)
+
 /** Runs a conformance test on every transport. The title starts with the numbers of its cases. */
 export const conform = (
   title: string,
@@ -315,7 +318,7 @@ export const conform = (
   conditions: Conditions = {}
 ): void => {
   it.effect(`${title} [memory]`, () => Effect.flatMap(buildWorld("memory", conditions), body))
-  for (const way of ["socket.io", "polling"] as const) {
+  for (const way of socketTransports) {
     it.live(`${title} [${way}]`, () => Effect.scoped(Effect.flatMap(buildWorld(way, conditions), body)))
   }
 }

@@ -1,5 +1,5 @@
 import { assert, describe } from "@effect/vitest"
-import { Effect, Result } from "effect"
+import { Effect, Result, Stream } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import { agentIn, bodiesOf, settled } from "./cast.ts"
@@ -63,8 +63,13 @@ describe("reconfiguration at run time", () => {
         servers: { alpha },
         configure: { alpha: { vrl: ".processed = " } }
       })
-      const state = (yield* computer.servers).get("alpha")
-      assert.match(state?._tag === "Failed" ? state.reason : "", /VRL script does not compile: line 1/)
+      const state = yield* computer.changes.pipe(
+        Stream.map((states) => states.get("alpha")),
+        Stream.filter((found) => found?._tag === "Failed"),
+        Stream.runHead,
+        Effect.flatMap(Effect.fromOption)
+      )
+      assert.match(state.reason, /VRL script does not compile: line 1/)
       assert.strictEqual((yield* computer.catalogue).entries.size, 0)
     })
   )

@@ -8,7 +8,7 @@ import * as SocketIoClient from "../../src/adapters/socketio/client/SocketIoClie
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
 import { TransportClient, TransportServer } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
-import { freePort } from "../freePort.ts"
+import { openProxy } from "../chaos/Proxy.ts"
 import { agentUnderTest, computerUnderTest, resource, tool } from "./members.ts"
 import type { World } from "./World.ts"
 import { Authenticator } from "../../src/application/ports/Authenticator.ts"
@@ -27,7 +27,8 @@ interface Restartable {
 const restartable = Effect.fnUntraced(function* (
   transport: Layer.Layer<TransportServer>,
   client: Layer.Layer<TransportClient>,
-  elapse: Restartable["elapse"]
+  elapse: Restartable["elapse"],
+  onStart: (url: string) => void = () => undefined
 ): Effect.fn.Return<Restartable, never, Scope.Scope> {
   const home = yield* Effect.scope
   let running: Scope.Closeable | undefined
@@ -40,7 +41,7 @@ const restartable = Effect.fnUntraced(function* (
     elapse,
     start: Effect.gen(function* () {
       running = yield* Scope.fork(home)
-      yield* Layer.buildWithScope(
+      const started = yield* Layer.buildWithScope(
         Layer.fresh(
           Server.layer.pipe(
             Layer.provide(transport),
@@ -51,6 +52,7 @@ const restartable = Effect.fnUntraced(function* (
         ),
         running
       )
+      onStart(Context.get(started, Server).url)
     }).pipe(Effect.orDie),
     stop: Effect.suspend(() => (running === undefined ? Effect.void : Scope.close(running, Exit.void)))
   }
@@ -66,11 +68,15 @@ const onMemory = Effect.gen(function* () {
 })
 
 const onSocketIo = Effect.gen(function* () {
-  const port = yield* freePort
+  let port: number | undefined
+  const way = yield* openProxy({ target: () => port })
   return yield* restartable(
-    Layer.provide(SocketIoServer.layer({ port }), ServerMetrics.layerNone),
-    SocketIoClient.layer({ url: `http://127.0.0.1:${port}` }),
-    () => Effect.void
+    Layer.provide(SocketIoServer.layer({ port: 0 }), ServerMetrics.layerNone),
+    SocketIoClient.layer({ url: `http://127.0.0.1:${way.port}` }),
+    () => Effect.void,
+    (url) => {
+      port = Number(new URL(url).port)
+    }
   )
 })
 

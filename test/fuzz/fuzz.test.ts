@@ -51,7 +51,7 @@ describe("fuzzer", () => {
             assert.isAbove(outcome.refused, 0)
             assert.include(table([outcome]), surface.name)
           }),
-        60_000
+        180_000
       )
     }
   )

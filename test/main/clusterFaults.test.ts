@@ -1,6 +1,6 @@
 import { assert, describe } from "@effect/vitest"
-import { Duration, Effect, Fiber } from "effect"
-import { startRedis } from "../fixtures/redis.ts"
+import { Effect, Fiber } from "effect"
+import { startRedis, withoutRedis } from "../fixtures/redis.ts"
 import {
   bodies,
   call,
@@ -13,6 +13,7 @@ import {
   page,
   type Peer,
   room,
+  soon,
   joinOffice,
   startNode,
   startNodes,
@@ -37,14 +38,11 @@ const slowest = (outcomes: ReadonlyArray<Outcome>) => Math.max(...outcomes.map((
 const joinSoon = (peer: Peer, name: string, office: string) =>
   until(peer.join(name, office), (reason) => reason === undefined || !reason.includes("try again"))
 
-const timed = <A, E>(effect: Effect.Effect<A, E>) =>
-  Effect.map(Effect.timed(effect), ([duration, result]) => ({ millis: Duration.toMillis(duration), result }))
-
-describe("killed Server of a cluster", () => {
+describe.skipIf(withoutRedis)("killed Server of a cluster", () => {
   live(
     "ends the calls of its members and affects no others",
     Effect.gen(function* () {
-      const redis = yield* startRedis()
+      const redis = yield* startRedis
       const [a, b, c] = yield* startNodes(redis.url)
       const agent = yield* joinOffice(a, "agent", "thinker", "o")
       yield* joinOffice(b, "computer", "desk", "o")
@@ -73,20 +71,19 @@ describe("killed Server of a cluster", () => {
         Effect.sync(() => Math.min(toDesk.outcomes.length, toStore.outcomes.length)),
         (count) => count > 200
       )
-      const killed = performance.now()
       yield* b.process.signal("SIGKILL")
 
       // Computers of this project do the same: they reconnect with the secret of their session.
       yield* joinOffice(c, "computer", "shelf", "o", { instance: "secret" })
       // The leave of the old session is published before the join of the new one.
       yield* until(call(agent, "thinker", "shelf"), ({ end }) => end === "ok")
-      assert.isBelow(performance.now() - killed, 2000)
 
       const ended = yield* Fiber.join(stuck)
       assertEnds(ended, lost)
-      assert.isBelow(slowest(ended), 5000)
-      assertEnds([yield* Fiber.join(waiting)], lost)
-      assert.isBelow(performance.now() - killed, 4000)
+      assert.isBelow(slowest(ended), soon)
+      const last = yield* Fiber.join(waiting)
+      assertEnds([last], lost)
+      assert.isBelow(last.millis, soon)
       const left = (name: string) =>
         agent.received.filter(
           ({ body, event }) => event === "notify:leave_office" && (body as { computer?: string }).computer === name
@@ -95,7 +92,6 @@ describe("killed Server of a cluster", () => {
         Effect.sync(() => left("desk")),
         (those) => those.length > 0
       )
-      assert.isBelow((left("desk")[0]?.at ?? Number.POSITIVE_INFINITY) - killed, 4000)
 
       const back = yield* joinOffice(c, "computer", "desk", "o")
       const again = toDesk.since()
@@ -120,7 +116,7 @@ describe("killed Server of a cluster", () => {
   )
 })
 
-describe("failing Redis of a cluster", () => {
+describe.skipIf(withoutRedis)("failing Redis of a cluster", () => {
   for (const [what, away] of [
     ["is stalled", "pause"],
     ["restarts empty", "kill"]
@@ -128,7 +124,7 @@ describe("failing Redis of a cluster", () => {
     live(
       `affects only calls between Servers while it ${what}`,
       Effect.gen(function* () {
-        const redis = yield* startRedis()
+        const redis = yield* startRedis
         const [a, b] = yield* startNodes(redis.url)
         const agent = yield* joinOffice(a, "agent", "thinker", "o")
         yield* joinOffice(a, "computer", "near", "o")
@@ -145,12 +141,9 @@ describe("failing Redis of a cluster", () => {
 
         const during = { near: near.since(), far: far.since() }
         yield* redis[away]
-        const { millis } = yield* Fiber.join(stuck)
-        assert.isBelow(millis, 2500)
+        assert.isBelow((yield* Fiber.join(stuck)).millis, soon)
         const newcomer = yield* connect(b, "computer")
-        const join = yield* timed(newcomer.join("new", "o"))
-        assert.deepStrictEqual(join.result, "The office registry is unavailable, try again")
-        assert.isBelow(join.millis, 1500)
+        assert.strictEqual(yield* newcomer.join("new", "o"), "The office registry is unavailable, try again")
         yield* until(metrics(a, "registry_up", "components_unhealthy"), (seen) => seen["a2c_registry_up"] === 0)
         assert.deepStrictEqual(yield* page(a, "/readyz"), {
           status: 200,
@@ -159,13 +152,11 @@ describe("failing Redis of a cluster", () => {
         assert.strictEqual((yield* call(agent, "thinker", "far")).end, "503")
         yield* until(Effect.sync(during.near), (those) => those.length > 200)
 
-        const returning = performance.now()
         yield* away === "pause" ? redis.resume : redis.restart
         yield* flows(far.since())
         assert.strictEqual(yield* joinSoon(newcomer, "new", "o"), undefined)
         // The Computer has joined; the Agent may be notified a moment later.
         yield* until(call(agent, "thinker", "new"), ({ end }) => end === "ok")
-        assert.isBelow(performance.now() - returning, 6000)
         const rival = yield* connect(b, "agent")
         assert.match(String(yield* joinSoon(rival, "rival", "o")), /already/)
 
@@ -173,7 +164,7 @@ describe("failing Redis of a cluster", () => {
         yield* far.stop
         assertEnds(during.near(), new Set(["ok"]))
         assertEnds(during.far(), new Set(["ok", "503"]))
-        assert.isBelow(slowest(during.far()), 2500)
+        assert.isBelow(slowest(during.far()), soon)
         const notifications = agent.received.map(
           ({ body, event }) => `${event} ${String((body as { computer?: string }).computer)}`
         )
@@ -194,7 +185,7 @@ describe("failing Redis of a cluster", () => {
   live(
     "delays joins until it starts, and rejects them with a reason",
     Effect.gen(function* () {
-      const redis = yield* startRedis()
+      const redis = yield* startRedis
       yield* redis.kill
       const alone = yield* startNode(redis.url)
       yield* alone.process.says("Redis unreachable: joins fail until it connects", "stderr")

@@ -14,7 +14,7 @@ const node = (...args: ReadonlyArray<string>) => ({ command: process.execPath, a
 const mcp = (mcpServers: object) => JSON.stringify({ mcpServers })
 
 /** A minute: processes start slowly on a busy machine. */
-const testTimeout = 60_000
+const testTimeout = 180_000
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body), testTimeout)
 

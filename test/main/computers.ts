@@ -109,7 +109,7 @@ export const makeComputer = Effect.fnUntraced(function* (
 })
 
 /** Timeout of all waits in these tests. */
-export const testTimeout = Duration.seconds(15)
+export const testTimeout = Duration.seconds(60)
 
 /** Waits until the condition holds. */
 export const becomes = (what: string, holds: () => boolean) =>

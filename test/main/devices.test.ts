@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, type Scope, Stream } from "effect"
 import { Agent } from "../../src/application/agent/Agent.ts"
 import { agentLayer } from "../../src/main/layers/agentLayer.ts"
-import { freePort } from "../freePort.ts"
+import { openProxy } from "../chaos/Proxy.ts"
 import { descendants, gone } from "../processes.ts"
 import { a2c, type Cli, temporaryFile } from "./processes.ts"
 import { connectSeedDevice } from "./seedDevice.ts"
@@ -13,8 +13,8 @@ const cli = fromHere("../../src/main/cli/a2c.ts")
 const growing = { command: process.execPath, args: [fromHere("../fixtures/contractServer.ts"), "stdio"] }
 const mcp = (mcpServers: object) => temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
 
-/** Two minutes: many processes start on a busy machine. */
-const testTimeout = 120_000
+/** Three minutes: many processes start on a busy machine. */
+const testTimeout = 180_000
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body), testTimeout)
 
@@ -28,7 +28,18 @@ const office = Effect.gen(function* () {
 /** A Computer named desk in the office, once it has joined and its MCP server is ready. */
 const computer = Effect.fnUntraced(function* (place: ReadonlyArray<string>, mcpServers: object) {
   const config = yield* mcp(mcpServers)
-  const desk = yield* a2c("computer", ...place, "--name", "desk", "--config", config, "--approve", "*")
+  const desk = yield* a2c(
+    "computer",
+    ...place,
+    "--name",
+    "desk",
+    "--config",
+    config,
+    "--approve",
+    "*",
+    "--log-level",
+    "debug"
+  )
   yield* desk.says("joined office")
   yield* desk.says("MCP server ready", "stderr")
   return desk
@@ -60,9 +71,10 @@ const asAgent = <A, E>(url: string, act: Effect.Effect<A, E, Agent | Scope.Scope
 
 /** Ends a process by a signal and returns its outcome. */
 const endedBy = (process: Cli, signal: NodeJS.Signals) =>
-  Effect.andThen(process.signal(signal), process.ended).pipe(Effect.timeoutOption("10 seconds"))
+  Effect.andThen(process.signal(signal), process.ended).pipe(Effect.timeoutOption("60 seconds"))
 
-const portOf = (line: string) => Number(line.split(":").at(-1))
+/** The port in the line of a gateway that says where it listens. */
+const portOf = (line: string) => Number(/ on [\d.]+:(\d+)| at http:\/\/[\d.]+:(\d+)/.exec(line)?.slice(1).find(Boolean))
 const gateway = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
   const process = yield* a2c("devices", "gateway", ...args)
   return { ...process, port: portOf(yield* process.says("listening for devices on ")) }
@@ -80,13 +92,10 @@ describe("device by the protocol document", () => {
     "serves calls of an Agent through Server, Computer and gateway, and leaves when it disconnects",
     Effect.gen(function* () {
       const { place, url } = yield* office
-      const port = yield* freePort
       const desk = yield* computer(place, {
-        gateway: {
-          command: process.execPath,
-          args: [cli, "devices", "gateway", "--tcp", String(port), "--stdio"]
-        }
+        gateway: { command: process.execPath, args: [cli, "devices", "gateway", "--tcp", "0", "--stdio"] }
       })
+      const port = portOf(yield* desk.says("listening for devices on ", "stderr"))
       const seed = yield* connectSeedDevice(port)
       const tool = "device-1__get_current_time"
       yield* asAgent(url, tools(tool))
@@ -140,12 +149,16 @@ describe("a2c devices connect", () => {
     "publishes later tools, and reconnects to a restarted gateway",
     Effect.gen(function* () {
       const { place, url } = yield* office
-      const ports = ["--tcp", String(yield* freePort), "--http", String(yield* freePort)]
-      const first = yield* gateway(...ports)
-      const at = (yield* first.says("publishing devices at ")).replace("publishing devices at ", "")
-      const desk = yield* device(first.port, "desk")
+      const startGateway = Effect.gen(function* () {
+        const running = yield* gateway("--tcp", "0", "--http", "0")
+        return { ...running, httpPort: portOf(yield* running.says("publishing devices at ")) }
+      })
+      let running = yield* startGateway
+      const wayForDevices = yield* openProxy({ target: () => running.port })
+      const wayForHttp = yield* openProxy({ target: () => running.httpPort })
+      const desk = yield* device(wayForDevices.port, "desk")
       yield* desk.says("registered 10 services")
-      const lab = yield* computer(place, { gateway: { url: at } })
+      const lab = yield* computer(place, { gateway: { url: `http://127.0.0.1:${wayForHttp.port}/mcp` } })
       const echo = ["agent", ...place, "call", "desk__echo", "--args"]
       assert.deepStrictEqual(yield* outcome(...echo, '{"over":"tcp"}'), {
         code: 0,
@@ -166,9 +179,9 @@ describe("a2c devices connect", () => {
       })
       yield* asAgent(url, grown)
 
-      yield* first.signal("SIGKILL")
-      yield* first.ended
-      yield* gateway(...ports)
+      yield* running.signal("SIGKILL")
+      yield* running.ended
+      running = yield* startGateway
       yield* desk.says("registered 11 services", "stdout", 2)
       yield* lab.says("MCP server ready", "stderr", 2)
       yield* asAgent(url, knows("desk__extra0"))

@@ -92,7 +92,7 @@ describe("fault of an MCP server at its start", () => {
         Stream.map((states) => states.get("s")),
         Stream.filter((state) => state?._tag === "BackingOff"),
         Stream.mapEffect(({ reason, retryAt: due }) =>
-          Effect.map(Clock.currentTimeMillis, (now) => ({ reason, wait: due - now }))
+          Effect.map(Clock.currentTimeMillis, (now) => ({ reason, due, wait: due - now }))
         ),
         Stream.take(3),
         Stream.runCollect,
@@ -102,10 +102,14 @@ describe("fault of an MCP server at its start", () => {
         waits.map(({ reason }) => reason),
         Array.from({ length: 3 }, () => "the process exited with code 9: no licence found")
       )
-      // Half a second, doubled twice, each with a fifth of jitter, less the time to detect the exit.
-      const [first = 0, second = 0, third = 0] = waits.map(({ wait }) => wait)
-      assert.isTrue(first <= 600 && second > 600 && second <= 1200, `${first}, ${second}`)
-      assert.isTrue(third > 1200 && third <= 2400, `${third}`)
+      // Half a second, doubled twice, each with a fifth of jitter. A busy machine detects the exit late.
+      const longest = [600, 1200, 2400]
+      assert.isTrue(
+        waits.every(({ wait }, index) => wait <= (longest[index] ?? 0)),
+        JSON.stringify(waits)
+      )
+      const [first = 0, second = 0, third = 0] = waits.map(({ due }) => due)
+      assert.isTrue(second - first >= 800 && third - second >= 1600, JSON.stringify(waits))
       assert.strictEqual(noted("start"), 3)
     })
   )
@@ -145,9 +149,7 @@ describe("fault of an MCP server in a call", () => {
     ({ call, computer, noted }) =>
       Effect.gen(function* () {
         yield* until(computer, "s", "Ready")
-        const [took, result] = yield* Effect.timed(call("die"))
-        assert.strictEqual(errorCodeOf(result), 4003)
-        assert.isBelow(Duration.toMillis(took), 5000)
+        assert.strictEqual(errorCodeOf(yield* call("die")), 4003)
         const { reason } = yield* until(computer, "s", "BackingOff")
         assert.include(reason, "code 7")
         yield* until(computer, "s", "Ready")

@@ -6,7 +6,10 @@ import { type Cli, cli, node } from "./processes.ts"
 
 /** A test of Servers in child processes, on the real clock. */
 export const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
-  it.live(title, () => Effect.scoped(body), 60_000)
+  it.live(title, () => Effect.scoped(body), 180_000)
+
+/** In milliseconds: far less than the timeout of the calls here, and far more than a busy machine needs. */
+export const soon = 20_000
 
 /** One Server of a cluster. */
 export interface Node {
@@ -31,7 +34,7 @@ export const startNodes = (redis: string, ...more: ReadonlyArray<string>) =>
   })
 
 /** Waits until the condition holds. Fails after `duration` with the last value. */
-export const until = <A>(look: Effect.Effect<A>, holds: (found: A) => boolean, duration = 10_000) =>
+export const until = <A>(look: Effect.Effect<A>, holds: (found: A) => boolean, duration = 60_000) =>
   Effect.filterOrFail(look, holds, (found) => `still ${JSON.stringify(found)}`).pipe(
     Effect.retry(Schedule.spaced("20 millis").pipe(Schedule.upTo({ duration })))
   )

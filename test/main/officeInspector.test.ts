@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url"
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { becomes } from "./computers.ts"
+import { until } from "./nodes.ts"
 import { board, live, type Office, office, published, waits } from "./offices.ts"
 import { type Cli, cli, node, temporaryFolder } from "./processes.ts"
 
@@ -24,11 +25,25 @@ const answerOf = Effect.fnUntraced(function* (program: Cli) {
   return program.stdout()
 })
 
-/** Lists, calls and cancels with `mcp-inspector --cli`. Each process has a separate session. */
-const inspectOffice = Effect.fnUntraced(function* (there: Office, ...target: ReadonlyArray<string>) {
+/** Waits until the Agent has left the office: the inspector does not wait for the end of its server. */
+const isFree = ({ environment }: Office) =>
+  until(
+    Effect.promise(async () => {
+      const status = await fetch(`${environment.A2C_SERVER}/status`)
+      return ((await status.json()) as { readonly members: { readonly agents: number } }).members.agents
+    }),
+    (agents) => agents === 0
+  )
+
+/** Lists, calls and cancels with `mcp-inspector --cli`. Each process has a separate session, and waits for `isReady`. */
+const inspectOffice = Effect.fnUntraced(function* (
+  there: Office,
+  isReady: Effect.Effect<unknown, string>,
+  ...target: ReadonlyArray<string>
+) {
   const { variables } = yield* memory
   const inspect = (...method: ReadonlyArray<string>) =>
-    node([inspector, "--cli", ...target, "--method", ...method], variables)
+    Effect.andThen(isReady, node([inspector, "--cli", ...target, "--method", ...method], variables))
 
   assert.include(yield* answerOf(yield* inspect("tools/list")), '"lab__add_note"')
   const echo = yield* inspect("tools/call", "--tool-name", "desk__echo", "--tool-arg", "message=hi")
@@ -81,7 +96,7 @@ describe("MCP inspector", () => {
     "lists and calls with --cli over stdio, and stops the tool on Ctrl-C",
     Effect.gen(function* () {
       const there = yield* office
-      yield* inspectOffice(there, ...overStdio(there))
+      yield* inspectOffice(there, isFree(there), ...overStdio(there))
     })
   )
 
@@ -90,7 +105,7 @@ describe("MCP inspector", () => {
     Effect.gen(function* () {
       const there = yield* office
       const { url } = yield* published(there)
-      yield* inspectOffice(there, url, "--transport", "http")
+      yield* inspectOffice(there, Effect.void, url, "--transport", "http")
     })
   )
 

@@ -13,11 +13,11 @@ const contract = fromHere("../fixtures/contractServer.ts")
 /** A window of Computer `lab`. */
 export const board = "window://lab.a2c.demo.notes/board?priority=80"
 
-/** Two minutes: up to ten processes start on a busy machine. */
-const testTimeout = 120_000
+/** Three minutes: up to ten processes start on a busy machine. */
+const testTimeout = 180_000
 
 /** Timeout of the expected output of a Computer. */
-const saying = "20 seconds"
+const saying = "60 seconds"
 
 /** A test of processes, on the real clock. */
 export const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>

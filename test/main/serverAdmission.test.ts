@@ -7,8 +7,8 @@ import { Effect, type Scope } from "effect"
 import { SignJWT } from "jose"
 import { cli, node, temporaryFolder } from "./processes.ts"
 
-/** Two minutes: up to ten processes start on a busy machine. */
-const testTimeout = 120_000
+/** Three minutes: up to ten processes start on a busy machine. */
+const testTimeout = 180_000
 
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body), testTimeout)

@@ -3,7 +3,7 @@ import { Deferred, Effect, Exit, Fiber, type Scope } from "effect"
 import { io } from "socket.io-client"
 import { a2c, type Cli, node, cli } from "./processes.ts"
 
-const testTimeout = 60_000
+const testTimeout = 180_000
 
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body), testTimeout)

@@ -44,10 +44,10 @@ const echo = (message: string) => ["call", "echo", "--args", JSON.stringify({ me
 
 const textOf = (url: string) => Effect.promise(async () => (await fetch(url)).text())
 
-/** Waits until the condition holds. Fails after ten seconds. */
+/** Waits until the condition holds. Fails after a minute. */
 const until = <A>(look: Effect.Effect<A>, holds: (found: A) => boolean) =>
   Effect.filterOrFail(look, holds, () => "not yet").pipe(
-    Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "10 seconds" })))
+    Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "60 seconds" })))
   )
 
 const jsonLines = (text: string): ReadonlyArray<Record<string, unknown>> =>

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from "node:child_process"
+import { spawn } from "node:child_process"
 import { createRequire } from "node:module"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
@@ -7,8 +7,8 @@ import { TestClock } from "effect/testing"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import type { Computer } from "../../src/application/computer/Computer.ts"
 import { agentUnderTest, computerUnderTest, resource } from "../conformance/members.ts"
-import { freePort } from "../freePort.ts"
-import { alive, gone } from "../processes.ts"
+import { type LoopbackAddress, loopbackAddress } from "../loopbackAddress.ts"
+import { alive, gone, processes } from "../processes.ts"
 import {
   becomes,
   configOf,
@@ -33,12 +33,11 @@ const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
 
 /** The only Node process with this argument. */
 const pidOf = (argument: string): number => {
-  const rows = execFileSync("ps", ["-A", "-o", "pid=,args="], { encoding: "utf8" }).trim().split("\n")
-  const own = rows
-    .map((row) => row.trim().split(/\s+/))
-    .filter(([, command, ...args]) => command === process.execPath && args.includes(argument))
+  const own = processes().filter(
+    ({ command: [program, ...args] }) => program === process.execPath && args.includes(argument)
+  )
   assert.strictEqual(own.length, 1)
-  return Number(own[0]?.[0])
+  return own[0]?.pid ?? 0
 }
 
 describe("killed MCP server", () => {
@@ -84,10 +83,10 @@ describe("killed MCP server", () => {
 })
 
 /** An MCP server on Streamable HTTP and its URL. It is killed when the scope closes. */
-const httpServer = Effect.fnUntraced(function* (port: number) {
+const httpServer = Effect.fnUntraced(function* ({ host, port }: LoopbackAddress) {
   const child = yield* Effect.acquireRelease(
     Effect.sync(() =>
-      leash(spawn(process.execPath, [contract, "http", String(port)], { stdio: ["ignore", "pipe", "ignore"] }))
+      leash(spawn(process.execPath, [contract, "http", host, String(port)], { stdio: ["ignore", "pipe", "ignore"] }))
     ),
     (one) => Effect.sync(() => one.kill("SIGKILL"))
   )
@@ -101,8 +100,8 @@ describe("restarted MCP server on HTTP", () => {
   live(
     "loses its tools, reconnects, serves the same call again, and causes exactly two notifications",
     Effect.gen(function* () {
-      const port = yield* freePort
-      const { child, url } = yield* httpServer(port)
+      const address = loopbackAddress()
+      const { child, url } = yield* httpServer(address)
       const place = yield* makePlace
       const notices = yield* listen(place, office)
       const servers = { web: { type: "streamable", server_parameters: { url } } }
@@ -116,7 +115,7 @@ describe("restarted MCP server on HTTP", () => {
       child.kill("SIGKILL")
       yield* until(computer, "web", "BackingOff")
       assert.strictEqual((yield* computer.catalogue).entries.size, 0)
-      yield* httpServer(port)
+      yield* httpServer(address)
       yield* until(computer, "web", "Ready")
       assert.deepStrictEqual(yield* echo, answer)
       yield* becomes("the second notice", () => notices("notify:update_tool_list") === 2)

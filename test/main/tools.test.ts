@@ -56,7 +56,7 @@ const said = (text: string) => ({ status: 200, body: { content: [{ type: "text",
 const becomes = (question: Effect.Effect<unknown>, answer: unknown) =>
   question.pipe(
     Effect.flatMap((given) => (JSON.stringify(given) === JSON.stringify(answer) ? Effect.void : Effect.fail(given))),
-    Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "20 seconds" })))
+    Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "60 seconds" })))
   )
 
 const ended = Effect.fnUntraced(function* (process: Cli) {

@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { openProxy } from "../chaos/Proxy.ts"
 import { a2c, temporaryFile } from "./processes.ts"
 
-/** Two minutes: ten processes start on a busy machine. */
-const testTimeout = 120_000
+/** Three minutes: ten processes start on a busy machine. */
+const testTimeout = 180_000
 
 /** The URL of a Server that starts later. */
 const later = Effect.gen(function* () {

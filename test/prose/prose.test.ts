@@ -20,7 +20,7 @@ const rulesOf = (kind: "comment" | "title" | "string", text: string): ReadonlyAr
 
 describe("the prose of the project", () => {
   for (const extension of [".ts", ".md"]) {
-    it(`follows the rules in ${extension} files`, { timeout: 60_000 }, () => {
+    it(`follows the rules in ${extension} files`, { timeout: 180_000 }, () => {
       const findings = files
         .filter((file) => file.endsWith(extension))
         .flatMap((file) => {

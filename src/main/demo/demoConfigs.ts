@@ -51,12 +51,11 @@ export const deskConfig = Effect.gen(function* () {
   })
 })
 
-/** A Computer with one MCP server over Streamable HTTP, started here: the reference server "everything". */
-export const labConfig = Effect.gen(function* () {
-  const everything = yield* packageEntryPoint("@modelcontextprotocol/server-everything")
+/** Starts the reference server "everything" over Streamable HTTP and returns its URL. It does not report its port. */
+const startEverything = Effect.fnUntraced(function* (program: string) {
   const port = yield* freePort
-  yield* spawnGuarded(
-    ChildProcess.make(process.execPath, [everything, "streamableHttp"], {
+  const server = yield* spawnGuarded(
+    ChildProcess.make(process.execPath, [program, "streamableHttp"], {
       env: { PORT: String(port) },
       extendEnv: true,
       stdout: "ignore",
@@ -65,8 +64,20 @@ export const labConfig = Effect.gen(function* () {
     })
   )
   const url = `http://127.0.0.1:${port}/mcp`
-  yield* Effect.tryPromise((signal) => fetch(url, { method: "DELETE", signal })).pipe(
-    Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "20 seconds" }))),
+  const reached = Effect.tryPromise((signal) => fetch(url, { method: "DELETE", signal })).pipe(
+    Effect.retry(Schedule.spaced("50 millis").pipe(Schedule.upTo({ duration: "20 seconds" })))
+  )
+  // It exits when another process has taken the port.
+  const ended = Effect.flatMap(server.exitCode, (code) => Effect.fail(code))
+  yield* Effect.raceFirst(reached, ended)
+  return url
+})
+
+/** A Computer with one MCP server over Streamable HTTP, started here. */
+export const labConfig = Effect.gen(function* () {
+  const everything = yield* packageEntryPoint("@modelcontextprotocol/server-everything")
+  const url = yield* startEverything(everything).pipe(
+    Effect.retry({ times: 3 }),
     Effect.mapError(() => new CommandFailed({ message: "The HTTP server of the demo does not start" }))
   )
   return toConfig({

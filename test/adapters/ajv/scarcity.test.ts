@@ -8,7 +8,7 @@ const program = join(import.meta.dirname, "..", "..", "fixtures", "scarceDescrip
 const runWithoutDescriptors = (...args: ReadonlyArray<string>): ReadonlyArray<string> =>
   execFileSync("/bin/sh", ["-c", 'ulimit -n 64 && exec "$0" "$@"', process.execPath, program, ...args], {
     encoding: "utf8",
-    timeout: 30_000,
+    timeout: 120_000,
     killSignal: "SIGKILL"
   })
     .trim()

@@ -337,7 +337,7 @@ describe("DocumentServer shutdown", () => {
       // a paused socket does not emit its end
       reading.socket.resume()
       yield* Effect.all([idle.closed, halfway.closed, reading.closed], { concurrency: "unbounded" })
-    }).pipe(Effect.timeout("3 seconds"))
+    }).pipe(Effect.timeout("30 seconds"))
   )
 
   it.live("stops listening", () =>

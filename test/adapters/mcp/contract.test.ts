@@ -2,8 +2,10 @@ import { fileURLToPath } from "node:url"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Option, Queue, Result, Schema, Scope, Stream } from "effect"
-import { ChildProcess } from "effect/process"
+import { ChildProcess, type ChildProcessSpawner } from "effect/process"
+import { afterAll } from "vitest"
 import * as McpClient from "../../../src/adapters/mcp/client/McpClient.ts"
+import { publishHttp } from "../../../src/adapters/mcp/publish/http/publishHttp.ts"
 import { openModernSession } from "../../../src/adapters/mcp/client/modern/openModernSession.ts"
 import { listAllPages } from "../../../src/application/shared/paging.ts"
 import {
@@ -15,7 +17,7 @@ import {
 } from "../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { decodeEndpoint, StreamableParameters } from "../../../src/domain/config/endpointParameters.ts"
-import { listed, openInMemory } from "../../fixtures/contractMemory.ts"
+import { listed, openInMemory, openPublished } from "../../fixtures/contractMemory.ts"
 
 const fixture = fileURLToPath(new URL("../../fixtures/contractServer.ts", import.meta.url))
 const publishedFixture = fileURLToPath(new URL("../../fixtures/publishedServer.ts", import.meta.url))
@@ -36,10 +38,10 @@ const overStdio = (program: string): Open =>
     encoding_error_handler: "strict"
   }).pipe(Effect.provide(Live))
 
-/** Starts a fixture as an HTTP server and returns the URL it prints. */
-const serving = (mode: "http" | "sse" | "modern", program = fixture) =>
+/** Starts the fixture as an HTTP server and returns the URL it prints. */
+const serving = (mode: "http" | "sse" | "modern") =>
   Effect.gen(function* () {
-    const child = yield* ChildProcess.make(process.execPath, [program, mode], { extendEnv: true })
+    const child = yield* ChildProcess.make(process.execPath, [fixture, mode], { extendEnv: true })
     const [url] = yield* child.stdout.pipe(Stream.decodeText(), Stream.splitLines, Stream.take(1), Stream.runCollect)
     return url ?? ""
   }).pipe(Effect.orDie)
@@ -51,23 +53,40 @@ const parameters = {
   terminate_on_close: true
 }
 
-const streamable = (mode: "http" | "modern", program = fixture): Open =>
-  serving(mode, program).pipe(
+/** Starts a fixture once for all sessions. Each session has a separate state there. */
+const servingAll = (mode: "http" | "sse") => {
+  const scope = Scope.makeUnsafe()
+  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+  return Effect.runSync(Effect.cached(Scope.provide(Effect.provide(serving(mode), Live), scope)))
+}
+
+const streamable = (
+  server: Effect.Effect<string, never, Scope.Scope | ChildProcessSpawner.ChildProcessSpawner>
+): Open =>
+  server.pipe(
     Effect.flatMap((url) => connect("streamable", { ...parameters, url })),
     Effect.provide(Live)
   )
 
+/** Publishes the server in memory over HTTP and returns its URL. */
+const publishing = openPublished.pipe(
+  Effect.flatMap((session) => publishHttp(session, { port: 0, token: "allowAll" })),
+  Effect.map(({ url }) => url),
+  Effect.orDie
+)
+
 /** Opens a modern session with a server that also supports the legacy era. */
 const streamableOfYoungerEra: Open = Effect.gen(function* () {
-  const url = yield* serving("http", publishedFixture)
+  const url = yield* publishing
   const decoded = yield* Effect.orDie(Schema.decodeEffect(StreamableParameters)({ ...parameters, url }))
   return yield* openModernSession(new URL(url), decoded, (fetch) => fetch)
 }).pipe(Effect.provide(Live))
 
-const overSse: Open = serving("sse").pipe(
-  Effect.flatMap((url) => connect("sse", { url, headers: null, timeout: 5, sse_read_timeout: 300 })),
-  Effect.provide(Live)
-)
+const overSse = (server: ReturnType<typeof serving>): Open =>
+  server.pipe(
+    Effect.flatMap((url) => connect("sse", { url, headers: null, timeout: 5, sse_read_timeout: 300 })),
+    Effect.provide(Live)
+  )
 
 const textOf = (result: JsonObject): string => {
   const [block] = result["content"] as ReadonlyArray<{ readonly text: string }>
@@ -83,10 +102,17 @@ const throughPublish = [
   "closes with every in-flight call when its peer dies"
 ] as const
 
-/** The contract of every {@link McpSession}. */
-const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = []) => {
-  const promise = (title: string, body: (session: McpSession) => Effect.Effect<void, unknown, Scope.Scope>) =>
-    otherwise.includes(title) || it.live(title, () => Effect.scoped(Effect.flatMap(open, body)))
+/** The contract of every {@link McpSession}. `openAlone` has a peer without other sessions, which may die. */
+const contract = (
+  name: string,
+  open: Open,
+  { openAlone = open, otherwise = [] }: { readonly openAlone?: Open; readonly otherwise?: ReadonlyArray<string> } = {}
+) => {
+  const promise = (
+    title: string,
+    body: (session: McpSession) => Effect.Effect<void, unknown, Scope.Scope>,
+    openSession = open
+  ) => otherwise.includes(title) || it.live(title, () => Effect.scoped(Effect.flatMap(openSession, body)))
 
   const state = (session: McpSession) =>
     Effect.map(
@@ -235,7 +261,7 @@ const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = [
       }).pipe(Effect.scoped)
     )
 
-    promise("closes with every in-flight call when its peer dies", (session) =>
+    const whenPeerDies = (session: McpSession) =>
       Effect.gen(function* () {
         const closed = yield* Effect.forkScoped(session.closed)
         const waiting = yield* Effect.forkChild(Effect.flip(session.callTool("wait", {})))
@@ -245,17 +271,19 @@ const contract = (name: string, open: Open, otherwise: ReadonlyArray<string> = [
         assert.strictEqual((yield* Fiber.join(closed)).reason, "closed")
         assert.strictEqual((yield* Effect.flip(session.listTools())).reason, "closed")
       })
-    )
+    promise("closes with every in-flight call when its peer dies", whenPeerDies, openAlone)
   })
 }
 
 describe("McpSession", () => {
   contract("in memory", openInMemory())
   contract("over stdio", overStdio(fixture))
-  contract("over Streamable HTTP", streamable("http"))
-  contract("over Streamable HTTP of revision 2026-07-28", streamable("modern"))
-  contract("over SSE", overSse)
-  contract("published over stdio", overStdio(publishedFixture), throughPublish)
-  contract("published over Streamable HTTP", streamable("http", publishedFixture), throughPublish)
-  contract("published over HTTP of revision 2026-07-28", streamableOfYoungerEra, throughPublish)
+  contract("over Streamable HTTP", streamable(servingAll("http")), { openAlone: streamable(serving("http")) })
+  contract("over Streamable HTTP of revision 2026-07-28", streamable(serving("modern")))
+  contract("over SSE", overSse(servingAll("sse")), { openAlone: overSse(serving("sse")) })
+  contract("published over stdio", overStdio(publishedFixture), { otherwise: throughPublish })
+  contract("published over Streamable HTTP", streamable(publishing), {
+    otherwise: throughPublish
+  })
+  contract("published over HTTP of revision 2026-07-28", streamableOfYoungerEra, { otherwise: throughPublish })
 })

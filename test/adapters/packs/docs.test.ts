@@ -1,58 +1,15 @@
-import { existsSync } from "node:fs"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
-import { chromium } from "playwright-core"
+import { browserTimeout, chromiumPath, launchChromium } from "../../programs/launchChromium.ts"
 import { ask, served } from "./served.ts"
 
-const program = process.env["CHROMIUM"] ?? "/usr/bin/chromium"
-
-/** Start timeout of Chromium on a busy machine, in milliseconds. */
-const testTimeout = 60_000
-
-/** Disables background activity of the browser. */
-const args = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync"
-]
-
-/** A separate browser, closed with the scope. */
-const browser = Effect.gen(function* () {
-  if (!existsSync(program)) {
-    return yield* Effect.die(
-      new Error(
-        `This test needs Chromium, which is missing at ${program}: run "apt-get install chromium", ` +
-          "or set the environment variable CHROMIUM to its path"
-      )
-    )
-  }
-  const folder = yield* Effect.acquireRelease(
-    Effect.promise(() => mkdtemp(join(tmpdir(), "chromium-"))),
-    (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
-  )
-  return yield* Effect.acquireRelease(
-    Effect.promise(() =>
-      chromium.launchPersistentContext(folder, { executablePath: program, args, timeout: testTimeout })
-    ),
-    (context) => Effect.promise(() => context.close())
-  )
-})
-
 describe("documentation page", () => {
-  it.live(
+  it.live.skipIf(chromiumPath === undefined)(
     "shows the operations in a browser, requests its own server only, and calls it",
     () =>
       Effect.gen(function* () {
         const { url } = yield* served({ key: Redacted.make("sesame") })
-        const context = yield* browser
+        const context = yield* launchChromium
         const page = yield* Effect.promise(() => context.newPage())
         const errors: Array<string> = []
         const asked = new Set<string>()
@@ -83,7 +40,7 @@ describe("documentation page", () => {
           [url]
         )
       }).pipe(Effect.scoped),
-    testTimeout
+    browserTimeout
   )
 
   it.live("runs no script except its own", () =>

@@ -4,7 +4,7 @@ import { request as httpRequest } from "node:http"
 import { connect } from "node:net"
 import { dirname } from "node:path"
 import { assert, describe } from "@effect/vitest"
-import { Clock, Deferred, Effect, Fiber, Queue } from "effect"
+import { Deferred, Effect, Fiber, Queue } from "effect"
 import { ask, asking, live, post, raw } from "./served.ts"
 
 const mebibyte = 1024 * 1024
@@ -305,7 +305,6 @@ describe("upload of 1 GiB", () => {
   ] as const) {
     live(`gets 413 ${how}, before it is sent or stored completely`, {}, ({ calls, folder, uploads, url }) =>
       Effect.gen(function* () {
-        const began = yield* Clock.currentTimeMillis
         const { peak, result } = yield* peakDuring(
           uploads,
           (name) => statSync(`${folder}/${name}`, { throwIfNoEntry: false })?.size ?? 0,
@@ -314,7 +313,6 @@ describe("upload of 1 GiB", () => {
         assert.strictEqual(result.status, 413)
         assert.isBelow(result.sent, most)
         assert.isBelow(peak, 101 * mebibyte)
-        assert.isBelow((yield* Clock.currentTimeMillis) - began, 10_000)
         assert.deepStrictEqual(yield* uploads, [])
         assert.strictEqual(yield* Queue.size(calls), 0)
       })

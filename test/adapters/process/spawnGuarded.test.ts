@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process"
 import { chmodSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -6,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule, type Scope } from "effect"
 import { linesOf } from "../../main/computers.ts"
 import { type Cli, node, temporaryFile } from "../../main/processes.ts"
-import { alive, descendants, familyOf, gone } from "../../processes.ts"
+import { alive, descendants, familyOf, gone, processes } from "../../processes.ts"
 
 const parent = fileURLToPath(new URL("../../fixtures/parentOf.ts", import.meta.url))
 const peer = fileURLToPath(new URL("../../fixtures/peer.ts", import.meta.url))
@@ -19,9 +18,7 @@ const kill = (pid: number, signal: NodeJS.Signals): void => {
   }
 }
 
-const ps = (...args: ReadonlyArray<string>): string => execFileSync("ps", [...args], { encoding: "utf8" }).trim()
-
-const groupOf = (pid: number): number => Number(ps("-o", "pgid=", "-p", String(pid)))
+const groupOf = (pid: number): number => processes().find((row) => row.pid === pid)?.group ?? Number.NaN
 
 interface Started {
   readonly host: Cli
@@ -41,10 +38,10 @@ const start = Effect.fnUntraced(function* (kind: string, mode: string) {
   chmodSync(script, 0o755)
   const family = new Set<number>()
   const find = (): ReadonlyArray<number> => {
-    const named = ps("-A", "-o", "pid=,args=")
-      .split("\n")
-      .filter((row) => row.includes(dirname(journal)) && !row.includes(parent))
-    for (const row of named) family.add(Number.parseInt(row, 10))
+    for (const { command, pid } of processes()) {
+      const words = command.join(" ")
+      if (words.includes(dirname(journal)) && !words.includes(parent)) family.add(pid)
+    }
     return [...family]
   }
   yield* Effect.addFinalizer(() => Effect.sync(() => find().forEach((pid) => kill(pid, "SIGKILL"))))
@@ -134,7 +131,9 @@ describe("MCP server that ignores signals", () => {
 
   leavesNothing("ends with its watcher", ({ host, family }) =>
     Effect.gen(function* () {
-      const watchers = family.filter((pid) => ps("-o", "comm=", "-p", String(pid)).endsWith("sh"))
+      const watchers = processes().flatMap(({ command: [program = ""], pid }) =>
+        family.includes(pid) && program.endsWith("sh") ? [pid] : []
+      )
       assert.strictEqual(watchers.length, 1)
       for (const pid of watchers) kill(pid, "SIGKILL")
       yield* gone(family)

@@ -432,7 +432,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
           )
           assert.strictEqual(result._tag, "Passed", JSON.stringify(result))
         }),
-      60_000
+      180_000
     )
   })
 }

@@ -240,7 +240,8 @@ describe("VerelEngine", () => {
     Effect.gen(function* () {
       const { message, reason } = yield* Effect.flip(run(endless))
       assert.deepStrictEqual([reason, message], ["timeout", "the script timed out after 1s"])
-      assert.deepStrictEqual(yield* run(".a = 1", {}), { a: 1 })
+      // A busy machine may take more than a second for the new thread.
+      assert.deepStrictEqual(yield* Effect.retry(run(".a = 1", {}), { times: 10 }), { a: 1 })
     }).pipe(Effect.provide(VerelEngine.layer({ timeout: "1 second" })))
   )
 
@@ -292,7 +293,7 @@ describe("VerelEngine", () => {
       const left = await ManagedRuntime.make(layer()).runPromise(VrlEngine.use((e) => e.run(".a = 1", {})))
       console.log(JSON.stringify(left))`
     const { stderr, stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], {
-      timeout: 15_000
+      timeout: 120_000
     })
     assert.deepStrictEqual([stdout, stderr], ['{"a":1}\n', ""])
   })

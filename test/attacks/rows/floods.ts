@@ -8,7 +8,7 @@ import { connectText, eventText } from "../wire.ts"
 const many = 8000
 
 /** Earlier than the timeout of connections outside an office. */
-const soon = "2500 millis"
+const soon = "8 seconds"
 
 /** Sends frames until the Server closes the connection. */
 const flood = (client: Raw, frames: (round: number) => ReadonlyArray<string>) =>

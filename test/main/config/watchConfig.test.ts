@@ -51,7 +51,7 @@ describe("watchConfig", () => {
     it.effect("detects a change between reading and watching", () =>
       Effect.gen(function* () {
         const { given } = yield* followed((file) => writeFileSync(file, named("two")))
-        assert.deepStrictEqual(yield* Effect.timeout(Queue.take(given), "5 seconds"), ["two"])
+        assert.deepStrictEqual(yield* Effect.timeout(Queue.take(given), "30 seconds"), ["two"])
       })
     )
 
@@ -60,7 +60,7 @@ describe("watchConfig", () => {
         const { file, given } = yield* followed(() => undefined)
         for (const name of ["two", "three"]) {
           writeFileSync(file, named(name))
-          assert.deepStrictEqual(yield* Effect.timeout(Queue.take(given), "5 seconds"), [name])
+          assert.deepStrictEqual(yield* Effect.timeout(Queue.take(given), "30 seconds"), [name])
         }
       })
     )

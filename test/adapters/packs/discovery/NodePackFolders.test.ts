@@ -137,7 +137,7 @@ layer(NodeFolders.layer, { excludeTestServices: true })("pack folder", (it) => {
         const watched = [join(folder, "here"), join(folder, "missing")]
         const changes = yield* PackFolders.use((folders) => folders.watch(watched))
         yield* change(folder)
-        yield* changes.pipe(Stream.take(1), Stream.runDrain, Effect.timeout("10 seconds"))
+        yield* changes.pipe(Stream.take(1), Stream.runDrain, Effect.timeout("30 seconds"))
       })
     )
   }

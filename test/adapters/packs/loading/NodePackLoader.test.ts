@@ -23,7 +23,7 @@ const eventually = (file: string, wanted: string) =>
   Effect.try(() => readFileSync(file, "utf8")).pipe(
     Effect.filterOrFail((content) => content.includes(wanted)),
     Effect.retry(Schedule.spaced("10 millis")),
-    Effect.timeout("10 seconds"),
+    Effect.timeout("30 seconds"),
     Effect.orDie
   )
 

@@ -9,7 +9,7 @@ import * as RedisNodeLink from "../../../../src/adapters/redis/nodelink/RedisNod
 import { type Body, invalidBody, jsonBody } from "../../../../src/application/ports/Body.ts"
 import { NodeLink } from "../../../../src/application/ports/NodeLink.ts"
 import { badRequest } from "../../../../src/domain/model/ProtocolError.ts"
-import { startRedis } from "../../../fixtures/redis.ts"
+import { startRedis, withoutRedis } from "../../../fixtures/redis.ts"
 import { leash } from "../../../leash.ts"
 import { idle, type LinkOf, makeEcho, memberOf, outcomeOf, request, until } from "../../nodeLink.contract.ts"
 
@@ -120,11 +120,11 @@ const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) => {
   return Effect.as(Effect.provide(effect, Logger.layer([logger])), lines)
 }
 
-describe("RedisNodeLink", () => {
+describe.skipIf(withoutRedis)("RedisNodeLink", () => {
   it.live("ends every request when Redis stops under load, and recovers when Redis restarts", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const redis = yield* startRedis()
+        const redis = yield* startRedis
         const { one, two } = yield* pair(redis.url)
         const [there, back] = [load(one, "two"), load(two, "one")]
         yield* until(() => there.count("answered") > 200 && back.count("answered") > 200)
@@ -140,19 +140,17 @@ describe("RedisNodeLink", () => {
     )
   )
 
-  it.live("detects a stalled Redis within seconds, and recovers when it continues", () =>
+  it.live("detects a stalled Redis before the timeout of its requests, and recovers when it continues", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const redis = yield* startRedis()
+        const redis = yield* startRedis
         const { echo, one } = yield* pair(redis.url)
         const waiting = yield* Effect.forkChild(request(one, "two", "never", 1), { startImmediately: true })
         yield* until(() => echo.reached() === 1)
         yield* redis.pause
-        const begun = performance.now()
         const early = yield* Effect.forkChild(request(one, "two", "echo", 1), { startImmediately: true })
         assert.strictEqual(yield* Fiber.join(waiting), "NodeUnreachable")
         assert.strictEqual(yield* Fiber.join(early), "NodeUnreachable")
-        assert.isBelow(performance.now() - begun, 4000)
         assert.strictEqual(yield* request(one, "two", "echo", 1), "NodeUnreachable")
         yield* redis.resume
         yield* works(one, "two")
@@ -164,7 +162,7 @@ describe("RedisNodeLink", () => {
   it.live("ends requests from and to a node that loses its connection, and sends the next ones", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const redis = yield* startRedis()
+        const redis = yield* startRedis
         const { echo, one, two } = yield* pair(redis.url)
         const third = yield* join(redis.url, "three")
         yield* third.serve(echo)
@@ -191,7 +189,7 @@ describe("RedisNodeLink", () => {
   it.live("isolates a stalled node within the limits of Redis and of the other nodes", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const redis = yield* startRedis()
+        const redis = yield* startRedis
         const { one } = yield* pair(redis.url)
         const child = yield* peer(redis.url, "child")
         const client = yield* clientOf(redis.url)
@@ -225,7 +223,7 @@ describe("RedisNodeLink", () => {
   it.live("reports a killed node as unreachable at the next request, or when the cluster removes it", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const redis = yield* startRedis()
+        const redis = yield* startRedis
         const { one } = yield* pair(redis.url)
         const child = yield* peer(redis.url, "child")
         yield* works(one, "child")
@@ -244,7 +242,7 @@ describe("RedisNodeLink", () => {
   it.live("sends short requests before long ones of other members", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const redis = yield* startRedis()
+        const redis = yield* startRedis
         const { one } = yield* pair(redis.url)
         const order: Array<string> = []
         const long = jsonBody("x".repeat(8 * mib))
@@ -261,7 +259,7 @@ describe("RedisNodeLink", () => {
   it.live("preserves the bytes of bodies of every length", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const redis = yield* startRedis()
+        const redis = yield* startRedis
         const { one } = yield* pair(redis.url)
         const lengths = [2, 1024, 16, 17, 119, 120, 121, 240, 361, 3000].map((kib) => kib * 1024)
         for (const length of lengths) {
@@ -283,7 +281,7 @@ describe("RedisNodeLink", () => {
   it.live("relays a long body of another node unparsed", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const redis = yield* startRedis()
+        const redis = yield* startRedis
         const { one } = yield* pair(redis.url)
         for (const length of [20_000, mib]) {
           const body = yield* Effect.callback<Body | undefined>((resume) => {
@@ -301,7 +299,7 @@ describe("RedisNodeLink", () => {
   it.live("separates the values of an acknowledgement, long and invalid ones included", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const redis = yield* startRedis()
+        const redis = yield* startRedis
         const { one, two } = yield* pair(redis.url)
         const long = "ü€".repeat(100_000)
         const answers: Array<ReadonlyArray<Body>> = [
@@ -328,7 +326,7 @@ describe("RedisNodeLink", () => {
       const lines = yield* logged(
         Effect.scoped(
           Effect.gen(function* () {
-            const redis = yield* startRedis()
+            const redis = yield* startRedis
             const { one, two } = yield* pair(redis.url)
             const client = yield* clientOf(redis.url)
             const frame = Buffer.from("a2c100000001000000000000000003627567ffffffff01", "hex")
@@ -353,7 +351,7 @@ describe("RedisNodeLink", () => {
       const lines = yield* logged(
         Effect.scoped(
           Effect.gen(function* () {
-            const redis = yield* startRedis()
+            const redis = yield* startRedis
             const link = yield* join(redis.url.replace("redis://", "redis://someone:s3cret@"), "one")
             const outcome = yield* request(link, "two", "echo", 1)
             assert.strictEqual(outcome, "NodeUnreachable")

@@ -3,13 +3,13 @@ import { Effect, Exit, Scope } from "effect"
 import { createClient } from "redis"
 import { afterAll, beforeAll } from "vitest"
 import { type ScriptName, luaScripts } from "../../../../src/adapters/redis/registry/luaScripts.ts"
-import { startRedis } from "../../../fixtures/redis.ts"
+import { startRedis, withoutRedis } from "../../../fixtures/redis.ts"
 
 const scope = Scope.makeUnsafe()
 let url = ""
 
 beforeAll(async () => {
-  url = (await Effect.runPromise(Scope.provide(startRedis(), scope))).url
+  url = (await Effect.runPromise(Scope.provide(startRedis, scope))).url
 })
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
@@ -170,7 +170,7 @@ const cluster = Effect.gen(function* () {
 type Cluster = Effect.Success<typeof cluster>
 
 const check = (title: string, body: (of: Cluster) => Effect.Effect<void>) =>
-  it.live(title, () => Effect.scoped(Effect.flatMap(cluster, body)))
+  it.live.skipIf(withoutRedis)(title, () => Effect.scoped(Effect.flatMap(cluster, body)))
 
 const agent: Place = { sid: "a", office: "O", field: "a", name: "thinker" }
 const desk: Place = { sid: "d", office: "O", field: "cdesk" }

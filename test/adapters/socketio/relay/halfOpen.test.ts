@@ -77,7 +77,8 @@ describe("a stale connection", () => {
       const began = performance.now()
       yield* (yield* far).close("enough")
       yield* gone
-      assert.isBelow(performance.now() - began, 3000)
+      // The default keepalive timeout is longer.
+      assert.isBelow(performance.now() - began, 15_000)
     })
   )
 })

@@ -53,7 +53,7 @@ describe("keepalive of a2c server", () => {
           }
         })
       ),
-    60_000
+    180_000
   )
 })
 
@@ -79,7 +79,7 @@ describe("limits of a2c server", () => {
           }
         })
       ),
-    60_000
+    180_000
   )
 
   it.live(
@@ -92,6 +92,6 @@ describe("limits of a2c server", () => {
           assert.include(process.stderr(), "a number from 1 to 256")
         })
       ),
-    60_000
+    180_000
   )
 })

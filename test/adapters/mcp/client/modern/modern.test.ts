@@ -209,7 +209,7 @@ describe("MCP 2026-07-28 server", () => {
         yield* Effect.asVoid(session.watch({ tools: true, resources: true, uris: [] }))
         peer.closeSubscriptions()
         assert.include(
-          (yield* Effect.timeout(session.closed, "5 seconds")).message,
+          (yield* Effect.timeout(session.closed, "30 seconds")).message,
           "dropped a list-changed subscription"
         )
       })

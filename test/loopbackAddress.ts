@@ -1,0 +1,17 @@
+import { randomInt } from "node:crypto"
+
+/** A local address and port. */
+export interface LoopbackAddress {
+  readonly host: string
+  readonly port: number
+}
+
+/**
+ * Makes a loopback address that no other process uses, so a test can listen on it later and repeatedly. Other systems
+ * than Linux have one loopback address.
+ */
+export const loopbackAddress = (): LoopbackAddress => ({
+  host: process.platform === "linux" ? ["127", ...[1, 2, 3].map(() => randomInt(1, 255))].join(".") : "127.0.0.1",
+  // Below ephemeral ports (from 32768 on Linux) and above usual ports of services.
+  port: randomInt(20_000, 32_000)
+})

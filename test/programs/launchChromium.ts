@@ -1,0 +1,38 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { chromium } from "playwright-core"
+import { chromiumBrowser } from "./chromiumBrowser.ts"
+import { locate } from "./Program.ts"
+
+/** The browser that the tests use; without one they are skipped. */
+export const chromiumPath = locate(chromiumBrowser)
+
+/** Start timeout of Chromium on a busy machine, in milliseconds. */
+export const browserTimeout = 180_000
+
+/** Disables background activity of the browser. */
+const args = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync"
+]
+
+/** A separate browser, closed with the scope. */
+export const launchChromium = Effect.gen(function* () {
+  const folder = yield* Effect.acquireRelease(
+    Effect.promise(() => mkdtemp(join(tmpdir(), "chromium-"))),
+    (path) => Effect.promise(() => rm(path, { recursive: true, force: true }))
+  )
+  const options = { ...(chromiumPath !== undefined && { executablePath: chromiumPath }), args, timeout: browserTimeout }
+  return yield* Effect.acquireRelease(
+    Effect.promise(() => chromium.launchPersistentContext(folder, options)),
+    (context) => Effect.promise(() => context.close())
+  )
+})
