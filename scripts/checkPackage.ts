@@ -12,7 +12,7 @@ const run = (command: string, args: ReadonlyArray<string>, cwd = process.cwd()):
 
 const program = `
 import { Effect, Layer } from "effect"
-import { Agent, agentLayer, computerLayer, PROTOCOL_VERSION, Server, serverLayer } from "a2c-smcp"
+import { Agent, agentLayer, Authenticator, computerLayer, PROTOCOL_VERSION, Server, serverLayer } from "a2c-smcp"
 import * as web from "a2c-smcp/agent"
 import { organizeDesktop, parseWindowUri } from "a2c-smcp/domain"
 import { makeMcpClient } from "a2c-smcp/llm"
@@ -29,8 +29,8 @@ const program = Effect.map(Server, ({ url }) => {
   console.log(PROTOCOL_VERSION, desktop.length, parseWindowUri("window://h")._tag, url.startsWith("http://127.0.0.1:"))
   console.log([Agent, agentLayer, computerLayer, MemoryMcp.layer, MemoryTransport.layer, makeMcpClient, defineTool, FileField].every(Boolean))
 })
-await Effect.runPromise(Effect.provide(program, serverLayer().pipe(Layer.orDie)))
-const server = await runServer()
+await Effect.runPromise(Effect.provide(program, serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll), Layer.orDie)))
+const server = await runServer({ authenticate: "allowAll" })
 const place = { url: server.url, office: "team" }
 const computer = await runComputer({ ...place, name: "desk", config: { servers: {} } })
 const agent: ConnectedAgent = await connectAgent({ ...place, name: "thinker" })

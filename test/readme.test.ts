@@ -102,7 +102,7 @@ describe("a command in README and docs", () => {
 
   it("occurs at least once", () => assert.isTrue(typed.length > 0 && started.length > 0))
 
-  it("parses", () => {
+  it("parses without an error", () => {
     assert.deepStrictEqual(
       parse(lines).map((error, index) => [lines[index], error]),
       lines.map((line) => [line, null])

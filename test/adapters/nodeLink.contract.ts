@@ -320,6 +320,28 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
     )
 
     promise(
+      "delivers nothing of a node that has ended, whose name another node has taken",
+      Effect.fnUntraced(function* (cluster) {
+        const heard: Array<unknown> = []
+        const one = yield* cluster.node("one")
+        const handler = answering(() => Exit.succeed([]), {
+          notify: (_, __, body) => void heard.push(valueOf(body))
+        })
+        yield* one.serve(handler)
+        const home = yield* Scope.make()
+        const ended = yield* Scope.provide(cluster.node("two"), home)
+        yield* Scope.close(home, Exit.void)
+        const next = yield* cluster.node("two")
+        ended.notify("one", ["sid"], "tell", jsonBody("ended"))
+        assert.strictEqual(yield* request(ended, "one", "echo", 1), "NodeUnreachable")
+        next.notify("one", ["sid"], "tell", jsonBody("next"))
+        assert.deepStrictEqual(yield* request(next, "one", "echo", 1), [])
+        assert.deepStrictEqual(heard, ["next"])
+        assert.strictEqual(handler.reached(), 1)
+      })
+    )
+
+    promise(
       "ends all requests of a node that the cluster has lost",
       Effect.fnUntraced(function* (cluster) {
         let forgotten = 0

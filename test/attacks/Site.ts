@@ -18,8 +18,8 @@ export class Site extends Context.Service<
     /** The public key of {@link signer}. */
     readonly publicKey: string
     readonly state: (collect: boolean) => Effect.Effect<ServerState>
-    /** Connections that have not authenticated. */
-    readonly unauthenticated: Effect.Effect<number>
+    /** The metrics of the Server by name and labels. */
+    readonly metrics: Effect.Effect<ReadonlyMap<string, number>>
     /** Revokes the doomed key. */
     readonly revoke: Effect.Effect<void>
     /** Lets the witnesses make calls during an attack, and returns their measurements. */
@@ -42,9 +42,9 @@ export class Site extends Context.Service<
         signer: privateKey,
         publicKey: pem,
         state,
-        unauthenticated: Effect.promise(async () => {
+        metrics: Effect.promise(async () => {
           const page = await fetch(`${url}/metrics`, { headers: { "x-api-key": goodKey } })
-          return parsePrometheus(await page.text()).get("a2c_unauthenticated_connections") ?? Number.NaN
+          return parsePrometheus(await page.text())
         }),
         revoke: Effect.asVoid(server.order({ _tag: "Revoke" })),
         measureDuring: (attack) =>

@@ -16,7 +16,10 @@ export const limits = {
   joinTimeout: Duration.seconds(10),
   idleTimeout: Duration.seconds(5),
   notificationBacklogBytes: 256 * 1024,
-  backlogBytes: 64 * 1024 * 1024
+  backlogBytes: 64 * 1024 * 1024,
+  totalBacklogBytes: 72 * 1024 * 1024,
+  totalIncompleteBytes: 64 * 1024 * 1024,
+  totalRequestBytes: 64 * 1024 * 1024
 } satisfies Limits
 
 /** The message size limit in bytes. */

@@ -215,7 +215,7 @@ describe.skipIf(withoutRedis)("failing Redis of a cluster", () => {
       for (const address of ["nonsense", "http://user:sesame@localhost:6379", "redis://user:sesame@:x"]) {
         const wrong = yield* a2c("server", "--port", "0", "--redis", address)
         assert.strictEqual(yield* wrong.ended, 1)
-        assert.match(wrong.stderr(), /^a2c: Invalid Redis URL: expected redis:/)
+        assert.match(wrong.stderr(), /^a2c: Invalid Redis URL: expected redis:/m)
         assert.notInclude(wrong.stderr(), "sesame")
       }
     })

@@ -251,8 +251,9 @@ describe("gateway that cannot start", () => {
   live(
     "reports an invalid token",
     Effect.gen(function* () {
+      const spaced = yield* temporaryFile("token", "s3 cret ##")
       assert.deepStrictEqual(
-        yield* rejection("--tcp", "0", "--host", "0.0.0.0", "--token", ""),
+        yield* rejection("--tcp", "0", "--host", "0.0.0.0", "--token", `@${spaced}`),
         rejected("The token of the devices must not be empty, contain '##', or start or end with a space")
       )
     })

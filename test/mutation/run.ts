@@ -7,7 +7,7 @@ import { type Area, areas, filesOf } from "./areas.ts"
 import { helpText, type Options, parseOptions } from "./options.ts"
 import { type Mutant, scoreOf, survivors, table } from "./report.ts"
 
-/** Each run has its own, so that parallel runs do not remove each other's files. */
+/** Each run has its own: parallel runs must not remove each other's files. */
 const workFolder = `.mutation/${process.pid}`
 const cacheFolder = "node_modules/.cache/mutation"
 

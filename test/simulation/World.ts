@@ -21,7 +21,9 @@ import { type History, makeHistory } from "./History.ts"
 import { makeNet, type Net } from "./Net.ts"
 import type { Cast, MemberRef } from "./plan.ts"
 import { Authenticator } from "../../src/application/ports/Authenticator.ts"
-import { Observability } from "../../src/application/server/observability/Observability.ts"
+import { Readiness } from "../../src/application/server/lifecycle/Readiness.ts"
+import { ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
+import { recordGauges } from "../recordGauges.ts"
 
 /** Injects faults into the code under test, to verify that the rules detect them. */
 export interface Sabotage {
@@ -39,6 +41,8 @@ export interface Sabotage {
 interface Node {
   readonly scope: Scope.Closeable
   readonly server: Server["Service"]
+  /** The value of a gauge of the Server. */
+  readonly gauge: (name: string) => number
   readonly registry: OfficeRegistry["Service"]
   readonly transport: TransportClient["Service"]
 }
@@ -158,6 +162,7 @@ export const makeWorld = Effect.fnUntraced(function* (
     const idPrefix = `n${index}.${start}`
     const own = yield* Scope.fork(scope)
     const transports = Memory.layer({ idPrefix, delay: net.travel })
+    const gauges = recordGauges()
     const sabotaged = Layer.effectContext(
       Effect.gen(function* () {
         const context = yield* Effect.context<TransportServer | OfficeRegistry>()
@@ -170,7 +175,7 @@ export const makeWorld = Effect.fnUntraced(function* (
     const context = yield* Server.layer.pipe(
       Layer.provideMerge(sabotaged),
       Layer.provideMerge(Layer.merge(transports, MemoryCluster.layerNode(cluster, idPrefix))),
-      Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
+      Layer.provide([Authenticator.layerAllowAll, Readiness.layer, Layer.succeed(ServerMetrics, gauges.metrics)]),
       Layer.fresh,
       Layer.build,
       Scope.provide(own),
@@ -180,6 +185,7 @@ export const makeWorld = Effect.fnUntraced(function* (
     nodes.set(index, {
       scope: own,
       server: Context.get(context, Server),
+      gauge: gauges.read,
       registry: Context.get(context, OfficeRegistry),
       transport
     })

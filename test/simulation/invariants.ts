@@ -240,16 +240,17 @@ export const onceQuietAsking = [membershipConverges, viewsAreTrue, listsAreTrue]
 
 // Once all members have left
 
-/** No session, office, connection, call or subscription is left. */
+/** No session, office, connection, call, byte or subscription is left. */
 export const nothingIsLeaked = (world: World): Findings => {
   const { offices, sessions } = world.cluster.offices.state
   const left: ReadonlyArray<readonly [string, number]> = [
     ["sessions", HashMap.size(sessions)],
     ["offices", HashMap.size(offices)],
     ["connections", world.net.size()],
-    ...[...world.nodes].flatMap(([index, { server }]) =>
-      Object.entries(server.load()).map(([what, count]) => [`${what} at n${index}`, count] as const)
-    ),
+    ...[...world.nodes].flatMap(([index, { gauge, server }]) => [
+      ...Object.entries(server.load()).map(([what, count]) => [`${what} at n${index}`, count] as const),
+      ...["backlog_bytes", "request_bytes"].map((name) => [`${name} at n${index}`, gauge(name)] as const)
+    ]),
     ...world.machines.flatMap(({ extra, main }, index) => [
       [`subscriptions at the servers of computer-${index}`, main.subscriptions().length] as const,
       [`subscriptions at the extra server of computer-${index}`, extra.subscriptions().length] as const

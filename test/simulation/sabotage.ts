@@ -23,10 +23,10 @@ const atLinks = (
   wrapHandler: (receive: MessageHandler, link: Link) => MessageHandler = (receive) => receive
 ): Sabotage => ({
   transport: ({ serve }) => ({
-    serve: (accept) => {
+    serve: (accept, onBacklogChange) => {
       const changed: Accept = (link, handshake) =>
         Effect.map(accept(change(link), handshake), (receive) => wrapHandler(receive, link))
-      return serve(changed)
+      return serve(changed, onBacklogChange)
     }
   })
 })

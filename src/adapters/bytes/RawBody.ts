@@ -5,17 +5,28 @@ import { badRequest, type ProtocolError } from "../../domain/model/ProtocolError
 
 type ParsedJson = Body["head"]
 
+/** Memory that a kept body may retain, by its size. A lower factor would copy many bodies, which costs time. */
+const maxRetentionFactor = 8
+
 const openBrace = 0x7b
 const closeBrace = 0x7d
 
-/** A body that is forwarded as received. `tail` is the JSON text and one byte more: the packet's last bracket. */
+/** Copies bytes that retain more than `factor` times their size: a small part of a large read of the network. */
+export const compactBytes = (bytes: Buffer, factor: number): Buffer => {
+  if (bytes.buffer.byteLength <= bytes.length * factor) return bytes
+  const copy = Buffer.allocUnsafeSlow(bytes.length)
+  bytes.copy(copy)
+  return copy
+}
+
+/** A body that is forwarded as received. */
 export class RawBody implements Body {
-  readonly tail: Buffer
+  #tail: Buffer
   readonly isObject: boolean
   #head: ParsedJson | undefined
   #value: ParsedJson | undefined
   private constructor(tail: Buffer, head: ParsedJson | undefined, value: ParsedJson | undefined, isObject: boolean) {
-    this.tail = tail
+    this.#tail = tail
     this.#head = head
     this.#value = value
     this.isObject = isObject
@@ -33,9 +44,17 @@ export class RawBody implements Body {
     const isObject = tail[0] === openBrace && tail[tail.length - 2] === closeBrace
     return new RawBody(tail, undefined, undefined, isObject)
   }
+  /** The JSON text and one byte more: the packet's last bracket. */
+  get tail(): Buffer {
+    return this.#tail
+  }
+  /** Frees the memory around a body that is going to be kept. */
+  compact(): void {
+    this.#tail = compactBytes(this.#tail, maxRetentionFactor)
+  }
   /** The bytes of the JSON text, read-only. */
   get json(): Buffer {
-    return this.tail.subarray(0, this.tail.length - 1)
+    return this.#tail.subarray(0, this.#tail.length - 1)
   }
   get isHeadParsed(): boolean {
     return this.#head !== undefined
@@ -49,10 +68,10 @@ export class RawBody implements Body {
     return this.#value
   }
   text(): Result.Result<string, ProtocolError> {
-    return Result.succeed(this.tail.toString("utf8", 0, this.tail.length - 1))
+    return Result.succeed(this.#tail.toString("utf8", 0, this.#tail.length - 1))
   }
   byteLength(): number {
-    return this.tail.length - 1
+    return this.#tail.length - 1
   }
 }
 

@@ -21,6 +21,7 @@ const makePipe = () => {
   /** Open when there may be bytes, or the end. */
   const readable = Latch.makeUnsafe(false)
   let heldBytes = 0
+  let takenBytes = 0
   let state: "open" | "ended" | "discarded" = "open"
 
   const markDrained = (): void => {
@@ -37,6 +38,7 @@ const makePipe = () => {
       return Effect.andThen(readable.await, take)
     }
     heldBytes -= chunk.length
+    takenBytes += chunk.length
     if (heldBytes === 0) markDrained()
     return Effect.succeed([chunk])
   })
@@ -44,6 +46,8 @@ const makePipe = () => {
   return {
     take,
     state: () => state,
+    heldBytes: () => heldBytes,
+    takenBytes: () => takenBytes,
     /** Adds a copy of all bytes. False above the limit: the sender waits for `awaitWritable`. */
     write: (bytes: Uint8Array): boolean => {
       if (state === "discarded" || bytes.length === 0) return writable.isOpen()
@@ -112,6 +116,8 @@ const makeByteLink = (remoteAddress: string, inbound: Pipe, outbound: Pipe): Own
       remoteAddress,
       bytes: Stream.fromPull(Effect.succeed(inbound.take)),
       send: (bytes) => Effect.andThen(ensureOpen, write(bytes)),
+      unsentBytes: outbound.heldBytes,
+      sentBytes: outbound.takenBytes,
       closed: Deferred.await(closed)
     },
     close

@@ -134,7 +134,7 @@ const make = Effect.fnUntraced(function* ({ nodes }: MemoryNetwork, node: string
       }),
     notify: (name, sids, event, body) => {
       const to = nodes.get(name)
-      if (to === undefined) {
+      if (to === undefined || nodes.get(node) !== self) {
         self.droppedMessages += sids.length
         return
       }

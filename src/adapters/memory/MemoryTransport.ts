@@ -48,22 +48,30 @@ interface Channel {
   /** Counts bodies as backlog until they arrive. */
   readonly transfer: (bodies: ReadonlyArray<Body>) => Effect.Effect<void>
   readonly backlog: () => number
+  readonly sentBytes: () => number
 }
 
-const immediateChannel: Channel = { transfer: () => Effect.void, backlog: () => 0 }
+const immediateChannel: Channel = { transfer: () => Effect.void, backlog: () => 0, sentBytes: () => 0 }
 
-const makeDelayedChannel = (delay: Effect.Effect<void>): Channel => {
+const makeDelayedChannel = (delay: Effect.Effect<void>, onChange: () => void): Channel => {
   let inFlightBytes = 0
+  let sentBytes = 0
   return {
     transfer: (bodies) => {
       const bytes = bodies.reduce((sum, body) => sum + body.byteLength(), 0)
       inFlightBytes += bytes
+      onChange()
       return Effect.ensuring(
         delay,
-        Effect.sync(() => void (inFlightBytes -= bytes))
+        Effect.sync(() => {
+          inFlightBytes -= bytes
+          sentBytes += bytes
+          onChange()
+        })
       )
     },
-    backlog: () => inFlightBytes
+    backlog: () => inFlightBytes,
+    sentBytes: () => sentBytes
   }
 }
 
@@ -133,6 +141,7 @@ const makeMemoryLink = Effect.fnUntraced(function* (
       request,
       startRequest,
       backlog: outbound.backlog,
+      sentBytes: outbound.sentBytes,
       pauseReading: () => undefined,
       close
     },
@@ -179,18 +188,24 @@ const make = Effect.fnUntraced(function* ({
   version = PROTOCOL_VERSION
 }: MemoryTransportOptions) {
   const serverVersion = yield* Effect.orDie(Effect.fromResult(parseVersion(version)))
-  let serving: { readonly accept: Parameters<Serve>[0]; readonly context: Context.Context<Scope.Scope> } | undefined
+  let serving:
+    | {
+        readonly accept: Parameters<Serve>[0]
+        readonly onBacklogChange: (link: Link) => void
+        readonly context: Context.Context<Scope.Scope>
+      }
+    | undefined
   let count = 0
 
-  const serve: Serve = Effect.fnUntraced(function* (accept) {
-    serving = { accept, context: yield* Effect.context<Scope.Scope>() }
+  const serve: Serve = Effect.fnUntraced(function* (accept, onBacklogChange = () => undefined) {
+    serving = { accept, onBacklogChange, context: yield* Effect.context<Scope.Scope>() }
     yield* Effect.addFinalizer(() => Effect.sync(() => void (serving = undefined)))
     return { url: "memory:" }
   })
 
   const connect: TransportClient["Service"]["connect"] = Effect.fnUntraced(function* (request) {
     if (serving === undefined) return yield* new Unreachable({ message: "No Server is running" })
-    const { accept, context } = serving
+    const { accept, context, onBacklogChange } = serving
     const gated = versionGate([request.version], serverVersion)
     if (Result.isFailure(gated)) return yield* toConnectError(gated.failure)
     const id = `${idPrefix}-${++count}`
@@ -199,14 +214,26 @@ const make = Effect.fnUntraced(function* ({
     const markClosed = (reason: string) =>
       Effect.suspend(() => Effect.andThen(clientLink.markClosed(reason), serverLink.markClosed(reason)))
     const close = (reason: string) => Effect.andThen(markClosed(reason), Scope.close(serverScope, Exit.void))
-    const makeChannel = (to: "member" | "server"): Channel =>
-      delay === undefined ? immediateChannel : makeDelayedChannel(Effect.suspend(() => delay(id, to)))
+    const makeChannel = (to: "member" | "server", onChange: () => void): Channel =>
+      delay === undefined
+        ? immediateChannel
+        : makeDelayedChannel(
+            Effect.suspend(() => delay(id, to)),
+            onChange
+          )
     const inServer = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>) =>
       effect.pipe(Scope.provide(serverScope), Effect.provideContext(context))
-    const channels = [makeChannel("member"), makeChannel("server")] as const
-    const clientLink: MemoryLink = yield* makeMemoryLink(id, maxMessageBytes, channels, () => serverLink, close)
+    const toMember = makeChannel("member", () => onBacklogChange(serverLink.link))
+    const toServer = makeChannel("server", () => undefined)
+    const clientLink: MemoryLink = yield* makeMemoryLink(
+      id,
+      maxMessageBytes,
+      [toMember, toServer],
+      () => serverLink,
+      close
+    )
     const serverLink: MemoryLink = yield* inServer(
-      makeMemoryLink(id, Number.POSITIVE_INFINITY, [channels[1], channels[0]], () => clientLink, close)
+      makeMemoryLink(id, Number.POSITIVE_INFINITY, [toServer, toMember], () => clientLink, close)
     )
     yield* Scope.addFinalizer(serverScope, markClosed("server_shutdown"))
     yield* Scope.addFinalizer(clientScope, close("client_disconnect"))

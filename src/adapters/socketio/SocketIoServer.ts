@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { Effect, FiberSet, Layer } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
 import { ListenError, TransportServer } from "../../application/ports/Transport.ts"
+import { makeBufferLimit } from "../../application/shared/BufferLimit.ts"
 import { Limits } from "../../application/server/connections/Limits.ts"
 import { type MembershipEvent, MembershipObservers } from "../../application/server/observability/observers.ts"
 import { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
@@ -50,7 +51,11 @@ const maxExcessConnections = 256
 export const layer = (options: SocketIoServerOptions = {}): Layer.Layer<TransportServer, never, ServerMetrics> =>
   Layer.effect(
     TransportServer,
-    Effect.map(ServerMetrics, (metrics) => TransportServer.of({ serve: (accept) => serve(options, metrics, accept) }))
+    Effect.map(ServerMetrics, (metrics) =>
+      TransportServer.of({
+        serve: (accept, onBacklogChange = () => undefined) => serve(options, metrics, accept, onBacklogChange)
+      })
+    )
   )
 
 const notFound: Rejection = { status: 404, headers: {}, body: { code: 404, message: "Not found" } }
@@ -88,17 +93,27 @@ const routeRequests = (
 const serve = Effect.fnUntraced(function* (
   options: SocketIoServerOptions,
   metrics: ServerMetrics["Service"],
-  accept: RelayContext["accept"]
+  accept: RelayContext["accept"],
+  onBacklogChange: RelayContext["onBacklogChange"]
 ) {
   const { allowedOrigins = [], host = "127.0.0.1", port = 0, tls, validate = false } = options
   const { maxMessageBytes = defaultMaxMessageBytes, validateBytes = defaultValidateBytes } = options
   const { pingInterval = defaultPingInterval, pingTimeout = defaultPingTimeout } = options
   const version = yield* Effect.orDie(Effect.fromResult(parseVersion(options.version ?? PROTOCOL_VERSION)))
-  const { connections: maxConnections } = yield* Limits
+  const { connections: maxConnections, totalIncompleteBytes } = yield* Limits
   const observers = yield* MembershipObservers
   const unauthenticated = new Set<RelayConnection>()
   const context: RelayContext = {
     accept,
+    onBacklogChange,
+    incompleteMessages: yield* makeBufferLimit<RelayConnection>(totalIncompleteBytes, {
+      heldBytes: (connection) => connection.incompleteBytes(),
+      passedBytes: (connection) => connection.receivedBytes(),
+      close: (connection, detail) => {
+        metrics.limitExceeded("totalIncompleteBytes")
+        connection.closeIncomplete(detail)
+      }
+    }),
     limits: { maxMessageBytes, validateBytes: validate ? Number.POSITIVE_INFINITY : validateBytes },
     run: yield* FiberSet.makeRuntime<never>(),
     runFork: Effect.runForkWith(yield* Effect.context<never>()),
@@ -109,6 +124,7 @@ const serve = Effect.fnUntraced(function* (
   const engine = new RelayEngine(maxMessageBytes, allowedOrigins, { pingInterval, pingTimeout })
   routeRequests(http, engine, options, version, observers)
   yield* metrics.gauge({ name: "unauthenticated_connections", read: () => unauthenticated.size })
+  yield* metrics.gauge({ name: "incomplete_bytes", read: context.incompleteMessages.totalBytes })
   engine.on("connection", (engineSocket: EngineSocket) => {
     new RelayConnection(engineSocket, context)
     if (engine.clientsCount <= maxConnections + maxExcessConnections) return

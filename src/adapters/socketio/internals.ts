@@ -27,6 +27,24 @@ interface FrameSender {
 export const frameSenderOf = (webSocket: object | undefined): FrameSender | undefined =>
   (webSocket as { readonly _sender?: FrameSender } | undefined)?._sender
 
+/** Memory of a part of a message beside its bytes: each read of the network is an object. */
+const chunkOverhead = 256
+
+interface MessageReceiver {
+  readonly _bufferedBytes: number
+  readonly _buffers: ReadonlyArray<Buffer>
+  readonly _messageLength: number
+  readonly _fragments: ReadonlyArray<Buffer>
+}
+
+/** Approximate memory of the message that a WebSocket has received in part. */
+export const incompleteBytesOf = (webSocket: object | undefined): number => {
+  const receiver = (webSocket as { readonly _receiver?: MessageReceiver } | undefined)?._receiver
+  if (receiver === undefined) return 0
+  const { _bufferedBytes, _buffers, _fragments, _messageLength } = receiver
+  return _bufferedBytes + _messageLength + (_buffers.length + _fragments.length) * chunkOverhead
+}
+
 /** Packet options that send a frame with a complete header. */
 export const preEncoded = (frame: ReadonlyArray<Buffer>) => ({
   options: { compress: false, wsPreEncodedFrame: frame }
@@ -62,6 +80,19 @@ export const closeStaleSocket = (socket: EngineSocket): void => socket["onClose"
 
 export const setCloseTimeout = (polling: EnginePolling, closeTimeout: number): void =>
   void Object.assign(polling, { closeTimeout })
+
+/** Writes responses as bytes. For a text, Node allocates three bytes a character until the peer has read it. */
+export const writeResponsesAsBytes = (polling: EnginePolling): void => {
+  const doWrite = polling["doWrite"].bind(polling)
+  polling["doWrite"] = (data, options, callback) =>
+    doWrite(typeof data === "string" ? Buffer.from(data) : data, options, callback)
+  polling.on("headers", (headers: Record<string, string>, { method }: IncomingMessage) => {
+    if (method === "GET") headers["Content-Type"] = "text/plain; charset=UTF-8"
+  })
+}
+
+/** True for a transport that is closed without waiting for the peer. */
+export const isDiscarded = (transport: Transport): boolean => transport["discarded"]
 
 export const failTransport = (polling: EnginePolling, reason: string): void => polling["onError"](reason)
 

@@ -85,6 +85,8 @@ export const makeTcpLink = (socket: Socket, remoteAddress: string): OwnedByteLin
       remoteAddress,
       bytes: Stream.fromPull(Effect.succeed(pull)),
       send: (bytes) => Effect.andThen(ensureOpen, write(bytes)),
+      unsentBytes: () => socket.writableLength,
+      sentBytes: () => socket.bytesWritten - socket.writableLength,
       closed: Deferred.await(closed)
     },
     close

@@ -22,6 +22,11 @@ export interface GatewayLimits extends DeviceLimits {
   readonly maxDevices: number
   /** Services per device. */
   readonly maxServices: number
+  /**
+   * Bytes of frames that all devices together have not read, or have sent in part. Above it, the gateway closes the slowest
+   * connections.
+   */
+  readonly maxBufferedBytes: number
   /** How long an unauthenticated device may take to send AUTH. */
   readonly authTimeout: Duration.Duration
   /** The gateway closes a connection that receives nothing for this long. */
@@ -33,6 +38,7 @@ export const defaultGatewayLimits: GatewayLimits = {
   ...defaultDeviceLimits,
   maxDevices: 4096,
   maxServices: 256,
+  maxBufferedBytes: 256 * 1024 * 1024,
   authTimeout: Duration.seconds(5),
   idleTimeout: Duration.minutes(5)
 }

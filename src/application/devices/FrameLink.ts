@@ -26,8 +26,12 @@ export type FrameLink = Effect.Success<ReturnType<typeof makeFrameLink>>
 /** The remote end may not read at all. */
 const statusTimeout = "1 second"
 
-/** Makes one end of a frame connection from a byte connection. */
-export const makeFrameLink = Effect.fnUntraced(function* (link: ByteLink, limits: DeviceLimits) {
+/** Makes one end of a frame connection from a byte connection. `onBufferChange` runs when `bufferedBytes` may have changed. */
+export const makeFrameLink = Effect.fnUntraced(function* (
+  link: ByteLink,
+  limits: DeviceLimits,
+  onBufferChange: () => void = () => undefined
+) {
   const { frameTimeout } = limits
   let state: DecoderState = initialDecoderState(limits)
   /** Start of the partial frame, in milliseconds since 1970. */
@@ -38,7 +42,20 @@ export const makeFrameLink = Effect.fnUntraced(function* (link: ByteLink, limits
   /** Bytes of pending garbage that `onInvalid` has counted: the next frame, which reports them, may never come. */
   let reportedGarbage = 0
 
-  const send = (frame: Frame) => Effect.flatMap(Effect.fromResult(encodeFrame(frame, limits)), link.send)
+  let receivedBytes = 0
+  /** Bytes that the link is about to queue. */
+  let startingBytes = 0
+  const reportBuffer = Effect.sync(onBufferChange)
+
+  const send = (frame: Frame) =>
+    Effect.flatMap(Effect.fromResult(encodeFrame(frame, limits)), (bytes) =>
+      Effect.suspend(() => {
+        startingBytes = bytes.length
+        onBufferChange()
+        startingBytes = 0
+        return Effect.ensuring(link.send(bytes), reportBuffer)
+      })
+    )
 
   const handle = Effect.fnUntraced(function* (
     [next, events]: ReturnType<typeof decodeChunk>,
@@ -67,6 +84,7 @@ export const makeFrameLink = Effect.fnUntraced(function* (link: ByteLink, limits
       reportedGarbage = next.pendingGarbage
     }
     isHandling = false
+    onBufferChange()
   })
 
   return {
@@ -81,6 +99,10 @@ export const makeFrameLink = Effect.fnUntraced(function* (link: ByteLink, limits
       ),
     /** Time of the last received bytes, in milliseconds since 1970. */
     lastReceivedAt: () => lastReceivedAt,
+    /** Memory of the frames that the remote end has not read, and of the frame that it has sent in part. */
+    bufferedBytes: () => link.unsentBytes() + startingBytes + state.buffered.store.memory.length,
+    /** Bytes that have passed the link in either direction. */
+    passedBytes: () => link.sentBytes() + receivedBytes,
     /** Receives frames one after the other until the remote end closes, and resolves with the reason. Runs once. */
     receive: Effect.fnUntraced(function* (events: FrameHandlers) {
       // A dropped frame contains no complete frame, so the watchdog and the read loop never handle frames at once.
@@ -93,6 +115,7 @@ export const makeFrameLink = Effect.fnUntraced(function* (link: ByteLink, limits
       const readLoop = Stream.runForEach(link.bytes, (chunk) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           lastReceivedAt = now
+          receivedBytes += chunk.length
           return handle(decodeChunk(state, chunk), now, events)
         })
       )

@@ -22,6 +22,9 @@ export interface ByteLink {
    * sending. Bytes leave in the order of the calls.
    */
   readonly send: (bytes: Uint8Array) => Effect.Effect<void, ByteLinkClosed>
+  /** Bytes that the network has not taken yet, and bytes that it has taken. */
+  readonly unsentBytes: () => number
+  readonly sentBytes: () => number
   /** Resolves with the reason when the link closes. */
   readonly closed: Effect.Effect<string>
 }

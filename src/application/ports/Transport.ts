@@ -55,6 +55,8 @@ export interface Link {
   readonly fits: (body: Body) => boolean
   /** Send backlog: bytes that the far end has not read yet, as far as this end can know. */
   readonly backlog: () => number
+  /** Bytes that the network has taken from this end, as far as it can know: they grow while the far end reads. */
+  readonly sentBytes: () => number
   /** Stops reading for some milliseconds where the transport can, so that backpressure slows the far end. */
   readonly pauseReading: (millis: number) => void
   /** Resolves with the reason when the link closes. */
@@ -117,10 +119,12 @@ export class TransportServer extends Context.Service<
   {
     /**
      * Accepts connections until the scope closes. Calls `accept` for each one that passes the version check, in a scope
-     * that closes right after its link.
+     * that closes right after its link. Calls `onBacklogChange` after every message that grows the backlog of a link, and
+     * when it shrinks; the function must not close links before it returns.
      */
     readonly serve: (
-      accept: (link: Link, handshake: Handshake) => Effect.Effect<MessageHandler, AdmissionRejected, Scope.Scope>
+      accept: (link: Link, handshake: Handshake) => Effect.Effect<MessageHandler, AdmissionRejected, Scope.Scope>,
+      onBacklogChange?: (link: Link) => void
     ) => Effect.Effect<{ readonly url: string }, ListenError, Scope.Scope>
   }
 >()("a2c-smcp/application/ports/TransportServer") {}

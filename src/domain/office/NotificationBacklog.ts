@@ -8,14 +8,24 @@ export interface NotificationBacklog {
   readonly entries: Map<string, ReadonlyArray<Notification>>
   /** The number of notifications. */
   size: number
+  /** Approximate memory of the entries. */
+  bytes: number
 }
 
-export const makeBacklog = (): NotificationBacklog => ({ entries: new Map(), size: 0 })
+export const makeBacklog = (): NotificationBacklog => ({ entries: new Map(), size: 0, bytes: 0 })
 
 const updateKey = (part: ComputerPart, computer: string) => JSON.stringify([part, computer])
 
+/** Approximate memory of a notification and its place in the backlog, without the key. */
+const notificationBytes = 256
+
+const entryBytes = (key: string, count: number): number =>
+  count === 0 ? 0 : 2 * key.length + count * notificationBytes
+
 const setEntry = (backlog: NotificationBacklog, key: string, notifications: ReadonlyArray<Notification>): void => {
-  backlog.size += notifications.length - (backlog.entries.get(key)?.length ?? 0)
+  const before = backlog.entries.get(key)?.length ?? 0
+  backlog.size += notifications.length - before
+  backlog.bytes += entryBytes(key, notifications.length) - entryBytes(key, before)
   // A changed entry moves to the end, after everything that it may depend on.
   backlog.entries.delete(key)
   if (notifications.length > 0) backlog.entries.set(key, notifications)

@@ -1,6 +1,7 @@
-import { Cause, Clock, Config, ConfigProvider, Duration, Effect, Layer, Schema } from "effect"
+import { Cause, Clock, Config, ConfigProvider, Duration, Effect, Layer, Option, Schema, Semaphore } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientError from "effect/http/HttpClientError"
 import * as OtlpMetrics from "effect/observability/OtlpMetrics"
 import * as OtlpSerialization from "effect/observability/OtlpSerialization"
 import * as OtlpTracer from "effect/observability/OtlpTracer"
@@ -11,12 +12,19 @@ import { failCommand } from "../cli/CommandFailed.ts"
 /** Minimum time between two warnings in milliseconds: a collector may be unreachable for long. */
 const warningInterval = Duration.toMillis("1 minute")
 
+/** Exports in progress, each with one batch. The exporter starts one for every full batch. */
+const maxExports = 32
+
+/** Timeout of an export: the default of the OpenTelemetry specification. */
+const exportTimeout = Duration.seconds(10)
+
 /** Defaults of the OpenTelemetry specification that Effect does not have. */
 const specDefaults = ConfigProvider.layerAdd(
   ConfigProvider.fromEnv({ env: { OTEL_TRACES_EXPORTER: "otlp", OTEL_METRICS_EXPORTER: "otlp" } })
 )
 
-const warningHttpClient = Layer.effect(
+/** An HTTP client that logs failed exports, and bounds the number and the duration of exports in progress. */
+const exportHttpClient = Layer.effect(
   HttpClient.HttpClient,
   Effect.gen(function* () {
     let quietUntil = 0
@@ -26,8 +34,28 @@ const warningHttpClient = Layer.effect(
       quietUntil = now + warningInterval
       yield* Effect.logWarning("telemetry export failed", { reason })
     })
+    const exports = yield* Semaphore.make(maxExports)
+    // A defect: the exporter would hold the batch and repeat the request after another error.
+    const drop = Effect.andThen(
+      warnThrottled("the collector is too slow: telemetry of one minute is dropped"),
+      Effect.die(new Error("too many exports are in progress"))
+    )
     const plain = yield* HttpClient.HttpClient
-    return plain.pipe(
+    return HttpClient.transform(plain, (response, request) =>
+      response.pipe(
+        Effect.timeoutOrElse({
+          duration: exportTimeout,
+          orElse: () =>
+            Effect.fail(
+              new HttpClientError.HttpClientError({
+                reason: new HttpClientError.TransportError({ request, description: "timeout" })
+              })
+            )
+        }),
+        exports.withPermitsIfAvailable(1),
+        Effect.flatMap(Option.match({ onNone: () => drop, onSome: Effect.succeed }))
+      )
+    ).pipe(
       HttpClient.tapError(({ message }) => warnThrottled(message)),
       HttpClient.tap(({ status }) =>
         status >= 400 ? warnThrottled(`the collector responded with HTTP ${status}`) : Effect.void
@@ -70,7 +98,7 @@ export const otlpLayer = (service: string) => {
         defect instanceof Config.ConfigError ? explainConfigError(defect) : Effect.failCause(cause)
       )
     }),
-    Layer.provide(warningHttpClient),
+    Layer.provide(exportHttpClient),
     Layer.provide(serialization),
     Layer.provide(specDefaults)
   )

@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import { makeServerPages } from "../../adapters/http/ServerPages.ts"
 import * as MemoryCluster from "../../adapters/memory/MemoryCluster.ts"
 import { isLoopbackHost } from "../../adapters/http/hostAccess.ts"
+import { makeMemoryLimits } from "../../adapters/process/memoryLimits.ts"
 import * as ProcessMetrics from "../../adapters/process/ProcessMetrics.ts"
 import type { RedisClusterOptions } from "../../adapters/redis/RedisCluster.ts"
 import type { RedisUrlInvalid } from "../../adapters/redis/redisClient.ts"
@@ -12,11 +13,13 @@ import { Limits } from "../../application/server/connections/Limits.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
 import { ServerSettings } from "../../application/server/lifecycle/ServerContext.ts"
 import { Observability } from "../../application/server/observability/Observability.ts"
+import { definedOnly } from "../../domain/definedOnly.ts"
 import { layerOverride } from "./layerOverride.ts"
 
 /** Options of a Server; missing ones have their defaults. */
 export interface ServerLayerOptions extends SocketIoServer.SocketIoServerOptions {
   readonly settings?: Partial<ServerSettings>
+  /** The limits of all clients together are shares of the memory by default. */
   readonly limits?: Partial<Limits>
   /** Redis that shares the offices among Servers; without it the Server stands alone. */
   readonly redis?: RedisClusterOptions
@@ -47,7 +50,7 @@ const warnWithoutCredentials = Effect.fnUntraced(function* (host: string) {
  * only. Beside Socket.IO it serves `/healthz`, `/readyz`, `/metrics` and `/status`. The last two require an operator.
  */
 export const serverLayer = ({
-  limits,
+  limits = {},
   redis,
   settings,
   ...socketIo
@@ -58,7 +61,7 @@ export const serverLayer = ({
     Layer.provide(listenerLayer(socketIo, isLoopbackHost(host))),
     Layer.provide(clusterLayer(redis)),
     Layer.provide(layerOverride(ServerSettings, settings)),
-    Layer.provide(layerOverride(Limits, limits)),
+    Layer.provide(layerOverride(Limits, { ...makeMemoryLimits(), ...definedOnly(limits) })),
     // Several Servers of one process keep separate metrics.
     Layer.provide(Layer.provideMerge(ProcessMetrics.layer, Layer.fresh(Observability.layer)))
   )

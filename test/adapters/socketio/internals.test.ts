@@ -112,12 +112,17 @@ describe("a connection of Engine.IO's server", () => {
     assert.strictEqual(polling.name, "polling")
     internals.setCloseTimeout(polling, 123)
     assert.strictEqual(polling["closeTimeout"], 123)
-    assert.deepStrictEqual(typesOf(polling, ["send", "onRequest", "onData", "onError"]), {
+    assert.deepStrictEqual(typesOf(polling, ["send", "doWrite", "discarded", "onRequest", "onData", "onError"]), {
       send: "function",
+      doWrite: "function",
+      discarded: "boolean",
       onRequest: "function",
       onData: "function",
       onError: "function"
     })
+    assert.isFalse(internals.isDiscarded(polling))
+    polling.discard()
+    assert.isTrue(internals.isDiscarded(polling))
     // The constructor does not set it; a request with data does.
     const source = readFileSync(
       new URL("../../../node_modules/engine.io/build/transports/polling.js", import.meta.url),
@@ -129,6 +134,27 @@ describe("a connection of Engine.IO's server", () => {
 })
 
 describe("the WebSocket of ws", () => {
+  live(
+    "tells how much of a message has arrived",
+    Effect.gen(function* () {
+      const { client, socket } = yield* connected("websocket", false)
+      const { socket: webSocket } = socket.transport as unknown as { readonly socket: object }
+      assert.strictEqual(internals.incompleteBytesOf(webSocket), 0)
+      const net = internals.netSocketOf(client)
+      const arrived = (bytes: number) =>
+        Effect.repeat(Effect.sleep("2 millis"), { until: () => internals.incompleteBytesOf(webSocket) > bytes })
+      // The header of a masked text frame of 60 000 bytes that is not the last one, and a part of it.
+      net?.write(Buffer.from([0x01, 0xfe, 0xea, 0x60, 0, 0, 0, 0]))
+      net?.write(Buffer.alloc(50_000, "x"))
+      yield* arrived(50_000)
+      net?.write(Buffer.alloc(10_000, "x"))
+      net?.write(Buffer.from([0x80, 0xfe, 0xea, 0x60, 0, 0, 0, 0]))
+      net?.write(Buffer.alloc(50_000, "x"))
+      yield* arrived(110_000)
+      assert.isBelow(internals.incompleteBytesOf(webSocket), 120_000)
+    })
+  )
+
   live(
     "sends frames with a complete header, directly and in a packet",
     Effect.gen(function* () {
@@ -211,7 +237,7 @@ describe("the Socket.IO adapter", () => {
   it("uses private fields in one file only", () => {
     const folder = new URL("../../../src/adapters/", import.meta.url)
     const pattern =
-      /\b(?:_sender|_socket|_handle|_ping\w+|_resetPingTimeout|_onClose|writeBuffer|dataReq|wsPreEncodedFrame|resetPingTimeout|pingTimeoutTimer|sendPacket)\b/
+      /\b(?:_sender|_socket|_handle|_ping\w+|_resetPingTimeout|_onClose|writeBuffer|dataReq|wsPreEncodedFrame|resetPingTimeout|pingTimeoutTimer|sendPacket|_receiver|doWrite|discarded)\b/
     const users = ["socketio", "http", "tcp"].flatMap((name) =>
       readdirSync(new URL(`${name}/`, folder), { recursive: true, encoding: "utf8" })
         .filter(

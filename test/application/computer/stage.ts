@@ -109,6 +109,7 @@ export const link: Link = {
   notify: () => Effect.void,
   startRequest: () => () => undefined,
   backlog: () => 0,
+  sentBytes: () => 0,
   pauseReading: () => undefined,
   close: () => Effect.void,
   closed: Effect.never,

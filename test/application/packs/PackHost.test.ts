@@ -324,6 +324,27 @@ describe("pack host", () => {
   )
 
   scoped(
+    "frees the places of interrupted calls, the queued one included",
+    Effect.gen(function* () {
+      const { host, packs, put } = yield* makeHost({ limits: { concurrency: 1, maxQueued: 1 } })
+      packs.set("slow 1", {
+        call: ({ args }) => (args["hang"] === true ? Effect.never : Effect.succeed(textResult("done")))
+      })
+      yield* put(entry("slow"))
+      yield* host.rescan
+      for (const _ of [1, 2, 3]) {
+        const calls = yield* Effect.forkChild(
+          Effect.forEach([1, 2], () => callRoute(host, "/tools/slow", { hang: true }), { concurrency: 2 }),
+          { startImmediately: true }
+        )
+        assert.strictEqual((yield* Effect.flip(callRoute(host, "/tools/slow")))._tag, "PackBusyError")
+        yield* Fiber.interrupt(calls)
+        assert.deepStrictEqual(yield* callRoute(host, "/tools/slow"), textResult("done"))
+      }
+    })
+  )
+
+  scoped(
     "lists invalid arguments for a model",
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost()

@@ -13,6 +13,8 @@ export interface ServerState {
   readonly longestTick: number
   /** Bytes of objects and buffers. */
   readonly heap: number
+  /** Resident memory of the process in bytes. */
+  readonly resident: number
 }
 
 /** The measurements of the witness, in milliseconds. */

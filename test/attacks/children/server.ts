@@ -46,7 +46,8 @@ const program = Effect.gen(function* () {
         return {
           load: load(),
           longestTick: order.collect ? longestTick() : 0,
-          heap: order.collect ? liveHeap() : 0
+          heap: order.collect ? liveHeap() : 0,
+          resident: process.memoryUsage.rss()
         }
       case "Revoke":
         return Queue.offerUnsafe(updates, lastingKeys)

@@ -103,7 +103,7 @@ describe("flat server", () => {
     assert.deepInclude(server(flat, "servers").parameters, flat)
   })
 
-  it("fails with the path of its own format", () => {
+  it("fails with the path in the original format", () => {
     assert.deepStrictEqual(paths(parseConfig({ mcpServers: { s: {} } }).errors), ["mcpServers.s.command"])
     assert.deepStrictEqual(paths(parseConfig({ servers: { s: { command: {} } } }).errors), ["servers.s.command"])
     assert.deepStrictEqual(
@@ -119,8 +119,8 @@ describe("flat server", () => {
   })
 })
 
-describe("warnings of a configuration", () => {
-  it("name every unknown field", () => {
+describe("configuration with warnings", () => {
+  it("warns about every unknown field", () => {
     const source = {
       $schema: "x",
       extra: 1,
@@ -146,7 +146,7 @@ describe("warnings of a configuration", () => {
     ])
   })
 
-  it("name unknown fields of flat servers and of HTTP servers", () => {
+  it("warns about unknown fields of flat servers and of HTTP servers", () => {
     assert.deepStrictEqual(
       paths(
         parseConfig({
@@ -163,12 +163,12 @@ describe("warnings of a configuration", () => {
     }
   })
 
-  it("are absent for a file without unknown fields", () => {
+  it("has none for a file without unknown fields", () => {
     assert.deepStrictEqual(parseConfig({ $schema: "x", inputs: [], servers: { s: stdio } }).warnings, [])
     assert.deepStrictEqual(parseConfig({ $schema: "x", inputs: [], mcpServers: { s: { command: "x" } } }).warnings, [])
   })
 
-  it("include commands of VS Code, which become prompts", () => {
+  it("warns about commands of VS Code, which become prompts", () => {
     const inputs = [
       { type: "command", id: "c", command: "editor.pick" },
       { type: "pickString", id: "p", description: "P", options: ["a", { label: "B", value: "b" }] },
@@ -185,8 +185,8 @@ describe("warnings of a configuration", () => {
   })
 })
 
-describe("environment files of a configuration", () => {
-  it("are those of the servers that name one", () => {
+describe("configuration with environment files", () => {
+  it("lists those of the servers that name one", () => {
     const { envFiles } = parseConfig({
       servers: { a: { ...stdio, envFile: ".env" }, b: stdio, c: { ...stdio, envFile: 7 }, d: null }
     })

@@ -263,7 +263,7 @@ describe("a2c", () => {
       const membersOf = (server: string) => ["agent", "--server", server, "--office", "o", "members"]
       yield* prints(
         /^a2c: Cannot reach http:\/\/127\.0\.0\.1:9: connection refused\n$/,
-        ...membersOf("http://user:s3cret@127.0.0.1:9")
+        ...membersOf("http://127.0.0.1:9")
       )
       yield* prints(
         /^a2c: Cannot reach http:\/\/nowhere\.invalid: (host name not found|DNS lookup failed.*)\n$/,

@@ -13,6 +13,7 @@ import { PublishError, type PublishHttpOptions } from "../../mcp/publish/http/pu
 import { makeMcpHttpHandler } from "../../mcp/publish/http/McpHttpHandler.ts"
 import { crossOriginOf, isLoopbackHost } from "../../http/hostAccess.ts"
 import { listen, makeHttpServer, serverUrl } from "../../http/httpServer.ts"
+import { defaultMaxUnreadBytes, limitUnreadResponses } from "../../http/unreadResponses.ts"
 import { makePages } from "./pages.ts"
 import { emptyReply, errorReply, type Reply, responseClosed, sendReply, socketTimeoutMillis } from "./reply.ts"
 import { type UploadLimits, makeToolCallHandler } from "./toolCalls.ts"
@@ -57,6 +58,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
   allowedOrigins = [],
   host: address = "127.0.0.1",
   key,
+  maxUnreadBytes = defaultMaxUnreadBytes,
   port,
   ...limits
 }: ServeToolsOptions): Effect.fn.Return<{ readonly url: string }, PublishError, Scope.Scope | PackHost> {
@@ -75,6 +77,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
   let closing = false
 
   const http = yield* makeHttpServer(httpOptions)
+  yield* limitUnreadResponses(http, maxUnreadBytes)
   yield* Effect.addFinalizer(() => Effect.sync(() => void (closing = true)))
   const mcp = yield* Effect.mapError(
     makeMcpHttpHandler(host.session, limits),

@@ -1,3 +1,4 @@
+import { ByteBudget } from "./ByteBudget.ts"
 import { firstFragment, lastFragment, maxFieldBytes, MessageReader } from "./messageFormat.ts"
 
 /** Maximum of incomplete frames of one peer. */
@@ -19,30 +20,6 @@ interface PartialFrame {
 const makeReassembledFrame = (fields: Buffer, tail: Buffer | undefined) => {
   const reader = new MessageReader(fields)
   return { kind: reader.u8(), fields: reader, tail }
-}
-
-/** Limits the bytes of one reassembler, or of all of them as their parent. */
-export class ByteBudget {
-  readonly #maxBytes: number
-  readonly #parent: ByteBudget | undefined
-  #usedBytes = 0
-
-  constructor(maxBytes: number, parent?: ByteBudget) {
-    this.#maxBytes = maxBytes
-    this.#parent = parent
-  }
-
-  /** Reserves bytes here and in the parent; false, without reserving any, when a budget is exceeded. */
-  reserve(bytes: number): boolean {
-    if (this.#usedBytes + bytes > this.#maxBytes || this.#parent?.reserve(bytes) === false) return false
-    this.#usedBytes += bytes
-    return true
-  }
-
-  release(bytes: number): void {
-    this.#usedBytes -= bytes
-    this.#parent?.release(bytes)
-  }
 }
 
 /** Reassembles the fragmented frames of one peer. */

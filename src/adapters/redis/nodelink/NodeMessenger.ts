@@ -9,7 +9,8 @@ import { SendFailed } from "../../../application/ports/Transport.ts"
 import { type ProtocolError, payloadTooLarge, unavailable } from "../../../domain/model/ProtocolError.ts"
 import { LinkDiagnostics, type LinkDiagnosticsOptions } from "./LinkDiagnostics.ts"
 import { MessageReader, MessageWriter, frameKinds, decodeHeader } from "./messageFormat.ts"
-import { ByteBudget, maxReassemblyBytes } from "./FrameReassembler.ts"
+import { ByteBudget } from "./ByteBudget.ts"
+import { maxReassemblyBytes } from "./FrameReassembler.ts"
 import { BufferPool, type LinkContext, maxQueuedBytes } from "./SendQueue.ts"
 import { makePeer, type Peer } from "./Peer.ts"
 import { serializeBody, decodeNotification } from "./frameContents.ts"
@@ -17,11 +18,14 @@ import { serializeBody, decodeNotification } from "./frameContents.ts"
 /** Maximum of peers. Clusters are smaller, but other Redis clients may send any node name. */
 const maxPeers = 1024
 
-/** Incomplete bodies of all nodes share the memory of this many nodes: half a gigabyte. */
-const fullReassemblyShares = 8
+/** Queued bodies, and incomplete bodies, of all nodes share the memory of this many nodes: half a gigabyte each. */
+const fullShares = 8
 
 interface NodeMessengerOptions extends LinkDiagnosticsOptions {
   readonly node: string
+  /** Limits of the bytes that are queued for all other nodes, and that have arrived in part from them. */
+  readonly maxAllQueuedBytes?: number
+  readonly maxAllIncompleteBytes?: number
   /** Milliseconds between two calls of {@link NodeMessenger.tick}. */
   readonly tickMillis: number
   /**
@@ -56,6 +60,7 @@ export class NodeMessenger {
   #disconnectReason: string | undefined = "not connected yet"
 
   constructor(options: NodeMessengerOptions) {
+    const { maxAllIncompleteBytes = Number.POSITIVE_INFINITY, maxAllQueuedBytes = Number.POSITIVE_INFINITY } = options
     this.#publish = options.publish
     this.#diagnostics = new LinkDiagnostics(options)
     let lastId = 0
@@ -64,7 +69,10 @@ export class NodeMessenger {
       generation: 0,
       bufferPool: new BufferPool(),
       diagnostics: this.#diagnostics,
-      reassemblyBudget: new ByteBudget(fullReassemblyShares * maxReassemblyBytes(maxQueuedBytes)),
+      sendBudget: new ByteBudget(Math.min(fullShares * maxQueuedBytes, maxAllQueuedBytes)),
+      reassemblyBudget: new ByteBudget(
+        Math.min(fullShares * maxReassemblyBytes(maxQueuedBytes), maxAllIncompleteBytes)
+      ),
       nextId: () => (lastId = (lastId + 1) >>> 0),
       tickMillis: options.tickMillis
     }
@@ -131,7 +139,7 @@ export class NodeMessenger {
     if (peer === undefined || header.node === this.#context.node) return
     if (kind === frameKinds.leaving) this.#failPeer(peer, "the node has shut down")
     // Messages to the first connection of a node cannot have been lost with an earlier one.
-    else if (header.senderGeneration > 1 && peer.sendQueue.receiverGeneration !== header.senderGeneration)
+    else if (header.senderGeneration > 1 && header.senderGeneration > peer.sendQueue.receiverGeneration)
       this.#failPeer(peer, "the node reconnected")
   }
 

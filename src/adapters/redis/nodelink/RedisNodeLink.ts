@@ -1,5 +1,6 @@
 import { Deferred, Effect, Exit, FiberSet, Layer } from "effect"
 import { NodeLink } from "../../../application/ports/NodeLink.ts"
+import { Limits } from "../../../application/server/connections/Limits.ts"
 import { makeOutageLog, parseRedisUrl, type RedisNodeOptions, type RedisUrlInvalid } from "../redisClient.ts"
 import { isValidNodeName } from "./messageFormat.ts"
 import { NodeMessenger } from "./NodeMessenger.ts"
@@ -10,6 +11,8 @@ import { openPubSubConnection, type PubSubConnection, tickMillis } from "./PubSu
  * PUBLISH and SUBSCRIBE on channels with the prefix. Redis Cluster is not supported: its nodes do not know each other's
  * subscribers.
  *
+ * What is queued for all nodes, and what has arrived in part from them, is limited as for the clients of the Server.
+ *
  * The layer is ready when the first connection attempt has ended, successful or not. Without Redis requests to other
  * nodes fail until the connection is restored.
  */
@@ -18,6 +21,7 @@ export const layer = (options: RedisNodeOptions): Layer.Layer<NodeLink, RedisUrl
     NodeLink,
     Effect.gen(function* () {
       const { node, prefix } = options
+      const { totalBacklogBytes, totalIncompleteBytes } = yield* Limits
       const url = yield* parseRedisUrl(options.url)
       if (!isValidNodeName(node)) return yield* Effect.die(new RangeError("A node name has 1 to 255 bytes"))
       const run = yield* FiberSet.makeRuntime<never>()
@@ -26,6 +30,8 @@ export const layer = (options: RedisNodeOptions): Layer.Layer<NodeLink, RedisUrl
       const outage = makeOutageLog("node_link", node, run)
       const messenger: NodeMessenger = new NodeMessenger({
         node,
+        maxAllQueuedBytes: totalBacklogBytes,
+        maxAllIncompleteBytes: totalIncompleteBytes,
         tickMillis,
         publish: (to, message, onPublished) => connection.publish(`${prefix}:to:${to}`, message, onPublished),
         warn: (message, fields) => void run(Effect.logWarning(message, { node, ...fields })),

@@ -1,5 +1,5 @@
 import { unavailable } from "../../../domain/model/ProtocolError.ts"
-import type { ByteBudget } from "./FrameReassembler.ts"
+import { ByteBudget } from "./ByteBudget.ts"
 import type { LinkDiagnostics } from "./LinkDiagnostics.ts"
 import {
   type Content,
@@ -74,7 +74,8 @@ export interface LinkContext {
   generation: number
   readonly bufferPool: BufferPool
   readonly diagnostics: LinkDiagnostics
-  /** Memory for incomplete bodies of all nodes. */
+  /** Memory for the queued bodies, and for the incomplete bodies, of all nodes. */
+  readonly sendBudget: ByteBudget
   readonly reassemblyBudget: ByteBudget
   /** Request ids. All peers share them, since the id of a removed peer must not return at once. */
   readonly nextId: () => number
@@ -94,7 +95,7 @@ export class SendQueue {
   #writer: MessageWriter | undefined
   #inFlightBytes = 0
   #unreportedBytes = 0
-  #queuedBytes = 0
+  readonly #budget: ByteBudget
   #lastStreamId = 0
   #isFlushScheduled = false
   #closed = false
@@ -104,11 +105,12 @@ export class SendQueue {
   constructor(context: LinkContext, publish: (message: Buffer) => void) {
     this.#context = context
     this.#publish = publish
+    this.#budget = new ByteBudget(maxQueuedBytes, context.sendBudget)
   }
 
   /** Bytes of queued texts. A text counts until its last fragment is sent, since the receiver allocates all of it. */
   get queuedBytes(): number {
-    return this.#queuedBytes
+    return this.#budget.usedBytes
   }
 
   /** Sends a frame, or queues it in its lane. Returns the frame when it is queued. */
@@ -143,13 +145,12 @@ export class SendQueue {
 
   enqueue(lane: string, { kind, maxFieldBytes, writeFields, content }: OutgoingFrame): QueuedFrame | "queue_full" {
     const bytes = toBytes(content)
-    if (this.#queuedBytes + bytes.length > maxQueuedBytes) return "queue_full"
+    if (!this.#budget.reserve(bytes.length)) return "queue_full"
     const fields = encodeFields(maxFieldBytes, kind, writeFields)
     const frame: QueuedFrame = { lane, fields, content: bytes, sentBytes: 0, streamId: 0 }
     const queued = this.#lanes.get(lane)
     if (queued === undefined) this.#lanes.set(lane, [frame])
     else queued.push(frame)
-    this.#queuedBytes += bytes.length
     this.#scheduleFlush()
     return frame
   }
@@ -161,7 +162,7 @@ export class SendQueue {
     if (lane === undefined || index < 0) return "sent"
     lane.splice(index, 1)
     if (lane.length === 0) this.#lanes.delete(frame.lane)
-    this.#queuedBytes -= frame.content.length
+    this.#budget.release(frame.content.length)
     if (frame.streamId === 0) return "unsent"
     this.writerFor(16).beginFrame(frameKinds.discard).u32(frame.streamId).endFrame()
     return "partial"
@@ -185,7 +186,7 @@ export class SendQueue {
   close(): void {
     this.#closed = true
     this.#lanes.clear()
-    this.#queuedBytes = 0
+    this.#budget.release(this.#budget.usedBytes)
   }
 
   /** Sends an acknowledgement below the threshold. */
@@ -244,7 +245,7 @@ export class SendQueue {
         .bytes(fields.subarray(1))
         .bytes(content)
         .endFrame()
-      this.#queuedBytes -= content.length
+      this.#budget.release(content.length)
       return false
     }
     const isFirst = start === 0
@@ -259,7 +260,7 @@ export class SendQueue {
     const hasMore = frame.sentBytes < content.length
     writer.buffer.writeUInt8((isFirst ? firstFragment : 0) | (hasMore ? 0 : lastFragment), flags)
     writer.endFrame()
-    if (!hasMore) this.#queuedBytes -= content.length
+    if (!hasMore) this.#budget.release(content.length)
     return hasMore
   }
 }

@@ -88,6 +88,7 @@ export const makeSocketIoLink = Effect.fnUntraced(function* (socket: Socket, max
     maxBytes,
     fits: (body) => fitsBytes(body, maxBytes()),
     backlog: () => 0,
+    sentBytes: () => 0,
     pauseReading: () => undefined,
     closed: Deferred.await(closed),
     close: (reason) => Effect.map(markClosed(reason), () => void socket.disconnect())

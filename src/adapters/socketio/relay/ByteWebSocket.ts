@@ -2,10 +2,18 @@ import type { Socket } from "node:net"
 import { transports } from "engine.io"
 import type { RawData } from "ws"
 import { countRelayedBytes } from "../../process/gcTuning.ts"
-import { asMessageData, type EnginePackets, type EngineRequest, frameSenderOf, preEncoded } from "../internals.ts"
+import {
+  asMessageData,
+  type EnginePackets,
+  type EngineRequest,
+  frameSenderOf,
+  incompleteBytesOf,
+  preEncoded,
+  writeProgressOf
+} from "../internals.ts"
 import { maxUnauthenticatedBytes } from "../limits.ts"
 import { encodeForTransport, type OutboundMessage } from "./OutboundMessage.ts"
-import type { RelayTransport } from "./RelayTransport.ts"
+import type { RelayTransport, TransportListener } from "./RelayTransport.ts"
 import { ViolationBudget } from "./ViolationBudget.ts"
 
 /** The digit by which Engine.IO marks a message. */
@@ -45,7 +53,7 @@ const eventLoopTick = (): number => {
 export class ByteWebSocket extends transports.websocket implements RelayTransport {
   readonly #webSocket: EngineRequest["websocket"]
   readonly #netSocket: Socket
-  onShortMessage: ((bytes: Buffer) => void) | undefined
+  listener: TransportListener | undefined
   readonly #controlFrameBudget = new ViolationBudget()
   #isAdmitted = false
   /** The latest tick in which messages arrived, and their number. */
@@ -63,12 +71,13 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
     this.#netSocket = request.socket
     let arrivedBytes = 0
     // Counts bytes as they arrive: `ws` holds the bytes of an incomplete message.
-    const countArrived = (chunk: Buffer) => {
-      arrivedBytes += chunk.length
-      if (this.#isAdmitted) this.#netSocket.off("data", countArrived)
-      else if (arrivedBytes > maxUnauthenticatedBytes) this.onError("unauthenticated_bytes_exceeded")
-    }
-    this.#netSocket.on("data", countArrived)
+    this.#netSocket.on("data", (chunk: Buffer) => {
+      if (!this.#isAdmitted) {
+        arrivedBytes += chunk.length
+        if (arrivedBytes > maxUnauthenticatedBytes) return this.onError("unauthenticated_bytes_exceeded")
+      }
+      return this.listener?.onBytesReceived()
+    })
     // `ws` answers control frames without an event of Engine.IO.
     const onControlFrame = () => {
       if (!this.#controlFrameBudget.spend()) this.onError("ping_flood")
@@ -91,6 +100,18 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
 
   bufferedBytes(): number {
     return this.#webSocket?.bufferedAmount ?? 0
+  }
+
+  sentBytes(): number {
+    return writeProgressOf(this.#netSocket).bytesSent
+  }
+
+  incompleteBytes(): number {
+    return incompleteBytesOf(this.#webSocket)
+  }
+
+  receivedBytes(): number {
+    return this.#netSocket.bytesRead
   }
 
   netSockets(): ReadonlyArray<Socket> {
@@ -130,6 +151,7 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
 
   readonly #onSent = (error?: Error | null): void => {
     if (error) this.onError("write error", error.stack)
+    else this.listener?.onBytesSent()
   }
 
   #onFrame(frame: ReceivedMessage): void {
@@ -145,8 +167,8 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
 
   #onMessage({ data, isBinary }: ReceivedMessage): void {
     if (isBinary || data[0] !== messageTypeByte) this.onData(isBinary ? data : data.toString())
-    else if (this.onShortMessage !== undefined && data.length <= maxFastPathBytes && this.readyState === "open") {
-      this.onShortMessage(data.subarray(1))
+    else if (this.listener !== undefined && data.length <= maxFastPathBytes && this.readyState === "open") {
+      this.listener.onShortMessage(data.subarray(1))
     } else this.onPacket({ type: "message", data: asMessageData(new TextFrame(data.subarray(1))) })
     countRelayedBytes(data.length)
   }

@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import type { Body } from "../../../application/ports/Body.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
-import { RawBody } from "../../bytes/RawBody.ts"
+import { compactBytes, RawBody } from "../../bytes/RawBody.ts"
 import type { EnginePacket } from "../internals.ts"
 import { namespace } from "../limits.ts"
 
@@ -34,15 +34,21 @@ const writeFrameHeader = (bytes: Buffer, at: number, length: number): number => 
 /** A message in Engine.IO's queue: a text, and after it the {@link RawBody.tail} of a forwarded body. */
 export class OutboundMessage {
   readonly #prefix: string
-  readonly #tail: Buffer | undefined
+  #tail: Buffer | undefined
+  /** In bytes. The prefix of a forwarded body is ASCII, but for an event's name. */
   readonly size: number
   /** Runs when the transport takes the message. */
   readonly onDequeued: (size: number) => void
   constructor(prefix: string, tail: Buffer | undefined, onDequeued: (size: number) => void) {
     this.#prefix = prefix
     this.#tail = tail
-    this.size = prefix.length + (tail?.length ?? 0)
+    this.size = tail === undefined ? Buffer.byteLength(prefix) : prefix.length + tail.length
     this.onDequeued = onDequeued
+  }
+  /** Frees the memory around the body of a message that has to wait. */
+  compact(): this {
+    if (this.#tail !== undefined) this.#tail = compactBytes(this.#tail, 2)
+    return this
   }
   /** The packet for polling, whose payloads are text. */
   text(): string {

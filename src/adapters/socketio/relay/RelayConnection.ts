@@ -1,6 +1,7 @@
 import { Cause, Effect, Option, Scope } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
-import { AdmissionRejected, type TransportServer } from "../../../application/ports/Transport.ts"
+import { AdmissionRejected, type Link, type TransportServer } from "../../../application/ports/Transport.ts"
+import type { BufferLimit } from "../../../application/shared/BufferLimit.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { serverCloseReason } from "../closeReasons.ts"
 import { makeHandshake } from "../gate.ts"
@@ -8,11 +9,14 @@ import { maxForeignNamespaceLength, namespace } from "../limits.ts"
 import { TextFrame } from "./ByteWebSocket.ts"
 import { type InboundPacket, type PacketLimits, parsePacket } from "./parsePacket.ts"
 import { type RunFork, RelayLink } from "./RelayLink.ts"
-import { type RelayTransport, relayTransportOf } from "./RelayTransport.ts"
+import { type RelayTransport, relayTransportOf, type TransportListener } from "./RelayTransport.ts"
 import { ViolationBudget } from "./ViolationBudget.ts"
 
 /** Connect packets per connection: each costs an admission. */
 const maxConnectAttempts = 20
+
+/** Smaller parts of messages are not counted: they are frequent, and those of ten thousand connections are 40 MiB. */
+const minIncompleteBytes = 4096
 
 /** Milliseconds until a connection must send a connect packet. */
 const connectTimeout = 45_000
@@ -22,7 +26,10 @@ const internalAdmissionError = new AdmissionRejected({ code: errorCodes.internal
 /** The state that the connections of one Server share. */
 export interface RelayContext {
   readonly accept: Parameters<TransportServer["Service"]["serve"]>[0]
+  readonly onBacklogChange: (link: Link) => void
   readonly limits: PacketLimits
+  /** Limits the messages that have arrived in part. */
+  readonly incompleteMessages: BufferLimit<RelayConnection>
   /** Runs effects for as long as the Server runs. */
   readonly run: (effect: Effect.Effect<void>) => void
   /** Runs request handlers, which their link interrupts. */
@@ -59,13 +66,14 @@ type Violation =
   | "unexpected_binary"
 
 /** One connection of Engine.IO and its session in the namespace of A2C-SMCP. */
-export class RelayConnection {
+export class RelayConnection implements TransportListener {
   readonly #engineSocket: EngineSocket
   readonly #context: RelayContext
   #link: RelayLink | undefined
   #connectTimer: NodeJS.Timeout | undefined
   #connectAttempts = 0
   #isAdmitted = false
+  #hasIncomplete = false
   readonly #violations = new ViolationBudget()
   /** Binary frames that belong to packets with a reply, and have not arrived. */
   #pendingAttachments = 0
@@ -74,9 +82,8 @@ export class RelayConnection {
     this.#engineSocket = engineSocket
     this.#context = context
     this.#awaitConnect()
-    const onBytes = (bytes: Buffer) => this.#onMessage(bytes)
     const attach = (transport: RelayTransport) => {
-      transport.onShortMessage = onBytes
+      transport.listener = this
       if (this.#isAdmitted) transport.liftSizeLimit()
     }
     attach(relayTransportOf(engineSocket))
@@ -87,8 +94,43 @@ export class RelayConnection {
     })
     engineSocket.once("close", (reason: string, cause: unknown) => {
       this.#stopAwaitingConnect()
+      context.incompleteMessages.remove(this)
+      this.#hasIncomplete = false
       this.#closeLink(serverCloseReason(reason, cause))
     })
+  }
+
+  onShortMessage(bytes: Buffer): void {
+    this.#onMessage(bytes)
+  }
+
+  onBytesReceived(): void {
+    const hadIncomplete = this.#hasIncomplete
+    this.#hasIncomplete = this.incompleteBytes() > 0
+    if (hadIncomplete || this.#hasIncomplete) this.#context.incompleteMessages.update(this)
+  }
+
+  onBytesSent(): void {
+    this.#link?.onBytesSent()
+  }
+
+  incompleteBytes(): number {
+    if (this.#engineSocket.readyState !== "open") return 0
+    const bytes = relayTransportOf(this.#engineSocket).incompleteBytes()
+    return bytes < minIncompleteBytes ? 0 : bytes
+  }
+
+  receivedBytes(): number {
+    return relayTransportOf(this.#engineSocket).receivedBytes()
+  }
+
+  /** Closes a connection that sends a message too slowly. */
+  closeIncomplete(detail: string): void {
+    const { remoteAddress } = this.#engineSocket
+    const reason = "total_incomplete_exceeded"
+    this.#context.run(Effect.logWarning("connection closed", { sid: this.#link?.id, remoteAddress, reason, detail }))
+    this.#closeLink(reason)
+    this.#engineSocket.close(true)
   }
 
   closeUnauthenticated(): void {
@@ -190,7 +232,7 @@ export class RelayConnection {
         if (link !== undefined) return "duplicate_connect"
         if (this.#connectAttempts > maxConnectAttempts) return "connect_flood"
         this.#stopAwaitingConnect()
-        this.#link = new RelayLink(this.#engineSocket, this.#context.runFork)
+        this.#link = new RelayLink(this.#engineSocket, this.#context.runFork, this.#context.onBacklogChange)
         this.#context.run(this.#admit(this.#link, packet.auth))
         return undefined
       case "disconnect":

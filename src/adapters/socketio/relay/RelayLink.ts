@@ -12,6 +12,7 @@ import {
   requestUsing,
   SendFailed
 } from "../../../application/ports/Transport.ts"
+import { RawBody } from "../../bytes/RawBody.ts"
 import { asMessageData, isWriteBufferEmpty } from "../internals.ts"
 import { maxTimerMillis } from "../limits.ts"
 import { makeAckPacket, makeEventPacket, type OutboundMessage, serializationError } from "./OutboundMessage.ts"
@@ -39,13 +40,17 @@ export class RelayLink implements Link {
   #lastRequestId = randomInt(maxRequestId)
   #ackCount = 0
   #queuedBytes = 0
+  /** The backlog that the Server knows. */
+  #reportedBacklog = 0
+  readonly #onBacklogChange: (link: Link) => void
   #onMessage: MessageHandler | undefined
   #closeReason: string | undefined
   readonly #closed = Deferred.makeUnsafe<string>()
 
-  constructor(engineSocket: EngineSocket, runFork: RunFork) {
+  constructor(engineSocket: EngineSocket, runFork: RunFork, onBacklogChange: (link: Link) => void) {
     this.#engineSocket = engineSocket
     this.#runFork = runFork
+    this.#onBacklogChange = onBacklogChange
   }
 
   maxBytes(): number {
@@ -58,6 +63,14 @@ export class RelayLink implements Link {
 
   backlog(): number {
     return this.#queuedBytes + relayTransportOf(this.#engineSocket).bufferedBytes()
+  }
+
+  sentBytes(): number {
+    return relayTransportOf(this.#engineSocket).sentBytes()
+  }
+
+  onBytesSent(): void {
+    if (this.#reportedBacklog > 0) this.#reportBacklog()
   }
 
   pauseReading(millis: number): void {
@@ -73,8 +86,12 @@ export class RelayLink implements Link {
   }
 
   close(reason: string): Effect.Effect<void> {
-    // A peer that reads nothing must not delay the close.
-    return Effect.map(this.markClosed(reason), () => this.#engineSocket.close(this.backlog() > 0))
+    return Effect.suspend(() => {
+      this.#end(reason)
+      // A peer that reads nothing must not delay the close, and a handler must not delay the release of the memory.
+      this.#engineSocket.close(this.backlog() > 0)
+      return this.#interruptHandlers
+    })
   }
 
   notify(event: string, body: Body): Effect.Effect<void, LinkClosed | SendFailed> {
@@ -132,6 +149,7 @@ export class RelayLink implements Link {
     const exit = fiber.pollUnsafe()
     if (exit !== undefined) this.#reply(id, event, exit)
     else {
+      if (body instanceof RawBody) body.compact()
       this.#handlerFibers.add(fiber)
       fiber.addObserver((ended) => {
         this.#handlerFibers.delete(fiber)
@@ -141,21 +159,29 @@ export class RelayLink implements Link {
     return "accepted"
   }
 
-  /** Ends pending requests and interrupts handlers: the member is gone. */
+  /** Ends pending requests and interrupts handlers: the member is gone. Ends after the last handler. */
   markClosed(reason: string): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (this.#closeReason !== undefined) return Effect.void
-      this.#closeReason = reason
-      this.#onMessage = undefined
-      const pending = [...this.#pendingRequests.values()]
-      this.#pendingRequests.clear()
-      for (const { onReply, timer } of pending) {
-        clearTimeout(timer)
-        onReply(Exit.fail(new LinkClosed({ reason })))
-      }
-      Deferred.doneUnsafe(this.#closed, Exit.succeed(reason))
-      return Fiber.interruptAll([...this.#handlerFibers])
+      this.#end(reason)
+      return this.#interruptHandlers
     })
+  }
+
+  get #interruptHandlers(): Effect.Effect<void> {
+    return Fiber.interruptAll([...this.#handlerFibers])
+  }
+
+  #end(reason: string): void {
+    if (this.#closeReason !== undefined) return
+    this.#closeReason = reason
+    this.#onMessage = undefined
+    const pending = [...this.#pendingRequests.values()]
+    this.#pendingRequests.clear()
+    for (const { onReply, timer } of pending) {
+      clearTimeout(timer)
+      onReply(Exit.fail(new LinkClosed({ reason })))
+    }
+    Deferred.doneUnsafe(this.#closed, Exit.succeed(reason))
   }
 
   #reply(id: number | undefined, event: string, exit: Exit.Exit<Reply>): void {
@@ -188,7 +214,15 @@ export class RelayLink implements Link {
     const socket = this.#engineSocket
     const canSendNow = socket.readyState === "open" && isWriteBufferEmpty(socket)
     if (canSendNow && relayTransportOf(socket).trySend(message)) this.#onDequeued(message.size)
-    else socket.send(asMessageData(message))
+    else socket.send(asMessageData(message.compact()))
+    this.#reportBacklog()
+  }
+
+  #reportBacklog(): void {
+    const backlog = this.backlog()
+    if (backlog === this.#reportedBacklog) return
+    this.#reportedBacklog = backlog
+    this.#onBacklogChange(this)
   }
 
   readonly #onDequeued = (size: number): void => {

@@ -4,9 +4,10 @@ import type { Frame } from "../../../domain/devices/framing/frame.ts"
 import { isExhausted, newViolationBudget, recordViolation } from "../../../domain/devices/ViolationBudget.ts"
 import { decodeUtf8Lossy } from "../../../domain/utf8.ts"
 import type { ByteLink } from "../../ports/ByteLink.ts"
+import type { BufferLimit } from "../../shared/BufferLimit.ts"
 import type { AuthenticateDevice } from "../AuthenticateDevice.ts"
 import type { GatewayLimits } from "../DeviceLimits.ts"
-import { makeFrameLink } from "../FrameLink.ts"
+import { type FrameLink, makeFrameLink } from "../FrameLink.ts"
 import type { AuthThrottle } from "./AuthThrottle.ts"
 import { makeDeviceCalls } from "./DeviceCalls.ts"
 import { makeMessageHandler } from "./deviceMessageHandler.ts"
@@ -28,6 +29,14 @@ export interface GatewayContext {
   readonly acknowledgeRegistration: boolean
   readonly onFrame: OnDeviceFrame | undefined
   readonly authThrottle: AuthThrottle
+  /** Limits the frames that devices have not read, or have sent in part. */
+  readonly buffers: BufferLimit<BufferedConnection>
+}
+
+/** A connection with its buffers. */
+export interface BufferedConnection {
+  readonly link: FrameLink
+  readonly closeForBuffers: () => void
 }
 
 interface Closing {
@@ -46,6 +55,7 @@ const closings = {
   throttled: { reason: "auth_throttled: too many rejected attempts from this address" },
   rejected: { reason: "auth_rejected: authentication failed" },
   authTimeout: { reason: "auth_timeout: the device sent no token in time", statusKind: "ERROR" },
+  buffers: { reason: "buffer_limit_exceeded: the devices together read or send too slowly, and this one most" },
   idleTimeout: { reason: "idle_timeout: the device sent nothing for too long", statusKind: "ERROR" },
   disconnected: { reason: "client_disconnect: the device disconnected" }
 } satisfies { readonly [name: string]: Closing }
@@ -59,9 +69,11 @@ export const isValidDeviceName = (name: string): boolean => /^\P{C}{1,64}$/u.tes
 /** Serves one device until it disconnects or the gateway closes the connection. */
 export const serveDevice = Effect.fnUntraced(function* (
   bytes: ByteLink,
-  { acknowledgeRegistration, authenticate, authThrottle, limits, onFrame, registry }: GatewayContext
+  { acknowledgeRegistration, authenticate, authThrottle, buffers, limits, onFrame, registry }: GatewayContext
 ): Effect.fn.Return<void, never, Scope.Scope> {
-  const link = yield* makeFrameLink(bytes, limits)
+  const link: FrameLink = yield* makeFrameLink(bytes, limits, () => buffers.update(buffered))
+  const buffered: BufferedConnection = { link, closeForBuffers: () => close(closings.buffers) }
+  yield* Effect.addFinalizer(() => Effect.sync(() => buffers.remove(buffered)))
   const { remoteAddress } = bytes
   if (authThrottle.isBlocked(remoteAddress, yield* Clock.currentTimeMillis)) {
     return yield* Effect.logDebug("device throttled", { remoteAddress })

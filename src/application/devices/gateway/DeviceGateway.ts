@@ -2,10 +2,11 @@ import { Context, Effect, Layer, type Scope, Stream } from "effect"
 import { ByteListener } from "../../ports/ByteLink.ts"
 import type { McpSession } from "../../ports/McpSession.ts"
 import type { ListenError } from "../../ports/Transport.ts"
+import { makeBufferLimit } from "../../shared/BufferLimit.ts"
 import type { AuthenticateDevice } from "../AuthenticateDevice.ts"
 import { type GatewayLimits, defaultGatewayLimits } from "../DeviceLimits.ts"
 import { makeAuthThrottle } from "./AuthThrottle.ts"
-import { type GatewayContext, type OnDeviceFrame, serveDevice } from "./DeviceConnection.ts"
+import { type BufferedConnection, type GatewayContext, type OnDeviceFrame, serveDevice } from "./DeviceConnection.ts"
 import { type Device, makeDeviceRegistry } from "./DeviceRegistry.ts"
 import { makeGatewaySession, makeDeviceSession } from "./deviceSessions.ts"
 
@@ -61,7 +62,12 @@ const make = Effect.fnUntraced(function* ({
     authenticate,
     acknowledgeRegistration,
     onFrame,
-    authThrottle: makeAuthThrottle()
+    authThrottle: makeAuthThrottle(),
+    buffers: yield* makeBufferLimit<BufferedConnection>(limits.maxBufferedBytes, {
+      heldBytes: ({ link }) => link.bufferedBytes(),
+      passedBytes: ({ link }) => link.passedBytes(),
+      close: ({ closeForBuffers }) => closeForBuffers()
+    })
   }
   // The listener owns the fibers of connections, so they do not inherit the context of this service.
   const services = yield* Effect.context<never>()

@@ -71,7 +71,7 @@ export const makeClusterNodes = Effect.fnUntraced(function* (
         if (connection === undefined || connection.closing) continue
         connection.lastActivityAt = clock.currentTimeMillisUnsafe()
         // An encoded notification cannot be merged with others, so a slow client misses it.
-        if (connections.checkBacklog(connection) > notificationBacklogBytes) metrics.dropped("notification")
+        if (connection.link.backlog() > notificationBacklogBytes) metrics.dropped("notification")
         else run(Effect.ignore(connection.link.notify(event, body)))
       }
     }

@@ -8,6 +8,7 @@ import type { Registration } from "../../ports/OfficeRegistry.ts"
 import { AdmissionRejected, type Link } from "../../ports/Transport.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 import type { InFlightCall } from "../routing/InFlightCall.ts"
+import { makeBufferLimit } from "../../shared/BufferLimit.ts"
 import { formatLimitName, type Limits } from "./Limits.ts"
 
 /** The Server's record of one client, from its admission until its link has closed. Times are milliseconds of the epoch. */
@@ -24,6 +25,8 @@ export interface Connection {
   readonly inboundCalls: Set<InFlightCall>
   /** Cluster lookups for this Agent, of Computers that are not in its office. They count as calls. */
   lookups: number
+  /** Bytes of its requests in progress. */
+  requestBytes: number
   /** Time of the last message in either direction. */
   lastActivityAt: number
   /** Time since which it is in no office, or at which it was last found in one. */
@@ -51,6 +54,7 @@ export const chargeFanOut = ({ bucket }: Connection, recipients: number): void =
 const closeReasons: { readonly [limit in keyof Limits]?: string } = {
   messagesPerSecond: "rate_limit_flood",
   backlogBytes: "send_backlog_exceeded",
+  totalBacklogBytes: "total_backlog_exceeded",
   notificationBacklogBytes: "notification_backlog_exceeded"
 }
 
@@ -62,7 +66,7 @@ export const makeConnections = Effect.fnUntraced(function* ({
   limits,
   metrics
 }: Pick<ServerContext, "clock" | "limits" | "metrics">) {
-  const { backlogBytes, connections: maxConnections } = limits
+  const { backlogBytes, connections: maxConnections, totalBacklogBytes } = limits
   const rate = { perSecond: limits.messagesPerSecond, burst: limits.messageBurst }
   const run = yield* FiberSet.makeRuntime<never>()
   const links = new Set<Link>()
@@ -83,6 +87,8 @@ export const makeConnections = Effect.fnUntraced(function* ({
   const releaseSlot = (link: Link) =>
     Effect.sync(() => {
       links.delete(link)
+      const connection = connections.get(link.id)
+      if (connection !== undefined) backlogs.remove(connection)
       connections.delete(link.id)
     })
 
@@ -94,8 +100,25 @@ export const makeConnections = Effect.fnUntraced(function* ({
     metrics.limitExceeded(limit)
     const { link } = connection
     const reason = closeReasons[limit] ?? formatLimitName(limit)
-    // In another fiber: the caller may handle a message of this link, and closing the link interrupts that.
-    run(Effect.andThen(Effect.logWarning("connection closed", { sid: link.id, reason, detail }), link.close(detail)))
+    // Later and in another fiber: the caller may handle or send a message of this link, and the close interrupts that.
+    run(
+      Effect.yieldNow.pipe(
+        Effect.andThen(Effect.logWarning("connection closed", { sid: link.id, reason, detail })),
+        Effect.andThen(link.close(detail))
+      )
+    )
+  }
+
+  const backlogs = yield* makeBufferLimit<Connection>(totalBacklogBytes, {
+    heldBytes: ({ link, notificationBacklog }) => link.backlog() + (notificationBacklog?.bytes ?? 0),
+    passedBytes: ({ link }) => link.sentBytes(),
+    close: (connection, detail) => closeForLimit(connection, "totalBacklogBytes", detail)
+  })
+
+  const checkBacklog = (connection: Connection): void => {
+    backlogs.update(connection)
+    const bytes = connection.link.backlog()
+    if (bytes > backlogBytes) closeForLimit(connection, "backlogBytes", `too slow: ${bytes} bytes wait for it`)
   }
 
   return {
@@ -110,6 +133,7 @@ export const makeConnections = Effect.fnUntraced(function* ({
         calls: new Set(),
         inboundCalls: new Set(),
         lookups: 0,
+        requestBytes: 0,
         lastActivityAt: now,
         outsideSince: now,
         pendingMembershipChanges: 0,
@@ -125,18 +149,18 @@ export const makeConnections = Effect.fnUntraced(function* ({
     /** A snapshot of the open connections. */
     all: (): ReadonlyArray<Connection> => [...connections.values()],
     closeForLimit,
-    /** The send backlog of a connection in bytes; closes the connection when it exceeds the limit. */
-    checkBacklog: (connection: Connection): number => {
-      const bytes = connection.link.backlog()
-      if (bytes > backlogBytes) closeForLimit(connection, "backlogBytes", `too slow: ${bytes} bytes wait for it`)
-      return bytes
+    /** Closes a connection whose send backlog exceeds the limit, and the slowest readers when all backlogs do. */
+    checkBacklog,
+    onBacklogChange: ({ id }: Link): void => {
+      const connection = connections.get(id)
+      if (connection !== undefined) checkBacklog(connection)
     },
     /** Closes every link, also those that still authenticate. */
     closeAll: (reason: string) =>
       Effect.forEach([...links], (link) => link.close(reason), { discard: true, concurrency: "unbounded" }),
     /** How many links have a slot. */
     size: () => links.size,
-    /** Send backlog of all links, in bytes. */
-    totalBacklogBytes: () => [...links].reduce((bytes, link) => bytes + link.backlog(), 0)
+    /** Send backlog of all connections and their deferred notifications, in bytes. */
+    totalBacklogBytes: backlogs.totalBytes
   }
 })

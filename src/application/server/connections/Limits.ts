@@ -24,9 +24,18 @@ export interface Limits {
   readonly notificationBacklogBytes: number
   /** Send backlog of a client, in bytes, above which it is closed. Calls of an Agent are rejected above half of it. */
   readonly backlogBytes: number
+  /** Send backlog of all clients, in bytes, above which the slowest readers are closed. */
+  readonly totalBacklogBytes: number
+  /** Bytes of messages received in part, of all connections, above which the slowest senders are closed. */
+  readonly totalIncompleteBytes: number
+  /** Memory of the requests in progress of all clients. A client may hold as much as is free for the others. */
+  readonly totalRequestBytes: number
 }
 
-/** The limits of a Server; the defaults are generous for well-behaved clients. */
+/**
+ * The limits of a Server; the defaults are generous for well-behaved clients. Those of all clients together suit a machine
+ * with 4 GiB; a host should derive them from its memory.
+ */
 export const Limits = Context.Reference<Limits>("a2c-smcp/application/server/connections/Limits", {
   defaultValue: () => ({
     messagesPerSecond: 5000,
@@ -42,7 +51,10 @@ export const Limits = Context.Reference<Limits>("a2c-smcp/application/server/con
     joinTimeout: Duration.seconds(60),
     idleTimeout: Duration.infinity,
     notificationBacklogBytes: 4 * 1024 * 1024,
-    backlogBytes: 64 * 1024 * 1024
+    backlogBytes: 64 * 1024 * 1024,
+    totalBacklogBytes: 1024 * 1024 * 1024,
+    totalIncompleteBytes: 512 * 1024 * 1024,
+    totalRequestBytes: 512 * 1024 * 1024
   })
 })
 

@@ -8,7 +8,7 @@ const scanInterval = Duration.seconds(1)
 
 /**
  * Scans all connections once a second, in place of a timer for each. Flushes deferred notifications, and closes
- * connections that exceed the send backlog, the join timeout or the idle timeout.
+ * connections that exceed the join timeout or the idle timeout, or whose backlog has grown without a message.
  */
 export const startIdleReaper = (
   { clock, limits }: ServerContext,
@@ -40,8 +40,9 @@ export const startIdleReaper = (
     for (const connection of connections.all()) {
       if (connection.closing) continue
       checkTimeouts(connection, now)
-      const backlog = connections.checkBacklog(connection)
-      if (connection.notificationBacklog !== undefined && backlog <= limits.notificationBacklogBytes)
+      connections.checkBacklog(connection)
+      const { link, notificationBacklog } = connection
+      if (notificationBacklog !== undefined && link.backlog() <= limits.notificationBacklogBytes)
         drained.push(connection)
     }
     return Effect.forEach(drained, notifications.flush, { discard: true })

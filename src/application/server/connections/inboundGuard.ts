@@ -9,8 +9,9 @@ import {
   observeRejection,
   type RequestHandler
 } from "../routing/ClientRequest.ts"
-import { type Connection, type Connections, isMember } from "./Connections.ts"
+import { type Connections, isMember } from "./Connections.ts"
 import { formatLimitName, type Limits } from "./Limits.ts"
+import { type RequestBudget, requestMemory } from "./RequestBudget.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
 /** Milliseconds after which an Agent with a large send backlog may retry its call. */
@@ -29,6 +30,7 @@ const maxPendingMembershipChanges = 16
 export const guardInbound = (
   context: ServerContext,
   connections: Connections,
+  requestBudget: RequestBudget,
   handle: RequestHandler
 ): RequestHandler => {
   const { clock, limits, metrics, readiness } = context
@@ -68,14 +70,11 @@ export const guardInbound = (
   }
 
   const guardCall = (request: ClientRequest) => {
-    const backlog = connections.checkBacklog(request.connection)
+    const backlog = request.connection.link.backlog()
     if (backlog <= backlogBytes / 2) return handle(request)
     const message = `${backlog} bytes wait for you: read them first`
     return reject(request, exceeded("backlogBytes", message, backlogBytes, slowAgentRetryAfter))
   }
-
-  const releaseMembershipChange = (connection: Connection) =>
-    Effect.sync(() => void (connection.pendingMembershipChanges -= 1))
 
   const guardMembershipChange = (request: ClientRequest, handling: Effect.Effect<Reply>) => {
     const { connection } = request
@@ -84,12 +83,24 @@ export const guardInbound = (
       const message = `${maxPendingMembershipChanges} of your joins and leaves are under way: wait for them`
       return reject(request, exceeded("pendingMembershipChanges", message, maxPendingMembershipChanges))
     }
-    return Effect.suspend(() => {
+    const bytes = requestMemory(request.body)
+    const memoryError = requestBudget.check(connection, bytes)
+    if (memoryError !== undefined) return reject(request, memoryError)
+    const lock = (connection.membershipLock ??= Semaphore.makeUnsafe(1))
+    const begin = Effect.sync(() => {
       connection.pendingMembershipChanges += 1
-      connection.membershipLock ??= Semaphore.makeUnsafe(1)
-      // Closing the link interrupts changes that wait for the lock; the one that holds it is uninterruptible.
-      return Effect.ensuring(connection.membershipLock.withPermit(handling), releaseMembershipChange(connection))
+      requestBudget.add(connection, bytes)
     })
+    const end = Effect.sync(() => {
+      connection.pendingMembershipChanges -= 1
+      requestBudget.remove(connection, bytes)
+    })
+    // Closing the link interrupts changes that wait for the lock; the one that holds it is uninterruptible.
+    return Effect.acquireUseRelease(
+      begin,
+      () => lock.withPermit(handling),
+      () => end
+    )
   }
 
   const rejectDraining = (request: ClientRequest) =>

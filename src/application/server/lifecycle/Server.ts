@@ -16,6 +16,8 @@ import { makeClusterNodes } from "../cluster/ClusterNodes.ts"
 import { makeConnections } from "../connections/Connections.ts"
 import { startIdleReaper } from "../connections/idleReaper.ts"
 import { guardInbound } from "../connections/inboundGuard.ts"
+import { formatLimitName } from "../connections/Limits.ts"
+import { makeRequestBudget } from "../connections/RequestBudget.ts"
 import { makeAdmission, reconnectKeyOf } from "../membership/admission.ts"
 import { makeMembershipCoordinator } from "../membership/MembershipCoordinator.ts"
 import { makeNotifications } from "../membership/Notifications.ts"
@@ -25,7 +27,7 @@ import { makeClientRequestHandler } from "../routing/clientRequestHandler.ts"
 import { makeRouting } from "../routing/Routing.ts"
 import { shutDownGracefully } from "./gracefulShutdown.ts"
 import type { Readiness } from "./Readiness.ts"
-import { makeServerContext } from "./ServerContext.ts"
+import { makeServerContext, type ServerContext } from "./ServerContext.ts"
 
 /** An A2C-SMCP Server on any transport. */
 export class Server extends Context.Service<
@@ -55,18 +57,29 @@ export class Server extends Context.Service<
   )
 }
 
+/** A gauge for each limit of the memory of all clients that is set. */
+const memoryLimitGauges = ({ limits }: Pick<ServerContext, "limits">): ReadonlyArray<Gauge> =>
+  (["totalBacklogBytes", "totalIncompleteBytes", "totalRequestBytes"] as const)
+    .filter((limit) => Number.isFinite(limits[limit]))
+    .map((limit) => ({
+      name: "memory_limit_bytes",
+      labels: { limit: formatLimitName(limit) },
+      read: () => limits[limit]
+    }))
+
 const make = Effect.gen(function* () {
   const transport = yield* TransportServer
   const context = yield* makeServerContext
   const { membershipObservers, metrics, readiness, registry } = context
   const connections = yield* makeConnections(context)
-  const inFlightCalls = makeInFlightCalls(context)
+  const requestBudget = makeRequestBudget(context)
+  const inFlightCalls = makeInFlightCalls(context, requestBudget)
   const nodes = yield* makeClusterNodes(context, connections)
   const notifications = makeNotifications(context, connections)
   const coordinator = yield* makeMembershipCoordinator(context, connections, inFlightCalls, notifications)
   const route = makeRouting(context, connections, inFlightCalls, nodes, notifications)
   const handler = makeClientRequestHandler(context, coordinator, notifications, route)
-  const handle = guardInbound(context, connections, handler)
+  const handle = guardInbound(context, connections, requestBudget, handler)
   const { admit, requireValidCredentials } = yield* makeAdmission(context, connections)
 
   const acceptConnection = Effect.fnUntraced(
@@ -95,6 +108,8 @@ const make = Effect.gen(function* () {
     { name: "connections", read: connections.size },
     { name: "calls_in_flight", read: inFlightCalls.size },
     { name: "backlog_bytes", read: connections.totalBacklogBytes },
+    { name: "request_bytes", read: requestBudget.totalBytes },
+    ...memoryLimitGauges(context),
     { name: "nodes", read: () => registry.state().nodes },
     { name: "registry_up", read: () => (registry.state().available ? 1 : 0) },
     { name: "registry_sessions", read: () => registry.state().sessions },
@@ -107,7 +122,7 @@ const make = Effect.gen(function* () {
   yield* startIdleReaper(context, connections, notifications)
   // Its own scope, closed after the finalizer below has run: the transport serves during the graceful shutdown.
   const listenScope = yield* Scope.fork(yield* Effect.scope)
-  const { url } = yield* Scope.provide(transport.serve(acceptConnection), listenScope)
+  const { url } = yield* Scope.provide(transport.serve(acceptConnection, connections.onBacklogChange), listenScope)
   readiness.setState({ _tag: "Ready" })
   yield* Effect.addFinalizer(() => shutDownGracefully(context, connections, inFlightCalls))
   return Server.of({

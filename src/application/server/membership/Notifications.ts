@@ -43,6 +43,7 @@ export const makeNotifications = (
     const backlog = (connection.notificationBacklog ??= makeBacklog())
     const before = backlog.size
     addToBacklog(backlog, notification)
+    connections.checkBacklog(connection)
     for (let saved = before + 1 - backlog.size; saved > 0; saved--) metrics.dropped("notification")
     if (backlog.size <= maxDeferredNotifications) return
     const detail = `too slow: it has missed ${maxDeferredNotifications} notifications`
@@ -78,11 +79,10 @@ export const makeNotifications = (
           const connection = connections.get(sid)
           if (connection === undefined || connection.closing) return Effect.void
           connection.lastActivityAt = now
-          const backlog = connections.checkBacklog(connection)
+          const backlog = connection.link.backlog()
           if (backlog <= notificationBacklogBytes && connection.notificationBacklog === undefined) {
             return send(connection, encoded.get(connection.line) ?? encodeOnce(connection.line))
           }
-          if (connection.closing) return Effect.void
           defer(connection, notification)
           return backlog <= notificationBacklogBytes ? flush(connection) : Effect.void
         },

@@ -17,7 +17,7 @@ const histogram = define("histogram")
 /** Every metric of a Server by its name without {@link metricPrefix}: its kind, its help text and its labels. */
 export const metricDefinitions = {
   audit_events_dropped_total: observableCounter("Audit events dropped because the audit file could not keep up"),
-  backlog_bytes: gauge("Bytes sent to clients that they have not read yet"),
+  backlog_bytes: gauge("Bytes queued for clients that do not read, deferred notifications included"),
   build_info: gauge("Always 1", "version", "protocol"),
   call_duration_seconds: histogram("Duration of routed calls", "event"),
   call_reply_bytes_total: counter("Bytes of JSON of replies to routed calls", "event"),
@@ -29,11 +29,13 @@ export const metricDefinitions = {
   connections_rejected_total: counter("Connections and requests for operator pages rejected, by protocol code", "code"),
   dropped_total: counter("Messages and notifications dropped because of a limit", "kind"),
   event_loop_lag_seconds: gauge("Event loop lag in the last 15 seconds", "quantile"),
+  incomplete_bytes: gauge("Bytes of messages of clients that have arrived in part"),
   joins_rejected_total: counter("Joins rejected"),
   joins_total: counter("Members that joined an office", "role"),
   leaves_total: counter("Members that left an office or were lost", "role"),
   limit_rejections_total: counter("Requests rejected and connections closed because of a limit", "limit"),
   members: gauge("Members in offices", "role"),
+  memory_limit_bytes: gauge("Limits of the bytes that all clients together may occupy", "limit"),
   node_dropped_messages_total: observableCounter("Messages to other Servers dropped: no connection, or a full queue"),
   node_ignored_messages_total: observableCounter("Late replies and unreadable messages from other Servers"),
   node_incomplete_bodies: gauge("Bodies received in part from other Servers"),
@@ -48,6 +50,7 @@ export const metricDefinitions = {
   registry_offices: gauge("Offices that the registry of this Server follows"),
   registry_sessions: gauge("Connections of this Server that its registry knows"),
   registry_up: gauge("1 while the registry is available and members can join"),
+  request_bytes: gauge("Memory of requests in progress"),
   unauthenticated_connections: gauge("Connections that have not authenticated yet"),
   uptime_seconds: gauge("Time since the Server started")
 }

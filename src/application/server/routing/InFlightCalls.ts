@@ -1,6 +1,7 @@
 import { type ProtocolError, tooManyRequests } from "../../../domain/model/ProtocolError.ts"
 import type { Connection } from "../connections/Connections.ts"
 import { formatLimitName } from "../connections/Limits.ts"
+import type { RequestBudget } from "../connections/RequestBudget.ts"
 import type { InFlightCall } from "./InFlightCall.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
@@ -13,9 +14,9 @@ export type InFlightCalls = ReturnType<typeof makeInFlightCalls>
 
 /**
  * Adds the calls of this node's Agents to the connections of both ends, and keeps those to Computers of other nodes by
- * session id. Enforces the limits of calls in flight.
+ * session id. Enforces the limits of calls in flight. `bytes` is the size of a request.
  */
-export const makeInFlightCalls = ({ limits, metrics }: ServerContext) => {
+export const makeInFlightCalls = ({ limits, metrics }: ServerContext, requestBudget: RequestBudget) => {
   const remoteCalls = new Map<string, Set<InFlightCall>>()
   let size = 0
 
@@ -36,11 +37,13 @@ export const makeInFlightCalls = ({ limits, metrics }: ServerContext) => {
 
   return {
     /** The error of a call that would exceed a limit. `target` is missing for a lookup in the cluster. */
-    checkLimits: (agent: Connection, target: CallTarget | undefined): ProtocolError | undefined =>
+    checkLimits: (agent: Connection, target: CallTarget | undefined, bytes: number): ProtocolError | undefined =>
       checkLimit(agent.calls.size + agent.lookups, "callsPerAgent", "You have") ??
-      checkLimit(countOf(agent, target), "callsPerComputer", "The Computer has"),
-    add: (agent: Connection, target: CallTarget, call: InFlightCall): void => {
+      checkLimit(countOf(agent, target), "callsPerComputer", "The Computer has") ??
+      requestBudget.check(agent, bytes),
+    add: (agent: Connection, target: CallTarget, call: InFlightCall, bytes: number): void => {
       size += 1
+      requestBudget.add(agent, bytes)
       agent.calls.add(call)
       if (typeof target !== "string") target.calls.add(call)
       else {
@@ -49,8 +52,9 @@ export const makeInFlightCalls = ({ limits, metrics }: ServerContext) => {
         else calls.add(call)
       }
     },
-    remove: (agent: Connection, target: CallTarget, call: InFlightCall): void => {
+    remove: (agent: Connection, target: CallTarget, call: InFlightCall, bytes: number): void => {
       size -= 1
+      requestBudget.remove(agent, bytes)
       agent.calls.delete(call)
       if (typeof target !== "string") target.calls.delete(call)
       else {
@@ -59,13 +63,15 @@ export const makeInFlightCalls = ({ limits, metrics }: ServerContext) => {
         if (calls?.delete(call) === true && calls.size === 0) remoteCalls.delete(target)
       }
     },
-    addLookup: (agent: Connection): void => {
+    addLookup: (agent: Connection, bytes: number): void => {
       size += 1
       agent.lookups += 1
+      requestBudget.add(agent, bytes)
     },
-    removeLookup: (agent: Connection): void => {
+    removeLookup: (agent: Connection, bytes: number): void => {
       size -= 1
       agent.lookups -= 1
+      requestBudget.remove(agent, bytes)
     },
     toRemote,
     /** All calls and lookups. */

@@ -16,6 +16,7 @@ import type { Connection, Connections } from "../connections/Connections.ts"
 import type { Notifications } from "../membership/Notifications.ts"
 import type { CompletedCall } from "../observability/observers.ts"
 import { type ClientRequest, makeLengthChecks, observeRejection, requireSender } from "./ClientRequest.ts"
+import { requestMemory } from "../connections/RequestBudget.ts"
 import { InFlightCall } from "./InFlightCall.ts"
 import type { InFlightCalls } from "./InFlightCalls.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
@@ -112,18 +113,22 @@ export const makeRouting = (
       }
       const member = Option.getOrUndefined(registry.findComputer(agent.office, computer))
       const target = member === undefined ? undefined : targetOf(member)
-      const limitError = inFlightCalls.checkLimits(agentConnection, target)
+      const bytes = requestMemory(body)
+      const limitError = inFlightCalls.checkLimits(agentConnection, target, bytes)
       if (limitError !== undefined) {
         notifyObservers(limitError)
         return resume(Effect.fail(limitError))
       }
       if (member === undefined || target === undefined) {
         // A shared registry must be queried, which takes time.
-        inFlightCalls.addLookup(agentConnection)
         return resume(
-          rejectAbsent(agent.office, computer).pipe(
-            Effect.tapError((error) => Effect.sync(() => notifyObservers(error))),
-            Effect.ensuring(Effect.sync(() => inFlightCalls.removeLookup(agentConnection)))
+          Effect.acquireUseRelease(
+            Effect.sync(() => inFlightCalls.addLookup(agentConnection, bytes)),
+            () =>
+              Effect.tapError(rejectAbsent(agent.office, computer), (error) =>
+                Effect.sync(() => notifyObservers(error))
+              ),
+            () => Effect.sync(() => inFlightCalls.removeLookup(agentConnection, bytes))
           )
         )
       }
@@ -132,7 +137,7 @@ export const makeRouting = (
           ? notifications.notifyMembers([member], { _tag: "Cancelled", agent: agent.name, reqId })
           : Effect.void
       const call = new InFlightCall(agent.office, (ended, exit) => {
-        inFlightCalls.remove(agentConnection, target, ended)
+        inFlightCalls.remove(agentConnection, target, ended, bytes)
         if (exit === undefined) return notifyObservers(notInOffice())
         const at = clock.currentTimeMillisUnsafe()
         agentConnection.lastActivityAt = at
@@ -141,8 +146,6 @@ export const makeRouting = (
           ? checkReply(exit.value)
           : Result.fail(toProtocolError(computer, exit.cause))
         notifyObservers(Result.merge(outcome))
-        // Replies are never dropped, so an Agent that does not read them must be found here.
-        connections.checkBacklog(agentConnection)
         if (Result.isSuccess(outcome)) resume(Effect.succeed(outcome.success))
         else resume(Effect.andThen(cancelAtComputer(), Effect.fail(outcome.failure)))
       })
@@ -150,7 +153,7 @@ export const makeRouting = (
         timeoutSeconds === undefined
           ? routingTimeout
           : Duration.millis(timeoutSeconds * 1000 + Duration.toMillis(timeoutGrace))
-      inFlightCalls.add(agentConnection, target, call)
+      inFlightCalls.add(agentConnection, target, call, bytes)
       call.started(
         typeof target === "string"
           ? nodes.startRequest(member, event, body, timeout, call.end)

@@ -8,7 +8,7 @@ const deviceToken = setting.secret("token", "token that a device must send", { e
 
 const limitFlag = (
   name: string,
-  limit: "maxDevices" | "maxServices" | "maxCalls" | "maxPayloadBytes",
+  limit: "maxDevices" | "maxServices" | "maxCalls" | "maxPayloadBytes" | "maxBufferedBytes",
   max: number,
   help: string
 ) => flag.int(name, help, { metavar: "NUMBER", default: defaultGatewayLimits[limit], check: between(1, max) })
@@ -36,6 +36,12 @@ export const gatewayFlags = {
       "maxPayloadBytes",
       64 * 1024 * 1024,
       "maximum size of a message in bytes"
+    ),
+    maxBufferedBytes: limitFlag(
+      "max-buffered",
+      "maxBufferedBytes",
+      2 ** 40,
+      "maximum bytes that all devices together have not read, or have sent in part; above it, the slowest are disconnected"
     ),
     callTimeout: flag.seconds("timeout", "timeout of a call", { default: defaultGatewayLimits.callTimeout }),
     idleTimeout: flag.seconds(

@@ -1,6 +1,8 @@
-import { Duration, Record } from "effect"
+import { Duration, Record, UndefinedOr } from "effect"
 import type { Flag } from "effect/cli"
+import { type MemoryLimits, memoryShares } from "../../../adapters/process/memoryLimits.ts"
 import { Limits } from "../../../application/server/connections/Limits.ts"
+import { definedOnly } from "../../../domain/definedOnly.ts"
 import { maxIdentifierLength } from "../../../domain/model/fields.ts"
 import { between, envVariableOf, setting } from "../setting.ts"
 
@@ -21,8 +23,8 @@ const length = kind("NUMBER", 1, maxIdentifierLength)
 
 const joinRejected = "the join is answered `[false, reason]`"
 
-/** Every limit of a Server, the source of flags and variables. A test compares docs/limits.md with it. */
-const limitRows: { readonly [L in keyof Limits]: LimitRow } = {
+/** The limits of a Server without {@link memoryRows}, the source of flags and variables. */
+const limitRows: { readonly [L in Exclude<keyof Limits, keyof MemoryLimits>]: LimitRow } = {
   messagesPerSecond: count(
     "max-messages-per-second",
     "messages of one member per second on average, replies not counted",
@@ -59,45 +61,89 @@ const limitRows: { readonly [L in keyof Limits]: LimitRow } = {
   )
 }
 
-type LimitSettings = { readonly [L in keyof Limits]: number }
+/** The limits whose default is a share of the memory. */
+const memoryRows: { readonly [L in keyof MemoryLimits]: LimitRow } = {
+  totalBacklogBytes: bytes(
+    "max-total-backlog",
+    "bytes queued for all members together",
+    "the slowest readers are closed"
+  ),
+  totalIncompleteBytes: bytes(
+    "max-total-incomplete",
+    "bytes of messages received in part, of all connections together",
+    "the slowest senders are closed"
+  ),
+  totalRequestBytes: bytes(
+    "max-total-requests",
+    "memory of requests in progress, of all members together; a member may hold as much as is free for the others",
+    "429; joins and leaves are answered `[false, reason]`"
+  )
+}
+
+type FixedLimits = Omit<Limits, keyof MemoryLimits>
+
+type LimitSettings = { readonly [L in keyof FixedLimits]: number } & {
+  readonly [L in keyof MemoryLimits]: number | undefined
+}
 
 const zeroToInfinity = (number: number): number => (number === 0 ? Number.POSITIVE_INFINITY : number)
 
-export const toLimits = ({ idleTimeout, joinTimeout, ...counts }: LimitSettings): Limits => ({
+/** The limits that operators have set, and the defaults of those that do not depend on the memory. */
+export const toLimits = ({
+  idleTimeout,
+  joinTimeout,
+  totalBacklogBytes,
+  totalIncompleteBytes,
+  totalRequestBytes,
+  ...counts
+}: LimitSettings): FixedLimits & Partial<MemoryLimits> => ({
   ...Record.map(counts, zeroToInfinity),
+  ...definedOnly(
+    Record.map({ totalBacklogBytes, totalIncompleteBytes, totalRequestBytes }, UndefinedOr.map(zeroToInfinity))
+  ),
   idleTimeout: Duration.seconds(zeroToInfinity(idleTimeout)),
   joinTimeout: Duration.seconds(zeroToInfinity(joinTimeout))
 })
 
-/** The defaults as operators set limits; the inverse of `toLimits`. */
-const defaults: LimitSettings = Record.map(Limits.defaultValue(), (limit: number | Duration.Duration) => {
+/** A default as operators set limits; the inverse of `toLimits`. */
+const defaultOf = (name: keyof FixedLimits): number => {
+  const limit = Limits.defaultValue()[name]
   const number = Duration.isDuration(limit) ? Duration.toSeconds(limit) : limit
   return number === Number.POSITIVE_INFINITY ? 0 : number
-})
-
-const flagOf = ({ flag, help, max, metavar, min }: LimitRow, name: keyof Limits): Flag.Flag<number> => {
-  const [accepts, expected] = between(min, max)
-  return setting.int(flag, min === 0 ? `${help}, 0 for no limit` : help, {
-    metavar,
-    default: defaults[name],
-    check: [accepts, min === 0 ? `a number up to ${max}, or 0 for no limit` : expected]
-  })
 }
 
-export const limitFlags = Record.map(limitRows, flagOf)
+const helpOf = ({ help, min }: LimitRow): string => (min === 0 ? `${help}, 0 for no limit` : help)
+
+const rowOf = ({ max, metavar, min }: LimitRow) => {
+  const [accepts, expected] = between(min, max)
+  return { metavar, check: [accepts, min === 0 ? `a number up to ${max}, or 0 for no limit` : expected] } as const
+}
+
+const shareOf = (name: keyof MemoryLimits): string => `1/${memoryShares[name]} of the memory`
+
+export const limitFlags = {
+  ...Record.map(
+    limitRows,
+    (row, name): Flag.Flag<number> => setting.int(row.flag, helpOf(row), { ...rowOf(row), default: defaultOf(name) })
+  ),
+  ...Record.map(
+    memoryRows,
+    (row, name): Flag.Flag<number | undefined> =>
+      setting.int(row.flag, helpOf(row), { ...rowOf(row), shown: shareOf(name) })
+  )
+}
 
 const tableRow = (...cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
 
+const limitTableRow = ({ consequence, flag, help, metavar }: LimitRow, defaultText: string): string =>
+  tableRow(help, `\`--${flag} ${metavar}\``, `\`${envVariableOf(flag)}\``, defaultText, consequence)
+
+/** A test compares docs/limits.md with it. */
 export const limitsTable: string = [
   tableRow("limit", "flag", "variable", "default", "beyond it"),
   tableRow("---", "---", "---", "---", "---"),
-  ...Record.toEntries<keyof Limits, LimitRow>(limitRows).map(([name, { consequence, flag, help, metavar }]) =>
-    tableRow(
-      help,
-      `\`--${flag} ${metavar}\``,
-      `\`${envVariableOf(flag)}\``,
-      defaults[name] === 0 ? "0, none" : String(defaults[name]),
-      consequence
-    )
-  )
+  ...Record.toEntries<keyof FixedLimits, LimitRow>(limitRows).map(([name, row]) =>
+    limitTableRow(row, defaultOf(name) === 0 ? "0, none" : String(defaultOf(name)))
+  ),
+  ...Record.toEntries<keyof MemoryLimits, LimitRow>(memoryRows).map(([name, row]) => limitTableRow(row, shareOf(name)))
 ].join("\n")

@@ -130,6 +130,24 @@ const formatLatency = ({ recent: { latency } }: StatusReport): string =>
     ? "no calls in the last minute"
     : `p50 ${formatMillis(latency.p50)}, p90 ${formatMillis(latency.p90)}, p99 ${formatMillis(latency.p99)}`
 
+/** What members occupy, and its limits where the Server has any. */
+const memoryRows = [
+  ["unread", "backlog_bytes", "total_backlog_bytes"],
+  ["incomplete", "incomplete_bytes", "total_incomplete_bytes"],
+  ["requests", "request_bytes", "total_request_bytes"]
+] as const
+
+const formatMebibytes = (bytes: number): string => `${Number((bytes / 2 ** 20).toPrecision(3))} MiB`
+
+const formatMemory = (gauges: StatusReport["gauges"]): string =>
+  memoryRows
+    .map(([what, used, limit]) => {
+      const max = gauges[`memory_limit_bytes{limit=${limit}}`]
+      const bytes = formatMebibytes(gauges[used] ?? 0)
+      return max === undefined ? `${what} ${bytes}` : `${what} ${bytes} of ${formatMebibytes(max)}`
+    })
+    .join(", ")
+
 const formatSummary = (report: StatusReport): string => {
   const { gauges, members, offices, officeList, recent, totals } = report
   const rows = [
@@ -142,6 +160,7 @@ const formatSummary = (report: StatusReport): string => {
     ["connections", String(gauges["connections"] ?? "unknown")],
     ["calls", `${totals.calls} so far, ${recent.perSecond.toFixed(1)} a second`],
     ["in flight", String(gauges["calls_in_flight"] ?? "unknown")],
+    ["memory of members", formatMemory(gauges)],
     ["outcomes", formatCounts(totals.outcomes)],
     ["latency", formatLatency(report)],
     ["rejected", formatCounts(totals.limitRejections)],

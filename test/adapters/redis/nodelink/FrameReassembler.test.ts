@@ -6,11 +6,8 @@ import {
   frameKinds,
   lastFragment
 } from "../../../../src/adapters/redis/nodelink/messageFormat.ts"
-import {
-  ByteBudget,
-  FrameReassembler,
-  maxReassemblyBytes
-} from "../../../../src/adapters/redis/nodelink/FrameReassembler.ts"
+import { ByteBudget } from "../../../../src/adapters/redis/nodelink/ByteBudget.ts"
+import { FrameReassembler, maxReassemblyBytes } from "../../../../src/adapters/redis/nodelink/FrameReassembler.ts"
 
 const mib = 1024 * 1024
 

@@ -10,6 +10,7 @@ import {
   decodeHeader
 } from "../../../../src/adapters/redis/nodelink/messageFormat.ts"
 import { requestFrame } from "../../../../src/adapters/redis/nodelink/frameContents.ts"
+import { RawBody } from "../../../../src/adapters/bytes/RawBody.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { makeEcho, memberOf, outcomeOf } from "../../nodeLink.contract.ts"
 
@@ -21,12 +22,15 @@ interface Sent {
   readonly message: Buffer
 }
 
+type MemoryLimits = Pick<ConstructorParameters<typeof NodeMessenger>[0], "maxAllQueuedBytes" | "maxAllIncompleteBytes">
+
 /** A messenger with its sent messages and its warnings. */
-const messengerOf = (node: string, publish?: (sent: Sent) => void) => {
+const messengerOf = (node: string, publish?: (sent: Sent) => void, limits: Partial<MemoryLimits> = {}) => {
   const sent: Array<Sent> = []
   const warned: Array<string> = []
   const messenger = new NodeMessenger({
     node,
+    ...limits,
     tickMillis: 250,
     publish: (to, message, done) => {
       const copy = { to, message: Buffer.from(message) }
@@ -97,6 +101,12 @@ describe("node that exceeds the reassembly budget", () => {
     assert.strictEqual(messenger.load().outboundRequests, 1)
   })
 
+  it("receives no more than the limit of its Server", () => {
+    const { messenger } = messengerOf("here", undefined, { maxAllIncompleteBytes: 3 * mib })
+    for (const name of ["one", "two", "three"]) messenger.onMessage(announcement(name, 1, requestFields(1), mib))
+    assert.strictEqual(messenger.load().incompleteBodies, 2)
+  })
+
   it("shares one budget among all node names, and releases it when a node leaves", () => {
     const { messenger } = messengerOf("here")
     const names = Array.from({ length: 20 }, (_, index) => `hostile ${index}`)
@@ -112,6 +122,35 @@ describe("node that exceeds the reassembly budget", () => {
 })
 
 describe("sending node", () => {
+  /** Queues requests of this many bytes to ten nodes that acknowledge nothing. Gives the outcomes of the rejected ones. */
+  const queueEverywhere = async (bytes: number, limits?: Partial<MemoryLimits>) => {
+    const { messenger } = messengerOf("here", undefined, limits)
+    // All share one text: the queues hold references.
+    const body = RawBody.unparsed(Buffer.alloc(bytes + 1, "x"))
+    const ends: Array<unknown> = []
+    for (let node = 0; node < 10; node++) {
+      messenger.startRequest(`node ${node}`, memberOf(), "echo", body, minute, (exit) => ends.push(outcomeOf(exit)))
+    }
+    await turn()
+    return { messenger, ends }
+  }
+
+  it("limits what it queues for all nodes together, and releases it when a node is lost", async () => {
+    const { ends, messenger } = await queueEverywhere(60 * mib)
+    assert.deepStrictEqual(ends, ["SendFailed 503", "SendFailed 503"])
+    assert.strictEqual(messenger.load().queuedBytes, 8 * 60 * mib)
+    for (let node = 0; node < 10; node++) messenger.onNodeLost(`node ${node}`)
+    assert.strictEqual(messenger.load().queuedBytes, 0)
+    messenger.startRequest("another node", memberOf(), "echo", jsonBody("x".repeat(2 * mib)), minute, () => {})
+    assert.isAbove(messenger.load().queuedBytes, 2 * mib)
+  })
+
+  it("queues no more than the limit of its Server", async () => {
+    const { ends, messenger } = await queueEverywhere(3 * mib, { maxAllQueuedBytes: 12 * mib })
+    assert.lengthOf(ends, 6)
+    assert.strictEqual(messenger.load().queuedBytes, 12 * mib)
+  })
+
   it("never exceeds the reassembly budget of the receiver", async () => {
     const there = messengerOf("there")
     there.messenger.setHandler({
@@ -179,5 +218,104 @@ describe("sending node", () => {
       back = there.sent.length
       for (const { message } of returning) here.messenger.onMessage(message)
     }
+  })
+})
+
+/** A message of a node with one frame. A generation counts the connections of its node; 0 is an unknown one. */
+const messageOf = (
+  node: string,
+  [sender, receiver]: readonly [sender: number, receiver: number],
+  frame: Uint8Array
+): Buffer => {
+  const writer = new MessageWriter(Buffer.alloc(1024)).beginMessage(node)
+  writer
+    .beginFrame(frame[0] ?? 0)
+    .bytes(frame.subarray(1))
+    .endFrame()
+  return Buffer.from(writer.finishMessage(sender, receiver, 0))
+}
+
+const cancelFields = (id: number) => encodeFields(5, frameKinds.cancel, (writer) => writer.u32(id))
+
+describe("node that reconnects", () => {
+  /** A messenger and a handler that never replies. */
+  const receiving = () => {
+    const cancelled: Array<number> = []
+    const started: Array<number> = []
+    const { messenger } = messengerOf("here")
+    messenger.setHandler({
+      startRequest: () => {
+        const number = started.push(started.length)
+        return () => void cancelled.push(number)
+      },
+      notify: () => undefined
+    })
+    return { messenger, started, cancelled }
+  }
+
+  it("has no effect any more by messages of its previous connection", () => {
+    const { cancelled, messenger, started } = receiving()
+    messenger.onMessage(messageOf("there", [2, 0], requestFields(1)))
+    messenger.onMessage(messageOf("there", [1, 0], requestFields(2)))
+    messenger.onMessage(messageOf("there", [1, 0], cancelFields(1)))
+    assert.deepStrictEqual([started.length, cancelled.length], [1, 0])
+    // The later messages of the new connection still count.
+    messenger.onMessage(messageOf("there", [2, 0], cancelFields(1)))
+    assert.deepStrictEqual([started.length, cancelled.length], [1, 1])
+    assert.strictEqual(messenger.load().inboundRequests, 0)
+  })
+
+  it("gets no effect by messages to the previous connection of this node", () => {
+    const { messenger, started } = receiving()
+    messenger.onMessage(messageOf("there", [1, 1], requestFields(1)))
+    messenger.onDisconnected("test")
+    messenger.onConnected()
+    messenger.onMessage(messageOf("there", [1, 1], requestFields(2)))
+    assert.lengthOf(started, 1)
+    messenger.onMessage(messageOf("there", [1, 2], requestFields(3)))
+    messenger.onMessage(messageOf("there", [1, 0], requestFields(4)))
+    assert.lengthOf(started, 3)
+  })
+
+  it("completes no request by a reply of a previous connection", async () => {
+    const { messenger, sent } = messengerOf("here")
+    const ends: Array<unknown> = []
+    messenger.onMessage(messageOf("there", [2, 0], cancelFields(9)))
+    messenger.startRequest("there", memberOf(), "echo", jsonBody(1), minute, (exit) => ends.push(outcomeOf(exit)))
+    await turn()
+    const [, id = 0] = framesIn(sent.at(-1)?.message ?? Buffer.alloc(0))[0] ?? []
+    messenger.onMessage(messageOf("there", [1, 0], replyFields(id)))
+    assert.deepStrictEqual(ends, [])
+    messenger.onMessage(messageOf("there", [2, 0], replyFields(id)))
+    assert.lengthOf(ends, 1)
+  })
+
+  it("ends requests by the announcement of its new connection, and not by an earlier one", () => {
+    const { cancelled, messenger } = receiving()
+    const announcementOf = (generation: number) =>
+      messageOf(
+        "there",
+        [generation, 0],
+        encodeFields(1, frameKinds.connected, () => undefined)
+      )
+    messenger.onMessage(messageOf("there", [3, 0], requestFields(1)))
+    messenger.onBroadcast(announcementOf(2))
+    messenger.onBroadcast(announcementOf(3))
+    assert.strictEqual(messenger.load().inboundRequests, 1)
+    messenger.onBroadcast(announcementOf(4))
+    assert.strictEqual(messenger.load().inboundRequests, 0)
+    assert.lengthOf(cancelled, 1)
+  })
+
+  it("ends the requests of its previous connection by the first message of the new one", () => {
+    const { cancelled, messenger, started } = receiving()
+    const ends: Array<unknown> = []
+    messenger.onMessage(messageOf("there", [1, 0], requestFields(1)))
+    messenger.startRequest("there", memberOf(), "echo", jsonBody(1), minute, (exit) => ends.push(outcomeOf(exit)))
+    messenger.onMessage(messageOf("there", [2, 0], requestFields(2)))
+    assert.deepStrictEqual([started.length, cancelled.length], [2, 1])
+    assert.deepStrictEqual(ends, ["NodeUnreachable"])
+    const { inboundRequests, outboundRequests } = messenger.load()
+    assert.deepStrictEqual([inboundRequests, outboundRequests], [1, 0])
   })
 })

@@ -3,7 +3,10 @@ import { Context, Effect, Fiber, Logger, Result, type Scope, Stream } from "effe
 import { TestClock } from "effect/testing"
 import { ByteConnector } from "../../../../src/application/ports/ByteLink.ts"
 import { encodeFrame, encodeJson } from "../../../../src/domain/devices/framing/encoder.ts"
+import type { Frame } from "../../../../src/domain/devices/framing/frame.ts"
+import { formatCredentials } from "../../../../src/domain/devices/handshake.ts"
 import { makeDeviceMessage } from "../../../../src/domain/devices/deviceMessages.ts"
+import { encodeUtf8 } from "../../../../src/domain/utf8.ts"
 import { makeGateway, plain, registration, type RawPeer, until } from "../world.ts"
 
 type Gateway = Effect.Success<ReturnType<typeof makeGateway>>
@@ -144,6 +147,67 @@ describe("device gateway", () => {
         yield* large,
         isFailure("Device 'device-1' is busy: 2 calls are in flight. Try again later.")
       )
+    })
+  )
+
+  /** A device that registers the service `a` and reads nothing. */
+  const silentDevice = Effect.fnUntraced(function* (gateway: Gateway, name: string) {
+    const { connect } = Context.get(gateway.bytes, ByteConnector)
+    const link = yield* connect({ host: "127.0.0.1", port: 7 })
+    const send = (frame: Frame) => link.send(Result.getOrThrow(encodeFrame(frame)))
+    yield* send({
+      type: "auth",
+      task: "",
+      sequence: 0,
+      payload: encodeUtf8(formatCredentials({ token: "", options: new Map([["name", name]]) }))
+    })
+    yield* send({ type: "mcp", task: "", sequence: 0, payload: encodeJson(registration("a")) })
+    yield* until(Effect.map(toolsOf(gateway), (tools) => tools.includes(`${name}__a`)))
+    return link
+  })
+
+  const namesOf = (gateway: Gateway) => Effect.map(gateway.devices, (devices) => devices.map(({ name }) => name))
+
+  scoped(
+    "disconnects the device that holds most unread bytes when all hold too many, and no other one",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({ limits: { maxBufferedBytes: 300_000 } })
+      const reading = yield* gateway.newDevice
+      yield* reading.message(registration("a"))
+      yield* hasTools(gateway, "device-1__a")
+      yield* silentDevice(gateway, "most")
+      yield* silentDevice(gateway, "less")
+      const call = (name: string, length: number) =>
+        Effect.forkChild(gateway.session.callTool(`${name}__a`, { text: "x".repeat(length) }))
+      const lost = yield* call("most", 150_000)
+      yield* call("less", 100_000)
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual(yield* namesOf(gateway), ["device-1", "most", "less"])
+      const answered = yield* call("device-1", 100_000)
+      yield* answerNext(reading, "here")
+      assert.match(JSON.stringify(yield* Fiber.join(lost)), /disconnected: buffer_limit_exceeded/)
+      assert.deepStrictEqual(yield* Fiber.join(answered), textResult("here"))
+      assert.deepStrictEqual(yield* namesOf(gateway), ["device-1", "less"])
+    })
+  )
+
+  scoped(
+    "disconnects a device that holds a part of a frame when all hold too many bytes",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway({ limits: { maxBufferedBytes: 300_000 } })
+      const begin = Effect.fnUntraced(function* (name: string, bytes: number) {
+        const link = yield* silentDevice(gateway, name)
+        const payload = encodeUtf8(`{"x":"${"x".repeat(2 * bytes)}"}`)
+        const frame: Frame = { type: "mcp", task: "", sequence: 0, payload }
+        yield* link.send(Result.getOrThrow(encodeFrame(frame)).subarray(0, bytes))
+        yield* TestClock.adjust("1 second")
+      })
+      yield* begin("one", 100_000)
+      yield* begin("two", 60_000)
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual(yield* namesOf(gateway), ["one", "two"])
+      yield* begin("three", 90_000)
+      yield* until(Effect.map(namesOf(gateway), (names) => names.join() === "two,three"))
     })
   )
 

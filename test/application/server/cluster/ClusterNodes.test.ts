@@ -57,6 +57,7 @@ const linkOf = (id: string, heard: Array<unknown>, forgotten: Deferred.Deferred<
     maxBytes: () => 1000,
     fits: () => true,
     backlog: () => 0,
+    sentBytes: () => 0,
     pauseReading: () => undefined,
     closed: Effect.never,
     close: () => Effect.void
@@ -93,9 +94,10 @@ describe("a member of another node", () => {
   it.effect("replies to requests", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { linkTo } = yield* world
+        const { linkTo, two } = yield* world
         const reply = yield* linkTo("c1").request("client:x", jsonBody({ a: 1 }), minute)
         assert.deepStrictEqual(reply.map(valueOf), ["client:x", { a: 1 }])
+        assert.strictEqual(two.connections.get("c1")?.inboundCalls.size, 0)
       })
     )
   )
@@ -158,11 +160,15 @@ describe("a member of another node", () => {
   it.effect("cancels the request when the caller is interrupted", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { forgotten, heard, linkTo } = yield* world
+        const { forgotten, heard, linkTo, one, two } = yield* world
         const asking = yield* Effect.forkChild(linkTo("c1").request("never", jsonBody({}), minute))
         while (heard.length === 0) yield* Effect.yieldNow
+        assert.strictEqual(two.connections.get("c1")?.inboundCalls.size, 1)
         yield* Fiber.interrupt(asking)
         yield* Deferred.await(forgotten)
+        assert.strictEqual(two.connections.get("c1")?.inboundCalls.size, 0)
+        assert.strictEqual(two.nodeLink.load().inboundRequests, 0)
+        assert.strictEqual(one.nodeLink.load().outboundRequests, 0)
       })
     )
   )

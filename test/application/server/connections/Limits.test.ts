@@ -242,6 +242,94 @@ describe("the limit of calls in flight", () => {
   )
 })
 
+describe("the limit of the memory of requests in progress", () => {
+  const limits = { totalRequestBytes: 200_000 }
+  const large = (peer: Peer, reqId: string, bytes: number, computerName = "pc-1") =>
+    peer.ask("client:get_tools", {
+      agent: "agent-1",
+      req_id: reqId,
+      computer: computerName,
+      padding: "x".repeat(bytes)
+    })
+
+  conform(
+    "leaves as much for the other members as one member holds",
+    (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        const answer = yield* answersLater(c1)
+        const waiting = yield* Effect.forkChild(large(a1, "1", 40_000))
+        yield* reached(c1, 1)
+        const [refused] = yield* large(a1, "2", 20_000)
+        assert.deepInclude(refused, { code: 429, limit: "total_request_bytes", max: 200_000, retry_after: 1 })
+        const a2 = yield* agentIn(world, "O2")
+        const c2 = yield* computerIn(world, "O2")
+        yield* answersAtOnce(c2)
+        assert.deepStrictEqual(yield* large(a2, "1", 40_000), [{ tools: [], req_id: "r" }])
+        yield* answer
+        yield* Fiber.join(waiting)
+        assert.deepStrictEqual(yield* large(a1, "3", 20_000), [{ tools: [], req_id: "r" }])
+      }),
+    { limits }
+  )
+
+  conform(
+    "is free again after every kind of end",
+    (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        yield* c1.answers(() => Effect.never)
+        for (const id of ["1", "2", "3"]) assertRejected(yield* large(a1, id, 40_000, "absent"), 404)
+        const waiting = yield* Effect.forkChild(large(a1, "4", 40_000))
+        yield* reached(c1, 1)
+        yield* c1.close
+        assertRejected(yield* Fiber.join(waiting), 404)
+        const c2 = yield* computerIn(world, "O1")
+        yield* c2.answers(() => Effect.never)
+        const lost = yield* Effect.forkChild(Effect.exit(large(a1, "5", 40_000)))
+        yield* reached(c2, 1)
+        yield* a1.close
+        yield* c2.hear("notify:leave_office")
+        yield* Fiber.interrupt(lost)
+        const a2 = yield* agentIn(world, "O1")
+        yield* answersAtOnce(c2)
+        assert.deepStrictEqual(yield* large(a2, "6", 40_000), [{ tools: [], req_id: "r" }])
+      }),
+    { limits }
+  )
+
+  it.effect("includes joins that wait for the registry", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const slow = Layer.effect(
+        OfficeRegistry,
+        Effect.map(OfficeRegistry, (registry) => ({
+          ...registry,
+          apply: (...command: Parameters<typeof registry.apply>) =>
+            Effect.andThen(Deferred.await(gate), registry.apply(...command))
+        }))
+      )
+      const world = yield* buildWorld("memory", { cluster: Layer.provideMerge(slow, MemoryCluster.layer), limits })
+      const a1 = yield* agent(world)
+      const joining = (padding: number) =>
+        a1.ask("server:join_office", {
+          role: "agent",
+          name: "agent-1",
+          office_id: "O1",
+          padding: "x".repeat(padding)
+        })
+      const first = yield* Effect.forkChild(joining(40_000), { startImmediately: true })
+      yield* Effect.repeat(Effect.yieldNow, { times: 50 })
+      assert.include(assertDenied(yield* joining(20_000)), "memory")
+      yield* Deferred.succeed(gate, undefined)
+      assert.deepStrictEqual(yield* Fiber.join(first), [true, null])
+      assert.deepStrictEqual(yield* joining(40_000), [true, null])
+    })
+  )
+})
+
 describe("the length limit", () => {
   const short = { nameLength: 8, officeLength: 4, requestIdLength: 3 }
 

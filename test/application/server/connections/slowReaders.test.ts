@@ -1,46 +1,57 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Latch, type Scope } from "effect"
+import { Effect, Fiber, Latch, Schema, type Scope, Semaphore } from "effect"
 import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
-import { noMetrics, type ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+import type { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
 import { agentIn, bodiesOf, computerIn, settled } from "../../../conformance/cast.ts"
 import { buildWorld, type Peer, type World } from "../../../conformance/World.ts"
+import { recordGauges } from "../../../recordGauges.ts"
 
 /** A world in which a test stops and resumes the reading of members. */
 interface SlowWorld extends World {
   readonly stop: (peer: Peer) => void
   readonly goOn: (peer: Peer) => void
+  /** Lets a member read one message a second from now on. */
+  readonly slowDown: (peer: Peer) => void
   /** Dropped notifications. */
   readonly saved: () => number
+  /** The value of a gauge. */
+  readonly gauge: (name: string) => number
 }
 
-const slow = (
-  title: string,
-  limits: Partial<Limits>,
-  body: (world: SlowWorld) => Effect.Effect<void, unknown, Scope.Scope>
-) =>
-  it.effect(title, () =>
-    Effect.gen(function* () {
-      const latches = new Map<string, Latch.Latch>()
-      let saved = 0
-      const metrics: ServerMetrics["Service"] = {
-        ...noMetrics,
-        dropped: (kind) => {
-          if (kind === "notification") saved += 1
-        }
+type InSlowWorld = (world: SlowWorld) => Effect.Effect<void, unknown, Scope.Scope>
+
+const slowWorld = (limits: Partial<Limits>, body: InSlowWorld) =>
+  Effect.gen(function* () {
+    const latches = new Map<string, Latch.Latch>()
+    const paces = new Map<string, Effect.Effect<void>>()
+    const gauges = recordGauges()
+    let saved = 0
+    const metrics: ServerMetrics["Service"] = {
+      ...gauges.metrics,
+      dropped: (kind) => {
+        if (kind === "notification") saved += 1
       }
-      const world = yield* buildWorld("memory", {
-        limits,
-        tally: metrics,
-        reading: (sid) => latches.get(sid)?.await ?? Effect.void
-      })
-      yield* body({
-        ...world,
-        saved: () => saved,
-        stop: (peer) => void latches.set(peer.sid(), Latch.makeUnsafe(false)),
-        goOn: (peer) => void latches.get(peer.sid())?.openUnsafe()
-      })
+    }
+    const world = yield* buildWorld("memory", {
+      limits,
+      tally: metrics,
+      reading: (sid) => paces.get(sid) ?? latches.get(sid)?.await ?? Effect.void
     })
-  )
+    yield* body({
+      ...world,
+      saved: () => saved,
+      gauge: gauges.read,
+      slowDown: (peer) => void paces.set(peer.sid(), Semaphore.makeUnsafe(1).withPermit(Effect.sleep("1 second"))),
+      stop: (peer) => void latches.set(peer.sid(), Latch.makeUnsafe(false)),
+      goOn: (peer) => {
+        paces.delete(peer.sid())
+        latches.get(peer.sid())?.openUnsafe()
+      }
+    })
+  })
+
+const slow = (title: string, limits: Partial<Limits>, body: InSlowWorld) =>
+  it.effect(title, () => slowWorld(limits, body))
 
 const updates = (peer: Peer, count: number) =>
   Effect.forEach(Array.from({ length: count }), () => peer.tell("server:update_desktop", { computer: "pc-1" }), {
@@ -195,7 +206,7 @@ describe("a member that reads too slowly", () => {
   )
 
   slow(
-    "is closed by the next scan when it sends nothing",
+    "is closed when its backlog exceeds the limit, though it sends nothing",
     { backlogBytes: 25_000, notificationBacklogBytes: 100 },
     (world) =>
       Effect.gen(function* () {
@@ -205,8 +216,6 @@ describe("a member that reads too slowly", () => {
         world.stop(a1)
         yield* Effect.forEach(["1", "2", "3"], (id) => Effect.forkChild(Effect.exit(calling(a1, id))))
         yield* Effect.repeat(Effect.yieldNow, { times: 50 })
-        assert.deepStrictEqual(closedLines(world), [])
-        yield* world.elapse("1 second")
         yield* a1.closed
       })
   )
@@ -231,5 +240,155 @@ describe("a member that reads too slowly", () => {
         assert.strictEqual(bodiesOf(c2, "notify:tool_call_cancel").length, 8250)
         assert.include(closedLines(world)[0]?.text, "8192 notifications")
       })
+  )
+})
+
+/** An Agent that makes calls, and the Computer that replies to each with ten thousand bytes. */
+const callingAgent = Effect.fnUntraced(function* (world: SlowWorld, office: string) {
+  const agent = yield* agentIn(world, office)
+  const computer = yield* computerIn(world, office)
+  yield* computer.answers(() => Effect.succeed([{ text: "x".repeat(10_000) }]))
+  return {
+    agent,
+    computer,
+    /** Makes calls at once. Each one ends with its reply. */
+    call: (count: number) =>
+      Effect.forEach(Array.from({ length: count }), (_, id) => Effect.forkChild(calling(agent, String(id))), {
+        discard: true
+      })
+  }
+})
+
+/** Lets the Server handle everything that has been sent. */
+const handled = Effect.repeat(Effect.yieldNow, { times: 200 })
+
+const offices = ["O1", "O2", "O3"] as const
+
+/** What happens to one of the callers. */
+const Step = Schema.Struct({
+  action: Schema.Literals(["call", "stop", "goOn", "slowDown", "leave"]),
+  office: Schema.Literals(offices),
+  replies: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 8 }))
+})
+
+describe("the total of all backlogs", () => {
+  const limits = { totalBacklogBytes: 100_000, notificationBacklogBytes: 1_000_000, backlogBytes: 1_000_000 }
+
+  /** Three callers: the first reads nothing, the second one reply a second, the third everything. */
+  const callers = Effect.fnUntraced(function* (world: SlowWorld) {
+    const silent = yield* callingAgent(world, "O1")
+    const slowly = yield* callingAgent(world, "O2")
+    const third = yield* callingAgent(world, "O3")
+    world.stop(silent.agent)
+    world.slowDown(slowly.agent)
+    return { silent, slowly, third }
+  })
+
+  slow("closes a member that reads nothing before one that reads a larger answer slowly", limits, (world) =>
+    Effect.gen(function* () {
+      const { silent, slowly, third } = yield* callers(world)
+      yield* silent.call(2)
+      yield* slowly.call(7)
+      yield* handled
+      yield* world.elapse("3 seconds")
+      assert.deepStrictEqual(closedLines(world), [])
+      world.stop(third.agent)
+      yield* third.call(5)
+      yield* handled
+      yield* silent.agent.closed
+      const [line] = closedLines(world)
+      assert.include(line?.text, "total_backlog_exceeded")
+      assert.include(line?.text, silent.agent.sid())
+      assert.deepStrictEqual(yield* silent.computer.hear("notify:leave_office"), { office_id: "O1", agent: "agent-1" })
+      yield* world.elapse("10 seconds")
+      assert.isFalse(closedLines(world).some(({ text }) => text.includes(slowly.agent.sid())))
+      yield* settled([slowly.computer])
+    })
+  )
+
+  slow("closes the member that needs the longest for its backlog", limits, (world) =>
+    Effect.gen(function* () {
+      const { slowly } = yield* callers(world)
+      const trickling = yield* callingAgent(world, "O4")
+      world.slowDown(trickling.agent)
+      yield* trickling.computer.answers(() => Effect.succeed([{ text: "x".repeat(100) }]))
+      yield* trickling.call(10)
+      yield* handled
+      yield* trickling.computer.answers(() => Effect.succeed([{ text: "x".repeat(40_000) }]))
+      yield* trickling.call(1)
+      yield* slowly.call(5)
+      yield* handled
+      yield* world.elapse("3 seconds")
+      assert.deepStrictEqual(closedLines(world), [])
+      yield* slowly.call(6)
+      yield* handled
+      yield* trickling.agent.closed
+      assert.strictEqual(closedLines(world).length, 1)
+    })
+  )
+
+  slow("closes the largest of the members that read nothing, and no more than necessary", limits, (world) =>
+    Effect.gen(function* () {
+      const { silent, third } = yield* callers(world)
+      const large = yield* callingAgent(world, "O4")
+      world.stop(large.agent)
+      yield* silent.call(3)
+      yield* large.call(4)
+      yield* handled
+      yield* world.elapse("3 seconds")
+      world.stop(third.agent)
+      yield* third.call(4)
+      yield* handled
+      yield* large.agent.closed
+      assert.strictEqual(closedLines(world).length, 1)
+      assert.isAtMost(world.gauge("backlog_bytes"), 100_000)
+    })
+  )
+
+  slow(
+    "counts deferred notifications",
+    { ...little, totalBacklogBytes: 50_000, messagesPerSecond: Number.POSITIVE_INFINITY },
+    (world) =>
+      Effect.gen(function* () {
+        const a1 = yield* agentIn(world, "O1")
+        const c1 = yield* computerIn(world, "O1")
+        const c2 = yield* computerIn(world, "O1", "pc-2")
+        world.stop(c1)
+        for (let id = 0; id < 300; id++) {
+          yield* a1.tell("server:tool_call_cancel", { agent: "agent-1", req_id: String(id) })
+          if (id % 10 === 0) yield* settled([a1, c2])
+        }
+        yield* c1.closed
+        assert.include(closedLines(world)[0]?.text, "total_backlog_exceeded")
+        yield* settled([c2])
+      })
+  )
+
+  it.effect.prop(
+    "never exceeds the limit for long, and is zero when all members have left",
+    [Schema.Array(Step)],
+    ([steps]) =>
+      slowWorld(limits, (world) =>
+        Effect.gen(function* () {
+          const callers = yield* Effect.forEach(offices, (office) => callingAgent(world, office))
+          for (const { action, office, replies } of steps) {
+            const caller = callers[offices.indexOf(office)]
+            if (caller === undefined) continue
+            if (action === "call") yield* caller.call(replies)
+            else if (action === "leave") yield* caller.agent.close
+            else world[action](caller.agent)
+            yield* handled
+            assert.isAtMost(world.gauge("backlog_bytes"), limits.totalBacklogBytes)
+            yield* world.elapse("400 millis")
+          }
+          for (const { agent, computer } of callers) yield* Effect.andThen(agent.close, computer.close)
+          yield* handled
+          assert.deepStrictEqual(
+            ["backlog_bytes", "request_bytes", "calls_in_flight", "connections"].map(world.gauge),
+            [0, 0, 0, 0]
+          )
+        })
+      ).pipe(Effect.scoped),
+    { arbitrary: { runs: 50 } }
   )
 })

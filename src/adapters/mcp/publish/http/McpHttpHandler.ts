@@ -10,6 +10,8 @@ import { makePublishedSession } from "../PublishedSession.ts"
 export interface McpHttpLimits extends LegacySessionLimits {
   /** Largest message of a client in bytes; 16 MiB by default, because arguments may contain files. */
   readonly maxMessageBytes?: number
+  /** Bytes of all messages in progress, 256 MiB by default; a message may have as much as is free. */
+  readonly maxTotalMessageBytes?: number
 }
 
 /** Handles a request whose body is not read yet. */
@@ -30,7 +32,7 @@ const abortExchange = Effect.fnUntraced(function* (response: ServerResponse, cau
  */
 export const makeMcpHttpHandler = Effect.fnUntraced(function* (
   session: McpSession,
-  { maxMessageBytes = 16 * 1024 * 1024, ...sessionLimits }: McpHttpLimits
+  { maxMessageBytes = 16 * 1024 * 1024, maxTotalMessageBytes = 256 * 1024 * 1024, ...sessionLimits }: McpHttpLimits
 ): Effect.fn.Return<McpHttpHandler, McpSessionError, Scope.Scope> {
   const publishedSession = yield* makePublishedSession(session)
   const run = yield* FiberSet.makeRuntime()
@@ -39,10 +41,12 @@ export const makeMcpHttpHandler = Effect.fnUntraced(function* (
   const handler: WebHandler = async (request, body) =>
     (await isLegacyRequest(request, body)) ? legacy(request, body) : modern(request, body)
 
+  const limits = { maxBytes: maxMessageBytes, budget: { maxBytes: maxTotalMessageBytes, usedBytes: 0 } }
+
   return (request, response, decision) =>
     void run(
       Effect.catch(
-        Effect.tryPromise(() => runWebHandler(request, response, decision, handler, maxMessageBytes)),
+        Effect.tryPromise(() => runWebHandler(request, response, decision, handler, limits)),
         ({ cause }) => abortExchange(response, cause)
       )
     )

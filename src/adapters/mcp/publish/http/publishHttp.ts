@@ -3,6 +3,7 @@ import { Data, Effect, type Redacted, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../../application/ports/McpSession.ts"
 import { crossOriginOf, isLoopbackHost } from "../../../http/hostAccess.ts"
 import { listen, makeHttpServer, serverUrl } from "../../../http/httpServer.ts"
+import { defaultMaxUnreadBytes, limitUnreadResponses } from "../../../http/unreadResponses.ts"
 import { corsHeaders, type AccessPolicy, checkAccess, checkTokenOption } from "../../../http/AccessPolicy.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { jsonRpcErrorResponse } from "./webHandler.ts"
@@ -17,6 +18,8 @@ export interface PublishHttpOptions extends McpHttpLimits {
   readonly token: Redacted.Redacted<string> | "allowAll"
   /** Accepted host names without port, in addition to `localhost` and IP addresses. */
   readonly allowedHosts?: ReadonlyArray<string>
+  /** Bytes of responses that all clients together have not read, 256 MiB by default; beyond it the slowest are closed. */
+  readonly maxUnreadBytes?: number
   /** Origins of other pages that may connect, such as `https://app.example.org`. */
   readonly allowedOrigins?: ReadonlyArray<string>
 }
@@ -59,7 +62,15 @@ const earlyResponseTo = (
  */
 export const publishHttp = Effect.fn("publishHttp")(function* (
   session: McpSession,
-  { allowedHosts = [], allowedOrigins = [], host = "127.0.0.1", port, token, ...limits }: PublishHttpOptions
+  {
+    allowedHosts = [],
+    allowedOrigins = [],
+    host = "127.0.0.1",
+    maxUnreadBytes = defaultMaxUnreadBytes,
+    port,
+    token,
+    ...limits
+  }: PublishHttpOptions
 ): Effect.fn.Return<{ readonly url: string }, McpSessionError | PublishError, Scope.Scope> {
   const problem = checkTokenOption("The token of MCP clients", token)
   if (problem !== undefined) return yield* new PublishError({ message: problem })
@@ -73,6 +84,7 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
     idleTimeout: connectionIdleTimeout,
     maxConnections
   })
+  yield* limitUnreadResponses(http, maxUnreadBytes)
   const handle = yield* makeMcpHttpHandler(session, limits)
   http.on("request", (request, response) =>
     handle(request, response, {

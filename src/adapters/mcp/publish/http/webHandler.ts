@@ -14,17 +14,34 @@ export const jsonRpcErrorResponse = (
   headers: Record<string, string> = {}
 ) => Response.json({ jsonrpc: "2.0", id: null, error: { code, message } }, { status, headers })
 
-/** Reads a body; undefined when it exceeds the limit in bytes. */
-const readBodyText = async (request: IncomingMessage, maxBytes: number): Promise<string | undefined> => {
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes) return undefined
+/** Limits of bodies in bytes. All bodies in progress share the budget. */
+export interface BodyLimits {
+  readonly maxBytes: number
+  readonly budget: { readonly maxBytes: number; usedBytes: number }
+}
+
+/** Reads a body within the limits. It counts until its response closes: the handler keeps it so long. */
+const readBodyText = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  { budget, maxBytes }: BodyLimits
+): Promise<{ readonly text: string } | "too_large" | "too_many"> => {
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) return "too_large"
   const chunks: Array<Buffer> = []
   let size = 0
+  response.once("close", () => {
+    budget.usedBytes -= size
+  })
   for await (const chunk of request as AsyncIterable<Buffer>) {
+    if (response.closed) break
     size += chunk.byteLength
-    if (size > maxBytes) return undefined
+    budget.usedBytes += chunk.byteLength
+    if (size > maxBytes) return "too_large"
+    // A body may take as much as is free for the others: a few large ones never exclude all small ones.
+    if (size > budget.maxBytes - budget.usedBytes) return "too_many"
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString("utf8")
+  return { text: Buffer.concat(chunks).toString("utf8") }
 }
 
 const toWebRequest = ({ headers, method = "GET", url = "/" }: IncomingMessage, signal: AbortSignal) => {
@@ -36,18 +53,26 @@ const toWebRequest = ({ headers, method = "GET", url = "/" }: IncomingMessage, s
 
 const callHandler = async (
   request: IncomingMessage,
+  response: ServerResponse,
   signal: AbortSignal,
   handler: WebHandler,
-  maxBytes: number
+  limits: BodyLimits
 ): Promise<Response> => {
   if (request.method !== "POST") return handler(toWebRequest(request, signal), undefined)
-  const text = await readBodyText(request, maxBytes)
-  if (text === undefined) {
-    return jsonRpcErrorResponse(413, jsonRpcCodes.connectionClosed, `The message exceeds ${maxBytes} bytes`, {
+  const read = await readBodyText(request, response, limits)
+  if (read === "too_large") {
+    return jsonRpcErrorResponse(413, jsonRpcCodes.connectionClosed, `The message exceeds ${limits.maxBytes} bytes`, {
       Connection: "close"
     })
   }
-  const body = parseJson(text)
+  if (read === "too_many") {
+    const message = "Too many bytes of messages are in progress; try again later"
+    return jsonRpcErrorResponse(503, jsonRpcCodes.connectionClosed, message, {
+      Connection: "close",
+      "Retry-After": "2"
+    })
+  }
+  const body = parseJson(read.text)
   if (body === undefined) return jsonRpcErrorResponse(400, jsonRpcCodes.parseError, "The body is not JSON")
   const problem = checkJsonBody(body)
   return problem === undefined
@@ -81,13 +106,13 @@ export const runWebHandler = async (
   response: ServerResponse,
   { earlyResponse, headers }: HeadersDecision,
   handler: WebHandler,
-  maxBytes: number
+  limits: BodyLimits
 ): Promise<void> => {
   const controller = new AbortController()
   const { signal } = controller
   response.on("close", () => controller.abort())
   if (earlyResponse !== undefined) response.shouldKeepAlive = false
-  const webResponse = earlyResponse ?? (await callHandler(request, signal, handler, maxBytes))
+  const webResponse = earlyResponse ?? (await callHandler(request, response, signal, handler, limits))
   response.writeHead(webResponse.status, { ...Object.fromEntries(webResponse.headers), ...headers })
   if (webResponse.body === null) response.end()
   else {

@@ -1,6 +1,6 @@
 import { request as httpRequest } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Queue, Redacted, type Scope } from "effect"
+import { Effect, Exit, Queue, Redacted, Scope } from "effect"
 import { makeMemoryMcpServer } from "../../../../../src/adapters/memory/MemoryMcp.ts"
 import { publishHttp, type PublishHttpOptions } from "../../../../../src/adapters/mcp/publish/http/publishHttp.ts"
 import { connectHttp } from "../clients.ts"
@@ -12,6 +12,18 @@ const initialize = (id = 1) =>
     method: "initialize",
     params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "raw", version: "0" } }
   })
+
+/** Sends a part of a body and waits, until the scope closes. */
+const holdPart = (url: string, bytes: number) =>
+  Effect.acquireRelease(
+    Effect.callback<ReturnType<typeof httpRequest>>((resume) => {
+      const headers = { ...defaultHeaders, "Content-Length": String(2 * bytes) }
+      const request = httpRequest(url, { method: "POST", headers })
+      request.on("error", () => request.destroy())
+      request.write("x".repeat(bytes), () => resume(Effect.succeed(request)))
+    }),
+    (request) => Effect.sync(() => request.destroy())
+  )
 
 const defaultHeaders = { "Content-Type": "application/json", Accept: "application/json, text/event-stream" }
 
@@ -280,6 +292,24 @@ describe("publishHttp", () => {
       const { url } = yield* Effect.scoped(published())
       const failure = yield* Effect.flip(Effect.tryPromise(() => fetch(url)))
       assert.include(String(failure.cause), "fetch failed")
+    })
+  )
+})
+
+describe("a message of a published session", () => {
+  /** Status of a message of this many bytes. */
+  const statusOf = (url: string, bytes: number) =>
+    Effect.map(ask(url, {}, { body: "x".repeat(bytes) }), ({ status }) => status)
+
+  live("has at most as many bytes as are free", { maxTotalMessageBytes: 100_000 }, ({ url }) =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* statusOf(url, 49_000), 400)
+      const holding = yield* Scope.make()
+      yield* Scope.provide(holdPart(url, 40_000), holding)
+      yield* Effect.repeat(statusOf(url, 40_000), { until: (status) => status === 503 })
+      assert.strictEqual(yield* statusOf(url, 10_000), 400)
+      yield* Scope.close(holding, Exit.void)
+      yield* Effect.repeat(statusOf(url, 40_000), { until: (status) => status === 400 })
     })
   )
 })

@@ -1,0 +1,47 @@
+import { type ProtocolError, tooManyRequests } from "../../../domain/model/ProtocolError.ts"
+import type { Body } from "../../ports/Body.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
+import type { Connection } from "./Connections.ts"
+import { formatLimitName } from "./Limits.ts"
+
+/** Memory of a request in progress beside its body: its fiber, its timer and its place in the limits. */
+const requestOverhead = 4096
+
+/** Approximate memory of a request in progress, in bytes: its text, and the texts that were read from it. */
+export const requestMemory = (body: Body): number => 2 * body.byteLength() + requestOverhead
+
+/** Milliseconds after which a client may retry a request that exceeds the memory. */
+const retryAfter = 1000
+
+export type RequestBudget = ReturnType<typeof makeRequestBudget>
+
+/**
+ * Limits the memory of the requests in progress of all clients, in bytes of {@link requestMemory}. A request stays in
+ * memory until its end, for the audit.
+ */
+export const makeRequestBudget = ({ limits, metrics }: Pick<ServerContext, "limits" | "metrics">) => {
+  const { totalRequestBytes: maxBytes } = limits
+  let total = 0
+
+  const change = (connection: Connection, bytes: number): void => {
+    connection.requestBytes += bytes
+    total += bytes
+  }
+
+  return {
+    /**
+     * The error of a request that exceeds the memory. A client may hold as much as is free for the others: no client
+     * exhausts the memory of all.
+     */
+    check: (connection: Connection, bytes: number): ProtocolError | undefined => {
+      const held = connection.requestBytes + bytes
+      if (held <= maxBytes - total) return undefined
+      metrics.limitExceeded("totalRequestBytes")
+      const message = `Your requests in progress occupy ${held} bytes with this one, and the Server has no more memory`
+      return tooManyRequests(message, formatLimitName("totalRequestBytes"), maxBytes, retryAfter)
+    },
+    add: change,
+    remove: (connection: Connection, bytes: number): void => change(connection, -bytes),
+    totalBytes: () => total
+  }
+}

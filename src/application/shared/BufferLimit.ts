@@ -1,0 +1,155 @@
+import { Clock, Duration, Effect } from "effect"
+
+/** Interval between two samples of the progress of a connection. */
+const sampleInterval = Duration.seconds(1)
+
+/** The share of the limit that remains in use after it was exceeded: each pass over all buffers must free some bytes. */
+const remainingShare = 15 / 16
+
+/** The buffers of one kind, one for each connection. */
+interface Buffers<K> {
+  /** Bytes that the buffer of a connection holds. */
+  readonly heldBytes: (connection: K) => number
+  /** Bytes that have passed the connection in the direction of the buffer. */
+  readonly passedBytes: (connection: K) => number
+  /** Starts to close a connection. */
+  readonly close: (connection: K, detail: string) => void
+}
+
+/** A buffer that is not empty. Two samples of its progress: the older one is at most two intervals old. */
+interface Entry {
+  held: number
+  olderAt: number
+  olderPassed: number
+  newerAt: number
+  newerPassed: number
+  isClosing: boolean
+}
+
+/** The state of a buffer when connections must be closed. */
+interface Candidate<K> {
+  readonly connection: K
+  readonly entry: Entry
+  /** Milliseconds that the bytes of the buffer take at its current rate; see {@link stalled} and {@link unknown}. */
+  readonly millis: number
+}
+
+/** No progress during a whole interval. */
+const stalled = Number.POSITIVE_INFINITY
+
+/** No progress yet, but there was little time for it. */
+const unknown = Number.MAX_VALUE
+
+/** Of equally slow ones the largest first: fewer connections are closed. */
+const slowestFirst = <K>(one: Candidate<K>, other: Candidate<K>): number => {
+  if (one.millis === other.millis) return other.entry.held - one.entry.held
+  return one.millis < other.millis ? 1 : -1
+}
+
+export type BufferLimit<K> = Effect.Success<ReturnType<typeof makeBufferLimit<K>>>
+
+/**
+ * Limits the bytes that the buffers of all connections hold together. Above the limit it closes the slowest connections
+ * first: those without progress for a second or two, then those without progress at all. Next are those whose bytes take
+ * the longest at the rate of the last seconds. The total is the sum of sizes that are read again at every change, sample
+ * and decision, so an unreported change is corrected within a second.
+ */
+export const makeBufferLimit = Effect.fnUntraced(function* <K>(
+  maxBytes: number,
+  { close, heldBytes, passedBytes }: Buffers<K>
+) {
+  const clock = yield* Clock.Clock
+  const entries = new Map<K, Entry>()
+  let total = 0
+  /** The part of the total that connections hold which are being closed. */
+  let closing = 0
+
+  /** A clock set back would make progress look fast. */
+  const now = (): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+
+  const setHeld = (entry: Entry, held: number): void => {
+    total += held - entry.held
+    if (entry.isClosing) closing += held - entry.held
+    entry.held = held
+  }
+
+  const remove = (connection: K): void => {
+    const entry = entries.get(connection)
+    if (entry === undefined) return
+    setHeld(entry, 0)
+    entries.delete(connection)
+  }
+
+  const refresh = (connection: K): void => {
+    const held = heldBytes(connection)
+    const entry = entries.get(connection)
+    if (held === 0) return remove(connection)
+    if (entry !== undefined) return setHeld(entry, held)
+    const at = now()
+    const passed = passedBytes(connection)
+    total += held
+    entries.set(connection, {
+      held,
+      olderAt: at,
+      olderPassed: passed,
+      newerAt: at,
+      newerPassed: passed,
+      isClosing: false
+    })
+  }
+
+  const refreshAll = (): void => {
+    for (const connection of entries.keys()) refresh(connection)
+  }
+
+  const toCandidate = (connection: K, entry: Entry, at: number): Candidate<K> => {
+    const passed = passedBytes(connection) - entry.olderPassed
+    const elapsed = at - entry.olderAt
+    if (passed > 0) return { connection, entry, millis: (entry.held / passed) * elapsed }
+    return { connection, entry, millis: elapsed < Duration.toMillis(sampleInterval) ? unknown : stalled }
+  }
+
+  const enforce = (): void => {
+    refreshAll()
+    if (total - closing <= maxBytes) return
+    const at = now()
+    const candidates = [...entries].flatMap(([connection, entry]) =>
+      entry.isClosing ? [] : [toCandidate(connection, entry, at)]
+    )
+    for (const { connection, entry } of candidates.sort(slowestFirst)) {
+      if (total - closing <= maxBytes * remainingShare) return
+      // A close may have enforced the limit, too.
+      if (entry.isClosing) continue
+      entry.isClosing = true
+      closing += entry.held
+      close(connection, `slowest connection with ${entry.held} bytes, all hold more than ${maxBytes}`)
+    }
+  }
+
+  const sample = Effect.sync(() => {
+    refreshAll()
+    const at = now()
+    for (const [connection, entry] of entries) {
+      entry.olderAt = entry.newerAt
+      entry.olderPassed = entry.newerPassed
+      entry.newerAt = at
+      entry.newerPassed = passedBytes(connection)
+    }
+  })
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(sampleInterval), sample)))
+
+  return {
+    /** Reads the size of a buffer that may have changed, and enforces the limit. */
+    update: (connection: K): void => {
+      refresh(connection)
+      if (total - closing > maxBytes) enforce()
+    },
+    /** Removes a closed connection. */
+    remove,
+    /** Bytes that all buffers hold. */
+    totalBytes: (): number => {
+      refreshAll()
+      return total
+    }
+  }
+})
