@@ -39,20 +39,21 @@ export const areas: ReadonlyArray<Area> = [
     // What admits clients, guards secrets, shows foreign text to a person, or parses bytes of unauthenticated peers.
     name: "adapters",
     sources: [
-      "src/adapters/{audit,auth,bytes,credentials}/*.ts",
-      "src/adapters/http/{AccessPolicy,hostAccess}.ts",
+      "src/adapters/{audit,auth,bytes,credentials,log}/*.ts",
+      "src/adapters/http/{AccessPolicy,addressKind,checkedFetch,hostAccess}.ts",
       "src/adapters/mcp/oauth/*.ts",
-      "src/adapters/redis/nodelink/{FrameReassembler,InboundRequests,Peer,frameContents,messageFormat}.ts",
+      "src/adapters/redis/nodelink/{ByteBudget,FrameReassembler,InboundRequests,Peer,frameContents,messageFormat}.ts",
       "src/adapters/redis/registry/{LocalOffices,SyncState,registryMessages}.ts",
       "src/adapters/socketio/{closeReasons,gate}.ts",
       "src/adapters/socketio/relay/{ViolationBudget,parsePacket}.ts",
-      "src/adapters/terminal/{escapeForTerminal,prompts,redact}.ts"
+      "src/adapters/terminal/{foreignFields,prompts,questionContext,quoteForTerminal}.ts"
     ],
     tests: [
-      "test/adapters/{audit,auth,http,terminal}/*.test.ts",
+      "test/adapters/{audit,auth,log,terminal}/*.test.ts",
+      "test/adapters/http/{ServerPages,checkedFetch,hostAccess}.test.ts",
       "test/adapters/credentials.test.ts",
       "test/adapters/mcp/oauth/*.test.ts",
-      "test/adapters/redis/nodelink/FrameReassembler.test.ts",
+      "test/adapters/redis/nodelink/{FrameReassembler,NodeMessenger}.test.ts",
       "test/adapters/redis/registry/LocalOffices.test.ts",
       "test/adapters/socketio/relay/parsePacket.test.ts",
       "test/conformance/gate.test.ts"
