@@ -18,6 +18,8 @@ const maxWorkers = Math.max(4, availableParallelism())
 export default defineConfig({
   test: {
     silent: "passed-only",
+    // Tests draw on terminals that move the cursor, wherever they run.
+    env: { TERM: "xterm-256color" },
     globalSetup: "test/programs/installPrograms.ts",
     reporters: ["default", new SkippedTests()],
     projects: [
