@@ -102,11 +102,16 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
     Effect.yieldNow,
     Effect.promise(() => lastReply)
   )
+  /** The SDK handles notifications a moment later: a response would overtake them, and lose the progress of its call. */
+  const handled = (message: JSONRPCMessage) => {
+    if (!("method" in message)) return Effect.void
+    return "id" in message ? replyQueued : Effect.yieldNow
+  }
   /** An exception of the receiver, such as excessive nesting, must not stop the reader. */
   const deliver = (message: JSONRPCMessage) =>
     Effect.try({ try: () => transport.onmessage?.(message), catch: String }).pipe(
       Effect.catch(ignoreOutput),
-      Effect.andThen("method" in message && "id" in message ? replyQueued : Effect.void)
+      Effect.andThen(handled(message))
     )
   const handleLine = (line: Line): Effect.Effect<void> => {
     if (line._tag === "TooLong") {

@@ -47,6 +47,25 @@ const open = (instead: (id: number, method: string) => string | Buffer | undefin
   )
 }
 
+describe("stdio server", () => {
+  it.live("reports progress that arrives together with the response", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const progress = (id: number, step: number) =>
+          `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${id},"progress":${step}}}\n`
+        const session = yield* open((id, method) =>
+          method === "tools/call"
+            ? `${progress(id, 1)}${progress(id, 2)}${honestMessage("peer", id, method, {})}`
+            : undefined
+        )
+        const seen: Array<number> = []
+        yield* session.callTool("ask-peer", {}, { onProgress: (step) => Effect.sync(() => seen.push(step.progress)) })
+        assert.deepStrictEqual(seen, [1, 2])
+      })
+    )
+  )
+})
+
 describe("malicious stdio server", () => {
   it.live("survives a deeply nested response to an unknown request", () =>
     Effect.scoped(
