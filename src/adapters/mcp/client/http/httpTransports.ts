@@ -42,8 +42,12 @@ const connectionRefusedMessage = "MCP server refused the connection"
 
 const sessionExpiredMessage = "MCP session expired (HTTP 404)"
 
-/** Drops responses to unknown requests, which the SDK reports as errors: streams end with a synthetic one. */
-const dropDuplicateResponses = (inner: Transport, onConnectionLost: (reason: string) => void): Transport => {
+/**
+ * Drops responses to unknown requests, which the SDK reports as errors: streams end with a synthetic one. Delivers other
+ * responses one microtask later. The SDK handles notifications that late, so a response in the same chunk would overtake
+ * the progress of its call.
+ */
+const filterResponses = (inner: Transport, onConnectionLost: (reason: string) => void): Transport => {
   const pendingIds = new Set<unknown>()
   const outer: Transport = {
     start: () => inner.start(),
@@ -58,9 +62,16 @@ const dropDuplicateResponses = (inner: Transport, onConnectionLost: (reason: str
     setProtocolVersion: (version) => inner.setProtocolVersion?.(version)
   }
   inner.onmessage = (message, extra) => {
-    if (!("method" in message) && message.id !== undefined && !pendingIds.delete(message.id)) return
+    if ("method" in message) return outer.onmessage?.(message, extra)
+    if (message.id !== undefined && !pendingIds.delete(message.id)) return undefined
     if ("error" in message && isConnectionLost(message.error)) onConnectionLost(message.error.message)
-    outer.onmessage?.(message, extra)
+    return queueMicrotask(() => {
+      try {
+        outer.onmessage?.(message, extra)
+      } catch (error) {
+        outer.onerror?.(new Error("the response cannot be handled", { cause: error }))
+      }
+    })
   }
   inner.onclose = () => {
     pendingIds.clear()
@@ -119,9 +130,7 @@ export const makeStreamableHttpTransport = Effect.fnUntraced(function* (
   )
   const inner = new StreamableHTTPClientTransport(url, { ...requestInit(headers), reconnectionOptions, fetch })
   // The SDK's class does not match its interface under exactOptionalPropertyTypes.
-  const transport = dropDuplicateResponses(inner as Transport, (reason) =>
-    markLost(`call failed, connection lost: ${reason}`)
-  )
+  const transport = filterResponses(inner as Transport, (reason) => markLost(`call failed, connection lost: ${reason}`))
   transport.onerror = ({ message }) => {
     if (message.startsWith("Maximum reconnection attempts")) {
       markLost("notification stream lost: reconnect attempts exhausted")
@@ -155,6 +164,6 @@ export const makeSseTransport = Effect.fnUntraced(function* (
     }
   }
   const fetch = wrap(yield* makeHttpFetch({ timeout, sseReadTimeout, resumable: false, onEvent }))
-  const transport = new SSEClientTransport(url, { ...requestInit(headers), fetch })
-  return { transport: transport as Transport, lost }
+  const inner = new SSEClientTransport(url, { ...requestInit(headers), fetch })
+  return { transport: filterResponses(inner as Transport, markLost), lost }
 })

@@ -412,3 +412,45 @@ describe("failing SSE server", () => {
     })
   )
 })
+
+const initialized = {
+  protocolVersion: "2025-06-18",
+  capabilities: { tools: {} },
+  serverInfo: { name: "brief", version: "0" }
+}
+
+/** The events of a response: a call has two steps of progress before its result. */
+const eventsOf = ({ id, method, params }: Asked): string => {
+  const { progressToken } = { ...(params["_meta"] as { readonly progressToken?: number } | undefined) }
+  const steps = [1, 2].map((progress) => ({ method: "notifications/progress", params: { progressToken, progress } }))
+  const response = { id, result: method === "initialize" ? initialized : { content: [] } }
+  return [...(progressToken === undefined ? [] : steps), response]
+    .map((message) => `data: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`)
+    .join("")
+}
+
+describe("HTTP server that sends progress and result at once", () => {
+  for (const type of ["sse", "streamable"] as const) {
+    live(
+      `loses no progress [${type}]`,
+      Effect.gen(function* () {
+        let events: ServerResponse | undefined
+        const peer = yield* makeHttpPeer((asked, response) => {
+          const { id, verb } = asked
+          if (verb === "GET" && type === "sse") {
+            return (events = stream(response, "event: endpoint\ndata: /messages\n\n"))
+          }
+          if (verb !== "POST") return response.writeHead(405).end()
+          if (id === undefined) return response.writeHead(202).end()
+          if (type === "streamable") return stream(response, eventsOf(asked)).end()
+          response.writeHead(202).end()
+          return events?.write(eventsOf(asked))
+        })
+        const session = yield* open(peer, type === "sse" ? { timeout: 5, sse_read_timeout: 300 } : {}, type)
+        const seen: Array<number> = []
+        yield* session.callTool("t", {}, { onProgress: ({ progress }) => Effect.sync(() => seen.push(progress)) })
+        assert.deepStrictEqual(seen, [1, 2])
+      })
+    )
+  }
+})
