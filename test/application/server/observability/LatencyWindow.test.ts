@@ -40,4 +40,34 @@ describe("a latency window", () => {
     assert.isBelow(latency?.p50 ?? 1, 0.01)
     assert.isAbove(latency?.p99 ?? 0, 1_000_000)
   })
+
+  it("forgets the calls of a slot that is used again after a minute", () => {
+    const recent = makeLatencyWindow(start)
+    for (let count = 0; count < 10; count += 1) recent.record(start, 5000)
+    recent.record(start + 60_000, 1)
+    const { latency, perSecond } = recent.snapshot(start + 60_000)
+    assert.approximately(latency?.p99 ?? 0, 1, 0.1)
+    assert.approximately(perSecond, 0.1, 0.001)
+  })
+
+  it("omits calls that ended after the time of the snapshot", () => {
+    const recent = makeLatencyWindow(start)
+    recent.record(start + 10_000, 1)
+    assert.deepStrictEqual(recent.snapshot(start + 4000), { perSecond: 0, latency: undefined })
+  })
+
+  it("averages at least one second", () => {
+    const recent = makeLatencyWindow(start)
+    recent.record(start, 1)
+    assert.strictEqual(recent.snapshot(start + 1).perSecond, 1)
+  })
+
+  it("reports the longest call in the last percentile of two", () => {
+    const recent = makeLatencyWindow(start)
+    recent.record(start, 1)
+    recent.record(start, 100)
+    const { latency } = recent.snapshot(start)
+    assert.approximately(latency?.p50 ?? 0, 1, 0.1)
+    assert.approximately(latency?.p90 ?? 0, 100, 10)
+  })
 })

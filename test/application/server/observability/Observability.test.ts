@@ -6,6 +6,7 @@ import { allowAll } from "../../../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { AdmissionRejected, TransportClient } from "../../../../src/application/ports/Transport.ts"
 import { callOutcome } from "../../../../src/application/server/observability/observers.ts"
+import { packageVersion } from "../../../../src/domain/packageVersion.ts"
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/version.ts"
 import { computerNotFound, ProtocolError } from "../../../../src/domain/model/ProtocolError.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "../../../conformance/members.ts"
@@ -146,6 +147,72 @@ describe("the ServerMetrics of a watched Server", () => {
       yield* Scope.close(owner, Exit.void)
       assert.notProperty(series(), "a2c_nodes{of=a test}")
       assert.notProperty(observability.report().gauges, "nodes{of=a test}")
+    })
+  )
+})
+
+describe("the report of a Server", () => {
+  it.effect("has its version, the time since its start and its gauges", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(5000)
+      const seen = yield* seenServer()
+      yield* TestClock.adjust("90 seconds")
+      const { gauges, members, offices, protocol, startedAt, uptimeSeconds, version } = seen.observability.report()
+      assert.deepStrictEqual([version, protocol], [packageVersion, PROTOCOL_VERSION])
+      assert.deepStrictEqual([startedAt, uptimeSeconds], [5000, 90])
+      assert.deepStrictEqual([members, offices], [{ agents: 0, computers: 0 }, 0])
+      assert.deepInclude(gauges, {
+        "members{role=agent}": 0,
+        offices: 0,
+        ready: 1,
+        components_unhealthy: 0,
+        uptime_seconds: 90,
+        [`build_info{version=${packageVersion},protocol=${PROTOCOL_VERSION}}`]: 1,
+        audit_events_dropped_total: 0,
+        connections: 0,
+        nodes: 1,
+        registry_up: 1,
+        registry_sessions: 0,
+        registry_offices: 0
+      })
+      assert.deepInclude(seen.series(), { a2c_uptime_seconds: 90, a2c_ready: 1, a2c_audit_events_dropped_total: 0 })
+    })
+  )
+
+  it.effect("counts calls, outcomes and dropped messages", () =>
+    Effect.gen(function* () {
+      const { agent, seen } = yield* office
+      const before = seen.observability.report().totals.calls
+      yield* agent.callTool({ computer: "pc-1", tool: "bad" })
+      seen.metrics.dropped("notification")
+      seen.metrics.dropped("notification")
+      const { calls: after, dropped, outcomes } = seen.observability.report().totals
+      assert.strictEqual(after, before + 1)
+      assert.deepInclude(outcomes, { tool_error: 1 })
+      assert.deepStrictEqual(dropped, { notification: 2 })
+      assert.strictEqual(seen.series()["a2c_dropped_total{kind=notification}"], 2)
+    })
+  )
+
+  it.effect("is not ready while the Server drains", () =>
+    Effect.gen(function* () {
+      const seen = yield* seenServer()
+      seen.readiness.setState({ _tag: "Draining", reason: "a test" })
+      assert.strictEqual(seen.series()["a2c_ready"], 0)
+      assert.notProperty((yield* seenServer()).observability.report(), "reason")
+    })
+  )
+
+  it.effect("lists offices with members only", () =>
+    Effect.gen(function* () {
+      const { computerScope, seen } = yield* office
+      const lateScope = yield* Scope.fork(yield* Effect.scope)
+      yield* Scope.close(computerScope, Exit.void)
+      yield* Scope.provide(computerUnderTest(seen, { office: "O2" }), lateScope)
+      yield* Effect.repeat(Effect.yieldNow, { until: () => seen.observability.report().offices === 2 })
+      assert.strictEqual(seen.observability.offices(1).length, 1)
+      yield* Scope.close(lateScope, Exit.void)
+      assert.deepStrictEqual(seen.observability.offices(10), [{ office: "O1", agents: 1, computers: 0 }])
     })
   )
 })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Exit, type Tracer } from "effect"
+import { Cause, Exit, Option, type Tracer } from "effect"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { recordCallSpan } from "../../../../src/application/server/observability/callSpans.ts"
 import type { CompletedCall } from "../../../../src/application/server/observability/observers.ts"
@@ -13,8 +13,8 @@ import {
 } from "../../../../src/domain/model/ProtocolError.ts"
 import { recorder } from "../../../recorder.ts"
 
-/** Records one call and gives the status of its span. */
-const statusOf = (outcome: CompletedCall["outcome"]): Tracer.SpanStatus => {
+/** Records one call and gives its span. */
+const spanOf = (given: Partial<CompletedCall>): Tracer.Span => {
   const { spans, tracer } = recorder()
   recordCallSpan(tracer)({
     event: "client:tool_call",
@@ -24,15 +24,18 @@ const statusOf = (outcome: CompletedCall["outcome"]): Tracer.SpanStatus => {
     computer: "pc-1",
     reqId: "request-1",
     request: jsonBody({}),
-    outcome,
+    outcome: jsonBody({ content: [] }),
     startedAt: 1,
-    endedAt: 2
+    endedAt: 2,
+    ...given
   })
   const [span] = spans
   assert.strictEqual(spans.length, 1)
   assert.exists(span)
-  return span.status
+  return span
 }
+
+const statusOf = (outcome: CompletedCall["outcome"]): Tracer.SpanStatus => spanOf({ outcome }).status
 
 const isFailed = (outcome: CompletedCall["outcome"]): boolean => {
   const status = statusOf(outcome)
@@ -59,5 +62,39 @@ describe("recordCallSpan", () => {
       tooManyRequests("Too many", "calls_per_agent", 1)
     ]
     for (const outcome of outcomes) assert.isFalse(isFailed(outcome))
+  })
+
+  it("describes the call", () => {
+    const { attributes, kind, name, status } = spanOf({ startedAt: 1.5, endedAt: 4 })
+    assert.deepStrictEqual([name, kind], ["client:tool_call", "server"])
+    assert.deepStrictEqual(Object.fromEntries(attributes), {
+      "a2c.office": "O1",
+      "a2c.agent": "agent-1",
+      "a2c.computer": "pc-1",
+      "a2c.outcome": "ok"
+    })
+    assert.deepInclude(status, { startTime: 1_500_000n, endTime: 4_000_000n })
+  })
+
+  it("starts a sampled trace for a request id without one", () => {
+    const { parent, sampled } = spanOf({})
+    assert.deepStrictEqual([parent, sampled], [Option.none(), true])
+  })
+
+  it.each([
+    ["01", true],
+    ["00", false]
+  ] as const)("continues the trace of the request id with flags %s", (flags, isSampled) => {
+    const [traceId, spanId] = ["a".repeat(32), "b".repeat(16)]
+    const { parent, sampled, traceId: own } = spanOf({ reqId: `00-${traceId}-${spanId}-${flags}` })
+    assert.strictEqual(sampled, isSampled)
+    assert.strictEqual(own, traceId)
+    assert.strictEqual(Option.getOrUndefined(parent)?.spanId, spanId)
+  })
+
+  it("names the outcome in the error of a failed call", () => {
+    const status = statusOf(timedOut(1))
+    const cause = status._tag === "Ended" && Exit.isFailure(status.exit) ? status.exit.cause : Cause.empty
+    assert.include(String(Cause.squash(cause)), "408")
   })
 })
