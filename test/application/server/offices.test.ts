@@ -1,31 +1,42 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Duration, Effect, Exit, Layer, Queue, Result, Scope } from "effect"
+import { Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Queue, Result, Scope } from "effect"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
-import { TransportClient } from "../../../src/application/ports/Transport.ts"
+import { type Reply, TransportClient } from "../../../src/application/ports/Transport.ts"
+import { Limits } from "../../../src/application/server/connections/Limits.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
+import { asObject } from "../../../src/domain/json.ts"
 import { PROTOCOL_VERSION } from "../../../src/domain/wire/version.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { Observability } from "../../../src/application/server/observability/Observability.ts"
 
 /** One Server of a cluster in memory, and a function that connects to it. */
-const startServer = Effect.fnUntraced(function* (cluster: MemoryCluster.MemoryCluster, idPrefix: string) {
+const startServer = Effect.fnUntraced(function* (
+  cluster: MemoryCluster.MemoryCluster,
+  idPrefix: string,
+  limits: Partial<Limits> = {}
+) {
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(MemoryTransport.layer({ idPrefix })),
     Layer.provide(MemoryCluster.layerNode(cluster, idPrefix)),
+    Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), ...limits })),
     Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),
     Layer.fresh,
     Layer.build
   )
   const transport = Context.get(context, TransportClient)
-  const member = Effect.fnUntraced(function* (role: "agent" | "computer", instance?: string) {
+  const member = Effect.fnUntraced(function* (
+    role: "agent" | "computer",
+    instance?: string,
+    answer: Effect.Effect<Reply> = Effect.succeed([])
+  ) {
     const heard = yield* Queue.unbounded<string>()
     const link = yield* transport.connect({
       version: PROTOCOL_VERSION,
       auth: { role, ...(instance !== undefined && { instance }) },
       onMessage: (event, body) =>
-        Effect.as(Queue.offer(heard, `${event} ${Result.getOrElse(body.text(), () => "?")}`), [])
+        Effect.andThen(Queue.offer(heard, `${event} ${Result.getOrElse(body.text(), () => "?")}`), answer)
     })
     const join = (as: string, office: string) =>
       Effect.map(
@@ -39,11 +50,13 @@ const startServer = Effect.fnUntraced(function* (cluster: MemoryCluster.MemoryCl
 
 const inCluster = (
   title: string,
-  body: (open: (name: string) => ReturnType<typeof startServer>) => Effect.Effect<void, unknown, Scope.Scope>
+  body: (
+    open: (name: string, limits?: Partial<Limits>) => ReturnType<typeof startServer>
+  ) => Effect.Effect<void, unknown, Scope.Scope>
 ) =>
   it.effect(title, () => {
     const cluster = MemoryCluster.makeCluster()
-    return body((name) => startServer(cluster, name))
+    return body((name, limits) => startServer(cluster, name, limits))
   })
 
 describe("an office shared by several Servers", () => {
@@ -117,6 +130,54 @@ describe("an office shared by several Servers", () => {
       yield* Queue.take(agent.heard)
       yield* Scope.close(scope, Exit.void)
       assert.strictEqual(yield* Queue.take(agent.heard), 'notify:leave_office {"office_id":"O","computer":"desk"}')
+    })
+  )
+
+  inCluster("limits the calls to a Computer of another Server, and counts each until it ends", (open) =>
+    Effect.gen(function* () {
+      const [one, two] = [yield* open("one", { callsPerComputer: 2 }), yield* open("two")]
+      const agent = yield* one.member("agent")
+      yield* agent.join("thinker", "O")
+      const gate = yield* Deferred.make<void>()
+      const tools = Effect.as(Deferred.await(gate), [jsonBody({ tools: [], req_id: "r" })])
+      const computer = yield* two.member("computer", undefined, tools)
+      yield* computer.join("desk", "O")
+      const call = (reqId: string) =>
+        Effect.map(
+          agent.link.request(
+            "client:get_tools",
+            jsonBody({ agent: "thinker", req_id: reqId, computer: "desk" }),
+            Duration.hours(1)
+          ),
+          ([reply]) => (reply === undefined ? {} : asObject(Result.getOrElse(reply.value(), () => "?")))
+        )
+      const calling = yield* Effect.forkChild(Effect.all([call("a"), call("b")], { concurrency: "unbounded" }))
+      yield* Effect.repeat(Queue.take(computer.heard), { times: 1 })
+      assert.deepInclude(yield* call("c"), { code: 429 })
+      yield* Deferred.succeed(gate, undefined)
+      assert.deepStrictEqual(
+        (yield* Fiber.join(calling)).map((reply) => reply["tools"]),
+        [[], []]
+      )
+      assert.deepStrictEqual((yield* call("d"))["tools"], [])
+    })
+  )
+
+  inCluster("delivers cancellations and changes between Servers", (open) =>
+    Effect.gen(function* () {
+      const [one, two] = [yield* open("one"), yield* open("two")]
+      const agent = yield* one.member("agent")
+      yield* agent.join("thinker", "O")
+      const computers = [yield* two.member("computer"), yield* two.member("computer")]
+      for (const [index, { join }] of computers.entries()) yield* join(`desk ${index}`, "O")
+      yield* Effect.repeat(Queue.take(agent.heard), { times: 1 })
+      yield* Effect.forEach(computers, ({ heard }) => Queue.clear(heard))
+      yield* agent.link.notify("server:tool_call_cancel", jsonBody({ agent: "thinker", req_id: "r" }))
+      const cancelled = 'notify:tool_call_cancel {"agent":"thinker","req_id":"r"}'
+      for (const { heard } of computers) assert.strictEqual(yield* Queue.take(heard), cancelled)
+      const changed = jsonBody({ computer: "desk 0" })
+      for (const { link } of computers.slice(0, 1)) yield* link.notify("server:update_tool_list", changed)
+      assert.strictEqual(yield* Queue.take(agent.heard), 'notify:update_tool_list {"computer":"desk 0"}')
     })
   )
 })
