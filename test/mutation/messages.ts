@@ -1,6 +1,6 @@
 /**
- * A Stryker plugin that excludes texts for people. Tests assert codes, reasons and fields, and never the wording of a
- * message, a log line or the name of a span.
+ * A Stryker plugin that excludes texts for people, and options without an observable effect. Tests assert codes, reasons
+ * and fields, and never the wording of a message, a log line or the name of a span.
  */
 import { declareValuePlugin, PluginKind } from "@stryker-mutator/api/plugin"
 
@@ -38,12 +38,20 @@ const isPhrase = (text: string): boolean => /\p{L}[\p{L}'",:)…]* [('"…]*\p{L
 const isLog = /^Effect\.(?:log\w*|annotateLogs|withLogSpan)$/
 const isSpan = /^Effect\.(?:fn|withSpan)$/
 
+/** `{ discard: true }` omits results that the caller does not read. */
+const isDiscard = ({ type, ...fields }: Node): boolean => {
+  if (type === "ObjectProperty") return calleeOf(fields["key"]) === "discard"
+  const properties = type === "ObjectExpression" ? (fields["properties"] as ReadonlyArray<Node>) : []
+  return properties.length > 0 && properties.every(isDiscard)
+}
+
 /** Returns the reason for which mutants of this node do not count. */
 export const reasonToIgnore = ({ node, parent }: Path): string | undefined => {
   if (node === undefined) return undefined
   if (node.type === "ClassMethod" && isNode(node["key"]) && calleeOf(node["key"]) === "message")
     return "text for people"
   if (node.type === "CallExpression" && isLog.test(calleeOf(node["callee"]))) return "log line"
+  if (isDiscard(node)) return "no effect"
   if (parent?.type === "CallExpression" && isSpan.test(calleeOf(parent["callee"])) && textOf(node) !== "") {
     return "name of a span"
   }

@@ -91,4 +91,17 @@ describe("the filter of mutants", () => {
     }
     assert.strictEqual(reasonToIgnore({ node: { type: "CallExpression", callee } }), "log line")
   })
+
+  it("excludes options that discard results, and keeps others", () => {
+    const option = (name: string) => ({
+      type: "ObjectProperty",
+      key: { type: "Identifier", name },
+      value: { type: "BooleanLiteral", value: true }
+    })
+    const options = (...names: ReadonlyArray<string>) =>
+      reasonToIgnore({ node: { type: "ObjectExpression", properties: names.map(option) } })
+    assert.strictEqual(options("discard"), "no effect")
+    assert.isUndefined(options("discard", "concurrency"))
+    assert.isUndefined(options())
+  })
 })

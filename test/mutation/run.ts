@@ -97,8 +97,8 @@ const runArea = async (area: Area, files: ReadonlyArray<string>, options: Option
   const open = results.filter(isOpen)
   if (area.widerTests.length === 0 || open.length === 0) return results.map(toMutant)
   const wider = await mutate(`${area.name}-wider`, open.map(rangeOf), area.widerTests, options)
-  const byKey = new Map(wider.map((result) => [keyOf(result), result]))
-  return results.map((result) => toMutant((isOpen(result) ? byKey.get(keyOf(result)) : undefined) ?? result))
+  const found = new Map(wider.flatMap((result) => (isOpen(result) ? [] : [[keyOf(result), result]])))
+  return results.map((result) => toMutant((isOpen(result) ? found.get(keyOf(result)) : undefined) ?? result))
 }
 
 const run = async (options: Options): Promise<number> => {
