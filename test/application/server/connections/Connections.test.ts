@@ -1,0 +1,132 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Effect, Exit, Option, Scope } from "effect"
+import { AdmissionRejected, type Link } from "../../../../src/application/ports/Transport.ts"
+import { makeConnections } from "../../../../src/application/server/connections/Connections.ts"
+import { Limits } from "../../../../src/application/server/connections/Limits.ts"
+import { noMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+import { allGrants } from "../../../../src/domain/model/Identity.ts"
+import { lineForVersion } from "../../../../src/domain/wire/lines.ts"
+
+/** A link with a backlog that the test sets, and the reasons it was closed for. */
+const makeLink = (id: string) => {
+  const closed: Array<string> = []
+  let backlog = 0
+  const link: Link = {
+    id,
+    startRequest: () => () => undefined,
+    request: () => Effect.never,
+    notify: () => Effect.void,
+    maxBytes: () => 1000,
+    fits: () => true,
+    backlog: () => backlog,
+    sentBytes: () => 0,
+    pauseReading: () => undefined,
+    closed: Effect.never,
+    close: (reason) => Effect.sync(() => void closed.push(reason))
+  }
+  return { link, closed, setBacklog: (bytes: number) => void (backlog = bytes) }
+}
+
+const start = Effect.fnUntraced(function* (limits: Partial<Limits>) {
+  const exceeded: Array<string> = []
+  const connections = yield* makeConnections({
+    clock: yield* Clock.Clock,
+    limits: { ...Limits.defaultValue(), ...limits },
+    metrics: { ...noMetrics, limitExceeded: (limit) => void exceeded.push(limit) }
+  })
+  const open = (link: Link) =>
+    connections.open({
+      link,
+      line: lineForVersion({ major: 0, minor: 2, patch: 0 }),
+      identity: { subject: "s", grants: allGrants, expiresAt: undefined },
+      registration: { session: { sid: link.id, membership: Option.none() } } as never
+    })
+  return { connections, exceeded, open }
+})
+
+const settle = Effect.repeat(Effect.yieldNow, { times: 20 })
+
+describe("the set of connections of a Server", () => {
+  it.effect("rejects a link without a free slot, which may try again", () =>
+    Effect.gen(function* () {
+      const { connections, exceeded } = yield* start({ connections: 1 })
+      const scope = yield* Scope.make()
+      yield* Scope.provide(connections.reserve(makeLink("a").link), scope)
+      const rejection = yield* Effect.flip(Effect.scoped(connections.reserve(makeLink("b").link)))
+      assert.instanceOf(rejection, AdmissionRejected)
+      assert.deepInclude({ ...rejection }, { code: 503, reason: "too_many_connections", retryable: true })
+      assert.deepStrictEqual(exceeded, ["connections"])
+      yield* Scope.close(scope, Exit.void)
+      assert.strictEqual(connections.size(), 0)
+      yield* connections.reserve(makeLink("c").link)
+    })
+  )
+
+  it.effect("omits a link that closed during its admission", () =>
+    Effect.gen(function* () {
+      const { connections, open } = yield* start({})
+      open(makeLink("a").link)
+      assert.isUndefined(connections.get("a"))
+      assert.deepStrictEqual(connections.all(), [])
+    })
+  )
+
+  it.effect("closes a connection above the limit of its backlog once", () =>
+    Effect.gen(function* () {
+      const { connections, exceeded, open } = yield* start({ backlogBytes: 100 })
+      const slow = makeLink("a")
+      yield* connections.reserve(slow.link)
+      const connection = open(slow.link)
+      slow.setBacklog(100)
+      connections.onBacklogChange(slow.link)
+      yield* settle
+      assert.deepStrictEqual(slow.closed, [])
+      slow.setBacklog(101)
+      connections.onBacklogChange(slow.link)
+      connections.onBacklogChange(slow.link)
+      yield* settle
+      assert.strictEqual(slow.closed.length, 1)
+      assert.include(slow.closed[0], "101 bytes")
+      assert.isTrue(connection.closing)
+      assert.deepStrictEqual(exceeded, ["backlogBytes"])
+    })
+  )
+
+  it.effect("ignores the backlog of a link without a connection", () =>
+    Effect.gen(function* () {
+      const { connections, exceeded } = yield* start({ backlogBytes: 100 })
+      const early = makeLink("a")
+      yield* connections.reserve(early.link)
+      early.setBacklog(1000)
+      connections.onBacklogChange(early.link)
+      assert.deepStrictEqual([exceeded, connections.totalBacklogBytes()], [[], 0])
+    })
+  )
+
+  it.effect("closes all links, also those that still authenticate", () =>
+    Effect.gen(function* () {
+      const { connections, open } = yield* start({})
+      const [member, early] = [makeLink("a"), makeLink("b")]
+      yield* connections.reserve(member.link)
+      yield* connections.reserve(early.link)
+      open(member.link)
+      yield* connections.closeAll("the end")
+      assert.deepStrictEqual([member.closed, early.closed], [["the end"], ["the end"]])
+    })
+  )
+
+  it.effect("holds no bytes of a connection that has closed", () =>
+    Effect.gen(function* () {
+      const { connections, open } = yield* start({})
+      const scope = yield* Scope.make()
+      const slow = makeLink("a")
+      yield* Scope.provide(connections.reserve(slow.link), scope)
+      open(slow.link)
+      slow.setBacklog(50)
+      connections.onBacklogChange(slow.link)
+      assert.strictEqual(connections.totalBacklogBytes(), 50)
+      yield* Scope.close(scope, Exit.void)
+      assert.strictEqual(connections.totalBacklogBytes(), 0)
+    })
+  )
+})
