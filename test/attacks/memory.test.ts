@@ -91,7 +91,7 @@ const fillQueues = Effect.fnUntraced(function* <E>(
   const before = yield* liveBytes
   const closed = yield* countClosed("total_backlog_bytes")
   const slow = yield* replyingComputer("slow", repliesRead)
-  const reader = yield* member("agent", "reader", "slow")
+  const reader = yield* member("agent", "mallory", "slow")
   const countReplies = yield* slowReader(reader)
   reader.send(...calls.slice(0, repliesRead))
   for (const office of offices) {
@@ -138,7 +138,7 @@ const observationTime = "2500 millis"
 
 /** Sends a request in parts and waits for its reply. */
 const upload = Effect.fnUntraced(function* (office: string) {
-  const agent = yield* member("agent", "honest", office)
+  const agent = yield* member("agent", "mallory", office)
   const { socket } = netSocketOf(agent)
   const text = eventText(1, "client:get_tools", { ...request("absent"), padding })
   const header = Buffer.from(frameHeader)
