@@ -1,0 +1,91 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect } from "effect"
+import { allowAll } from "../../../../src/application/ports/Authenticator.ts"
+import { jsonBody } from "../../../../src/application/ports/Body.ts"
+import { type Reply, TransportClient } from "../../../../src/application/ports/Transport.ts"
+import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
+import { PROTOCOL_VERSION } from "../../../../src/domain/wire/version.ts"
+import { type Seen, seenServer } from "../seen.ts"
+
+/** Connects a raw client. A Computer never replies to calls. */
+const connect = Effect.fnUntraced(function* ({ client }: Seen, role: "agent" | "computer") {
+  const onMessage = (event: string): Effect.Effect<Reply> =>
+    event.startsWith("client:") ? Effect.never : Effect.succeed([])
+  const link = yield* TransportClient.use((transport) =>
+    transport.connect({ version: PROTOCOL_VERSION, auth: { role }, onMessage })
+  ).pipe(Effect.provide(client))
+  const request = (event: string, body: object) => link.request(event, jsonBody(body), Duration.seconds(5))
+  const join = (name: string, office: string) => request("server:join_office", { role, name, office_id: office })
+  const call = (reqId: string, computer: string) =>
+    request("client:get_tools", { agent: "ada", req_id: reqId, computer })
+  return { call, join, request }
+})
+
+/** The rejections of a Server with these limits, by limit, after an Agent and a Computer have joined and acted. */
+const rejectionsAfter = (
+  limits: Partial<Limits>,
+  act: (agent: Effect.Success<ReturnType<typeof connect>>) => Effect.Effect<unknown, unknown>
+) =>
+  Effect.gen(function* () {
+    const seen = yield* seenServer({}, allowAll, limits)
+    const [agent, computer] = [yield* connect(seen, "agent"), yield* connect(seen, "computer")]
+    yield* agent.join("ada", "o")
+    yield* computer.join("pc", "o")
+    yield* act(agent)
+    return Object.entries(seen.series()).flatMap(([name, count]) => {
+      const [, limit] = /^a2c_limit_rejections_total\{limit=(.*)\}$/.exec(name) ?? []
+      return limit === undefined ? [] : [[limit, count]]
+    })
+  })
+
+describe("the count of rejections", () => {
+  const counts = (
+    title: string,
+    limits: Partial<Limits>,
+    act: Parameters<typeof rejectionsAfter>[1],
+    ...expected: ReadonlyArray<readonly [limit: string, count: number]>
+  ) =>
+    it.effect(title, () =>
+      Effect.map(rejectionsAfter(limits, act), (found) =>
+        assert.deepStrictEqual(
+          found,
+          expected.map((entry) => [...entry])
+        )
+      )
+    )
+
+  counts("has no limit that is just reached", { nameLength: 3, officeLength: 1, requestIdLength: 1 }, ({ call }) =>
+    call("r", "absent")
+  )
+  counts("has the length of names", { nameLength: 3 }, ({ join }) => join("adam", "p"), ["name_length", 1])
+  counts("has the length of office ids", { officeLength: 1 }, ({ join }) => join("ada", "pp"), ["office_length", 1])
+  counts("has the length of request ids", { requestIdLength: 1 }, ({ call }) => call("rr", "pc"), [
+    "request_id_length",
+    1
+  ])
+  counts(
+    "has the rate of messages",
+    { messagesPerSecond: 0.01, messageBurst: 2 },
+    ({ call }) => Effect.andThen(call("a", "absent"), call("b", "absent")),
+    ["messages_per_second", 1]
+  )
+  counts(
+    "has the calls of an Agent",
+    { callsPerAgent: 1 },
+    ({ call }) => Effect.race(call("a", "pc"), call("b", "pc")),
+    ["calls_per_agent", 1]
+  )
+  counts(
+    "has the calls to a Computer",
+    { callsPerComputer: 1 },
+    ({ call }) => Effect.race(call("a", "pc"), call("b", "pc")),
+    ["calls_per_computer", 1]
+  )
+  counts(
+    "has the memory of requests",
+    { totalRequestBytes: 20_000 },
+    ({ request }) =>
+      request("client:get_tools", { agent: "ada", req_id: "r", computer: "pc", padding: "x".repeat(9000) }),
+    ["total_request_bytes", 1]
+  )
+})
