@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { replaceEscapedNames } from "./escapedNames.ts"
 
 /** A JSON object with unchecked members. */
 export type JsonObject = { readonly [key: string]: unknown }
@@ -79,10 +80,18 @@ export const canonicalJson = (value: unknown): string => {
   return `{${members.join(",")}}`
 }
 
+/** Parses JSON text like `JSON.parse`, without its confusion of escaped names. Throws a `SyntaxError`. */
+export const parseJsonOrThrow = (text: string): unknown => {
+  const escaped = replaceEscapedNames(text)
+  const value: unknown = JSON.parse(escaped?.text ?? text)
+  escaped?.restore(value)
+  return value
+}
+
 /** Parses JSON text; `undefined` when it is not JSON. */
 export const parseJson = (text: string): unknown => {
   try {
-    return JSON.parse(text)
+    return parseJsonOrThrow(text)
   } catch {
     return undefined
   }

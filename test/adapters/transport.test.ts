@@ -238,6 +238,23 @@ const contract = (name: string, start: Open) => {
     )
 
     promise(
+      "delivers a name with an escape unchanged after a text with a backslash as name",
+      Effect.gen(function* () {
+        const site = yield* start()
+        const member = yield* site.connect()
+        const { link: server } = yield* site.accepted
+        for (const [first, link] of [
+          ["of the member", member],
+          ["of the server", server]
+        ] as const) {
+          JSON.parse(`{"${first}":1,"\\\\":2}`)
+          const [reply] = yield* request(link, "one", { [first]: 1, "\n": 2 })
+          assert.deepStrictEqual(Object.keys(reply as JsonObject), [first, "\n"])
+        }
+      })
+    )
+
+    promise(
       "ignores the late reply of a cancelled request",
       Effect.gen(function* () {
         const gate = yield* Deferred.make<void>()

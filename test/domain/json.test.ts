@@ -1,7 +1,15 @@
 import { isDeepStrictEqual } from "node:util"
+import { runInNewContext } from "node:vm"
 import { assert, describe, it } from "@effect/vitest"
-import { Schema } from "effect"
-import { canonicalJson, checkJsonBody, maxJsonDepth, formatSpacedJson } from "../../src/domain/json.ts"
+import { Result, Schema } from "effect"
+import {
+  canonicalJson,
+  checkJsonBody,
+  maxJsonDepth,
+  formatSpacedJson,
+  parseJson,
+  parseJsonOrThrow
+} from "../../src/domain/json.ts"
 
 const nested = (depth: number): unknown => {
   let value: unknown = 1
@@ -16,7 +24,7 @@ const withReversedMembers = (value: { readonly [name: string]: unknown }) =>
 describe("checkJsonBody", () => {
   it.prop("accepts any JSON except members named __proto__", [Schema.Json], ([value]) => {
     const text = JSON.stringify(value)
-    assert.strictEqual(checkJsonBody(JSON.parse(text)) === undefined, !text.includes('"__proto__":'))
+    assert.strictEqual(checkJsonBody(parseJson(text)) === undefined, !text.includes('"__proto__":'))
   })
 
   it("accepts nesting up to the limit", () => {
@@ -41,9 +49,71 @@ describe("checkJsonBody", () => {
   })
 })
 
+describe("parseJson", () => {
+  // The second of equal names counts, and white space may stand before a colon.
+  const texts = [
+    String.raw`{"":1,"\n":2,"\"":3,"\\":4}`,
+    String.raw`[{"a":"\n","\u0062" : {"a":1,"c\u00e9":["\\",{"\t":"\":"}]}}, "\u0061", 1]`,
+    String.raw`{"":1,"\u0061":2,"b":3,"a":4}`,
+    String.raw`{"":1,"\udfff0":2,"\udfff":3}`,
+    `{"":1,"\udfff0":2,"\\n":3}`,
+    String.raw`{"":1,"\u005f_proto__":{"x":1}}`,
+    String.raw`{"":1,"\u0031":2}`
+  ]
+  const keysOf = (value: unknown): unknown =>
+    typeof value === "object" && value !== null
+      ? Object.entries(value).map(([name, member]) => [name, keysOf(member)])
+      : value
+
+  it("keeps a name with an escape apart from a backslash in an earlier text", () => {
+    JSON.parse(String.raw`{"first":1,"\\":2}`)
+    assert.deepStrictEqual(keysOf(parseJson(String.raw`{"first":1,"\u00e9":2}`)), [
+      ["first", 1],
+      ["é", 2]
+    ])
+  })
+
+  it.each(texts)("parses %s like JSON.parse in a new context", (text) => {
+    // A new context has parsed no other text.
+    const expected: unknown = runInNewContext(`JSON.parse(${JSON.stringify(text)})`)
+    assert.deepStrictEqual(keysOf(parseJson(text)), keysOf(expected))
+  })
+
+  it.each([
+    String.raw`{"\x":1}`,
+    String.raw`{"\u12":1}`,
+    String.raw`\":1`,
+    String.raw`"a\n":1`,
+    String.raw`{"a"\"b":1}`,
+    '{"a\\'
+  ])("rejects %s", (text) => {
+    assert.isUndefined(parseJson(text))
+    assert.throws(() => parseJsonOrThrow(text), SyntaxError)
+  })
+
+  it.prop(
+    "accepts exactly what JSON.parse accepts",
+    [Schema.Json, Schema.Natural, Schema.String],
+    ([value, at, junk]) => {
+      const text = JSON.stringify(value).replaceAll(/[a-z]/g, String.raw`\u0061`)
+      const place = at % (text.length + 1)
+      for (const whole of [text, text.slice(0, place), `${text.slice(0, place)}${junk}\\"${text.slice(place)}`]) {
+        const isJson = Result.isSuccess(Result.try((): unknown => JSON.parse(whole)))
+        assert.strictEqual(parseJson(whole) !== undefined, isJson)
+      }
+    }
+  )
+
+  it("parses hostile nesting around a name with an escape without exhausting the stack", () => {
+    const depth = 100_000
+    const value = parseJson(`${"[".repeat(depth)}{"\\n":1}${"]".repeat(depth)}`)
+    assert.match(checkJsonBody(value) ?? "", /nested deeper/)
+  })
+})
+
 describe("formatSpacedJson", () => {
   it.prop("encodes the same value as JSON.stringify", [Schema.Json], ([value]) => {
-    assert.deepStrictEqual(JSON.parse(formatSpacedJson(value)), JSON.parse(JSON.stringify(value)))
+    assert.deepStrictEqual(parseJson(formatSpacedJson(value)), parseJson(JSON.stringify(value)))
   })
 
   it("uses the seed's separators and escapes", () => {
@@ -76,7 +146,7 @@ describe("canonicalJson", () => {
     ([value]) => {
       const text = canonicalJson(value)
       assert.strictEqual(canonicalJson(withReversedMembers(value)), text)
-      assert.isTrue(isDeepStrictEqual(JSON.parse(text), JSON.parse(JSON.stringify(value))))
+      assert.isTrue(isDeepStrictEqual(parseJson(text), parseJson(JSON.stringify(value))))
     }
   )
 })

@@ -2,7 +2,7 @@
 import { type MessagePort, workerData } from "node:worker_threads"
 import type { ErrorObject, ValidateFunction } from "ajv"
 import { errorMessage } from "../../domain/errorMessage.ts"
-import type { JsonObject } from "../../domain/json.ts"
+import { type JsonObject, parseJsonOrThrow } from "../../domain/json.ts"
 import { makeSchemaCache, validationErrors } from "./ajvCompiler.ts"
 
 export interface WorkerData {
@@ -30,7 +30,7 @@ const validators = makeSchemaCache<ValidateFunction>()
 const handleRequest = (request: WorkerRequest): WorkerResponse => {
   if ("schema" in request) {
     const { key, schema } = request
-    validators.add(key, schema.length, (compile) => compile(JSON.parse(schema) as JsonObject))
+    validators.add(key, schema.length, (compile) => compile(parseJsonOrThrow(schema) as JsonObject))
     return { outcome: "compiled" }
   }
   const validate = validators.get(request.key)

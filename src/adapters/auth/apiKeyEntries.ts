@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto"
 import { Effect, Result, Schema } from "effect"
-import { definedOnly } from "../../domain/definedOnly.ts"
+import { definedOnly } from "../../domain/objects.ts"
 import { type Grants, Right } from "../../domain/model/Identity.ts"
 import { toValidationIssues, type ValidationIssue } from "../../domain/validation.ts"
 import { sha256 } from "./secrets.ts"

@@ -2,6 +2,7 @@ import { Result } from "effect"
 import type { Body } from "../../application/ports/Body.ts"
 import { internalError } from "../../domain/model/ProtocolError.ts"
 import { encodeUtf8 } from "../../domain/utf8.ts"
+import { parseJsonOrThrow } from "../../domain/json.ts"
 
 /** A body received as text. The first access to its value parses it; forwarding does not. */
 class TextBody implements Body {
@@ -20,7 +21,7 @@ class TextBody implements Body {
   }
   value(): Body["head"] {
     this.#value ??= Result.try({
-      try: (): unknown => JSON.parse(Result.merge(this.#text)),
+      try: () => parseJsonOrThrow(Result.merge(this.#text)),
       catch: () => internalError("The message is not JSON")
     })
     return this.#value

@@ -1,4 +1,4 @@
-import { maxJsonDepth } from "../../domain/json.ts"
+import { maxJsonDepth, parseJsonOrThrow } from "../../domain/json.ts"
 
 // Not exported: V8 reads an exported constant from a cell, which makes the scan about 15 % slower.
 const quote = 0x22
@@ -74,7 +74,8 @@ const findScalarEnd = (bytes: Buffer, at: number): number => {
   return place
 }
 
-const parseScalar = (bytes: Buffer, from: number, to: number): unknown => JSON.parse(bytes.toString("utf8", from, to))
+const parseScalar = (bytes: Buffer, from: number, to: number): unknown =>
+  parseJsonOrThrow(bytes.toString("utf8", from, to))
 
 /**
  * Parses the outermost members of a JSON object from `at` to `end`, exclusive. Scalars are complete. Objects and arrays

@@ -1,7 +1,7 @@
 import { Cause, type Context, Effect, Exit, Predicate } from "effect"
 import { listAllPages } from "../../application/shared/paging.ts"
 import type { McpProgress, McpSession, McpSessionError } from "../../application/ports/McpSession.ts"
-import { definedOnly } from "../../domain/definedOnly.ts"
+import { definedOnly } from "../../domain/objects.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { McpClientError, abortReasonOf } from "./McpClientError.ts"
 import {

@@ -1,4 +1,4 @@
-import { definedOnly } from "../../domain/definedOnly.ts"
+import { definedOnly } from "../../domain/objects.ts"
 import { McpClientError } from "./McpClientError.ts"
 import { type McpClientLike, withSignal } from "./McpClientLike.ts"
 import type { McpContents, McpResource, McpTool, McpToolResult } from "./mcpTypes.ts"

@@ -16,6 +16,7 @@ import {
 import { errorCodes, payloadTooLarge } from "../../domain/model/ProtocolError.ts"
 import { parseVersion, PROTOCOL_VERSION, versionGate, type VersionRejection } from "../../domain/wire/version.ts"
 import { fitsBytes, sendError } from "../bytes/sendError.ts"
+import { parseJsonOrThrow } from "../../domain/json.ts"
 
 export interface MemoryTransportOptions {
   /** Largest body a member may send, in bytes of its JSON text; unlimited by default. */
@@ -41,7 +42,10 @@ const copyBody = (body: Body): Body => {
   const value = Result.flatMap(body.value(), (original) => receivedBody(original).value())
   if (Result.isFailure(value)) return invalidBody(value.failure)
   if (value.success === undefined) return receivedBody(undefined)
-  return Result.match(body.text(), { onFailure: invalidBody, onSuccess: (text) => receivedBody(JSON.parse(text)) })
+  return Result.match(body.text(), {
+    onFailure: invalidBody,
+    onSuccess: (text) => receivedBody(parseJsonOrThrow(text))
+  })
 }
 
 interface Channel {

@@ -2,7 +2,7 @@ import { createInterface } from "node:readline"
 import type { Readable, Writable } from "node:stream"
 import { isatty } from "node:tty"
 import { Effect, Option, Semaphore } from "effect"
-import { definedOnly } from "../../domain/definedOnly.ts"
+import { definedOnly } from "../../domain/objects.ts"
 import type { LineReader } from "./LineReader.ts"
 import { clearRowsAbove, type Context, joinLines, makeContextLines, type TerminalOutput } from "./questionContext.ts"
 

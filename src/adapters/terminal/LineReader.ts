@@ -2,7 +2,7 @@ import { createInterface } from "node:readline"
 import { Writable } from "node:stream"
 import { Effect, FiberSet, Latch, Option, type Scope, Semaphore } from "effect"
 
-import { definedOnly } from "../../domain/definedOnly.ts"
+import { definedOnly } from "../../domain/objects.ts"
 import { escapeForTerminal, escapeLinesForTerminal } from "../log/escapeForTerminal.ts"
 import { clearRowsAbove, type Context, joinLines, makeContextLines, type TerminalOutput } from "./questionContext.ts"
 

@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads"
 import { Cause, Duration, Effect, Layer, Option, Queue, RcRef, Semaphore } from "effect"
 import { VrlEngine, VrlError } from "../../application/ports/VrlEngine.ts"
-import type { JsonObject } from "../../domain/json.ts"
+import { type JsonObject, parseJsonOrThrow } from "../../domain/json.ts"
 import type { WorkerResponse, WorkerRequest, WorkerData } from "./worker.ts"
 
 export interface VerelOptions {
@@ -107,7 +107,7 @@ const makeEngine = Effect.fnUntraced(function* ({ module = "@bpinternal/verel", 
       Effect.map(request(Effect.succeed({ script })), (diagnostics) => (diagnostics === "" ? undefined : diagnostics)),
     run: (script, event) => {
       const workerRequest = Effect.map(encodeEvent(event), (text) => ({ script, event: text }))
-      return Effect.map(request(workerRequest), (text): unknown => JSON.parse(text))
+      return Effect.map(request(workerRequest), parseJsonOrThrow)
     }
   })
 })

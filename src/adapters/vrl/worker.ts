@@ -3,6 +3,7 @@ import { parentPort, workerData } from "node:worker_threads"
 import type * as Verel from "@bpinternal/verel"
 import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
 import { formatRuntimeError, formatDiagnostics, maxMessageCharacters } from "./diagnostics.ts"
+import { parseJsonOrThrow } from "../../domain/json.ts"
 
 export interface WorkerData {
   readonly module: string
@@ -36,7 +37,7 @@ const post = (outcome: WorkerResponse["outcome"], text: string) =>
 
 const handleRequest = (engine: typeof Verel, { event, script }: WorkerRequest) => {
   if (event === undefined) return post("done", formatDiagnostics(script, engine.check(script).errors))
-  const text = JSON.stringify(engine.execute(script, JSON.parse(event)).event)
+  const text = JSON.stringify(engine.execute(script, parseJsonOrThrow(event)).event)
   if (Buffer.byteLength(text) <= maxEventBytes) return post("done", text)
   return post("failed", `the script grew the event beyond ${maxEventBytes} bytes`)
 }

@@ -1,7 +1,7 @@
 import { Data, Duration, Effect, Result, Schema } from "effect"
 import type { FinderPage } from "../../domain/documents/findDocuments.ts"
 import { parseStrictDpeUri } from "../../domain/documents/DpeUri.ts"
-import { definedOnly } from "../../domain/definedOnly.ts"
+import { definedOnly } from "../../domain/objects.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { CallDefinition } from "../../domain/wire/lines.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"

@@ -1,5 +1,5 @@
 import { Effect, PubSub, type Scope, Stream } from "effect"
-import { isShallowEqual } from "../../domain/isShallowEqual.ts"
+import { isShallowEqual } from "../../domain/objects.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
 import { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"

@@ -1,6 +1,6 @@
 import { Effect, Result } from "effect"
 import { Base64 } from "effect/encoding"
-import { definedOnly } from "../../domain/definedOnly.ts"
+import { definedOnly } from "../../domain/objects.ts"
 import { parseOfficeUri, toOfficeUri } from "../../domain/office/officeUris.ts"
 import { parseRenderedWindow } from "../../domain/desktop/organizeDesktop.ts"
 import type { JsonObject } from "../../domain/json.ts"

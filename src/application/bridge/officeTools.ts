@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { definedOnly } from "../../domain/definedOnly.ts"
+import { definedOnly } from "../../domain/objects.ts"
 import { exposedName } from "../../domain/tools/exposedNames.ts"
 import { makeToolIndex } from "../../domain/tools/ToolIndex.ts"
 import { defaultOfficeCallSeconds } from "../../domain/model/fields.ts"

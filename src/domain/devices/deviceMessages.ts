@@ -1,7 +1,7 @@
 import { Option, Predicate, Result, Schema } from "effect"
 import { makeDecoder } from "../validation.ts"
 import { errorMessage } from "../errorMessage.ts"
-import { checkJsonBody, JsonObject } from "../json.ts"
+import { checkJsonBody, JsonObject, parseJsonOrThrow } from "../json.ts"
 import type { DeviceService } from "./serviceDefinitions.ts"
 import { decodeUtf8 } from "../utf8.ts"
 
@@ -68,7 +68,7 @@ const findDuplicateServices = (text: string): ReadonlyArray<string> => {
     else if (found === "{" || found === "[") path.push(key)
     else if (found === "}" || found === "]") path.pop()
     else {
-      key = String(JSON.parse(lastString))
+      key = String(parseJsonOrThrow(lastString))
       // The outermost object has no name; the key before it is empty.
       if (path.length === 3 && path[1] === "data" && path[2] === "services") {
         if (seen.has(key)) duplicates.add(key)
@@ -109,7 +109,7 @@ const decodeData = (type: string, data: JsonObject, text: string): Result.Result
 
 const parseMessage = (text: string): Result.Result<DeviceMessage, string> =>
   Result.try({
-    try: (): unknown => JSON.parse(text),
+    try: () => parseJsonOrThrow(text),
     catch: (error) => `not JSON: ${errorMessage(error)}`
   }).pipe(
     Result.flatMap((value) => {

@@ -1,6 +1,6 @@
 import { Data, Result, Schema } from "effect"
 import { makeDecoder } from "../validation.ts"
-import { isJsonObject, type JsonObject } from "../json.ts"
+import { isJsonObject, type JsonObject, parseJsonOrThrow } from "../json.ts"
 import { optionalField, BoundedText } from "../model/fields.ts"
 
 /** The body is the document itself, or its location, as JSON (spec §10.4). */
@@ -49,7 +49,7 @@ const bodyText = ({ blob, text }: JsonObject): Result.Result<string, string> =>
 
 const bodyJson = (content: JsonObject): Result.Result<unknown, string> =>
   Result.flatMap(bodyText(content), (text) =>
-    Result.try({ try: (): unknown => JSON.parse(text), catch: () => "the body is not JSON" })
+    Result.try({ try: () => parseJsonOrThrow(text), catch: () => "the body is not JSON" })
   )
 
 const decodeLocation = makeDecoder(

@@ -1,5 +1,5 @@
 import { Option, Order, Result } from "effect"
-import { definedOnly } from "../definedOnly.ts"
+import { definedOnly } from "../objects.ts"
 import { asObject, asString, asStrings, type JsonObject, parseJsonObject } from "../json.ts"
 import { groupByServer } from "../desktop/groupByServer.ts"
 import { type DocumentSummary, finderPageSizes, type FinderRequest } from "../model/requests.ts"

@@ -1,6 +1,6 @@
 import { parseEnv } from "node:util"
 import { ConfigProvider, Effect, FileSystem } from "effect"
-import { definedOnly } from "../../domain/definedOnly.ts"
+import { definedOnly } from "../../domain/objects.ts"
 
 /**
  * Reads settings of packs from `.env` in the working directory (seed 004, environment), and no others: other programs

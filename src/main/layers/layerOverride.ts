@@ -1,5 +1,5 @@
 import { type Context, Effect, Layer } from "effect"
-import { definedOnly } from "../../domain/definedOnly.ts"
+import { definedOnly } from "../../domain/objects.ts"
 
 /** Replaces the given members of a reference; missing and undefined ones keep the value of the reference. */
 export const layerOverride = <T extends object>(

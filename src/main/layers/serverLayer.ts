@@ -13,7 +13,7 @@ import { Limits } from "../../application/server/connections/Limits.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
 import { ServerSettings } from "../../application/server/lifecycle/ServerContext.ts"
 import { Observability } from "../../application/server/observability/Observability.ts"
-import { definedOnly } from "../../domain/definedOnly.ts"
+import { definedOnly } from "../../domain/objects.ts"
 import { layerOverride } from "./layerOverride.ts"
 
 /** Options of a Server; missing ones have their defaults. */

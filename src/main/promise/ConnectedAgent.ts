@@ -8,7 +8,7 @@ import type { FetchedDocument, FetchOptions } from "../../application/agent/Agen
 import { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../application/bridge/OfficeMcpSession.ts"
 import type { JoinFailed, MemberStatus } from "../../application/member/OfficeMember.ts"
 import type { FinderPage } from "../../domain/documents/findDocuments.ts"
-import { definedOnly } from "../../domain/definedOnly.ts"
+import { definedOnly } from "../../domain/objects.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"

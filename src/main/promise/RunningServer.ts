@@ -4,7 +4,7 @@ import { Authenticator, admissionRejected } from "../../application/ports/Authen
 import type { Handshake } from "../../application/ports/Transport.ts"
 import type { Limits } from "../../application/server/connections/Limits.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
-import { definedOnly } from "../../domain/definedOnly.ts"
+import { definedOnly } from "../../domain/objects.ts"
 import { allGrants, type Identity } from "../../domain/model/Identity.ts"
 import { serverLayer } from "../layers/serverLayer.ts"
 import { durations } from "./durations.ts"

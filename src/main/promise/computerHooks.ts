@@ -10,7 +10,7 @@ import type {
 import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
 import type { InputValue } from "../../domain/config/inputValues.ts"
 import type { Input } from "../../domain/config/computerConfig.ts"
-import { definedOnly } from "../../domain/definedOnly.ts"
+import { definedOnly } from "../../domain/objects.ts"
 import { durations } from "./durations.ts"
 
 type CommandInput = Extract<Input, { readonly type: "command" }>

@@ -1,5 +1,5 @@
 import { Duration, Record } from "effect"
-import { definedOnly } from "../../domain/definedOnly.ts"
+import { definedOnly } from "../../domain/objects.ts"
 
 type Millis<K extends string> = { readonly [_ in K]: number | undefined }
 

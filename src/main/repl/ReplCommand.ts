@@ -3,6 +3,7 @@ import type { Context } from "../../adapters/terminal/questionContext.ts"
 import type { Computer } from "../../application/computer/Computer.ts"
 import type { Inputs } from "../../application/computer/inputs/Inputs.ts"
 import type { CommandFailed } from "../cli/CommandFailed.ts"
+import { parseJsonOrThrow } from "../../domain/json.ts"
 
 export type ReplServices = Computer | Inputs
 
@@ -44,6 +45,6 @@ export const usage = ({ name, parameters }: ReplCommand): string =>
 /** Parses JSON. The error repeats nothing of the text, which may hold secrets. */
 export const parseJsonResult = (text: string): Result.Result<unknown, string> =>
   Result.try({
-    try: (): unknown => JSON.parse(text),
+    try: () => parseJsonOrThrow(text),
     catch: (error) => (error instanceof Error ? error.message.replace(/, (\.\.\.)?".*$/s, "") : "invalid")
   })

@@ -8,10 +8,11 @@ import { ComputerConfig } from "../../../src/domain/config/computerConfig.ts"
 import { decodeEndpoint } from "../../../src/domain/config/endpointParameters.ts"
 import { parseJsonc } from "../../../src/main/config/jsonc.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"
+import { parseJsonOrThrow } from "../../../src/domain/json.ts"
 
 const encode = Schema.encodeSync(ComputerConfig)
 
-const write = (config: ComputerConfig): unknown => JSON.parse(JSON.stringify(encode(config)))
+const write = (config: ComputerConfig): unknown => parseJsonOrThrow(JSON.stringify(encode(config)))
 
 const checkConfig = (config: ComputerConfig): void => {
   const again = Result.getOrUndefined(parseComputerConfig(write(config)))

@@ -2,7 +2,13 @@ import { isDeepStrictEqual } from "node:util"
 import { Effect, Result } from "effect"
 import { receivedBody } from "../../../src/application/ports/Body.ts"
 import type { Codec } from "../../../src/domain/validation.ts"
-import { canonicalJson, checkJsonBody, isJsonObject, formatSpacedJson } from "../../../src/domain/json.ts"
+import {
+  canonicalJson,
+  checkJsonBody,
+  isJsonObject,
+  formatSpacedJson,
+  parseJsonOrThrow
+} from "../../../src/domain/json.ts"
 import { line } from "../../../src/domain/wire/v0_2/line.ts"
 import { parseToolResult } from "../../../src/domain/model/ToolResult.ts"
 import { mergeToolMeta, parseAnnotations, parseToolMeta, formatToolMeta } from "../../../src/domain/tools/toolMeta.ts"
@@ -37,7 +43,7 @@ const notificationEvents = [
   "tool_call_cancel"
 ].map((name) => `notify:${name}`)
 
-const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null))
+const plain = (value: unknown): unknown => parseJsonOrThrow(JSON.stringify(value ?? null))
 
 /** Checks that decode, encode, decode gives the same value. */
 const checkCodec = ({ decode, encode }: AnyCodec, value: unknown): boolean => {
@@ -106,9 +112,12 @@ const feed = (input: Buffer): Verdict => {
   const body = receivedBody(value)
   must(Result.isFailure(body.value()) === (fault !== undefined), "an error is not reported")
   if (fault !== undefined) return "refused"
-  must(isDeepStrictEqual(JSON.parse(canonicalJson(value)), plain(value)), "canonical JSON changes the value")
-  must(canonicalJson(JSON.parse(canonicalJson(value))) === canonicalJson(value), "canonical JSON is not idempotent")
-  must(isDeepStrictEqual(JSON.parse(formatSpacedJson(value)), plain(value)), "spaced JSON changes the value")
+  must(isDeepStrictEqual(parseJsonOrThrow(canonicalJson(value)), plain(value)), "canonical JSON changes the value")
+  must(
+    canonicalJson(parseJsonOrThrow(canonicalJson(value))) === canonicalJson(value),
+    "canonical JSON is not idempotent"
+  )
+  must(isDeepStrictEqual(parseJsonOrThrow(formatSpacedJson(value)), plain(value)), "spaced JSON changes the value")
   checkRouting(value)
   checkTool(value)
   line.decodeProtocolError(value)

@@ -10,7 +10,7 @@ import {
 } from "../../../src/adapters/socketio/relay/OutboundMessage.ts"
 import { type InboundPacket, type PacketLimits, parsePacket } from "../../../src/adapters/socketio/relay/parsePacket.ts"
 import type { Body } from "../../../src/application/ports/Body.ts"
-import { checkJsonBody, isJsonObject, type JsonObject } from "../../../src/domain/json.ts"
+import { checkJsonBody, isJsonObject, type JsonObject, parseJsonOrThrow } from "../../../src/domain/json.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"
 import { packets, packetWords } from "./packetCorpus.ts"
 
@@ -57,13 +57,13 @@ const checkBody = (body: Body): void => {
   must(!said.includes("\u001e"), "a body could end a packet of polling")
   if (body instanceof RawBody) {
     must(body.json.length === body.byteLength(), "the length is wrong")
-    must(isDeepStrictEqual(JSON.parse(said), value), "text and value differ")
+    must(isDeepStrictEqual(parseJsonOrThrow(said), value), "text and value differ")
   }
 }
 
 /** True when two values have the same JSON; the encoder drops the sign of -0. */
 const isSame = (one: unknown, other: unknown): boolean =>
-  isDeepStrictEqual(JSON.parse(JSON.stringify(one)), JSON.parse(JSON.stringify(other)))
+  isDeepStrictEqual(parseJsonOrThrow(JSON.stringify(one)), parseJsonOrThrow(JSON.stringify(other)))
 
 /** Checks that a forwarded packet is parsed as before. */
 const checkPassedOn = (packet: Extract<InboundPacket, { readonly type: "event" | "ack" }>): void => {

@@ -1,3 +1,5 @@
+import { parseJsonOrThrow } from "../../../src/domain/json.ts"
+
 /** Decodes an input to text with JSON escapes, which can express lone surrogates where UTF-8 bytes cannot. */
 export const textIn = (input: Buffer): string => {
   const text = input.toString("utf8")
@@ -8,7 +10,7 @@ export const textIn = (input: Buffer): string => {
 export const valueIn = (input: Buffer): unknown => {
   const text = input.toString("utf8")
   try {
-    return JSON.parse(text)
+    return parseJsonOrThrow(text)
   } catch {
     return text
   }

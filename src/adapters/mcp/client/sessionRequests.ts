@@ -1,7 +1,7 @@
 import { Effect, FiberSet } from "effect"
 import type { McpSession, McpSessionError } from "../../../application/ports/McpSession.ts"
 import { withPeerSpan } from "../../../application/shared/tracing.ts"
-import { definedOnly } from "../../../domain/definedOnly.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import { asString, checkJsonBody, isJsonObject, type JsonObject } from "../../../domain/json.ts"
 
 /** Sends a request and returns the result as it is. Interruption cancels the request. */

@@ -7,7 +7,7 @@ import {
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Effect, type Scope } from "effect"
 import type { McpSessionError } from "../../../application/ports/McpSession.ts"
-import { definedOnly } from "../../../domain/definedOnly.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import { RequestForbidden } from "../../http/checkedFetch.ts"
 import { sessionError } from "../sessionError.ts"
 import { announcesIssuer, isAuthServerMetadata } from "./issuer.ts"

@@ -1,7 +1,7 @@
 import { Server, type ServerContext } from "@modelcontextprotocol/server"
 import { Cause, Effect, Exit, FiberSet, Option, Scope, Semaphore } from "effect"
 import type { McpChange, McpSession } from "../../../application/ports/McpSession.ts"
-import { definedOnly } from "../../../domain/definedOnly.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { type JsonRpcError, jsonRpcError, makeMethodHandler, type McpRequest } from "./methodHandler.ts"
 import { makeChangeFeed } from "./ChangeFeed.ts"

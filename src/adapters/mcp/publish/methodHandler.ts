@@ -1,6 +1,6 @@
 import { Data, Effect } from "effect"
 import type { McpSession, McpSessionError } from "../../../application/ports/McpSession.ts"
-import { definedOnly } from "../../../domain/definedOnly.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { type SendProgress, withHeartbeat } from "./progressHeartbeat.ts"

@@ -15,6 +15,7 @@ import { toCallToolResult } from "./callToolResult.ts"
 import { type EnterPackCode, runPackCode, withProgress } from "./runPackCode.ts"
 import { decodeDeclaration, type ToolValidator } from "../loading/PackDeclaration.ts"
 import { invalidParamsError, thrownMessage, toPackError } from "./thrown.ts"
+import { parseJsonOrThrow } from "../../../domain/json.ts"
 
 export interface PackLogLine {
   readonly level: "Debug" | "Info" | "Warn" | "Error"
@@ -49,7 +50,7 @@ const unusable = (message: string): PackError => new PackError({ reason: "unusab
 /** Converts fields to plain data and omits what JSON cannot represent. */
 const serializeFields = (fields: unknown): LogFields => {
   const text = Result.try(() => JSON.stringify(fields ?? {}) ?? "{}")
-  const value: unknown = Result.isSuccess(text) ? JSON.parse(text.success) : {}
+  const value = Result.isSuccess(text) ? parseJsonOrThrow(text.success) : {}
   return typeof value === "object" && value !== null ? { ...value } : {}
 }
 

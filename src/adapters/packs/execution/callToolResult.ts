@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { isJsonObject, type JsonObject, parseJsonOrThrow } from "../../../domain/json.ts"
 import { thrownMessage } from "./thrown.ts"
 
 const isText = (value: unknown): value is string => typeof value === "string"
@@ -30,7 +30,7 @@ const toJson = (value: unknown): Result.Result<unknown, string> =>
     try: (): unknown => {
       const text: string | undefined = JSON.stringify(value)
       if (text === undefined) throw new TypeError(`a ${typeof value} cannot be written as JSON`)
-      return JSON.parse(text)
+      return parseJsonOrThrow(text)
     },
     catch: thrownMessage
   })

@@ -5,6 +5,7 @@ import { makeOpenApiDocument } from "../../../domain/packs/openapi/openApiDocume
 import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
 import { emptyReply, jsonReply, type Reply } from "./reply.ts"
+import { asObject, parseJson } from "../../../domain/json.ts"
 
 interface RoutedPack extends PackView {
   readonly routes: ReadonlyArray<PackRoute>
@@ -48,7 +49,7 @@ export const makePages = Effect.fnUntraced(function* (host: PackHost["Service"],
     Effect.fnUntraced(function* (text: string) {
       // The module is large, and most servers never show the page.
       const { makeDocsPage } = yield* Effect.promise(() => import("./docsPage.ts"))
-      return yield* makeDocsPage(JSON.parse(text))
+      return yield* makeDocsPage(asObject(parseJson(text)))
     }),
     { capacity: 1, timeToLive: (exit) => (Exit.isSuccess(exit) ? Duration.infinity : Duration.zero) }
   )

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import { Effect, Stream } from "effect"
 import { parse, type ParseError } from "jsonc-parser"
-import { checkJsonBody, isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { checkJsonBody, isJsonObject, type JsonObject, parseJsonOrThrow } from "../../../domain/json.ts"
 import { ClientDisconnected, contentLength, reject, rejectParams, type RequestRejected } from "./reply.ts"
 
 /** A read of Node holds up to 64 KiB. */
@@ -73,9 +73,9 @@ const jsonErrorOffset = (text: string, message: string): number => {
   return errors[0]?.offset ?? 0
 }
 
-const parseJson = (text: string): Effect.Effect<unknown, RequestRejected> =>
+const parseRequestJson = (text: string): Effect.Effect<unknown, RequestRejected> =>
   Effect.try({
-    try: (): unknown => JSON.parse(text),
+    try: () => parseJsonOrThrow(text),
     catch: (error) => {
       const offset = jsonErrorOffset(text, error instanceof Error ? error.message : "")
       return rejectParams("JSON decode error", [offset], "json_invalid")
@@ -102,5 +102,5 @@ export const readText = Effect.fnUntraced(function* (body: PendingRequest, maxBy
 export const readJson = Effect.fnUntraced(function* (body: PendingRequest, maxBytes: number) {
   const text = yield* readText(body, maxBytes)
   if (text === "") return yield* rejectParams("The body is missing", [], "missing")
-  return { args: yield* checkParams(yield* parseJson(text)), files: {}, form: false }
+  return { args: yield* checkParams(yield* parseRequestJson(text)), files: {}, form: false }
 })

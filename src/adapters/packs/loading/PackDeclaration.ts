@@ -1,6 +1,6 @@
 import { Effect, Result } from "effect"
 import { type PackSource, PackError } from "../../../application/ports/packs/PackLoader.ts"
-import { asObject, type JsonObject } from "../../../domain/json.ts"
+import { asObject, type JsonObject, parseJsonOrThrow } from "../../../domain/json.ts"
 import type { PackManifest, PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { findRouteMismatches, isObjectLike, type DeclaredRoute, parseRoutes } from "../../../domain/packs/routes.ts"
 import { fileParamsOf } from "../../../domain/packs/params/jsonSchema.ts"
@@ -43,7 +43,7 @@ const parseListings = (given: unknown) => {
 const toPlainListing = (name: string, listing: JsonObject): Result.Result<JsonObject, string> => {
   const { inputSchema: _ours, input_schema: _seeds, ...rest } = listing
   return Result.try({
-    try: () => asObject(JSON.parse(JSON.stringify(rest))),
+    try: () => asObject(parseJsonOrThrow(JSON.stringify(rest))),
     catch: () => `tool '${name}' of listTools() cannot be written as JSON`
   })
 }

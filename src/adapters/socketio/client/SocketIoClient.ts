@@ -1,7 +1,7 @@
 import { Duration, Effect, FiberSet, Layer, type Scope } from "effect"
 import { io, type Socket } from "socket.io-client"
 import { type ConnectError, type Link, TransportClient, Unreachable } from "../../../application/ports/Transport.ts"
-import { definedOnly } from "../../../domain/definedOnly.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { versionQueryParameter } from "../../../domain/wire/version.ts"
 import { closeReasonCode } from "../closeReasons.ts"

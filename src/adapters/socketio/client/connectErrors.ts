@@ -5,7 +5,7 @@ import {
   Unreachable,
   VersionRejected
 } from "../../../application/ports/Transport.ts"
-import { definedOnly } from "../../../domain/definedOnly.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import { asObject, asString, parseJson } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { versionQueryParameter } from "../../../domain/wire/version.ts"

@@ -2,6 +2,7 @@ import { Emitter } from "@socket.io/component-emitter"
 import { Result } from "effect"
 import * as Stock from "socket.io-parser"
 import { type Body, receivedBody } from "../../../application/ports/Body.ts"
+import { replaceEscapedNames } from "../../../domain/escapedNames.ts"
 
 /** The event name and the values of an event or an acknowledgement; `undefined` for other packets. */
 const argumentsOf = ({ data, type }: Stock.Packet): Array<unknown> | undefined =>
@@ -31,12 +32,20 @@ export class Encoder {
 // The stock class is named `Decoder`, too: bundlers that merge modules may confuse the two.
 class BodyDecoder extends Emitter<object, object, { readonly decoded: (packet: Stock.Packet) => void }> {
   readonly #stock = new Stock.Decoder()
+  /** Puts the names back that were replaced in the last text. */
+  #restore: ((value: unknown) => void) | undefined
   constructor() {
     super()
-    this.#stock.on("decoded", (packet) => this.emitReserved("decoded", wrapBodies(packet)))
+    this.#stock.on("decoded", (packet) => {
+      this.#restore?.(packet.data)
+      this.emitReserved("decoded", wrapBodies(packet))
+    })
   }
   add(chunk: unknown): void {
-    this.#stock.add(chunk)
+    if (typeof chunk !== "string") return this.#stock.add(chunk)
+    const escaped = replaceEscapedNames(chunk)
+    this.#restore = escaped?.restore
+    return this.#stock.add(escaped?.text ?? chunk)
   }
   destroy(): void {
     this.#stock.destroy()

@@ -7,7 +7,7 @@ import {
   listedPageCount,
   summarizeDocument
 } from "../../../domain/documents/findDocuments.ts"
-import { definedOnly } from "../../../domain/definedOnly.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import { asString, type JsonObject } from "../../../domain/json.ts"
 import type { DpeRequest, FinderRequest, ResourcesRequest } from "../../../domain/model/requests.ts"
 import {

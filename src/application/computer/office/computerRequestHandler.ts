@@ -1,5 +1,5 @@
 import { Effect, Result } from "effect"
-import { definedOnly } from "../../../domain/definedOnly.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import type { CallDefinition } from "../../../domain/wire/lines.ts"
 import type { Tool } from "../../../domain/model/Tool.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"

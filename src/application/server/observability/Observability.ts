@@ -1,6 +1,6 @@
 import { Clock, Context, Effect, Layer, Option, Tracer } from "effect"
 import { PROTOCOL_VERSION } from "../../../domain/wire/version.ts"
-import { definedOnly } from "../../../domain/definedOnly.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
 import { AuditLog } from "../../ports/AuditLog.ts"
 import { auditCall, makeMembershipAudit } from "./auditing.ts"

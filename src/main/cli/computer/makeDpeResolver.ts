@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { makeDocumentServer } from "../../../adapters/dpe/DocumentServer.ts"
 import { makeFileCache } from "../../../adapters/dpe/FileCache.ts"
-import { definedOnly } from "../../../domain/definedOnly.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import { failCommand } from "../CommandFailed.ts"
 
 /** Makes the resolver that `--dpe` selects: `cache`, `cache:FOLDER`, `http` or `http:PORT`. */

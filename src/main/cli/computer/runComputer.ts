@@ -1,6 +1,6 @@
 import { Effect, Redacted } from "effect"
 import { Computer } from "../../../application/computer/Computer.ts"
-import { definedOnly } from "../../../domain/definedOnly.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import { isPrivate } from "../../repl/replCommands.ts"
 import { runCommands, runRepl } from "../../repl/runRepl.ts"
 import { failCommand, untilMembershipEnds } from "../CommandFailed.ts"

@@ -7,7 +7,7 @@ import { makeSchemeAuthenticator } from "../../../adapters/auth/CredentialScheme
 import { allowAll } from "../../../application/ports/Authenticator.ts"
 import { isLoopbackHost } from "../../../adapters/http/hostAccess.ts"
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
-import { definedOnly } from "../../../domain/definedOnly.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import { readTextFile } from "../../config/configFiles.ts"
 import { readKeyFile, watchKeyFile } from "../../config/serverFiles.ts"
 import { type CommandError, failCommand } from "../CommandFailed.ts"

@@ -2,7 +2,7 @@ import { dirname, join, resolve } from "node:path"
 import { Config, Context, type Duration, Effect, Layer } from "effect"
 import { PackHost } from "../../../application/packs/PackHost.ts"
 import type { PackView } from "../../../application/packs/PackTable.ts"
-import { definedOnly } from "../../../domain/definedOnly.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import { packHostLayer } from "../../layers/packHostLayer.ts"
 import { defaultFolder, type PackRuntimeOptions } from "./flags.ts"
 

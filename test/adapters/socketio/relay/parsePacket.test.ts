@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { type InboundPacket, parsePacket } from "../../../../src/adapters/socketio/relay/parsePacket.ts"
 import { scanJsonObject } from "../../../../src/adapters/bytes/jsonScanner.ts"
-import { isJsonObject, type JsonObject } from "../../../../src/domain/json.ts"
+import { isJsonObject, type JsonObject, parseJson } from "../../../../src/domain/json.ts"
 
 const inFull = { maxMessageBytes: 1_000_000, validateBytes: Number.POSITIVE_INFINITY }
 /** Limits that make every body too large to parse in full. */
@@ -37,7 +37,7 @@ describe("the scanner of outermost members", () => {
     const text = JSON.stringify(value, null, indent)
     const found = scanJsonObject(bytes(`${text} ]`), 0)
     if (Object.hasOwn(value, "__proto__")) return assert.isUndefined(found)
-    assert.deepStrictEqual(found, { head: headOf(JSON.parse(text)), end: bytes(text).length })
+    assert.deepStrictEqual(found, { head: headOf(parseJson(text) as JsonObject), end: bytes(text).length })
   })
 
   it.prop("rejects truncated text without throwing", [JsonMembers, Schema.Int], ([value, cut]) => {
@@ -70,7 +70,7 @@ describe("a packet", () => {
       const [said] = ackOf(parsePacket(bytes(`3/smcp,7[${text}]`), limit)).values
       if (Result.isFailure(body.value())) continue
       assert.strictEqual(Result.getOrThrow(body.text()).trim(), text)
-      assert.deepStrictEqual(Result.getOrThrow(body.value()), JSON.parse(text))
+      assert.deepStrictEqual(Result.getOrThrow(body.value()), parseJson(text))
       assert.strictEqual(said === undefined ? "" : Result.getOrThrow(said.text()), text)
     }
   })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { z } from "zod"
-import type { JsonObject } from "../../../../src/domain/json.ts"
+import { type JsonObject, parseJson } from "../../../../src/domain/json.ts"
 import { fillDefaults, coerceForm } from "../../../../src/domain/packs/params/coerceParams.ts"
 
 const object = (properties: object, more: object = {}) => ({ type: "object", properties, ...more })
@@ -134,7 +134,7 @@ describe("form field", () => {
   })
 
   it.prop("restores lists and objects from their JSON", [Schema.Array(Schema.Finite), AnyObject], ([list, data]) => {
-    const clean = (value: unknown) => JSON.parse(JSON.stringify(value).replaceAll("__proto__", "proto"))
+    const clean = (value: unknown) => parseJson(JSON.stringify(value).replaceAll("__proto__", "proto"))
     assert.deepStrictEqual(read({ type: "array" }, JSON.stringify(list)), clean(list))
     assert.deepStrictEqual(read({ type: "object" }, JSON.stringify(clean(data))), clean(data))
   })

@@ -1,7 +1,7 @@
 import type { ClientRequest } from "node:http"
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Duration, Effect, type Scope } from "effect"
-import { asObject } from "../../../../domain/json.ts"
+import { asObject, parseJsonOrThrow } from "../../../../domain/json.ts"
 import { bodilessStatuses, isResponseStatus, makeHttpClient, toResponse } from "../../../http/nodeHttp.ts"
 import { firstError, syntheticErrorEvent } from "./connectionFailures.ts"
 import { readBody } from "./HttpBody.ts"
@@ -39,7 +39,7 @@ const toTimerMillis = (duration: Duration.Duration): number => Math.min(Duration
 
 /** The id is undefined unless the message is a request. */
 const parsePostedMessage = (body: string | undefined) => {
-  const { id, method, params } = asObject(body === undefined ? undefined : JSON.parse(body))
+  const { id, method, params } = asObject(body === undefined ? undefined : parseJsonOrThrow(body))
   const cancelledId = method === "notifications/cancelled" ? asObject(params)["requestId"] : undefined
   return { method, id: method === undefined ? undefined : id, cancelledId }
 }

@@ -47,7 +47,7 @@ const unreadableResponse = (bytes: Uint8Array, message: string): JSONRPCMessage 
     responseIdPatterns.atEnd.exec(asciiIn(bytes.subarray(-searchedBytes))))?.[1]
   return id === undefined
     ? undefined
-    : { jsonrpc: "2.0", id: JSON.parse(id) as string | number, error: { code: jsonRpcCodes.internalError, message } }
+    : { jsonrpc: "2.0", id: parseJson(id) as string | number, error: { code: jsonRpcCodes.internalError, message } }
 }
 
 const spawnFailure = (defect: unknown): McpSessionError => {

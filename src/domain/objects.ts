@@ -6,3 +6,7 @@ type DefinedOnly<T> = { readonly [K in keyof T as undefined extends T[K] ? never
 /** Copies an object without its undefined members, for types with exact optional properties. */
 export const definedOnly = <T extends object>(members: T): DefinedOnly<T> =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as DefinedOnly<T>
+
+/** True when both arrays hold the same items in the same order, compared by identity. */
+export const isShallowEqual = (one: ReadonlyArray<unknown>, other: ReadonlyArray<unknown>): boolean =>
+  one.length === other.length && one.every((item, index) => item === other[index])
