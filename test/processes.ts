@@ -55,6 +55,15 @@ export const descendants = (root: number): ReadonlyArray<number> => {
   return below(root)
 }
 
+/** Sends a signal to a process that may have ended. */
+export const kill = (pid: number, signal: NodeJS.Signals): void => {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It has ended.
+  }
+}
+
 /** True while a process runs. */
 export const alive = (pid: number): boolean => processes().some((row) => row.pid === pid && !row.isZombie)
 

@@ -3,7 +3,7 @@ import { createRequire } from "node:module"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
-import { alive, descendants, familyOf, gone } from "../processes.ts"
+import { descendants, familyOf, gone, kill } from "../processes.ts"
 import { a2c, type Cli, cli, onTerminal, temporaryFile, temporaryFolder } from "./processes.ts"
 
 const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
@@ -26,14 +26,14 @@ const configFile = temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
 const hangUp = ({ pid }: Cli, times = 1) =>
   Effect.sync(() => {
     const [child = Number.NaN] = descendants(pid)
-    for (let count = 0; count < times; count++) process.kill(child, "SIGHUP")
+    for (let count = 0; count < times; count++) kill(child, "SIGHUP")
   })
 
 /** The processes below a pseudo-terminal, two at least; killed when the scope closes. */
 const familyBelow = ({ pid }: Cli) =>
   Effect.acquireRelease(familyOf(pid, 2), (family) =>
     Effect.sync(() => {
-      for (const member of family.filter(alive)) process.kill(member, "SIGKILL")
+      for (const member of family) kill(member, "SIGKILL")
     })
   )
 

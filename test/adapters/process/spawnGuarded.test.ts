@@ -5,18 +5,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schedule, type Scope } from "effect"
 import { linesOf } from "../../main/computers.ts"
 import { type Cli, node, temporaryFile } from "../../main/processes.ts"
-import { alive, descendants, familyOf, gone, processes } from "../../processes.ts"
+import { alive, descendants, familyOf, gone, kill, processes } from "../../processes.ts"
 
 const parent = fileURLToPath(new URL("../../fixtures/parentOf.ts", import.meta.url))
 const peer = fileURLToPath(new URL("../../fixtures/peer.ts", import.meta.url))
-
-const kill = (pid: number, signal: NodeJS.Signals): void => {
-  try {
-    process.kill(pid, signal)
-  } catch {
-    // It has ended.
-  }
-}
 
 const groupOf = (pid: number): number => processes().find((row) => row.pid === pid)?.group ?? Number.NaN
 
