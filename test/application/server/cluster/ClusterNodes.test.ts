@@ -13,6 +13,7 @@ import { noMetrics } from "../../../../src/application/server/observability/Serv
 import { allGrants } from "../../../../src/domain/model/Identity.ts"
 import { unlimitedCapacity } from "../../../../src/domain/office/MembershipState.ts"
 import { lineForVersion } from "../../../../src/domain/wire/lines.ts"
+import { makeLink } from "../parts.ts"
 
 const minute = Duration.minutes(1)
 const valueOf = (body: Body) => Result.getOrElse(body.value(), ({ code }) => `fault ${code}`)
@@ -49,19 +50,11 @@ const linkOf = (id: string, heard: Array<unknown>, forgotten: Deferred.Deferred<
     if (event !== "never") queueMicrotask(() => onReply(Exit.succeed([jsonBody(event), body])))
     return () => Deferred.doneUnsafe(forgotten, Exit.void)
   }
-  return {
-    id,
+  return makeLink(id, {
     startRequest,
     request: requestUsing(startRequest),
-    notify: (event, body) => Effect.sync(() => void heard.push([id, event, valueOf(body)])),
-    maxBytes: () => 1000,
-    fits: () => true,
-    backlog: () => 0,
-    sentBytes: () => 0,
-    pauseReading: () => undefined,
-    closed: Effect.never,
-    close: () => Effect.void
-  }
+    notify: (event, body) => Effect.sync(() => void heard.push([id, event, valueOf(body)]))
+  }).link
 }
 
 /** Two nodes, and two Computers of the second one in an office. */

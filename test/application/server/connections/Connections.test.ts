@@ -3,36 +3,16 @@ import { Clock, Effect, Exit, Option, Scope } from "effect"
 import { AdmissionRejected, type Link } from "../../../../src/application/ports/Transport.ts"
 import { makeConnections } from "../../../../src/application/server/connections/Connections.ts"
 import { Limits } from "../../../../src/application/server/connections/Limits.ts"
-import { noMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
 import { allGrants } from "../../../../src/domain/model/Identity.ts"
 import { lineForVersion } from "../../../../src/domain/wire/lines.ts"
-
-/** A link with a backlog that the test sets, and the reasons it was closed for. */
-const makeLink = (id: string) => {
-  const closed: Array<string> = []
-  let backlog = 0
-  const link: Link = {
-    id,
-    startRequest: () => () => undefined,
-    request: () => Effect.never,
-    notify: () => Effect.void,
-    maxBytes: () => 1000,
-    fits: () => true,
-    backlog: () => backlog,
-    sentBytes: () => 0,
-    pauseReading: () => undefined,
-    closed: Effect.never,
-    close: (reason) => Effect.sync(() => void closed.push(reason))
-  }
-  return { link, closed, setBacklog: (bytes: number) => void (backlog = bytes) }
-}
+import { makeLink, recordMetrics, settle } from "../parts.ts"
 
 const start = Effect.fnUntraced(function* (limits: Partial<Limits>) {
-  const exceeded: Array<string> = []
+  const { exceeded, metrics } = recordMetrics()
   const connections = yield* makeConnections({
     clock: yield* Clock.Clock,
     limits: { ...Limits.defaultValue(), ...limits },
-    metrics: { ...noMetrics, limitExceeded: (limit) => void exceeded.push(limit) }
+    metrics
   })
   const open = (link: Link) =>
     connections.open({
@@ -43,8 +23,6 @@ const start = Effect.fnUntraced(function* (limits: Partial<Limits>) {
     })
   return { connections, exceeded, open }
 })
-
-const settle = Effect.repeat(Effect.yieldNow, { times: 20 })
 
 describe("the set of connections of a Server", () => {
   it.effect("rejects a link without a free slot, which may try again", () =>
@@ -112,6 +90,18 @@ describe("the set of connections of a Server", () => {
       open(member.link)
       yield* connections.closeAll("the end")
       assert.deepStrictEqual([member.closed, early.closed], [["the end"], ["the end"]])
+    })
+  )
+
+  it.effect("closes all links at once, though one takes its time", () =>
+    Effect.gen(function* () {
+      const { connections } = yield* start({})
+      const [slow, other] = [makeLink("a", { close: () => Effect.never }), makeLink("b")]
+      yield* connections.reserve(slow.link)
+      yield* connections.reserve(other.link)
+      yield* Effect.forkChild(connections.closeAll("the end"))
+      yield* settle
+      assert.deepStrictEqual(other.closed, ["the end"])
     })
   )
 

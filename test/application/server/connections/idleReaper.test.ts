@@ -1,0 +1,122 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { startIdleReaper } from "../../../../src/application/server/connections/idleReaper.ts"
+import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
+import { unlimitedCapacity } from "../../../../src/domain/office/MembershipState.ts"
+import { makeLink, makeParts, recordLogs, recordMetrics } from "../parts.ts"
+
+/** The parts of a Server whose connections are scanned, and the connection of one link in no office. */
+const start = Effect.fnUntraced(function* (limits: Partial<Limits>) {
+  const { exceeded, metrics } = recordMetrics()
+  const parts = yield* makeParts({ limits, metrics })
+  yield* startIdleReaper(parts.context, parts.connections, parts.notifications)
+  const one = makeLink("a")
+  return { ...parts, ...one, exceeded, connection: yield* parts.open(one.link) }
+})
+
+describe("the scan of all connections", () => {
+  it.effect("closes a connection outside of offices after the join timeout", () =>
+    Effect.gen(function* () {
+      const { closed, exceeded } = yield* start({ joinTimeout: Duration.seconds(10) })
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(closed, [])
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(closed.length, 1)
+      assert.deepStrictEqual(exceeded, ["joinTimeout"])
+    })
+  )
+
+  it.effect("keeps members beyond the join timeout", () =>
+    Effect.gen(function* () {
+      const { closed, context } = yield* start({ joinTimeout: Duration.seconds(10) })
+      const membership = { office: "O", role: "computer", name: "pc" } as const
+      yield* context.registry.apply({ _tag: "Join", sid: "a", ...membership }, unlimitedCapacity)
+      yield* TestClock.adjust("60 seconds")
+      assert.deepStrictEqual(closed, [])
+    })
+  )
+
+  it.effect("closes a connection without messages after the idle timeout", () =>
+    Effect.gen(function* () {
+      const { closed, exceeded } = yield* start({ idleTimeout: Duration.seconds(10), joinTimeout: Duration.infinity })
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(closed, [])
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(closed.length, 1)
+      assert.deepStrictEqual(exceeded, ["idleTimeout"])
+    })
+  )
+
+  it.effect("keeps the connection of an Agent whose Computer is being looked up", () =>
+    Effect.gen(function* () {
+      const { closed, connection } = yield* start({
+        idleTimeout: Duration.seconds(10),
+        joinTimeout: Duration.infinity
+      })
+      connection.lookups = 1
+      yield* TestClock.adjust("30 seconds")
+      assert.deepStrictEqual(closed, [])
+      connection.lookups = 0
+      yield* TestClock.adjust("12 seconds")
+      assert.strictEqual(closed.length, 1)
+    })
+  )
+
+  it.effect("closes a connection whose backlog has grown without a message", () =>
+    Effect.gen(function* () {
+      const { closed, exceeded, setBacklog } = yield* start({ backlogBytes: 100 })
+      setBacklog(101)
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(closed.length, 1)
+      assert.deepStrictEqual(exceeded, ["backlogBytes"])
+    })
+  )
+
+  it.effect("sends deferred notifications once the backlog is at the limit", () =>
+    Effect.gen(function* () {
+      const { notifications, sent, setBacklog } = yield* start({ notificationBacklogBytes: 100 })
+      setBacklog(101)
+      yield* notifications.notify(["a"], { _tag: "Updated", part: "desktop", computer: "pc" })
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(sent, [])
+      setBacklog(100)
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(sent.length, 1)
+    })
+  )
+
+  it.effect("sends nothing to a connection that is being closed", () =>
+    Effect.gen(function* () {
+      const { connection, notifications, sent, setBacklog } = yield* start({ notificationBacklogBytes: 100 })
+      setBacklog(101)
+      yield* notifications.notify(["a"], { _tag: "Updated", part: "desktop", computer: "pc" })
+      connection.closing = true
+      setBacklog(0)
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(sent, [])
+    })
+  )
+
+  it.effect("continues after a failure", () => {
+    const { entries, layer } = recordLogs()
+    return Effect.gen(function* () {
+      const { closed, context, open } = yield* start({ joinTimeout: Duration.seconds(10) })
+      let failures = 0
+      const faulty = makeLink("b", {
+        backlog: () => {
+          if (failures++ === 0) throw new Error("no socket")
+          return 0
+        }
+      })
+      yield* open(faulty.link)
+      yield* TestClock.adjust("11 seconds")
+      assert.deepStrictEqual([closed.length, faulty.closed.length], [1, 1])
+      assert.strictEqual(context.clock.currentTimeMillisUnsafe(), 11_000)
+      assert.deepStrictEqual(
+        entries.filter(([level]) => level === "Error").map(([, message]) => message),
+        ["idle check failed"]
+      )
+    }).pipe(Effect.provide(layer))
+  })
+})

@@ -1,0 +1,118 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import type { Body } from "../../../../src/application/ports/Body.ts"
+import type { Member } from "../../../../src/domain/model/Membership.ts"
+import { makeLink, makeParts, recordLogs, recordMetrics, settle } from "../parts.ts"
+
+const updated = { _tag: "Updated", part: "desktop", computer: "pc" } as const
+const cancelled = (reqId: number) => ({ _tag: "Cancelled", agent: "ada", reqId: String(reqId) }) as const
+
+const eventsOf = (sent: ReadonlyArray<{ readonly event: string }>) => sent.map(({ event }) => event)
+
+describe("a notification", () => {
+  it.effect("reaches the sessions that are connected", () =>
+    Effect.gen(function* () {
+      const { notifications, open } = yield* makeParts()
+      const { link, sent } = makeLink("a")
+      yield* open(link)
+      yield* notifications.notify(["gone", "a"], updated)
+      assert.deepStrictEqual(eventsOf(sent), ["notify:update_desktop"])
+    })
+  )
+
+  it.effect("omits a connection that is being closed", () =>
+    Effect.gen(function* () {
+      const { notifications, open } = yield* makeParts()
+      const [one, other] = [makeLink("a"), makeLink("b")]
+      const connection = yield* open(one.link)
+      yield* open(other.link)
+      connection.closing = true
+      yield* notifications.notify(["a", "b"], updated)
+      assert.deepStrictEqual([one.sent.length, other.sent.length], [0, 1])
+    })
+  )
+
+  it.effect("is encoded once for all recipients", () =>
+    Effect.gen(function* () {
+      const { notifications, open } = yield* makeParts({ limits: { notificationBacklogBytes: 100 } })
+      const [one, other] = [makeLink("a"), makeLink("b")]
+      yield* open(one.link)
+      yield* open(other.link)
+      other.setBacklog(100)
+      yield* notifications.notify(["a", "b"], updated)
+      assert.strictEqual(one.sent[0]?.body, other.sent[0]?.body)
+      assert.isDefined(one.sent[0])
+    })
+  )
+
+  it.effect("is deferred above the limit of the backlog, and sent with the next one at the limit", () =>
+    Effect.gen(function* () {
+      const { dropped, metrics } = recordMetrics()
+      const { notifications, open } = yield* makeParts({ metrics, limits: { notificationBacklogBytes: 100 } })
+      const { link, sent, setBacklog } = makeLink("a")
+      yield* open(link)
+      setBacklog(101)
+      yield* notifications.notify(["a"], updated)
+      yield* notifications.notify(["a"], updated)
+      assert.deepStrictEqual(eventsOf(sent), [])
+      assert.deepStrictEqual(dropped, ["notification"])
+      setBacklog(100)
+      yield* notifications.notify(["a"], cancelled(1))
+      assert.deepStrictEqual(eventsOf(sent), ["notify:update_desktop", "notify:tool_call_cancel"])
+    })
+  )
+
+  it.effect("closes the connection when it is the 8193rd that is deferred", () => {
+    const { entries, layer } = recordLogs()
+    return Effect.gen(function* () {
+      const { exceeded, metrics } = recordMetrics()
+      const { notifications, open } = yield* makeParts({ metrics, limits: { notificationBacklogBytes: 100 } })
+      const { closed, link, sent, setBacklog } = makeLink("a")
+      yield* open(link)
+      setBacklog(101)
+      for (let id = 0; id < 8192; id++) yield* notifications.notify(["a"], cancelled(id))
+      yield* settle
+      assert.deepStrictEqual([closed, exceeded], [[], []])
+      yield* notifications.notify(["a"], cancelled(8192))
+      yield* settle
+      assert.strictEqual(closed.length, 1)
+      assert.deepStrictEqual(exceeded, ["notificationBacklogBytes"])
+      const [level, , fields] = entries.at(-1) ?? []
+      assert.strictEqual(level, "Warn")
+      assert.deepInclude<object>(fields as object, { sid: "a", reason: "notification_backlog_exceeded" })
+      assert.deepStrictEqual(sent, [])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("reaches each other node with one message for all of its members", () =>
+    Effect.gen(function* () {
+      const messages: Array<readonly [string, ReadonlyArray<string>, string, unknown]> = []
+      const { context } = yield* makeParts()
+      const notify = (node: string, sids: ReadonlyArray<string>, event: string, body: Body) =>
+        void messages.push([node, sids, event, Result.getOrThrow(body.value())])
+      const { notifications, open } = yield* makeParts({ nodeLink: { ...context.nodeLink, notify } })
+      const here = makeLink("a")
+      yield* open(here.link)
+      const member = (node: string, sid: string, version = "0.2.0"): Member => ({
+        node,
+        sid,
+        version,
+        membership: { office: "O", role: "computer", name: sid },
+        joinRevision: 1
+      })
+      const members = [
+        member("two", "b"),
+        member(context.nodeLink.node, "a"),
+        member("three", "c", "no version"),
+        member("two", "d")
+      ]
+      yield* notifications.notifyMembers(members, updated)
+      const message = ["notify:update_desktop", { computer: "pc" }] as const
+      assert.deepStrictEqual(messages, [
+        ["two", ["b", "d"], ...message],
+        ["three", ["c"], ...message]
+      ])
+      assert.strictEqual(here.sent.length, 1)
+    })
+  )
+})

@@ -1,0 +1,97 @@
+import { Effect, Layer, Logger, Option, References } from "effect"
+import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
+import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
+import type { Body } from "../../../src/application/ports/Body.ts"
+import type { Link } from "../../../src/application/ports/Transport.ts"
+import { makeConnections } from "../../../src/application/server/connections/Connections.ts"
+import { Limits } from "../../../src/application/server/connections/Limits.ts"
+import { makeRequestBudget } from "../../../src/application/server/connections/RequestBudget.ts"
+import { makeServerContext, type ServerContext } from "../../../src/application/server/lifecycle/ServerContext.ts"
+import { makeNotifications } from "../../../src/application/server/membership/Notifications.ts"
+import { Observability } from "../../../src/application/server/observability/Observability.ts"
+import { noMetrics } from "../../../src/application/server/observability/ServerMetrics.ts"
+import { makeInFlightCalls } from "../../../src/application/server/routing/InFlightCalls.ts"
+import { allGrants } from "../../../src/domain/model/Identity.ts"
+import { lineForVersion } from "../../../src/domain/wire/lines.ts"
+
+/** A link with a backlog that a test sets. Records its notifications and the reasons of its closes. */
+export const makeLink = (id: string, given: Partial<Link> = {}) => {
+  const closed: Array<string> = []
+  const sent: Array<{ readonly event: string; readonly body: Body }> = []
+  let backlog = 0
+  const link: Link = {
+    id,
+    startRequest: () => () => undefined,
+    request: () => Effect.never,
+    notify: (event, body) => Effect.sync(() => void sent.push({ event, body })),
+    maxBytes: () => 1000,
+    fits: () => true,
+    backlog: () => backlog,
+    sentBytes: () => 0,
+    pauseReading: () => undefined,
+    closed: Effect.never,
+    close: (reason) => Effect.sync(() => void closed.push(reason)),
+    ...given
+  }
+  return { link, closed, sent, setBacklog: (bytes: number) => void (backlog = bytes) }
+}
+
+/** Metrics that record the names of exceeded limits and the kinds of dropped messages. */
+export const recordMetrics = () => {
+  const exceeded: Array<string> = []
+  const dropped: Array<string> = []
+  const metrics: ServerContext["metrics"] = {
+    ...noMetrics,
+    limitExceeded: (limit) => void exceeded.push(limit),
+    dropped: (kind) => void dropped.push(kind)
+  }
+  return { exceeded, dropped, metrics }
+}
+
+/** The level, the message and the fields of every log entry, for effects with the layer. */
+export const recordLogs = () => {
+  const entries: Array<ReadonlyArray<unknown>> = []
+  const logger = Logger.make<unknown, void>(({ logLevel, message }) => void entries.push([logLevel, message].flat()))
+  const layer = Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All"))
+  return { entries, layer }
+}
+
+interface Given extends Partial<Omit<ServerContext, "limits">> {
+  readonly limits?: Partial<Limits>
+}
+
+/** The parts of a Server without a transport, for the only node of a cluster in memory. */
+export const makeParts = Effect.fnUntraced(function* ({ limits, ...given }: Given = {}) {
+  const services = yield* Layer.build(
+    Layer.mergeAll(MemoryCluster.layer, Observability.layerNone, Authenticator.layerAllowAll)
+  )
+  const context: ServerContext = {
+    ...(yield* Effect.provideContext(makeServerContext, services)),
+    ...given,
+    limits: { ...Limits.defaultValue(), ...limits }
+  }
+  const connections = yield* makeConnections(context)
+  const requestBudget = makeRequestBudget(context)
+  const open = Effect.fnUntraced(function* (link: Link) {
+    yield* connections.reserve(link)
+    const session = { sid: link.id, version: "0.2.0", role: Option.none(), reconnectKey: "" }
+    return connections.open({
+      link,
+      line: lineForVersion({ major: 0, minor: 2, patch: 0 }),
+      identity: { subject: `subject of ${link.id}`, grants: allGrants, expiresAt: undefined },
+      registration: yield* context.registry.connect(session)
+    })
+  })
+  return {
+    context,
+    connections,
+    requestBudget,
+    inFlightCalls: makeInFlightCalls(context, requestBudget),
+    notifications: makeNotifications(context, connections),
+    /** Opens the connection of a link that is in no office. */
+    open
+  }
+})
+
+/** Lets forked fibers run, without virtual time. */
+export const settle = Effect.repeat(Effect.yieldNow, { times: 20 })
