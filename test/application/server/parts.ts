@@ -60,14 +60,19 @@ interface Given extends Partial<Omit<ServerContext, "limits">> {
   readonly limits?: Partial<Limits>
 }
 
-/** The parts of a Server without a transport, for the only node of a cluster in memory. */
-export const makeParts = Effect.fnUntraced(function* ({ limits, ...given }: Given = {}) {
+/** The parts of a Server without a transport, for the only node of a cluster in memory. `adapt` replaces services. */
+export const makeParts = Effect.fnUntraced(function* (
+  { limits, ...given }: Given = {},
+  adapt: (context: ServerContext) => Partial<ServerContext> = () => ({})
+) {
   const services = yield* Layer.build(
     Layer.mergeAll(MemoryCluster.layer, Observability.layerNone, Authenticator.layerAllowAll)
   )
+  const provided = yield* Effect.provideContext(makeServerContext, services)
   const context: ServerContext = {
-    ...(yield* Effect.provideContext(makeServerContext, services)),
+    ...provided,
     ...given,
+    ...adapt(provided),
     limits: { ...Limits.defaultValue(), ...limits }
   }
   const connections = yield* makeConnections(context)

@@ -87,10 +87,11 @@ describe("a notification", () => {
   it.effect("reaches each other node with one message for all of its members", () =>
     Effect.gen(function* () {
       const messages: Array<readonly [string, ReadonlyArray<string>, string, unknown]> = []
-      const { context } = yield* makeParts()
       const notify = (node: string, sids: ReadonlyArray<string>, event: string, body: Body) =>
         void messages.push([node, sids, event, Result.getOrThrow(body.value())])
-      const { notifications, open } = yield* makeParts({ nodeLink: { ...context.nodeLink, notify } })
+      const { context, notifications, open } = yield* makeParts({}, ({ nodeLink }) => ({
+        nodeLink: { ...nodeLink, notify }
+      }))
       const here = makeLink("a")
       yield* open(here.link)
       const member = (node: string, sid: string, version = "0.2.0"): Member => ({

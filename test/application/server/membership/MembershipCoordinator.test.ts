@@ -1,0 +1,163 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Option } from "effect"
+import { TestClock } from "effect/testing"
+import type { RegistryChange } from "../../../../src/application/ports/OfficeRegistry.ts"
+import type { ReplyExit } from "../../../../src/application/ports/Transport.ts"
+import { makeMembershipCoordinator } from "../../../../src/application/server/membership/MembershipCoordinator.ts"
+import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
+import { errorCodes } from "../../../../src/domain/model/ProtocolError.ts"
+import { makeLink, makeParts, recordLogs, settle } from "../parts.ts"
+
+const start = Effect.fnUntraced(function* (...given: Parameters<typeof makeParts>) {
+  const parts = yield* makeParts(...given)
+  const { connections, context, inFlightCalls, notifications } = parts
+  const coordinator = yield* makeMembershipCoordinator(context, connections, inFlightCalls, notifications)
+  return { ...parts, coordinator }
+})
+
+/** A Server whose registry reports the changes that the test announces. */
+const startWithChanges = Effect.fnUntraced(function* () {
+  let listener: (change: RegistryChange) => void = () => undefined
+  const lost: Array<string> = []
+  const parts = yield* start({}, ({ nodeLink, registry }) => ({
+    registry: { ...registry, subscribe: (given) => Effect.sync(() => void (listener = given)) },
+    nodeLink: { ...nodeLink, onNodeLost: (node) => void lost.push(node) }
+  }))
+  const announce = (change: RegistryChange) =>
+    Effect.andThen(
+      Effect.sync(() => listener(change)),
+      settle
+    )
+  return { ...parts, announce, lost }
+})
+
+const computer = (name: string, office = "O") => ({ role: "computer", name, office }) as const
+const join = (sid: string, office = "O") => ({ _tag: "Join", sid, ...computer(sid, office) }) as const
+
+/** A call in an office, and the codes of the errors that ended it. */
+const makeCall = (office: string) => {
+  const codes: Array<number | undefined> = []
+  const codeOf = (exit: ReplyExit | undefined) => {
+    const error = exit?._tag === "Failure" ? Option.getOrUndefined(Cause.findErrorOption(exit.cause)) : undefined
+    return error?._tag === "SendFailed" ? error.error.code : undefined
+  }
+  return { codes, call: new InFlightCall(office, (_, exit) => void codes.push(codeOf(exit))) }
+}
+
+describe("the coordinator of memberships", () => {
+  it.effect("logs joins and leaves of this node with the member", () => {
+    const { entries, layer } = recordLogs()
+    return Effect.gen(function* () {
+      const { coordinator, open } = yield* start()
+      yield* open(makeLink("a").link)
+      yield* coordinator.apply(join("a"))
+      yield* coordinator.apply({ _tag: "Leave", sid: "a", office: "O" })
+      const fields = { sid: "a", ...computer("a") }
+      assert.deepStrictEqual(entries, [
+        ["Info", "joined", fields],
+        ["Info", "left", fields]
+      ])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("completes a join although the notification of another member fails", () => {
+    const { entries, layer } = recordLogs()
+    return Effect.gen(function* () {
+      const { coordinator, open } = yield* start()
+      yield* open(makeLink("a", { notify: () => Effect.die(new Error("no socket")) }).link)
+      const watcher = makeLink("b")
+      for (const { link } of [watcher, makeLink("c")]) yield* open(link)
+      yield* coordinator.apply(join("b", "P"))
+      yield* coordinator.apply(join("a"))
+      yield* coordinator.apply(join("c"))
+      yield* coordinator.apply(join("c", "P"))
+      assert.strictEqual(watcher.sent.length, 1)
+      assert.deepStrictEqual(
+        entries.filter(([level]) => level === "Error").map(([, message]) => message),
+        ["membership notification failed", "membership notification failed"]
+      )
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("limits the offices and the members of each", () =>
+    Effect.gen(function* () {
+      const { coordinator, open } = yield* start({ limits: { offices: 1, membersPerOffice: 2 } })
+      for (const sid of ["a", "b", "c"]) yield* open(makeLink(sid).link)
+      yield* coordinator.apply(join("a"))
+      const reasonOf = (office: string) =>
+        Effect.map(Effect.flip(coordinator.apply(join("c", office))), (e) => e.reason)
+      assert.strictEqual(yield* reasonOf("P"), "too_many_offices")
+      yield* coordinator.apply(join("b"))
+      assert.strictEqual(yield* reasonOf("O"), "office_full")
+    })
+  )
+
+  it.effect("charges a join and a leave by the other members of the office", () =>
+    Effect.gen(function* () {
+      const { context, coordinator, open } = yield* start()
+      for (let other = 0; other < 32; other++) {
+        yield* open(makeLink(`other ${other}`).link)
+        yield* coordinator.apply(join(`other ${other}`))
+      }
+      const { bucket } = yield* open(makeLink("a").link)
+      yield* coordinator.apply(join("a"))
+      assert.strictEqual(bucket.tokens, context.limits.messageBurst - 2)
+      yield* coordinator.apply({ _tag: "Leave", sid: "a", office: "O" })
+      assert.strictEqual(bucket.tokens, context.limits.messageBurst - 4)
+    })
+  )
+
+  it.effect("ends the calls of the office at once when a member of this node leaves", () =>
+    Effect.gen(function* () {
+      const { coordinator, open } = yield* start()
+      const connection = yield* open(makeLink("a").link)
+      yield* coordinator.apply(join("a"))
+      const [local, inbound, other] = [makeCall("O"), makeCall("O"), makeCall("P")]
+      connection.calls.add(local.call).add(other.call)
+      connection.inboundCalls.add(inbound.call)
+      yield* coordinator.apply({ _tag: "Leave", sid: "a", office: "O" })
+      assert.deepStrictEqual(
+        [local.codes, inbound.codes, other.codes],
+        [[errorCodes.notFound], [errorCodes.notFound], []]
+      )
+    })
+  )
+
+  it.effect("ends the calls to a Computer of another node a second after it has left", () =>
+    Effect.gen(function* () {
+      const { announce, inFlightCalls, open } = yield* startWithChanges()
+      const agent = yield* open(makeLink("a").link)
+      const [left, other] = [makeCall("O"), makeCall("P")]
+      for (const { call } of [left, other]) inFlightCalls.add(agent, "far", call, 0)
+      yield* announce({ _tag: "Left", sid: "far", membership: computer("pc"), recipients: ["a"] })
+      yield* TestClock.adjust("999 millis")
+      assert.deepStrictEqual([left.codes, other.codes], [[], []])
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual([left.codes, other.codes], [[errorCodes.notFound], []])
+    })
+  )
+
+  it.effect("ends all requests of a node that is lost", () =>
+    Effect.gen(function* () {
+      const { announce, lost } = yield* startWithChanges()
+      yield* announce({ _tag: "NodeLost", node: "two" })
+      assert.deepStrictEqual(lost, ["two"])
+    })
+  )
+
+  it.effect("closes an evicted connection with the reason, and ignores one that has closed", () => {
+    const { entries, layer } = recordLogs()
+    return Effect.gen(function* () {
+      const { announce, open } = yield* startWithChanges()
+      const { closed, link } = makeLink("a")
+      yield* open(link)
+      yield* announce({ _tag: "Evicted", sid: "gone", reason: "replaced" })
+      yield* announce({ _tag: "Evicted", sid: "a", reason: "replaced" })
+      assert.deepStrictEqual(closed, ["replaced"])
+      assert.deepStrictEqual(
+        entries.map(([level]) => level),
+        ["Info", "Info"]
+      )
+    }).pipe(Effect.provide(layer))
+  })
+})
