@@ -1,7 +1,7 @@
 import { Effect, Layer, Logger, Option, References } from "effect"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
-import type { Body } from "../../../src/application/ports/Body.ts"
+import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"
 import type { Link } from "../../../src/application/ports/Transport.ts"
 import { makeConnections } from "../../../src/application/server/connections/Connections.ts"
 import { Limits } from "../../../src/application/server/connections/Limits.ts"
@@ -10,8 +10,11 @@ import { makeServerContext, type ServerContext } from "../../../src/application/
 import { makeNotifications } from "../../../src/application/server/membership/Notifications.ts"
 import { Observability } from "../../../src/application/server/observability/Observability.ts"
 import { noMetrics } from "../../../src/application/server/observability/ServerMetrics.ts"
+import type { ClientRequest } from "../../../src/application/server/routing/ClientRequest.ts"
 import { makeInFlightCalls } from "../../../src/application/server/routing/InFlightCalls.ts"
 import { allGrants } from "../../../src/domain/model/Identity.ts"
+import type { Role } from "../../../src/domain/model/Membership.ts"
+import { unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
 import { lineForVersion } from "../../../src/domain/wire/lines.ts"
 
 /** A link with a backlog that a test sets. Records its notifications and the reasons of its closes. */
@@ -100,3 +103,22 @@ export const makeParts = Effect.fnUntraced(function* (
 
 /** Lets forked fibers run, without virtual time. */
 export const settle = Effect.repeat(Effect.yieldNow, { times: 20 })
+
+type Parts = Effect.Success<ReturnType<typeof makeParts>>
+type Open = Effect.Success<ReturnType<Parts["open"]>>
+
+/** A message of a client; `value` is its body. */
+export const makeRequest = (connection: Open, event: string, value: unknown): ClientRequest => ({
+  connection,
+  event,
+  definition: connection.line.findEventDefinition(event),
+  body: jsonBody(value)
+})
+
+/** Opens the connection of a link that joins the office `O` under the id of the link. */
+export const openMember = Effect.fnUntraced(function* ({ context, open }: Parts, link: Link, role: Role) {
+  const connection = yield* open(link)
+  const membership = { office: "O", role, name: link.id }
+  yield* context.registry.apply({ _tag: "Join", sid: link.id, ...membership }, unlimitedCapacity)
+  return connection
+})

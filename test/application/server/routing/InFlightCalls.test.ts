@@ -1,0 +1,47 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
+import { makeLink, makeParts } from "../parts.ts"
+
+const makeCall = () => new InFlightCall("O", () => undefined)
+
+const start = Effect.gen(function* () {
+  const { inFlightCalls, open } = yield* makeParts({ limits: { callsPerComputer: 2 } })
+  return { inFlightCalls, agent: yield* open(makeLink("a").link) }
+})
+
+describe("a call in flight to a Computer of another node", () => {
+  it.effect("is found by the session of the Computer until it ends", () =>
+    Effect.gen(function* () {
+      const { agent, inFlightCalls } = yield* start
+      const [one, two, other] = [makeCall(), makeCall(), makeCall()]
+      for (const call of [one, two]) inFlightCalls.add(agent, "far", call, 0)
+      inFlightCalls.add(agent, "other", other, 0)
+      assert.deepStrictEqual([...inFlightCalls.toRemote("far")], [one, two])
+      inFlightCalls.remove(agent, "far", one, 0)
+      assert.deepStrictEqual([...inFlightCalls.toRemote("far")], [two])
+      assert.deepStrictEqual([...inFlightCalls.toRemote("other")], [other])
+    })
+  )
+
+  it.effect("leaves nothing behind when it was the last one", () =>
+    Effect.gen(function* () {
+      const { agent, inFlightCalls } = yield* start
+      const call = makeCall()
+      inFlightCalls.add(agent, "far", call, 0)
+      inFlightCalls.remove(agent, "far", call, 0)
+      assert.strictEqual(inFlightCalls.toRemote("far"), inFlightCalls.toRemote("unknown"))
+    })
+  )
+
+  it.effect("counts towards the limit of its Computer only", () =>
+    Effect.gen(function* () {
+      const { agent, inFlightCalls } = yield* start
+      inFlightCalls.add(agent, "far", makeCall(), 0)
+      assert.isUndefined(inFlightCalls.checkLimits(agent, "far", 0))
+      inFlightCalls.add(agent, "far", makeCall(), 0)
+      assert.deepInclude({ ...inFlightCalls.checkLimits(agent, "far", 0) }, { code: 429 })
+      assert.isUndefined(inFlightCalls.checkLimits(agent, "other", 0))
+    })
+  )
+})

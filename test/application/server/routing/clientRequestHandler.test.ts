@@ -1,0 +1,116 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import type { OfficeCommand } from "../../../../src/application/ports/OfficeRegistry.ts"
+import { makeMembershipCoordinator } from "../../../../src/application/server/membership/MembershipCoordinator.ts"
+import { makeClientRequestHandler } from "../../../../src/application/server/routing/clientRequestHandler.ts"
+import { makeLink, makeParts, makeRequest, openMember, recordLogs } from "../parts.ts"
+
+/** The handler of an Agent `ada` and a Computer `pc` in the office `O`, and its log. Calls never end. */
+const start = Effect.fnUntraced(function* (adapt?: Parameters<typeof makeParts>[1]) {
+  const parts = yield* makeParts({}, adapt)
+  const { connections, context, inFlightCalls, notifications } = parts
+  const coordinator = yield* makeMembershipCoordinator(context, connections, inFlightCalls, notifications)
+  const handle = makeClientRequestHandler(context, coordinator, notifications, () => Effect.never)
+  const agent = yield* openMember(parts, makeLink("ada").link, "agent")
+  const computer = yield* openMember(parts, makeLink("pc").link, "computer")
+  const { entries, layer } = recordLogs()
+  const handler =
+    (connection: typeof agent) =>
+    (event: string, value: unknown): Effect.Effect<ReadonlyArray<unknown>> =>
+      Effect.map(handle(makeRequest(connection, event, value)), (reply) =>
+        reply.map((body) => Result.getOrThrow(body.value()))
+      ).pipe(Effect.provide(layer))
+  return { ...parts, agent, asAgent: handler(agent), asComputer: handler(computer), entries }
+})
+
+const list = (office: string) => ({ agent: "ada", req_id: "r", office_id: office })
+
+describe("the handler of requests", () => {
+  it.effect("logs a dropped message with its sender, its event and the reason", () =>
+    Effect.gen(function* () {
+      const { asComputer, entries } = yield* start()
+      assert.deepStrictEqual(yield* asComputer("server:update_desktop", { computer: "other" }), [])
+      const reason = 'computer must be your own name, not "other"'
+      assert.deepStrictEqual(entries, [
+        ["Warn", "message dropped", { sid: "pc", event: "server:update_desktop", reason }]
+      ])
+    })
+  )
+
+  it.effect("logs forbidden requests as warnings, and other rejected requests for debugging", () =>
+    Effect.gen(function* () {
+      const { asAgent, asComputer, entries } = yield* start()
+      yield* asComputer("server:list_room", list("O"))
+      yield* asAgent("server:list_room", {})
+      const [forbidden, invalid, ...others] = entries
+      assert.deepStrictEqual(others, [])
+      const fields = { sid: "pc", event: "server:list_room", code: 403, reason: "Only agents may send this" }
+      assert.deepStrictEqual(forbidden, ["Warn", "request rejected", fields])
+      assert.deepStrictEqual(invalid?.slice(0, 2), ["Debug", "request rejected"])
+    })
+  )
+
+  it.effect("logs and names the other office whose members an Agent requests", () =>
+    Effect.gen(function* () {
+      const { asAgent, entries } = yield* start()
+      const [error] = yield* asAgent("server:list_room", list("P"))
+      assert.include((error as { readonly message: string }).message, "'P'")
+      assert.deepStrictEqual(entries[0], [
+        "Warn",
+        "list request for another office rejected",
+        { sid: "ada", office: "P" }
+      ])
+    })
+  )
+
+  it.effect("charges a list by its members", () =>
+    Effect.gen(function* () {
+      const parts = yield* start()
+      for (let other = 0; other < 30; other++) yield* openMember(parts, makeLink(`pc ${other}`).link, "computer")
+      const { tokens } = parts.agent.bucket
+      yield* parts.asAgent("server:list_room", list("O"))
+      assert.strictEqual(parts.agent.bucket.tokens, tokens - 2)
+    })
+  )
+
+  it.effect("passes leaves to the registry", () =>
+    Effect.gen(function* () {
+      const commands: Array<OfficeCommand> = []
+      const { asComputer } = yield* start(({ registry }) => ({
+        registry: {
+          ...registry,
+          apply: (command, capacity) =>
+            Effect.andThen(
+              Effect.sync(() => void commands.push(command)),
+              registry.apply(command, capacity)
+            )
+        }
+      }))
+      assert.deepStrictEqual(yield* asComputer("server:leave_office", { office_id: "O" }), [true, null])
+      assert.deepStrictEqual(commands.at(-1), { _tag: "Leave", sid: "pc", office: "O" })
+    })
+  )
+
+  it.effect("replies with 500 when a request fails unexpectedly, in the shape of its event", () =>
+    Effect.gen(function* () {
+      const { asAgent, asComputer, entries } = yield* start(({ registry }) => ({
+        registry: {
+          ...registry,
+          apply: (command, capacity) =>
+            command._tag === "Leave" ? Effect.die(new Error("no store")) : registry.apply(command, capacity),
+          members: () => {
+            throw new Error("no store")
+          }
+        }
+      }))
+      assert.deepStrictEqual(yield* asAgent("server:list_room", list("O")), [{ code: 500, message: "Internal error" }])
+      assert.deepStrictEqual(yield* asComputer("server:leave_office", { office_id: "O" }), [false, "Internal error"])
+      assert.deepStrictEqual(yield* asComputer("server:update_desktop", { computer: "pc" }), [])
+      const failed = ["Error", "request failed"]
+      assert.deepStrictEqual(
+        entries.map(([level, message]) => [level, message]),
+        [failed, failed, failed]
+      )
+    })
+  )
+})
