@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Result, Scope } from "effect"
+import { TestClock } from "effect/testing"
 import * as MemoryCluster from "../../../../src/adapters/memory/MemoryCluster.ts"
 import { type Body, jsonBody } from "../../../../src/application/ports/Body.ts"
-import { NodeLink } from "../../../../src/application/ports/NodeLink.ts"
+import { NodeLink, type NodeMessageHandler } from "../../../../src/application/ports/NodeLink.ts"
 import { OfficeRegistry } from "../../../../src/application/ports/OfficeRegistry.ts"
-import { requestUsing, type Link } from "../../../../src/application/ports/Transport.ts"
+import { LinkClosed, requestUsing, type Link, type ReplyExit } from "../../../../src/application/ports/Transport.ts"
 import { makeClusterNodes } from "../../../../src/application/server/cluster/ClusterNodes.ts"
 import { makeConnections } from "../../../../src/application/server/connections/Connections.ts"
 import { Limits } from "../../../../src/application/server/connections/Limits.ts"
@@ -13,7 +14,8 @@ import { noMetrics } from "../../../../src/application/server/observability/Serv
 import { allGrants } from "../../../../src/domain/model/Identity.ts"
 import { unlimitedCapacity } from "../../../../src/domain/office/MembershipState.ts"
 import { lineForVersion } from "../../../../src/domain/wire/lines.ts"
-import { makeLink } from "../parts.ts"
+import { recordGauges } from "../../../recordGauges.ts"
+import { makeLink, makeParts, openMember, recordMetrics, settle } from "../parts.ts"
 
 const minute = Duration.minutes(1)
 const valueOf = (body: Body) => Result.getOrElse(body.value(), ({ code }) => `fault ${code}`)
@@ -164,5 +166,103 @@ describe("a member of another node", () => {
         assert.strictEqual(one.nodeLink.load().outboundRequests, 0)
       })
     )
+  )
+})
+
+/** The handler of messages from other nodes, which a test calls in their place. */
+const startHandler = Effect.fnUntraced(function* (given: Parameters<typeof makeParts>[0] = {}) {
+  let handler: NodeMessageHandler | undefined
+  const parts = yield* makeParts(given, ({ nodeLink }) => ({
+    nodeLink: { ...nodeLink, serve: (served) => Effect.sync(() => void (handler = served)) }
+  }))
+  yield* makeClusterNodes(parts.context, parts.connections)
+  assert.isDefined(handler)
+  return { ...parts, handler }
+})
+
+describe("a message from another node", () => {
+  it.effect("gets no reply when it is cancelled at once, though its member is absent", () =>
+    Effect.gen(function* () {
+      const { handler } = yield* startHandler()
+      const replies: Array<ReplyExit> = []
+      const to = { sid: "gone", office: "O" }
+      const onReply = (exit: ReplyExit) => void replies.push(exit)
+      handler.startRequest(to, "client:x", jsonBody({}), minute, onReply)()
+      yield* settle
+      assert.deepStrictEqual(replies, [])
+      handler.startRequest(to, "client:x", jsonBody({}), minute, onReply)
+      yield* settle
+      assert.strictEqual(replies.length, 1)
+    })
+  )
+
+  it.effect("counts as activity of its member, as does the reply, but not a failure", () =>
+    Effect.gen(function* () {
+      const parts = yield* startHandler()
+      const ends: Array<(exit: ReplyExit) => void> = []
+      const { link } = makeLink("pc", {
+        startRequest: (_event, _body, _timeout, onReply) => {
+          ends.push(onReply)
+          return () => undefined
+        }
+      })
+      const connection = yield* openMember(parts, link, "computer")
+      for (let count = 0; count < 2; count++) {
+        yield* TestClock.adjust("10 seconds")
+        parts.handler.startRequest({ sid: "pc", office: "O" }, "client:x", jsonBody({}), minute, () => undefined)
+      }
+      assert.strictEqual(connection.lastActivityAt, 20_000)
+      yield* TestClock.adjust("10 seconds")
+      ends[0]?.(Exit.fail(new LinkClosed({ reason: "gone" })))
+      assert.strictEqual(connection.lastActivityAt, 20_000)
+      ends[1]?.(Exit.succeed([]))
+      assert.strictEqual(connection.lastActivityAt, 30_000)
+    })
+  )
+
+  it.effect("is dropped and counted when it is a notification and the member reads too slowly", () =>
+    Effect.gen(function* () {
+      const { dropped, metrics } = recordMetrics()
+      const parts = yield* startHandler({ metrics, limits: { notificationBacklogBytes: 100 } })
+      const { link, sent, setBacklog } = makeLink("pc")
+      yield* openMember(parts, link, "computer")
+      setBacklog(100)
+      parts.handler.notify(["pc"], "notify:x", jsonBody({}))
+      yield* settle
+      assert.deepStrictEqual([sent.length, dropped], [1, []])
+      setBacklog(101)
+      parts.handler.notify(["pc"], "notify:x", jsonBody({}))
+      yield* settle
+      assert.deepStrictEqual([sent.length, dropped], [1, ["notification"]])
+    })
+  )
+})
+
+describe("the report of a node", () => {
+  it.effect("has the load of its link", () =>
+    Effect.gen(function* () {
+      const { metrics, read } = recordGauges()
+      const load = {
+        outboundRequests: 1,
+        inboundRequests: 2,
+        queuedBytes: 3,
+        incompleteBodies: 4,
+        ignored: 5,
+        unsent: 6
+      }
+      const { connections, context } = yield* makeParts({ metrics }, ({ nodeLink }) => ({
+        nodeLink: { ...nodeLink, load: () => load }
+      }))
+      yield* makeClusterNodes(context, connections)
+      const gauges = [
+        'node_requests{"direction":"out"}',
+        'node_requests{"direction":"in"}',
+        "node_queued_bytes",
+        "node_incomplete_bodies",
+        "node_ignored_messages_total",
+        "node_dropped_messages_total"
+      ]
+      assert.deepStrictEqual(gauges.map(read), [1, 2, 3, 4, 5, 6])
+    })
   )
 })
