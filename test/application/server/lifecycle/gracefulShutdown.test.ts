@@ -1,8 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
+import { shutDownGracefully } from "../../../../src/application/server/lifecycle/gracefulShutdown.ts"
+import { ServerSettings } from "../../../../src/application/server/lifecycle/ServerContext.ts"
+import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
 import { agent, agentIn, assertDenied, assertRejected, bodiesOf, computerIn, join } from "../../../conformance/cast.ts"
 import { buildWorld, type Peer } from "../../../conformance/World.ts"
+import { makeLink, makeParts, recordLogs } from "../parts.ts"
 
 /** A Server that a test can close while its members stay connected. */
 const closable = Effect.fnUntraced(function* (drainTimeout: Duration.Duration) {
@@ -77,6 +81,88 @@ describe("a graceful shutdown", () => {
       const { call, close } = yield* callUnderWay(Duration.zero)
       yield* Fiber.join(yield* close)
       assert.isTrue(Exit.isFailure(yield* Fiber.await(call)))
+    })
+  )
+})
+
+/** A Server with one connection, whose load at the link to other nodes the test sets. Its shutdown, and the log of it. */
+const startParts = Effect.fnUntraced(function* (drainTimeout: Duration.Duration) {
+  const load = { inboundRequests: 0, queuedBytes: 0 }
+  const settings = { ...ServerSettings.defaultValue(), drainTimeout }
+  const parts = yield* makeParts({ settings }, ({ nodeLink }) => ({
+    nodeLink: { ...nodeLink, load: () => ({ ...nodeLink.load(), ...load }) }
+  }))
+  const one = makeLink("a")
+  const connection = yield* parts.open(one.link)
+  const { entries, layer } = recordLogs()
+  const shutDown = shutDownGracefully(parts.context, parts.connections, parts.inFlightCalls).pipe(Effect.provide(layer))
+  const begin = Effect.forkChild(shutDown, { startImmediately: true })
+  return { ...parts, ...one, begin, connection, entries, load }
+})
+
+describe("the drain of a Server", () => {
+  it.effect("waits for messages to other nodes and to clients", () =>
+    Effect.gen(function* () {
+      const { begin, closed, connections, link, load, setBacklog } = yield* startParts(Duration.seconds(10))
+      load.queuedBytes = 1
+      yield* begin
+      yield* TestClock.adjust("1 second")
+      setBacklog(1)
+      connections.onBacklogChange(link)
+      load.queuedBytes = 0
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(closed, [])
+      setBacklog(0)
+      yield* TestClock.adjust("20 millis")
+      assert.deepStrictEqual(closed, ["the Server is shutting down"])
+    })
+  )
+
+  it.effect("waits for the calls of its members and those of other nodes, and logs how many remain", () =>
+    Effect.gen(function* () {
+      const { begin, closed, connection, entries, inFlightCalls, load } = yield* startParts(Duration.seconds(10))
+      load.inboundRequests = 1
+      inFlightCalls.add(connection, "far", new InFlightCall("O", () => undefined), 0)
+      yield* begin
+      yield* TestClock.adjust("9 seconds")
+      assert.deepStrictEqual(closed, [])
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(closed.length, 1)
+      assert.deepStrictEqual(entries, [
+        ["Info", "graceful shutdown started", { connections: 1, calls: 2, seconds: 10 }],
+        ["Warn", "graceful shutdown: drain timeout exceeded", { calls: 2, seconds: 10 }],
+        ["Info", "graceful shutdown: closing connections", { connections: 1 }]
+      ])
+    })
+  )
+
+  it.effect("completes at once without connections", () =>
+    Effect.gen(function* () {
+      const settings = { ...ServerSettings.defaultValue(), drainTimeout: Duration.seconds(10) }
+      const { connections, context, inFlightCalls } = yield* makeParts({ settings })
+      const shutDown = shutDownGracefully(context, connections, inFlightCalls)
+      const closing = yield* Effect.forkChild(shutDown, { startImmediately: true })
+      assert.isDefined(closing.pollUnsafe())
+    })
+  )
+
+  it.effect("logs that no calls are in flight", () =>
+    Effect.gen(function* () {
+      const { begin, entries } = yield* startParts(Duration.seconds(10))
+      yield* begin
+      yield* TestClock.adjust("20 millis")
+      assert.deepStrictEqual(entries[1], ["Info", "graceful shutdown: no calls in flight"])
+    })
+  )
+
+  it.effect("logs its steps for debugging only without a drain timeout", () =>
+    Effect.gen(function* () {
+      const { begin, entries } = yield* startParts(Duration.zero)
+      yield* Fiber.join(yield* begin)
+      assert.deepStrictEqual(
+        entries.map(([level]) => level),
+        ["Debug", "Debug", "Debug"]
+      )
     })
   )
 })

@@ -11,12 +11,15 @@ import { joinOffice } from "../../../../src/application/member/OfficeMember.ts"
 import { allowAll, Authenticator, admissionRejected } from "../../../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { TransportClient } from "../../../../src/application/ports/Transport.ts"
+import { Limits } from "../../../../src/application/server/connections/Limits.ts"
 import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
-import { isJsonObject } from "../../../../src/domain/json.ts"
+import { makeAdmission } from "../../../../src/application/server/membership/admission.ts"
+import { isJsonObject, type JsonObject } from "../../../../src/domain/json.ts"
 import { allGrants, type Grants, type Identity } from "../../../../src/domain/model/Identity.ts"
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/version.ts"
 import { Observability } from "../../../../src/application/server/observability/Observability.ts"
 import { withWallClock } from "../../../wallClock.ts"
+import { makeLink, makeParts } from "../parts.ts"
 
 type AuthenticatorService = Authenticator["Service"]
 
@@ -55,7 +58,7 @@ const guests = (known: { readonly [token: string]: Identity }) =>
   })
 
 /** A Server in memory and its log. */
-const serve = Effect.fnUntraced(function* (authenticator: Authenticator["Service"]) {
+const serve = Effect.fnUntraced(function* (authenticator: Authenticator["Service"], limits: Partial<Limits> = {}) {
   const logs: Array<string> = []
   const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
     logs.push(`${logLevel} ${JSON.stringify(message)}`)
@@ -63,6 +66,7 @@ const serve = Effect.fnUntraced(function* (authenticator: Authenticator["Service
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(Memory.layer()),
     Layer.provide(MemoryCluster.layer),
+    Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), ...limits })),
     Layer.provide([Layer.succeed(Authenticator, authenticator), Observability.layerNone]),
     Layer.provide(Logger.layer([logger])),
     Layer.build
@@ -142,6 +146,30 @@ describe("a connection", () => {
         retryable: true
       })
       assert.strictEqual(load().connections, 0)
+    })
+  )
+
+  for (const limit of ["joinTimeout", "idleTimeout"] as const) {
+    it.effect(`times out with an authenticator that takes longer than the ${limit}`, () =>
+      Effect.gen(function* () {
+        const hanging = { ...allowAll, authenticate: () => Effect.never }
+        const { connect } = yield* serve(hanging, { [limit]: Duration.seconds(5) })
+        const attempt = yield* Effect.forkChild(Effect.flip(connect("x")), { startImmediately: true })
+        yield* TestClock.adjust("4999 millis")
+        assert.isUndefined(attempt.pollUnsafe())
+        yield* TestClock.adjust("1 millis")
+        assert.isDefined(attempt.pollUnsafe())
+        assert.deepInclude<object>(yield* Fiber.join(attempt), { code: 503, reason: "unavailable" })
+      })
+    )
+  }
+
+  it.effect("is accepted without an auth payload", () =>
+    Effect.gen(function* () {
+      const { load, transport } = yield* serve(allowAll)
+      const auth = null as unknown as JsonObject
+      yield* transport.connect({ version: PROTOCOL_VERSION, auth, onMessage: () => Effect.succeed([]) })
+      assert.strictEqual(load().connections, 1)
     })
   )
 })
@@ -264,6 +292,68 @@ describe("an identity that is revoked", () => {
       yield* Deferred.succeed(judging, undefined)
       assert.deepInclude<object>(yield* Fiber.join(attempt), { code: 401, reason: "invalid_credentials" })
       assert.strictEqual(load().connections, 0)
+    })
+  )
+})
+
+describe("the check of credentials", () => {
+  it.effect("watches for changes from its start", () =>
+    Effect.gen(function* () {
+      let isWatched = false
+      const changes = Stream.suspend(() => {
+        isWatched = true
+        return Stream.never
+      })
+      const { connections, context } = yield* makeParts({ authenticator: { ...allowAll, changes } })
+      yield* makeAdmission(context, connections)
+      assert.isTrue(isWatched)
+    })
+  )
+
+  it.effect("closes a connection once, though that takes its time", () =>
+    Effect.gen(function* () {
+      const reasons: Array<string> = []
+      let isStillValid = true
+      const authenticator = { ...allowAll, isStillValid: () => isStillValid }
+      const { connections, context, open } = yield* makeParts({ authenticator })
+      yield* makeAdmission(context, connections)
+      const close = (reason: string) =>
+        Effect.suspend(() => {
+          reasons.push(reason)
+          return Effect.never
+        })
+      yield* open(makeLink("a", { close }).link)
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual(reasons, [])
+      isStillValid = false
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual(reasons, ["credentials revoked"])
+    })
+  )
+
+  it.effect("continues and logs after a failure", () =>
+    Effect.gen(function* () {
+      let isStillValid = () => true
+      const { connect, logs } = yield* serve({ ...allowAll, isStillValid: () => isStillValid() })
+      const link = yield* connect("x")
+      isStillValid = () => {
+        throw new Error("no store")
+      }
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(
+        logs.filter((line) => line.startsWith("Error")),
+        ['Error ["credential check failed"]']
+      )
+      isStillValid = () => false
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* link.closed, "credentials revoked")
+    })
+  )
+
+  it.effect("logs that it gets no changes any more", () =>
+    Effect.gen(function* () {
+      const { logs } = yield* serve({ ...allowAll, changes: Stream.die(new Error("no watch")) })
+      assert.deepStrictEqual(logs, ['Error ["credential change watch failed"]'])
     })
   )
 })
