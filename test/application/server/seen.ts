@@ -3,6 +3,8 @@ import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import * as Memory from "../../../src/adapters/memory/MemoryTransport.ts"
 import { AuditLog, type AuditEvent } from "../../../src/application/ports/AuditLog.ts"
 import { allowAll, Authenticator } from "../../../src/application/ports/Authenticator.ts"
+import type { NodeLink } from "../../../src/application/ports/NodeLink.ts"
+import type { OfficeRegistry } from "../../../src/application/ports/OfficeRegistry.ts"
 import { TransportClient } from "../../../src/application/ports/Transport.ts"
 import { Limits } from "../../../src/application/server/connections/Limits.ts"
 import { Readiness } from "../../../src/application/server/lifecycle/Readiness.ts"
@@ -46,14 +48,15 @@ const valueOf = (snapshot: Metric.Metric.Snapshot): number => {
 export const seenServer = Effect.fnUntraced(function* (
   settings: Partial<ServerSettings> = {},
   authenticator: Authenticator["Service"] = allowAll,
-  limits: Partial<Limits> = {}
+  limits: Partial<Limits> = {},
+  cluster: Layer.Layer<OfficeRegistry | NodeLink> = MemoryCluster.layer
 ): Effect.fn.Return<Seen, never, Scope.Scope> {
   const audited = yield* Queue.unbounded<AuditEvent>()
   const registry = new Map()
   const audit = AuditLog.of({ record: (event) => void Queue.offerUnsafe(audited, event), lostCount: () => 0 })
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(Memory.layer()),
-    Layer.provide(MemoryCluster.layer),
+    Layer.provide(cluster),
     Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
     Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), ...limits })),
     Layer.provideMerge(Observability.layer),

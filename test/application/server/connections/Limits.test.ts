@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
 import * as MemoryCluster from "../../../../src/adapters/memory/MemoryCluster.ts"
 import { OfficeRegistry } from "../../../../src/application/ports/OfficeRegistry.ts"
+import { Limits } from "../../../../src/application/server/connections/Limits.ts"
 import { noMetrics, type ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
 import {
   agent,
@@ -57,6 +58,17 @@ const counting = () => {
   }
   return { counts, metrics }
 }
+
+describe("each limit of bytes", () => {
+  it("has the documented default", () =>
+    assert.deepInclude(Limits.defaultValue(), {
+      notificationBacklogBytes: 4_194_304,
+      backlogBytes: 67_108_864,
+      totalBacklogBytes: 1_073_741_824,
+      totalIncompleteBytes: 536_870_912,
+      totalRequestBytes: 536_870_912
+    }))
+})
 
 describe("the message rate limit", () => {
   const few = { messagesPerSecond: 0.01, messageBurst: 3 }

@@ -1,9 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Fiber, Queue, Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, Layer, Queue, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
+import * as MemoryCluster from "../../../../src/adapters/memory/MemoryCluster.ts"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { allowAll } from "../../../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
+import { OfficeRegistry } from "../../../../src/application/ports/OfficeRegistry.ts"
 import { AdmissionRejected, TransportClient } from "../../../../src/application/ports/Transport.ts"
 import { callOutcome } from "../../../../src/application/server/observability/observers.ts"
 import { packageVersion } from "../../../../src/domain/packageVersion.ts"
@@ -194,6 +196,37 @@ describe("the report of a Server", () => {
     })
   )
 
+  it.effect("has the limits of the memory of all members that are set", () =>
+    Effect.gen(function* () {
+      const limits = { totalBacklogBytes: 1000, totalIncompleteBytes: Infinity, totalRequestBytes: 3000 }
+      const { gauges } = (yield* seenServer({}, allowAll, limits)).observability.report()
+      assert.deepStrictEqual(
+        Object.entries(gauges).filter(([name]) => name.startsWith("memory_limit_bytes")),
+        [
+          ["memory_limit_bytes{limit=total_backlog_bytes}", 1000],
+          ["memory_limit_bytes{limit=total_request_bytes}", 3000]
+        ]
+      )
+    })
+  )
+
+  it.effect("has the error of a registry that cannot be reached", () =>
+    Effect.gen(function* () {
+      let available = true
+      const registry = Layer.effect(
+        OfficeRegistry,
+        Effect.map(OfficeRegistry, (given) => ({ ...given, state: () => ({ ...given.state(), available }) }))
+      )
+      const cluster = Layer.provideMerge(registry, MemoryCluster.layer)
+      const { observability } = yield* seenServer({}, allowAll, {}, cluster)
+      assert.deepStrictEqual(observability.report().components, { registry: { ok: true } })
+      available = false
+      const { components, gauges } = observability.report()
+      assert.isFalse(components["registry"]?.ok)
+      assert.deepInclude(gauges, { registry_up: 0, components_unhealthy: 1 })
+    })
+  )
+
   it.effect("is not ready while the Server drains", () =>
     Effect.gen(function* () {
       const seen = yield* seenServer()
@@ -228,6 +261,13 @@ describe("the outcome of a call", () => {
     assert.strictEqual(body("no object"), "other")
     assert.strictEqual(callOutcome({ outcome: computerNotFound("x") }), "404")
     assert.strictEqual(callOutcome({ outcome: new ProtocolError({ code: 1, message: "?" }) }), "other")
+  })
+})
+
+describe("the outcome of a call with a large reply", () => {
+  it("is ok as long as its head is not parsed", () => {
+    const outcome = { ...jsonBody({}), isHeadParsed: false, head: Result.succeed({ isError: true }) }
+    assert.strictEqual(callOutcome({ outcome }), "ok")
   })
 })
 

@@ -1,0 +1,111 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Exit, Metric, Scope } from "effect"
+import { jsonBody } from "../../../../src/application/ports/Body.ts"
+import { makeEffectMetrics } from "../../../../src/application/server/observability/EffectMetrics.ts"
+import type { CompletedCall } from "../../../../src/application/server/observability/observers.ts"
+
+/** The metrics of a Server with a separate registry. `read` gives the series of a name, by its attributes. */
+const start = Effect.gen(function* () {
+  const registry = Context.make(Metric.MetricRegistry, new Map())
+  const metrics = yield* Effect.provideContext(makeEffectMetrics, registry)
+  const read = (name: string) => Metric.snapshotUnsafe(registry).filter(({ id }) => id === name)
+  return { ...metrics, read, registry }
+})
+
+const completed = (given: Partial<CompletedCall> = {}): CompletedCall => ({
+  event: "client:get_tools",
+  sid: "s",
+  agent: { office: "O", role: "agent", name: "ada" },
+  subject: "u",
+  computer: "pc",
+  reqId: "r",
+  request: jsonBody({}),
+  outcome: jsonBody({}),
+  startedAt: 10_000,
+  endedAt: 12_500,
+  ...given
+})
+
+describe("the record of calls", () => {
+  it.effect("sums the durations in seconds, and counts a clock that was set back as none", () =>
+    Effect.gen(function* () {
+      const { onCall, read } = yield* start
+      onCall(completed())
+      onCall(completed({ endedAt: 5000 }))
+      const [series, ...others] = read("a2c_call_duration_seconds")
+      assert.deepStrictEqual(others, [])
+      assert.deepInclude(series?.state, { sum: 2.5, count: 2 })
+    })
+  )
+
+  it.effect("has one series for events that the protocol does not list", () =>
+    Effect.gen(function* () {
+      const { onCall, read } = yield* start
+      for (const event of ["client:new", "client:*"]) onCall(completed({ event }))
+      const [series, ...others] = read("a2c_calls_total")
+      assert.deepStrictEqual(others, [])
+      assert.deepStrictEqual(series?.attributes, { event: "client:*", outcome: "ok" })
+      assert.deepStrictEqual(series?.state, { count: 2, incremental: true })
+    })
+  )
+
+  it.effect("counts outcomes from their first call on", () =>
+    Effect.gen(function* () {
+      const { onCall, totals } = yield* start
+      onCall(completed())
+      assert.deepStrictEqual(totals().outcomes, { ok: 1 })
+      onCall(completed())
+      onCall(completed({ outcome: jsonBody({ isError: true }) }))
+      assert.deepStrictEqual([totals().calls, totals().outcomes], [3, { ok: 2, tool_error: 1 }])
+    })
+  )
+})
+
+describe("a label", () => {
+  it.effect("has at most 64 values, and the rest counts as other", () =>
+    Effect.gen(function* () {
+      const { service, totals } = yield* start
+      for (let limit = 0; limit < 70; limit++) service.limitExceeded(`limit${limit}`)
+      service.limitExceeded("limit0")
+      const { limitRejections } = totals()
+      assert.strictEqual(Object.keys(limitRejections).length, 65)
+      assert.deepInclude(limitRejections, { limit0: 2, limit63: 1, other: 6 })
+    })
+  )
+})
+
+describe("a metric that is read when it is scraped", () => {
+  it.effect("is a counter or a gauge, as its definition says", () =>
+    Effect.gen(function* () {
+      const { read, service } = yield* start
+      yield* service.gauge({ name: "audit_events_dropped_total", read: () => 5 })
+      yield* service.gauge({ name: "nodes", read: () => 3 })
+      const [dropped] = read("a2c_audit_events_dropped_total")
+      assert.deepInclude(dropped, { type: "Counter", state: { count: 5, incremental: true } })
+      const [nodes] = read("a2c_nodes")
+      assert.deepInclude(nodes, { type: "Gauge", state: { value: 3 } })
+    })
+  )
+
+  it.effect("ignores updates", () =>
+    Effect.gen(function* () {
+      const { read, registry, service } = yield* start
+      yield* service.gauge({ name: "nodes", read: () => 3 })
+      const [before] = read("a2c_nodes")
+      const same = Metric.gauge("a2c_nodes", { description: before?.description ?? "" })
+      yield* Effect.provideContext(Effect.andThen(Metric.update(same, 9), Metric.modify(same, 9)), registry)
+      assert.deepStrictEqual(read("a2c_nodes"), [before])
+    })
+  )
+
+  it.effect("stays when the scope of its predecessor closes", () =>
+    Effect.gen(function* () {
+      const { gauges, service } = yield* start
+      const scope = yield* Scope.make()
+      yield* Scope.provide(service.gauge({ name: "nodes", read: () => 3 }), scope)
+      yield* service.gauge({ name: "nodes", read: () => 4 })
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(gauges(), { nodes: 4 })
+    })
+  )
+})
