@@ -105,6 +105,19 @@ describe("the set of connections of a Server", () => {
     })
   )
 
+  it.effect("removes a connection that has closed", () =>
+    Effect.gen(function* () {
+      const { connections, open } = yield* start({})
+      const scope = yield* Scope.make()
+      const { link } = makeLink("a")
+      yield* Scope.provide(connections.reserve(link), scope)
+      const connection = open(link)
+      assert.deepStrictEqual(connections.all(), [connection])
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(connections.all(), [])
+    })
+  )
+
   it.effect("holds no bytes of a connection that has closed", () =>
     Effect.gen(function* () {
       const { connections, open } = yield* start({})

@@ -12,6 +12,7 @@ import { packageVersion } from "../../../../src/domain/packageVersion.ts"
 import { PROTOCOL_VERSION } from "../../../../src/domain/wire/version.ts"
 import { computerNotFound, ProtocolError } from "../../../../src/domain/model/ProtocolError.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "../../../conformance/members.ts"
+import { recorder } from "../../../recorder.ts"
 import { type Seen, seenServer } from "../seen.ts"
 
 const calls = (outcome: string) => `a2c_calls_total{event=client:tool_call,outcome=${outcome}}`
@@ -66,6 +67,7 @@ describe("the ServerMetrics of a watched Server", () => {
   it.effect("counts a call that ends because its Computer is lost", () =>
     Effect.gen(function* () {
       const { agent, computerScope, seen, started } = yield* office
+      yield* TestClock.adjust("10 seconds")
       const calling = yield* Effect.forkChild(
         Effect.flip(agent.callTool({ computer: "pc-1", tool: "slow", timeout: 60 }))
       )
@@ -248,6 +250,20 @@ describe("the report of a Server", () => {
       assert.deepStrictEqual(seen.observability.offices(10), [{ office: "O1", agents: 1, computers: 0 }])
     })
   )
+})
+
+describe("the tracer of a Server", () => {
+  it.effect("gets a span of each call", () => {
+    const { spans, tracer } = recorder()
+    return Effect.gen(function* () {
+      const { agent } = yield* office
+      yield* agent.callTool({ computer: "pc-1", tool: "good" })
+      const outcomes = spans
+        .filter(({ attributes, name }) => name === "client:tool_call" && attributes.has("a2c.outcome"))
+        .map(({ attributes }) => attributes.get("a2c.outcome"))
+      assert.deepStrictEqual(outcomes, ["ok"])
+    }).pipe(Effect.withTracer(tracer))
+  })
 })
 
 describe("the outcome of a call", () => {

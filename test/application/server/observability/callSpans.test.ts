@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Exit, Option, type Tracer } from "effect"
+import { Cause, Exit, Option, Tracer } from "effect"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { recordCallSpan } from "../../../../src/application/server/observability/callSpans.ts"
 import type { CompletedCall } from "../../../../src/application/server/observability/observers.ts"
@@ -13,9 +13,8 @@ import {
 } from "../../../../src/domain/model/ProtocolError.ts"
 import { recorder } from "../../../recorder.ts"
 
-/** Records one call and gives its span. */
-const spanOf = (given: Partial<CompletedCall>): Tracer.Span => {
-  const { spans, tracer } = recorder()
+/** Records one call with a tracer. */
+const record = (tracer: Tracer.Tracer, given: Partial<CompletedCall>): void =>
   recordCallSpan(tracer)({
     event: "client:tool_call",
     sid: "sid-1",
@@ -29,6 +28,11 @@ const spanOf = (given: Partial<CompletedCall>): Tracer.Span => {
     endedAt: 2,
     ...given
   })
+
+/** Records one call and gives its span. */
+const spanOf = (given: Partial<CompletedCall>): Tracer.Span => {
+  const { spans, tracer } = recorder()
+  record(tracer, given)
   const [span] = spans
   assert.strictEqual(spans.length, 1)
   assert.exists(span)
@@ -90,6 +94,19 @@ describe("recordCallSpan", () => {
     assert.strictEqual(sampled, isSampled)
     assert.strictEqual(own, traceId)
     assert.strictEqual(Option.getOrUndefined(parent)?.spanId, spanId)
+  })
+
+  it("makes a root span only without a trace in the request id", () => {
+    const { tracer } = recorder()
+    const roots: Array<boolean> = []
+    const watched = Tracer.make({
+      span: (options) => {
+        roots.push(options.root)
+        return tracer.span(options)
+      }
+    })
+    for (const reqId of ["request-1", `00-${"a".repeat(32)}-${"b".repeat(16)}-01`]) record(watched, { reqId })
+    assert.deepStrictEqual(roots, [true, false])
   })
 
   it("names the outcome in the error of a failed call", () => {
