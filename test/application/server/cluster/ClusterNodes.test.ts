@@ -220,6 +220,18 @@ describe("a message from another node", () => {
     })
   )
 
+  it.effect("is omitted when it is a notification to a connection that is being closed", () =>
+    Effect.gen(function* () {
+      const parts = yield* startHandler()
+      const { link, sent } = makeLink("pc")
+      const connection = yield* openMember(parts, link, "computer")
+      connection.closing = true
+      parts.handler.notify(["pc"], "notify:x", jsonBody({}))
+      yield* settle
+      assert.deepStrictEqual(sent, [])
+    })
+  )
+
   it.effect("is dropped and counted when it is a notification and the member reads too slowly", () =>
     Effect.gen(function* () {
       const { dropped, metrics } = recordMetrics()

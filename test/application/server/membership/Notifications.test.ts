@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
+import { TestClock } from "effect/testing"
 import type { Body } from "../../../../src/application/ports/Body.ts"
 import type { Member } from "../../../../src/domain/model/Membership.ts"
 import { makeLink, makeParts, recordLogs, recordMetrics, settle } from "../parts.ts"
@@ -17,6 +18,16 @@ describe("a notification", () => {
       yield* open(link)
       yield* notifications.notify(["gone", "a"], updated)
       assert.deepStrictEqual(eventsOf(sent), ["notify:update_desktop"])
+    })
+  )
+
+  it.effect("counts as activity of its recipients", () =>
+    Effect.gen(function* () {
+      const { notifications, open } = yield* makeParts()
+      const connection = yield* open(makeLink("a").link)
+      yield* TestClock.adjust("10 seconds")
+      yield* notifications.notify(["a"], updated)
+      assert.strictEqual(connection.lastActivityAt, 10_000)
     })
   )
 
