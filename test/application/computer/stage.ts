@@ -7,6 +7,7 @@ import type { ServerState } from "../../../src/application/computer/servers/Serv
 import { McpConnector, McpSessionError, type McpSession } from "../../../src/application/ports/McpSession.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import {
+  type ConnectError,
   type Link,
   type MessageHandler,
   TransportClient,
@@ -58,6 +59,7 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
   const logger = Logger.make<unknown, void>(({ cause, message }) => {
     logs.push(`${JSON.stringify(message)} ${String(cause)}`)
   })
+  const logging = Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All" as const))
   const context = yield* Computer.layer({ name: "pc", ...setupOf(Object.keys(servers), stage) }).pipe(
     Layer.provide(Layer.succeed(McpConnector, { connect: (name) => servers[name]?.connect ?? Effect.fail(dead) })),
     Layer.provideMerge(Inputs.layer(sources)),
@@ -77,11 +79,13 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
       })
     ),
     Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: environment }))),
-    Layer.provide(Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All" as const))),
+    Layer.provide(logging),
     Layer.build
   )
   const computer = Context.get(context, Computer)
-  return { computer, inputs: Context.get(context, Inputs), logs }
+  /** Collects the log of an effect that the test itself runs. */
+  const logged = Effect.provide(logging)
+  return { computer, inputs: Context.get(context, Inputs), logs, logged }
 })
 
 /** Counts the starts of a server; `failure` makes them fail. */
@@ -117,28 +121,32 @@ export const link: Link = {
   fits: () => true
 }
 
-/** Joins a Computer to an office and gives a function that sends it requests as its Server would. */
-export const asked = Effect.fnUntraced(function* (
-  servers: { readonly [name: string]: Startable },
-  configure: { readonly [name: string]: JsonObject } = {}
+/** Joins a Computer to an office; `receive` is its end of the connection, `ask` sends a request as an Agent would. */
+export const joined = Effect.fnUntraced(function* (
+  stage: Staged,
+  connect: Effect.Effect<Link, ConnectError, Scope.Scope> = Effect.succeed(link)
 ) {
-  let receive: MessageHandler = () => Effect.succeed([])
-  const { computer } = yield* staged({
-    servers,
-    configure,
+  let handle: MessageHandler = () => Effect.succeed([])
+  const { computer, logged, logs } = yield* staged({
+    ...stage,
     transport: {
-      connect: (options) =>
-        Effect.sync(() => {
-          receive = options.onMessage
-          return link
-        })
+      connect: ({ onMessage }) => {
+        handle = onMessage
+        return connect
+      }
     }
   })
   yield* TestClock.adjust(0)
   yield* computer.join({ office: "o" })
-  return (event: string, request: object) =>
-    Effect.map(
-      receive(event, jsonBody({ agent: "a", req_id: "r", computer: "pc", ...request })),
-      ([answer]) => answer?.head
-    )
+  const receive = (event: string, body: unknown): Effect.Effect<ReadonlyArray<unknown>> =>
+    Effect.map(logged(handle(event, jsonBody(body))), (reply) => reply.map((part) => Result.getOrThrow(part.value())))
+  const ask = (event: string, request: object) =>
+    Effect.map(receive(event, { agent: "a", req_id: "r", computer: "pc", ...request }), ([answer]) => answer)
+  return { computer, logs, receive, ask }
 })
+
+/** Joins a Computer with these servers to an office and gives a function that sends it requests. */
+export const asked = (
+  servers: { readonly [name: string]: Startable },
+  configure: { readonly [name: string]: JsonObject } = {}
+) => Effect.map(joined({ servers, configure }), ({ ask }) => ask)

@@ -1,9 +1,361 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
-import { resource } from "../../../conformance/members.ts"
-import { asked, counted } from "../stage.ts"
+import { makeMemoryMcpServer, type MemoryResource } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import type { DpeRequest, ResolveDpe } from "../../../../src/application/computer/ComputerSettings.ts"
+import type { McpSession } from "../../../../src/application/ports/McpSession.ts"
+import type { JsonObject } from "../../../../src/domain/json.ts"
+import { resource, tool, unreadable } from "../../../conformance/members.ts"
+import { asked, counted, joined } from "../stage.ts"
+
+const uri = "dpe://h/doc"
+
+/** A Computer that resolves every document to `found`, with one server `alpha`, and the requests to its resolver. */
+const resolving = Effect.fnUntraced(function* (
+  resources: ReadonlyArray<MemoryResource>,
+  change: (session: McpSession) => McpSession = (session) => session,
+  found: ReturnType<ResolveDpe> = Effect.succeed({ uri: "https://x/1" })
+) {
+  const requests: Array<DpeRequest> = []
+  const alpha = counted(yield* makeMemoryMcpServer({ resources }), change)
+  const resolveDpe: ResolveDpe = (request) => {
+    requests.push(request)
+    return found
+  }
+  const { ask, logs } = yield* joined({ servers: { alpha }, settings: { resolveDpe } })
+  return { logs, requests, get: (fields: JsonObject = {}) => ask("client:get_dpe", { uri, ...fields }) }
+})
+
+/** Adds a resource that is readable, but listed only once `isListed` is true, and counts the listings. */
+const unannounced = (listing: { isListed: boolean; count: number }, added: JsonObject) => (session: McpSession) => ({
+  ...session,
+  listResources: () =>
+    Effect.sync(() => {
+      listing.count++
+      return { items: listing.isListed ? [added] : [], nextCursor: undefined }
+    }),
+  readResource: () => Effect.succeed([{ uri, text: "T" }])
+})
+
+describe("location of a document", () => {
+  it.effect("comes from the resolver, which gets the listing and the contents", () =>
+    Effect.gen(function* () {
+      const found = { uri: "oss://b/k", mimeType: "text/html", size: 3 }
+      const listed = resource(uri, ["T"], { mimeType: "text/plain" })
+      const { get, logs, requests } = yield* resolving(
+        [resource("dpe://h/other"), listed],
+        undefined,
+        Effect.succeed(found)
+      )
+      assert.deepStrictEqual(yield* get(), { uri: "oss://b/k", mime_type: "text/html", size: 3, req_id: "r" })
+      const hint = { mcpServerName: "alpha", mimeType: "text/plain", agent: "a", reqId: "r" }
+      assert.deepStrictEqual(requests, [{ uri, contents: [{ uri, text: "T" }], resource: listed.definition, hint }])
+      assert.notInclude(logs.join(), "document")
+    })
+  )
+
+  it.effect("needs no listing of the document, only its host", () =>
+    Effect.gen(function* () {
+      const read = (contents: ReadonlyArray<JsonObject>) => (session: McpSession) => ({
+        ...session,
+        readResource: () => Effect.succeed(contents)
+      })
+      for (const [contents, mimeType] of [
+        [[{ uri, mimeType: "text/x" }], "text/x"],
+        [[], undefined]
+      ] as const) {
+        const { get, requests } = yield* resolving([resource("dpe://h/other")], read(contents))
+        assert.deepStrictEqual(yield* get(), { uri: "https://x/1", req_id: "r" })
+        assert.deepStrictEqual([requests[0]?.resource, requests[0]?.hint.mimeType], [undefined, mimeType])
+      }
+    })
+  )
+
+  it.effect("drops the query and the fragment with a warning", () =>
+    Effect.gen(function* () {
+      const { get, logs, requests } = yield* resolving([resource(uri)])
+      yield* get({ uri: `${uri}?a=1#b` })
+      assert.strictEqual(requests[0]?.uri, uri)
+      assert.include(logs.join(), "document URI query and fragment ignored")
+    })
+  )
+
+  it.effect("fails with 4012 for an invalid URI", () =>
+    Effect.gen(function* () {
+      const { get, requests } = yield* resolving([resource(uri)])
+      const { message: _, ...error } = (yield* get({ uri: "dpe://h" })) as JsonObject
+      assert.deepStrictEqual(error, { code: 4012, uri: "dpe://h", reason: "missing doc-ref" })
+      assert.lengthOf(requests, 0)
+    })
+  )
+
+  it.effect("fails with 4011 without a resolver", () =>
+    Effect.gen(function* () {
+      const ask = yield* asked({ alpha: yield* makeMemoryMcpServer({ resources: [resource(uri)] }) })
+      const { message: _, ...error } = (yield* ask("client:get_dpe", { uri })) as JsonObject
+      assert.deepStrictEqual(error, { code: 4011, uri })
+    })
+  )
+
+  it.effect("fails with 4013 for a host without documents", () =>
+    Effect.gen(function* () {
+      const { get } = yield* resolving([resource("dpe://other/doc"), resource("file:///x")])
+      const { message: _, ...error } = (yield* get()) as JsonObject
+      assert.deepStrictEqual(error, { code: 4013, uri, reason: "no MCP server has documents of host 'h'" })
+    })
+  )
+
+  it.effect("fails with the category upstream_unavailable when the MCP server cannot read it", () =>
+    Effect.gen(function* () {
+      const { get, requests } = yield* resolving([unreadable(uri)])
+      const { message: _, reason: __, ...error } = (yield* get()) as JsonObject
+      const details = { mcp_server_name: "alpha", mcp_error: "cannot be read" }
+      assert.deepStrictEqual(error, { code: 4013, uri, category: "upstream_unavailable", details })
+      assert.lengthOf(requests, 0)
+    })
+  )
+
+  const fails = (title: string, category: string, found: ReturnType<ResolveDpe>) =>
+    it.effect(`fails with the category ${category} when the resolver ${title}`, () =>
+      Effect.gen(function* () {
+        const { get, logs } = yield* resolving([resource(uri)], undefined, found)
+        const { message: _, reason: __, ...error } = (yield* get()) as JsonObject
+        assert.deepStrictEqual(error, { code: 4013, uri, category, details: { mcp_server_name: "alpha" } })
+        assert.strictEqual(logs.join().includes("document resolver failed"), category === "resolver_error")
+      })
+    )
+  fails("fails", "resolver_error", Effect.fail("no space"))
+  fails("has a defect", "resolver_error", Effect.die(new Error("a bug")))
+  fails("gives nothing", "resolver_returned_invalid", Effect.succeed(undefined as never))
+  fails("gives an empty URI", "resolver_returned_invalid", Effect.succeed({ uri: "" }))
+  fails("gives a URI that is no text", "resolver_returned_invalid", Effect.succeed({ uri: 7 as never }))
+
+  it.effect("fails with 4013 when the resolver exceeds the timeout, one minute by default", () =>
+    Effect.gen(function* () {
+      for (const [fields, seconds] of [
+        [{}, 60],
+        [{ timeout: 2 }, 2]
+      ] as const) {
+        const { get } = yield* resolving([resource(uri)], undefined, Effect.never)
+        const pending = yield* Effect.forkChild(get(fields), { startImmediately: true })
+        yield* TestClock.adjust(Duration.seconds(seconds - 1))
+        assert.isUndefined(pending.pollUnsafe())
+        yield* TestClock.adjust("1 second")
+        const { message: _, reason: __, ...error } = (yield* Fiber.join(pending)) as JsonObject
+        assert.deepStrictEqual(error, { code: 4013, uri })
+      }
+    })
+  )
+})
+
+describe("server of a document", () => {
+  it.effect("is the first one in configuration order that lists the host", () =>
+    Effect.gen(function* () {
+      const servers: Array<string> = []
+      const resolveDpe: ResolveDpe = ({ hint }) => {
+        servers.push(hint.mcpServerName)
+        return Effect.succeed({ uri: "https://x/1" })
+      }
+      const listing = (...uris: ReadonlyArray<string>) =>
+        makeMemoryMcpServer({ resources: uris.map((listed) => resource(listed)) })
+      const { ask, logs } = yield* joined({
+        servers: {
+          zero: yield* listing("dpe://other/doc"),
+          beta: yield* listing("dpe://H/first", uri),
+          alpha: yield* listing(uri)
+        },
+        settings: { resolveDpe }
+      })
+      yield* ask("client:get_dpe", { uri })
+      assert.deepStrictEqual(servers, ["beta"])
+      assert.include(logs.join(), '"document host ambiguous",{"host":"h","servers":["beta","alpha"],"using":"beta"}')
+    })
+  )
+
+  it.effect("is found after another listing when no server lists the host", () =>
+    Effect.gen(function* () {
+      const listing = { isListed: false, count: 0 }
+      const { get, requests } = yield* resolving([], unannounced(listing, { uri }))
+      listing.isListed = true
+      assert.deepStrictEqual(yield* get(), { uri: "https://x/1", req_id: "r" })
+      assert.deepStrictEqual(requests[0]?.resource, { uri })
+    })
+  )
+
+  it.effect("is found without another listing when a server lists the host", () =>
+    Effect.gen(function* () {
+      const listing = { isListed: true, count: 0 }
+      const { get } = yield* resolving([], unannounced(listing, { uri }))
+      const before = listing.count
+      yield* get()
+      assert.strictEqual(listing.count, before)
+    })
+  )
+
+  it.effect("is found while two other servers do not respond, after the timeout of one listing", () =>
+    Effect.gen(function* () {
+      let isHanging = false
+      const hanging = (session: McpSession): McpSession => ({
+        ...session,
+        listResources: (cursor) => (isHanging ? Effect.never : session.listResources(cursor))
+      })
+      const listing = { isListed: false, count: 0 }
+      const memory = yield* makeMemoryMcpServer()
+      const { ask } = yield* joined({
+        servers: {
+          one: counted(memory, hanging),
+          two: counted(memory, hanging),
+          three: counted(memory, unannounced(listing, { uri }))
+        },
+        settings: { resolveDpe: () => Effect.succeed({ uri: "https://x/1" }) }
+      })
+      isHanging = true
+      listing.isListed = true
+      const pending = yield* Effect.forkChild(ask("client:get_dpe", { uri }), { startImmediately: true })
+      yield* TestClock.adjust("10 seconds")
+      assert.isDefined(pending.pollUnsafe())
+      assert.deepInclude((yield* Fiber.join(pending)) as JsonObject, { uri: "https://x/1" })
+    })
+  )
+})
+
+describe("listing of the resources of a server", () => {
+  it.effect("comes page by page, the last one without a cursor", () =>
+    Effect.gen(function* () {
+      const resources = [resource("file:///a"), resource("file:///b")]
+      const ask = yield* asked({ alpha: yield* makeMemoryMcpServer({ resources, pageSize: 1 }) })
+      const page = (cursor?: string) =>
+        ask("client:get_resources", { mcp_server: "alpha", ...(cursor !== undefined && { cursor }) })
+      assert.deepStrictEqual(yield* page(), {
+        resources: [{ uri: "file:///a", name: "file:///a" }],
+        next_cursor: "1",
+        req_id: "r"
+      })
+      assert.deepStrictEqual(yield* page("1"), {
+        resources: [{ uri: "file:///b", name: "file:///b" }],
+        req_id: "r"
+      })
+    })
+  )
+
+  it.effect("fails for an unknown server, and for one without resources", () =>
+    Effect.gen(function* () {
+      const ask = yield* asked({ alpha: yield* makeMemoryMcpServer({ capabilities: { resources: false } }) })
+      const { message: _, ...unknown } = (yield* ask("client:get_resources", { mcp_server: "nope" })) as JsonObject
+      assert.deepStrictEqual(unknown, { code: 404, mcp_server_name: "nope" })
+      const { message: __, ...incapable } = (yield* ask("client:get_resources", { mcp_server: "alpha" })) as JsonObject
+      assert.deepStrictEqual(incapable, { code: 4015, mcp_server_name: "alpha", capability: "resources" })
+    })
+  )
+
+  it.effect("fails with 500 and the error of the MCP server", () =>
+    Effect.gen(function* () {
+      const ask = yield* asked({ alpha: yield* makeMemoryMcpServer() })
+      const request = { mcp_server: "alpha", cursor: "no such" }
+      const { message: _, ...error } = (yield* ask("client:get_resources", request)) as JsonObject
+      assert.deepStrictEqual(error, {
+        code: 500,
+        mcp_server_name: "alpha",
+        details: { mcp_error: "Invalid cursor" }
+      })
+    })
+  )
+})
+
+describe("search for documents", () => {
+  const counting = (path: string, texts: ReadonlyArray<string>, more: JsonObject = {}) => {
+    const reads = { count: 0 }
+    const listed = resource(`dpe://h/${path}`, texts, more)
+    return { ...listed, reads, read: Effect.suspend(() => (reads.count++, listed.read)) }
+  }
+  const found = (answer: unknown) =>
+    (answer as { readonly documents: ReadonlyArray<JsonObject> }).documents.map(({ uri: one, page_count, server }) => [
+      one,
+      page_count,
+      server
+    ])
+
+  it.effect("reads only documents without a listed page count", () =>
+    Effect.gen(function* () {
+      const listed = counting("listed", ["{}"], { _meta: { page_count: 2 } })
+      const unlisted = counting("unlisted", ['{"page_count":3}'])
+      const alpha = yield* makeMemoryMcpServer({
+        resources: [listed, unlisted, resource("window://h/w"), resource("dpe://h/d/pages/1")]
+      })
+      const { ask, logs } = yield* joined({ servers: { alpha } })
+      const answer = (yield* ask("client:get_finder", {})) as JsonObject
+      assert.deepStrictEqual(found(answer), [
+        ["dpe://h/listed", 2, "alpha"],
+        ["dpe://h/unlisted", 3, "alpha"]
+      ])
+      assert.deepInclude(answer, { total_count: 2, req_id: "r" })
+      assert.deepStrictEqual([listed.reads.count, unlisted.reads.count], [0, 1])
+      assert.notInclude(logs.join(), "document skipped")
+    })
+  )
+
+  it.effect("skips documents that cannot be read, or have no page count, with a warning", () =>
+    Effect.gen(function* () {
+      const alpha = yield* makeMemoryMcpServer({
+        resources: [unreadable("dpe://h/broken"), resource("dpe://h/text"), counting("good", ['{"page_count":1}'])]
+      })
+      const { ask, logs } = yield* joined({ servers: { alpha } })
+      assert.deepStrictEqual(found(yield* ask("client:get_finder", {})), [["dpe://h/good", 1, "alpha"]])
+      for (const path of ["broken", "text"]) {
+        assert.include(logs.join(), `"document skipped",{"uri":"dpe://h/${path}","reason":"no_page_count_or_timeout"}`)
+      }
+    })
+  )
+
+  it.effect("reads no more documents after the timeout", () =>
+    Effect.gen(function* () {
+      let reads = 0
+      const alpha = yield* makeMemoryMcpServer({
+        resources: Array.from({ length: 20 }, (_, index) => ({
+          definition: { uri: `dpe://h/${index}`, name: "slow" },
+          read: Effect.suspend(() => (reads++, Effect.never))
+        }))
+      })
+      const ask = yield* asked({ alpha })
+      const pending = yield* Effect.forkChild(ask("client:get_finder", {}), { startImmediately: true })
+      yield* TestClock.adjust("9 seconds")
+      assert.isUndefined(pending.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(found(yield* Fiber.join(pending)), [])
+      assert.strictEqual(reads, 16)
+    })
+  )
+
+  it.effect("uses the previous listing of a server that does not respond", () =>
+    Effect.gen(function* () {
+      let isHanging = false
+      const memory = yield* makeMemoryMcpServer({ resources: [counting("doc", [], { _meta: { page_count: 1 } })] })
+      const alpha = counted(memory, (session) => ({
+        ...session,
+        listResources: (cursor) => (isHanging ? Effect.never : session.listResources(cursor))
+      }))
+      const { ask, logs } = yield* joined({ servers: { alpha } })
+      isHanging = true
+      const pending = yield* Effect.forkChild(ask("client:get_finder", {}), { startImmediately: true })
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(found(yield* Fiber.join(pending)), [["dpe://h/doc", 1, "alpha"]])
+      assert.include(logs.join(), '"using the previous resource listing",{"server":"alpha","kind":"documents"')
+    })
+  )
+
+  it.effect("puts the last used server first", () =>
+    Effect.gen(function* () {
+      const server = (name: string) =>
+        makeMemoryMcpServer({ tools: [tool(name)], resources: [counting(name, [], { _meta: { page_count: 1 } })] })
+      const auto = { default_tool_meta: { auto_apply: true } }
+      const ask = yield* asked({ alpha: yield* server("a"), beta: yield* server("b") }, { alpha: auto, beta: auto })
+      const servers = Effect.map(ask("client:get_finder", {}), (answer) => found(answer).map(([, , name]) => name))
+      assert.deepStrictEqual(yield* servers, ["alpha", "beta"])
+      yield* ask("client:tool_call", { tool_name: "b", params: {}, timeout: 5 })
+      assert.deepStrictEqual(yield* servers, ["beta", "alpha"])
+    })
+  )
+})
 
 describe("unresponsive MCP server", () => {
   it.effect("never hides the documents of other servers", () =>

@@ -1,0 +1,156 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
+import { makeMemoryMcpServer, type MemoryResource } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import type { McpSession } from "../../../../src/application/ports/McpSession.ts"
+import { resource, tool, unreadable } from "../../../conformance/members.ts"
+import { counted, type Staged, staged } from "../stage.ts"
+
+const a = "window://h/a"
+const b = "window://h/b"
+
+/** A Computer with one server `alpha`; `shown` gives the URIs on its desktop. */
+const showing = Effect.fnUntraced(function* (
+  resources: ReadonlyArray<MemoryResource>,
+  change: (session: McpSession) => McpSession = (session) => session,
+  settings: Staged["settings"] = {}
+) {
+  const read: Array<string> = []
+  const alpha = counted(yield* makeMemoryMcpServer({ resources }), (session) => {
+    const changed = change(session)
+    return {
+      ...changed,
+      readResource: (uri) => {
+        read.push(uri)
+        return changed.readResource(uri)
+      }
+    }
+  })
+  const { computer, logged, logs } = yield* staged({ servers: { alpha }, settings })
+  yield* TestClock.adjust(0)
+  const shown = (request: Parameters<typeof computer.desktop>[0] = {}) =>
+    Effect.map(logged(computer.desktop(request)), (entries) => entries.map((entry) => entry.split("\n")[0]))
+  return { computer, logs, read, shown }
+})
+
+const hanging = (uri: string): MemoryResource => ({ definition: { uri, name: uri }, read: Effect.never })
+
+describe("Desktop", () => {
+  it.effect("shows windows with their texts", () =>
+    Effect.gen(function* () {
+      const { computer } = yield* showing([resource(a, ["one", "two"])])
+      assert.deepStrictEqual(yield* computer.desktop({}), [`${a}\n\none\n\ntwo`])
+    })
+  )
+
+  it.effect("reads nothing for a size of zero or less", () =>
+    Effect.gen(function* () {
+      const { read, shown } = yield* showing([resource(a)])
+      for (const size of [0, -1]) assert.deepStrictEqual(yield* shown({ size }), [])
+      assert.deepStrictEqual(read, [])
+      assert.deepStrictEqual(yield* shown({ size: 1 }), [a])
+    })
+  )
+
+  it.effect("reads only the requested window", () =>
+    Effect.gen(function* () {
+      const { read, shown } = yield* showing([resource(a), resource(b), resource("file:///x")])
+      assert.deepStrictEqual(yield* shown({ window: b }), [b])
+      assert.deepStrictEqual(read, [b])
+    })
+  )
+
+  it.effect("ignores other resources without a warning", () =>
+    Effect.gen(function* () {
+      const { logs, read, shown } = yield* showing([resource("file:///x"), resource("dpe://h/d"), resource(a)])
+      assert.deepStrictEqual(yield* shown(), [a])
+      assert.deepStrictEqual(read, [a])
+      assert.notInclude(logs.join(), "window skipped")
+    })
+  )
+
+  it.effect("skips a window with an invalid URI unread, with a warning", () =>
+    Effect.gen(function* () {
+      const invalid = "window://h/bad?priority=no"
+      const { logs, read, shown } = yield* showing([resource(invalid), resource(a)])
+      assert.deepStrictEqual(yield* shown(), [a])
+      assert.deepStrictEqual(read, [a])
+      assert.include(logs.join(), `"window skipped",{"server":"alpha","uri":"${invalid}"`)
+    })
+  )
+
+  it.effect("skips a window that cannot be read, with the reason", () =>
+    Effect.gen(function* () {
+      const { logs, shown } = yield* showing([unreadable(b), resource(a)])
+      assert.deepStrictEqual(yield* shown(), [a])
+      assert.include(logs.join(), `"window skipped",{"server":"alpha","uri":"${b}","reason":"cannot be read"}`)
+    })
+  )
+
+  it.effect("shows a window that a server lists twice once, as last listed", () =>
+    Effect.gen(function* () {
+      const { read, shown } = yield* showing([
+        resource(a, ["T"], { annotations: { priority: 0.9 } }),
+        resource(b, ["T"], { annotations: { priority: 0.5 } }),
+        resource(a, ["T"], { annotations: { priority: 0.1 } })
+      ])
+      assert.deepStrictEqual(yield* shown(), [b, a])
+      assert.sameMembers(read, [a, b])
+    })
+  )
+
+  it.effect("skips the windows that are not read within one timeout for all", () =>
+    Effect.gen(function* () {
+      const slow = Array.from({ length: 40 }, (_, index) => hanging(`window://h/slow${index}`))
+      const { logs, shown } = yield* showing([resource(a), ...slow])
+      const pending = yield* Effect.forkChild(shown(), { startImmediately: true })
+      yield* TestClock.adjust("9 seconds")
+      assert.isUndefined(pending.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      assert.isDefined(pending.pollUnsafe())
+      assert.deepStrictEqual(yield* Fiber.join(pending), [a])
+      assert.lengthOf(
+        logs.filter((line) => line.includes("window skipped")),
+        40
+      )
+    })
+  )
+
+  it.effect("uses the previous listing of a server that does not respond", () =>
+    Effect.gen(function* () {
+      let isHanging = false
+      const { logs, shown } = yield* showing([resource(a)], (session) => ({
+        ...session,
+        listResources: (cursor) => (isHanging ? Effect.never : session.listResources(cursor))
+      }))
+      isHanging = true
+      const pending = yield* Effect.forkChild(shown(), { startImmediately: true })
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(yield* Fiber.join(pending), [a])
+      assert.include(logs.join(), '"using the previous resource listing",{"server":"alpha","kind":"windows"')
+    })
+  )
+
+  it.effect("hides the windows of a server without subscriptions, unless the settings show them", () =>
+    Effect.gen(function* () {
+      const deaf = (session: McpSession): McpSession => ({
+        ...session,
+        info: { ...session.info, capabilities: { ...session.info.capabilities, subscribe: false } }
+      })
+      assert.deepStrictEqual(yield* (yield* showing([resource(a)], deaf)).shown(), [])
+      const { shown } = yield* showing([resource(a)], deaf, { showUnsubscribable: true })
+      assert.deepStrictEqual(yield* shown(), [a])
+    })
+  )
+
+  it.effect("puts the last used server first", () =>
+    Effect.gen(function* () {
+      const alpha = yield* makeMemoryMcpServer({ resources: [resource(a)], tools: [tool("ta")] })
+      const beta = yield* makeMemoryMcpServer({ resources: [resource(b)], tools: [tool("tb")] })
+      const { computer } = yield* staged({ servers: { alpha, beta } })
+      yield* TestClock.adjust(0)
+      yield* computer.callTool({ tool: "tb", params: {} })
+      assert.deepStrictEqual(yield* computer.desktop({}), [`${b}\n\nT`, `${a}\n\nT`])
+    })
+  )
+})
