@@ -53,6 +53,25 @@ describe("ChangeNotifier", () => {
     })
   )
 
+  it.effect("notifies of the first change after an interval without changes at once", () =>
+    Effect.gen(function* () {
+      const { observe, notified } = yield* makeNotifier
+      yield* observe(fingerprints("b"))
+      yield* TestClock.adjust("1 second")
+      yield* observe(fingerprints("c"))
+      assert.lengthOf(notified, 2)
+    })
+  )
+
+  it.effect("throttles each part separately", () =>
+    Effect.gen(function* () {
+      const { markChanged, notified, observe } = yield* makeNotifier
+      yield* observe(fingerprints("b"))
+      yield* markChanged("desktop")
+      assert.deepStrictEqual(notified, ["toolList", "desktop"])
+    })
+  )
+
   it.effect("skips a change that was reverted in the interval", () =>
     Effect.gen(function* () {
       const { observe, notified } = yield* makeNotifier

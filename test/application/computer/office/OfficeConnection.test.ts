@@ -1,13 +1,195 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect, Fiber, Queue, Result, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import { makeOfficeConnection } from "../../../../src/application/computer/office/OfficeConnection.ts"
+import type { MemberHandlers } from "../../../../src/application/member/OfficeMember.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
-import type { TransportClient } from "../../../../src/application/ports/Transport.ts"
+import {
+  type ConnectError,
+  type Link,
+  TransportClient,
+  Unreachable
+} from "../../../../src/application/ports/Transport.ts"
 import { tool } from "../../../conformance/members.ts"
 import { link, staged } from "../stage.ts"
 
+const runPending = TestClock.adjust(0)
+
+const handlers: MemberHandlers = {
+  onMessage: () => Effect.succeed([]),
+  onJoined: Effect.void,
+  onLost: () => Effect.void
+}
+
+/** An office connection through links that `open` gives, with a function to join an office. */
+const connected = Effect.fnUntraced(function* (open: Effect.Effect<Link, ConnectError, Scope.Scope>) {
+  const connection = yield* Effect.provideService(makeOfficeConnection("pc"), TransportClient, { connect: () => open })
+  const join = (office: string) => connection.join({ office }, () => handlers)
+  return {
+    ...connection,
+    join,
+    joining: (office: string) => Effect.forkChild(join(office), { startImmediately: true })
+  }
+})
+
+/** Counts the open links. */
+const counting = () => {
+  const links = { open: 0 }
+  const open = Effect.acquireRelease(
+    Effect.sync(() => (links.open++, link)),
+    () => Effect.sync(() => links.open--)
+  )
+  return { links, open }
+}
+
 describe("OfficeConnection", () => {
+  it.effect("joins as a Computer under its name", () =>
+    Effect.gen(function* () {
+      const sent: Array<unknown> = []
+      const transport = TransportClient.of({
+        connect: ({ auth }) => {
+          sent.push(auth["role"])
+          const request: Link["request"] = (event, body) => {
+            sent.push(event, Result.getOrThrow(body.value()))
+            return Effect.succeed([jsonBody(true), jsonBody(null)])
+          }
+          return Effect.succeed({ ...link, request })
+        }
+      })
+      const { join } = yield* Effect.provideService(makeOfficeConnection("pc"), TransportClient, transport)
+      yield* join({ office: "o" }, () => handlers)
+      assert.deepStrictEqual(sent, ["computer", "server:join_office", { role: "computer", name: "pc", office_id: "o" }])
+    })
+  )
+
+  it.effect("knows its office from the first attempt to join until it leaves", () =>
+    Effect.gen(function* () {
+      const admitted = yield* Deferred.make<void>()
+      const { joining, leave, member, office } = yield* connected(Effect.as(Deferred.await(admitted), link))
+      assert.deepStrictEqual([office(), member()], [undefined, undefined])
+      const pending = yield* joining("o")
+      assert.deepStrictEqual([office(), member()], ["o", undefined])
+      yield* Deferred.succeed(admitted, undefined)
+      yield* Fiber.join(pending)
+      assert.strictEqual(office(), "o")
+      assert.isDefined(member())
+      yield* leave
+      assert.deepStrictEqual([office(), member()], [undefined, undefined])
+    })
+  )
+
+  it.effect("has the member when the handler of the join runs", () =>
+    Effect.gen(function* () {
+      const { join, member } = yield* Effect.provideService(makeOfficeConnection("pc"), TransportClient, {
+        connect: () => Effect.succeed(link)
+      })
+      let seen: unknown
+      yield* join({ office: "o" }, () => ({ ...handlers, onJoined: Effect.sync(() => (seen = member())) }))
+      assert.isDefined(seen)
+      assert.strictEqual(seen, member())
+    })
+  )
+
+  it.effect("rejects a second join and keeps the first", () =>
+    Effect.gen(function* () {
+      const { links, open } = counting()
+      const { join, office } = yield* connected(open)
+      yield* join("o")
+      assert.deepInclude(yield* Effect.flip(join("other")), { _tag: "AlreadyJoined", office: "o" })
+      assert.deepStrictEqual([office(), links.open], ["o", 1])
+    })
+  )
+
+  it.effect("rejects a second join during the first", () =>
+    Effect.gen(function* () {
+      const { join, joining, office } = yield* connected(Effect.never)
+      yield* joining("o")
+      assert.deepInclude(yield* Effect.flip(join("other")), { _tag: "AlreadyJoined", office: "o" })
+      assert.strictEqual(office(), "o")
+    })
+  )
+
+  it.effect("allows another join after a failed one", () =>
+    Effect.gen(function* () {
+      let isReachable = false
+      const open = Effect.suspend(() =>
+        isReachable ? Effect.succeed(link) : Effect.fail(new Unreachable({ message: "no Server" }))
+      )
+      const { join, office } = yield* connected(open)
+      assert.strictEqual((yield* Effect.flip(join("o")))._tag, "Unreachable")
+      assert.isUndefined(office())
+      isReachable = true
+      yield* join("o2")
+      assert.strictEqual(office(), "o2")
+    })
+  )
+
+  it.effect("closes its link when it leaves", () =>
+    Effect.gen(function* () {
+      const { links, open } = counting()
+      const { join, leave } = yield* connected(open)
+      yield* join("o")
+      yield* leave
+      assert.strictEqual(links.open, 0)
+      yield* join("o2")
+      assert.strictEqual(links.open, 1)
+    })
+  )
+
+  it.effect("cancels a join when it leaves", () =>
+    Effect.gen(function* () {
+      let isInterrupted = false
+      const { joining, leave } = yield* connected(
+        Effect.onInterrupt(Effect.never, () => Effect.sync(() => (isInterrupted = true)))
+      )
+      const pending = yield* joining("o")
+      yield* runPending
+      yield* leave
+      assert.deepInclude(yield* Effect.flip(Fiber.join(pending)), { _tag: "JoinRejected", office: "o" })
+      assert.isTrue(isInterrupted)
+    })
+  )
+
+  it.effect("keeps the next join when a cancelled one ends", () =>
+    Effect.gen(function* () {
+      const { joining, leave, office } = yield* connected(Effect.never)
+      const cancelled = yield* joining("o")
+      yield* runPending
+      const leaving = yield* Effect.forkChild(leave, { startImmediately: true })
+      yield* joining("o2")
+      yield* Fiber.join(leaving)
+      yield* Fiber.await(cancelled)
+      assert.strictEqual(office(), "o2")
+    })
+  )
+
+  it.effect("leaves without effect outside an office", () =>
+    Effect.gen(function* () {
+      const { join, leave, office } = yield* connected(Effect.succeed(link))
+      yield* leave
+      yield* join("o")
+      assert.strictEqual(office(), "o")
+    })
+  )
+
+  it.effect("reports its status from the join to the leave", () =>
+    Effect.gen(function* () {
+      const admitted = yield* Deferred.make<void>()
+      const { joining, leave, status } = yield* connected(Effect.as(Deferred.await(admitted), link))
+      const seen = yield* Queue.unbounded<string>()
+      yield* Effect.forkScoped(Stream.runForEach(status, ({ _tag }) => Queue.offer(seen, _tag)))
+      assert.strictEqual(yield* Queue.take(seen), "NotJoined")
+      const pending = yield* joining("o")
+      yield* runPending
+      yield* Deferred.succeed(admitted, undefined)
+      yield* Fiber.join(pending)
+      assert.strictEqual(yield* Queue.take(seen), "Joined")
+      yield* leave
+      assert.strictEqual(yield* Queue.take(seen), "NotJoined")
+    })
+  )
+
   it.effect("notifies of changes that happened during the join", () =>
     Effect.gen(function* () {
       const alpha = yield* makeMemoryMcpServer({ tools: [tool("a")] })

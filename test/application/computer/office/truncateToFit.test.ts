@@ -47,6 +47,20 @@ describe("truncateToFit", () => {
     assert.deepStrictEqual(items, ["bbbbbbbb", "c"])
   })
 
+  it("omits the larger owners first, in the order of their totals", () => {
+    const { items, left } = outcome(
+      [
+        ["c", 1],
+        ["b", 8],
+        ["a", 5],
+        ["a", 5]
+      ],
+      6
+    )
+    assert.deepStrictEqual(left, ["a", "b"])
+    assert.deepStrictEqual(items, ["c"])
+  })
+
   it("omits as few owners as possible", () => {
     const { items, left } = outcome(
       [
