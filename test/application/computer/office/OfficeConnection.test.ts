@@ -151,19 +151,6 @@ describe("OfficeConnection", () => {
     })
   )
 
-  it.effect("keeps the next join when a cancelled one ends", () =>
-    Effect.gen(function* () {
-      const { joining, leave, office } = yield* connected(Effect.never)
-      const cancelled = yield* joining("o")
-      yield* runPending
-      const leaving = yield* Effect.forkChild(leave, { startImmediately: true })
-      yield* joining("o2")
-      yield* Fiber.join(leaving)
-      yield* Fiber.await(cancelled)
-      assert.strictEqual(office(), "o2")
-    })
-  )
-
   it.effect("leaves without effect outside an office", () =>
     Effect.gen(function* () {
       const { join, leave, office } = yield* connected(Effect.succeed(link))

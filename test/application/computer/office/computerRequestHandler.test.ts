@@ -1,8 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber, Tracer } from "effect"
+import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
-import { textResult, tool } from "../../../conformance/members.ts"
-import { asked } from "../stage.ts"
+import { VrlEngine } from "../../../../src/application/ports/VrlEngine.ts"
+import type { Link } from "../../../../src/application/ports/Transport.ts"
+import type { JsonObject } from "../../../../src/domain/json.ts"
+import { hangingTool, resource, textResult, tool } from "../../../conformance/members.ts"
+import { recorder } from "../../../recorder.ts"
+import { asked, joined, link } from "../stage.ts"
 
 const codeIn = (answer: unknown): unknown => {
   const text = JSON.stringify(answer)
@@ -50,6 +55,214 @@ describe("computerRequestHandler", () => {
         assert.strictEqual(codeIn(yield* ask(event, { agent: 3 })), "400")
       }
       assert.strictEqual(runs.count, 0)
+    })
+  )
+})
+
+const auto = { default_tool_meta: { auto_apply: true } }
+
+/** A connection whose messages have at most this many bytes. */
+const limited = (maxBytes: number): Effect.Effect<Link> =>
+  Effect.succeed({ ...link, maxBytes: () => maxBytes, fits: (body) => body.byteLength() <= maxBytes })
+
+describe("request to a Computer", () => {
+  it.effect("returns the tools of all servers", () =>
+    Effect.gen(function* () {
+      const ask = yield* asked({
+        alpha: yield* makeMemoryMcpServer({ tools: [tool("a")] }),
+        beta: yield* makeMemoryMcpServer({ tools: [tool("b")] })
+      })
+      const { req_id, tools } = (yield* ask("client:get_tools", {})) as { req_id: string; tools: Array<JsonObject> }
+      assert.deepStrictEqual([req_id, tools.map(({ name }) => name)], ["r", ["a", "b"]])
+    })
+  )
+
+  it.effect("returns the configuration", () =>
+    Effect.gen(function* () {
+      const ask = yield* asked({ alpha: yield* makeMemoryMcpServer() })
+      const { servers } = (yield* ask("client:get_config", {})) as { servers: JsonObject }
+      assert.deepStrictEqual(Object.keys(servers), ["alpha"])
+    })
+  )
+
+  it.effect("returns the desktop, with a size or for one window", () =>
+    Effect.gen(function* () {
+      const uris = ["window://h/a", "window://h/b"]
+      const ask = yield* asked({
+        alpha: yield* makeMemoryMcpServer({ resources: uris.map((uri) => resource(uri, [""])) })
+      })
+      assert.deepStrictEqual(yield* ask("client:get_desktop", {}), { desktops: uris, req_id: "r" })
+      assert.deepStrictEqual(yield* ask("client:get_desktop", { desktop_size: 1 }), {
+        desktops: ["window://h/a"],
+        req_id: "r"
+      })
+      assert.deepStrictEqual(yield* ask("client:get_desktop", { window: "window://h/b" }), {
+        desktops: ["window://h/b"],
+        req_id: "r"
+      })
+    })
+  )
+
+  it.effect("is served under each name of its event", () =>
+    Effect.gen(function* () {
+      const ask = yield* asked({})
+      for (const event of ["client:get_finder", "client:list_finder"]) {
+        assert.deepStrictEqual(yield* ask(event, {}), { documents: [], total_count: 0, req_id: "r" })
+      }
+    })
+  )
+
+  it.effect("fails with 404 when its event is unknown", () =>
+    Effect.gen(function* () {
+      const ask = yield* asked({})
+      assert.strictEqual(codeIn(yield* ask("client:fly", {})), "404")
+      assert.strictEqual(codeIn(yield* ask("fly:notify:", {})), "404")
+    })
+  )
+
+  it.effect("fails with 500 after a defect, which is logged", () =>
+    Effect.gen(function* () {
+      const broken = { definition: { uri: "window://h/a" }, read: Effect.die(new Error("a bug")) }
+      const { ask, logs } = yield* joined({ servers: { alpha: yield* makeMemoryMcpServer({ resources: [broken] }) } })
+      const answer = yield* ask("client:get_desktop", {})
+      assert.strictEqual(codeIn(answer), "500")
+      assert.notInclude(JSON.stringify(answer), "a bug")
+      const failures = logs.filter((line) => line.includes("request failed"))
+      assert.lengthOf(failures, 1)
+      assert.include(failures[0], "client:get_desktop")
+    })
+  )
+
+  it.effect("runs in a span with the names of the Agent and the Computer", () =>
+    Effect.gen(function* () {
+      const { spans, tracer } = recorder()
+      const ask = yield* asked({})
+      yield* Effect.provideService(ask("client:get_tools", {}), Tracer.Tracer, tracer)
+      const span = spans.find(({ name }) => name === "client:get_tools")
+      assert.deepStrictEqual(Object.fromEntries(span?.attributes ?? []), { "a2c.computer": "pc", "a2c.agent": "a" })
+    })
+  )
+})
+
+describe("reply above the message size limit", () => {
+  const described = (name: string, length: number) => tool(name, undefined, { description: "x".repeat(length) })
+
+  it.effect("omits the tools of the largest server", () =>
+    Effect.gen(function* () {
+      const servers = {
+        small: yield* makeMemoryMcpServer({ tools: [described("s", 100)] }),
+        large: yield* makeMemoryMcpServer({ tools: [described("l1", 2000), described("l2", 2000)] }),
+        other: yield* makeMemoryMcpServer({ tools: [described("o", 2500)] })
+      }
+      const { ask, logs } = yield* joined({ servers }, limited(4000))
+      const { tools } = (yield* ask("client:get_tools", {})) as { tools: Array<JsonObject> }
+      assert.deepStrictEqual(
+        tools.map(({ name }) => name),
+        ["s", "o"]
+      )
+      assert.include(logs.join(), '"reply truncated",{"event":"client:get_tools","omitted":["large"]}')
+    })
+  )
+
+  it.effect("omits the largest window", () =>
+    Effect.gen(function* () {
+      const resources = [resource("window://h/a", ["x".repeat(1000)]), resource("window://h/b", ["T"])]
+      const servers = { alpha: yield* makeMemoryMcpServer({ resources }) }
+      const { ask, logs } = yield* joined({ servers }, limited(500))
+      assert.deepStrictEqual(yield* ask("client:get_desktop", {}), { desktops: ["window://h/b\n\nT"], req_id: "r" })
+      assert.include(logs.join(), '"reply truncated",{"event":"client:get_desktop","omitted":["window://h/a"]}')
+    })
+  )
+
+  it.effect("is not truncated at the limit", () =>
+    Effect.gen(function* () {
+      const servers = { alpha: yield* makeMemoryMcpServer({ tools: [described("s", 100)] }) }
+      const { ask, logs } = yield* joined({ servers }, limited(4000))
+      const { tools } = (yield* ask("client:get_tools", {})) as { tools: Array<JsonObject> }
+      assert.lengthOf(tools, 1)
+      assert.notInclude(logs.join(), "reply truncated")
+    })
+  )
+
+  it.effect("fails with 413 and the limit when nothing can be omitted", () =>
+    Effect.gen(function* () {
+      const servers = { alpha: yield* makeMemoryMcpServer({ tools: [described("s", 1000)] }) }
+      const { ask } = yield* joined({ servers }, limited(100))
+      for (const event of ["client:get_tools", "client:get_config"]) {
+        const answer = (yield* ask(event, {})) as JsonObject
+        assert.strictEqual(answer["code"], 413)
+        assert.include(answer["message"], "100")
+      }
+    })
+  )
+
+  it.effect("drops the event of the server's script first, then the result", () =>
+    Effect.gen(function* () {
+      const alpha = yield* makeMemoryMcpServer({
+        tools: [tool("t"), tool("long", () => Effect.succeed(textResult("x".repeat(1000))))]
+      })
+      const stage = { servers: { alpha }, configure: { alpha: { ...auto, vrl: ".x = 1" } } }
+      const replies = Effect.fnUntraced(function* (event: string, maxBytes: number) {
+        const engine = VrlEngine.of({ check: () => Effect.undefined, run: () => Effect.succeed(event) })
+        const { ask } = yield* Effect.provideService(joined(stage, limited(maxBytes)), VrlEngine, engine)
+        return (name: string) => ask("client:tool_call", { ...call, tool_name: name, req_id: name })
+      })
+      const content = [{ type: "text", text: "t" }]
+      const roomy = yield* replies("event", 500)
+      assert.deepStrictEqual(yield* roomy("t"), {
+        content,
+        isError: false,
+        meta: { a2c_vrl_transformed: '"event"' }
+      })
+      const tight = yield* replies("x".repeat(1000), 500)
+      assert.deepStrictEqual(yield* tight("t"), { content, isError: false, meta: {} })
+      assert.deepInclude(((yield* tight("long")) as JsonObject)["meta"], { error_code: 4003 })
+    })
+  )
+})
+
+describe("notification to a Computer", () => {
+  /** A Computer that runs a call, and a function that sends it a notification and tells whether the call still runs. */
+  const calling = Effect.gen(function* () {
+    const { hanging, started } = yield* hangingTool("hang")
+    const alpha = yield* makeMemoryMcpServer({ tools: [hanging] })
+    const { ask, logs, receive } = yield* joined({ servers: { alpha }, configure: { alpha: auto } })
+    const running = yield* Effect.forkChild(ask("client:tool_call", { ...call, tool_name: "hang", timeout: 60 }))
+    yield* started
+    const isRunningAfter = Effect.fnUntraced(function* (event: string, body: unknown) {
+      assert.deepStrictEqual(yield* receive(event, body), [])
+      yield* TestClock.adjust(0)
+      return running.pollUnsafe() === undefined
+    })
+    return { isRunningAfter, logs, result: Fiber.join(running) }
+  })
+
+  it.effect("cancels the call that it names", () =>
+    Effect.gen(function* () {
+      const { isRunningAfter, result } = yield* calling
+      assert.isTrue(yield* isRunningAfter("notify:tool_call_cancel", { agent: "a", req_id: "other" }))
+      assert.isFalse(yield* isRunningAfter("notify:tool_call_cancel", { agent: "a", req_id: "r" }))
+      assert.deepInclude(((yield* result) as JsonObject)["meta"], { a2c_cancelled: true })
+    })
+  )
+
+  it.effect("cancels all calls when the Agent left, and none when another member did", () =>
+    Effect.gen(function* () {
+      const { isRunningAfter } = yield* calling
+      assert.isTrue(yield* isRunningAfter("notify:leave_office", { office_id: "o", computer: "pc-2" }))
+      assert.isTrue(yield* isRunningAfter("notify:enter_office", { office_id: "o", agent: "a" }))
+      assert.isFalse(yield* isRunningAfter("notify:leave_office", { office_id: "o", agent: "a" }))
+    })
+  )
+
+  it.effect("is ignored when it is malformed or unknown, with the reason in the log", () =>
+    Effect.gen(function* () {
+      const { isRunningAfter, logs } = yield* calling
+      assert.isTrue(yield* isRunningAfter("notify:tool_call_cancel", { agent: 3 }))
+      assert.isTrue(yield* isRunningAfter("notify:fly", {}))
+      const ignored = logs.filter((line) => line.includes("message ignored"))
+      assert.lengthOf(ignored, 2)
+      assert.include(ignored[0], '"event":"notify:tool_call_cancel","reason":"')
     })
   )
 })
