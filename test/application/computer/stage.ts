@@ -32,6 +32,8 @@ export interface Staged {
   readonly environment?: { readonly [name: string]: string }
   readonly variables?: Variables
   readonly settings?: Partial<ComputerSettings>
+  /** The office to join at the start. */
+  readonly office?: string
   /** The transport to an office; connections fail by default. */
   readonly transport?: TransportClient["Service"]
 }
@@ -52,15 +54,19 @@ export const setupOf = (
   )
 })
 
-/** Runs a Computer outside any office and collects its log. */
+/** Runs a Computer and collects its log. */
 export const staged = Effect.fnUntraced(function* (stage: Staged) {
-  const { environment = {}, servers, settings, sources } = stage
+  const { environment = {}, office, servers, settings, sources } = stage
   const logs: Array<string> = []
   const logger = Logger.make<unknown, void>(({ cause, message }) => {
     logs.push(`${JSON.stringify(message)} ${String(cause)}`)
   })
   const logging = Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "All" as const))
-  const context = yield* Computer.layer({ name: "pc", ...setupOf(Object.keys(servers), stage) }).pipe(
+  const context = yield* Computer.layer({
+    name: "pc",
+    ...setupOf(Object.keys(servers), stage),
+    ...(office !== undefined && { office })
+  }).pipe(
     Layer.provide(Layer.succeed(McpConnector, { connect: (name) => servers[name]?.connect ?? Effect.fail(dead) })),
     Layer.provideMerge(Inputs.layer(sources)),
     Layer.provide(

@@ -1,0 +1,174 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Result, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { jsonBody } from "../../../src/application/ports/Body.ts"
+import { type Link, LinkClosed, type TransportClient } from "../../../src/application/ports/Transport.ts"
+import { hangingTool, tool } from "../../conformance/members.ts"
+import { joined, link, staged } from "./stage.ts"
+
+const auto = { default_tool_meta: { auto_apply: true } }
+
+/** A Server that admits every member, and the events that it receives. */
+const admitting = (change: (link: Link) => Link = (given) => given) => {
+  const received: Array<readonly [event: string, body: unknown]> = []
+  const open: Link = {
+    ...link,
+    request: (event, body) => {
+      received.push([event, Result.getOrThrow(body.value())])
+      return Effect.succeed([jsonBody(true), jsonBody(null)])
+    },
+    notify: (event, body) => Effect.sync(() => void received.push([event, Result.getOrThrow(body.value())]))
+  }
+  const transport: TransportClient["Service"] = { connect: () => Effect.succeed(change(open)) }
+  return { received, transport, events: () => received.map(([event]) => event) }
+}
+
+describe("start of a Computer with an office", () => {
+  const starting = (duration: "3 seconds" | "1 minute") =>
+    Effect.gen(function* () {
+      const memory = yield* makeMemoryMcpServer()
+      const { events, transport } = admitting()
+      const alpha = { connect: Effect.delay(memory.connect, duration) }
+      const building = yield* Effect.forkScoped(staged({ servers: { alpha }, office: "o", transport }), {
+        startImmediately: true
+      })
+      return { building, events }
+    })
+
+  it.effect("joins when its servers have started", () =>
+    Effect.gen(function* () {
+      const { building, events } = yield* starting("3 seconds")
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(events(), [])
+      yield* TestClock.adjust("1 second")
+      const { computer } = yield* Fiber.join(building)
+      assert.deepStrictEqual([yield* computer.office, events()], ["o", ["server:join_office"]])
+    })
+  )
+
+  it.effect("joins after five seconds while a server is still starting", () =>
+    Effect.gen(function* () {
+      const { building, events } = yield* starting("1 minute")
+      yield* TestClock.adjust("4 seconds")
+      assert.deepStrictEqual(events(), [])
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(building)
+      assert.deepStrictEqual(events(), ["server:join_office"])
+    })
+  )
+
+  it.effect("fails when the Server cannot be reached", () =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* Effect.flip(staged({ servers: {}, office: "o" })))._tag, "Unreachable")
+    })
+  )
+})
+
+describe("notification of changes", () => {
+  it.effect("names the Computer", () =>
+    Effect.gen(function* () {
+      const { received, transport } = admitting()
+      const alpha = yield* makeMemoryMcpServer({ tools: [tool("a")] })
+      const { computer } = yield* staged({ servers: { alpha }, transport })
+      yield* TestClock.adjust(0)
+      yield* computer.join({ office: "o" })
+      yield* alpha.setTools([tool("b")])
+      yield* TestClock.adjust(0)
+      assert.deepStrictEqual(received.slice(1), [["server:update_tool_list", { computer: "pc" }]])
+    })
+  )
+
+  it.effect("skips changes that happened outside an office", () =>
+    Effect.gen(function* () {
+      const { events, transport } = admitting()
+      const alpha = yield* makeMemoryMcpServer({ tools: [tool("a")] })
+      const { computer } = yield* staged({ servers: { alpha }, transport })
+      yield* TestClock.adjust(0)
+      yield* alpha.setTools([tool("b")])
+      yield* TestClock.adjust(0)
+      yield* computer.join({ office: "o" })
+      assert.deepStrictEqual(events(), ["server:join_office"])
+    })
+  )
+
+  it.effect("follows once after a rejoin when the connection was lost", () =>
+    Effect.gen(function* () {
+      const closing = [yield* Deferred.make<string>(), yield* Deferred.make<string>(), yield* Deferred.make<string>()]
+      let connections = 0
+      const { events, transport } = admitting((open) => {
+        const lost = closing[connections++] ?? assert.fail()
+        const fail = new LinkClosed({ reason: "gone" })
+        return {
+          ...open,
+          closed: Deferred.await(lost),
+          notify: connections === 1 ? () => Effect.fail(fail) : open.notify
+        }
+      })
+      const alpha = yield* makeMemoryMcpServer({ tools: [tool("a")] })
+      const { computer } = yield* staged({ servers: { alpha }, transport })
+      yield* TestClock.adjust(0)
+      yield* computer.join({ office: "o" })
+      yield* alpha.setTools([tool("b")])
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(events(), ["server:join_office"])
+      for (const lost of closing.slice(0, 2)) {
+        yield* Deferred.succeed(lost, "gone")
+        yield* TestClock.adjust("1 minute")
+      }
+      assert.deepStrictEqual(events(), [
+        "server:join_office",
+        "server:join_office",
+        "server:update_tool_list",
+        "server:join_office"
+      ])
+    })
+  )
+})
+
+describe("call of the Agent", () => {
+  const calling = Effect.fnUntraced(function* (closed: Effect.Effect<string>) {
+    const { hanging, started, stopped } = yield* hangingTool("hang")
+    const alpha = yield* makeMemoryMcpServer({ tools: [hanging] })
+    const stage = { servers: { alpha }, configure: { alpha: auto } }
+    const { ask, computer } = yield* joined(stage, Effect.succeed({ ...link, closed }))
+    yield* Effect.forkChild(ask("client:tool_call", { tool_name: "hang", params: {}, timeout: 60 }))
+    yield* started
+    return { computer, stopped }
+  })
+
+  it.effect("ends when the connection is lost", () =>
+    Effect.gen(function* () {
+      const lost = yield* Deferred.make<string>()
+      const { stopped } = yield* calling(Deferred.await(lost))
+      yield* Deferred.succeed(lost, "gone")
+      yield* stopped
+    })
+  )
+
+  it.effect("ends when the Computer leaves", () =>
+    Effect.gen(function* () {
+      const { computer, stopped } = yield* calling(Effect.never)
+      yield* computer.leave
+      yield* stopped
+    })
+  )
+})
+
+describe("end of a Computer", () => {
+  it.effect("leaves the office before the servers stop", () =>
+    Effect.gen(function* () {
+      const ended: Array<string> = []
+      const ending = (name: string) => Effect.addFinalizer(() => Effect.sync(() => void ended.push(name)))
+      const memory = yield* makeMemoryMcpServer()
+      const alpha = { connect: Effect.andThen(ending("server"), memory.connect) }
+      const transport: TransportClient["Service"] = { connect: () => Effect.as(ending("connection"), link) }
+      const scope = yield* Scope.make()
+      const { computer } = yield* Scope.provide(staged({ servers: { alpha }, transport }), scope)
+      yield* TestClock.adjust(0)
+      yield* computer.join({ office: "o" })
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(ended, ["connection", "server"])
+    })
+  )
+})
