@@ -33,7 +33,7 @@ export const makeChangeNotifier = Effect.fnUntraced(function* (
     Effect.suspend(() => {
       if (active.has(part) || !isDue(part)) return Effect.void
       active.add(part)
-      return Effect.asVoid(FiberSet.run(fibers, drain(part), { startImmediately: true }))
+      return Effect.asVoid(FiberSet.run(fibers, drain(part)))
     })
 
   return {
