@@ -1,8 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, Layer } from "effect"
+import { Clock, Deferred, Duration, Effect, Fiber, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import { layer as memoryMcp, makeMemoryMcpServer, type MemoryTool } from "../../../../src/adapters/memory/MemoryMcp.ts"
-import { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
+import {
+  ComputerSettings,
+  type ConfirmRequest,
+  type ProgressReport
+} from "../../../../src/application/computer/ComputerSettings.ts"
 import { McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 import { InvalidSchema, SchemaValidator } from "../../../../src/application/ports/SchemaValidator.ts"
 import { VrlEngine } from "../../../../src/application/ports/VrlEngine.ts"
@@ -11,7 +15,8 @@ import { Inputs } from "../../../../src/application/computer/inputs/Inputs.ts"
 import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets.ts"
 import { makeServerSupervisor } from "../../../../src/application/computer/servers/ServerSupervisor.ts"
 import { makeToolCalls } from "../../../../src/application/computer/calls/ToolCalls.ts"
-import { textResult, tool } from "../../../conformance/members.ts"
+import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
+import { hangingTool, textResult, tool } from "../../../conformance/members.ts"
 import { setupOf } from "../stage.ts"
 
 const runPending = TestClock.adjust(0)
@@ -35,6 +40,9 @@ const callsOn = Effect.fnUntraced(function* (
   )
 })
 
+/** A tool that reports one step of progress. */
+const reporting = tool("t", (_, { progress }) => Effect.as(progress({ progress: 1, total: 2 }), textResult("t")))
+
 const request = (reqId: string, toolName: string) => ({
   agent: "a",
   computer: "pc",
@@ -43,6 +51,36 @@ const request = (reqId: string, toolName: string) => ({
   params: {},
   timeout: 600
 })
+
+/** Tool calls on two servers whose parameters are validated by `validated`. */
+const changing = Effect.gen(function* () {
+  const ran: Array<string> = []
+  const noted = (name: string) => tool(name, () => Effect.sync(() => (ran.push(name), textResult(name))))
+  const alpha = yield* makeMemoryMcpServer({ tools: [noted("t"), noted("u")] })
+  const beta = yield* makeMemoryMcpServer()
+  const validated = yield* Deferred.make<ReadonlyArray<string>>()
+  return yield* Effect.gen(function* () {
+    const supervisor = yield* makeServerSupervisor(setupOf(["alpha", "beta"]), makeSecrets(), () => Effect.void)
+    const { callLocally } = yield* makeToolCalls("pc-1", supervisor)
+    yield* runPending
+    return { alpha, beta, callLocally, noted, ran, supervisor, validated }
+  }).pipe(
+    Effect.provide(
+      Layer.merge(
+        memoryMcp(
+          new Map([
+            ["alpha", alpha],
+            ["beta", beta]
+          ])
+        ),
+        Inputs.layer()
+      )
+    ),
+    Effect.provideService(SchemaValidator, { check: () => Deferred.await(validated) })
+  )
+})
+
+type Changing = Effect.Success<typeof changing>
 
 describe("ToolCalls", () => {
   it.effect("caches a call that arrives during a reset", () =>
@@ -181,6 +219,58 @@ describe("ToolCalls", () => {
     })
   )
 
+  it.effect("records the time of the last ten calls", () =>
+    Effect.gen(function* () {
+      const { call, history } = yield* callsOn([tool("t")])
+      yield* TestClock.adjust("1 second")
+      const now = yield* Clock.currentTimeMillis
+      for (let index = 0; index < 11; index++) yield* call(request(`r${index}`, "t"))
+      assert.deepStrictEqual(
+        history().map(({ reqId }) => reqId),
+        Array.from({ length: 10 }, (_, index) => `r${index + 1}`)
+      )
+      assert.isTrue(history().every(({ timestamp }) => timestamp === now))
+    })
+  )
+
+  it.effect("records nothing before the first call, and no call that reaches no server", () =>
+    Effect.gen(function* () {
+      const { call, history } = yield* callsOn([tool("t")])
+      assert.deepStrictEqual(history(), [])
+      yield* call(request("r1", "nope"))
+      assert.deepStrictEqual(history(), [])
+    })
+  )
+
+  it.effect("fails with 4001 for an unknown tool, and with 4002 for a forbidden one", () =>
+    Effect.gen(function* () {
+      const { call } = yield* callsOn([tool("t")], {}, { forbidden_tools: ["t"] })
+      assert.strictEqual(errorCodeOf(yield* call(request("r1", "nope"))), 4001)
+      assert.strictEqual(errorCodeOf(yield* call(request("r2", "t"))), 4002)
+    })
+  )
+
+  it.effect("reports the progress of a call under the exposed name of its tool", () =>
+    Effect.gen(function* () {
+      const reports: Array<ProgressReport> = []
+      const onProgress = (report: ProgressReport) => Effect.sync(() => void reports.push(report))
+      const { call } = yield* callsOn(
+        [reporting],
+        { onProgress },
+        { tool_meta: { t: { alias: "u", auto_apply: true } } }
+      )
+      yield* call(request("r1", "u"))
+      assert.deepStrictEqual(reports, [{ progress: 1, total: 2, reqId: "r1", tool: "u" }])
+    })
+  )
+
+  it.effect("runs a call that reports progress with the default settings", () =>
+    Effect.gen(function* () {
+      const { call } = yield* callsOn([reporting])
+      assert.isFalse((yield* call(request("r1", "t"))).isError)
+    })
+  )
+
   it.effect("fails when the result of the MCP server is malformed", () =>
     Effect.gen(function* () {
       const { call } = yield* callsOn([tool("t", () => Effect.succeed({ content: "no array" }))])
@@ -244,6 +334,49 @@ describe("ToolCalls", () => {
     })
   )
 
+  it.effect("warns once about an unusable schema", () =>
+    Effect.gen(function* () {
+      const lines: Array<unknown> = []
+      const logger = Logger.make<unknown, void>(({ message }) => void lines.push(message))
+      const check = () => Effect.fail(new InvalidSchema({ message: "no schema" }))
+      const { call } = yield* Effect.provideService(callsOn([tool("t"), tool("u")]), SchemaValidator, { check })
+      for (const [id, name] of [
+        ["r1", "t"],
+        ["r2", "t"],
+        ["r3", "u"]
+      ] as const) {
+        yield* Effect.provide(call(request(id, name)), Logger.layer([logger]))
+      }
+      assert.deepStrictEqual(
+        lines,
+        ["t", "u"].map((name) => ["tool schema invalid, parameters not validated", { tool: name, reason: "no schema" }])
+      )
+    })
+  )
+
+  it.effect("runs no script for a server without one", () =>
+    Effect.gen(function* () {
+      const { call } = yield* Effect.provideService(callsOn([tool("t")]), VrlEngine, {
+        check: () => Effect.undefined,
+        run: () => Effect.die(new Error("a script ran"))
+      })
+      assert.isFalse((yield* call(request("r1", "t"))).isError)
+    })
+  )
+
+  it.effect("gives the script the name of the tool at its server", () =>
+    Effect.gen(function* () {
+      const names: Array<unknown> = []
+      const more = { vrl: ".x = 1", tool_meta: { t: { alias: "u", auto_apply: true } } }
+      const { call } = yield* Effect.provideService(callsOn([tool("t")], {}, more), VrlEngine, {
+        check: () => Effect.undefined,
+        run: (_, event) => Effect.sync(() => void names.push(event["tool_name"]))
+      })
+      yield* call(request("r1", "u"))
+      assert.deepStrictEqual(names, ["t"])
+    })
+  )
+
   it.effect("adds the event of the server's script to a result", () =>
     Effect.gen(function* () {
       const events: Array<JsonObject> = []
@@ -283,6 +416,80 @@ describe("ToolCalls", () => {
     })
   )
 
+  it.effect("shows the call to the confirm callback under the exposed name of its tool", () =>
+    Effect.gen(function* () {
+      const asked: Array<ConfirmRequest> = []
+      const confirm = (shown: ConfirmRequest) => Effect.sync(() => asked.push(shown) > 0)
+      const { call } = yield* callsOn([tool("t")], { confirm }, { tool_meta: { t: { alias: "u" } } })
+      assert.isFalse((yield* call({ ...request("r1", "u"), params: { x: 1 } })).isError)
+      assert.deepStrictEqual(asked, [
+        { computer: "pc-1", agent: "a", reqId: "r1", server: "alpha", tool: "u", revision: 1, params: { x: 1 } }
+      ])
+    })
+  )
+
+  it.effect("fails with 4005 when the call is not confirmed, or its confirmation fails", () =>
+    Effect.gen(function* () {
+      for (const confirm of [() => Effect.succeed(false), () => Effect.fail("no screen")]) {
+        const { call } = yield* callsOn([tool("t")], { confirm })
+        assert.strictEqual(errorCodeOf(yield* call(request("r1", "t"))), 4005)
+      }
+    })
+  )
+
+  it.effect("cancels a call whose confirmation is interrupted", () =>
+    Effect.gen(function* () {
+      const { call } = yield* callsOn([tool("t")], { confirm: () => Effect.interrupt })
+      assert.deepInclude((yield* call(request("r1", "t"))).meta, { a2c_cancelled: true })
+    })
+  )
+
+  it.effect("needs consent to a local call only in the name of a requester", () =>
+    Effect.gen(function* () {
+      const { callLocally } = yield* callsOn([tool("t")], { confirm: () => Effect.succeed(false) })
+      const call = { tool: "t", params: {} }
+      assert.isFalse((yield* callLocally(call)).isError)
+      assert.strictEqual(errorCodeOf(yield* callLocally({ ...call, requester: "editor" })), 4005)
+    })
+  )
+
+  it.effect("fails with 4005 when the confirmation exceeds the timeout of the call", () =>
+    Effect.gen(function* () {
+      const { call } = yield* callsOn([tool("t")], { confirm: () => Effect.never })
+      const calling = yield* Effect.forkChild(call(request("r1", "t")))
+      yield* TestClock.adjust("599 seconds")
+      assert.isUndefined(calling.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(errorCodeOf(yield* Fiber.join(calling)), 4005)
+    })
+  )
+
+  it.effect("counts the time of the confirmation towards the timeout of the call", () =>
+    Effect.gen(function* () {
+      const { hanging, stopped } = yield* hangingTool("t")
+      const { call } = yield* callsOn([hanging], { confirm: () => Effect.delay(Effect.succeed(true), "9 minutes") })
+      const calling = yield* Effect.forkChild(call(request("r1", "t")))
+      yield* TestClock.adjust("9 minutes")
+      assert.isUndefined(calling.pollUnsafe())
+      yield* TestClock.adjust("1 minute")
+      const { isError, meta } = yield* Fiber.join(calling)
+      assert.deepStrictEqual([isError, meta], [true, { error_code: 4004, timeout: true, a2c_timeout: true }])
+      yield* stopped
+    })
+  )
+
+  it.effect("stops a local call after a minute by default", () =>
+    Effect.gen(function* () {
+      const { hanging } = yield* hangingTool("t")
+      const { callLocally } = yield* callsOn([hanging])
+      const calling = yield* Effect.forkChild(callLocally({ tool: "t", params: {} }))
+      yield* TestClock.adjust("59 seconds")
+      assert.isUndefined(calling.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(errorCodeOf(yield* Fiber.join(calling)), 4004)
+    })
+  )
+
   it.effect("returns an error result for a defect of a local call", () =>
     Effect.gen(function* () {
       const { callLocally } = yield* callsOn([tool("t", () => Effect.die(new Error("a bug")))])
@@ -301,6 +508,86 @@ describe("ToolCalls", () => {
       const { call } = yield* callsOn([big])
       for (const reqId of ["r1", "r2", "r3", "r1"]) yield* call(request(reqId, "big"))
       assert.strictEqual(runs, 4)
+    })
+  )
+
+  it.effect("evicts no more results than the limit of their size requires", () =>
+    Effect.gen(function* () {
+      let runs = 0
+      const text = "x".repeat(12 * 1024 * 1024)
+      const { call } = yield* callsOn([tool("big", () => Effect.sync(() => (runs++, textResult(text))))])
+      for (const reqId of ["r1", "r2", "r3", "r4"]) yield* call(request(reqId, "big"))
+      yield* call(request("r3", "big"))
+      assert.strictEqual(runs, 4)
+    })
+  )
+
+  it.effect("caches a result that is nested too deeply for a message", () =>
+    Effect.gen(function* () {
+      let runs = 0
+      let nested: JsonObject = {}
+      for (let depth = 0; depth < 100_000; depth++) nested = { nested }
+      const { call } = yield* callsOn([
+        tool("deep", () => Effect.sync(() => (runs++, textResult("deep", { structuredContent: nested }))))
+      ])
+      for (let count = 0; count < 2; count++) assert.isFalse((yield* call(request("r1", "deep"))).isError)
+      assert.strictEqual(runs, 1)
+    })
+  )
+
+  it.effect("fails with 400 when a request id was used for another tool or other parameters", () =>
+    Effect.gen(function* () {
+      const { call } = yield* callsOn([tool("t"), tool("u")])
+      yield* call(request("r1", "t"))
+      for (const other of [request("r1", "u"), { ...request("r1", "t"), params: { x: 1 } }]) {
+        assert.strictEqual((yield* Effect.flip(call(other))).code, 400)
+      }
+      assert.isFalse((yield* call({ ...request("r1", "u"), agent: "b" })).isError)
+    })
+  )
+
+  it.effect("cancels a call that its own execution cancels", () =>
+    Effect.gen(function* () {
+      const calls: { cancel?: (reqId: string) => Effect.Effect<void> } = {}
+      const t = tool("t", () => Effect.as(calls.cancel?.("r1") ?? Effect.void, textResult("done")))
+      const made = yield* callsOn([t])
+      calls.cancel = made.cancel
+      assert.deepInclude((yield* made.call(request("r1", "t"))).meta, { a2c_cancelled: true })
+    })
+  )
+})
+
+describe("tool that changes while the parameters are validated", () => {
+  const rejects = (title: string, change: (given: Changing) => Effect.Effect<unknown>) =>
+    it.effect(`is not called when ${title}`, () =>
+      Effect.gen(function* () {
+        const given = yield* changing
+        const calling = yield* Effect.forkChild(given.callLocally({ tool: "t", params: {} }))
+        yield* runPending
+        yield* change(given)
+        yield* runPending
+        yield* Deferred.succeed(given.validated, [])
+        assert.strictEqual(errorCodeOf(yield* Fiber.join(calling)), 4002)
+        assert.deepStrictEqual(given.ran, [])
+      })
+    )
+
+  rejects("it is removed", ({ alpha }) => alpha.setTools([]))
+  rejects("another server offers the name", ({ alpha, beta, noted }) =>
+    Effect.andThen(alpha.setTools([]), beta.setTools([noted("t")]))
+  )
+  rejects("another tool of its server gets the name", ({ supervisor }) =>
+    supervisor.reconfigure(
+      setupOf(["alpha", "beta"], { configure: { alpha: { tool_meta: { u: { alias: "t" }, t: { alias: "v" } } } } })
+    )
+  )
+
+  it.effect("is called when it is unchanged", () =>
+    Effect.gen(function* () {
+      const { callLocally, ran, validated } = yield* changing
+      yield* Deferred.succeed(validated, [])
+      assert.isFalse((yield* callLocally({ tool: "t", params: {} })).isError)
+      assert.deepStrictEqual(ran, ["t"])
     })
   )
 })
