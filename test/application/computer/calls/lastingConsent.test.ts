@@ -137,6 +137,7 @@ describe("consent that is given while the tool changes", () => {
     )
 
   rejects("its description changes", ({ alpha, noted }) => alpha.setTools([noted("read", { description: "new" })]))
+  rejects("it is removed", ({ alpha }) => alpha.setTools([]))
   rejects("its name goes to another tool", ({ configure }) =>
     configure({ alpha: { tool_meta: { erase: { alias: "read" }, read: { alias: "peek" } } } })
   )
