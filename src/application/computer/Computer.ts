@@ -98,7 +98,7 @@ const make = Effect.fnUntraced(function* (
         onLost: () => calls.reset
       }
     })
-  // The Computer leaves before its servers stop.
+  // Only a leave resets the status; the link closes before the servers stop in any case.
   yield* Effect.addFinalizer(() => connection.leave)
   // The second reset cancels calls that arrived during the first.
   const leave = calls.reset.pipe(Effect.andThen(connection.leave), Effect.andThen(calls.reset))

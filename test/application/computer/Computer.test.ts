@@ -134,23 +134,26 @@ describe("call of the Agent", () => {
     const { ask, computer } = yield* joined(stage, Effect.succeed({ ...link, closed }))
     yield* Effect.forkChild(ask("client:tool_call", { tool_name: "hang", params: {}, timeout: 60 }))
     yield* started
-    return { computer, stopped }
+    const stopping = yield* Effect.forkChild(stopped, { startImmediately: true })
+    const isStopped = Effect.map(TestClock.adjust(0), () => stopping.pollUnsafe() !== undefined)
+    return { computer, isStopped }
   })
 
   it.effect("ends when the connection is lost", () =>
     Effect.gen(function* () {
       const lost = yield* Deferred.make<string>()
-      const { stopped } = yield* calling(Deferred.await(lost))
+      const { isStopped } = yield* calling(Deferred.await(lost))
+      assert.isFalse(yield* isStopped)
       yield* Deferred.succeed(lost, "gone")
-      yield* stopped
+      assert.isTrue(yield* isStopped)
     })
   )
 
   it.effect("ends when the Computer leaves", () =>
     Effect.gen(function* () {
-      const { computer, stopped } = yield* calling(Effect.never)
+      const { computer, isStopped } = yield* calling(Effect.never)
       yield* computer.leave
-      yield* stopped
+      assert.isTrue(yield* isStopped)
     })
   )
 })
@@ -169,6 +172,15 @@ describe("end of a Computer", () => {
       yield* computer.join({ office: "o" })
       yield* Scope.close(scope, Exit.void)
       assert.deepStrictEqual(ended, ["connection", "server"])
+    })
+  )
+
+  it.effect("ends its membership", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { computer } = yield* Scope.provide(joined({ servers: {} }), scope)
+      yield* Scope.close(scope, Exit.void)
+      assert.isUndefined(yield* computer.office)
     })
   )
 })
