@@ -295,6 +295,16 @@ describe("ToolCalls", () => {
     })
   )
 
+  it.effect("fails with 4003 and the message of the MCP server for its other failures", () =>
+    Effect.gen(function* () {
+      const failure = new McpSessionError({ reason: "unavailable", message: "HTTP 502" })
+      const { call } = yield* callsOn([tool("t", () => Effect.fail(failure))])
+      const { content, meta } = yield* call(request("r1", "t"))
+      assert.deepStrictEqual(meta, { error_code: 4003 })
+      assert.strictEqual(content[0]?.["text"], "HTTP 502")
+    })
+  )
+
   it.effect("tells how to approve a tool when the Computer cannot ask", () =>
     Effect.gen(function* () {
       const { call } = yield* callsOn([tool("t")], {}, { default_tool_meta: { auto_apply: false } })
