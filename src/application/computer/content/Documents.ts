@@ -9,6 +9,7 @@ import {
 } from "../../../domain/documents/findDocuments.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { asString, type JsonObject } from "../../../domain/json.ts"
+import { defaultDpeTimeoutSeconds } from "../../../domain/model/fields.ts"
 import type { DpeRequest, FinderRequest, ResourcesRequest } from "../../../domain/model/requests.ts"
 import {
   capabilityNotSupported,
@@ -20,8 +21,6 @@ import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import { type RunningMcpServer, uriOf } from "../servers/ServersSnapshot.ts"
 import { type ServerSupervisor, listingTimedOut } from "../servers/ServerSupervisor.ts"
-
-const defaultDpeSeconds = 60
 
 const ownsHost = ({ resources }: RunningMcpServer, host: string): boolean =>
   resources.some((resource) => {
@@ -122,7 +121,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
     if (isTrimmed) yield* Effect.logWarning("document URI query and fragment ignored", { uri: request.uri })
     return yield* resolve(request, parsed.success, resolveDpe).pipe(
       Effect.timeoutOrElse({
-        duration: Duration.seconds(request.timeout ?? defaultDpeSeconds),
+        duration: Duration.seconds(request.timeout ?? defaultDpeTimeoutSeconds),
         orElse: () => Effect.fail(resolutionFailed(uri, "the resolution timed out"))
       })
     )

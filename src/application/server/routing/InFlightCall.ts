@@ -22,7 +22,7 @@ export class InFlightCall {
     this.#onEnd(this, exit)
   }
 
-  /** Takes the function that cancels the request. The call may have been aborted while the request was being sent. */
+  /** Takes the function that cancels the request. */
   started(cancelRequest: () => void): void {
     this.#cancelRequest = cancelRequest
   }
