@@ -6,6 +6,8 @@ import type { Input } from "../../../../src/domain/config/computerConfig.ts"
 
 const prompt = (id: string): Input => ({ type: "promptString", id, description: "" })
 
+const command: Input = { type: "command", id: "key", description: "", command: "print-key" }
+
 /** An environment that counts the lookups of each variable. */
 const counting = (variables: { readonly [name: string]: string }) => {
   const lookups = new Map<string, number>()
@@ -113,5 +115,109 @@ describe("Inputs", () => {
       yield* valueOf("two", "s")
       assert.deepStrictEqual(prompted, ["two", "one"])
     }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt }), counting({}).layer)))
+  })
+
+  it.effect("prefers an explicit value to the environment", () =>
+    Effect.gen(function* () {
+      const { resolve } = yield* Inputs
+      assert.deepStrictEqual(yield* resolve(prompt("token"), "s"), { value: 7, source: "explicit" })
+    }).pipe(
+      Effect.provide(Layer.merge(Inputs.layer({ values: { token: 7 } }), counting({ A2C_SMCP_TOKEN: "t" }).layer))
+    )
+  )
+
+  it.effect("names a prompt as the source of its answer", () =>
+    Effect.gen(function* () {
+      const { resolve } = yield* Inputs
+      assert.deepStrictEqual(yield* resolve(prompt("token"), "s"), { value: "answered", source: "prompt" })
+    }).pipe(
+      Effect.provide(Layer.merge(Inputs.layer({ prompt: () => Effect.succeedSome("answered") }), counting({}).layer))
+    )
+  )
+
+  it.effect("rejects an answer outside the options", () => {
+    const pick: Input = { type: "pickString", id: "size", description: "", options: ["S"], default: "S" }
+    return Effect.gen(function* () {
+      const missing = yield* Effect.flip(Inputs.use(({ resolve }) => resolve(pick, "s")))
+      assert.deepStrictEqual([missing._tag, missing.id], ["InputMissing", "size"])
+    }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt: () => Effect.succeedSome("M") }), counting({}).layer)))
+  })
+
+  it.effect("uses the default after a declined prompt", () => {
+    const withDefault: Input = { type: "promptString", id: "token", description: "", default: "d" }
+    return Effect.gen(function* () {
+      const { resolve } = yield* Inputs
+      assert.deepStrictEqual(yield* resolve(withDefault, "s"), { value: "d", source: "default" })
+    }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt: () => Effect.succeedNone }), counting({}).layer)))
+  })
+
+  it.effect("prompts once for servers that resolve an input at the same time", () => {
+    let questions = 0
+    const prompt = () => Effect.sync(() => Option.some(`answer ${++questions}`)).pipe(Effect.delay("1 second"))
+    return Effect.gen(function* () {
+      const resolving = yield* Effect.forkChild(
+        Effect.all([valueOf("token", "a"), valueOf("token", "b")], { concurrency: "unbounded" })
+      )
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(yield* Fiber.join(resolving), ["answer 1", "answer 1"])
+    }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt }), counting({}).layer)))
+  })
+
+  it.effect("prompts again for an input with another definition", () => {
+    let questions = 0
+    const prompt = () => Effect.sync(() => Option.some(`answer ${++questions}`))
+    return Effect.gen(function* () {
+      const { resolve } = yield* Inputs
+      yield* valueOf("token", "s")
+      const redefined = yield* resolve({ type: "promptString", id: "token", description: "another" }, "s")
+      assert.strictEqual(redefined.value, "answer 2")
+    }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt }), counting({}).layer)))
+  })
+
+  it.effect("runs the command of an input once", () => {
+    let runs = 0
+    const runCommand = () => Effect.sync(() => `output ${++runs}`)
+    return Effect.gen(function* () {
+      const { resolve } = yield* Inputs
+      for (const server of ["a", "b"]) {
+        assert.deepStrictEqual(yield* resolve(command, server), { value: "output 1", source: "command" })
+      }
+    }).pipe(Effect.provide(Layer.merge(Inputs.layer({ runCommand }), counting({}).layer)))
+  })
+
+  it.effect("never prompts for an input with a command", () => {
+    const prompted: Array<string> = []
+    const prompt = ({ id }: Input) => Effect.sync(() => (prompted.push(id), Option.some("answered")))
+    return Effect.gen(function* () {
+      const missing = yield* Effect.flip(Inputs.use(({ resolve }) => resolve(command, "s")))
+      assert.deepStrictEqual([missing.id, prompted], ["key", []])
+    }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt }), counting({}).layer)))
+  })
+
+  it.effect("fails with the message of a failed command", () =>
+    Effect.gen(function* () {
+      const missing = yield* Effect.flip(Inputs.use(({ resolve }) => resolve(command, "s")))
+      assert.strictEqual(missing.id, "key")
+      assert.include(missing.message, "exited with 3")
+    }).pipe(
+      Effect.provide(
+        Layer.merge(Inputs.layer({ runCommand: () => Effect.fail({ message: "exited with 3" }) }), counting({}).layer)
+      )
+    )
+  )
+
+  it.effect("peeks at a value of the environment and at an earlier answer, without a prompt", () => {
+    let questions = 0
+    const answer = () => Effect.sync(() => Option.some(`answer ${++questions}`))
+    return Effect.gen(function* () {
+      const { peek } = yield* Inputs
+      assert.deepStrictEqual(yield* peek(prompt("size"), "s"), Option.some({ value: "S", source: "environment" }))
+      assert.deepStrictEqual(yield* peek(prompt("token"), "s"), Option.none())
+      yield* valueOf("token", "s")
+      assert.deepStrictEqual(
+        yield* peek(prompt("token"), "other"),
+        Option.some({ value: "answer 1", source: "prompt" })
+      )
+    }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt: answer }), counting({ A2C_SMCP_SIZE: "S" }).layer)))
   })
 })
