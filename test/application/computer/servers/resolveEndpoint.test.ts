@@ -1,0 +1,138 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ConfigProvider, Effect, Logger, Option, Redacted } from "effect"
+import { Inputs, type InputSources } from "../../../../src/application/computer/inputs/Inputs.ts"
+import { resolveEndpoint } from "../../../../src/application/computer/servers/resolveEndpoint.ts"
+import type { JsonObject } from "../../../../src/domain/json.ts"
+import { setupOf, type Staged } from "../stage.ts"
+
+interface Given extends Pick<Staged, "inputs" | "variables" | "environment"> {
+  readonly sources?: InputSources
+  readonly parameters?: JsonObject
+}
+
+/** Resolves the endpoint of a server with one argument; gives it with the secrets and the log. */
+const resolved = Effect.fnUntraced(function* (
+  argument: string,
+  { environment = {}, parameters = {}, sources, ...given }: Given = {}
+) {
+  const secrets: Array<string> = []
+  const logs: Array<unknown> = []
+  const setup = setupOf(["alpha"], {
+    ...given,
+    configure: { alpha: { server_parameters: { command: "x", args: [argument], ...parameters } } }
+  })
+  const server = Option.getOrThrow(Option.fromUndefinedOr(setup.config.servers["alpha"]))
+  const endpoint = yield* resolveEndpoint(server, setup, {
+    add: (value) => void secrets.push(value),
+    redact: (text) => text
+  }).pipe(
+    Effect.provide([
+      Inputs.layer(sources),
+      ConfigProvider.layer(ConfigProvider.fromEnv({ env: environment })),
+      Logger.layer([Logger.make(({ message }) => void logs.push(message))])
+    ])
+  )
+  return { args: endpoint.type === "stdio" ? endpoint.args : [], logs, secrets }
+})
+
+const text = { type: "promptString", id: "key" }
+
+describe("resolveEndpoint", () => {
+  it.effect("replaces an input by its value, which is a secret", () =>
+    Effect.gen(function* () {
+      const { args, secrets } = yield* resolved("--key=${input:key}", {
+        inputs: [{ type: "promptString", id: "other", default: "o" }, text],
+        sources: { values: { key: "hunter2" } }
+      })
+      assert.deepStrictEqual([args, secrets], [["--key=hunter2"], ["hunter2"]])
+    })
+  )
+
+  it.effect("takes a number of an input for a secret", () =>
+    Effect.gen(function* () {
+      const { args, secrets } = yield* resolved("${input:key}", {
+        inputs: [text],
+        sources: { values: { key: 123456 } }
+      })
+      assert.deepStrictEqual([args, secrets], [["123456"], ["123456"]])
+    })
+  )
+
+  it.effect.each([
+    ["a default", { inputs: [{ ...text, default: "plain" }] }, "plain"],
+    [
+      "an option",
+      { inputs: [{ type: "pickString", id: "key", options: ["S"] }], sources: { values: { key: "S" } } },
+      "S"
+    ],
+    ["a boolean", { inputs: [text], sources: { values: { key: true } } }, "true"]
+  ] as ReadonlyArray<readonly [string, Given, string]>)("never takes %s for a secret", ([, given, expected]) =>
+    Effect.gen(function* () {
+      const { args, secrets } = yield* resolved("${input:key}", given)
+      assert.deepStrictEqual([args, secrets], [[expected], []])
+    })
+  )
+
+  it.effect("fails for an input without a value", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(resolved("${input:key}", { inputs: [text] }))
+      assert.strictEqual(error._tag, "InputMissing")
+    })
+  )
+
+  it.effect("replaces an environment variable by its value, which is a secret", () =>
+    Effect.gen(function* () {
+      const { args, secrets } = yield* resolved("${env:TOKEN:-none}", { environment: { TOKEN: "hunter2" } })
+      assert.deepStrictEqual([args, secrets], [["hunter2"], ["hunter2"]])
+    })
+  )
+
+  it.effect("uses the fallback of a missing environment variable, which is no secret", () =>
+    Effect.gen(function* () {
+      const { args, secrets } = yield* resolved("${env:TOKEN:-none}")
+      assert.deepStrictEqual([args, secrets], [["none"], []])
+    })
+  )
+
+  it.effect("fails for a missing environment variable without a fallback", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(resolved("${env:TOKEN}"))
+      assert.strictEqual(error._tag, "ConfigUnusable")
+      assert.include(error.message, "TOKEN")
+    })
+  )
+
+  it.effect("replaces a variable of the host by its value", () =>
+    Effect.gen(function* () {
+      const { args, secrets } = yield* resolved("${userHome}/x", { variables: { alpha: { userHome: "/home/u" } } })
+      assert.deepStrictEqual([args, secrets], [["/home/u/x"], []])
+    })
+  )
+
+  it.effect("takes a redacted variable of the host for a secret", () =>
+    Effect.gen(function* () {
+      const variables = { alpha: { "envFile:KEY": Redacted.make("hunter2") } }
+      const { args, secrets } = yield* resolved("${envFile:KEY}", { variables })
+      assert.deepStrictEqual([args, secrets], [["hunter2"], ["hunter2"]])
+    })
+  )
+
+  it.effect.each(["${input:ghost}", "${ghost}"])("keeps the unknown placeholder %s and logs it", (placeholder) =>
+    Effect.gen(function* () {
+      const { args, logs } = yield* resolved(placeholder, { inputs: [text] })
+      assert.deepStrictEqual(args, [placeholder])
+      assert.deepStrictEqual(logs, [
+        ["unknown placeholder", { server: "alpha", placeholder: placeholder.slice(2, -1) }]
+      ])
+    })
+  )
+
+  it.effect("fails for parameters that are invalid after the replacement", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(
+        resolved("x", { parameters: { command: "${env:EMPTY}" }, environment: { EMPTY: "" } })
+      )
+      assert.strictEqual(error._tag, "ConfigUnusable")
+    })
+  )
+})
