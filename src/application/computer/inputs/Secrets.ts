@@ -64,7 +64,7 @@ export const makeSecrets = (): Secrets => {
 const maxLogDepth = 8
 const tooDeepMark = "<nested too deeply>"
 
-const standardErrorKeys = ["message", "name", "stack"]
+const standardErrorKeys = ["message", "stack"]
 
 /** Copies a value with redacted strings. A value without secrets is returned itself. */
 const redactValue = (root: unknown, secrets: Secrets): unknown => {

@@ -229,6 +229,13 @@ describe("log redaction", () => {
     })
   )
 
+  it.effect("redacts a secret in the name of an error", () =>
+    Effect.gen(function* () {
+      const error = Object.assign(new Error("refused"), { name: secret, stack: "" })
+      assert.strictEqual((yield* loggedValue(error)).name, "<redacted>")
+    })
+  )
+
   it.effect("copies an error without a stack as one without a stack", () =>
     Effect.gen(function* () {
       const error = new Error(secret)
