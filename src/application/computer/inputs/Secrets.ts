@@ -27,8 +27,7 @@ type Span = readonly [start: number, end: number]
 function* occurrences(text: string, secret: string): Generator<Span, void> {
   for (let at = text.indexOf(secret); at >= 0; at = text.indexOf(secret, at + 1)) yield [at, at + secret.length]
   const start = secret.slice(0, minSecretLength)
-  const tail = Math.max(0, text.length - secret.length + 1)
-  for (let at = text.indexOf(start, tail); at >= 0; at = text.indexOf(start, at + 1)) {
+  for (let at = text.indexOf(start, text.length - secret.length); at >= 0; at = text.indexOf(start, at + 1)) {
     if (secret.startsWith(text.slice(at))) yield [at, text.length]
   }
 }
@@ -55,7 +54,7 @@ export const makeSecrets = (): Secrets => {
     },
     redact: (text) => {
       const spans = [...secrets].flatMap((secret) => [...occurrences(text, secret)])
-      return spans.length === 0 ? text : replaceSpans(text, spans)
+      return replaceSpans(text, spans)
     }
   }
 }
