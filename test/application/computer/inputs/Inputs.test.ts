@@ -102,18 +102,17 @@ describe("Inputs", () => {
     })
   })
 
-  it.effect("resolves only a cleared input again", () => {
+  it.effect("resolves only cleared inputs again", () => {
     const prompted: Array<string> = []
     const prompt = ({ id }: Input) => Effect.sync(() => (prompted.push(id), Option.some(`answered ${id}`)))
     return Effect.gen(function* () {
       const { clear, set } = yield* Inputs
-      yield* set("one", "given")
-      assert.strictEqual(yield* valueOf("one", "s"), "given")
-      yield* valueOf("two", "s")
-      yield* clear("one")
-      assert.strictEqual(yield* valueOf("one", "s"), "answered one")
-      yield* valueOf("two", "s")
-      assert.deepStrictEqual(prompted, ["two", "one"])
+      yield* set("given", "explicit")
+      assert.strictEqual(yield* valueOf("given", "s"), "explicit")
+      for (const id of ["one", "ones"]) yield* valueOf(id, "s")
+      for (const id of ["given", "one"]) yield* clear(id)
+      for (const id of ["given", "one", "ones"]) assert.strictEqual(yield* valueOf(id, "s"), `answered ${id}`)
+      assert.deepStrictEqual(prompted, ["one", "ones", "given", "one"])
     }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt }), counting({}).layer)))
   })
 

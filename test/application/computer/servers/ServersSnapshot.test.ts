@@ -1,0 +1,170 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import {
+  makeServersSnapshot,
+  type ServerState,
+  type ServersSnapshot,
+  watchedUris
+} from "../../../../src/application/computer/servers/ServersSnapshot.ts"
+import type { McpInfo } from "../../../../src/application/ports/McpSession.ts"
+import type { JsonObject } from "../../../../src/domain/json.ts"
+import { resource, tool } from "../../../conformance/members.ts"
+import { setupOf } from "../stage.ts"
+
+const listed = (...uris: ReadonlyArray<string>) => uris.map((uri) => resource(uri).definition)
+const t = tool("t").definition
+const window = "window://com.x.app/one"
+const document = "dpe://com.x.app/doc"
+
+/** A running server with these listings. */
+const ready = Effect.fnUntraced(function* (
+  name: string,
+  {
+    capabilities = {},
+    settings = {},
+    ...listings
+  }: {
+    readonly capabilities?: Partial<McpInfo["capabilities"]>
+    readonly settings?: JsonObject
+    readonly tools?: ReadonlyArray<JsonObject>
+    readonly resources?: ReadonlyArray<JsonObject>
+  } = {}
+) {
+  const session = yield* (yield* makeMemoryMcpServer({ capabilities })).connect
+  const { servers } = setupOf([name], { configure: { [name]: settings } }).config
+  const config = Option.getOrThrow(Option.fromUndefinedOr(servers[name]))
+  return { _tag: "Ready" as const, config, session, tools: [], resources: [], ...listings }
+})
+
+const backingOff: ServerState = { _tag: "BackingOff", reason: "gone", attempt: 2, retryAt: 0 }
+const namesOf = (servers: ServersSnapshot["running"]) => servers.map(({ config }) => config.name)
+const snapshotOf = (states: { readonly [name: string]: ServerState }, previous?: ServersSnapshot) =>
+  makeServersSnapshot(new Map(Object.entries(states)), false, previous)
+
+describe("ServersSnapshot", () => {
+  it.effect("lists ready and degraded servers as running", () =>
+    Effect.gen(function* () {
+      const alpha = yield* ready("alpha")
+      const { running } = snapshotOf({
+        alpha: { ...alpha, _tag: "Degraded", reason: "no resources" },
+        beta: yield* ready("beta"),
+        gamma: backingOff,
+        delta: { _tag: "Stopped", reason: "disabled" },
+        epsilon: { _tag: "Starting", attempt: 1 },
+        zeta: { _tag: "Failed", reason: "forbidden" }
+      })
+      assert.deepStrictEqual(namesOf(running), ["alpha", "beta"])
+    })
+  )
+
+  it.effect.each([
+    [false, ["both"]],
+    [true, ["both", "resources"]]
+  ] as ReadonlyArray<readonly [boolean, Array<string>]>)(
+    "shows servers by capability, with showUnsubscribable %s",
+    ([showUnsubscribable, expected]) =>
+      Effect.gen(function* () {
+        const states = new Map<string, ServerState>([
+          ["both", yield* ready("both")],
+          ["resources", yield* ready("resources", { capabilities: { subscribe: false } })],
+          ["tools", yield* ready("tools", { capabilities: { resources: false, subscribe: false } })]
+        ])
+        assert.deepStrictEqual(namesOf(makeServersSnapshot(states, showUnsubscribable).shown), expected)
+      })
+  )
+
+  it.effect("reuses its parts when only a server that is not running changes", () =>
+    Effect.gen(function* () {
+      const alpha = yield* ready("alpha", { tools: [t] })
+      const before = snapshotOf({ alpha, beta: { _tag: "Starting", attempt: 1 } })
+      const after = snapshotOf({ alpha, beta: backingOff }, before)
+      assert.strictEqual(after.states.get("beta"), backingOff)
+      assert.deepStrictEqual({ ...after, states: before.states }, before)
+      assert.strictEqual(after.running, before.running)
+      assert.strictEqual(after.fingerprints, before.fingerprints)
+    })
+  )
+
+  it.effect("reuses the catalogue and its fingerprint when only resources change", () =>
+    Effect.gen(function* () {
+      const alpha = yield* ready("alpha", { tools: [t] })
+      const before = snapshotOf({ alpha })
+      const after = snapshotOf({ alpha: { ...alpha, resources: listed(window) } }, before)
+      assert.strictEqual(after.catalogue, before.catalogue)
+      assert.strictEqual(after.fingerprints.get("toolList"), before.fingerprints.get("toolList"))
+    })
+  )
+
+  it.effect("reuses the host conflicts when only tools change", () =>
+    Effect.gen(function* () {
+      const alpha = yield* ready("alpha", { resources: listed(document) })
+      const beta = yield* ready("beta", { resources: listed(document) })
+      const before = snapshotOf({ alpha, beta })
+      const after = snapshotOf({ alpha, beta: { ...beta, tools: [t] } }, before)
+      assert.deepStrictEqual(before.hostConflicts, [{ host: "com.x.app", servers: ["alpha", "beta"] }])
+      assert.strictEqual(after.hostConflicts, before.hostConflicts)
+    })
+  )
+
+  it.effect("finds a host conflict of a changed listing", () =>
+    Effect.gen(function* () {
+      const [alpha, beta] = [yield* ready("alpha", { resources: listed(document) }), yield* ready("beta")]
+      const before = snapshotOf({ alpha, beta })
+      const after = snapshotOf({ alpha, beta: { ...beta, resources: listed(window) } }, before)
+      assert.deepStrictEqual(before.hostConflicts, [])
+      assert.deepStrictEqual(after.hostConflicts, [{ host: "com.x.app", servers: ["alpha", "beta"] }])
+    })
+  )
+
+  it.effect("builds another catalogue for other tools and for another configuration", () =>
+    Effect.gen(function* () {
+      const alpha = yield* ready("alpha", { tools: [t] })
+      const before = snapshotOf({ alpha })
+      const { config } = yield* ready("alpha", { settings: { tool_meta: { t: { alias: "renamed" } } } })
+      const renamed = snapshotOf({ alpha: { ...alpha, config } }, before)
+      const emptied = snapshotOf({ alpha: { ...alpha, tools: [] } }, before)
+      assert.deepStrictEqual([...renamed.catalogue.entries.keys()], ["renamed"])
+      assert.notStrictEqual(renamed.fingerprints.get("toolList"), before.fingerprints.get("toolList"))
+      assert.deepStrictEqual([...emptied.catalogue.entries.keys()], [])
+    })
+  )
+
+  const fingerprintsOf = (...uris: ReadonlyArray<string>) =>
+    Effect.map(ready("alpha", { resources: listed(...uris) }), (alpha) => {
+      const { fingerprints } = snapshotOf({ alpha })
+      return { desktop: fingerprints.get("desktop"), finder: fingerprints.get("finder") }
+    })
+
+  it.effect("ignores the order and the repetition of URIs in fingerprints", () =>
+    Effect.gen(function* () {
+      const [other, otherDocument] = ["window://com.x.app/two", "dpe://com.x.app/two"]
+      assert.deepStrictEqual(
+        yield* fingerprintsOf(other, window, otherDocument, document, window),
+        yield* fingerprintsOf(document, window, otherDocument, other)
+      )
+    })
+  )
+
+  it.effect("shows windows in the fingerprint of the desktop and documents in that of the finder", () =>
+    Effect.gen(function* () {
+      const none = yield* fingerprintsOf()
+      const [withWindow, withDocument] = [yield* fingerprintsOf(window), yield* fingerprintsOf(document)]
+      assert.notStrictEqual(withWindow.desktop, none.desktop)
+      assert.strictEqual(withWindow.finder, none.finder)
+      assert.notStrictEqual(withDocument.finder, none.finder)
+      assert.strictEqual(withDocument.desktop, none.desktop)
+      assert.deepStrictEqual(yield* fingerprintsOf("file:///x"), none)
+    })
+  )
+
+  it.effect("watches windows and documents of servers with subscriptions", () =>
+    Effect.gen(function* () {
+      const resources = listed(window, "file:///x", document)
+      const one = yield* ready("one", { resources })
+      const other = yield* ready("other", { resources, capabilities: { subscribe: false } })
+      assert.deepStrictEqual([...watchedUris(one)], [window, document])
+      assert.deepStrictEqual([...watchedUris(other)], [])
+    })
+  )
+})
