@@ -129,10 +129,11 @@ describe("resolveEndpoint", () => {
 
   it.effect("fails for parameters that are invalid after the replacement", () =>
     Effect.gen(function* () {
-      const error = yield* Effect.flip(
-        resolved("x", { parameters: { command: "${env:EMPTY}" }, environment: { EMPTY: "" } })
-      )
+      const parameters = { encoding_error_handler: "${env:MODE}" }
+      const error = yield* Effect.flip(resolved("x", { parameters, environment: { MODE: "hunter2" } }))
       assert.strictEqual(error._tag, "ConfigUnusable")
+      assert.include(error.message, "encoding_error_handler")
+      assert.notInclude(error.message, "hunter2")
     })
   )
 })
