@@ -1,0 +1,220 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { makeMemoryMcpServer, type MemoryMcpServerOptions } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import { McpSessionError, type McpSession, type McpWatchOptions } from "../../../../src/application/ports/McpSession.ts"
+import { resource, tool } from "../../../conformance/members.ts"
+import { counted, staged, type Staged } from "../stage.ts"
+
+const letGo = TestClock.adjust(0)
+const window = "window://com.x.app/one"
+const document = "dpe://com.x.app/doc"
+const secret = "hunter2-of-production"
+
+const failure = (message: string, reason: McpSessionError["reason"] = "protocol") =>
+  new McpSessionError({ reason, message })
+
+/** Makes a stage with a server in memory whose session is changed. */
+const alpha = Effect.fnUntraced(function* (
+  change: (session: McpSession) => Partial<McpSession>,
+  options: MemoryMcpServerOptions = {},
+  more: Partial<Staged> = {}
+) {
+  const memory = yield* makeMemoryMcpServer(options)
+  const server = counted(memory, (session) => ({ ...session, ...change(session) }))
+  const { computer, logs } = yield* staged({ servers: { alpha: server }, ...more })
+  yield* letGo
+  const state = Effect.map(computer.servers, (states) => states.get("alpha"))
+  const reason = Effect.map(state, (now) => (now !== undefined && "reason" in now ? now.reason : undefined))
+  return { memory, computer, logs, starts: server.starts, state, reason }
+})
+
+/** A stage whose server gets a secret. */
+const withSecret: Partial<Staged> = {
+  environment: { TOKEN: secret },
+  configure: { alpha: { server_parameters: { command: "x", args: ["${env:TOKEN}"] } } }
+}
+
+describe("runSession", () => {
+  it.effect("runs a server without tools, resources and subscriptions", () =>
+    Effect.gen(function* () {
+      const { state } = yield* alpha(() => ({}), {
+        capabilities: { tools: false, resources: false, subscribe: false }
+      })
+      const now = yield* state
+      assert.strictEqual(now?._tag, "Ready")
+      assert.deepStrictEqual(now?._tag === "Ready" ? [now.tools, now.resources] : undefined, [[], []])
+    })
+  )
+
+  it.effect("watches the listings once, and each window and document once", () =>
+    Effect.gen(function* () {
+      const watched: Array<McpWatchOptions> = []
+      const { memory } = yield* alpha(
+        (session) => ({ watch: (wanted) => Effect.suspend(() => (watched.push(wanted), session.watch(wanted))) }),
+        { resources: [resource(window), resource("file:///x")] }
+      )
+      yield* memory.setResources([resource(window), resource(document)])
+      yield* letGo
+      assert.deepStrictEqual(watched, [
+        { tools: true, resources: true, uris: [] },
+        { tools: false, resources: false, uris: [window] },
+        { tools: false, resources: false, uris: [document] }
+      ])
+    })
+  )
+
+  it.effect("ends the subscription of a resource that is no longer listed", () =>
+    Effect.gen(function* () {
+      const { memory } = yield* alpha(() => ({}), { resources: [resource(window), resource(document)] })
+      yield* memory.setResources([resource(document)])
+      yield* letGo
+      assert.deepStrictEqual([...memory.subscriptions()], [document])
+    })
+  )
+
+  it.effect("retries a failed subscription only after a change of the resources", () =>
+    Effect.gen(function* () {
+      let attempts = 0
+      const { memory, reason } = yield* alpha(
+        (session) => ({
+          watch: (wanted) =>
+            wanted.uris.length === 0
+              ? session.watch(wanted)
+              : Effect.suspend(() => Effect.fail(failure(`attempt ${++attempts}`)))
+        }),
+        { resources: [resource(window)] }
+      )
+      assert.include(yield* reason, "attempt 1")
+      yield* memory.setTools([tool("t")])
+      yield* letGo
+      assert.strictEqual(attempts, 1)
+      yield* memory.setResources([resource(window), resource("file:///x")])
+      yield* letGo
+      assert.strictEqual(attempts, 2)
+    })
+  )
+
+  it.effect("logs a defect of a subscription and keeps the session", () =>
+    Effect.gen(function* () {
+      const { logs, starts, state } = yield* alpha(
+        (session) => ({ watch: (wanted) => (wanted.uris.length === 0 ? session.watch(wanted) : Effect.die("broken")) }),
+        { resources: [resource(window)] }
+      )
+      assert.deepStrictEqual([(yield* state)?._tag, starts.count], ["Ready", 1])
+      assert.isTrue(logs.some((line) => line.includes("resource subscription failed") && line.includes(window)))
+    })
+  )
+
+  it.effect("recovers from a failed listing of resources at the start", () =>
+    Effect.gen(function* () {
+      let fails = true
+      const { memory, state } = yield* alpha(
+        (session) => ({
+          listResources: (cursor) =>
+            Effect.suspend(() => (fails ? Effect.fail(failure("not now")) : session.listResources(cursor)))
+        }),
+        { resources: [resource(window)] }
+      )
+      const before = yield* state
+      assert.deepStrictEqual(before?._tag === "Degraded" ? before.resources : undefined, [])
+      fails = false
+      yield* memory.notify({ _tag: "ResourcesChanged" })
+      yield* letGo
+      const after = yield* state
+      assert.lengthOf(after?._tag === "Ready" ? after.resources : [], 1)
+    })
+  )
+
+  it.effect("joins the reasons of a degraded server", () =>
+    Effect.gen(function* () {
+      const { reason } = yield* alpha(() => ({
+        listResources: () => Effect.fail(failure("not now")),
+        degraded: Effect.succeed("no notifications")
+      }))
+      assert.strictEqual(yield* reason, "cannot list resources: not now; no notifications")
+    })
+  )
+
+  it.effect("logs a degradation and its recovery once, with the source", () =>
+    Effect.gen(function* () {
+      let isDead = false
+      const { logs } = yield* alpha((session) => ({
+        ping: Effect.suspend(() => (isDead ? Effect.fail(failure("gone", "closed")) : session.ping))
+      }))
+      yield* TestClock.adjust("2 minutes")
+      isDead = true
+      yield* TestClock.adjust("35 seconds")
+      isDead = false
+      yield* TestClock.adjust("2 minutes")
+      const changes = logs.filter((line) => /degraded|recovered/.test(line))
+      assert.lengthOf(changes, 2)
+      assert.include(changes[0], '"reason":"gone"')
+      assert.include(changes[1], '"source":"keepalive"')
+    })
+  )
+
+  it.effect("never retries a session that ends as unauthorized, and redacts its reason", () =>
+    Effect.gen(function* () {
+      const { starts, state } = yield* alpha(
+        () => ({ closed: Effect.delay(Effect.succeed(failure(`no ${secret}`, "unauthorized")), "1 minute") }),
+        {},
+        withSecret
+      )
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual(yield* state, { _tag: "Failed", reason: "no <redacted>" })
+      assert.strictEqual(starts.count, 1)
+    })
+  )
+
+  it.effect("redacts the failure of a later listing of tools", () =>
+    Effect.gen(function* () {
+      let lists = 0
+      const { memory, reason } = yield* alpha(
+        (session) => ({
+          listTools: (cursor) =>
+            Effect.suspend(() => (lists++ === 0 ? session.listTools(cursor) : Effect.fail(failure(`no ${secret}`))))
+        }),
+        {},
+        withSecret
+      )
+      yield* memory.setTools([])
+      yield* letGo
+      assert.strictEqual(yield* reason, "cannot list tools: no <redacted>")
+    })
+  )
+
+  it.effect("passes progress without a message on", () =>
+    Effect.gen(function* () {
+      const reports: Array<object> = []
+      const run = tool("t", (_args, { progress }) => Effect.as(progress({ progress: 1, total: 2 }), { content: [] }))
+      const { computer } = yield* alpha(
+        () => ({}),
+        { tools: [run] },
+        { settings: { onProgress: ({ reqId: _reqId, ...report }) => Effect.sync(() => void reports.push(report)) } }
+      )
+      yield* computer.callTool({ tool: "t", params: {} })
+      assert.deepStrictEqual(reports, [{ tool: "t", progress: 1, total: 2 }])
+    })
+  )
+
+  it.effect("keeps a session whose stream of changes ends", () =>
+    Effect.gen(function* () {
+      const { starts } = yield* alpha(() => ({ watch: () => Effect.succeed(Stream.empty) }))
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(starts.count, 1)
+    })
+  )
+
+  it.effect("lists all pages of tools within one connect timeout", () =>
+    Effect.gen(function* () {
+      const { state } = yield* alpha(
+        (session) => ({ listTools: (cursor) => Effect.delay(session.listTools(cursor), "4 seconds") }),
+        { tools: [tool("one"), tool("two"), tool("three")], pageSize: 1 },
+        { settings: { connectTimeout: Duration.seconds(10) } }
+      )
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual((yield* state)?._tag, "BackingOff")
+    })
+  )
+})
