@@ -1,10 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Deferred, Duration, Effect, Fiber, Ref, Stream } from "effect"
+import { Clock, Deferred, Duration, Effect, Fiber, Layer, Ref, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
-import { McpSessionError } from "../../../../src/application/ports/McpSession.ts"
+import { Inputs } from "../../../../src/application/computer/inputs/Inputs.ts"
+import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets.ts"
+import type { ServerState } from "../../../../src/application/computer/servers/ServersSnapshot.ts"
+import { makeServerStateStore } from "../../../../src/application/computer/servers/ServerStateStore.ts"
+import { superviseServer } from "../../../../src/application/computer/servers/superviseServer.ts"
+import { McpConnector, McpSessionError } from "../../../../src/application/ports/McpSession.ts"
+import { VrlEngine, VrlError } from "../../../../src/application/ports/VrlEngine.ts"
 import { resource, tool } from "../../../conformance/members.ts"
-import { counted, dead, staged, standing } from "../stage.ts"
+import { counted, dead, setupOf, staged, standing } from "../stage.ts"
 
 const letGo = TestClock.adjust(0)
 const names = Effect.fnUntraced(function* (computer: Effect.Success<ReturnType<typeof staged>>["computer"]) {
@@ -529,6 +535,159 @@ describe("superviseServer", () => {
       yield* TestClock.adjust("1 second")
       const steps = seen.filter((tag, index) => tag !== seen[index - 1])
       assert.deepStrictEqual(steps.slice(-4), ["Ready", "BackingOff", "Starting", "Ready"])
+    })
+  )
+
+  it.effect("never retries a server with an unusable configuration", () =>
+    Effect.gen(function* () {
+      const alpha = counted(yield* makeMemoryMcpServer())
+      const { computer } = yield* staged({
+        servers: { alpha },
+        configure: { alpha: { server_parameters: { command: "x", args: ["${env:TOKEN}"] } } }
+      })
+      yield* TestClock.adjust("1 hour")
+      const state = (yield* computer.servers).get("alpha")
+      assert.include(state?._tag === "Failed" ? state.reason : "", "TOKEN")
+      assert.strictEqual(alpha.starts.count, 0)
+    })
+  )
+
+  it.effect("retries a server after a defect of its start", () =>
+    Effect.gen(function* () {
+      const memory = yield* makeMemoryMcpServer()
+      let starts = 0
+      const connect = Effect.suspend(() => (++starts === 1 ? Effect.die("broken") : memory.connect))
+      const { computer, logs } = yield* staged({ servers: { alpha: { connect } } })
+      yield* letGo
+      const state = (yield* computer.servers).get("alpha")
+      assert.strictEqual(state?._tag === "BackingOff" ? state.reason : "", "internal error")
+      assert.isTrue(logs.some((line) => line.includes("supervision failed") && line.includes("broken")))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* standing(computer, "alpha"), "Ready")
+    })
+  )
+
+  it.effect("uses the tool settings that changed during the start", () =>
+    Effect.gen(function* () {
+      const { connect } = yield* makeMemoryMcpServer({ tools: [tool("t")] })
+      const alpha = { connect: Effect.delay(connect, "5 seconds") }
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* TestClock.adjust("1 second")
+      yield* computer.reconfigure(
+        setupOf(["alpha"], { configure: { alpha: { tool_meta: { t: { alias: "renamed" } } } } })
+      )
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual(yield* names(computer), ["renamed"])
+    })
+  )
+
+  it.effect("keeps the listings of a server that degrades", () =>
+    Effect.gen(function* () {
+      const memory = yield* makeMemoryMcpServer({ tools: [tool("t")], resources: [resource("file:///x")] })
+      const alpha = counted(memory, (session) => ({
+        ...session,
+        degraded: Effect.delay(Effect.succeed("no notifications"), "5 seconds")
+      }))
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* letGo
+      const before = (yield* computer.servers).get("alpha")
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual<unknown>((yield* computer.servers).get("alpha"), {
+        ...before,
+        _tag: "Degraded",
+        reason: "no notifications"
+      })
+    })
+  )
+})
+
+describe("script of a server", () => {
+  /** The state of a server with a script after an hour, with this result of the check. */
+  const checked = Effect.fnUntraced(function* (
+    check: VrlEngine["Service"]["check"] | undefined,
+    vrl: string | null = ".x = 1"
+  ) {
+    const alpha = counted(yield* makeMemoryMcpServer())
+    const starting = staged({ servers: { alpha }, configure: { alpha: { vrl } } })
+    const { computer } = yield* check === undefined
+      ? starting
+      : Effect.provideService(starting, VrlEngine, { check, run: () => Effect.succeed(null) })
+    yield* TestClock.adjust("1 hour")
+    return { state: (yield* computer.servers).get("alpha"), starts: alpha.starts.count }
+  })
+
+  it.effect("is required to compile before the server starts", () =>
+    Effect.gen(function* () {
+      const { starts, state } = yield* checked(() => Effect.succeed("1:1 syntax error"))
+      assert.include(state?._tag === "Failed" ? state.reason : "", "1:1 syntax error")
+      assert.strictEqual(starts, 0)
+    })
+  )
+
+  it.effect("fails the server when the engine cannot check it", () =>
+    Effect.gen(function* () {
+      const { starts, state } = yield* checked(() =>
+        Effect.fail(new VrlError({ reason: "missing", message: "install the engine" }))
+      )
+      assert.include(state?._tag === "Failed" ? state.reason : "", "install the engine")
+      assert.strictEqual(starts, 0)
+    })
+  )
+
+  it.effect("fails the server of a Computer without an engine", () =>
+    Effect.gen(function* () {
+      const { starts, state } = yield* checked(undefined)
+      assert.deepStrictEqual([state?._tag, starts], ["Failed", 0])
+    })
+  )
+
+  it.effect("starts the server when it compiles", () =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* checked(() => Effect.succeed(undefined))).state?._tag, "Ready")
+    })
+  )
+
+  it.effect("is not checked when it is blank", () =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* checked(undefined, " ")).state?._tag, "Ready")
+    })
+  )
+})
+
+describe("run of a server", () => {
+  /** Supervises a server without a Computer until it ends; gives the final state. */
+  const run = Effect.fnUntraced(function* (isCurrent: boolean, configured: ReadonlyArray<string> = []) {
+    const initial: ServerState = { _tag: "Starting", attempt: 1 }
+    const store = yield* makeServerStateStore(new Map([["alpha", initial]]), () => Effect.void)
+    const setup = setupOf(configured)
+    const connector = Layer.succeed(McpConnector, {
+      connect: () => Effect.fail(new McpSessionError({ reason: "forbidden", message: "not you" }))
+    })
+    yield* superviseServer({
+      name: "alpha",
+      setup: () => setup,
+      isCurrent: () => isCurrent,
+      store,
+      secrets: makeSecrets()
+    }).pipe(Effect.provide([connector, Inputs.layer()]))
+    return store.snapshot().states.get("alpha")
+  })
+
+  it.effect("ends with the reason of a permanent failure", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* run(true, ["alpha"]), { _tag: "Failed", reason: "not you" })
+    })
+  )
+
+  it.effect("leaves the state to a run that replaced it", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* run(false, ["alpha"]), { _tag: "Starting", attempt: 1 })
+    })
+  )
+
+  it.effect("fails without a configuration of the server", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* run(true), { _tag: "Failed", reason: "not configured" })
     })
   )
 })
