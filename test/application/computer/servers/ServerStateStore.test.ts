@@ -42,6 +42,7 @@ describe("ServerStateStore", () => {
       const { snapshot, updateServer } = yield* makeStore()
       const before = snapshot()
       yield* updateServer("ghost", () => undefined)
+      yield* updateServer("alpha", () => undefined)
       yield* updateServer("alpha", (state) => state)
       assert.strictEqual(snapshot(), before)
     })

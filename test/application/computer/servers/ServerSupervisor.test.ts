@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Duration, Effect, Fiber, Layer, Option } from "effect"
+import { Clock, Duration, Effect, Fiber, Layer, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
@@ -9,7 +9,7 @@ import {
   makeServerSupervisor,
   type ServerSupervisor
 } from "../../../../src/application/computer/servers/ServerSupervisor.ts"
-import { McpConnector, type McpSession } from "../../../../src/application/ports/McpSession.ts"
+import { type McpChange, McpConnector, type McpSession } from "../../../../src/application/ports/McpSession.ts"
 import type { ComputerPart } from "../../../../src/domain/model/Notification.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { resource } from "../../../conformance/members.ts"
@@ -199,6 +199,19 @@ describe("ServerSupervisor", () => {
       yield* stop("alpha")
       yield* reconfigure(setupOf(["alpha"], { configure: { alpha: { forbidden_tools: ["t"] } } }))
       assert.deepStrictEqual(state("alpha"), { _tag: "Stopped", reason: "stopped_by_user" })
+    })
+  )
+
+  it.effect("announces no new contents of a resource that is neither window nor document", () =>
+    Effect.gen(function* () {
+      const change: McpChange = { _tag: "ResourceUpdated", uri: "file:///x" }
+      const alpha = counted(yield* makeMemoryMcpServer(), (session) => ({
+        ...session,
+        watch: () => Effect.succeed(Stream.make(change))
+      }))
+      const { notified, state } = yield* supervised({ alpha })
+      yield* letGo
+      assert.deepStrictEqual([state("alpha")?._tag, notified], ["Ready", []])
     })
   )
 

@@ -158,6 +158,14 @@ describe("ServersSnapshot", () => {
     })
   )
 
+  it.effect("omits hidden windows and documents from the fingerprints", () =>
+    Effect.gen(function* () {
+      const hidden = { capabilities: { subscribe: false }, resources: listed(window, document) }
+      const { fingerprints } = snapshotOf({ alpha: yield* ready("alpha", hidden) })
+      assert.deepStrictEqual(fingerprints, snapshotOf({ alpha: yield* ready("alpha") }).fingerprints)
+    })
+  )
+
   it.effect("watches windows and documents of servers with subscriptions", () =>
     Effect.gen(function* () {
       const resources = listed(window, "file:///x", document)
