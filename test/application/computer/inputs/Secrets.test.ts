@@ -40,20 +40,20 @@ const leaky = Effect.gen(function* () {
 
 /** What a logger receives from an effect whose secrets are redacted. */
 const received = Effect.fnUntraced(function* (effect: Effect.Effect<void>) {
-  const entries: Array<{ readonly message: unknown; readonly cause: Cause.Cause<unknown> }> = []
-  const logger = Logger.make<unknown, void>(({ cause, message }) => void entries.push({ cause, message }))
+  let entry: { readonly message: unknown; readonly cause: Cause.Cause<unknown> } = { message: [], cause: Cause.empty }
+  const logger = Logger.make<unknown, void>(({ cause, message }) => void (entry = { cause, message }))
   const secrets = makeSecrets()
   secrets.add(secret)
   yield* redactLogs(secrets)(effect).pipe(Effect.provide(Logger.layer([logger])))
-  return entries
+  return entry
 })
 
 /** The value that a logger receives in place of the given one. */
 const loggedValue = <A>(value: A) =>
-  Effect.map(received(Effect.logError("failed", value)), ([entry]) => (entry?.message as readonly [string, A])[1])
+  Effect.map(received(Effect.logError("failed", value)), ({ message }) => (message as readonly [string, A])[1])
 
 const loggedCause = (cause: Cause.Cause<unknown>) =>
-  Effect.map(received(Effect.logError("failed", cause)), ([entry]) => entry?.cause ?? Cause.empty)
+  Effect.map(received(Effect.logError("failed", cause)), (entry) => entry.cause)
 
 describe("secret", () => {
   it.effect("never appears in the configuration that Agents see", () =>
