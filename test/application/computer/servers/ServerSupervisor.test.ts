@@ -120,8 +120,10 @@ describe("ServerSupervisor", () => {
   it.effect.each(["start", "stop", "restart"] as const)("fails to %s an unknown server", (command) =>
     Effect.gen(function* () {
       const supervisor = yield* supervised({})
-      const { _tag, server } = yield* Effect.flip(supervisor[command]("ghost"))
-      assert.deepStrictEqual([_tag, server], ["UnknownServer", "ghost"])
+      for (const name of ["ghost", "toString"]) {
+        const { _tag, server } = yield* Effect.flip(supervisor[command](name))
+        assert.deepStrictEqual([_tag, server], ["UnknownServer", name])
+      }
     })
   )
 
