@@ -552,6 +552,18 @@ describe("superviseServer", () => {
     })
   )
 
+  it.effect("never retries a permanent failure that follows a temporary one", () =>
+    Effect.gen(function* () {
+      const alpha = counted(yield* makeMemoryMcpServer())
+      alpha.starts.failure = dead
+      const { computer } = yield* staged({ servers: { alpha } })
+      yield* letGo
+      alpha.starts.failure = new McpSessionError({ reason: "forbidden", message: "not you" })
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual([yield* standing(computer, "alpha"), alpha.starts.count], ["Failed", 2])
+    })
+  )
+
   it.effect("retries a server after a defect of its start", () =>
     Effect.gen(function* () {
       const memory = yield* makeMemoryMcpServer()
