@@ -1,8 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Stream } from "effect"
+import { Duration, Effect, Fiber, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer, type MemoryMcpServerOptions } from "../../../../src/adapters/memory/MemoryMcp.ts"
-import { McpSessionError, type McpSession, type McpWatchOptions } from "../../../../src/application/ports/McpSession.ts"
+import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets.ts"
+import { runSession } from "../../../../src/application/computer/servers/runSession.ts"
+import {
+  McpConnector,
+  McpSessionError,
+  type McpSession,
+  type McpWatchOptions
+} from "../../../../src/application/ports/McpSession.ts"
+import { decodeEndpoint, withParameterDefaults } from "../../../../src/domain/config/endpointParameters.ts"
 import { resource, tool } from "../../../conformance/members.ts"
 import { counted, staged, type Staged } from "../stage.ts"
 
@@ -215,6 +223,40 @@ describe("runSession", () => {
       )
       yield* TestClock.adjust("10 seconds")
       assert.strictEqual((yield* state)?._tag, "BackingOff")
+    })
+  )
+
+  it.effect("redacts the reason of a degraded session", () =>
+    Effect.gen(function* () {
+      const { reason } = yield* alpha(() => ({ degraded: Effect.succeed(`no ${secret}`) }), {}, withSecret)
+      assert.strictEqual(yield* reason, "no <redacted>")
+    })
+  )
+
+  it.effect("adds no degradation to a session without one", () =>
+    Effect.gen(function* () {
+      const { state } = yield* alpha(() => ({}))
+      const now = yield* state
+      assert.isFalse(now?._tag !== "Ready" || "degraded" in now.session)
+    })
+  )
+
+  it.effect("fails as unavailable after the connect timeout", () =>
+    Effect.gen(function* () {
+      const endpoint = Result.getOrThrow(decodeEndpoint("stdio", withParameterDefaults("stdio", { command: "x" })))
+      const starting = yield* runSession("alpha", endpoint, makeSecrets(), {
+        onReady: () => Effect.void,
+        onListingsChanged: () => Effect.void,
+        onHealthChange: () => Effect.void,
+        onPartChanged: () => Effect.void,
+        watchedUris: Stream.empty
+      }).pipe(
+        Effect.provideService(McpConnector, { connect: () => Effect.never }),
+        Effect.flip,
+        Effect.forkChild({ startImmediately: true })
+      )
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual((yield* Fiber.join(starting)).reason, "unavailable")
     })
   )
 })
