@@ -45,6 +45,10 @@ const isDiscard = ({ type, ...fields }: Node): boolean => {
   return properties.length > 0 && properties.every(isDiscard)
 }
 
+/** A property of strings has no complement; a module with such a pattern would not load. */
+const isInvalidInverted = ({ pattern, type }: Node): boolean =>
+  type === "RegExpLiteral" && String(pattern).includes(String.raw`\p{RGI_`)
+
 /** Returns the reason for which mutants of this node do not count. */
 export const reasonToIgnore = ({ node, parent }: Path): string | undefined => {
   if (node === undefined) return undefined
@@ -52,6 +56,7 @@ export const reasonToIgnore = ({ node, parent }: Path): string | undefined => {
     return "text for people"
   if (node.type === "CallExpression" && isLog.test(calleeOf(node["callee"]))) return "log line"
   if (isDiscard(node)) return "no effect"
+  if (isInvalidInverted(node)) return "invalid mutant"
   if (parent?.type === "CallExpression" && isSpan.test(calleeOf(parent["callee"])) && textOf(node) !== "") {
     return "name of a span"
   }

@@ -104,4 +104,10 @@ describe("the filter of mutants", () => {
     assert.isUndefined(options("discard", "concurrency"))
     assert.isUndefined(options())
   })
+
+  it("excludes patterns whose mutants are no patterns, and keeps others", () => {
+    const reasonOfPattern = (pattern: string) => reasonToIgnore({ node: { type: "RegExpLiteral", pattern } })
+    assert.strictEqual(reasonOfPattern(String.raw`\p{RGI_Emoji}`), "invalid mutant")
+    assert.isUndefined(reasonOfPattern(String.raw`\p{L}+`))
+  })
 })
