@@ -89,6 +89,11 @@ const redactValue = (root: unknown, secrets: Secrets): unknown => {
   }
   const redactObject = (value: object, remainingDepth: number): unknown => {
     if (value instanceof Error) return redactError(value, remainingDepth)
+    if ("toJSON" in value && typeof value.toJSON === "function") {
+      const shown: unknown = value.toJSON()
+      const safe = walk(shown, remainingDepth - 1)
+      return safe === shown ? value : safe
+    }
     if (Array.isArray(value) || value instanceof Map || value instanceof Set) {
       const items: ReadonlyArray<unknown> = value instanceof Map ? [...value].flat() : [...value]
       const safe = items.slice(0, maxLogMembers).map((item) => walk(item, remainingDepth - 1))

@@ -170,7 +170,10 @@ describe("log redaction", () => {
     ["an empty array", []],
     ["an object", { a: "b", none: null, unset: undefined, empty: {} }],
     ["a map", new Map([["a", 1]])],
-    ["a set", new Set(["a"])]
+    ["a set", new Set(["a"])],
+    ["a URL", new URL("http://localhost/a")],
+    ["an object with its own JSON", { toJSON: () => ({ a: 1 }) }],
+    ["an object with a member toJSON that is no function", { toJSON: 1 }]
   ] as ReadonlyArray<readonly [string, unknown]>)("passes %s without secrets on itself", ([, value]) =>
     Effect.gen(function* () {
       assert.strictEqual(yield* loggedValue(value), value)
@@ -181,6 +184,8 @@ describe("log redaction", () => {
     ["an array", ["a", secret, [secret, 1]], ["a", "<redacted>", ["<redacted>", 1]]],
     ["a map", new Map([["a", secret]]), ["a", "<redacted>"]],
     ["a set", new Set(["a", [secret]]), ["a", ["<redacted>"]]],
+    ["the JSON of an object", { toJSON: () => ({ a: secret }) }, { a: "<redacted>" }],
+    ["a URL", new URL(`http://localhost/?key=${encodeURIComponent(secret)}`), "http://localhost/?key=<redacted>"],
     [
       "an object",
       { a: secret, b: 1, none: null, unset: undefined, [secret]: 2 },
