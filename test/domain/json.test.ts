@@ -3,11 +3,14 @@ import { runInNewContext } from "node:vm"
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import {
+  asStrings,
   canonicalJson,
   checkJsonBody,
   maxJsonDepth,
   formatSpacedJson,
+  hasAtMostParts,
   parseJson,
+  parseJsonObject,
   parseJsonOrThrow
 } from "../../src/domain/json.ts"
 
@@ -111,6 +114,42 @@ describe("parseJson", () => {
   })
 })
 
+describe("asStrings", () => {
+  it.each([
+    [
+      ["a", "b"],
+      ["a", "b"]
+    ],
+    [[], []],
+    [["a", 1], undefined],
+    ["a", undefined]
+  ] as const)("reads %j as %j", (value, texts) => {
+    assert.deepStrictEqual(asStrings(value), texts)
+  })
+})
+
+describe("parseJsonObject", () => {
+  it.each([
+    ['{"a":1}', { a: 1 }],
+    ["[1]", undefined],
+    ["{", undefined],
+    [{ a: 1 }, undefined]
+  ] as const)("parses %j to %j", (text, value) => {
+    assert.deepStrictEqual(parseJsonObject(text), value)
+  })
+})
+
+describe("hasAtMostParts", () => {
+  it.each([
+    [[1, { a: 2 }], 4, true],
+    [[1, { a: 2 }], 3, false],
+    [[], 1, true],
+    ["x", 0, false]
+  ] as const)("counts the members and items of %j up to %i", (value, max, isSmall) => {
+    assert.strictEqual(hasAtMostParts(value, max), isSmall)
+  })
+})
+
 describe("formatSpacedJson", () => {
   it.prop("encodes the same value as JSON.stringify", [Schema.Json], ([value]) => {
     assert.deepStrictEqual(parseJson(formatSpacedJson(value)), parseJson(JSON.stringify(value)))
@@ -121,6 +160,10 @@ describe("formatSpacedJson", () => {
       formatSpacedJson({ a: [1, true, null], ü: "電\n\u007f" }),
       String.raw`{"a": [1, true, null], "\u00fc": "\u96fb\n\u007f"}`
     )
+  })
+
+  it("omits undefined members, and writes undefined items as null", () => {
+    assert.strictEqual(formatSpacedJson({ a: undefined, b: [undefined] }), '{"b": [null]}')
   })
 })
 

@@ -8,10 +8,15 @@ const entered = (name: string): Notification => ({ _tag: "Entered", membership: 
 const left = (name: string): Notification => ({ _tag: "Left", membership: computer(name) })
 const desktop = (name: string): Notification => ({ _tag: "Updated", part: "desktop", computer: name })
 
+/** Two bytes for each character of the keys, and 256 for each notification. */
+const approximateBytes = ({ entries }: ReturnType<typeof makeBacklog>): number =>
+  [...entries].reduce((sum, [key, kept]) => sum + 2 * key.length + 256 * kept.length, 0)
+
 const reduced = (...notifications: ReadonlyArray<Notification>): ReadonlyArray<Notification> => {
   const missed = makeBacklog()
   for (const notification of notifications) addToBacklog(missed, notification)
   assert.strictEqual(missed.size, backlogNotifications(missed).length)
+  assert.strictEqual(missed.bytes, approximateBytes(missed))
   return backlogNotifications(missed)
 }
 
