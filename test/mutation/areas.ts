@@ -49,16 +49,17 @@ export const areas: ReadonlyArray<Area> = [
       "src/adapters/terminal/{foreignFields,prompts,questionContext,quoteForTerminal}.ts"
     ],
     tests: [
-      "test/adapters/{audit,auth,log,terminal}/*.test.ts",
+      "test/adapters/{audit,auth,bytes,credentials,log,terminal}/*.test.ts",
       "test/adapters/http/{ServerPages,checkedFetch,hostAccess}.test.ts",
-      "test/adapters/credentials.test.ts",
       "test/adapters/mcp/oauth/*.test.ts",
-      "test/adapters/redis/nodelink/{FrameReassembler,NodeMessenger}.test.ts",
-      "test/adapters/redis/registry/LocalOffices.test.ts",
+      "test/adapters/mcp/publish/http/publishHttp.test.ts",
+      "test/adapters/redis/nodelink/!(RedisNodeLink).test.ts",
+      "test/adapters/redis/registry/{LocalOffices,SyncState,registryMessages}.test.ts",
       "test/adapters/socketio/relay/parsePacket.test.ts",
+      "test/application/devices/gateway/admission.test.ts",
       "test/conformance/gate.test.ts"
     ],
-    widerTests: []
+    widerTests: ["test/adapters/transport.test.ts", "test/adapters/socketio/relay/protocol.test.ts"]
   }
 ]
 

@@ -12,6 +12,7 @@ import {
 import { requestFrame } from "../../../../src/adapters/redis/nodelink/frameContents.ts"
 import { RawBody } from "../../../../src/adapters/bytes/RawBody.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
+import type { ReplyExit } from "../../../../src/application/ports/Transport.ts"
 import { makeEcho, memberOf, outcomeOf } from "../../nodeLink.contract.ts"
 
 const mib = 1024 * 1024
@@ -317,5 +318,273 @@ describe("node that reconnects", () => {
     assert.deepStrictEqual(ends, ["NodeUnreachable"])
     const { inboundRequests, outboundRequests } = messenger.load()
     assert.deepStrictEqual([inboundRequests, outboundRequests], [1, 0])
+  })
+})
+
+describe("node that gets corrupted messages", () => {
+  it("ignores what it cannot decode", async () => {
+    const one = messengerOf("one")
+    for (const body of [jsonBody({ a: 1 }), jsonBody("x".repeat(300_000))]) {
+      one.messenger.startRequest("two", memberOf(), "event", body, minute, () => {})
+      one.messenger.notify("two", ["a", "b"], "event", body)
+    }
+    await turn()
+    assert.isAbove(one.sent.length, 2)
+    const two = messengerOf("two")
+    two.messenger.setHandler(makeEcho())
+    let seed = 1
+    const random = (below: number) => (seed = (seed * 48_271) % 2_147_483_647) % below
+    for (let round = 0; round < 3000; round++) {
+      const original = one.sent[round % one.sent.length]?.message ?? Buffer.alloc(0)
+      const bent = Buffer.from(original.subarray(0, random(10) === 0 ? random(original.length) : undefined))
+      // Corrupts mostly the fields.
+      for (let count = random(4); count > 0 && bent.length > 0; count--) {
+        bent[random(Math.min(bent.length, random(5) === 0 ? bent.length : 80))] = random(256)
+      }
+      two.messenger.onMessage(bent)
+      two.messenger.onBroadcast(bent)
+    }
+    assert.isAbove(two.messenger.load().ignored, 100)
+  })
+})
+
+/** A request in an office, whose body is a JSON text. */
+const requestOf = (id: number, timeoutMillis = 60_000, json = "1"): Uint8Array => {
+  const { kind, maxFieldBytes, writeFields } = requestFrame(id, timeoutMillis, {
+    to: memberOf(),
+    event: "x",
+    content: ""
+  })
+  return Buffer.concat([encodeFields(maxFieldBytes, kind, writeFields), Buffer.from(json)])
+}
+
+describe("request of another node", () => {
+  interface Started {
+    readonly timeout: number
+    readonly reply: (exit: ReplyExit) => void
+    isCancelled: boolean
+  }
+
+  /** A node with a handler that records requests, and messages of the node `there` to it. */
+  const receiving = (onStart: (started: Started) => void = () => {}) => {
+    const started: Array<Started> = []
+    const { messenger, sent, warned } = messengerOf("here")
+    messenger.setHandler({
+      startRequest: (_, __, ___, timeout, reply) => {
+        const one: Started = { timeout: Duration.toMillis(timeout), reply, isCancelled: false }
+        started.push(one)
+        onStart(one)
+        return () => {
+          one.isCancelled = true
+        }
+      },
+      notify: () => undefined
+    })
+    const receive = (frame: Uint8Array) => messenger.onMessage(messageOf("there", [1, 0], frame))
+    const replies = async () => {
+      await turn()
+      return sent.flatMap(({ message }) => framesIn(message))
+    }
+    return { messenger, warned, started, receive, replies }
+  }
+
+  it("is served with its timeout, which is never negative", () => {
+    const { receive, started } = receiving()
+    receive(requestOf(1, 1234))
+    receive(requestOf(2, -1))
+    assert.deepStrictEqual(
+      started.map(({ timeout }) => timeout),
+      [1234, 0]
+    )
+  })
+
+  it("is ignored without a valid timeout, and while one with its id is served", () => {
+    const { messenger, receive, started } = receiving()
+    receive(requestOf(1, Number.NaN))
+    receive(requestOf(1).subarray(0, 20))
+    assert.lengthOf(started, 0)
+    receive(requestOf(1))
+    receive(requestOf(1))
+    assert.lengthOf(started, 1)
+    assert.strictEqual(messenger.load().ignored, 3)
+  })
+
+  it("is answered once", async () => {
+    const { messenger, receive, replies, started } = receiving()
+    receive(requestOf(1))
+    for (let count = 0; count < 2; count++) started[0]?.reply(Exit.succeed([]))
+    assert.deepStrictEqual(await replies(), [[frameKinds.reply, 1]])
+    assert.strictEqual(messenger.load().inboundRequests, 0)
+    assert.isFalse(started[0]?.isCancelled)
+  })
+
+  it("is answered even when the handler replies at once", async () => {
+    const { messenger, receive, replies } = receiving(({ reply }) => reply(Exit.succeed([])))
+    receive(requestOf(1))
+    assert.deepStrictEqual(await replies(), [[frameKinds.reply, 1]])
+    assert.strictEqual(messenger.load().inboundRequests, 0)
+  })
+
+  it("is not answered after it is cancelled", async () => {
+    const { messenger, receive, replies, started } = receiving()
+    receive(requestOf(1))
+    receive(cancelFields(1))
+    assert.isTrue(started[0]?.isCancelled)
+    started[0]?.reply(Exit.succeed([]))
+    assert.deepStrictEqual(await replies(), [])
+    assert.strictEqual(messenger.load().inboundRequests, 0)
+  })
+
+  it("withdraws its queued reply when it is cancelled", async () => {
+    const { messenger, receive, started } = receiving()
+    receive(requestOf(1))
+    receive(requestOf(2))
+    for (const { reply } of started) reply(Exit.succeed([jsonBody("x".repeat(mib))]))
+    const queued = messenger.load().queuedBytes
+    receive(cancelFields(1))
+    assert.strictEqual(messenger.load().queuedBytes, queued / 2)
+    assert.isFalse(started[0]?.isCancelled)
+  })
+
+  it("is rejected when its reply does not fit the queue", async () => {
+    const { messenger, receive, replies, started } = receiving()
+    receive(requestOf(1))
+    started[0]?.reply(Exit.succeed([RawBody.unparsed(Buffer.alloc(65 * mib, "x"))]))
+    assert.deepStrictEqual(await replies(), [[frameKinds.rejected, 1]])
+    assert.strictEqual(messenger.load().unsent, 1)
+  })
+
+  it("gets no reply when its node is lost", async () => {
+    const { messenger, receive, replies, started } = receiving()
+    receive(requestOf(1))
+    messenger.onDisconnected("test")
+    assert.isTrue(started[0]?.isCancelled)
+    started[0]?.reply(Exit.succeed([]))
+    assert.deepStrictEqual(await replies(), [])
+  })
+
+  it("ends with LinkClosed when this node serves no longer", async () => {
+    const { messenger, receive, replies, started } = receiving()
+    receive(requestOf(1))
+    messenger.setHandler(undefined)
+    receive(requestOf(2))
+    assert.deepStrictEqual(await replies(), [
+      [frameKinds.linkClosed, 1],
+      [frameKinds.linkClosed, 2]
+    ])
+    assert.isTrue(started[0]?.isCancelled)
+    assert.strictEqual(messenger.load().inboundRequests, 0)
+  })
+
+  it("affects no other request when its handler throws", () => {
+    const defects: Array<unknown> = []
+    const messenger = new NodeMessenger({
+      node: "here",
+      tickMillis: 250,
+      publish: () => undefined,
+      warn: () => undefined,
+      onDefect: (error) => defects.push(error)
+    })
+    messenger.onConnected()
+    let count = 0
+    messenger.setHandler({
+      startRequest: () => {
+        if (++count === 1) throw new Error("first")
+        return () => undefined
+      },
+      notify: () => undefined
+    })
+    messenger.onMessage(messageOf("there", [1, 0], requestOf(1)))
+    messenger.onMessage(messageOf("there", [1, 0], requestOf(2)))
+    assert.strictEqual(count, 2)
+    assert.deepStrictEqual(defects.map(String), ["Error: first"])
+  })
+})
+
+describe("notification to members of another node", () => {
+  const notified = async (count: number, sidBytes: number, contentBytes: number) => {
+    const heard: Array<string> = []
+    const there = messengerOf("there")
+    there.messenger.setHandler({ startRequest: () => () => {}, notify: (sids) => void heard.push(...sids) })
+    const here = messengerOf("here", ({ message }) => there.messenger.onMessage(message))
+    const sids = Array.from({ length: count }, (_, index) => `${index}`.padStart(sidBytes, "0"))
+    here.messenger.notify("there", sids, "x", jsonBody("x".repeat(contentBytes)))
+    for (let round = 0; round < 20; round++) {
+      await turn()
+      for (const { message } of there.sent.splice(0)) here.messenger.onMessage(message)
+    }
+    return { sids, heard, unsent: here.messenger.load().unsent }
+  }
+
+  it.each([
+    [1, 10, 10],
+    [3, 10, 10],
+    [5, 10, 200_000],
+    [5000, 20, 10]
+  ])("reaches each of %i members once (%i bytes of a name, %i of the body)", async (count, sidBytes, contentBytes) => {
+    const { heard, sids, unsent } = await notified(count, sidBytes, contentBytes)
+    assert.deepStrictEqual(heard.toSorted(), sids)
+    assert.strictEqual(unsent, 0)
+  })
+
+  it("is dropped, and counted, for a member whose name is too long for a message", async () => {
+    const { heard, unsent } = await notified(1, 200_000, 10)
+    assert.deepStrictEqual([heard.length, unsent], [0, 1])
+  })
+
+  it("is dropped, and counted, for each member without room in the queue", async () => {
+    const { heard, unsent } = await notified(2, 10, 40 * mib)
+    assert.deepStrictEqual([heard.length, unsent], [0, 1])
+  })
+})
+
+describe("idle node", () => {
+  const ticks = (messenger: NodeMessenger, count: number) => {
+    for (let tick = 0; tick < count; tick++) messenger.tick()
+  }
+
+  it("gets the acknowledgement of what it sent after a second", async () => {
+    const { messenger, sent } = messengerOf("here")
+    messenger.setHandler(makeEcho())
+    const message = messageOf("there", [1, 0], cancelFields(1))
+    messenger.onMessage(message)
+    ticks(messenger, 3)
+    await turn()
+    assert.lengthOf(sent, 0)
+    ticks(messenger, 1)
+    await turn()
+    assert.lengthOf(sent, 1)
+    const header = decodeHeader(new MessageReader(sent[0]?.message ?? Buffer.alloc(0)))
+    assert.strictEqual(header?.acknowledgedBytes, message.length)
+    ticks(messenger, 20)
+    await turn()
+    assert.lengthOf(sent, 1)
+  })
+
+  it("is forgotten after a minute, and not while it is busy", () => {
+    // A message of an earlier generation has an effect only when its node is unknown.
+    const isKnown = (idleTicks: number, isBusy: boolean): boolean => {
+      const { messenger } = messengerOf("here")
+      let started = 0
+      messenger.setHandler({ startRequest: () => (started++, () => {}), notify: () => undefined })
+      messenger.onMessage(messageOf("there", [2, 0], isBusy ? requestOf(1) : cancelFields(1)))
+      const before = started
+      ticks(messenger, idleTicks)
+      messenger.onMessage(messageOf("there", [1, 0], requestOf(2)))
+      return started === before
+    }
+    assert.deepStrictEqual([isKnown(240, false), isKnown(241, false), isKnown(241, true)], [true, false, true])
+  })
+
+  it("is known for another minute after each message", () => {
+    const { messenger } = messengerOf("here")
+    let started = 0
+    messenger.setHandler({ startRequest: () => (started++, () => {}), notify: () => undefined })
+    for (let count = 0; count < 2; count++) {
+      messenger.onMessage(messageOf("there", [2, 0], cancelFields(1)))
+      ticks(messenger, 200)
+    }
+    messenger.onMessage(messageOf("there", [1, 0], requestOf(2)))
+    assert.strictEqual(started, 0)
   })
 })

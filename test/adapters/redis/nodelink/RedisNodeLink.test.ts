@@ -4,7 +4,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Layer, Logger, Redacted, Result, type Scope } from "effect"
 import { createClient } from "redis"
 import { RawBody } from "../../../../src/adapters/bytes/RawBody.ts"
-import { NodeMessenger } from "../../../../src/adapters/redis/nodelink/NodeMessenger.ts"
 import * as RedisNodeLink from "../../../../src/adapters/redis/nodelink/RedisNodeLink.ts"
 import { type Body, invalidBody, jsonBody } from "../../../../src/application/ports/Body.ts"
 import { NodeLink } from "../../../../src/application/ports/NodeLink.ts"
@@ -376,44 +375,4 @@ describe.skipIf(withoutRedis)("RedisNodeLink", () => {
       })
     )
   )
-})
-
-describe("NodeMessenger", () => {
-  it("survives truncated and corrupted messages", () => {
-    const sent: Array<Buffer> = []
-    const make = (node: string, publish: (message: Buffer) => void) =>
-      new NodeMessenger({
-        node,
-        tickMillis: 250,
-        publish: (_, message) => publish(Buffer.from(message)),
-        warn: () => {},
-        onDefect: (error) => assert.fail(String(error))
-      })
-    const one = make("one", (message) => sent.push(message))
-    one.onConnected()
-    const text = jsonBody("x".repeat(300_000))
-    for (const body of [jsonBody({ a: 1 }), text]) {
-      one.startRequest("two", memberOf(), "event", body, minute, () => {})
-      one.notify("two", ["a", "b"], "event", body)
-    }
-    return new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
-      assert.isAbove(sent.length, 2)
-      const two = make("two", () => {})
-      two.onConnected()
-      two.setHandler(makeEcho())
-      let seed = 1
-      const random = (below: number) => (seed = (seed * 48_271) % 2_147_483_647) % below
-      for (let round = 0; round < 3000; round++) {
-        const original = sent[round % sent.length] ?? Buffer.alloc(0)
-        const bent = Buffer.from(original.subarray(0, random(10) === 0 ? random(original.length) : undefined))
-        // Corrupts mostly the fields.
-        for (let count = random(4); count > 0 && bent.length > 0; count--) {
-          bent[random(Math.min(bent.length, random(5) === 0 ? bent.length : 80))] = random(256)
-        }
-        two.onMessage(bent)
-        two.onBroadcast(bent)
-      }
-      assert.isAbove(two.load().ignored, 100)
-    })
-  })
 })

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted } from "effect"
-import * as MemoryCredentialStore from "../../src/adapters/memory/MemoryCredentialStore.ts"
-import * as FileCredentialStore from "../../src/adapters/credentials/FileCredentialStore.ts"
-import { CredentialStore } from "../../src/application/ports/CredentialStore.ts"
+import * as MemoryCredentialStore from "../../../src/adapters/memory/MemoryCredentialStore.ts"
+import * as FileCredentialStore from "../../../src/adapters/credentials/FileCredentialStore.ts"
+import { CredentialStore } from "../../../src/application/ports/CredentialStore.ts"
 
 const folder = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "a2c-credentials-"))),

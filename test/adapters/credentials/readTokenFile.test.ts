@@ -1,0 +1,60 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { readTokenFile } from "../../../src/adapters/credentials/readTokenFile.ts"
+import { afterAll } from "vitest"
+
+const folder = mkdtempSync(join(tmpdir(), "a2c-token-"))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const fileWith = (content: string): string => {
+  const file = join(folder, "token")
+  writeFileSync(file, content)
+  return file
+}
+
+/** The token, or the error's message without the path. */
+const read = (file: string, subject?: string) =>
+  Effect.match(readTokenFile(file, subject), {
+    onFailure: ({ message }) => message.replace(file, "FILE"),
+    onSuccess: (token) => token
+  })
+
+it.live("reads a token without the white space around it", () =>
+  Effect.gen(function* () {
+    assert.strictEqual(yield* read(fileWith("\n  tökèn 1 \r\n")), "tökèn 1")
+  })
+)
+
+it.live("reads the file on each call", () =>
+  Effect.gen(function* () {
+    const token = readTokenFile(fileWith("one"))
+    assert.strictEqual(yield* token, "one")
+    fileWith("two")
+    assert.strictEqual(yield* token, "two")
+  })
+)
+
+it.live("accepts 64 KiB and rejects one byte more", () =>
+  Effect.gen(function* () {
+    const max = "x".repeat(64 * 1024)
+    assert.strictEqual(yield* read(fileWith(max)), max)
+    assert.strictEqual(yield* read(fileWith(`${max}x`)), "the token file FILE is too long for a token")
+  })
+)
+
+it.live("rejects a file without a token", () =>
+  Effect.gen(function* () {
+    assert.strictEqual(yield* read(fileWith(" \n")), "the token file FILE is empty")
+  })
+)
+
+it.live("tells why a file cannot be read, and whose file it is", () =>
+  Effect.gen(function* () {
+    assert.strictEqual(yield* read(join(folder, "absent"), "the key of x"), "the key of x FILE does not exist")
+    assert.strictEqual(yield* read(folder), "the token file FILE is a folder")
+    assert.match(yield* read(join(fileWith("x"), "below")), /^the token file FILE cannot be read: ENOTDIR$/)
+  })
+)
