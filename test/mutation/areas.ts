@@ -53,13 +53,17 @@ export const areas: ReadonlyArray<Area> = [
       "test/adapters/http/{ServerPages,checkedFetch,hostAccess}.test.ts",
       "test/adapters/mcp/oauth/*.test.ts",
       "test/adapters/mcp/publish/http/publishHttp.test.ts",
-      "test/adapters/redis/nodelink/!(RedisNodeLink).test.ts",
+      "test/adapters/redis/nodelink/!(RedisNodeLink|contract).test.ts",
       "test/adapters/redis/registry/{LocalOffices,SyncState,registryMessages}.test.ts",
       "test/adapters/socketio/relay/parsePacket.test.ts",
       "test/application/devices/gateway/admission.test.ts",
       "test/conformance/gate.test.ts"
     ],
-    widerTests: ["test/adapters/transport.test.ts", "test/adapters/socketio/relay/protocol.test.ts"]
+    widerTests: [
+      "test/adapters/transport.test.ts",
+      "test/adapters/redis/nodelink/contract.test.ts",
+      "test/adapters/socketio/relay/protocol.test.ts"
+    ]
   }
 ]
 

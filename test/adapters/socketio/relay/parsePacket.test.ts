@@ -1,7 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { type InboundPacket, parsePacket } from "../../../../src/adapters/socketio/relay/parsePacket.ts"
+import {
+  type InboundPacket,
+  type PacketLimits,
+  parsePacket
+} from "../../../../src/adapters/socketio/relay/parsePacket.ts"
 import { scanJsonObject } from "../../../../src/adapters/bytes/jsonScanner.ts"
+import { maxEnvelopeBytes, maxUnauthenticatedBytes } from "../../../../src/adapters/socketio/limits.ts"
 import { isJsonObject, type JsonObject, parseJson } from "../../../../src/domain/json.ts"
 
 const inFull = { maxMessageBytes: 1_000_000, validateBytes: Number.POSITIVE_INFINITY }
@@ -163,4 +168,202 @@ describe("a packet", () => {
       }
     }
   )
+})
+
+describe("connect packet", () => {
+  it.each([
+    ["0/smcp,", "/smcp", undefined],
+    ['0/smcp,{"token":"x"}', "/smcp", { token: "x" }],
+    ["0", "/", undefined],
+    ['0{"a":1}', "/", { a: 1 }],
+    ["0/other", "/other", undefined],
+    ["0/other,1", "/other", 1],
+    ["0/smcp", "/smcp", undefined],
+    ["0/smcq,", "/smcq", undefined]
+  ])("has namespace and credentials of %j", (text, namespace, auth) => {
+    assert.deepStrictEqual(parsePacket(bytes(text), inFull), { type: "connect", namespace, auth })
+  })
+
+  it("is limited, since its sender is not authenticated yet", () => {
+    const ofLength = (length: number) => parsePacket(bytes(`0/smcp,"${"x".repeat(length - 9)}"`), inFull)
+    assert.isDefined(ofLength(maxUnauthenticatedBytes))
+    assert.isUndefined(ofLength(maxUnauthenticatedBytes + 1))
+  })
+})
+
+describe("disconnect packet", () => {
+  it.each([
+    ["1/smcp,", "/smcp"],
+    ["1", "/"],
+    ["1/other,", "/other"]
+  ])("has the namespace of %j", (text, namespace) => {
+    assert.deepStrictEqual(parsePacket(bytes(text), inFull), { type: "disconnect", namespace })
+  })
+})
+
+describe("packet of a namespace", () => {
+  it.each([
+    ['2/smcp,1["a",{}]', "/smcp"],
+    ['2/other,1["a",{}]', "/other"],
+    ['21["a",{}]', "/"],
+    ["3/smcp,1[{}]", "/smcp"],
+    ["3/other,1[{}]", "/other"],
+    ["31[{}]", "/"],
+    ['51-/smcp,1["a",{}]', "/smcp"],
+    ["61-/other,1[{}]", "/other"]
+  ])("names it in %j", (text, namespace) => {
+    for (const limit of limits) assert.strictEqual(parsePacket(bytes(text), limit)?.namespace, namespace)
+  })
+})
+
+describe("binary attachments", () => {
+  it.each([
+    ['5-/smcp,1["a",{}]', 0],
+    ['516-/smcp,1["a",{}]', 16],
+    ["616-/smcp,1[{}]", 16]
+  ])("are announced by %j", (text, attachments) => {
+    const packet = parsePacket(bytes(text), inFull)
+    assert.strictEqual(packet?.type === "event" || packet?.type === "ack" ? packet.attachments : -1, attachments)
+  })
+
+  it.each(["617-/smcp,1[{}]", '51/smcp,1["a",{}]', "61[{}]"])("make %j invalid", (text) => {
+    assert.isUndefined(parsePacket(bytes(text), inFull))
+  })
+})
+
+describe("id", () => {
+  it("has 15 digits at most", () => {
+    for (const limit of limits) {
+      assert.strictEqual(event(parsePacket(bytes('2/smcp,999999999999999["a",{}]'), limit)).id, 999_999_999_999_999)
+      assert.isUndefined(parsePacket(bytes('2/smcp,1000000000000000["a",{}]'), limit))
+    }
+  })
+})
+
+describe("white space", () => {
+  it.each([" ", "\n", "\r", "\t", " \r\n\t "])("%j is allowed between and after the parts of an array", (space) => {
+    const parts = ["[", '"a"', ",", '{"b":[1]}', "]"].join(space)
+    const ack = ["[", '{"b":[1]}', "]"].join(space)
+    for (const limit of limits) {
+      const read = event(parsePacket(bytes(`2/smcp,1${parts}${space}`), limit))
+      assert.strictEqual(read.event, "a")
+      assert.deepStrictEqual(read.body.value(), Result.succeed({ b: [1] }))
+      const { values } = ackOf(parsePacket(bytes(`3/smcp,1${ack}${space}`), limit))
+      assert.deepStrictEqual(
+        values.map((value) => value.value()),
+        [Result.succeed({ b: [1] })]
+      )
+    }
+  })
+})
+
+describe("event name", () => {
+  it("is limited where the body is not parsed in full", () => {
+    const named = (length: number) => parsePacket(bytes(`2/smcp,1["${"x".repeat(length - 2)}",{}]`), scanned)
+    assert.isDefined(named(maxEnvelopeBytes))
+    assert.isUndefined(named(maxEnvelopeBytes + 1))
+  })
+})
+
+describe("body of a size", () => {
+  /** A JSON text of this many bytes. */
+  const textOf = (length: number) => `"${"x".repeat(length - 2)}"`
+  const read = (json: string, limit: PacketLimits) => ({
+    said: event(parsePacket(bytes(`2/smcp,1["a",${json}]`), limit)).body,
+    acked: ackOf(parsePacket(bytes(`3/smcp,1[${json}]`), limit)).values[0]
+  })
+  const codes = (json: string, limit: PacketLimits) => {
+    const { acked, said } = read(json, limit)
+    return [codeOf(said.value()), codeOf(acked?.value())]
+  }
+
+  it("is accepted up to the limit of messages", () => {
+    const limit = { maxMessageBytes: 20, validateBytes: 10 }
+    assert.deepStrictEqual(codes(textOf(20), limit), [0, 0])
+    assert.deepStrictEqual(codes(textOf(21), limit), [413, 413])
+  })
+
+  it("is parsed in full up to the limit of validation", () => {
+    const limit = { maxMessageBytes: 100, validateBytes: 9 }
+    // The nested text is no JSON: only a complete parse finds that.
+    const bent = (length: number) => `{"a":[${"x".repeat(length - 8)}]}`
+    assert.isUndefined(parsePacket(bytes(`2/smcp,1["a",${bent(9)}]`), limit))
+    assert.isUndefined(parsePacket(bytes(`3/smcp,1[${bent(9)}]`), limit))
+    const { acked, said } = read(bent(10), limit)
+    assert.deepStrictEqual([codeOf(said.head), codeOf(said.value())], [0, 400])
+    assert.isFalse(acked?.isHeadParsed)
+    assert.strictEqual(codeOf(acked?.value()), 400)
+  })
+
+  it("is parsed up to 64 KiB even when it is neither a text nor an object", () => {
+    const array = (length: number) => `[${" ".repeat(length - 2)}]`
+    assert.deepStrictEqual(codes(array(64 * 1024), scanned), [0, 0])
+    assert.deepStrictEqual(codes(array(64 * 1024 + 1), scanned), [400, 400])
+    assert.deepStrictEqual(codes(textOf(64 * 1024 + 1), scanned), [0, 0])
+  })
+
+  it("is one text only when nothing follows it", () => {
+    const two = `"x",[${" ".repeat(64 * 1024)}]`
+    assert.strictEqual(codeOf(event(parsePacket(bytes(`2/smcp,1["a",${two}]`), scanned)).body.value()), 400)
+    assert.strictEqual(codeOf(ackOf(parsePacket(bytes(`3/smcp,1[${two}]`), scanned)).values[0]?.value()), 400)
+  })
+})
+
+describe("acknowledgement", () => {
+  it("has all its values", () => {
+    for (const limit of limits) {
+      const { id, values } = ackOf(parsePacket(bytes('3/smcp,7["a",[1],null]'), limit))
+      assert.strictEqual(id, 7)
+      assert.deepStrictEqual(
+        values.map((value) => Result.getOrThrow(value.value())),
+        ["a", [1], null]
+      )
+      assert.lengthOf(ackOf(parsePacket(bytes("3/smcp,7[]"), limit)).values, 0)
+    }
+  })
+
+  it("has the code of each value that is not usable", () => {
+    const { values } = ackOf(parsePacket(bytes('3/smcp,7[1,{"__proto__":1}]'), inFull))
+    assert.deepStrictEqual(
+      values.map((value) => codeOf(value.value())),
+      [0, 400]
+    )
+  })
+})
+
+describe("scanner at its limits", () => {
+  it("accepts 128 levels, counted with the outermost", () => {
+    const nested = (levels: number) => `{"a":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`
+    assert.isDefined(scanJsonObject(bytes(nested(128)), 0))
+    assert.isUndefined(scanJsonObject(bytes(nested(129)), 0))
+  })
+
+  it("accepts 1000 members", () => {
+    const withMembers = (count: number) =>
+      `{${Array.from({ length: count }, (_, index) => `"m${index}":${index}`).join(",")}}`
+    assert.strictEqual(Object.keys(scanJsonObject(bytes(withMembers(1000)), 0)?.head ?? {}).length, 1000)
+    assert.isUndefined(scanJsonObject(bytes(withMembers(1001)), 0))
+  })
+
+  it.each([
+    ['{"a":"\\\\"}', { a: "\\" }],
+    ['{"a":"\\\""}', { a: '"' }],
+    ['{"a":["\\\\"],"b":1}', { a: [], b: 1 }],
+    ['{"a":["]\\"]"],"b":1}', { a: [], b: 1 }],
+    ['{"a":"}"}', { a: "}" }]
+  ])("finds the end of the text in %s", (text, head) => {
+    assert.deepStrictEqual(scanJsonObject(bytes(text), 0), { head, end: text.length })
+  })
+
+  it.each(['{"a":"x}', '{"a":["x]}', '{"a', '{"a":[{}', '{"a":1 "b":2}', "{1:2}", '{"a":[}', '{"a":{]}', '{"a":{}]'])(
+    "rejects %s",
+    (text) => {
+      assert.isUndefined(scanJsonObject(bytes(text), 0))
+    }
+  )
+
+  it("begins at the given index, after white space", () => {
+    assert.deepStrictEqual(scanJsonObject(bytes('x \t{"a":1}y'), 1), { head: { a: 1 }, end: 10 })
+    assert.isUndefined(scanJsonObject(bytes('x{"a":1}'), 0))
+  })
 })
