@@ -126,6 +126,46 @@ describe("input prompt", () => {
     })
   )
 
+  it.effect("ignores white space around options and answers", () =>
+    Effect.gen(function* () {
+      const spaced = { ...size, options: [" S ", "M"] }
+      assert.strictEqual((yield* answered(spaced, "Number or text", "S")).answer, " S ")
+      assert.strictEqual((yield* answered(spaced, "Number or text", "  M ")).answer, "M")
+      assert.strictEqual((yield* answered(spaced, "Number or text", " 2 ")).answer, "M")
+    })
+  )
+
+  it.effect("accepts a number of several digits, and nothing beside it", () =>
+    Effect.gen(function* () {
+      const options = Array.from({ length: 12 }, (_, index) => `option ${index + 1}`)
+      const many = { ...size, options }
+      assert.strictEqual((yield* answered(many, "Number or text", "12")).answer, "option 12")
+      assert.isUndefined((yield* answered(many, "Number or text", "1x", "x1", "1 2")).answer)
+    })
+  )
+
+  it.effect("shows as many options as the terminal has rows for, and counts the others", () =>
+    Effect.gen(function* () {
+      const screenWith = Effect.fnUntraced(function* (count: number, rows: number) {
+        const { enter, promptForInput, screen, shows } = yield* terminalOf(80, rows)
+        const options = Array.from({ length: count }, (_, index) => `option ${index + 1}`)
+        const asking = yield* Effect.forkChild(promptForInput({ ...size, options, default: "option 1" }))
+        yield* shows("Number or text")
+        yield* enter("")
+        yield* Fiber.join(asking)
+        return screen()
+      })
+      const full = yield* screenWith(13, 24)
+      assert.include(full, '"option 13"')
+      assert.notInclude(full, "more options")
+      const short = yield* screenWith(15, 24)
+      assert.include(short, '"option 13"')
+      assert.notInclude(short, '"option 14"')
+      assert.include(short, "(2 more options)")
+      assert.include(yield* screenWith(13, 0), '"option 13"')
+    })
+  )
+
   it.effect("asks at most three times for an option", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* answered(size, "Number or text", "XL", "4", "2")).answer, "M")
