@@ -11,6 +11,8 @@ export interface Options {
   readonly concurrency: number
   /** Ignores the results of earlier runs. */
   readonly fresh: boolean
+  /** A file for the survivors and the table. */
+  readonly output: string | undefined
   readonly help: boolean
 }
 
@@ -25,6 +27,7 @@ export const parseOptions = (args: ReadonlyArray<string>): Options => {
       threshold: { type: "string" },
       concurrency: { type: "string" },
       fresh: { type: "boolean", default: false },
+      output: { type: "string" },
       help: { type: "boolean", default: false }
     }
   })
@@ -33,6 +36,7 @@ export const parseOptions = (args: ReadonlyArray<string>): Options => {
     threshold: wholeNumber("threshold", values.threshold, defaults.threshold, [0, 100]),
     concurrency: wholeNumber("concurrency", values.concurrency, defaults.concurrency, [1, 64]),
     fresh: values.fresh,
+    output: values.output,
     help: values.help
   }
 }
@@ -46,6 +50,7 @@ npm run mutate -- [OPTIONS] [PATH...]
   --threshold P    lowest score in percent that passes (${defaults.threshold})
   --concurrency N  number of processes (${defaults.concurrency} here)
   --fresh          test all mutants; without it, only those whose source or tests changed since the last run
+  --output FILE    also write the survivors and the table to a file
   --help           print this help
 
 Exits with 1 below the threshold.

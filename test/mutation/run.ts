@@ -1,5 +1,5 @@
 /** Runs the mutation tests: see `--help`. */
-import { mkdirSync, readFileSync, rmSync } from "node:fs"
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { relative } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Stryker } from "@stryker-mutator/core"
@@ -119,7 +119,9 @@ const run = async (options: Options): Promise<number> => {
     process.stderr.write(`${area.name}: ${((performance.now() - began) / 60_000).toFixed(1)} minutes\n`)
   }
   const score = scoreOf(mutants)
-  process.stdout.write(`${survivors(mutants).join("\n")}\n\n${table(mutants)}\n`)
+  const report = `${survivors(mutants).join("\n")}\n\n${table(mutants)}\n`
+  process.stdout.write(report)
+  if (options.output !== undefined) writeFileSync(options.output, report)
   if (score >= options.threshold) return 0
   process.stderr.write(`The score is below ${options.threshold} %\n`)
   return 1

@@ -220,6 +220,58 @@ describe("document content", () => {
     assert.isUndefined(operation(makeOpenApiDocument(open, packs), "/a", "security"))
   })
 
+  it("declares where clients send the key, when the server requires one", () => {
+    const schemesOf = (host: typeof open) => at(makeOpenApiDocument(host, []), "components", "securitySchemes")
+    assert.hasAllKeys(schemesOf(hostWithKey), ["apiKey", "bearer"])
+    assert.isUndefined(schemesOf(open))
+    const toolStatuses = (host: typeof open) =>
+      Object.keys(Object(at(makeOpenApiDocument(host, []), "paths", "/tools", "get", "responses")))
+    assert.deepStrictEqual([toolStatuses(hostWithKey), toolStatuses(open)], [["200", "401"], ["200"]])
+  })
+
+  it("describes the pages of the server itself", () => {
+    const document = makeOpenApiDocument(open, [])
+    const schemaOf = (path: string) =>
+      at(document, "paths", path, "get", "responses", "200", "content", "application/json", "schema", "properties")
+    assert.hasAllKeys(schemaOf("/"), ["message", "version", "tools_count"])
+    assert.hasAllKeys(schemaOf("/health"), ["status"])
+    assert.hasAllKeys(schemaOf("/tools"), ["tools", "packs"])
+  })
+
+  it("names the base URL only when it is known", () => {
+    const url = "https://tools.example.org"
+    assert.deepStrictEqual(makeOpenApiDocument({ ...open, url }, [])["servers"], [{ url }])
+    assert.notProperty(makeOpenApiDocument(open, []), "servers")
+  })
+
+  it("describes a pack by the texts that it has, each once", () => {
+    const tagOf = (description: string, usage: string) =>
+      makeOpenApiDocument(open, [pack([], { description, usage })])["tags"]
+    assert.deepStrictEqual(tagOf(" a ", "a"), [{ name: "pack", description: "a" }])
+    assert.deepStrictEqual(tagOf("", "b"), [{ name: "pack", description: "b" }])
+    assert.deepStrictEqual(tagOf("", " "), [{ name: "pack" }])
+  })
+
+  it("accepts a form without files in both encodings, and files in one", () => {
+    const file = { type: "string", format: "binary" }
+    const many = { type: "array", items: file }
+    const document = makeOpenApiDocument(open, [
+      pack([
+        route("/text", text, { useForm: true }),
+        route("/files", object({ file, many }), { useForm: true }),
+        route("/json", object({ file }), { useForm: false })
+      ])
+    ])
+    const typesOf = (endpoint: string) => Object.keys(Object(operation(document, endpoint, "requestBody", "content")))
+    assert.deepStrictEqual(typesOf("/text"), ["multipart/form-data", "application/x-www-form-urlencoded"])
+    assert.deepStrictEqual(typesOf("/files"), ["multipart/form-data"])
+    assert.deepStrictEqual(typesOf("/json"), ["application/json"])
+    const properties = (endpoint: string, type: string) =>
+      operation(document, endpoint, "requestBody", "content", type, "schema", "properties")
+    assert.deepStrictEqual(properties("/files", "multipart/form-data"), { file, many })
+    assert.isTrue(operation(document, "/text", "requestBody", "required"))
+  })
+
   it("assigns an endpoint to the first pack", () => {
     const document = makeOpenApiDocument(open, [pack([route("/a")]), pack([route("/a")], { name: "late" })])
     assert.deepStrictEqual(operation(document, "/a", "tags"), ["pack"])
