@@ -50,11 +50,12 @@ export const areas: ReadonlyArray<Area> = [
     ],
     tests: [
       "test/adapters/{audit,auth,bytes,credentials,log,terminal}/*.test.ts",
-      "test/adapters/http/{ServerPages,checkedFetch,hostAccess}.test.ts",
+      "test/adapters/http/{AccessPolicy,ServerPages,checkedFetch,hostAccess}.test.ts",
       "test/adapters/mcp/oauth/*.test.ts",
       "test/adapters/mcp/publish/http/publishHttp.test.ts",
       "test/adapters/redis/nodelink/!(RedisNodeLink|contract).test.ts",
       "test/adapters/redis/registry/{LocalOffices,SyncState,registryMessages}.test.ts",
+      "test/adapters/socketio/gate.test.ts",
       "test/adapters/socketio/relay/parsePacket.test.ts",
       "test/application/devices/gateway/admission.test.ts",
       "test/conformance/gate.test.ts"
