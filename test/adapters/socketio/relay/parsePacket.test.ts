@@ -125,6 +125,7 @@ describe("a packet", () => {
   it("is invalid when it would split into two packets over polling", () => {
     for (const limit of limits) {
       assert.isUndefined(parsePacket(bytes('2/smcp,1["client:x",{"a":"\u001e4\u001e"}]'), limit))
+      assert.isUndefined(parsePacket(bytes('2/smcp,1["client:x",{"a":["\u001e4\u001e"]}]'), limit))
       assert.isUndefined(parsePacket(bytes('3/smcp,1[{"a":"\u001e42/smcp,[]"}]'), limit))
       assert.isUndefined(parsePacket(bytes('3/smcp,1[{"a":1}\u001e{"b":1}]'), limit))
     }
@@ -143,6 +144,15 @@ describe("a packet", () => {
     '2/smcp,1["a"',
     '2/smcp,1["a",{]',
     '2/smcp,1["a" {}]',
+    '2/smcp,1["a";{}]',
+    '2/smcp,1["\\x",{}]',
+    '2/smcp,1x"a",{}]',
+    '2/smcp,1{"a",{}]',
+    '2/smcp,1["a",{}}',
+    "3/smcp,1x{}]",
+    "3/smcp,1[{}}",
+    '52x/smcp,1["a",{}]',
+    "61x/smcp,1[{}]",
     '2/smcp,1["a",{}]x',
     "3/smcp,[{}]",
     "3/smcp,1{}",
