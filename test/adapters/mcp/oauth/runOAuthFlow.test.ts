@@ -121,6 +121,14 @@ describe("a step of an OAuth flow", () => {
     })
   )
 
+  it.live("does not quote an error of the authorization server that looks like one of the SDK", () =>
+    Effect.gen(function* () {
+      const error = { error: "invalid_client_metadata", error_description: "Incompatible auth server: s3cret" }
+      const server = yield* makeServer({ "/register": json(error, 400) })
+      assert.notInclude((yield* Effect.flip(register(server))).message, "s3cret")
+    })
+  )
+
   it.live("does not quote metadata of the MCP server that looks like an error of the SDK", () =>
     Effect.gen(function* () {
       const server = yield* makeServer({
