@@ -1,4 +1,6 @@
 import type { lookup as dnsLookup, LookupAddress } from "node:dns"
+import { getDefaultAutoSelectFamily, setDefaultAutoSelectFamily } from "node:net"
+import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type FetchPolicy, makeCheckedFetch, RequestForbidden } from "../../../src/adapters/http/checkedFetch.ts"
@@ -87,15 +89,147 @@ describe("a checked fetch", () => {
     })
   )
 
-  it.live("rejects credentials in a URL", () =>
+  it.live.each(["user:s3cret@", "user@", ":s3cret@"])("rejects the credentials %s in a URL", (credentials) =>
     Effect.gen(function* () {
-      const { port } = yield* makeVictim()
+      const { port, requests } = yield* makeVictim()
       const fetch = yield* makeCheckedFetch(onlyKinds("loopback"))
-      const url = `http://127.0.0.1:${port}`
       assert.strictEqual(
-        yield* outcome(fetch(`http://user:s3cret@127.0.0.1:${port}/`)),
-        `forbidden ${url}: the URL has credentials`
+        yield* outcome(fetch(`http://${credentials}127.0.0.1:${port}/`)),
+        `forbidden http://127.0.0.1:${port}: the URL has credentials`
       )
+      assert.deepStrictEqual(requests, [])
+    })
+  )
+
+  it.live("rejects with a tag", () =>
+    Effect.gen(function* () {
+      const fetch = yield* makeCheckedFetch(onlyKinds())
+      const error = yield* Effect.promise(() => fetch("http://127.0.0.1/").catch((reason: unknown) => reason))
+      assert.include(error, { _tag: "RequestForbidden" })
+    })
+  )
+
+  it.live("reports every kind of address that a name has", () =>
+    Effect.gen(function* () {
+      const fetch = yield* makeCheckedFetch(onlyKinds("public"), answering(["127.0.0.1", "::1", "10.0.0.1"]))
+      assert.include(yield* outcome(fetch("http://app.example/")), "a loopback, private address")
+    })
+  )
+
+  it.live("treats an answer that is not an address as reserved", () =>
+    Effect.gen(function* () {
+      const kinds: Array<string> = []
+      const policy: FetchPolicy = {
+        checkUrl: () => undefined,
+        allowsAddress: (_, kind) => {
+          kinds.push(kind)
+          return false
+        }
+      }
+      const fetch = yield* makeCheckedFetch(policy, answering(["app.internal"]))
+      assert.match(yield* outcome(fetch("http://app.example/")), /^forbidden /)
+      assert.deepStrictEqual(kinds, ["reserved"])
+    })
+  )
+
+  it.live("fails with the error of the name lookup", () =>
+    Effect.gen(function* () {
+      const lookup = (
+        _name: string,
+        _options: unknown,
+        callback: (error: Error, found: Array<LookupAddress>) => void
+      ) => callback(new Error("getaddrinfo ENOTFOUND"), [])
+      const fetch = yield* makeCheckedFetch(onlyKinds("public"), lookup as unknown as typeof dnsLookup)
+      assert.strictEqual(yield* outcome(fetch("http://app.example/")), "Error: getaddrinfo ENOTFOUND")
+    })
+  )
+
+  it.live("connects to the first allowed address where the platform tries only one", () =>
+    Effect.gen(function* () {
+      yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          const previous = getDefaultAutoSelectFamily()
+          setDefaultAutoSelectFamily(false)
+          return previous
+        }),
+        (previous) => Effect.sync(() => setDefaultAutoSelectFamily(previous))
+      )
+      const { port } = yield* makeVictim()
+      const fetch = yield* makeCheckedFetch(onlyKinds("loopback"), answering(["169.254.169.254", "127.0.0.1"]))
+      assert.strictEqual(yield* outcome(fetch(`http://app.example:${port}/`)), "200 inside")
+    })
+  )
+
+  it.live("passes the method to the policy, GET by default", () =>
+    Effect.gen(function* () {
+      const methods: Array<string> = []
+      const checkUrl = (_: URL, method: string) => {
+        methods.push(method)
+        return "forbidden"
+      }
+      const fetch = yield* makeCheckedFetch({ checkUrl, allowsAddress: () => true })
+      yield* outcome(fetch("http://127.0.0.1/"))
+      yield* outcome(fetch("http://127.0.0.1/", { method: "POST" }))
+      assert.deepStrictEqual(methods, ["GET", "POST"])
+    })
+  )
+
+  it.live("accepts only responses without content encoding", () =>
+    Effect.gen(function* () {
+      const { url } = yield* makeVictim(
+        (request, response) => void response.end(String(request.headers["accept-encoding"]))
+      )
+      const fetch = yield* makeCheckedFetch(onlyKinds("loopback"))
+      assert.strictEqual(yield* outcome(fetch(url, { headers: { "Accept-Encoding": "gzip" } })), "200 identity")
+    })
+  )
+
+  it.live("rejects a body that is neither a text nor a form", () =>
+    Effect.gen(function* () {
+      const { requests, url } = yield* makeVictim()
+      const fetch = yield* makeCheckedFetch(onlyKinds("loopback"))
+      assert.match(yield* outcome(fetch(url, { method: "POST", body: new Uint8Array([1]) })), /^Error: the body/)
+      assert.deepStrictEqual(requests, [])
+    })
+  )
+
+  it.live("sends a request whose body is null", () =>
+    Effect.gen(function* () {
+      const { url } = yield* makeVictim()
+      const fetch = yield* makeCheckedFetch(onlyKinds("loopback"))
+      assert.strictEqual(yield* outcome(fetch(url, { method: "POST", body: null })), "200 inside")
+    })
+  )
+
+  it.live("fails when the status is no HTTP status", () =>
+    Effect.gen(function* () {
+      const { url } = yield* makeVictim((_, response) => void response.writeHead(600).end())
+      const fetch = yield* makeCheckedFetch(onlyKinds("loopback"))
+      assert.strictEqual(yield* outcome(fetch(url)), "Error: invalid HTTP status 600")
+    })
+  )
+
+  it.live.each([204, 205, 304])("accepts a response with status %s, which has no body", (status) =>
+    Effect.gen(function* () {
+      const { url } = yield* makeVictim((_, response) => void response.writeHead(status).end())
+      const fetch = yield* makeCheckedFetch(onlyKinds("loopback"))
+      const response = yield* Effect.promise(() => fetch(url))
+      assert.deepStrictEqual([response.status, response.body], [status, null])
+    })
+  )
+
+  it.live("reuses the connection after a response without body", () =>
+    Effect.gen(function* () {
+      const ports: Array<number | undefined> = []
+      const { url } = yield* makeVictim((request, response) => {
+        ports.push(request.socket.remotePort)
+        response.writeHead(204, { Connection: "keep-alive" }).end()
+      })
+      const fetch = yield* makeCheckedFetch(onlyKinds("loopback"))
+      yield* Effect.promise(() => fetch(url))
+      yield* Effect.promise(() => setImmediate()) // the client frees the connection when the response has ended
+      yield* Effect.promise(() => fetch(url))
+      assert.strictEqual(ports[0], ports[1])
     })
   )
 

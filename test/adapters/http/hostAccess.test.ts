@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { addressKind } from "../../../src/adapters/http/addressKind.ts"
+import { addressKind, mayName } from "../../../src/adapters/http/addressKind.ts"
 import {
   crossOriginOf,
   isLoopbackHost,
@@ -67,6 +67,36 @@ describe("the kind of an address", () => {
   ] as const)("of %s is %s", (address, kind) => assert.strictEqual(addressKind(address), kind))
 
   it("does not exist for names", () => assert.isUndefined(addressKind("127.0.0.1.example.org")))
+
+  for (const host of ["1[27.0.0.1]", "[127.0.0.]1", "[::1", "::1]"]) {
+    it(`does not exist for ${host}, whose brackets do not enclose an address`, () =>
+      assert.isUndefined(addressKind(host)))
+  }
+})
+
+describe("a peer", () => {
+  it.each([
+    ["public", "public"],
+    ["private", "public"],
+    ["private", "private"],
+    ["benchmark", "benchmark"],
+    ["loopback", "loopback"],
+    ["loopback", "private"]
+  ] as const)("with a %s address may name a %s one", (peer, to) => assert.isTrue(mayName(peer, to)))
+
+  it.each([
+    ["public", "private"],
+    ["public", "loopback"],
+    ["public", "benchmark"],
+    ["private", "loopback"],
+    ["private", "benchmark"],
+    ["benchmark", "private"],
+    ["loopback", "benchmark"],
+    ["loopback", "link-local"],
+    ["link-local", "link-local"],
+    ["reserved", "reserved"],
+    ["reserved", "private"]
+  ] as const)("with a %s address must not name a %s one", (peer, to) => assert.isFalse(mayName(peer, to)))
 })
 
 describe("the Host header", () => {

@@ -4,6 +4,7 @@ import {
   type extractWWWAuthenticateParams,
   type OAuthClientProvider
 } from "@modelcontextprotocol/sdk/client/auth.js"
+import { OAuthError } from "@modelcontextprotocol/sdk/server/auth/errors.js"
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Effect, type Scope } from "effect"
 import type { McpSessionError } from "../../../application/ports/McpSession.ts"
@@ -50,7 +51,8 @@ export const forbiddenUrl = (reason: string): McpSessionError =>
 
 /** Quotes only messages of the SDK: those of the authorization server may contain secrets. */
 const toAuthServerFailure = (error: unknown): McpSessionError => {
-  const why = error instanceof Error ? /^Incompatible auth server: (.*)$/.exec(error.message)?.[1] : undefined
+  const message = error instanceof Error && !(error instanceof OAuthError) ? error.message : ""
+  const why = /^Incompatible auth server: (.*)$/.exec(message)?.[1]
   const detail = why === undefined ? "" : `: ${why}`
   return sessionError("unauthorized", `its authorization server rejected the request${detail}`)
 }

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { RequestForbidden } from "../../../../src/adapters/http/checkedFetch.ts"
-import { makeOAuthFetch } from "../../../../src/adapters/mcp/oauth/oauthFetch.ts"
+import { forbiddenPageReason, makeOAuthFetch } from "../../../../src/adapters/mcp/oauth/oauthFetch.ts"
 
 const server = (url: string, address?: string) => ({ url: new URL(url), address })
 
@@ -10,6 +10,7 @@ const behindAProxy = server("https://mcp.example/mcp")
 const plainInTheInternet = server("http://mcp.example/mcp", "8.8.8.8")
 const inACompany = server("https://mcp.corp.example/mcp", "10.1.2.3")
 const here = server("http://localhost:3000/mcp", "127.0.0.1")
+const hereBehindAProxy = server("http://localhost:3000/mcp")
 const onTheLink = server("http://printer.example/mcp", "169.254.7.7")
 const behindALocalProxy = server("https://mcp.example/mcp", "198.18.0.5")
 
@@ -74,6 +75,12 @@ describe("OAuth request for an MCP server", () => {
     special
   )
   decides(
+    "on this machine and behind a proxy reaches this machine and private networks",
+    hereBehindAProxy,
+    [...internet, ...ownMachine, ...ownNetwork, ...uniqueLocal],
+    special
+  )
+  decides(
     "with a link-local address reaches itself",
     onTheLink,
     ["https://169.254.7.7/", ...internet],
@@ -102,9 +109,33 @@ describe("OAuth request for an MCP server", () => {
       ] as const) {
         assert.include(yield* verdict(plainInTheInternet, url, method), "https is required", url)
       }
-      for (const url of ["file:///etc/passwd", "ftp://id.example/", "data:,x"]) {
+      for (const url of ["file:///etc/passwd", "ftp://id.example/", "ftp://127.0.0.1/", "ws://localhost/", "data:,x"]) {
         assert.include(yield* verdict(here, url, "GET"), "https is required", url)
       }
     })
+  )
+})
+
+describe("authorization page of an MCP server", () => {
+  const reasonFor = ({ url, address }: ReturnType<typeof server>, page: string) =>
+    forbiddenPageReason(url, address, new URL(page))
+
+  it("is allowed over HTTPS in the internet", () =>
+    assert.isUndefined(reasonFor(inTheInternet, "https://id.example/authorize")))
+
+  it("is forbidden without HTTPS, even at the origin of the server", () =>
+    assert.isDefined(reasonFor(plainInTheInternet, "http://mcp.example/authorize")))
+
+  it("is forbidden with credentials", () =>
+    assert.isDefined(reasonFor(inTheInternet, "https://user@id.example/authorize")))
+
+  it("is forbidden on this machine for a server in the internet", () =>
+    assert.isDefined(reasonFor(inTheInternet, "http://127.0.0.1/authorize")))
+
+  it("is allowed on this machine for a server on this machine", () =>
+    assert.isUndefined(reasonFor(here, "http://127.0.0.1/authorize")))
+
+  it.each(["file://localhost/etc/passwd", "ftp://127.0.0.1/", "ws://localhost/"])("is forbidden as %s", (page) =>
+    assert.isDefined(reasonFor(here, page))
   )
 })

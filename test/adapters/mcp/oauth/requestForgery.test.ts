@@ -7,7 +7,7 @@ import { makeBearerAuth } from "../../../../src/adapters/mcp/oauth/BearerAuth.ts
 import { sessionError } from "../../../../src/adapters/mcp/sessionError.ts"
 import type { Behaviour } from "../../../fixtures/oauth.ts"
 import { makeVictim } from "../../http/victim.ts"
-import { echo, echoed, given, Live } from "./world.ts"
+import { browse, echo, echoed, given, Live } from "./world.ts"
 
 const metadataService = "http://169.254.169.254/latest/meta-data"
 const forbidden = "its authorization needs a URL that this Computer does not open"
@@ -134,6 +134,18 @@ describe("MCP server on loopback", () => {
       world.behaviour.metadata = { token_endpoint: secure }
       assert.strictEqual((yield* Effect.flip(world.openNonInteractive())).reason, "forbidden")
       world.behaviour.metadata = {}
+    })
+  )
+
+  given("cannot move the code to another authorization server after the authorization", (world) =>
+    Effect.gen(function* () {
+      const victim = yield* makeVictim()
+      const authorize = ({ url }: AuthorizationRequest) => {
+        world.behaviour.namesAuthorizationServer = victim.url
+        return Effect.asVoid(browse(url))
+      }
+      assert.deepStrictEqual(yield* echo(yield* world.open({ oauth: { authorize } })), echoed)
+      assert.deepStrictEqual(victim.requests, [])
     })
   )
 
