@@ -195,7 +195,7 @@ const make = Effect.fnUntraced(function* ({ file, maxQueued = defaultMaxQueued, 
     Effect.andThen(Effect.sleep(flushDelay)),
     Effect.andThen(hasEvents.close),
     Effect.andThen(writeAll()),
-    Effect.tap((written) => (written ? Effect.void : Effect.sleep(retryDelay))),
+    Effect.tap((written) => (written ? Effect.void : Effect.andThen(Effect.sleep(retryDelay), hasEvents.open))),
     Effect.forever,
     Effect.forkScoped
   )

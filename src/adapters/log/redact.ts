@@ -32,8 +32,10 @@ export const redact = (value: unknown, depth = maxJsonDepth): unknown => {
   if (depth === 0) return "…"
   if (Array.isArray(value)) return value.slice(0, maxLogMembers).map((item: unknown) => redact(item, depth - 1))
   if (typeof value !== "object" || value === null) return value
+  // The JSON of a URL is its text, which may hold a secret.
+  if ("toJSON" in value && typeof value.toJSON === "function") return redact(value.toJSON(), depth - 1)
   // Class instances may be cyclic, so only their class is logged.
-  if (!isJsonObject(value)) return "toJSON" in value ? value : `[${value.constructor.name}]`
+  if (!isJsonObject(value)) return `[${value.constructor.name}]`
   return Object.fromEntries(
     Object.entries(value)
       .slice(0, maxLogMembers)

@@ -1,13 +1,15 @@
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
-import { mkdtemp, rm } from "node:fs/promises"
+import { type FileHandle, mkdtemp, open, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Exit, Layer, Logger, Queue, Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Layer, Logger, Queue, Result, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { vi } from "vitest"
 import * as AuditFile from "../../../src/adapters/audit/AuditFile.ts"
 import { AuditLog } from "../../../src/application/ports/AuditLog.ts"
-import { jsonBody } from "../../../src/application/ports/Body.ts"
+import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"
 import { withWallClock } from "../../wallClock.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
@@ -196,6 +198,254 @@ describe("an audit file", () => {
       const file = join(yield* folder, "missing", "audit.jsonl")
       const { message } = yield* Effect.flip(Layer.build(AuditFile.layer({ file })))
       assert.match(message, /^The audit .*audit\.jsonl cannot be written: ENOENT/)
+    })
+  )
+})
+
+/** An open audit with its log lines. `close` flushes it; so does the end of the test. */
+const opened = Effect.fnUntraced(function* (options: AuditFile.AuditFileOptions) {
+  const lines = yield* Queue.unbounded<string>()
+  const log = Logger.layer([Logger.make(({ message }) => void Queue.offerUnsafe(lines, JSON.stringify(message)))])
+  const scope = yield* Scope.make()
+  const layer = Layer.provideMerge(AuditFile.layer(options), log)
+  const audit = yield* Effect.provide(AuditLog, yield* Scope.provide(Layer.build(layer), scope))
+  const close = Scope.close(scope, Exit.void)
+  yield* Effect.addFinalizer(() => close)
+  return { ...audit, close, logged: Queue.take(lines), rest: Queue.clear(lines) }
+})
+
+/** A request that counts as this many bytes of memory. */
+const requestOf = (bytes: number, onRead: () => void = () => {}): Body => ({
+  ...jsonBody({}),
+  value: () => {
+    onRead()
+    return Result.succeed({})
+  },
+  byteLength: () => bytes
+})
+
+const mebibyte = 1024 * 1024
+
+const event = (n: number) => ({ time, fields: { type: "x", n } })
+
+const lostIn = (file: string) =>
+  linesOf(file)
+    .filter(({ type }) => type === "lost")
+    .map(({ count, total }) => [count, total])
+
+/** A test with a test clock, and with a path for the audit. */
+const paused = (title: string, body: (file: string) => Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.effect(title, () => Effect.scoped(Effect.flatMap(folder, (path) => body(join(path, "audit.jsonl")))))
+
+/** Observes a method of all files. */
+const spyOnFiles = (name: "appendFile" | "chmod") =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      await using handle = await open(import.meta.filename)
+      return vi.spyOn(Object.getPrototypeOf(handle) as FileHandle, name)
+    }),
+    (spy) => Effect.sync(() => spy.mockRestore())
+  )
+
+describe("the queue of an audit", () => {
+  paused("holds requests of 64 MiB and drops more", (file) =>
+    Effect.gen(function* () {
+      const { close, lostCount, record } = yield* opened({ file })
+      for (const n of [1, 2]) record({ ...event(n), request: requestOf(32 * mebibyte) })
+      assert.strictEqual(lostCount(), 0)
+      record({ ...event(3), request: requestOf(1) })
+      assert.strictEqual(lostCount(), 1)
+      record(event(4))
+      yield* close
+      assert.deepStrictEqual(
+        linesOf(file).flatMap(({ n }) => n ?? []),
+        [1, 2, 4]
+      )
+    })
+  )
+
+  paused("takes more requests after a write", (file) =>
+    Effect.gen(function* () {
+      const { close, lostCount, record } = yield* opened({ file })
+      const isTaken = yield* Deferred.make<void>()
+      const request = requestOf(64 * mebibyte, () => Deferred.doneUnsafe(isTaken, Exit.void))
+      record({ ...event(1), request })
+      yield* TestClock.adjust("50 millis")
+      yield* Deferred.await(isTaken)
+      record({ ...event(2), request })
+      assert.strictEqual(lostCount(), 0)
+      yield* close
+    })
+  )
+
+  paused("is written in batches of at most 4 MiB and one request", (file) =>
+    Effect.gen(function* () {
+      // Each batch starts a file.
+      const { close, record } = yield* opened({ file, maxBytes: 1 })
+      for (let n = 0; n < 8; n++) record({ ...event(n), request: requestOf(mebibyte) })
+      yield* close
+      assert.deepStrictEqual(
+        [`${file}.1`, file].map((name) => linesOf(name).length),
+        [5, 3]
+      )
+    })
+  )
+
+  paused("is written in batches of 500 events, without empty lines between them", (file) =>
+    Effect.gen(function* () {
+      const { close, record, rest } = yield* opened({ file })
+      for (let n = 0; n < 501; n++) record(event(n))
+      yield* close
+      assert.strictEqual(linesOf(file).length, 501)
+      assert.deepStrictEqual(yield* rest, [])
+    })
+  )
+})
+
+describe("the size of an audit file", () => {
+  const line = `${JSON.stringify({ time: new Date(time).toISOString(), type: "x", n: 1 })}\n`
+
+  for (const [title, maxBytes, isRotated] of [
+    ["reaches its maximum without a rotation", 2 * line.length, false],
+    ["never exceeds its maximum", 2 * line.length - 1, true]
+  ] as const) {
+    paused(title, (file) =>
+      Effect.gen(function* () {
+        writeFileSync(file, line)
+        yield* audited({ file, maxBytes }, ({ record }) => record(event(1)))
+        assert.strictEqual(existsSync(`${file}.1`), isRotated)
+      })
+    )
+  }
+})
+
+describe("a loss of audit events", () => {
+  /** Loses one of two events. */
+  const overflow = ({ record }: Pick<AuditLog["Service"], "record">) => [1, 2].map(event).forEach(record)
+
+  for (const [millis, warnings] of [
+    [9999, 0],
+    [10_000, 1]
+  ] as const) {
+    paused(`causes ${warnings} further warnings after ${millis} ms`, (file) =>
+      Effect.gen(function* () {
+        yield* TestClock.adjust("1 day")
+        const audit = yield* opened({ file, maxQueued: 1 })
+        overflow(audit)
+        yield* TestClock.adjust("50 millis")
+        assert.match(yield* audit.logged, /audit events dropped.*"dropped":1,"reason":"the queue was full"/)
+        yield* TestClock.adjust(millis)
+        overflow(audit)
+        yield* audit.close
+        assert.strictEqual((yield* audit.rest).length, warnings)
+      })
+    )
+  }
+
+  paused("is recorded in the file with its count and the total", (file) =>
+    Effect.gen(function* () {
+      const audit = yield* opened({ file, maxQueued: 1 })
+      overflow(audit)
+      yield* TestClock.adjust("50 millis")
+      yield* audit.logged
+      overflow(audit)
+      yield* audit.close
+      assert.deepStrictEqual(lostIn(file), [
+        [1, 1],
+        [1, 2]
+      ])
+    })
+  )
+})
+
+describe("a disk that fails for a time", () => {
+  /** An audit whose file is full, in a folder that is gone. `restore` makes the folder again. */
+  const withoutFolder = Effect.fnUntraced(function* (file: string) {
+    const path = `${file}.folder`
+    const restore = () => mkdirSync(path)
+    const inside = join(path, "audit.jsonl")
+    restore()
+    writeFileSync(inside, "{}\n")
+    const audit = yield* opened({ file: inside, maxBytes: 1 })
+    rmSync(path, { recursive: true })
+    return { ...audit, file: inside, restore }
+  })
+
+  paused("causes a record of the loss in the file that is made afterwards", (path) =>
+    Effect.gen(function* () {
+      const { close, file, logged, record, restore } = yield* withoutFolder(path)
+      record(event(1))
+      yield* TestClock.adjust("50 millis")
+      assert.match(yield* logged, /audit events dropped.*"dropped":1,"reason":"ENOENT/)
+      restore()
+      yield* close
+      assert.deepStrictEqual(lostIn(file), [[1, 1]])
+    })
+  )
+
+  paused("causes another write after a second, without further events", (path) =>
+    Effect.gen(function* () {
+      const { logged, lostCount, record, restore } = yield* withoutFolder(path)
+      let isTaken = false
+      const request = requestOf(1, () => (isTaken = true))
+      // The last event is not in the first batch, which is lost.
+      for (let n = 0; n <= 500; n++) record(n < 500 ? event(n) : { ...event(n), request })
+      yield* TestClock.adjust("50 millis")
+      yield* logged
+      restore()
+      yield* TestClock.adjust("999 millis")
+      assert.deepStrictEqual([lostCount(), isTaken], [500, false])
+      yield* TestClock.adjust("51 millis")
+      assert.isTrue(isTaken)
+    })
+  )
+
+  paused("leaves half a line, and the next line is complete", (file) =>
+    Effect.gen(function* () {
+      const { close, logged, record } = yield* opened({ file })
+      const spy = yield* spyOnFiles("appendFile")
+      spy.mockImplementationOnce(async function (this: FileHandle) {
+        await this.write('{"half')
+        throw new Error("the disk is full")
+      })
+      record(event(1))
+      yield* TestClock.adjust("50 millis")
+      assert.match(yield* logged, /the disk is full/)
+      record(event(2))
+      yield* close
+      const [half, ...complete] = readFileSync(file, "utf8").trimEnd().split("\n")
+      assert.strictEqual(half, '{"half')
+      assert.deepStrictEqual(
+        complete.map((text) => (JSON.parse(text) as JsonObject)["type"]),
+        ["lost", "x"]
+      )
+    })
+  )
+})
+
+describe("the handle of an audit file", () => {
+  /** The descriptors of the files whose permissions were set; -1 for a closed file. */
+  const descriptors = ({ mock }: Effect.Success<ReturnType<typeof spyOnFiles>>) =>
+    mock.contexts.map((handle) => (handle as FileHandle).fd)
+
+  paused("is open until the audit is closed", (file) =>
+    Effect.gen(function* () {
+      const spy = yield* spyOnFiles("chmod")
+      const { close } = yield* opened({ file })
+      assert.isAtLeast(descriptors(spy)[0] ?? -1, 0)
+      yield* close
+      assert.deepStrictEqual(descriptors(spy), [-1])
+    })
+  )
+
+  paused("is closed when the permissions of the file cannot be set", (file) =>
+    Effect.gen(function* () {
+      const spy = yield* spyOnFiles("chmod")
+      spy.mockRejectedValueOnce(new Error("not permitted"))
+      const { _tag, message } = yield* Effect.flip(Layer.build(AuditFile.layer({ file })))
+      assert.strictEqual(_tag, "AuditFileError")
+      assert.match(message, /not permitted/)
+      assert.deepStrictEqual(descriptors(spy), [-1])
     })
   )
 })

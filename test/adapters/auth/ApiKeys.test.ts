@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Queue, Result, Stream } from "effect"
+import { Effect, Fiber, PubSub, Queue, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import * as ApiKeys from "../../../src/adapters/auth/ApiKeys.ts"
 import {
@@ -83,6 +83,32 @@ describe("an API key", () => {
       assert.strictEqual((yield* Effect.flip(scheme.authenticate("k2"))).code, 401)
     })
   )
+
+  it.effect("follows updates from the moment of its start", () =>
+    Effect.gen(function* () {
+      const updates = yield* PubSub.unbounded<ReadonlyArray<ApiKeyEntry>>()
+      const scheme = yield* ApiKeys.make([entry("old", "k1")], Stream.fromPubSub(updates))
+      const changed = yield* Effect.forkChild(Stream.runHead(scheme.changes), { startImmediately: true })
+      yield* PubSub.publish(updates, [entry("new", "k2")])
+      // A missed update fails the test instead of blocking it.
+      yield* Effect.raceFirst(Fiber.join(changed), Effect.yieldNow.pipe(Effect.repeat({ times: 100 })))
+      assert.strictEqual((yield* Effect.flip(scheme.authenticate("k1"))).reason, "invalid_credentials")
+    })
+  )
+
+  it.effect("has no format: every credential is recognized", () =>
+    Effect.gen(function* () {
+      const { recognizes } = yield* ApiKeys.make([])
+      for (const credential of ["a2c_abc", "k", "a.b.c"]) assert.isTrue(recognizes(credential))
+    })
+  )
+
+  it.effect("is valid as an identity of another scheme", () =>
+    Effect.gen(function* () {
+      const scheme = yield* ApiKeys.make([entry("one", "k1")])
+      assert.isTrue(scheme.isStillValid({ subject: "one", grants: allGrants, expiresAt: undefined }))
+    })
+  )
 })
 
 describe("a key file", () => {
@@ -122,6 +148,34 @@ describe("a key file", () => {
     }
   })
 
+  it.each([
+    ["a date, in UTC", "2030-01-31", Date.UTC(2030, 0, 31)],
+    ["the leap day", "2028-02-29", Date.UTC(2028, 1, 29)],
+    ["a time in UTC", "2030-01-31T12:34Z", Date.UTC(2030, 0, 31, 12, 34)],
+    ["a time with seconds", "2030-01-31T12:34:56Z", Date.UTC(2030, 0, 31, 12, 34, 56)],
+    ["a time with tenths of a second", "2030-01-31T12:34:56.5Z", Date.UTC(2030, 0, 31, 12, 34, 56, 500)],
+    ["a time with milliseconds", "2030-01-31T12:34:56.789Z", Date.UTC(2030, 0, 31, 12, 34, 56, 789)],
+    ["a time of a zone east of UTC", "2030-01-31T12:34+05:30", Date.UTC(2030, 0, 31, 7, 4)],
+    ["a time of a zone west of UTC", "2030-01-31T22:34:56-03:45", Date.UTC(2030, 1, 1, 2, 19, 56)]
+  ])("accepts %s as expiry", (_kind, expires, expected) => {
+    const [found] = Result.getOrThrow(decodeApiKeyEntries({ keys: [{ ...written, expires }] }))
+    assert.strictEqual(found?.expiresAt, expected)
+  })
+
+  it.each([
+    ["text before the date", "until 2030-01-31"],
+    ["two dates", "2030-01-31 (2030-01-31"],
+    ["text after the date", "2030-01-31 12:00"],
+    ["a time without a zone", "2030-01-31T12:00:00"],
+    ["a zone without a colon", "2030-01-31T12:00+0100"],
+    ["a fraction without digits", "2030-01-31T12:00:00.Z"],
+    ["an hour that does not exist", "2030-01-31T25:00Z"],
+    ["a minute that does not exist", "2030-01-31T12:60Z"],
+    ["a day that the month does not have", "2030-02-29T12:00Z"]
+  ])("rejects %s as expiry", (_kind, expires) => {
+    assert.deepStrictEqual(issuesOf({ ...written, expires }), ["keys.0.expires"])
+  })
+
   it("is rejected with a duplicate key", () =>
     assert.deepStrictEqual(issuesOf(written, { ...written, subject: "other" }), ["keys.1.hash"]))
 })
@@ -138,6 +192,46 @@ describe("a list of simple keys", () => {
         ["two", hashApiKey("x=y"), ["agent", "computer"], ["*"]]
       ]
     )
+  })
+
+  it("ignores white space around names and keys, and empty items", () => {
+    const found = Result.getOrThrow(parseSimpleKeys(` one = ${key} , ,two=${key}2`))
+    assert.deepStrictEqual(
+      found.map(({ hash, subject }) => [subject, hash]),
+      [
+        ["one", hashApiKey(key)],
+        ["two", hashApiKey(`${key}2`)]
+      ]
+    )
+  })
+
+  it("holds keys of 32 characters, and none of 31", () => {
+    assert.isTrue(Result.isSuccess(parseSimpleKeys(`one=${key}`)))
+    assert.isTrue(Result.isFailure(parseSimpleKeys(`one=${key.slice(1)}`)))
+  })
+
+  it.each([
+    ["upper-case digits", hashApiKey("x").toUpperCase()],
+    ["too few digits", hashApiKey("x").slice(1)],
+    ["too many digits", `${hashApiKey("x")}0`],
+    ["other characters", `${hashApiKey("x").slice(1)}g`]
+  ])("rejects a hash with %s, without quoting it", (_kind, digits) => {
+    const message = Result.match(parseSimpleKeys(`one=sha256:${digits}`), {
+      onSuccess: () => "accepted",
+      onFailure: (reason) => reason
+    })
+    assert.match(message, /hash of 'one'/)
+    assert.notInclude(message, digits)
+  })
+
+  it("hashes a key that contains a colon and sha256 elsewhere than at its start", () => {
+    const plain = `${key}sha256:`
+    assert.strictEqual(Result.getOrThrow(parseSimpleKeys(`one=${plain}`))[0]?.hash, hashApiKey(plain))
+  })
+
+  it("names the reason for the rejection of a duplicate key", () => {
+    const reason = Result.flip(parseSimpleKeys(`a=${key},b=${key}`))
+    assert.match(Result.getOrThrow(reason), /same key/)
   })
 
   it("is rejected with a short or ambiguous key, without quoting it", () => {
@@ -165,6 +259,14 @@ describe("a new key", () => {
       assert.deepStrictEqual(yield* scheme.authenticate(key), { subject: "me", grants, expiresAt: undefined })
       assert.notStrictEqual((yield* generateApiKey("me", grants, undefined)).key, key)
       assert.notInclude(JSON.stringify(made), key)
+    })
+  )
+
+  it.effect("keeps the expiry of its entry", () =>
+    Effect.gen(function* () {
+      const { entry: made } = yield* generateApiKey("me", allGrants, "2030-01-31")
+      const [found] = Result.getOrThrow(decodeApiKeyEntries({ keys: [made] }))
+      assert.strictEqual(found?.expiresAt, Date.UTC(2030, 0, 31))
     })
   )
 })

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { makeSchemeAuthenticator, type CredentialScheme } from "../../../src/adapters/auth/CredentialScheme.ts"
 import { allowAll } from "../../../src/application/ports/Authenticator.ts"
 import type { Handshake } from "../../../src/application/ports/Transport.ts"
-import { allGrants } from "../../../src/domain/model/Identity.ts"
+import { allGrants, type Identity } from "../../../src/domain/model/Identity.ts"
 import { handshake, outcome } from "./handshakes.ts"
 
 /** Takes what begins like this, and calls it by its name. */
@@ -30,6 +30,41 @@ describe("a credential", () => {
       assert.strictEqual(yield* subjectOf({ auth: { token: "z-auth" }, headers: both }), "z:z-auth")
       assert.strictEqual(yield* subjectOf({ auth: { role: "agent" }, headers: both }), "z:z-key")
       assert.strictEqual(yield* subjectOf({ auth: null, headers: bearer }), "z:z-bearer")
+    })
+  )
+
+  it.effect.each([
+    ["a null token", { auth: { token: null }, headers: { "x-api-key": "z1" } }],
+    ["an empty token", { auth: { token: "" }, headers: { "x-api-key": "z1" } }],
+    ["an empty key", { headers: { "x-api-key": "", authorization: "Bearer z1" } }]
+  ] as const)("is searched in the next place after %s", ([, shown]) =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* subjectOf(shown), "z:z1")
+    })
+  )
+
+  it.effect("has no white space around it", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* outcome(authenticator, " z1\n"), "z:z1")
+      assert.strictEqual(yield* outcome(authenticator, " \n"), "401 missing_credentials")
+    })
+  )
+
+  it.effect("is invalid when a header is repeated", () =>
+    Effect.gen(function* () {
+      for (const name of ["authorization", "x-api-key"]) {
+        assert.strictEqual(yield* subjectOf({ headers: { [name]: ["Bearer z1"] } }), "invalid_credentials")
+      }
+    })
+  )
+
+  it.effect("is a bearer token only as the whole text", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* outcome(authenticator, "xBearer z1"), "x:xBearer z1")
+      assert.strictEqual(yield* outcome(authenticator, "Bearer z1 z2"), "401 invalid_credentials")
+      for (const authorization of ["xBearer z1", "Bearer z1 z2"]) {
+        assert.strictEqual(yield* subjectOf({ headers: { authorization } }), "missing_credentials")
+      }
     })
   )
 
@@ -63,4 +98,21 @@ describe("a credential", () => {
       assert.strictEqual(yield* outcome(authenticator, "xyz"), "x:xyz")
     })
   )
+})
+
+describe("an identity", () => {
+  const known: Identity = { subject: "known", grants: allGrants, expiresAt: undefined }
+  const revoked: Identity = { ...known, subject: "revoked" }
+  const revoking: CredentialScheme = { ...beginning("x"), isStillValid: (identity) => identity !== revoked }
+
+  for (const [place, schemes] of [
+    ["first", [revoking, beginning("z")]],
+    ["last", [beginning("z"), revoking]]
+  ] as const) {
+    it(`is invalid when the ${place} scheme revokes it`, () =>
+      assert.isFalse(makeSchemeAuthenticator(schemes).isStillValid(revoked)))
+  }
+
+  it("is valid while no scheme revokes it", () =>
+    assert.isTrue(makeSchemeAuthenticator([revoking, beginning("z")]).isStillValid(known)))
 })

@@ -1,7 +1,8 @@
+import { generateKeyPairSync, type KeyObject } from "node:crypto"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect, Logger, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { exportJWK, exportPKCS8, exportSPKI, generateKeyPair, SignJWT } from "jose"
 import * as Jwt from "../../../src/adapters/auth/Jwt.ts"
@@ -111,6 +112,22 @@ describe("a token", () => {
     })
   )
 
+  it.effect("is rejected with the name of the claim, without its value", () =>
+    Effect.gen(function* () {
+      const { authenticate } = yield* Jwt.make({ source: shared, audience: "a2c" })
+      const { message } = yield* Effect.flip(authenticate(yield* token({ aud: "s3cret" })))
+      assert.match(message, /"aud"/)
+      assert.notInclude(message, "s3cret")
+    })
+  )
+
+  it.effect("stays valid until its expiry", () =>
+    Effect.gen(function* () {
+      const { authenticate, isStillValid } = yield* Jwt.make({ source: shared })
+      assert.isTrue(isStillValid(yield* authenticate(yield* token({}))))
+    })
+  )
+
   it.effect("requires a signature with the secret and HS256", () =>
     Effect.gen(function* () {
       const options = { source: shared }
@@ -194,7 +211,52 @@ describe("a public key", () => {
   )
 })
 
+describe("the kind of a public key", () => {
+  /** Keys that Node can make and that verify no accepted signatures. */
+  const unsupported: ReadonlyArray<readonly [kind: string, make: () => KeyObject]> = [
+    ["RSA with 1024 bits", () => generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey],
+    ["the curve secp256k1", () => generateKeyPairSync("ec", { namedCurve: "secp256k1" }).publicKey],
+    ["the type X25519", () => generateKeyPairSync("x25519").publicKey],
+    ["the type Ed448", () => generateKeyPairSync("ed448").publicKey]
+  ]
+  const startError = (text: string) => Effect.flip(Jwt.make({ source: { _tag: "PublicKey", text } }))
+
+  it.effect.each(unsupported)("fails the start with %s", ([, makeKey]) =>
+    Effect.gen(function* () {
+      const error = yield* startError(makeKey().export({ type: "spki", format: "pem" }).toString())
+      assert.strictEqual(error._tag, "InvalidJwtKey")
+      assert.match(error.message, /2048/)
+    })
+  )
+
+  const ec = () => generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey
+  const encrypted = { cipher: "aes-128-cbc", passphrase: "p" } as const
+  const privateKeys: ReadonlyArray<readonly [kind: string, make: () => string | Buffer]> = [
+    ["PKCS #8", () => ec().export({ type: "pkcs8", format: "pem" })],
+    ["SEC 1", () => ec().export({ type: "sec1", format: "pem" })],
+    ["encrypted PKCS #8", () => ec().export({ type: "pkcs8", format: "pem", ...encrypted })]
+  ]
+
+  it.effect.each(privateKeys)("fails the start with a private key as %s", ([, makeKey]) =>
+    Effect.gen(function* () {
+      assert.match((yield* startError(makeKey().toString())).message, /private/)
+    })
+  )
+})
+
 describe("a secret", () => {
+  it.effect.each([
+    ["32 characters", "x".repeat(32), true],
+    ["31 characters", "x".repeat(31), false],
+    ["16 characters of two bytes", "\u00fc".repeat(16), true],
+    ["15 characters of two bytes and one more byte", `${"\u00fc".repeat(15)}x`, false]
+  ] as const)("requires 32 bytes: %s", ([, text, isAccepted]) =>
+    Effect.gen(function* () {
+      const made = Jwt.make({ source: { _tag: "Secret", secret: Redacted.make(text) } })
+      assert.strictEqual(yield* Effect.match(made, { onFailure: () => false, onSuccess: () => true }), isAccepted)
+    })
+  )
+
   it.effect("fails the start when it is too short, without quoting it", () =>
     Effect.gen(function* () {
       const source: JwtKeySource = { _tag: "Secret", secret: Redacted.make("s3cret") }
@@ -280,6 +342,34 @@ describe("the key set of an identity provider", () => {
       gone.stop()
       const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url: gone.url } })
       assert.strictEqual((yield* Effect.flip(scheme.authenticate(given))).code, 503)
+    }).pipe(Effect.scoped)
+  )
+
+  /** The fields of the log lines while a token is checked with the key set of this URL. */
+  const loggedFailures = Effect.fnUntraced(function* (url: string) {
+    const { key } = yield* signing
+    const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url } })
+    const lines: Array<unknown> = []
+    const log = Logger.layer([Logger.make(({ message }) => void lines.push(message))])
+    const given = yield* token(soon(), { alg: "ES256", key, kid: "one" })
+    yield* Effect.flip(Effect.provide(scheme.authenticate(given), log))
+    return lines
+  })
+
+  it.live("logs the network error when it cannot be fetched", () =>
+    Effect.gen(function* () {
+      const { stop, url } = yield* provider(() => ({ status: 200, body: "{}" }))
+      stop()
+      assert.deepStrictEqual(yield* loggedFailures(url), [
+        ["JWT key set fetch failed", { reason: "connection refused" }]
+      ])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("logs the reason when the provider answers with an error", () =>
+    Effect.gen(function* () {
+      const { url } = yield* provider(() => ({ status: 500, body: "{}" }))
+      assert.match(JSON.stringify(yield* loggedFailures(url)), /"reason":"Expected 200/)
     }).pipe(Effect.scoped)
   )
 

@@ -119,6 +119,13 @@ describe("the credentials file", () => {
     })
   )
 
+  promise("keeps credentials with escapes after names of several bytes", (path) =>
+    Effect.gen(function* () {
+      put(path, String.raw`{"version":1,"servers":{"üüü":"\n","":"x"}}`)
+      assert.deepStrictEqual(yield* read("üüü").pipe(at(path)), Option.some("\n"))
+    })
+  )
+
   promise("keeps all concurrent writes of several stores", (path) =>
     Effect.gen(function* () {
       const names = Array.from({ length: 20 }, (_, index) => `server${index}`)
@@ -149,6 +156,33 @@ describe("the credentials file", () => {
     })
   )
 
+  promise("is not taken for a missing file when its folder is a file", (path) =>
+    Effect.gen(function* () {
+      put(join(path, ".."), "a file")
+      const failure = yield* Effect.flip(read("github").pipe(at(path)))
+      assert.match(failure.message, /Cannot read .*ENOTDIR/)
+    })
+  )
+
+  promise("fails when the new file cannot replace it, and leaves no other file", (path) =>
+    Effect.gen(function* () {
+      const parent = join(path, "..")
+      // A file cannot replace the folder itself.
+      const failure = yield* Effect.flip(write("github", "s3cret").pipe(at(`${parent}/.`)))
+      assert.match(failure.message, /Cannot write /)
+      assert.notInclude(failure.message, "s3cret")
+      assert.deepStrictEqual(readdirSync(parent), [])
+    })
+  )
+
+  promise("fails with the error of the write when no file was made", (path) =>
+    Effect.gen(function* () {
+      // The name is that of a folder, which does not exist.
+      const failure = yield* Effect.flip(write("github", "s3cret").pipe(at(`${path}/`)))
+      assert.match(failure.message, /Cannot write .*ENOENT.* open /)
+    })
+  )
+
   for (const mode of [0o644, 0o640, 0o620, 0o602]) {
     promise(`is refused with mode ${mode.toString(8)}`, (path) =>
       Effect.gen(function* () {
@@ -174,6 +208,7 @@ describe("the credentials file", () => {
     ["a later version", '{"version":2,"servers":{"github":"s3cret"}}', "version is not 1"],
     ["no servers", '{"version":1,"github":"s3cret"}', "must be an object"],
     ["credentials that are no text", '{"version":1,"servers":{"github":{"token":"s3cret"}}}', "must be a string"],
+    ["credentials of which only one is a text", '{"version":1,"servers":{"a":"s3cret","b":7}}', "must be a string"],
     ["too much", `{"version":1,"servers":{"github":"s3cret${"x".repeat(1024 * 1024)}"}}`, "larger than"]
   ] as const)("with %s is refused and left alone", ([, text, why]) =>
     Effect.gen(function* () {
@@ -196,6 +231,18 @@ describe("the credentials file", () => {
     })
   )
 
+  promise("accepts exactly 1 MiB, and no byte more", (path) =>
+    Effect.gen(function* () {
+      yield* write("github", "").pipe(at(path))
+      const rest = 1024 * 1024 - statSync(path).size
+      yield* write("github", "x".repeat(rest)).pipe(at(path))
+      assert.strictEqual(statSync(path).size, 1024 * 1024)
+      assert.deepStrictEqual(yield* read("github").pipe(at(path)), Option.some("x".repeat(rest)))
+      const failure = yield* Effect.flip(write("github", "x".repeat(rest + 1)).pipe(at(path)))
+      assert.match(failure.message, /Cannot write .*1048576 bytes/)
+    })
+  )
+
   it("stands in the user's configuration folder by default", () => {
     const { defaultPath } = FileCredentialStore
     assert.strictEqual(defaultPath({}, "linux", "/home/u"), "/home/u/.config/a2c/credentials.json")
@@ -208,5 +255,7 @@ describe("the credentials file", () => {
     const windows = `${roaming}\\a2c\\credentials.json`
     assert.strictEqual(defaultPath({ APPDATA: roaming }, "win32", "C:\\Users\\u"), windows)
     assert.strictEqual(defaultPath({}, "win32", "C:\\Users\\u"), windows)
+    assert.strictEqual(defaultPath({ APPDATA: "" }, "win32", "C:\\Users\\u"), windows)
+    assert.strictEqual(defaultPath({ APPDATA: "D:\\r" }, "win32", "C:\\Users\\u"), "D:\\r\\a2c\\credentials.json")
   })
 })

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Redacted } from "effect"
-import { LogFormat, layerTo } from "../../../src/adapters/log/TerminalLog.ts"
+import { vi } from "vitest"
+import { LogFormat, layer, layerTo } from "../../../src/adapters/log/TerminalLog.ts"
 
 /** Logs in a format and returns the lines. */
 const logged = (format: LogFormat, logging: Effect.Effect<void>) =>
@@ -14,6 +15,17 @@ const logged = (format: LogFormat, logging: Effect.Effect<void>) =>
   })
 
 const parsed = (line: string | undefined) => JSON.parse(line ?? "") as Record<string, unknown>
+
+/** The fields of a JSON line, as they are logged. */
+const fieldsOf = (fields: object) =>
+  Effect.map(logged("json", Effect.logInfo("fields", fields)), ([line]) => parsed(line)["annotations"])
+
+/** A text in arrays and objects of this many levels. */
+const nested = (levels: number, text: string) => {
+  const inside = (open: string, close: string) =>
+    JSON.parse(`${open.repeat(levels)}${JSON.stringify(text)}${close.repeat(levels)}`) as unknown
+  return { arrays: inside("[", "]"), objects: inside('{"a":', "}") }
+}
 
 describe("JSON log", () => {
   it.live("writes one object per line with time, level, message and annotations", () =>
@@ -50,6 +62,13 @@ describe("JSON log", () => {
     Effect.gen(function* () {
       const [line] = yield* logged("json", Effect.withSpan(Effect.logInfo("inside"), "s"))
       assert.match(String(parsed(line)["span_id"]), /^[0-9a-f]{16}$/)
+    })
+  )
+
+  it.live("joins the parts of a message with spaces", () =>
+    Effect.gen(function* () {
+      const [line] = yield* logged("json", Effect.logInfo("read two", 7, [1, "a b"], null))
+      assert.strictEqual(parsed(line)["message"], 'read two 7 [1,"a b"] null')
     })
   )
 
@@ -97,6 +116,80 @@ describe("log", () => {
     )
   }
 
+  it.live("hides members with secret names, at any depth, except for numbers, flags and null", () =>
+    Effect.gen(function* () {
+      const fields = {
+        list: ["a b", { password: "hunter2" }, 7, null],
+        credentials: { user: "u", pin: "hunter2" },
+        cookie: ["hunter2"],
+        token: 7,
+        secret: true,
+        apiKey: null,
+        held: { name: null }
+      }
+      assert.deepStrictEqual(yield* fieldsOf(fields), {
+        list: ["a b", { password: "<redacted>" }, 7, null],
+        credentials: "<redacted>",
+        cookie: "<redacted>",
+        token: 7,
+        secret: true,
+        apiKey: null,
+        held: { name: null }
+      })
+    })
+  )
+
+  it.live("writes a value as its own JSON", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* fieldsOf({ at: new Date(0) }), { at: "1970-01-01T00:00:00.000Z" })
+    })
+  )
+
+  it.live("writes an ellipsis for an object that is its own JSON", () =>
+    Effect.gen(function* () {
+      const cyclic = { toJSON: (): unknown => cyclic }
+      assert.deepStrictEqual(yield* fieldsOf({ cyclic }), { cyclic: "…" })
+    })
+  )
+
+  it.live("writes a member with the name toJSON as data", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* fieldsOf({ body: { toJSON: 1 } }), { body: { toJSON: 1 } })
+    })
+  )
+
+  for (const format of ["human", "json"] as const) {
+    it.live(`hides secrets in the own JSON of a value, as ${format}`, () =>
+      Effect.gen(function* () {
+        const url = new URL("http://host/path?token=hunter2")
+        const held = { toJSON: () => ({ password: "hunter2", list: [url] }) }
+        const [line = ""] = yield* logged(format, Effect.logInfo("request", url, { url, held }))
+        assert.include(line, "/path")
+        assert.notInclude(line, "hunter2")
+      })
+    )
+  }
+
+  it.live("writes arrays and objects of 128 levels, and an ellipsis for deeper ones", () =>
+    Effect.gen(function* () {
+      // The object with the fields is one level more.
+      assert.deepStrictEqual(yield* fieldsOf(nested(127, "leaf")), nested(127, "leaf"))
+      assert.deepStrictEqual(yield* fieldsOf(nested(128, "leaf")), nested(127, "…"))
+    })
+  )
+
+  it.live("writes the first 1000 items of an array and members of an object", () =>
+    Effect.gen(function* () {
+      const items = Array.from({ length: 1001 }, (_, index) => `x${index}`)
+      const members = Object.fromEntries(items.map((name) => [name, 1]))
+      const first = items.slice(0, 1000)
+      assert.deepStrictEqual(yield* fieldsOf({ items, members }), {
+        items: first,
+        members: Object.fromEntries(first.map((name) => [name, 1]))
+      })
+    })
+  )
+
   it.live("keeps values that are no secrets", () =>
     Effect.gen(function* () {
       const facts = {
@@ -115,6 +208,38 @@ describe("log", () => {
     Effect.gen(function* () {
       const [line = ""] = yield* logged("human", Effect.logInfo("joined", { office: "team 1", sid: "s" }))
       assert.match(line, /^\d\d:\d\d:\d\d\.\d{3} INFO {2}joined office="team 1" sid=s\n$/)
+    })
+  )
+
+  it.live("writes the parts of a message as text and as JSON", () =>
+    Effect.gen(function* () {
+      const [line = ""] = yield* logged("human", Effect.logInfo("read two", 7, [1, "a b"], null, { n: 1 }))
+      assert.match(line, / INFO {2}read two 7 \[1,"a b"\] null n=1\n$/)
+    })
+  )
+
+  it.live("writes a field with control characters as JSON", () =>
+    Effect.gen(function* () {
+      const [line = ""] = yield* logged("human", Effect.logInfo("joined", { office: "a\u001b[2J\u202e" }))
+      assert.include(line, String.raw`office="a\u001b[2J\u202e"`)
+    })
+  )
+
+  it.live("writes the cause on further lines, indented", () =>
+    Effect.gen(function* () {
+      const failure = new Error("the disk is full\nno space")
+      const [line = ""] = yield* logged("human", Effect.logError("failed", Cause.fail(failure)))
+      assert.match(line, / ERROR failed\n {2}.*the disk is full\n {2}no space\n/)
+    })
+  )
+
+  it.live("writes text to stderr by default, each line once", () =>
+    Effect.gen(function* () {
+      const lines: Array<unknown> = []
+      const spy = vi.spyOn(console, "error").mockImplementation((...parts) => void lines.push(parts))
+      yield* Effect.logInfo("joined").pipe(Effect.provide(layer), Effect.ensuring(Effect.sync(() => spy.mockRestore())))
+      assert.strictEqual(yield* LogFormat, "human")
+      assert.match(JSON.stringify(lines), /^\[\["[\d:.]+ INFO {2}joined"\]\]$/)
     })
   )
 
