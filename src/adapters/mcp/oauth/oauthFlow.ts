@@ -4,7 +4,6 @@ import {
   type extractWWWAuthenticateParams,
   type OAuthClientProvider
 } from "@modelcontextprotocol/sdk/client/auth.js"
-import { OAuthError } from "@modelcontextprotocol/sdk/server/auth/errors.js"
 import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Effect, type Scope } from "effect"
 import type { McpSessionError } from "../../../application/ports/McpSession.ts"
@@ -49,9 +48,9 @@ const authServerUnavailable = sessionError("unavailable", "its authorization ser
 export const forbiddenUrl = (reason: string): McpSessionError =>
   sessionError("unauthorized", `its authorization needs a URL that this Computer does not open: ${reason}`)
 
-/** Quotes only messages of the SDK: those of the authorization server may contain secrets. */
+/** Quotes only messages of the SDK. Those of the authorization server, whose errors have a code, may contain secrets. */
 const toAuthServerFailure = (error: unknown): McpSessionError => {
-  const message = error instanceof Error && !(error instanceof OAuthError) ? error.message : ""
+  const message = error instanceof Error && !("errorCode" in error) ? error.message : ""
   const why = /^Incompatible auth server: (.*)$/.exec(message)?.[1]
   const detail = why === undefined ? "" : `: ${why}`
   return sessionError("unauthorized", `its authorization server rejected the request${detail}`)
