@@ -18,7 +18,11 @@ describe("package specification", () => {
     ["lodash@1.0.0-beta.1+build.5", "lodash", "1.0.0-beta.1+build.5"],
     ["@types/node", "@types/node", undefined],
     ["@types/node@24.1.0", "@types/node", "24.1.0"],
-    ["JSONStream@1", "JSONStream", "1"]
+    ["JSONStream@1", "JSONStream", "1"],
+    ["node_modules2", "node_modules2", undefined],
+    ["xfavicon.ico", "xfavicon.ico", undefined],
+    ["a".repeat(214), "a".repeat(214), undefined],
+    [`a@${"1".repeat(128)}`, "a", "1".repeat(128)]
   ])("accepts %s", (text, name, range) => {
     assert.deepStrictEqual(Result.getOrThrow(parsePackage(text)), { name, range, hint: undefined })
   })
@@ -75,6 +79,9 @@ describe("package specification", () => {
     ["a@1/2", /not a version/],
     ["==1", /not a valid package name/],
     ["node_modules", /is reserved/],
+    ["Favicon.ico", /is reserved/],
+    ["@a/node_modules", /is reserved/],
+    ["a@1@2", /not a version/],
     ["a".repeat(215), /longer than 214/],
     [`a@${"1".repeat(129)}`, /longer than 128/]
   ])("rejects %j with a reason", (text, words) => {
@@ -97,8 +104,16 @@ describe("package specification", () => {
     assert.match(error, /^'a b': .*; '-c': /)
   })
 
-  it("rejects too many packages", () => {
+  it("quotes the start of a long text", () => {
+    const error = Result.getOrThrow(Result.flip(parsePackages([`a ${"b".repeat(100)}`])))
+    assert.match(error, /^'a b{62}': /)
+  })
+
+  it("rejects too many packages, and reads no more than the maximum", () => {
+    const many = (count: number) => parsePackages(Array.from({ length: count }, (_, index) => `-${index}`))
+    assert.strictEqual(all(...Array.from({ length: 256 }, (_, index) => `a${index}`)).specs.length, 256)
     assert.isTrue(Result.isFailure(parsePackages(Array.from({ length: 257 }, (_, index) => `a${index}`))))
+    assert.lengthOf(Result.getOrThrow(Result.flip(many(300))).split("; "), 257)
   })
 
   it.prop("accepts only names and versions, and parses its own output", [Schema.String], ([text]) => {

@@ -83,6 +83,32 @@ describe("folder entry", () => {
     })
   })
 
+  it.each(["index.ts", "index.mjs", "index.cts", "config.yml", "config.yaml", "__init__.py"])(
+    "takes %s for the sign of a pack",
+    (name) => {
+      assert.isString(errorOf(folder("a", name)))
+    }
+  )
+
+  it.each(["myindex.ts", "index.tsx", "index.xjs", "config.yamlx", "x__init__.py", "__init__.pyc", "a_tool.ts1"])(
+    "takes %s for no sign of a pack",
+    (name) => {
+      assert.isUndefined(folder("a", name))
+      assert.isUndefined(file(name))
+    }
+  )
+
+  it("gives advice only for a file of the pack, and only where there is some", () => {
+    assert.notInclude(errorOf(folder("a", "b_tool.py")), "Python")
+    assert.notInclude(errorOf(folder("a", "a_tool.foo")), "a_tool.foo")
+    assert.notInclude(errorOf(folder("a", "b_tool.foo", "index.ts")), "b_tool.foo")
+    assert.notInclude(errorOf(folder("a", "helpers.ts", "index.ts")), "helpers.ts")
+  })
+
+  it("ignores a file with the name of an ignored folder", () => {
+    assert.isUndefined(file("node_modules_tool.ts"))
+  })
+
   it.each(["README.md", "helpers.ts", "a_tool.test.ts", "a_tool.d.ts", "a_tool.txt", "_tool.ts", "tool.ts"])(
     "ignores the file %s",
     (name) => {

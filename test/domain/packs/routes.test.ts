@@ -50,6 +50,9 @@ describe("declared route", () => {
     [{ endpoint: "/a" }, /it has no 'params'/],
     [{ endpoint: "/a", params: null }, /it has no 'params'/],
     [{ endpoint: 7, params }, /'endpoint' must be a string/],
+    [{ endpoint: "/a", params, toolName: 7 }, /'toolName' must be a non-empty string/],
+    [{ endpoint: `/${"a".repeat(256)}`, params }, /longer than 256/],
+    [{ endpoint: `x${"a".repeat(99)}`, params }, /^route 1 \(xa{63}\): /],
     [{ endpoint: "", params }, /start with '\/'/],
     [{ endpoint: "tools/a", params }, /route 1 \(tools\/a\): .*start with '\/'/],
     [{ endpoint: "/a//b", params }, /contains '\/\/'/],
@@ -110,6 +113,17 @@ describe("declared route", () => {
       }
     }
     assert.match(parseRoutes("a", hostile).errors.join(), /throws/)
+  })
+
+  it("accepts an endpoint of 256 characters, and dots within a segment", () => {
+    for (const endpoint of [`/${"a".repeat(255)}`, "/a.b/..c/...", "/.a"]) {
+      assert.deepStrictEqual(parseRoutes("a", { endpoint, params }).errors, [])
+    }
+  })
+
+  it("accepts the maximum number of routes", () => {
+    const many = Array.from({ length: 256 }, (_, index) => ({ endpoint: `/${index}`, params }))
+    assert.deepStrictEqual(parseRoutes("a", many).errors, [])
   })
 
   it("stops at the maximum number of routes", () => {

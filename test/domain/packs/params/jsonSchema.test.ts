@@ -1,13 +1,23 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { z } from "zod"
-import { fileParamsOf, resolveRef, collectSubschemas } from "../../../../src/domain/packs/params/jsonSchema.ts"
+import {
+  type BranchSelection,
+  collectSubschemas,
+  declaredTypes,
+  fileParamsOf,
+  propertySchemas,
+  resolveRef
+} from "../../../../src/domain/packs/params/jsonSchema.ts"
 
 const object = (properties: object, more: object = {}) => ({ type: "object", properties, ...more })
 const binary = { type: "string", format: "binary" }
 
 describe("JSON Pointer", () => {
-  const root = { $defs: { "a/b~c": { n: [{ deep: 1 }] }, "L[int]": "list", "50%": "half" } }
+  const letters = Array.from({ length: 12 }, (_, index) => `item ${index}`)
+  const root = {
+    $defs: { "a/b~c": { n: [{ deep: 1 }] }, "L[int]": "list", "50%": "half", é: "accent", "%ff": "byte", letters }
+  }
 
   it.each([
     ["#", root],
@@ -15,6 +25,12 @@ describe("JSON Pointer", () => {
     ["#/$defs/L%5Bint%5D", "list"],
     ["#/$defs/50%", "half"],
     ["#/$defs/50%25", "half"],
+    ["#/$defs/%C3%A9", "accent"],
+    ["#/$defs/%ff", "byte"],
+    ["#/$defs/letters/11", "item 11"],
+    ["#/$defs/letters/1x", undefined],
+    ["#/$defs/letters/x1", undefined],
+    ["#/$defs/letters/length", undefined],
     ["#/$defs/none", undefined],
     ["#/$defs/__proto__", undefined],
     ["#/$defs/a~1b~0c/n/x", undefined],
@@ -47,6 +63,54 @@ describe("subschema", () => {
   })
 })
 
+describe("declared types", () => {
+  it.each([
+    [{ type: "string" }, ["string"]],
+    [{ type: ["string", "null"], properties: {} }, ["string", "null"]],
+    [{ properties: {}, items: {} }, ["object"]],
+    [{ items: {} }, ["array"]],
+    [{ prefixItems: [] }, ["array"]],
+    [{}, []]
+  ])("of %j are %j", (schema, types) => {
+    assert.deepStrictEqual(declaredTypes(schema), types)
+  })
+})
+
+describe("branches of a schema", () => {
+  const [text, number] = [{ type: "string" }, { type: "number" }]
+  const branchesOf = (branches: ReadonlyArray<unknown>, selection: BranchSelection) =>
+    collectSubschemas({}, { anyOf: branches }, selection).slice(1)
+
+  it.each([
+    [[text], [text]],
+    [[text, { type: "null" }], [text]],
+    [[{ const: null }, text], [text]],
+    [[text, number], []],
+    [[{ type: "null" }], []]
+  ])("selects the single one beside null of %j", (branches, selected) => {
+    assert.deepStrictEqual(branchesOf(branches, "single"), selected)
+  })
+
+  it("selects all or none", () => {
+    assert.deepStrictEqual(branchesOf([text, number], "all"), [text, number])
+    assert.deepStrictEqual(branchesOf([text], "none"), [])
+  })
+})
+
+describe("map of property schemas", () => {
+  it("has alternatives for a name that several parts have", () => {
+    const [text, number] = [{ type: "string" }, { type: "number" }]
+    const parts = [{ properties: { a: text, b: text } }, { properties: { a: number } }, { properties: 7 }]
+    assert.deepStrictEqual(
+      [...propertySchemas(parts)],
+      [
+        ["a", { anyOf: [text, number] }],
+        ["b", text]
+      ]
+    )
+  })
+})
+
 describe("file parameter", () => {
   it.each([
     ["OpenAPI", binary, { multiple: false }],
@@ -54,6 +118,7 @@ describe("file parameter", () => {
     ["zod", z.toJSONSchema(z.file()), { multiple: false }],
     ["an optional one", { anyOf: [binary, { type: "null" }] }, { multiple: false }],
     ["one by reference", { $ref: "#/$defs/File" }, { multiple: false }],
+    ["OpenAPI 2", { type: "string", contentEncoding: "binary" }, { multiple: false }],
     ["a list", { type: "array", items: binary }, { multiple: true }],
     ["a list by reference", { items: { $ref: "#/$defs/File" } }, { multiple: true }],
     ["an optional list", { anyOf: [{ type: "array", items: binary }, { type: "null" }] }, { multiple: true }]
@@ -66,6 +131,8 @@ describe("file parameter", () => {
     { type: "string" },
     { type: "string", format: "uri" },
     { type: "string", contentMediaType: "application/json" },
+    { type: "string", contentMediaType: "application/problem+json" },
+    { type: "string", contentMediaType: "image/png", contentSchema: {} },
     { type: "string", contentMediaType: "image/png", contentEncoding: "base64" },
     { type: "object", format: "binary" },
     { type: "array", items: { type: "string" } }

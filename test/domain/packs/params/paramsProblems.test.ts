@@ -33,6 +33,7 @@ describe("problem of a JSON Schema validator", () => {
     [{ maxLength: 1 }, "abc", "string_too_long"],
     [{ pattern: "^a" }, "b", "string_pattern_mismatch"],
     [{ enum: ["a"] }, "b", "literal_error"],
+    [{ const: "a" }, "b", "literal_error"],
     [{ not: {} }, "b", "value_error"]
   ])("reports %j against %j as %s", (schema, x, type) => {
     const [problem] = byAjv({ properties: { x: schema } }, { x })
@@ -41,6 +42,16 @@ describe("problem of a JSON Schema validator", () => {
 
   it("lists the allowed values", () => {
     assert.match(byAjv({ properties: { x: { enum: ["a", 1] } } }, { x: 0 })[0]?.msg ?? "", /: \["a",1\]$/)
+    assert.match(byAjv({ properties: { x: { const: "a" } } }, { x: 0 })[0]?.msg ?? "", /: "a"$/)
+  })
+
+  it("has a message for values that JSON cannot represent, and for issues without one", () => {
+    const cyclic: Array<unknown> = []
+    cyclic.push(cyclic)
+    const issue = { instancePath: "/x", keyword: "enum", params: { allowedValues: cyclic } }
+    const [first, second] = problemsFromKeywordIssues([issue, { ...issue, keyword: "minimum", params: {} }], {})
+    assert.strictEqual(first?.msg, "invalid: others")
+    assert.strictEqual(second?.msg, "invalid")
   })
 
   it("names an unknown parameter", () => {
@@ -53,6 +64,21 @@ describe("problem of a JSON Schema validator", () => {
   it("keeps a numeric name in an object as text", () => {
     const deep = { properties: { 0: { type: "string" } } }
     assert.deepStrictEqual(byAjv({ properties: { x: deep } }, { x: { 0: 1 } })[0]?.loc, ["body", "x", "0"])
+  })
+
+  it("gives the index of an item as a number", () => {
+    const locOf = (instancePath: string) =>
+      problemsFromKeywordIssues([{ instancePath, keyword: "type", params: {} }], { x: Array.from({ length: 12 }) })[0]
+        ?.loc
+    assert.deepStrictEqual(locOf("/x/11"), ["body", "x", 11])
+    assert.deepStrictEqual(locOf("/x/11x"), ["body", "x", "11x"])
+    assert.deepStrictEqual(locOf("/x/x11"), ["body", "x", "x11"])
+  })
+
+  it("names an unevaluated parameter", () => {
+    assert.deepStrictEqual(byAjv({ unevaluatedProperties: false }, { a: 1 }), [
+      { loc: ["body", "a"], msg: "unknown parameter", type: "extra_forbidden" }
+    ])
   })
 
   it("unescapes names in pointers", () => {
@@ -89,6 +115,24 @@ describe("problem of a Standard Schema", () => {
     assert.deepStrictEqual("issues" in result ? problemsFromStandardIssues(result.issues ?? [], {}) : result, [
       missing("text")
     ])
+  })
+
+  it("is a missing parameter only where an object has no such member", () => {
+    const typeAt = (params: unknown, ...path: ReadonlyArray<PropertyKey>) =>
+      problemsFromStandardIssues([{ message: "bad", path }], params)[0]?.type
+    assert.strictEqual(typeAt({ a: {} }, "a", "b"), "missing")
+    assert.strictEqual(typeAt({ a: [] }, "a", 0), "missing")
+    assert.strictEqual(typeAt({ a: 1 }, "a", "b"), "value_error")
+    assert.strictEqual(typeAt({ a: null }, "a", "b"), "value_error")
+    assert.strictEqual(typeAt({}, "toString"), "missing")
+    assert.strictEqual(typeAt(undefined), "value_error")
+  })
+
+  it("reports at most 100 problems, and symbols by their text", () => {
+    const issues = Array.from({ length: 101 }, () => ({ message: "bad", path: [Symbol("s")] }))
+    const problems = problemsFromStandardIssues(issues, [])
+    assert.lengthOf(problems, 100)
+    assert.deepStrictEqual(problems[0]?.loc, ["body", "Symbol(s)"])
   })
 
   it("accepts missing paths and path objects", () => {
