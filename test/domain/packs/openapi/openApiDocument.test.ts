@@ -233,9 +233,19 @@ describe("document content", () => {
     const document = makeOpenApiDocument(open, [])
     const schemaOf = (path: string) =>
       at(document, "paths", path, "get", "responses", "200", "content", "application/json", "schema", "properties")
+    const idOf = (path: string) => at(document, "paths", path, "get", "operationId")
+    assert.deepStrictEqual(["/", "/health", "/tools"].map(idOf), ["getServerInfo", "getHealth", "listTools"])
     assert.hasAllKeys(schemaOf("/"), ["message", "version", "tools_count"])
     assert.hasAllKeys(schemaOf("/health"), ["status"])
     assert.hasAllKeys(schemaOf("/tools"), ["tools", "packs"])
+  })
+
+  it("describes parameters without a type as an object", () => {
+    const document = makeOpenApiDocument(open, [pack([route("/a", { properties: {} })])])
+    assert.strictEqual(
+      operation(document, "/a", "requestBody", "content", "application/json", "schema", "type"),
+      "object"
+    )
   })
 
   it("names the base URL only when it is known", () => {
