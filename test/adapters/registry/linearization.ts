@@ -103,9 +103,9 @@ export const hasHeard = (
   const replaced = notices.flatMap((notice) => (notice.replaced && own.has(notice.sid) ? [notice.sid] : []))
   // A member that has joined another office meanwhile may stay.
   const must = replaced.filter((sid) => !sitsAgain(sid))
+  const count = (all: ReadonlyArray<string>, sid: string) => all.filter((one) => one === sid).length
+  // A member that joins again after its eviction may be replaced again.
   return (
-    must.every((sid) => evicted.includes(sid)) &&
-    evicted.every((sid) => replaced.includes(sid)) &&
-    new Set(evicted).size === evicted.length
+    must.every((sid) => evicted.includes(sid)) && evicted.every((sid) => count(evicted, sid) <= count(replaced, sid))
   )
 }

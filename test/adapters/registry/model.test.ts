@@ -185,7 +185,8 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, open: ()
       heard._tag === "Entered" ? [{ ...heard, recipients: [...heard.recipients, heard.sid] }] : [heard]
     )
   ],
-  ["an evicted session is not reported", 4, hearing((heard) => (heard._tag === "Evicted" ? [] : [heard]))]
+  ["an evicted session is not reported", 4, hearing((heard) => (heard._tag === "Evicted" ? [] : [heard]))],
+  ["an eviction is reported twice", 4, hearing((heard) => (heard._tag === "Evicted" ? [heard, heard] : [heard]))]
 ]
 
 describe("an office registry beside the reference model", () => {

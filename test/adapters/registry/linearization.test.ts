@@ -1,0 +1,50 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { RegistryChange } from "../../../src/application/ports/OfficeRegistry.ts"
+import { unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
+import type { ModelSessions } from "../../domain/office/referenceModel.ts"
+import { explain, hasHeard, type Outcome } from "./linearization.ts"
+
+const membershipIn = (office: string) => ({ office, role: "computer", name: "x" }) as const
+
+/** Two sessions of the same Computer on two nodes, each in an office. */
+const before: ModelSessions = [
+  { sid: "here", node: "n1", reconnectKey: "h", role: "computer", membership: membershipIn("P") },
+  { sid: "there", node: "n2", reconnectKey: "h", role: "computer", membership: membershipIn("O") }
+]
+
+const joins = (sid: string, office: string): Outcome => ({
+  command: { _tag: "Join", sid, ...membershipIn(office) },
+  says: "ok"
+})
+
+const change = (_tag: "Entered" | "Left", office: string): RegistryChange => ({
+  _tag,
+  sid: "here",
+  membership: membershipIn(office),
+  recipients: []
+})
+
+const evicted: RegistryChange = { _tag: "Evicted", sid: "here", reason: "" }
+
+/** Whether an order of these commands explains what the node of `here` has received. */
+const isExplained = (outcomes: ReadonlyArray<Outcome>, heard: ReadonlyArray<RegistryChange>) =>
+  explain(before, outcomes, unlimitedCapacity, (order) => hasHeard(new Set(["here"]), before, order, heard)) !==
+  undefined
+
+describe("order of commands", () => {
+  const swap = [joins("there", "P"), joins("there", "O"), joins("here", "O")]
+  const moved = [change("Left", "P"), evicted, change("Entered", "O")]
+
+  it("explains the eviction of a session that is replaced, joins another office, and is replaced again", () => {
+    assert.isTrue(isExplained(swap, [...moved, change("Left", "O"), evicted]))
+  })
+
+  it("explains no missing eviction", () => {
+    assert.isFalse(isExplained([joins("there", "P")], [change("Left", "P")]))
+    assert.isTrue(isExplained([joins("there", "P")], [change("Left", "P"), evicted]))
+  })
+
+  it("explains no eviction that is reported twice", () => {
+    assert.isFalse(isExplained([joins("there", "P")], [change("Left", "P"), evicted, evicted]))
+  })
+})
