@@ -1,13 +1,12 @@
 /**
- * Runs the static checks and the check of the package, as many at once as there are processors, and prints the output of
- * those that fail.
+ * Runs the static checks, as many at once as there are processors, and prints the output of those that fail.
  */
 import { spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
 
 /** The scripts of package.json, the longest first. */
-const names = ["package", "effect", "types", "lint", "unused", "format:check"]
+const names = ["effect", "types", "lint", "unused", "format:check"]
 
 const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as { readonly scripts: Record<string, string> }
 

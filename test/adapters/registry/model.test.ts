@@ -20,7 +20,7 @@ const longest = 40
 const longestInRedis = 120
 
 /** Fewest batches in Redis: a slow run must fail. */
-const fewestBatches = 100
+const fewestBatches = 70
 
 /** Limits of shrinking a failing history: candidates, and milliseconds. */
 const maxShrinks = 300
@@ -227,7 +227,7 @@ describe.skipIf(withoutRedis)("a registry in Redis beside the reference model", 
         const timeout = (isShrinking: boolean) => Duration.millis(isShrinking ? 200 : 20_000)
         const { batches, result } = yield* check((isShrinking) => inRedis(timeout(isShrinking)), {
           of,
-          runs: 20 * times,
+          runs: 14 * times,
           size: longestInRedis
         })
         assert.isUndefined(Arbitrary.formatCheckFailure(result))
