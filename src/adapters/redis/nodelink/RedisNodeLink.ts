@@ -6,6 +6,21 @@ import { isValidNodeName } from "./messageFormat.ts"
 import { NodeMessenger } from "./NodeMessenger.ts"
 import { openPubSubConnection, type PubSubConnection, tickMillis } from "./PubSubConnection.ts"
 
+/** The port of a node whose owner runs its messenger. */
+export const makeNodeLink = (node: string, messenger: NodeMessenger): NodeLink["Service"] =>
+  NodeLink.of({
+    node,
+    serve: (handler) =>
+      Effect.acquireRelease(
+        Effect.sync(() => messenger.setHandler(handler)),
+        () => Effect.sync(() => messenger.setHandler(undefined))
+      ),
+    startRequest: messenger.startRequest,
+    notify: messenger.notify,
+    onNodeLost: messenger.onNodeLost,
+    load: messenger.load
+  })
+
 /**
  * Connects nodes over Redis pub/sub with one channel for each node. Needs Redis 6 or later and only HELLO, PING,
  * PUBLISH and SUBSCRIBE on channels with the prefix. Redis Cluster is not supported: its nodes do not know each other's
@@ -61,17 +76,6 @@ export const layer = (options: RedisNodeOptions): Layer.Layer<NodeLink, RedisUrl
         )
       )
       yield* Deferred.await(firstAttempt)
-      return NodeLink.of({
-        node,
-        serve: (handler) =>
-          Effect.acquireRelease(
-            Effect.sync(() => messenger.setHandler(handler)),
-            () => Effect.sync(() => messenger.setHandler(undefined))
-          ),
-        startRequest: messenger.startRequest,
-        notify: messenger.notify,
-        onNodeLost: messenger.onNodeLost,
-        load: messenger.load
-      })
+      return makeNodeLink(node, messenger)
     })
   )

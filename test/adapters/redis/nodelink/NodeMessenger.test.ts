@@ -368,7 +368,7 @@ describe("request of another node", () => {
   /** A node with a handler that records requests, and messages of the node `there` to it. */
   const receiving = (onStart: (started: Started) => void = () => {}) => {
     const started: Array<Started> = []
-    const { messenger, sent, warned } = messengerOf("here")
+    const { messenger, sent } = messengerOf("here")
     messenger.setHandler({
       startRequest: (_, __, ___, timeout, reply) => {
         const one: Started = { timeout: Duration.toMillis(timeout), reply, isCancelled: false }
@@ -385,7 +385,7 @@ describe("request of another node", () => {
       await turn()
       return sent.flatMap(({ message }) => framesIn(message))
     }
-    return { messenger, warned, started, receive, replies }
+    return { messenger, started, receive, replies }
   }
 
   it("is served with its timeout, which is never negative", () => {

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { NodeMessenger } from "../../../../src/adapters/redis/nodelink/NodeMessenger.ts"
+import { makeNodeLink } from "../../../../src/adapters/redis/nodelink/RedisNodeLink.ts"
 import { contract, type NodeCluster } from "../../nodeLink.contract.ts"
 
 /** The time that a tick stands for, and the interval of ticks, in milliseconds: timeouts pass ten times as fast. */
@@ -52,18 +53,7 @@ const makeCluster = (): NodeCluster => {
         Effect.sync(() => setInterval(() => messenger.tick(), tickInterval)),
         (timer) => Effect.sync(() => clearInterval(timer))
       )
-      return {
-        node: name,
-        serve: (handler: Parameters<NodeMessenger["setHandler"]>[0]) =>
-          Effect.acquireRelease(
-            Effect.sync(() => messenger.setHandler(handler)),
-            () => Effect.sync(() => messenger.setHandler(undefined))
-          ),
-        startRequest: messenger.startRequest,
-        notify: messenger.notify,
-        onNodeLost: messenger.onNodeLost,
-        load: messenger.load
-      }
+      return makeNodeLink(name, messenger)
     })
   return { node }
 }
