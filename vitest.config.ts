@@ -20,7 +20,7 @@ export default defineConfig({
     silent: "passed-only",
     // Tests draw on terminals that move the cursor, wherever they run.
     env: { TERM: "xterm-256color" },
-    globalSetup: "test/programs/installPrograms.ts",
+    globalSetup: ["test/programs/installPrograms.ts", "test/programs/bundleCommand.ts"],
     reporters: ["default", new SkippedTests()],
     projects: [
       {

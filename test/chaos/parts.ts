@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, type Scope } from "effect"
 import type { TestRedis } from "../fixtures/redis.ts"
-import { cli } from "../main/processes.ts"
+import { sourceCli } from "../main/processes.ts"
 import { descendants } from "../processes.ts"
 import { watchAcknowledgements } from "./Acknowledgements.ts"
 import type { Home, Load, Office } from "./cast.ts"
@@ -65,7 +65,7 @@ export const startServer = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ServerPart, never, Scope.Scope> {
   const wayToRedis = yield* openProxy({ host: redis.host, target: () => redis.port })
   let port: number | undefined
-  const start = startNode([cli, "server", "--port", "0", "--log-level", "warn"], {
+  const start = startNode([sourceCli, "server", "--port", "0", "--log-level", "warn"], {
     variables: { A2C_REDIS: `redis://127.0.0.1:${wayToRedis.port}` },
     onLine: (line) => {
       const url = /^listening on (.*)$/.exec(line)?.[1]
@@ -113,7 +113,9 @@ export const startComputer = Effect.fnUntraced(function* (
   }
   writeFileSync(config, JSON.stringify({ servers: { marks } }))
   const place = ["--server", `http://127.0.0.1:${way.port}`, "--office", office, "--name", name]
-  const kept = yield* keepRunning(startNode([cli, "computer", ...place, "--config", config, "--log-level", "warn"]))
+  const kept = yield* keepRunning(
+    startNode([sourceCli, "computer", ...place, "--config", config, "--log-level", "warn"])
+  )
   const noted = (what: string) =>
     readFileSync(journal, "utf8")
       .split("\n")

@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs"
 import { Data, Deferred, Effect, Exit, Schedule, type Scope } from "effect"
-import { cli } from "../main/processes.ts"
+import { sourceCli } from "../main/processes.ts"
 import { type Holdings, type Inspector, openInspector } from "./Inspector.ts"
 import type { MixedLoad } from "./mixedLoad.ts"
 import { startNode } from "./Process.ts"
@@ -30,7 +30,7 @@ const filesOf = (pid: number) => () => {
 export const startServer = Effect.gen(function* (): Effect.fn.Return<InspectedServer, ServerEnded, Scope.Scope> {
   const listening = yield* Deferred.make<string>()
   const inspected = yield* Deferred.make<string>()
-  const server = yield* startNode(["--inspect=127.0.0.1:0", cli, "server", "--port", "0"], {
+  const server = yield* startNode(["--inspect=127.0.0.1:0", sourceCli, "server", "--port", "0"], {
     onLine: (line) => {
       const url = /^listening on (.*)$/.exec(line)?.[1]
       if (url !== undefined) Deferred.doneUnsafe(listening, Exit.succeed(url))

@@ -5,11 +5,10 @@ import { Agent } from "../../src/application/agent/Agent.ts"
 import { agentLayer } from "../../src/main/layers/agentLayer.ts"
 import { openProxy } from "../chaos/Proxy.ts"
 import { descendants, gone } from "../processes.ts"
-import { a2c, type Cli, temporaryFile } from "./processes.ts"
+import { a2c, cli, type Cli, temporaryFile } from "./processes.ts"
 import { connectSeedDevice } from "./seedDevice.ts"
 
 const fromHere = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-const cli = fromHere("../../src/main/cli/a2c.ts")
 const growing = { command: process.execPath, args: [fromHere("../fixtures/contractServer.ts"), "stdio"] }
 const mcp = (mcpServers: object) => temporaryFile("mcp.json", JSON.stringify({ mcpServers }))
 

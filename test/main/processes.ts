@@ -5,9 +5,13 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Deferred, Effect, Exit, type Scope } from "effect"
 import { leash } from "../leash.ts"
+import { bundledCommand } from "../programs/bundleCommand.ts"
 
-/** The file of the `a2c` command. */
-export const cli = fileURLToPath(new URL("../../src/main/cli/a2c.ts", import.meta.url))
+/** The file of the `a2c` command. Vitest bundles it before the tests start. */
+export const cli = bundledCommand
+
+/** The same command from its sources: it shares Effect with packs, while the bundle has a separate copy. */
+export const sourceCli = fileURLToPath(new URL("../../src/main/cli/a2c.ts", import.meta.url))
 
 /** A child process of a test and its output. */
 export interface Cli {

@@ -5,14 +5,14 @@ import { assert, describe } from "@effect/vitest"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { Effect, Fiber, Schedule } from "effect"
 import { computer, live, server } from "./offices.ts"
-import { a2c, type Cli, cli, node, temporaryFolder } from "./processes.ts"
+import { a2c, type Cli, node, sourceCli, temporaryFolder } from "./processes.ts"
 
 const examples = fileURLToPath(new URL("../../examples/packs", import.meta.url))
 const inspector = fileURLToPath(new URL("../../node_modules/.bin/mcp-inspector", import.meta.url))
 
 /** Serves packs and returns the URL. */
 const serve = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
-  const process = yield* a2c("tools", "serve", ...args, "--port", "0")
+  const process = yield* node([sourceCli, "tools", "serve", ...args, "--port", "0"])
   const said = yield* process.says("packs at ")
   return { process, said, url: said.replace(/^.* at /, "") }
 })
@@ -115,7 +115,7 @@ describe("example pack", () => {
           "文件名: hi.txt\\n大小: 3 字节\\n详细程度: basic"
         ]
       ] as const
-      const stdio = [process.execPath, cli, "tools", "serve", examples, "--mcp", "stdio"]
+      const stdio = [process.execPath, sourceCli, "tools", "serve", examples, "--mcp", "stdio"]
       const { url } = yield* serve(examples)
       for (const target of [stdio, [`${url}/mcp`, "--transport", "http"]]) {
         for (const [call, answer] of calls) {
@@ -132,7 +132,7 @@ describe("example pack", () => {
     Effect.gen(function* () {
       const url = yield* server
       yield* computer(url, "team", "desk", {
-        packs: { command: process.execPath, args: [cli, "tools", "serve", examples, "--mcp", "stdio"] }
+        packs: { command: process.execPath, args: [sourceCli, "tools", "serve", examples, "--mcp", "stdio"] }
       })
       const place = ["--server", url, "--office", "team"]
       const call = ["call", "text_counter", "--args", '{"text": "through an office"}']
@@ -209,7 +209,7 @@ describe("folder of packs", () => {
         "off/off_tool.mjs": toolSaying("off", ""),
         "off/config.yaml": "enabled: false"
       })
-      const listed = yield* a2c("tools", "list", folder)
+      const listed = yield* node([sourceCli, "tools", "list", folder])
       const [code, stdout, stderr] = yield* ended(listed)
       assert.strictEqual(code, 1)
       assert.match(stdout, /^good +good +POST \/tools\/good/m)
@@ -256,14 +256,24 @@ describe("folder of packs", () => {
         "odd/config.yaml": 'packages: ["is-odd==3.0.1"]',
         "good/good_tool.mjs": toolSaying("good", 'return "fine"')
       })
-      const rejected = yield* a2c("tools", "list", folder, "--no-install")
+      const rejected = yield* node([sourceCli, "tools", "list", folder, "--no-install"])
       const [, stdout, stderr] = yield* ended(rejected)
       assert.match(stderr, /^a2c: odd: .*is-odd@3\.0\.1/m)
       assert.match(stdout, /^good +good/m)
-      const called = yield* a2c("tools", "call", "odd", "--dir", folder, "--args", '{"n": 3}')
+      const called = yield* node([sourceCli, "tools", "call", "odd", "--dir", folder, "--args", '{"n": 3}'])
       assert.deepStrictEqual((yield* ended(called)).slice(0, 2), [0, "true\n"])
       assert.isTrue(existsSync(join(folder, "odd/package-lock.json")))
-      const again = yield* a2c("tools", "call", "odd", "--dir", folder, "--args", '{"n": 4}', "--no-install")
+      const again = yield* node([
+        sourceCli,
+        "tools",
+        "call",
+        "odd",
+        "--dir",
+        folder,
+        "--args",
+        '{"n": 4}',
+        "--no-install"
+      ])
       assert.deepStrictEqual((yield* ended(again)).slice(0, 2), [0, "false\n"])
     })
   )
@@ -283,7 +293,7 @@ describe("a2c tools", () => {
         "app/one/one_tool.ts": pack("OneTool", "one"),
         "AutoUp-MCP-Extension/two_tool.ts": pack("TwoTool", "two")
       })
-      const process = yield* node([cli, "tools", "serve"], {}, folder)
+      const process = yield* node([sourceCli, "tools", "serve"], {}, folder)
       const url = (yield* process.says("serving 2 of 2 packs at ")).replace(/^.* at /, "")
       const key = { "X-API-Key": "s3cret" }
       assert.strictEqual((yield* post(`${url}/tools/one`, {})).status, 401)
@@ -296,15 +306,24 @@ describe("a2c tools", () => {
     "creates a working pack with a passing test",
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
-      const made = yield* a2c("tools", "new", "word_count", "--dir", folder)
+      const made = yield* node([sourceCli, "tools", "new", "word_count", "--dir", folder])
       assert.strictEqual(yield* made.ended, 0, made.stderr())
       const tested = yield* node(["--test", join(folder, "word_count/word_count_tool.test.ts")])
       assert.strictEqual(yield* tested.ended, 0, tested.stdout())
-      const called = yield* a2c("tools", "call", "word_count", "--dir", folder, "--args", '{"text": "a b"}')
+      const called = yield* node([
+        sourceCli,
+        "tools",
+        "call",
+        "word_count",
+        "--dir",
+        folder,
+        "--args",
+        '{"text": "a b"}'
+      ])
       assert.deepStrictEqual((yield* ended(called)).slice(0, 2), [0, "3 characters, 2 words\n"])
-      const twice = yield* a2c("tools", "new", "word_count", "--dir", folder)
+      const twice = yield* node([sourceCli, "tools", "new", "word_count", "--dir", folder])
       assert.match((yield* ended(twice))[2], /word_count exists already/)
-      const bad = yield* a2c("tools", "new", "3d_view", "--dir", folder)
+      const bad = yield* node([sourceCli, "tools", "new", "3d_view", "--dir", folder])
       assert.match((yield* ended(bad))[2], /cannot be named '3d_view'/)
     })
   )
@@ -312,14 +331,14 @@ describe("a2c tools", () => {
   live(
     "requires a key from the environment or a .env file, and rejects requests without it",
     Effect.gen(function* () {
-      const open = yield* a2c("tools", "serve", examples, "--host", "0.0.0.0", "--port", "0")
+      const open = yield* node([sourceCli, "tools", "serve", examples, "--host", "0.0.0.0", "--port", "0"])
       const [code, , stderr] = yield* ended(open)
       assert.strictEqual(code, 1)
       assert.match(stderr, /AUTOMATA_API_KEY/)
       const spy = yield* folderWith({
         "spy/spy_tool.mjs": toolSaying("spy", 'return String(process.env["AUTOMATA_API_KEY"])')
       })
-      const process = yield* node([cli, "tools", "serve", spy, examples, "--port", "0"], {
+      const process = yield* node([sourceCli, "tools", "serve", spy, examples, "--port", "0"], {
         AUTOMATA_API_KEY: "s3cret"
       })
       const url = (yield* process.says("packs at ")).replace(/^.* at /, "")
@@ -343,9 +362,9 @@ describe("a2c tools", () => {
           "spy/spy_tool.mjs": toolSaying("spy", spies)
         })
         const key = { AUTOMATA_API_KEY: "s3cret" }
-        const call = yield* node([cli, "tools", "call", "spy", "--dir", folder, ...flags], key)
+        const call = yield* node([sourceCli, "tools", "call", "spy", "--dir", folder, ...flags], key)
         assert.deepStrictEqual(yield* ended(call), [0, "undefined,false\n", ""])
-        const served = yield* node([cli, "tools", "serve", folder, "--port", "0", ...flags], key)
+        const served = yield* node([sourceCli, "tools", "serve", folder, "--port", "0", ...flags], key)
         const url = (yield* served.says("packs at ")).replace(/^.* at /, "")
         assert.deepStrictEqual(yield* post(`${url}/tools/spy`, {}, { "X-API-Key": "s3cret" }), said("undefined,false"))
       })
@@ -358,9 +377,9 @@ describe("a2c tools", () => {
       const folder = yield* folderWith({
         "sad/sad_tool.mjs": toolSaying("sad", 'throw new Error("out of oil")')
       })
-      const call = yield* a2c("tools", "call", "sad", "--dir", folder)
+      const call = yield* node([sourceCli, "tools", "call", "sad", "--dir", folder])
       assert.deepStrictEqual(yield* ended(call), [2, "", "a2c: out of oil\n"])
-      const unknown = yield* a2c("tools", "call", "nope", "--dir", folder)
+      const unknown = yield* node([sourceCli, "tools", "call", "nope", "--dir", folder])
       assert.match((yield* ended(unknown))[2], /^a2c: There is no tool 'nope' in .*; there are sad\n$/)
     })
   )

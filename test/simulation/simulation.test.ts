@@ -21,11 +21,9 @@ describe("simulation", () => {
   }
 
   it("repeats a seed byte for byte", async () => {
-    for (const seed of [1, 2]) {
-      const [one, other] = [await runSeed(seed, 100), await runSeed(seed, 100)]
-      assert.isAbove(one.trace.length, 100)
-      assert.strictEqual(one.trace.join("\n"), other.trace.join("\n"))
-    }
+    const [one, other] = [await runSeed(1, 100), await runSeed(1, 100)]
+    assert.isAbove(one.trace.length, 100)
+    assert.strictEqual(one.trace.join("\n"), other.trace.join("\n"))
   })
 })
 
