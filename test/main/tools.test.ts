@@ -5,17 +5,22 @@ import { assert, describe } from "@effect/vitest"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import { Effect, Fiber, Schedule } from "effect"
 import { computer, live, server } from "./offices.ts"
-import { a2c, type Cli, node, sourceCli, temporaryFolder } from "./processes.ts"
+import { a2c, type Cli, cli, node, sourceCli, temporaryFolder } from "./processes.ts"
 
 const examples = fileURLToPath(new URL("../../examples/packs", import.meta.url))
 const inspector = fileURLToPath(new URL("../../node_modules/.bin/mcp-inspector", import.meta.url))
 
-/** Serves packs and returns the URL. */
-const serve = Effect.fnUntraced(function* (...args: ReadonlyArray<string>) {
-  const process = yield* node([sourceCli, "tools", "serve", ...args, "--port", "0"])
+/** Serves packs with a file of the command, and returns the URL. */
+const serveWith = Effect.fnUntraced(function* (file: string, ...args: ReadonlyArray<string>) {
+  const process = yield* node([file, "tools", "serve", ...args, "--port", "0"])
   const said = yield* process.says("packs at ")
   return { process, said, url: said.replace(/^.* at /, "") }
 })
+
+const serve = (...args: ReadonlyArray<string>) => serveWith(cli, ...args)
+
+/** The examples share Effect with the command. */
+const serveExamples = serveWith(sourceCli, examples)
 
 /** A folder with one pack: its name and its code. */
 const folderWith = (packs: { readonly [file: string]: string }) =>
@@ -67,7 +72,7 @@ describe("example pack", () => {
   live(
     "serves HTTP exactly as documented",
     Effect.gen(function* () {
-      const { said: line, url } = yield* serve(examples)
+      const { said: line, url } = yield* serveExamples
       assert.match(line, /^serving 2 of 2 packs at http:\/\/127\.0\.0\.1:\d+$/)
       assert.deepStrictEqual(
         yield* post(`${url}/tools/text_counter`, { text: "你好 wide 😀\u3000world" }),
@@ -95,7 +100,7 @@ describe("example pack", () => {
   live(
     "provides an OpenAPI document that a real validator accepts",
     Effect.gen(function* () {
-      const { url } = yield* serve(examples)
+      const { url } = yield* serveExamples
       const { body } = yield* ask(`${url}/openapi.json`)
       const verdict = yield* Effect.promise(() =>
         new Validator().validate(body as Parameters<Validator["validate"]>[0])
@@ -116,7 +121,7 @@ describe("example pack", () => {
         ]
       ] as const
       const stdio = [process.execPath, sourceCli, "tools", "serve", examples, "--mcp", "stdio"]
-      const { url } = yield* serve(examples)
+      const { url } = yield* serveExamples
       for (const target of [stdio, [`${url}/mcp`, "--transport", "http"]]) {
         for (const [call, answer] of calls) {
           const inspected = yield* node([inspector, "--cli", ...target, "--method", "tools/call", ...call])
@@ -209,7 +214,7 @@ describe("folder of packs", () => {
         "off/off_tool.mjs": toolSaying("off", ""),
         "off/config.yaml": "enabled: false"
       })
-      const listed = yield* node([sourceCli, "tools", "list", folder])
+      const listed = yield* a2c("tools", "list", folder)
       const [code, stdout, stderr] = yield* ended(listed)
       assert.strictEqual(code, 1)
       assert.match(stdout, /^good +good +POST \/tools\/good/m)
@@ -256,24 +261,14 @@ describe("folder of packs", () => {
         "odd/config.yaml": 'packages: ["is-odd==3.0.1"]',
         "good/good_tool.mjs": toolSaying("good", 'return "fine"')
       })
-      const rejected = yield* node([sourceCli, "tools", "list", folder, "--no-install"])
+      const rejected = yield* a2c("tools", "list", folder, "--no-install")
       const [, stdout, stderr] = yield* ended(rejected)
       assert.match(stderr, /^a2c: odd: .*is-odd@3\.0\.1/m)
       assert.match(stdout, /^good +good/m)
-      const called = yield* node([sourceCli, "tools", "call", "odd", "--dir", folder, "--args", '{"n": 3}'])
+      const called = yield* a2c("tools", "call", "odd", "--dir", folder, "--args", '{"n": 3}')
       assert.deepStrictEqual((yield* ended(called)).slice(0, 2), [0, "true\n"])
       assert.isTrue(existsSync(join(folder, "odd/package-lock.json")))
-      const again = yield* node([
-        sourceCli,
-        "tools",
-        "call",
-        "odd",
-        "--dir",
-        folder,
-        "--args",
-        '{"n": 4}',
-        "--no-install"
-      ])
+      const again = yield* a2c("tools", "call", "odd", "--dir", folder, "--args", '{"n": 4}', "--no-install")
       assert.deepStrictEqual((yield* ended(again)).slice(0, 2), [0, "false\n"])
     })
   )
@@ -293,7 +288,7 @@ describe("a2c tools", () => {
         "app/one/one_tool.ts": pack("OneTool", "one"),
         "AutoUp-MCP-Extension/two_tool.ts": pack("TwoTool", "two")
       })
-      const process = yield* node([sourceCli, "tools", "serve"], {}, folder)
+      const process = yield* node([cli, "tools", "serve"], {}, folder)
       const url = (yield* process.says("serving 2 of 2 packs at ")).replace(/^.* at /, "")
       const key = { "X-API-Key": "s3cret" }
       assert.strictEqual((yield* post(`${url}/tools/one`, {})).status, 401)
@@ -306,24 +301,15 @@ describe("a2c tools", () => {
     "creates a working pack with a passing test",
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
-      const made = yield* node([sourceCli, "tools", "new", "word_count", "--dir", folder])
+      const made = yield* a2c("tools", "new", "word_count", "--dir", folder)
       assert.strictEqual(yield* made.ended, 0, made.stderr())
       const tested = yield* node(["--test", join(folder, "word_count/word_count_tool.test.ts")])
       assert.strictEqual(yield* tested.ended, 0, tested.stdout())
-      const called = yield* node([
-        sourceCli,
-        "tools",
-        "call",
-        "word_count",
-        "--dir",
-        folder,
-        "--args",
-        '{"text": "a b"}'
-      ])
+      const called = yield* a2c("tools", "call", "word_count", "--dir", folder, "--args", '{"text": "a b"}')
       assert.deepStrictEqual((yield* ended(called)).slice(0, 2), [0, "3 characters, 2 words\n"])
-      const twice = yield* node([sourceCli, "tools", "new", "word_count", "--dir", folder])
+      const twice = yield* a2c("tools", "new", "word_count", "--dir", folder)
       assert.match((yield* ended(twice))[2], /word_count exists already/)
-      const bad = yield* node([sourceCli, "tools", "new", "3d_view", "--dir", folder])
+      const bad = yield* a2c("tools", "new", "3d_view", "--dir", folder)
       assert.match((yield* ended(bad))[2], /cannot be named '3d_view'/)
     })
   )
@@ -362,9 +348,9 @@ describe("a2c tools", () => {
           "spy/spy_tool.mjs": toolSaying("spy", spies)
         })
         const key = { AUTOMATA_API_KEY: "s3cret" }
-        const call = yield* node([sourceCli, "tools", "call", "spy", "--dir", folder, ...flags], key)
+        const call = yield* node([cli, "tools", "call", "spy", "--dir", folder, ...flags], key)
         assert.deepStrictEqual(yield* ended(call), [0, "undefined,false\n", ""])
-        const served = yield* node([sourceCli, "tools", "serve", folder, "--port", "0", ...flags], key)
+        const served = yield* node([cli, "tools", "serve", folder, "--port", "0", ...flags], key)
         const url = (yield* served.says("packs at ")).replace(/^.* at /, "")
         assert.deepStrictEqual(yield* post(`${url}/tools/spy`, {}, { "X-API-Key": "s3cret" }), said("undefined,false"))
       })
@@ -377,9 +363,9 @@ describe("a2c tools", () => {
       const folder = yield* folderWith({
         "sad/sad_tool.mjs": toolSaying("sad", 'throw new Error("out of oil")')
       })
-      const call = yield* node([sourceCli, "tools", "call", "sad", "--dir", folder])
+      const call = yield* a2c("tools", "call", "sad", "--dir", folder)
       assert.deepStrictEqual(yield* ended(call), [2, "", "a2c: out of oil\n"])
-      const unknown = yield* node([sourceCli, "tools", "call", "nope", "--dir", folder])
+      const unknown = yield* a2c("tools", "call", "nope", "--dir", folder)
       assert.match((yield* ended(unknown))[2], /^a2c: There is no tool 'nope' in .*; there are sad\n$/)
     })
   )
