@@ -366,9 +366,9 @@ describe("malicious HTTP server", () => {
         }
         return json(response, id, { result })
       })
+      const begun = performance.now()
       yield* open(peer)
       yield* peer.until("GET")
-      const begun = performance.now()
       const times = 5
       yield* Effect.repeat(peer.until("GET"), { times: times - 1 })
       // Timers may fire up to a millisecond early.
