@@ -15,3 +15,9 @@ export const loopbackAddress = (): LoopbackAddress => ({
   // Below ephemeral ports (from 32768 on Linux) and above usual ports of services.
   port: randomInt(20_000, 32_000)
 })
+
+/** Makes a local HTTP URL at which no process listens. */
+export const unusedUrl = (): string => {
+  const { host, port } = loopbackAddress()
+  return `http://${host}:${port}`
+}

@@ -16,6 +16,7 @@ import {
   runServer,
   type ServerOptions
 } from "../src/main/entrypoints/promise.ts"
+import { loopbackAddress, unusedUrl } from "./loopbackAddress.ts"
 import { computerUnderTest, resource } from "./conformance/members.ts"
 
 const node = (...args: ReadonlyArray<string>) => ({
@@ -269,21 +270,18 @@ describe("connectAgent", () => {
   )
 
   it("rejects with `unreachable` when no Server listens", async () => {
-    const server = await runServer({ authenticate: "allowAll" })
-    await server.close()
-    const error = await rejection(connectAgent({ url: server.url, office: "team", name: "thinker" }))
+    const url = unusedUrl()
+    const error = await rejection(connectAgent({ url, office: "team", name: "thinker" }))
     assert.strictEqual(error.code, "unreachable")
-    assert.include(error.message, server.url)
+    assert.include(error.message, url)
   })
 
   it("stops connecting when the signal aborts", async () => {
-    const server = await runServer({ authenticate: "allowAll" })
-    await server.close()
     const controller = new AbortController()
     const connecting = rejection(
       connectAgent(
         {
-          url: server.url,
+          url: unusedUrl(),
           office: "team",
           name: "thinker",
           retryInitialConnect: true,
@@ -304,7 +302,7 @@ describe("connectAgent", () => {
       await server.close()
       await lost
       assert.strictEqual((await rejection(thinker.getTools("desk"))).code, "disconnected")
-    })
+    }, loopbackAddress())
   )
 
   it(

@@ -5,6 +5,7 @@ import * as MemoryBytes from "../../src/adapters/memory/MemoryByteLink.ts"
 import * as TcpConnector from "../../src/adapters/tcp/TcpConnector.ts"
 import * as TcpListener from "../../src/adapters/tcp/TcpListener.ts"
 import { ByteConnector, type ByteLink, ByteListener } from "../../src/application/ports/ByteLink.ts"
+import { type LoopbackAddress, loopbackAddress } from "../loopbackAddress.ts"
 
 const host = "127.0.0.1"
 const kib = 1024
@@ -46,9 +47,13 @@ const settled = Effect.fnUntraced(function* (read: () => number) {
 const begin = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
 
 /** Opens a listener in a separate scope. */
-const open = Effect.fnUntraced(function* (serve: (link: ByteLink) => Effect.Effect<void>, maxConnections = 1000) {
+const open = Effect.fnUntraced(function* (
+  serve: (link: ByteLink) => Effect.Effect<void>,
+  maxConnections = 1000,
+  address: LoopbackAddress = { host, port: 0 }
+) {
   const home = yield* Scope.fork(yield* Effect.scope)
-  const place = yield* ByteListener.use(({ listen }) => listen({ host, port: 0, maxConnections }, serve)).pipe(
+  const place = yield* ByteListener.use(({ listen }) => listen({ ...address, maxConnections }, serve)).pipe(
     Scope.provide(home)
   )
   return {
@@ -260,8 +265,11 @@ const contract = (name: string, { handles, maxBufferedBytes, pass, run }: Kind) 
       "interrupts handlers, closes links and frees the port with the listener's scope",
       Effect.gen(function* () {
         const interrupted = yield* Deferred.make<void>()
-        const { connect, port, stop } = yield* open(({ bytes }) =>
-          Effect.onInterrupt(Stream.runDrain(bytes), () => Deferred.succeed(interrupted, undefined))
+        const address = loopbackAddress()
+        const { connect, stop } = yield* open(
+          ({ bytes }) => Effect.onInterrupt(Stream.runDrain(bytes), () => Deferred.succeed(interrupted, undefined)),
+          1,
+          address
         )
         const scope = yield* Scope.make()
         const near = yield* Scope.provide(connect, scope)
@@ -272,9 +280,9 @@ const contract = (name: string, { handles, maxBufferedBytes, pass, run }: Kind) 
         yield* Fiber.join(stopping)
         const refused = yield* Effect.flip(connect)
         assert.strictEqual(refused._tag, "Unreachable")
-        assert.strictEqual(refused.message, `Cannot reach ${host}:${port}: connection refused`)
-        const again = ByteListener.use(({ listen }) => listen({ host, port, maxConnections: 1 }, echo))
-        assert.deepStrictEqual(yield* again, { host, port })
+        assert.strictEqual(refused.message, `Cannot reach ${address.host}:${address.port}: connection refused`)
+        const again = ByteListener.use(({ listen }) => listen({ ...address, maxConnections: 1 }, echo))
+        assert.deepStrictEqual(yield* again, address)
       })
     )
 

@@ -11,6 +11,7 @@ import {
   TransportClient,
   TransportServer
 } from "../../src/application/ports/Transport.ts"
+import { loopbackAddress } from "../loopbackAddress.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
 import { ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
 
@@ -85,7 +86,7 @@ const overSocketIo =
   (transports: ReadonlyArray<"polling" | "websocket">): Open =>
   (onMessage) =>
     open(
-      Layer.provide(SocketIoServer.layer({ maxMessageBytes: limit }), ServerMetrics.layerNone),
+      Layer.provide(SocketIoServer.layer({ ...loopbackAddress(), maxMessageBytes: limit }), ServerMetrics.layerNone),
       (url) => SocketIoClient.layer({ url, transports }),
       onMessage
     )

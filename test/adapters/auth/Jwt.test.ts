@@ -1,5 +1,5 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto"
-import { createServer } from "node:http"
+import { createServer, type Server as HttpServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Logger, Redacted } from "effect"
@@ -7,6 +7,7 @@ import { TestClock } from "effect/testing"
 import { exportJWK, exportPKCS8, exportSPKI, generateKeyPair, SignJWT } from "jose"
 import * as Jwt from "../../../src/adapters/auth/Jwt.ts"
 import type { JwtKeySource } from "../../../src/adapters/auth/jwtKeys.ts"
+import { unusedUrl } from "../../loopbackAddress.ts"
 import { allGrants } from "../../../src/domain/model/Identity.ts"
 
 const secret = "a secret of thirty-two characters or more"
@@ -271,23 +272,23 @@ describe("the key set of an identity provider", () => {
   /** A provider that answers with what `respond` gives, and counts how often it is asked. */
   const provider = (respond: () => { readonly status: number; readonly body: string }) =>
     Effect.acquireRelease(
-      Effect.callback<{ readonly url: string; readonly asked: () => number; readonly stop: () => void }>((resume) => {
+      Effect.callback<{ readonly url: string; readonly asked: () => number; readonly server: HttpServer }>((resume) => {
         let asked = 0
         const server = createServer((_, response) => {
           asked++
           const { body, status } = respond()
           response.writeHead(status, { "content-type": "application/json" }).end(body)
         })
-        const stop = () => {
-          server.close()
-          server.closeAllConnections()
-        }
         server.listen(0, "127.0.0.1", () => {
           const { port } = server.address() as AddressInfo
-          resume(Effect.succeed({ url: `http://127.0.0.1:${port}/keys`, asked: () => asked, stop }))
+          resume(Effect.succeed({ url: `http://127.0.0.1:${port}/keys`, asked: () => asked, server }))
         })
       }),
-      ({ stop }) => Effect.sync(stop)
+      ({ server }) =>
+        Effect.sync(() => {
+          server.close()
+          server.closeAllConnections()
+        })
     )
 
   const signing = Effect.promise(async () => {
@@ -338,9 +339,7 @@ describe("the key set of an identity provider", () => {
         const refused = yield* Effect.flip(scheme.authenticate(given))
         assert.deepInclude<object>(refused, { code: 503, reason: "unavailable", retryable: true })
       }
-      const gone = yield* provider(() => ({ status: 200, body: "{}" }))
-      gone.stop()
-      const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url: gone.url } })
+      const scheme = yield* Jwt.make({ source: { _tag: "KeySet", url: unusedUrl() } })
       assert.strictEqual((yield* Effect.flip(scheme.authenticate(given))).code, 503)
     }).pipe(Effect.scoped)
   )
@@ -358,9 +357,7 @@ describe("the key set of an identity provider", () => {
 
   it.live("logs the network error when it cannot be fetched", () =>
     Effect.gen(function* () {
-      const { stop, url } = yield* provider(() => ({ status: 200, body: "{}" }))
-      stop()
-      assert.deepStrictEqual(yield* loggedFailures(url), [
+      assert.deepStrictEqual(yield* loggedFailures(unusedUrl()), [
         ["JWT key set fetch failed", { reason: "connection refused" }]
       ])
     }).pipe(Effect.scoped)

@@ -5,6 +5,7 @@ import { Deferred, Effect, Exit, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { makeDocumentServer } from "../../../src/adapters/dpe/DocumentServer.ts"
 import type { ResolveDpe } from "../../../src/application/computer/ComputerSettings.ts"
+import { loopbackAddress } from "../../loopbackAddress.ts"
 import { bytesAt, requestOf, textRequest } from "./requests.ts"
 
 const get = (uri: string, options: RequestInit = {}) =>
@@ -315,7 +316,7 @@ describe("DocumentServer address", () => {
 describe("DocumentServer shutdown", () => {
   const start = Effect.gen(function* () {
     const scope = yield* Scope.make()
-    const server = yield* Scope.provide(makeDocumentServer({ maxBytes: 2 ** 26 }), scope)
+    const server = yield* Scope.provide(makeDocumentServer({ ...loopbackAddress(), maxBytes: 2 ** 26 }), scope)
     return { ...server, stop: Scope.close(scope, Exit.void) }
   })
 

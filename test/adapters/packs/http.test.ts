@@ -2,6 +2,7 @@ import { connect } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Duration, Effect, Exit, Fiber, Logger, Queue, Redacted, Scope } from "effect"
 import { packageVersion } from "../../../src/domain/packageVersion.ts"
+import { loopbackAddress } from "../../loopbackAddress.ts"
 import { connectHttp } from "../mcp/publish/clients.ts"
 import { ask, asking, live, post, raw, served } from "./served.ts"
 
@@ -458,7 +459,7 @@ describe("tool server shutdown", () => {
   /** A server with an in-flight call on a keep-alive connection, and its scope. */
   const calling = Effect.gen(function* () {
     const scope = yield* Scope.make()
-    const world = yield* Scope.provide(served(), scope)
+    const world = yield* Scope.provide(served(loopbackAddress()), scope)
     const { hostname, port } = new URL(world.url)
     const socket = connect(Number(port), hostname)
     const answer = yield* Effect.forkChild(

@@ -6,6 +6,7 @@ import { Effect, Layer, Queue, Result, type Scope } from "effect"
 import * as McpClient from "../../../../../src/adapters/mcp/client/McpClient.ts"
 import { McpConnector, type McpSessionError, type McpSession } from "../../../../../src/application/ports/McpSession.ts"
 import { decodeEndpoint, type ServerType } from "../../../../../src/domain/config/endpointParameters.ts"
+import { loopbackAddress } from "../../../../loopbackAddress.ts"
 
 /** The HTTP method of a request, and the JSON-RPC message of a POST. */
 export interface Asked {
@@ -32,13 +33,13 @@ export interface HttpPeer {
   readonly start: Effect.Effect<void>
 }
 
-/** Starts a peer on a free port. */
+/** Starts a peer at an address of its own. */
 export const makeHttpPeer = Effect.fnUntraced(function* (
   handle: (request: Asked, response: ServerResponse) => unknown
 ): Effect.fn.Return<HttpPeer, never, Scope.Scope> {
   const requests: Array<string> = []
   const news = yield* Queue.unbounded<string>()
-  let port = 0
+  const { host, port } = loopbackAddress()
   const http = createServer(async (request, response) => {
     const { headers, method: verb = "" } = request
     const body = await text(request)
@@ -53,10 +54,7 @@ export const makeHttpPeer = Effect.fnUntraced(function* (
     Queue.offerUnsafe(news, what)
   })
   const start = Effect.callback<void>((resume) => {
-    http.listen(port, "127.0.0.1", () => {
-      ;({ port } = http.address() as AddressInfo)
-      resume(Effect.void)
-    })
+    http.listen(port, host, () => resume(Effect.void))
   })
   const stop = Effect.callback<void>((resume) => {
     http.close(() => resume(Effect.void))
@@ -64,7 +62,7 @@ export const makeHttpPeer = Effect.fnUntraced(function* (
   })
   yield* Effect.acquireRelease(start, () => stop)
   return {
-    url: `http://127.0.0.1:${port}/mcp`,
+    url: `http://${host}:${port}/mcp`,
     requests,
     until: (what) => Effect.asVoid(Effect.repeat(Queue.take(news), { until: (one) => one === what })),
     stop,

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Queue, Redacted, Scope } from "effect"
 import { makeMemoryMcpServer } from "../../../../../src/adapters/memory/MemoryMcp.ts"
 import { publishHttp, type PublishHttpOptions } from "../../../../../src/adapters/mcp/publish/http/publishHttp.ts"
+import { loopbackAddress } from "../../../../loopbackAddress.ts"
 import { connectHttp } from "../clients.ts"
 
 const initialize = (id = 1) =>
@@ -289,7 +290,7 @@ describe("publishHttp", () => {
 
   it.live("stops listening when its scope closes", () =>
     Effect.gen(function* () {
-      const { url } = yield* Effect.scoped(published())
+      const { url } = yield* Effect.scoped(published(loopbackAddress()))
       const failure = yield* Effect.flip(Effect.tryPromise(() => fetch(url)))
       assert.include(String(failure.cause), "fetch failed")
     })
