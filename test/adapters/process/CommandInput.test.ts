@@ -1,9 +1,10 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Layer, Logger, References } from "effect"
+import { Duration, Effect, Fiber, Layer, Logger, References } from "effect"
+import { TestClock } from "effect/testing"
 import * as CommandInput from "../../../src/adapters/process/CommandInput.ts"
 import { Inputs } from "../../../src/application/computer/inputs/Inputs.ts"
 import type { Input } from "../../../src/domain/config/computerConfig.ts"
@@ -19,13 +20,20 @@ const input = (command: string, args?: { readonly [key: string]: string }): Comm
   ...(args !== undefined && { args })
 })
 
-/** Long enough to start a shell on a busy machine. */
-const short = Duration.seconds(1)
-
 const run = (command: string, args?: { readonly [key: string]: string }, limit?: Duration.Duration) =>
   Effect.flatMap(CommandInput.make(limit), (value) => value(input(command, args))).pipe(
     Effect.provide(NodeServices.layer)
   )
+
+/** Runs a command; once it has written the file, its timeout passes. Returns the error. */
+const timedOut = Effect.fnUntraced(function* (command: string, file: string) {
+  const minute = Duration.minutes(1)
+  const running = yield* Effect.forkChild(Effect.flip(run(command, {}, minute)))
+  const soon = TestClock.withLive(Effect.sleep("10 millis"))
+  yield* Effect.repeat(soon, { until: () => existsSync(file) && readFileSync(file, "utf8").endsWith("\n") })
+  const passing = Effect.forever(Effect.andThen(TestClock.adjust(minute), soon))
+  return yield* Effect.raceFirst(Fiber.join(running), passing)
+})
 
 const directory = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "command-"))),
@@ -97,21 +105,20 @@ describe("CommandInput", () => {
     })
   )
 
-  it.live("kills a command with its child processes at the timeout", () =>
+  it.effect("kills a command with its child processes at the timeout", () =>
     Effect.gen(function* () {
-      const path = yield* directory
-      const pidFile = join(path, "pid")
-      const running = run(`sleep 600 & echo $! > ${pidFile}; wait`, {}, short)
-      assert.strictEqual((yield* Effect.flip(running)).message, "timed out after 1s")
-      yield* gone([Number(yield* run(`cat ${pidFile}`))])
+      const pidFile = join(yield* directory, "pid")
+      const { message } = yield* timedOut(`sleep 600 & echo $! > ${pidFile}; wait`, pidFile)
+      assert.strictEqual(message, "timed out after 1m")
+      yield* TestClock.withLive(gone([Number(readFileSync(pidFile, "utf8"))]))
     })
   )
 
-  it.live("kills a command that ignores SIGTERM", () =>
+  it.effect("kills a command that ignores SIGTERM", () =>
     Effect.gen(function* () {
       const pidFile = join(yield* directory, "pid")
-      yield* Effect.flip(run(`trap '' TERM; echo $$ > ${pidFile}; while :; do sleep 0.1; done`, {}, short))
-      yield* gone([Number(yield* run(`cat ${pidFile}`))])
+      yield* timedOut(`trap '' TERM; echo $$ > ${pidFile}; while :; do sleep 0.1; done`, pidFile)
+      yield* TestClock.withLive(gone([Number(readFileSync(pidFile, "utf8"))]))
     })
   )
 

@@ -59,14 +59,14 @@ const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body), 120_000)
 
 /**
- * Transfers that take eight seconds, with more bytes than network buffers hold. The timeout is longer than the pauses of
- * a busy machine.
+ * Transfers that take 16 seconds, with more bytes than network buffers hold. The timeout is longer than the pauses of a
+ * busy machine.
  */
-const pingTimeout = 5000
+const pingTimeout = 10_000
 const upload: Transfer = { up: 4, down: 0, pingTimeout }
-const uploadRate = mebibyte / 2
+const uploadRate = mebibyte / 4
 const download: Transfer = { up: 0, down: 24, pingTimeout }
-const downloadRate = 3 * mebibyte
+const downloadRate = 1.5 * mebibyte
 
 /** The longest time without a sign of the peer, in seconds. */
 const longest = (pingInterval + pingTimeout) / 1000

@@ -33,7 +33,7 @@ export interface HttpPeer {
   readonly start: Effect.Effect<void>
 }
 
-/** Starts a peer at an address of its own. */
+/** Starts a peer at an address that only it uses. */
 export const makeHttpPeer = Effect.fnUntraced(function* (
   handle: (request: Asked, response: ServerResponse) => unknown
 ): Effect.fn.Return<HttpPeer, never, Scope.Scope> {
