@@ -343,13 +343,13 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
       for (const answer of answers) answer()
       assert.strictEqual((yield* Fiber.join(waiting)).end, "ok")
       yield* desk.closed
-      yield* joinOffice(a, "computer", "desk", "moving")
-      assert.strictEqual(yield* going.process.ended, 0)
-      assert.strictEqual((yield* call(agent, "thinker", "desk")).end, "ok")
       yield* until(
         Effect.sync(() => bodies(agent, "notify:leave_office").length),
         (count) => count === 2
       )
+      yield* joinOffice(a, "computer", "desk", "moving")
+      assert.strictEqual(yield* going.process.ended, 0)
+      assert.strictEqual((yield* call(agent, "thinker", "desk")).end, "ok")
       const notifications = agent.received.map(
         ({ body, event }) => `${event} ${String((body as { computer?: string }).computer)}`
       )
