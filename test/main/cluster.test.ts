@@ -4,6 +4,7 @@ import { Context, Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { createClient } from "redis"
 import { makeMemoryMcpServer, type MemoryTool } from "../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
+import { isRetryableMessage } from "../../src/domain/model/ProtocolError.ts"
 import { agentLayer } from "../../src/main/layers/agentLayer.ts"
 import { computerLayer } from "../../src/main/layers/computerLayer.ts"
 import { startRedis, withoutRedis } from "../fixtures/redis.ts"
@@ -197,7 +198,10 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
         )
         const outcomes = yield* Effect.forEach(
           racers,
-          (racer, index) => racer.join(role === "agent" ? `a${index}` : "desk", `race for ${what}`),
+          (racer, index) =>
+            Effect.repeat(racer.join(role === "agent" ? `a${index}` : "desk", `race for ${what}`), {
+              until: (reason) => reason === undefined || !isRetryableMessage(reason)
+            }),
           { concurrency: "unbounded" }
         )
         const rejections = outcomes.filter((reason) => reason !== undefined)

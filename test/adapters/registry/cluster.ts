@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Layer, Option, Redacted, Result, type Scope } from "effect"
+import { Context, Duration, Effect, Layer, Option, Redacted, Result, Schedule, type Scope } from "effect"
 import * as MemoryRegistry from "../../../src/adapters/memory/MemoryOfficeRegistry.ts"
 import * as RedisRegistry from "../../../src/adapters/redis/registry/RedisRegistry.ts"
 import {
@@ -118,6 +118,13 @@ export const redisNodes =
 /** The outcome of a command: "ok" or the reason of its rejection. */
 export const outcome = (effect: Effect.Effect<void, MembershipError>) =>
   Effect.map(Effect.result(effect), Result.match({ onFailure: ({ reason }) => reason, onSuccess: () => "ok" }))
+
+/** The outcome of a command that is repeated, as by a member, while a busy registry does not answer in time. */
+export const answeredOutcome = (effect: Effect.Effect<void, MembershipError>) =>
+  Effect.repeat(outcome(effect), {
+    schedule: Schedule.spaced("20 millis"),
+    until: (reason) => reason !== "unavailable"
+  })
 
 /** The received changes in short form, with their recipients. */
 export const told = ({ heard }: TestNode): ReadonlyArray<string> =>
