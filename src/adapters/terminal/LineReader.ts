@@ -149,11 +149,16 @@ export const makeLineReader = Effect.fnUntraced(function* ({
   lines.on("close", onClose)
   // The terminal was hung up.
   lines.on("error", onClose)
+  /** Drops what is typed in the current line. */
+  const eraseLine = () => {
+    lines.write(null, { ctrl: true, name: "e" })
+    lines.write(null, { ctrl: true, name: "u" })
+  }
+
   lines.on("SIGINT", () => {
     if (pendingRead !== undefined) {
       const isEmpty = lines.line === ""
-      lines.write(null, { ctrl: true, name: "e" })
-      lines.write(null, { ctrl: true, name: "u" })
+      eraseLine()
       if (!isHidden) output.write("^C\n")
       return completeRead({ _tag: "Interrupted", isEmpty })
     }
@@ -188,8 +193,11 @@ export const makeLineReader = Effect.fnUntraced(function* ({
       return Effect.sync(() => {
         if (pendingRead !== own) return
         pendingRead = undefined
+        if (!isTerminal) return
+        // A secret that is typed in part must not appear in the next line.
+        if (isQuestion) eraseLine()
         isHidden = false
-        if (isTerminal) output.write("\n")
+        output.write("\n")
       })
     })
 

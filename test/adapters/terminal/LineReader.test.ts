@@ -121,6 +121,32 @@ describe("LineReader on a terminal", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("drops the typed part of a hidden answer when its question ends", () =>
+    Effect.gen(function* () {
+      const { reader, screen, type } = yield* shown()
+      const asking = yield* Effect.forkChild(reader.ask("key: ", { hidden: true }), { startImmediately: true })
+      yield* type("hunter2")
+      yield* Fiber.interrupt(asking)
+      yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })
+      assert.deepStrictEqual(
+        (yield* screen).filter((row) => row !== ""),
+        ["key:", ">"]
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("drops the typed part of a visible answer when its question ends", () =>
+    Effect.gen(function* () {
+      const { reader, type } = yield* shown()
+      const asking = yield* Effect.forkChild(reader.ask("allow? ", { hidden: false }), { startImmediately: true })
+      yield* type("ye")
+      yield* Fiber.interrupt(asking)
+      const reading = yield* Effect.forkChild(reader.read({ text: "> " }), { startImmediately: true })
+      yield* type("status\r")
+      assert.deepStrictEqual(yield* Fiber.join(reading), { _tag: "Line", text: "status" })
+    }).pipe(Effect.scoped)
+  )
+
   it.live("escapes what it prints and keeps line breaks and tabs", () =>
     Effect.gen(function* () {
       const { reader, screen } = yield* shown()
