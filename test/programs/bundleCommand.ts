@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { basename, dirname, join, relative } from "node:path"
 import { build, type Plugin } from "esbuild"
 import type { TestProject } from "vitest/node"
@@ -51,6 +51,10 @@ const replaceFile = (path: string, contents: Uint8Array): void => {
   renameSync(`${path}.${process.pid}`, path)
 }
 
+/** True for a file that no other run of the tests uses: none of them takes an hour. */
+const isOutdated = (path: string): boolean =>
+  Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) > 3_600_000
+
 /** All packages but Effect, whose many modules take most of the time of a start. */
 const externalPackages = (): string[] => {
   const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
@@ -84,7 +88,7 @@ const bundleCommand = async (): Promise<void> => {
   for (const { contents, path } of outputFiles) replaceFile(path, contents)
   const current = new Set(outputFiles.map(({ path }) => basename(path)))
   for (const file of readdirSync(folder)) {
-    if (file.endsWith(".js") && !current.has(file)) rmSync(join(folder, file), { force: true })
+    if (!current.has(file) && isOutdated(join(folder, file))) rmSync(join(folder, file), { force: true })
   }
 }
 
