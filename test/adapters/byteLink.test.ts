@@ -4,8 +4,13 @@ import { TestClock } from "effect/testing"
 import * as MemoryBytes from "../../src/adapters/memory/MemoryByteLink.ts"
 import * as TcpConnector from "../../src/adapters/tcp/TcpConnector.ts"
 import * as TcpListener from "../../src/adapters/tcp/TcpListener.ts"
-import { ByteConnector, type ByteLink, ByteListener } from "../../src/application/ports/ByteLink.ts"
-import { type LoopbackAddress, loopbackAddress } from "../loopbackAddress.ts"
+import {
+  ByteConnector,
+  type ByteLink,
+  ByteListener,
+  type ByteListenOptions
+} from "../../src/application/ports/ByteLink.ts"
+import { loopbackAddress } from "../loopbackAddress.ts"
 
 const host = "127.0.0.1"
 const kib = 1024
@@ -49,13 +54,12 @@ const begin = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effe
 /** Opens a listener in a separate scope. */
 const open = Effect.fnUntraced(function* (
   serve: (link: ByteLink) => Effect.Effect<void>,
-  maxConnections = 1000,
-  address: LoopbackAddress = { host, port: 0 }
+  options: Partial<ByteListenOptions> = {}
 ) {
   const home = yield* Scope.fork(yield* Effect.scope)
-  const place = yield* ByteListener.use(({ listen }) => listen({ ...address, maxConnections }, serve)).pipe(
-    Scope.provide(home)
-  )
+  const place = yield* ByteListener.use(({ listen }) =>
+    listen({ host, port: 0, maxConnections: 1000, ...options }, serve)
+  ).pipe(Scope.provide(home))
   return {
     ...place,
     stop: Scope.close(home, Exit.void),
@@ -268,7 +272,6 @@ const contract = (name: string, { handles, maxBufferedBytes, pass, run }: Kind) 
         const address = loopbackAddress()
         const { connect, stop } = yield* open(
           ({ bytes }) => Effect.onInterrupt(Stream.runDrain(bytes), () => Deferred.succeed(interrupted, undefined)),
-          1,
           address
         )
         const scope = yield* Scope.make()
@@ -302,7 +305,9 @@ const contract = (name: string, { handles, maxBufferedBytes, pass, run }: Kind) 
       "closes new links beyond the limit, until another link ends",
       Effect.gen(function* () {
         const served = yield* Queue.unbounded<ByteLink>()
-        const { connect } = yield* open((link) => Effect.andThen(Queue.offer(served, link), echo(link)), 2)
+        const { connect } = yield* open((link) => Effect.andThen(Queue.offer(served, link), echo(link)), {
+          maxConnections: 2
+        })
         const scope = yield* Scope.make()
         yield* Scope.provide(connect, scope)
         const first = yield* Queue.take(served)

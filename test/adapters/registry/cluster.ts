@@ -119,11 +119,11 @@ export const redisNodes =
 export const outcome = (effect: Effect.Effect<void, MembershipError>) =>
   Effect.map(Effect.result(effect), Result.match({ onFailure: ({ reason }) => reason, onSuccess: () => "ok" }))
 
-/** The outcome of a command that is repeated, as by a member, while a busy registry does not answer in time. */
-export const answeredOutcome = (effect: Effect.Effect<void, MembershipError>) =>
-  Effect.repeat(outcome(effect), {
+/** Repeats a command, as a member does, while the registry is away or too busy to answer in time. */
+export const answered = (command: Effect.Effect<void, MembershipError>) =>
+  Effect.retry(command, {
     schedule: Schedule.spaced("20 millis"),
-    until: (reason) => reason !== "unavailable"
+    while: ({ reason }) => reason === "unavailable"
   })
 
 /** The received changes in short form, with their recipients. */

@@ -3,7 +3,7 @@ import { Arbitrary, Effect, Exit, HashMap, Option, Result, Schema, Scope } from 
 import type { Session } from "../../../src/domain/model/Membership.ts"
 import { decide, evolve, type MembershipCommand } from "../../../src/domain/office/decide.ts"
 import { emptyMembershipState, unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
-import { answeredOutcome, type OpenNode, outcome, type TestNode, told } from "./cluster.ts"
+import { answered, type OpenNode, outcome, type TestNode, told } from "./cluster.ts"
 
 const sidsIn = ({ registry }: TestNode, office: string) => registry.members(office).map(({ sid }) => sid)
 
@@ -172,7 +172,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
           (index) => {
             const node = nodes[index % 3] as TestNode
             const sid = `a${index}`
-            return Effect.andThen(node.connect(sid), answeredOutcome(node.join(sid, "agent", sid, "O")))
+            return Effect.andThen(node.connect(sid), outcome(answered(node.join(sid, "agent", sid, "O"))))
           },
           { concurrency: "unbounded" }
         )
@@ -188,7 +188,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
           (index) => {
             const node = nodes[index % 3] as TestNode
             const sid = `c${index}`
-            return Effect.andThen(node.connect(sid), answeredOutcome(node.join(sid, "computer", "desk", "O")))
+            return Effect.andThen(node.connect(sid), outcome(answered(node.join(sid, "computer", "desk", "O"))))
           },
           { concurrency: "unbounded" }
         )
@@ -207,7 +207,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
             const sid = `c${index}`
             return Effect.andThen(
               node.connect(sid),
-              answeredOutcome(node.join(sid, "computer", String(alike[index % alike.length]), "O"))
+              outcome(answered(node.join(sid, "computer", String(alike[index % alike.length]), "O")))
             )
           },
           { concurrency: "unbounded" }
@@ -254,7 +254,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
             const sid = `c${index}`
             return Effect.andThen(
               node.connect(sid),
-              answeredOutcome(node.join(sid, "computer", sid, "O", { ...unlimitedCapacity, membersPerOffice: 7 }))
+              outcome(answered(node.join(sid, "computer", sid, "O", { ...unlimitedCapacity, membersPerOffice: 7 })))
             )
           },
           { concurrency: "unbounded" }
@@ -384,7 +384,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
           (index) => {
             const node = nodes[index % 3] as TestNode
             const sid = `c${index}`
-            const join = answeredOutcome(node.join(sid, "computer", sid, "O"))
+            const join = answered(node.join(sid, "computer", sid, "O"))
             return Effect.all([node.connect(sid), join, node.disconnect(sid)], { discard: true })
           },
           { concurrency: "unbounded" }

@@ -4,7 +4,7 @@ import { Duration, Effect, Fiber, Option, Schedule, type Scope } from "effect"
 import { openProxy } from "../../chaos/Proxy.ts"
 import { startRedis, withoutRedis } from "../../fixtures/redis.ts"
 import { node as startProcess } from "../../main/processes.ts"
-import { outcome, redisNodes, type TestNode, told } from "./cluster.ts"
+import { answered, outcome, redisNodes, type TestNode, told } from "./cluster.ts"
 
 const memberSids = ({ registry }: TestNode, office = "O") => registry.members(office).map(({ sid }) => sid)
 
@@ -35,10 +35,6 @@ const pair = Effect.fnUntraced(function* (gracePeriod: Duration.Duration = Durat
   yield* n1.until(() => n1.heard.length === 1)
   return { redis, open, n1, n2 }
 })
-
-/** Retries a join while the registry is unavailable, and returns its outcome. */
-const admitted = (join: Parameters<typeof outcome>[0]) =>
-  outcome(join).pipe(Effect.repeat({ schedule: Schedule.spaced("20 millis"), until: (why) => why !== "unavailable" }))
 
 const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live.skipIf(withoutRedis)(title, () => Effect.scoped(body), 180_000)
@@ -114,9 +110,13 @@ describe("a Redis that restarts empty", () => {
       const owner = (sid: string) => (Number(sid.slice(1)) % 2 === 0 ? n1 : n2)
       yield* Effect.forEach(sids, (sid) => owner(sid).connect(sid))
       yield* redis.restart
-      const outcomes = yield* Effect.forEach(sids, (sid) => admitted(owner(sid).join(sid, "agent", sid, "P")), {
-        concurrency: "unbounded"
-      })
+      const outcomes = yield* Effect.forEach(
+        sids,
+        (sid) => outcome(answered(owner(sid).join(sid, "agent", sid, "P"))),
+        {
+          concurrency: "unbounded"
+        }
+      )
       assert.strictEqual(outcomes.filter((one) => one === "ok").length, 1)
     })
   )
@@ -145,7 +145,7 @@ describe("a Redis that is paused", () => {
           ["a", "c"]
         ]
       )
-      assert.strictEqual(yield* admitted(n1.join("b", "computer", "shelf", "O")), "ok")
+      assert.strictEqual(yield* outcome(answered(n1.join("b", "computer", "shelf", "O"))), "ok")
     })
   )
 })
@@ -162,7 +162,7 @@ describe("a Redis connection that drops all data", () => {
       yield* Effect.forkScoped(Effect.repeat(lookups, Schedule.spaced("100 millis")))
       yield* way.silence
       yield* node.connect("a")
-      assert.strictEqual(yield* admitted(node.join("a", "agent", "x", "O")), "ok")
+      assert.strictEqual(yield* outcome(answered(node.join("a", "agent", "x", "O"))), "ok")
     })
   )
 })
@@ -202,7 +202,7 @@ describe("a node that is lost", () => {
       yield* n1.connect("b")
       yield* there.signal("SIGSTOP")
       yield* redis.restart
-      const trying = yield* Effect.forkChild(admitted(n1.join("b", "agent", "newcomer", "O")))
+      const trying = yield* Effect.forkChild(outcome(answered(n1.join("b", "agent", "newcomer", "O"))))
       yield* Effect.sleep("500 millis")
       yield* there.signal("SIGCONT")
       assert.strictEqual(yield* Fiber.join(trying), "agent_exists")

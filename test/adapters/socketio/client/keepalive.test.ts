@@ -15,11 +15,10 @@ const pem = (name: string) => readFileSync(new URL(`../../../fixtures/tls/${name
 const cert = pem("first.cert")
 const key = pem("first.key")
 
-/** Sizes of a request and its reply in MiB, and the keepalive timeout in milliseconds. */
+/** Sizes of a request and its reply in MiB. */
 interface Transfer {
   readonly up: number
   readonly down: number
-  readonly pingTimeout: number
   readonly tls?: boolean
 }
 
@@ -28,9 +27,10 @@ interface Transfer {
  * pings a timeout apart, so the interval is what a pause of a busy machine may take.
  */
 const pingInterval = 5000
+const pingTimeout = 5000
 
 /** A Server behind a proxy that can throttle. It replies to every request with `down` MiB. */
-const site = Effect.fnUntraced(function* ({ down, pingTimeout, tls = false }: Transfer) {
+const site = Effect.fnUntraced(function* ({ down, tls = false }: Transfer) {
   const accepted = yield* Deferred.make<Link>()
   const answer = jsonBody("x".repeat(down * mebibyte))
   const { url } = yield* TransportServer.use(({ serve }) =>
@@ -63,10 +63,9 @@ const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
   it.live(title, () => Effect.scoped(body), 120_000)
 
 /** Transfers that take 16 seconds, with more bytes than network buffers hold. */
-const pingTimeout = 5000
-const upload: Transfer = { up: 4, down: 0, pingTimeout }
+const upload: Transfer = { up: 4, down: 0 }
 const uploadRate = mebibyte / 4
-const download: Transfer = { up: 0, down: 24, pingTimeout }
+const download: Transfer = { up: 0, down: 24 }
 const downloadRate = 1.5 * mebibyte
 
 /** The longest time without a sign of the peer, in seconds. */

@@ -54,7 +54,12 @@ export const makeHttpPeer = Effect.fnUntraced(function* (
     Queue.offerUnsafe(news, what)
   })
   const start = Effect.callback<void>((resume) => {
-    http.listen(port, host, () => resume(Effect.void))
+    const onError = (error: Error) => resume(Effect.die(error))
+    http.once("error", onError)
+    http.listen(port, host, () => {
+      http.off("error", onError)
+      resume(Effect.void)
+    })
   })
   const stop = Effect.callback<void>((resume) => {
     http.close(() => resume(Effect.void))
