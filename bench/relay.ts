@@ -32,7 +32,7 @@ const optionsOf = (args: ReadonlyArray<string>): Options => {
 const settingOf = ({ client, quick, rounds, self }: Options): Omit<Setting, "note"> => ({
   reference: kinds.sio,
   subject: self ? kinds.self : kinds.a2c,
-  others: self ? [] : [kinds.ws],
+  others: self ? [] : [kinds.stock, kinds.ws],
   client,
   rounds,
   quick

@@ -19,11 +19,16 @@ export interface ServerKind {
   readonly start: () => Promise<Running>
 }
 
-const oneProcess = (name: string, wire: ServerKind["wire"], script: string): ServerKind => ({
+const oneProcess = (
+  name: string,
+  wire: ServerKind["wire"],
+  script: string,
+  environment: { readonly [name: string]: string } = {}
+): ServerKind => ({
   name,
   wire,
   start: async () => {
-    const child = await startChild(script)
+    const child = await startChild(script, environment)
     return { agents: child.address, computers: child.address, children: [child], stop: child.stop }
   }
 })
@@ -33,6 +38,9 @@ export const sio = oneProcess("sio", "socketIo", "socketIo.ts")
 
 /** The Server. */
 export const a2c = oneProcess("a2c", "socketIo", "a2c.ts")
+
+/** The Server with the adapter on the package `socket.io`. */
+export const stock = oneProcess("stock", "socketIo", "a2c.ts", { A2C_BENCH_ENGINE: "socket.io" })
 
 /** A bare relay on WebSocket: the floor. */
 export const ws = oneProcess("ws", "prefix", "prefix.ts")

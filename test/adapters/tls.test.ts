@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Exit, Layer, Logger, Queue, Schedule, Scope, Stream } from "effect"
 import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as SocketIoClient from "../../src/adapters/socketio/client/SocketIoClient.ts"
-import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
+import * as RelayServer from "../../src/adapters/socketio/RelayServer.ts"
 import type { TlsIdentity } from "../../src/adapters/http/tlsServer.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import { TransportClient } from "../../src/application/ports/Transport.ts"
@@ -22,11 +22,11 @@ const identity = (name: "first" | "second"): TlsIdentity => ({
 })
 const [first, second] = [identity("first"), identity("second")]
 
-const serve = Effect.fnUntraced(function* (options: SocketIoServer.SocketIoServerOptions) {
+const serve = Effect.fnUntraced(function* (options: RelayServer.RelayServerOptions) {
   const logs: Array<string> = []
   const logger = Logger.make<unknown, void>(({ message }) => void logs.push(JSON.stringify(message)))
   const context = yield* Server.layer.pipe(
-    Layer.provide(SocketIoServer.layer(options)),
+    Layer.provide(RelayServer.layer(options)),
     Layer.provide(MemoryCluster.layer),
     Layer.provide(Logger.layer([logger])),
     Layer.provide([Authenticator.layerAllowAll, Observability.layerNone]),

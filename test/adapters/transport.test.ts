@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Exit, Fiber, Layer, Queue, Result, Scope } from "effect"
 import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
 import * as SocketIoClient from "../../src/adapters/socketio/client/SocketIoClient.ts"
-import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
+import * as RelayServer from "../../src/adapters/socketio/RelayServer.ts"
 import { type Body, jsonBody } from "../../src/application/ports/Body.ts"
 import {
   AdmissionRejected,
@@ -11,6 +11,7 @@ import {
   TransportClient,
   TransportServer
 } from "../../src/application/ports/Transport.ts"
+import { engines } from "./socketio/engines.ts"
 import { loopbackAddress } from "../loopbackAddress.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
 import { ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
@@ -83,10 +84,10 @@ const inMemory: Open = (onMessage) =>
   })
 
 const overSocketIo =
-  (transports: ReadonlyArray<"polling" | "websocket">): Open =>
+  (server: (typeof engines)[number][1], transports: ReadonlyArray<"polling" | "websocket">): Open =>
   (onMessage) =>
     open(
-      Layer.provide(SocketIoServer.layer({ ...loopbackAddress(), maxMessageBytes: limit }), ServerMetrics.layerNone),
+      Layer.provide(server({ ...loopbackAddress(), maxMessageBytes: limit }), ServerMetrics.layerNone),
       (url) => SocketIoClient.layer({ url, transports }),
       onMessage
     )
@@ -291,19 +292,20 @@ const contract = (name: string, start: Open) => {
 
 describe("Transport", () => {
   contract("in memory", inMemory)
-  contract("over Socket.IO", overSocketIo(["polling", "websocket"]))
-  contract("over Socket.IO, polling only", overSocketIo(["polling"]))
+  for (const [engine, server] of engines) {
+    contract(`over Socket.IO with ${engine}`, overSocketIo(server, ["polling", "websocket"]))
+    contract(`over Socket.IO with ${engine}, polling only`, overSocketIo(server, ["polling"]))
+    contract(`over Socket.IO with ${engine}, WebSocket only`, overSocketIo(server, ["websocket"]))
+  }
 
   it.live("delivers the disconnect of a polling member before its process ends", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const site = yield* overSocketIo(["polling"])()
+        const site = yield* overSocketIo(RelayServer.layer, ["polling"])()
         yield* Effect.scoped(site.connect())
         const { closed } = yield* site.accepted
         assert.isTrue(yield* Deferred.isDone(closed))
       })
     )
   )
-
-  contract("over Socket.IO, WebSocket only", overSocketIo(["websocket"]))
 })

@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Schedule, type Scope } from "effect"
 import { limits } from "./limits.ts"
 import { admittedPolling, bare, member, type Raw, request, until } from "./raw.ts"
-import { Site } from "./Site.ts"
+import { engines, Site } from "./Site.ts"
 import { eventText } from "./wire.ts"
 
 const mebibyte = 1024 * 1024
@@ -190,71 +190,81 @@ const attack = <E>(run: Effect.Effect<void, E, Scope.Scope | Site>) =>
     assert.isBelow((yield* liveBytes) - before, slack)
   })
 
-layer(Site.layer, { excludeTestServices: true, timeout: "30 seconds" })("the total send backlog", (it) => {
-  it.effect(
-    "closes members over WebSocket that read nothing, before a slow reader",
-    () =>
-      attack(
-        fillQueues((office) =>
-          Effect.gen(function* () {
-            const agent = yield* member("agent", "mallory", office)
-            agent.socket.pause()
-            agent.send(...calls)
-            yield* keepAlive(Effect.sync(() => agent.socket.send("3")))
-          })
-        )
-      ),
-    60_000
-  )
-
-  it.effect(
-    "closes members over polling that read nothing, before a slow reader",
-    () =>
-      attack(
-        fillQueues((office) =>
-          Effect.gen(function* () {
-            const session = yield* pollingMember("agent", "mallory", office)
-            const reader = yield* bare(`GET ${session.path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
-            reader.socket.pause()
-            yield* session.post(calls.join("\u001e"))
-            yield* keepAlive(session.post("3"))
-          })
-        )
-      ),
-    60_000
-  )
-})
-
-layer(Site.layer, { excludeTestServices: true, timeout: "30 seconds" })("the total of incomplete messages", (it) => {
-  it.effect(
-    "closes members over WebSocket that hold a part of a message, and none that sends on",
-    () =>
-      attack(
-        fillReceivers(({ name, office }) =>
-          Effect.gen(function* () {
-            const { socket } = netSocketOf(yield* member("computer", name, office))
-            socket.write(frameHeader)
-            yield* sendSlowly(socket)
-          })
-        )
-      ),
-    60_000
-  )
-
-  it.effect(
-    "closes members over polling that hold a part of a payload, and none that sends on",
-    () =>
-      attack(
-        fillReceivers(({ name, office }) =>
-          Effect.gen(function* () {
-            const session = yield* pollingMember("computer", name, office)
-            const { socket } = yield* bare(
-              `POST ${session.path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${messageBytes}\r\n\r\n`
+for (const engine of engines) {
+  layer(Site.layer(engine), { excludeTestServices: true, timeout: "30 seconds" })(
+    `the total send backlog, with the engine ${engine}`,
+    (it) => {
+      it.effect(
+        "closes members over WebSocket that read nothing, before a slow reader",
+        () =>
+          attack(
+            fillQueues((office) =>
+              Effect.gen(function* () {
+                const agent = yield* member("agent", "mallory", office)
+                agent.socket.pause()
+                agent.send(...calls)
+                yield* keepAlive(Effect.sync(() => agent.socket.send("3")))
+              })
             )
-            yield* sendSlowly(socket)
-          })
-        )
-      ),
-    60_000
+          ),
+        60_000
+      )
+
+      it.effect(
+        "closes members over polling that read nothing, before a slow reader",
+        () =>
+          attack(
+            fillQueues((office) =>
+              Effect.gen(function* () {
+                const session = yield* pollingMember("agent", "mallory", office)
+                const reader = yield* bare(
+                  `GET ${session.path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`
+                )
+                reader.socket.pause()
+                yield* session.post(calls.join("\u001e"))
+                yield* keepAlive(session.post("3"))
+              })
+            )
+          ),
+        60_000
+      )
+    }
   )
-})
+
+  layer(Site.layer(engine), { excludeTestServices: true, timeout: "30 seconds" })(
+    `the total of incomplete messages, with the engine ${engine}`,
+    (it) => {
+      it.effect(
+        "closes members over WebSocket that hold a part of a message, and none that sends on",
+        () =>
+          attack(
+            fillReceivers(({ name, office }) =>
+              Effect.gen(function* () {
+                const { socket } = netSocketOf(yield* member("computer", name, office))
+                socket.write(frameHeader)
+                yield* sendSlowly(socket)
+              })
+            )
+          ),
+        60_000
+      )
+
+      it.effect(
+        "closes members over polling that hold a part of a payload, and none that sends on",
+        () =>
+          attack(
+            fillReceivers(({ name, office }) =>
+              Effect.gen(function* () {
+                const session = yield* pollingMember("computer", name, office)
+                const { socket } = yield* bare(
+                  `POST ${session.path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${messageBytes}\r\n\r\n`
+                )
+                yield* sendSlowly(socket)
+              })
+            )
+          ),
+        60_000
+      )
+    }
+  )
+}

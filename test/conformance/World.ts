@@ -19,6 +19,7 @@ import { io } from "socket.io-client"
 import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
 import * as SocketIoClient from "../../src/adapters/socketio/client/SocketIoClient.ts"
+import * as RelayServer from "../../src/adapters/socketio/RelayServer.ts"
 import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
 import { allowAll, Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
@@ -74,8 +75,8 @@ interface ConnectOptions {
   readonly version?: string
 }
 
-/** The transport of a world. Over polling the Server defers the parsing of bodies, as with large ones. */
-type Way = "memory" | "socket.io" | "polling"
+/** The transport of a world: with the relay, or with the stock Socket.IO server. Over polling the Server defers the parsing of bodies, as with large ones. */
+type Way = "memory" | "socket.io" | "polling" | "stock" | "stock polling"
 
 /** A Server on a transport, with constructors for its members. */
 export interface World {
@@ -170,8 +171,12 @@ const memoryPeer = Effect.fnUntraced(function* (options: ConnectOptions) {
   return peer
 })
 
+const isPolling = (way: Way): boolean => way.endsWith("polling")
+
+const serverOf = (way: Way) => (way.startsWith("stock") ? SocketIoServer : RelayServer)
+
 const transportsOf = (way: Way): Array<"polling" | "websocket"> =>
-  way === "polling" ? ["polling"] : ["polling", "websocket"]
+  isPolling(way) ? ["polling"] : ["polling", "websocket"]
 
 const socketPeer = Effect.fnUntraced(function* (way: Way, url: string, options: ConnectOptions) {
   const { answering, answers, arrive, hear, heard } = inbox()
@@ -250,7 +255,7 @@ export const buildWorld = Effect.fnUntraced(function* (
     maxMessageBytes,
     reading,
     tally = noMetrics,
-    validateBytes = transport === "polling" ? 0 : undefined,
+    validateBytes = isPolling(transport) ? 0 : undefined,
     version,
     ...settings
   }: Conditions
@@ -274,7 +279,7 @@ export const buildWorld = Effect.fnUntraced(function* (
             delay: (sid, to) => (to === "member" ? reading(sid) : Effect.void)
           })
         })
-      : Layer.merge(SocketIoServer.layer(options), SocketIoClient.layer({ url: "http://set.below" }))
+      : Layer.merge(serverOf(transport).layer(options), SocketIoClient.layer({ url: "http://set.below" }))
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(transports),
     Layer.provide(cluster),
@@ -309,7 +314,8 @@ export const buildWorld = Effect.fnUntraced(function* (
 })
 
 /** Mutation tests run each case many times, and in memory only. */
-const socketTransports = process.env["A2C_TRANSPORT"] === "memory" ? [] : (["socket.io", "polling"] as const)
+const socketTransports =
+  process.env["A2C_TRANSPORT"] === "memory" ? [] : (["socket.io", "polling", "stock", "stock polling"] as const)
 
 /** Runs a conformance test on every transport. The title starts with the numbers of its cases. */
 export const conform = (

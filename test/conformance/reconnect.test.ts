@@ -5,7 +5,7 @@ import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as Memory from "../../src/adapters/memory/MemoryTransport.ts"
 import * as SocketIoClient from "../../src/adapters/socketio/client/SocketIoClient.ts"
-import * as SocketIoServer from "../../src/adapters/socketio/SocketIoServer.ts"
+import * as RelayServer from "../../src/adapters/socketio/RelayServer.ts"
 import { TransportClient, TransportServer } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { openProxy } from "../chaos/Proxy.ts"
@@ -71,7 +71,7 @@ const onSocketIo = Effect.gen(function* () {
   let port: number | undefined
   const way = yield* openProxy({ target: () => port })
   return yield* restartable(
-    Layer.provide(SocketIoServer.layer({ port: 0 }), ServerMetrics.layerNone),
+    Layer.provide(RelayServer.layer({ port: 0 }), ServerMetrics.layerNone),
     SocketIoClient.layer({ url: `http://127.0.0.1:${way.port}` }),
     () => Effect.void,
     (url) => {

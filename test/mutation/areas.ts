@@ -45,7 +45,7 @@ export const areas: ReadonlyArray<Area> = [
       "src/adapters/redis/nodelink/{ByteBudget,FrameReassembler,InboundRequests,Peer,frameContents,messageFormat}.ts",
       "src/adapters/redis/registry/{LocalOffices,SyncState,registryMessages}.ts",
       "src/adapters/socketio/{closeReasons,gate}.ts",
-      "src/adapters/socketio/relay/{ViolationBudget,parsePacket}.ts",
+      "src/adapters/socketio/connection/{ViolationBudget,parsePacket}.ts",
       "src/adapters/terminal/{foreignFields,prompts,questionContext,quoteForTerminal}.ts"
     ],
     tests: [
@@ -56,7 +56,7 @@ export const areas: ReadonlyArray<Area> = [
       "test/adapters/redis/nodelink/!(RedisNodeLink|contract).test.ts",
       "test/adapters/redis/registry/{LocalOffices,SyncState,registryMessages}.test.ts",
       "test/adapters/socketio/gate.test.ts",
-      "test/adapters/socketio/relay/parsePacket.test.ts",
+      "test/adapters/socketio/connection/parsePacket.test.ts",
       "test/application/devices/gateway/admission.test.ts",
       "test/conformance/gate.test.ts"
     ],

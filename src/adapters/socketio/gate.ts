@@ -55,6 +55,10 @@ export const checkRequest = (
   return { ...gated.failure, headers: { ...gated.failure.headers, ...corsHeaders(request, access) } }
 }
 
+/** True for a request that states a protocol version: one of a member. */
+export const hasVersion = (request: IncomingMessage): boolean =>
+  requestUrl(request)?.searchParams.has(versionQueryParameter) ?? false
+
 const encodeRejection = ({ body, headers }: Rejection) => {
   const text = JSON.stringify(body)
   const length = String(Buffer.byteLength(text))

@@ -1,7 +1,9 @@
 import type { Agent, ClientRequest, IncomingMessage } from "node:http"
 import type { Socket as NetSocket } from "node:net"
 import type { Socket as EngineSocket, Transport, transports } from "engine.io"
+import type { Server as SocketIoServer } from "socket.io"
 import type { Socket as ClientSocket } from "socket.io-client"
+import type * as parser from "socket.io-parser"
 import type { WebSocketServer } from "ws"
 
 // Every private field of `ws`, Engine.IO and Node that this adapter uses. `internals.test.ts` fails when an update
@@ -18,6 +20,30 @@ export const asEngineRequest = (request: IncomingMessage): EngineRequest => requ
 
 /** Any value as message data: Engine.IO passes data on to the transport without reading it. */
 export const asMessageData = (data: object): string => data as unknown as string
+
+/** The id of a connection, which its requests have in their query. */
+export const connectionIdOf = (socket: EngineSocket): string => socket["id"]
+
+/** The WebSocket of a transport; `undefined` for polling and for engines without `ws`. */
+export const webSocketOf = (transport: Transport): EngineRequest["websocket"] | undefined =>
+  (transport as { readonly socket?: EngineRequest["websocket"] }).socket
+
+/** The connection below a WebSocket. */
+export const netSocketBelow = (webSocket: object): NetSocket | undefined =>
+  (webSocket as { readonly _socket?: NetSocket })._socket
+
+type SocketIoParser = Pick<typeof parser, "Decoder" | "Encoder">
+
+/** Replaces the parser of connections that open from now on. The returned function restores it. */
+export const replaceParser = (io: SocketIoServer, wrap: (parser: SocketIoParser) => SocketIoParser): (() => void) => {
+  const fields = io as unknown as { _parser: SocketIoParser }
+  const replaced = fields._parser
+  const replacement = wrap(replaced)
+  fields._parser = replacement
+  return () => {
+    if (fields._parser === replacement) fields._parser = replaced
+  }
+}
 
 /** The sender of `ws` for frames with a complete header. */
 interface FrameSender {
@@ -49,6 +75,25 @@ export const incompleteBytesOf = (webSocket: object | undefined): number => {
 export const preEncoded = (frame: ReadonlyArray<Buffer>) => ({
   options: { compress: false, wsPreEncodedFrame: frame }
 })
+
+/** True for a transport that takes frames of {@link preEncoded}. */
+export const takesFrames = (transport: Transport): boolean =>
+  !(transport as { readonly perMessageDeflate?: unknown }).perMessageDeflate &&
+  typeof frameSenderOf(webSocketOf(transport))?.sendFrame === "function"
+
+/** Closes a polling connection that sends a payload which is not acceptable, before Engine.IO decodes it. */
+export const checkPayloads = (
+  transport: Transport,
+  isAcceptable: (payload: string) => boolean,
+  reason: string
+): void => {
+  if (!isPolling(transport)) return
+  const onData = transport["onData"].bind(transport)
+  transport["onData"] = (payload) => {
+    if (typeof payload === "string" && !isAcceptable(payload)) transport["onError"](reason)
+    else onData(payload)
+  }
+}
 
 type WebSocketServerOptions = ConstructorParameters<typeof WebSocketServer>[0]
 
@@ -91,10 +136,10 @@ export const writeResponsesAsBytes = (polling: EnginePolling): void => {
   })
 }
 
+export const isPolling = (transport: Transport): transport is EnginePolling => transport.name === "polling"
+
 /** True for a transport that is closed without waiting for the peer. */
 export const isDiscarded = (transport: Transport): boolean => transport["discarded"]
-
-export const failTransport = (polling: EnginePolling, reason: string): void => polling["onError"](reason)
 
 /** The connection of the request that carries the member's messages now. */
 export const dataSocketOf = (polling: EnginePolling): NetSocket | undefined => polling["dataReq"]?.socket

@@ -1,8 +1,8 @@
 /** HTTP path of Socket.IO by default (spec §1). */
 export const defaultPath = "/smcp"
 
-/** Namespace of all events (seed 003). */
-export const namespace = "/smcp"
+/** Namespace of all events by default (seed 003). */
+export const defaultNamespace = "/smcp"
 
 /** Largest message by default, in bytes: room for a few screenshots. */
 export const defaultMaxMessageBytes = 16 * 1024 * 1024
@@ -33,3 +33,6 @@ export const closeTimeout = 1000
 
 /** The longest delay of a timer, in milliseconds. */
 export const maxTimerMillis = 2 ** 31 - 1
+
+/** Excess connections that may wait for an error. Above, the longest waiting one is closed: members connect at once. */
+export const maxExcessConnections = 256

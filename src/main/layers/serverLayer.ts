@@ -1,12 +1,10 @@
 import { Effect, Layer } from "effect"
-import { makeServerPages } from "../../adapters/http/ServerPages.ts"
 import * as MemoryCluster from "../../adapters/memory/MemoryCluster.ts"
 import { isLoopbackHost } from "../../adapters/http/hostAccess.ts"
 import { makeMemoryLimits } from "../../adapters/process/memoryLimits.ts"
 import * as ProcessMetrics from "../../adapters/process/ProcessMetrics.ts"
 import type { RedisClusterOptions } from "../../adapters/redis/RedisCluster.ts"
 import type { RedisUrlInvalid } from "../../adapters/redis/redisClient.ts"
-import * as SocketIoServer from "../../adapters/socketio/SocketIoServer.ts"
 import { Authenticator } from "../../application/ports/Authenticator.ts"
 import type { ListenError } from "../../application/ports/Transport.ts"
 import { Limits } from "../../application/server/connections/Limits.ts"
@@ -15,9 +13,10 @@ import { ServerSettings } from "../../application/server/lifecycle/ServerContext
 import { Observability } from "../../application/server/observability/Observability.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { layerOverride } from "./layerOverride.ts"
+import { transportLayer, type TransportOptions } from "./transportLayer.ts"
 
 /** Options of a Server; missing ones have their defaults. */
-export interface ServerLayerOptions extends SocketIoServer.SocketIoServerOptions {
+export interface ServerLayerOptions extends TransportOptions {
   readonly settings?: Partial<ServerSettings>
   /** The limits of all clients together are shares of the memory by default. */
   readonly limits?: Partial<Limits>
@@ -34,13 +33,16 @@ const clusterLayer = (redis: RedisClusterOptions | undefined) =>
 /** Errors of starting a Server: the address is unavailable, or the URL of Redis is invalid. */
 export type ServerStartFailed = ListenError | RedisUrlInvalid
 
-const listenerLayer = (socketIo: SocketIoServer.SocketIoServerOptions, isLoopbackOnly: boolean) =>
-  Layer.unwrap(
-    Effect.map(makeServerPages(isLoopbackOnly), (fallback) => SocketIoServer.layer({ fallback, ...socketIo }))
-  )
+/** The address that members reach, as far as known; a mounted office may not listen yet. */
+const hostOf = ({ host = "127.0.0.1", httpServer, io }: TransportOptions): string => {
+  if (httpServer === undefined && io === undefined) return host
+  const address = (httpServer ?? io?.httpServer)?.address()
+  return address != null && typeof address === "object" ? address.address : "unknown"
+}
 
-const warnWithoutCredentials = Effect.fnUntraced(function* (host: string) {
+const warnWithoutCredentials = Effect.fnUntraced(function* (transport: TransportOptions) {
   const { requiresCredentials } = yield* Authenticator
+  const host = hostOf(transport)
   if (requiresCredentials || isLoopbackHost(host)) return
   yield* Effect.logWarning("no authentication: every client has all rights", { host })
 })
@@ -48,21 +50,20 @@ const warnWithoutCredentials = Effect.fnUntraced(function* (host: string) {
 /**
  * A complete Server on Socket.IO; on loopback and a free port by default. `Authenticator.layerAllowAll` suits loopback
  * only. Beside Socket.IO it serves `/healthz`, `/readyz`, `/metrics` and `/status`. The last two require an operator.
+ * With `httpServer` or `io` it is mounted on a server of the host, without these pages.
  */
 export const serverLayer = ({
   limits = {},
   redis,
   settings,
-  ...socketIo
-}: ServerLayerOptions = {}): Layer.Layer<Server, ServerStartFailed, Authenticator> => {
-  const { host = "127.0.0.1" } = socketIo
-  return Server.layer.pipe(
-    Layer.provide(Layer.effectDiscard(warnWithoutCredentials(host))),
-    Layer.provide(listenerLayer(socketIo, isLoopbackHost(host))),
+  ...transport
+}: ServerLayerOptions = {}): Layer.Layer<Server, ServerStartFailed, Authenticator> =>
+  Server.layer.pipe(
+    Layer.provide(Layer.effectDiscard(warnWithoutCredentials(transport))),
+    Layer.provide(transportLayer(transport)),
     Layer.provide(clusterLayer(redis)),
     Layer.provide(layerOverride(ServerSettings, settings)),
     Layer.provide(layerOverride(Limits, { ...makeMemoryLimits(), ...definedOnly(limits) })),
     // Several Servers of one process keep separate metrics.
     Layer.provide(Layer.provideMerge(ProcessMetrics.layer, Layer.fresh(Observability.layer)))
   )
-}

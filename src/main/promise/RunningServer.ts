@@ -1,5 +1,4 @@
 import { type Duration, Effect, Layer, Redacted, Stream } from "effect"
-import type { SocketIoServerOptions } from "../../adapters/socketio/SocketIoServer.ts"
 import { Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
 import type { Limits } from "../../application/server/connections/Limits.ts"
@@ -7,6 +6,7 @@ import { Server } from "../../application/server/lifecycle/Server.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { allGrants, type Identity } from "../../domain/model/Identity.ts"
 import { serverLayer } from "../layers/serverLayer.ts"
+import type { TransportOptions } from "../layers/transportLayer.ts"
 import { durations } from "./durations.ts"
 import { type Cancellable, type Closeable, type Log, startService } from "./RunningService.ts"
 
@@ -16,7 +16,7 @@ type AuthenticateClient = (
 ) => boolean | Identity | Promise<boolean | Identity>
 
 /** Options of a Server. */
-export interface ServerOptions extends SocketIoServerOptions {
+export interface ServerOptions extends TransportOptions {
   /**
    * Authenticates a connection: an identity with its grants, `true` for all grants, `false` or a rejection for 401.
    * `"allowAll"` admits every client with all rights, which suits loopback only.
@@ -44,7 +44,7 @@ export interface ServerOptions extends SocketIoServerOptions {
 
 /** A running Server. */
 export interface RunningServer extends Closeable {
-  /** The URL for members. */
+  /** The URL for members; empty for an HTTP server of the host that does not listen yet. */
   readonly url: string
   /** The current load; all zero when no member is connected. */
   readonly load: (options?: Cancellable) => Promise<ReturnType<Server["Service"]["load"]>>
@@ -69,7 +69,7 @@ const makeHookAuthenticator = (authenticate: AuthenticateClient): Authenticator[
     )
 })
 
-/** Runs a Server on Socket.IO; on loopback and a free port by default. */
+/** Runs a Server on Socket.IO; on loopback and a free port by default, or on a server of the host program. */
 export const runServer = async (
   { authenticate, limits = {}, log, redis, settings = {}, ...options }: ServerOptions,
   cancellable?: Cancellable

@@ -1,3 +1,4 @@
+import { EventEmitter } from "node:events"
 import { readdirSync, readFileSync } from "node:fs"
 import { createServer as createHttpServer, type IncomingMessage, type Server as HttpServer } from "node:http"
 import { createServer as createHttpsServer } from "node:https"
@@ -5,6 +6,7 @@ import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { Server, type Socket as EngineSocket, transports } from "engine.io"
+import { Server as SocketIo } from "socket.io"
 import { io } from "socket.io-client"
 import { WebSocketServer } from "ws"
 import * as internals from "../../../src/adapters/socketio/internals.ts"
@@ -106,6 +108,18 @@ describe("a connection of Engine.IO's server", () => {
     })
   )
 
+  live(
+    "has the id of its requests, and the WebSocket of its transport",
+    Effect.gen(function* () {
+      const { client, socket } = yield* connected("websocket", false)
+      assert.strictEqual(internals.connectionIdOf(socket), client.id)
+      const webSocket = internals.webSocketOf(socket.transport)
+      assert.strictEqual(typeof webSocket?.bufferedAmount, "number")
+      assert.strictEqual(typeof internals.netSocketBelow(webSocket ?? {})?.bytesRead, "number")
+      assert.isTrue(internals.takesFrames(socket.transport))
+    })
+  )
+
   it("has the private fields in use on a polling transport", () => {
     const request = { _query: {}, headers: {}, method: "GET" } as unknown as internals.EngineRequest
     const polling = transports.polling(request)
@@ -130,6 +144,30 @@ describe("a connection of Engine.IO's server", () => {
     )
     for (const field of ["this.dataReq = req", "this.closeTimeout", "this.maxHttpBufferSize"])
       assert.include(source, field)
+  })
+})
+
+describe("a server of Socket.IO", () => {
+  it("makes the decoders of new connections with a replaced parser", () => {
+    const io = new SocketIo()
+    const engine = new Server()
+    io.bind(engine)
+    let count = 0
+    const restore = internals.replaceParser(io, ({ Decoder, Encoder }) => ({
+      Encoder,
+      Decoder: class extends Decoder {
+        constructor() {
+          super()
+          count += 1
+        }
+      }
+    }))
+    const open = () => engine.emit("connection", Object.assign(new EventEmitter(), { id: "x", protocol: 4 }))
+    open()
+    assert.strictEqual(count, 1)
+    restore()
+    open()
+    assert.strictEqual(count, 1)
   })
 })
 

@@ -32,6 +32,7 @@ const program = Effect.gen(function* () {
   const { load, url } = Context.get(
     yield* Layer.build(
       serverLayer({
+        engine: process.argv[3] === "socket.io" ? "socket.io" : "relay",
         limits,
         maxMessageBytes,
         allowedOrigins: ["http://friend.test"],

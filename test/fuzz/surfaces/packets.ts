@@ -7,17 +7,21 @@ import {
   makeAckPacket,
   makeEventPacket,
   type OutboundMessage
-} from "../../../src/adapters/socketio/relay/OutboundMessage.ts"
-import { type InboundPacket, type PacketLimits, parsePacket } from "../../../src/adapters/socketio/relay/parsePacket.ts"
+} from "../../../src/adapters/socketio/connection/OutboundMessage.ts"
+import {
+  type InboundPacket,
+  type PacketLimits,
+  parsePacket
+} from "../../../src/adapters/socketio/connection/parsePacket.ts"
 import type { Body } from "../../../src/application/ports/Body.ts"
 import { checkJsonBody, isJsonObject, type JsonObject, parseJsonOrThrow } from "../../../src/domain/json.ts"
 import { must, pure, type Surface, type Verdict } from "../Surface.ts"
 import { packets, packetWords } from "./packetCorpus.ts"
 
-const inFull: PacketLimits = { maxMessageBytes: 1_000_000, validateBytes: Number.POSITIVE_INFINITY }
+const inFull: PacketLimits = { namespace: "/smcp", maxMessageBytes: 1_000_000, validateBytes: Number.POSITIVE_INFINITY }
 /** Makes every body too large for a full parse. */
 const scanned: PacketLimits = { ...inFull, validateBytes: 0 }
-const small: PacketLimits = { maxMessageBytes: 200, validateBytes: 60 }
+const small: PacketLimits = { namespace: "/smcp", maxMessageBytes: 200, validateBytes: 60 }
 
 const nobody = () => undefined
 
@@ -70,14 +74,14 @@ const checkPassedOn = (packet: Extract<InboundPacket, { readonly type: "event" |
   if (packet.type === "event") {
     const value = packet.body.value()
     if (Result.isFailure(value) || value.success === undefined) return
-    const next = again(makeEventPacket(packet.id, packet.event, packet.body, nobody))
+    const next = again(makeEventPacket("/smcp", packet.id, packet.event, packet.body, nobody))
     must(next?.type === "event" && next.id === packet.id && next.event === packet.event, "another event")
     must(next?.type === "event" && isSame(Result.getOrUndefined(next.body.value()), value.success), "another body")
     return
   }
   const values = packet.values.map((body) => body.value())
   if (values.some((value) => Result.isFailure(value) || value.success === undefined)) return
-  const next = again(makeAckPacket(packet.id, packet.values, nobody))
+  const next = again(makeAckPacket("/smcp", packet.id, packet.values, nobody))
   must(next?.type === "ack" && next.id === packet.id, "another answer")
   must(
     next?.type === "ack" &&

@@ -5,7 +5,7 @@ import { definedOnly } from "../../../domain/objects.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { versionQueryParameter } from "../../../domain/wire/version.ts"
 import { closeReasonCode } from "../closeReasons.ts"
-import { defaultPath, maxEnvelopeBytes, namespace } from "../limits.ts"
+import { defaultNamespace, defaultPath, maxEnvelopeBytes } from "../limits.ts"
 import { type ConnectAttempt, makeUnreachable, type RawConnectError, toConnectError } from "./connectErrors.ts"
 import { Decoder, Encoder } from "./parser.ts"
 import { rejectRedirects } from "./rejectRedirects.ts"
@@ -18,6 +18,8 @@ export type Token = string | Effect.Effect<string, { readonly message: string }>
 export interface SocketIoClientOptions {
   /** The Server's URL, `http://host:port`, with a path if it is not the default `/smcp`. */
   readonly url: string
+  /** Namespace of Socket.IO, `/smcp` by default. */
+  readonly namespace?: string
   /** In the order of attempts. By default polling comes first: it shows the reason of a rejection (spec §2.4). */
   readonly transports?: ReadonlyArray<"polling" | "websocket">
   readonly token?: Token
@@ -65,7 +67,11 @@ const disconnect = (socket: Socket): Effect.Effect<void> =>
   ).pipe(Effect.timeoutOption(disconnectTimeout), Effect.asVoid)
 
 /** Makes a socket that does not connect yet and closes with the scope. */
-const openSocket = ({ ca, transports }: SocketIoClientOptions, attempt: ConnectAttempt, auth: JsonObject) =>
+const openSocket = (
+  { ca, namespace = defaultNamespace, transports }: SocketIoClientOptions,
+  attempt: ConnectAttempt,
+  auth: JsonObject
+) =>
   Effect.acquireRelease(
     Effect.sync(() =>
       io(`${attempt.origin}${namespace}`, {

@@ -12,9 +12,9 @@ import {
   writeProgressOf
 } from "../internals.ts"
 import { maxUnauthenticatedBytes } from "../limits.ts"
-import { encodeForTransport, type OutboundMessage } from "./OutboundMessage.ts"
+import { encodeForTransport, type OutboundMessage } from "../connection/OutboundMessage.ts"
 import type { RelayTransport, TransportListener } from "./RelayTransport.ts"
-import { ViolationBudget } from "./ViolationBudget.ts"
+import { ViolationBudget } from "../connection/ViolationBudget.ts"
 
 /** The digit by which Engine.IO marks a message. */
 const messageTypeByte = 0x34

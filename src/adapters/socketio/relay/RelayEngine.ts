@@ -1,9 +1,9 @@
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
-import { Server, type ServerOptions, type Socket as EngineSocket, type Transport } from "engine.io"
-import { WebSocketServer } from "ws"
+import { Server, type Socket as EngineSocket, type Transport } from "engine.io"
+import { makeEngineOptions, maxPayloadBytes } from "../connection/engineOptions.ts"
 import * as internals from "../internals.ts"
-import { closeTimeout, maxEnvelopeBytes } from "../limits.ts"
+import { defaultMaxMessageBytes } from "../limits.ts"
 import { ByteWebSocket } from "./ByteWebSocket.ts"
 import { makePollingTransport } from "./pollingTransport.ts"
 import { relayTransportOf } from "./RelayTransport.ts"
@@ -44,25 +44,12 @@ const extendKeepaliveOnProgress = (engineSocket: EngineSocket): void => {
   engineSocket.on("upgrade", () => internals.sendPing(engineSocket))
 }
 
-type KeepaliveOptions = Required<Pick<ServerOptions, "pingInterval" | "pingTimeout">>
-
-/** Relays messages as bytes. Reads up to twice the size limit: senders get an error instead of a closed connection. */
+/** Relays messages as bytes. */
 export class RelayEngine extends Server {
   readonly #maxPayloadBytes: number
-  constructor(maxMessageBytes: number, allowedOrigins: ReadonlyArray<string>, keepalive: KeepaliveOptions) {
-    const maxPayload = 2 * maxMessageBytes + maxEnvelopeBytes
-    super({
-      maxHttpBufferSize: maxMessageBytes,
-      httpCompression: false,
-      ...keepalive,
-      wsEngine: class extends WebSocketServer {
-        constructor(options: ConstructorParameters<typeof WebSocketServer>[0]) {
-          super(internals.withCloseTimeout({ ...options, maxPayload }, closeTimeout))
-        }
-      },
-      ...(allowedOrigins.length > 0 && { cors: { origin: allowedOrigins.includes("*") || [...allowedOrigins] } })
-    })
-    this.#maxPayloadBytes = maxPayload
+  constructor(settings: Parameters<typeof makeEngineOptions>[0]) {
+    super(makeEngineOptions(settings))
+    this.#maxPayloadBytes = maxPayloadBytes(settings.maxMessageBytes ?? defaultMaxMessageBytes)
     this.on("connection", (engineSocket: EngineSocket) => {
       extendKeepaliveOnProgress(engineSocket)
       relayTransportOf(engineSocket).onConnection?.(engineSocket)

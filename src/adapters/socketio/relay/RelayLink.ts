@@ -1,231 +1,40 @@
-import { randomBytes, randomInt } from "node:crypto"
-import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
+import { randomBytes } from "node:crypto"
 import type { Socket as EngineSocket } from "engine.io"
-import type { Body } from "../../../application/ports/Body.ts"
-import {
-  type Link,
-  LinkClosed,
-  type MessageHandler,
-  type Reply,
-  type ReplyExit,
-  RequestTimeout,
-  requestUsing,
-  SendFailed
-} from "../../../application/ports/Transport.ts"
-import { RawBody } from "../../bytes/RawBody.ts"
+import type { OutboundMessage } from "../connection/OutboundMessage.ts"
+import { type LinkContext, ServerLink } from "../connection/ServerLink.ts"
 import { asMessageData, isWriteBufferEmpty } from "../internals.ts"
-import { maxTimerMillis } from "../limits.ts"
-import { makeAckPacket, makeEventPacket, type OutboundMessage, serializationError } from "./OutboundMessage.ts"
-import type { MessagePacket } from "./parsePacket.ts"
 import { relayTransportOf } from "./RelayTransport.ts"
 
-export type RunFork = <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
-
-/** The largest request id: some clients store ids as signed 32-bit integers. */
-const maxRequestId = 2 ** 31 - 1
-
-type PendingRequest = { readonly onReply: (exit: ReplyExit) => void; readonly timer: NodeJS.Timeout }
-
-/** The Server's end of a link. Methods instead of closures keep the memory of thousands of idle connections small. */
-export class RelayLink implements Link {
-  readonly id = randomBytes(15).toString("base64url")
-  /** The scope of the session; it closes after the link. */
-  readonly scope = Scope.makeUnsafe()
+/** A link that writes bytes, where its transport takes them. */
+export class RelayLink extends ServerLink {
   readonly #engineSocket: EngineSocket
-  readonly #runFork: RunFork
-  readonly #pendingRequests = new Map<number, PendingRequest>()
-  readonly #handlerFibers = new Set<Fiber.Fiber<Reply>>()
-  #requestCount = 0
-  /** Random: a client may acknowledge a request of its previous connection here, which must not match a pending one. */
-  #lastRequestId = randomInt(maxRequestId)
-  #ackCount = 0
-  #queuedBytes = 0
-  /** The backlog that the Server knows. */
-  #reportedBacklog = 0
-  readonly #onBacklogChange: (link: Link) => void
-  #onMessage: MessageHandler | undefined
-  #closeReason: string | undefined
-  readonly #closed = Deferred.makeUnsafe<string>()
 
-  constructor(engineSocket: EngineSocket, runFork: RunFork, onBacklogChange: (link: Link) => void) {
+  constructor(engineSocket: EngineSocket, context: LinkContext) {
+    super(randomBytes(15).toString("base64url"), context)
     this.#engineSocket = engineSocket
-    this.#runFork = runFork
-    this.#onBacklogChange = onBacklogChange
-  }
-
-  maxBytes(): number {
-    return Number.POSITIVE_INFINITY
-  }
-
-  fits(): boolean {
-    return true
-  }
-
-  backlog(): number {
-    return this.#queuedBytes + relayTransportOf(this.#engineSocket).bufferedBytes()
   }
 
   sentBytes(): number {
     return relayTransportOf(this.#engineSocket).sentBytes()
   }
 
-  onBytesSent(): void {
-    if (this.#reportedBacklog > 0) this.#reportBacklog()
-  }
-
   pauseReading(millis: number): void {
     relayTransportOf(this.#engineSocket).pauseFor(millis)
   }
 
-  get closed(): Effect.Effect<string> {
-    return Deferred.await(this.#closed)
+  protected bufferedBytes(): number {
+    return relayTransportOf(this.#engineSocket).bufferedBytes()
   }
 
-  get closeScope(): Effect.Effect<void> {
-    return Scope.close(this.scope, Exit.void)
-  }
-
-  close(reason: string): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      this.#end(reason)
-      // A peer that reads nothing must not delay the close, and a handler must not delay the release of the memory.
-      this.#engineSocket.close(this.backlog() > 0)
-      return this.#interruptHandlers
-    })
-  }
-
-  notify(event: string, body: Body): Effect.Effect<void, LinkClosed | SendFailed> {
-    return Effect.suspend(() => {
-      const error = this.#sendError(body)
-      if (error !== undefined) return Effect.fail(error)
-      this.#send(makeEventPacket(undefined, event, body, this.#onDequeued))
-      return Effect.void
-    })
-  }
-
-  get request(): Link["request"] {
-    return requestUsing((...call) => this.startRequest(...call))
-  }
-
-  startRequest(event: string, body: Body, timeout: Duration.Duration, onReply: (exit: ReplyExit) => void): () => void {
-    const error = this.#sendError(body)
-    if (error !== undefined) {
-      const soon = setImmediate(onReply, Exit.fail(error))
-      return () => clearImmediate(soon)
-    }
-    this.#requestCount += 1
-    const id = this.#nextRequestId()
-    const onTimeout = () => {
-      if (this.#pendingRequests.delete(id)) onReply(Exit.fail(new RequestTimeout({ timeout })))
-    }
-    const timer = setTimeout(onTimeout, Math.min(Duration.toMillis(timeout), maxTimerMillis))
-    this.#pendingRequests.set(id, { onReply, timer })
-    this.#send(makeEventPacket(id, event, body, this.#onDequeued))
-    return () => {
-      if (this.#pendingRequests.delete(id)) clearTimeout(timer)
-    }
-  }
-
-  startReceiving(handler: MessageHandler): void {
-    this.#onMessage = handler
-  }
-
-  /** Handles an event or an acknowledgement. Acknowledgements beyond the number of requests are unsolicited. */
-  onPacket(packet: MessagePacket): "accepted" | "unsolicited_ack" | "not_admitted" {
-    if (packet.type === "ack") {
-      this.#ackCount += 1
-      const pending = this.#pendingRequests.get(packet.id)
-      // A late acknowledgement of a cancelled request is legal.
-      if (pending === undefined) return this.#ackCount > this.#requestCount ? "unsolicited_ack" : "accepted"
-      this.#pendingRequests.delete(packet.id)
-      clearTimeout(pending.timer)
-      pending.onReply(Exit.succeed(packet.values))
-      return "accepted"
-    }
-    if (this.#closeReason !== undefined) return "accepted"
-    if (this.#onMessage === undefined) return "not_admitted"
-    const { body, event, id } = packet
-    const fiber = this.#runFork(this.#onMessage(event, body))
-    const exit = fiber.pollUnsafe()
-    if (exit !== undefined) this.#reply(id, event, exit)
-    else {
-      if (body instanceof RawBody) body.compact()
-      this.#handlerFibers.add(fiber)
-      fiber.addObserver((ended) => {
-        this.#handlerFibers.delete(fiber)
-        this.#reply(id, event, ended)
-      })
-    }
-    return "accepted"
-  }
-
-  /** Ends pending requests and interrupts handlers: the member is gone. Ends after the last handler. */
-  markClosed(reason: string): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      this.#end(reason)
-      return this.#interruptHandlers
-    })
-  }
-
-  get #interruptHandlers(): Effect.Effect<void> {
-    return Fiber.interruptAll([...this.#handlerFibers])
-  }
-
-  #end(reason: string): void {
-    if (this.#closeReason !== undefined) return
-    this.#closeReason = reason
-    this.#onMessage = undefined
-    const pending = [...this.#pendingRequests.values()]
-    this.#pendingRequests.clear()
-    for (const { onReply, timer } of pending) {
-      clearTimeout(timer)
-      onReply(Exit.fail(new LinkClosed({ reason })))
-    }
-    Deferred.doneUnsafe(this.#closed, Exit.succeed(reason))
-  }
-
-  #reply(id: number | undefined, event: string, exit: Exit.Exit<Reply>): void {
-    if (id === undefined || this.#closeReason !== undefined) return
-    if (Exit.isFailure(exit)) {
-      this.#runFork(Effect.logError("request handler failed", { sid: this.id, event }, exit.cause))
-      this.#send(makeAckPacket(id, [], this.#onDequeued))
-      return
-    }
-    const isSerializable = exit.value.every((body) => serializationError(body) === undefined)
-    if (!isSerializable) this.#runFork(Effect.logError("reply not serializable", { sid: this.id, event }))
-    this.#send(makeAckPacket(id, isSerializable ? exit.value : [], this.#onDequeued))
-  }
-
-  #nextRequestId(): number {
-    do this.#lastRequestId = (this.#lastRequestId % maxRequestId) + 1
-    while (this.#pendingRequests.has(this.#lastRequestId))
-    return this.#lastRequestId
-  }
-
-  #sendError(body: Body): LinkClosed | SendFailed | undefined {
-    if (this.#closeReason !== undefined) return new LinkClosed({ reason: this.#closeReason })
-    const error = serializationError(body)
-    return error === undefined ? undefined : new SendFailed({ error })
+  protected closeConnection(discard: boolean): void {
+    this.#engineSocket.close(discard)
   }
 
   /** Sends a message at once when no other one waits, else through Engine.IO's queue. */
-  #send(message: OutboundMessage): void {
-    this.#queuedBytes += message.size
+  protected write(message: OutboundMessage): void {
     const socket = this.#engineSocket
     const canSendNow = socket.readyState === "open" && isWriteBufferEmpty(socket)
-    if (canSendNow && relayTransportOf(socket).trySend(message)) this.#onDequeued(message.size)
+    if (canSendNow && relayTransportOf(socket).trySend(message)) message.onDequeued(message.size)
     else socket.send(asMessageData(message.compact()))
-    this.#reportBacklog()
-  }
-
-  #reportBacklog(): void {
-    const backlog = this.backlog()
-    if (backlog === this.#reportedBacklog) return
-    this.#reportedBacklog = backlog
-    this.#onBacklogChange(this)
-  }
-
-  readonly #onDequeued = (size: number): void => {
-    this.#queuedBytes -= size
   }
 }

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net"
 import type { Socket as EngineSocket, Transport } from "engine.io"
-import type { OutboundMessage } from "./OutboundMessage.ts"
+import type { OutboundMessage } from "../connection/OutboundMessage.ts"
 
 /** What a transport reports past the events of Engine.IO. */
 export interface TransportListener {

@@ -71,6 +71,12 @@ export const serverFlags = {
     "keepalive timeout: time to answer a ping; other clients may take as long to receive one message"
   ),
   allowedOrigins: setting.texts("allow-origin", "origin whose pages may connect, * for any", originRow),
+  engine: setting.choice(
+    "engine",
+    "adapter of Socket.IO: 'relay' forwards bodies as bytes, 'socket.io' uses the package of that name",
+    ["relay", "socket.io"],
+    { default: "relay" }
+  ),
   requireRole: setting.toggle("require-role", "reject connections that do not state their role"),
   validate: setting.toggle(
     "validate",

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, type Scope, Layer } from "effect"
 import { io } from "socket.io-client"
 import * as SocketIoClient from "../../../../src/adapters/socketio/client/SocketIoClient.ts"
-import * as SocketIoServer from "../../../../src/adapters/socketio/SocketIoServer.ts"
+import * as RelayServer from "../../../../src/adapters/socketio/RelayServer.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { type Link, TransportClient, TransportServer } from "../../../../src/application/ports/Transport.ts"
 import { openProxy } from "../../../chaos/Proxy.ts"
@@ -40,7 +40,7 @@ const site = Effect.fnUntraced(function* ({ down, tls = false }: Transfer) {
   ).pipe(
     Effect.provide(
       Layer.provide(
-        SocketIoServer.layer({ pingInterval, pingTimeout, ...(tls && { tls: { cert, key } }) }),
+        RelayServer.layer({ pingInterval, pingTimeout, ...(tls && { tls: { cert, key } }) }),
         ServerMetrics.layerNone
       ),
       {

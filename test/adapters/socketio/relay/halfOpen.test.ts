@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, type Scope, Layer } from "effect"
 import { WebSocket } from "ws"
-import * as SocketIoServer from "../../../../src/adapters/socketio/SocketIoServer.ts"
+import * as RelayServer from "../../../../src/adapters/socketio/RelayServer.ts"
 import { type Link, TransportServer } from "../../../../src/application/ports/Transport.ts"
 import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
 
@@ -9,7 +9,7 @@ import { ServerMetrics } from "../../../../src/application/server/observability/
 const keepalive = { pingInterval: 200, pingTimeout: 300 }
 
 /** A Server that exposes its end of one link, and the end of the link's scope. */
-const site = (options: SocketIoServer.SocketIoServerOptions) =>
+const site = (options: RelayServer.RelayServerOptions) =>
   Effect.gen(function* () {
     const accepted = yield* Deferred.make<Link>()
     const gone = yield* Deferred.make<void>()
@@ -21,7 +21,7 @@ const site = (options: SocketIoServer.SocketIoServerOptions) =>
         )
       )
     ).pipe(
-      Effect.provide(Layer.provide(SocketIoServer.layer(options), ServerMetrics.layerNone), { local: true }),
+      Effect.provide(Layer.provide(RelayServer.layer(options), ServerMetrics.layerNone), { local: true }),
       Effect.orDie
     )
     return { url, far: Deferred.await(accepted), gone: Deferred.await(gone) }

@@ -6,7 +6,7 @@ import { TestClock } from "effect/testing"
 import * as MemoryCluster from "../../../../src/adapters/memory/MemoryCluster.ts"
 import * as Memory from "../../../../src/adapters/memory/MemoryTransport.ts"
 import * as SocketIoClient from "../../../../src/adapters/socketio/client/SocketIoClient.ts"
-import * as SocketIoServer from "../../../../src/adapters/socketio/SocketIoServer.ts"
+import * as RelayServer from "../../../../src/adapters/socketio/RelayServer.ts"
 import { joinOffice } from "../../../../src/application/member/OfficeMember.ts"
 import { allowAll, Authenticator, admissionRejected } from "../../../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
@@ -361,7 +361,7 @@ describe("the check of credentials", () => {
 describe("admission over Socket.IO", () => {
   const live = Effect.fnUntraced(function* (authenticator: Authenticator["Service"]) {
     const context = yield* Server.layer.pipe(
-      Layer.provide(SocketIoServer.layer()),
+      Layer.provide(RelayServer.layer()),
       Layer.provide(MemoryCluster.layer),
       Layer.provide([Layer.succeed(Authenticator, authenticator), Observability.layerNone]),
       Layer.provide(Logger.layer([])),

@@ -1,11 +1,13 @@
 import { type Body, invalidBody, receivedBody } from "../../../application/ports/Body.ts"
 import { checkJsonBody, parseJson } from "../../../domain/json.ts"
 import { badRequest, payloadTooLarge } from "../../../domain/model/ProtocolError.ts"
-import { maxEnvelopeBytes, namespace, maxUnauthenticatedBytes } from "../limits.ts"
+import { maxEnvelopeBytes, maxUnauthenticatedBytes } from "../limits.ts"
 import { RawBody } from "../../bytes/RawBody.ts"
 import { findStringEnd, isJsonWhitespace, scanJsonObject, skipWhitespace } from "../../bytes/jsonScanner.ts"
 
 export interface PacketLimits {
+  /** The namespace of A2C-SMCP. */
+  readonly namespace: string
   /** Larger bodies get error 413. */
   readonly maxMessageBytes: number
   /** Bodies up to this size are parsed in full, larger ones as far as routing needs. */
@@ -36,8 +38,6 @@ const recordSeparator = 0x1e
 
 /** Binary frames that one packet may announce; no honest client sends so many. */
 const maxAttachments = 16
-
-const namespacePrefix = Buffer.from(`${namespace},`)
 
 const isDigit = (byte: number | undefined): byte is number => byte !== undefined && byte >= zero && byte <= zero + 9
 
@@ -132,12 +132,11 @@ const parseAck = (bytes: Buffer, at: number, { maxMessageBytes, validateBytes }:
 }
 
 /** The namespace of a packet and the index after it. */
-const parseNamespace = (bytes: Buffer, at: number) => {
+const parseNamespace = (bytes: Buffer, at: number, namespace: string) => {
   if (bytes[at] !== slash) return { name: "/", end: at }
-  const prefixEnd = at + namespacePrefix.length
-  const isOurs =
-    bytes.length >= prefixEnd && bytes.compare(namespacePrefix, 0, namespacePrefix.length, at, prefixEnd) === 0
-  if (isOurs) return { name: namespace, end: prefixEnd }
+  const nameEnd = at + namespace.length
+  const isOurs = bytes[nameEnd] === comma && bytes.toString("latin1", at, nameEnd) === namespace
+  if (isOurs) return { name: namespace, end: nameEnd + 1 }
   const stop = bytes.indexOf(comma, at)
   const end = stop === -1 ? bytes.length : stop
   return { name: bytes.toString("utf8", at, end), end: end + 1 }
@@ -150,7 +149,7 @@ export const parsePacket = (bytes: Buffer, limits: PacketLimits): InboundPacket 
   const announced = isBinary ? parseNumber(bytes, 1) : undefined
   const attachments = announced?.value ?? 0
   if (announced !== undefined && (bytes[announced.end] !== dash || attachments > maxAttachments)) return undefined
-  const { end, name } = parseNamespace(bytes, announced === undefined ? 1 : announced.end + 1)
+  const { end, name } = parseNamespace(bytes, announced === undefined ? 1 : announced.end + 1, limits.namespace)
   switch (kind) {
     case 0: {
       if (bytes.length > maxUnauthenticatedBytes) return undefined

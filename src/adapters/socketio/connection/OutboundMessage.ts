@@ -3,7 +3,6 @@ import type { Body } from "../../../application/ports/Body.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { compactBytes, RawBody } from "../../bytes/RawBody.ts"
 import type { EnginePacket } from "../internals.ts"
-import { namespace } from "../limits.ts"
 
 /** Bodies up to this size are copied behind the header: one write costs less than two. */
 const maxInlineBytes = 16 * 1024
@@ -103,8 +102,13 @@ const makePacket = (prefix: string, bodies: ReadonlyArray<Body>, onDequeued: OnD
 }
 
 /** An event packet; an `id` requests an acknowledgement. */
-export const makeEventPacket = (id: number | undefined, event: string, body: Body, onDequeued: OnDequeued) =>
-  makePacket(`2${namespace},${id ?? ""}[${JSON.stringify(event)},`, [body], onDequeued)
+export const makeEventPacket = (
+  namespace: string,
+  id: number | undefined,
+  event: string,
+  body: Body,
+  onDequeued: OnDequeued
+) => makePacket(`2${namespace},${id ?? ""}[${JSON.stringify(event)},`, [body], onDequeued)
 
-export const makeAckPacket = (id: number, values: ReadonlyArray<Body>, onDequeued: OnDequeued) =>
+export const makeAckPacket = (namespace: string, id: number, values: ReadonlyArray<Body>, onDequeued: OnDequeued) =>
   makePacket(`3${namespace},${id}[`, values, onDequeued)

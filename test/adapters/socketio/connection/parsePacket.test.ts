@@ -4,12 +4,12 @@ import {
   type InboundPacket,
   type PacketLimits,
   parsePacket
-} from "../../../../src/adapters/socketio/relay/parsePacket.ts"
+} from "../../../../src/adapters/socketio/connection/parsePacket.ts"
 import { scanJsonObject } from "../../../../src/adapters/bytes/jsonScanner.ts"
 import { maxEnvelopeBytes, maxUnauthenticatedBytes } from "../../../../src/adapters/socketio/limits.ts"
 import { isJsonObject, type JsonObject, parseJson } from "../../../../src/domain/json.ts"
 
-const inFull = { maxMessageBytes: 1_000_000, validateBytes: Number.POSITIVE_INFINITY }
+const inFull = { namespace: "/smcp", maxMessageBytes: 1_000_000, validateBytes: Number.POSITIVE_INFINITY }
 /** Limits that make every body too large to parse in full. */
 const scanned = { ...inFull, validateBytes: 0 }
 const limits = [inFull, scanned]
@@ -108,7 +108,7 @@ describe("a packet", () => {
       const nested = event(parsePacket(bytes(`2/smcp,1["client:x",{"a":${deep}}]`), limit))
       assert.strictEqual(codeOf(nested.body.head), 400)
     }
-    const small = { maxMessageBytes: 10, validateBytes: 5 }
+    const small = { namespace: "/smcp", maxMessageBytes: 10, validateBytes: 5 }
     const large = event(parsePacket(bytes('2/smcp,1["client:x",{"a":"12345678901"}]'), small))
     assert.strictEqual(codeOf(large.body.head), 413)
   })
@@ -288,13 +288,13 @@ describe("body of a size", () => {
   }
 
   it("is accepted up to the limit of messages", () => {
-    const limit = { maxMessageBytes: 20, validateBytes: 10 }
+    const limit = { namespace: "/smcp", maxMessageBytes: 20, validateBytes: 10 }
     assert.deepStrictEqual(codes(textOf(20), limit), [0, 0])
     assert.deepStrictEqual(codes(textOf(21), limit), [413, 413])
   })
 
   it("is parsed in full up to the limit of validation", () => {
-    const limit = { maxMessageBytes: 100, validateBytes: 9 }
+    const limit = { namespace: "/smcp", maxMessageBytes: 100, validateBytes: 9 }
     // The nested text is no JSON: only a complete parse finds that.
     const bent = (length: number) => `{"a":[${"x".repeat(length - 8)}]}`
     assert.isUndefined(parsePacket(bytes(`2/smcp,1["a",${bent(9)}]`), limit))

@@ -1,0 +1,62 @@
+import { Effect, Layer } from "effect"
+import type { Socket as EngineSocket } from "engine.io"
+import { ListenError, TransportServer } from "../../application/ports/Transport.ts"
+import { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
+import { listen, serverUrl } from "../http/httpServer.ts"
+import { makeTlsServer, type TlsOptions } from "../http/tlsServer.ts"
+import { closeLinksWithScope, makeConnectionContext, type MessageOptions } from "./connection/ConnectionContext.ts"
+import type { KeepaliveOptions } from "./connection/engineOptions.ts"
+import { RelayConnection } from "./relay/RelayConnection.ts"
+import { RelayEngine } from "./relay/RelayEngine.ts"
+import { makeRequestCheck, type RequestFallback, type RequestOptions, routeOwnRequests } from "./routeRequests.ts"
+
+/** Options of a Server with an own listener. */
+export interface RelayServerOptions extends MessageOptions, RequestOptions, KeepaliveOptions {
+  readonly host?: string
+  /** 0, the default, picks a free port. */
+  readonly port?: number
+  /** Serves TLS only; plain HTTP by default. */
+  readonly tls?: TlsOptions
+  readonly fallback?: RequestFallback
+}
+
+/** Serves Socket.IO with an engine that forwards bodies as the bytes that arrived (spec §1, §2). */
+export const layer = (options: RelayServerOptions = {}): Layer.Layer<TransportServer, never, ServerMetrics> =>
+  Layer.effect(
+    TransportServer,
+    Effect.map(ServerMetrics, (metrics) =>
+      TransportServer.of({
+        serve: (accept, onBacklogChange = () => undefined) => serve(options, metrics, accept, onBacklogChange)
+      })
+    )
+  )
+
+type MakeContext = Parameters<typeof makeConnectionContext>
+
+const serve = Effect.fnUntraced(function* (
+  options: RelayServerOptions,
+  metrics: MakeContext[1],
+  accept: MakeContext[2],
+  onBacklogChange: MakeContext[3]
+) {
+  const { host = "127.0.0.1", port = 0, tls } = options
+  const check = yield* makeRequestCheck(options)
+  const context = yield* makeConnectionContext(options, metrics, accept, onBacklogChange)
+  const http = yield* makeTlsServer(tls)
+  const engine = new RelayEngine(options)
+  routeOwnRequests(http, engine, check, options)
+  engine.on("connection", (engineSocket: EngineSocket) => {
+    new RelayConnection(engineSocket, context)
+    context.limitConnections(engine.clientsCount)
+  })
+  yield* closeLinksWithScope(context, () => {
+    engine.close()
+    http.closeAllConnections()
+  })
+  const address = yield* listen(
+    http,
+    { host, port },
+    (reason) => new ListenError({ message: `Cannot listen on ${host}:${port}: ${reason}` })
+  )
+  return { url: serverUrl(tls === undefined ? "http" : "https", address) }
+})

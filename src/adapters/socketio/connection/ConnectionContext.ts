@@ -1,0 +1,110 @@
+import { Effect, FiberSet } from "effect"
+import type { TransportServer } from "../../../application/ports/Transport.ts"
+import { type BufferLimit, makeBufferLimit } from "../../../application/shared/BufferLimit.ts"
+import { Limits } from "../../../application/server/connections/Limits.ts"
+import type { ServerMetrics } from "../../../application/server/observability/ServerMetrics.ts"
+import { defaultMaxMessageBytes, defaultNamespace, defaultValidateBytes, maxExcessConnections } from "../limits.ts"
+import type { PacketLimits } from "./parsePacket.ts"
+import type { LinkContext, ServerLink } from "./ServerLink.ts"
+
+type Serve = TransportServer["Service"]["serve"]
+
+/** Options of the messages of a Server. */
+export interface MessageOptions {
+  /** Namespace of Socket.IO, `/smcp` by default. Members of other implementations use the default. */
+  readonly namespace?: string
+  /** A larger message gets error 413; a message of more than twice the size closes the connection. */
+  readonly maxMessageBytes?: number
+  /** Bodies above this many bytes are forwarded with only the head parsed, unless `validate` is set. */
+  readonly validateBytes?: number
+  readonly validate?: boolean
+}
+
+/** A connection as far as limits need it. */
+interface OpenConnection {
+  /** Approximate memory of the message that has arrived in part. */
+  readonly incompleteBytes: () => number
+  /** Bytes that have arrived. */
+  readonly receivedBytes: () => number
+  /** Closes a connection that sends a message too slowly. */
+  readonly closeIncomplete: (detail: string) => void
+  readonly close: () => void
+}
+
+/** What the connections of one Server share. */
+export interface ConnectionContext extends LinkContext {
+  readonly accept: Parameters<Serve>[0]
+  /** The engine serves nothing else: connections outside of the namespace are closed in time. */
+  readonly isExclusive: boolean
+  readonly limits: PacketLimits
+  /** Limits the messages that have arrived in part. */
+  readonly incompleteMessages: BufferLimit<OpenConnection>
+  /** Runs effects for as long as the Server runs. */
+  readonly run: (effect: Effect.Effect<void>) => void
+  /** Sessions whose scope is open. */
+  readonly links: Set<ServerLink>
+  /** Connections without an admitted session, longest wait first. */
+  readonly unauthenticated: Set<OpenConnection>
+  /** Closes the longest waiting connection when there are too many. */
+  readonly limitConnections: (count: number) => void
+}
+
+/** Ends a session and closes its scope. */
+export const closeLink = ({ links }: ConnectionContext, link: ServerLink, reason: string) =>
+  Effect.suspend(() => {
+    links.delete(link)
+    return Effect.andThen(link.markClosed(reason), link.closeScope)
+  })
+
+/** Makes the shared state of the connections; the scope closes the sessions after `closeConnections` has run. */
+export const makeConnectionContext = Effect.fnUntraced(function* (
+  { maxMessageBytes = defaultMaxMessageBytes, namespace = defaultNamespace, ...options }: MessageOptions,
+  metrics: ServerMetrics["Service"],
+  accept: Parameters<Serve>[0],
+  onBacklogChange: LinkContext["onBacklogChange"],
+  isExclusive = true
+) {
+  const { validate = false, validateBytes = defaultValidateBytes } = options
+  const { connections: maxConnections, totalIncompleteBytes } = yield* Limits
+  const unauthenticated = new Set<OpenConnection>()
+  const context: ConnectionContext = {
+    accept,
+    isExclusive,
+    namespace,
+    onBacklogChange,
+    incompleteMessages: yield* makeBufferLimit<OpenConnection>(totalIncompleteBytes, {
+      heldBytes: (connection) => connection.incompleteBytes(),
+      passedBytes: (connection) => connection.receivedBytes(),
+      close: (connection, detail) => {
+        metrics.limitExceeded("totalIncompleteBytes")
+        connection.closeIncomplete(detail)
+      }
+    }),
+    limits: { namespace, maxMessageBytes, validateBytes: validate ? Number.POSITIVE_INFINITY : validateBytes },
+    run: yield* FiberSet.makeRuntime<never>(),
+    runFork: Effect.runForkWith(yield* Effect.context<never>()),
+    links: new Set(),
+    unauthenticated,
+    limitConnections: (count) => {
+      if (count <= maxConnections + maxExcessConnections) return
+      const [oldest] = unauthenticated
+      if (oldest === undefined) return
+      metrics.limitExceeded("connections")
+      oldest.close()
+    }
+  }
+  yield* metrics.gauge({ name: "unauthenticated_connections", read: () => unauthenticated.size })
+  yield* metrics.gauge({ name: "incomplete_bytes", read: context.incompleteMessages.totalBytes })
+  return context
+})
+
+/** Ends the sessions when the scope closes; `closeConnections` closes their connections. */
+export const closeLinksWithScope = (context: ConnectionContext, closeConnections: () => void) =>
+  Effect.addFinalizer(() =>
+    Effect.gen(function* () {
+      const links = [...context.links]
+      yield* Effect.forEach(links, (link) => link.markClosed("server_shutdown"), { discard: true })
+      closeConnections()
+      yield* Effect.forEach(links, (link) => closeLink(context, link, "server_shutdown"), { discard: true })
+    })
+  )

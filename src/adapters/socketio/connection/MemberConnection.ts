@@ -1,0 +1,227 @@
+import { Cause, Effect, Option, Scope } from "effect"
+import type { Socket as EngineSocket } from "engine.io"
+import { AdmissionRejected } from "../../../application/ports/Transport.ts"
+import { errorCodes } from "../../../domain/model/ProtocolError.ts"
+import { serverCloseReason } from "../closeReasons.ts"
+import { makeHandshake } from "../gate.ts"
+import { maxForeignNamespaceLength } from "../limits.ts"
+import { closeLink, type ConnectionContext } from "./ConnectionContext.ts"
+import type { InboundPacket, MessagePacket } from "./parsePacket.ts"
+import type { ServerLink } from "./ServerLink.ts"
+import { ViolationBudget } from "./ViolationBudget.ts"
+
+/** Connect packets per connection: each costs an admission. */
+const maxConnectAttempts = 20
+
+/** Smaller parts of messages are not counted: they are frequent, and those of ten thousand connections are 40 MiB. */
+const minIncompleteBytes = 4096
+
+/** Milliseconds until a connection must send a connect packet. */
+const connectTimeout = 45_000
+
+const internalAdmissionError = new AdmissionRejected({ code: errorCodes.internalError, message: "Internal error" })
+
+/** Violations of the protocol that close a connection at once: the protocol has no reply for them. */
+export type Violation =
+  | "ack_flood"
+  | "connect_flood"
+  | "disconnect_flood"
+  | "duplicate_connect"
+  | "invalid_namespace"
+  | "invalid_packet"
+  | "missing_attachment"
+  | "not_admitted"
+  | "ping_flood"
+  | "unauthenticated_bytes_exceeded"
+  | "unexpected_binary"
+
+/** What an adapter does with the outcome of an admission. */
+export interface AdmissionReplies {
+  /** Runs before the member's messages are handled. */
+  readonly onAdmitted: () => void
+  readonly onRejected: (error: AdmissionRejected) => void
+  /** The member left before. */
+  readonly onLeft: () => void
+}
+
+/** One connection of Engine.IO and its session in the namespace of A2C-SMCP. */
+export abstract class MemberConnection {
+  readonly engineSocket: EngineSocket
+  protected readonly context: ConnectionContext
+  protected readonly violations = new ViolationBudget()
+  protected isAdmitted = false
+  /** Binary frames that belong to packets with a reply, and have not arrived. */
+  protected pendingAttachments = 0
+  #link: ServerLink | undefined
+  #hasSession = false
+  #connectTimer: NodeJS.Timeout | undefined
+  #connectAttempts = 0
+  #hasIncomplete = false
+
+  constructor(engineSocket: EngineSocket, context: ConnectionContext) {
+    this.engineSocket = engineSocket
+    this.context = context
+    this.#awaitConnect()
+    engineSocket.on("packet", ({ type }: { readonly type: string }) => {
+      if (type !== "message" && !this.violations.spend()) this.onViolation("ping_flood")
+    })
+    engineSocket.once("close", (reason: string, cause: unknown) => {
+      this.#stopAwaitingConnect()
+      context.incompleteMessages.remove(this)
+      this.#hasIncomplete = false
+      this.leave(serverCloseReason(reason, cause))
+    })
+  }
+
+  /** Approximate memory of the message that has arrived in part. */
+  protected abstract heldBytes(): number
+  /** Bytes that have arrived. */
+  abstract receivedBytes(): number
+  /** Accepts messages of any allowed size: the member is admitted. */
+  protected abstract liftSizeLimit(): void
+
+  incompleteBytes(): number {
+    if (this.engineSocket.readyState !== "open") return 0
+    const bytes = this.heldBytes()
+    return bytes < minIncompleteBytes ? 0 : bytes
+  }
+
+  onBytesReceived(): void {
+    const hadIncomplete = this.#hasIncomplete
+    this.#hasIncomplete = this.incompleteBytes() > 0
+    if (hadIncomplete || this.#hasIncomplete) this.context.incompleteMessages.update(this)
+  }
+
+  onBytesSent(): void {
+    this.#link?.onBytesSent()
+  }
+
+  /** Closes a connection that sends a message too slowly. */
+  closeIncomplete(detail: string): void {
+    const { remoteAddress } = this.engineSocket
+    const reason = "total_incomplete_exceeded"
+    this.context.run(Effect.logWarning("connection closed", { sid: this.#link?.id, remoteAddress, reason, detail }))
+    this.leave(reason)
+    this.close()
+  }
+
+  close(): void {
+    this.engineSocket.close(true)
+  }
+
+  /** Ends the session. */
+  protected leave(reason: string): void {
+    const link = this.#link
+    this.#link = undefined
+    this.#hasSession = false
+    if (link !== undefined) this.context.run(closeLink(this.context, link, reason))
+  }
+
+  /** Ends the session of a link whose connection may stay open. */
+  protected leaveNamespace(link: ServerLink, reason: string): void {
+    if (link !== this.#link) return
+    this.leave(reason)
+    if (this.engineSocket.readyState === "open") this.#awaitConnect()
+  }
+
+  protected onViolation(violation: Violation): void {
+    this.pendingAttachments = 0
+    this.leave(violation)
+    this.close()
+  }
+
+  /** Admits a member in the scope of its session, and passes its messages on; or reports the rejection. */
+  protected admit(link: ServerLink, auth: unknown, replies: AdmissionReplies): void {
+    this.#link = link
+    this.context.run(
+      Effect.catchCause(this.#accept(link, auth, replies), (cause) =>
+        Effect.gen({ self: this }, function* () {
+          const error = Cause.findErrorOption(cause)
+          if (Option.isNone(error)) yield* Effect.logError("admission failed", { sid: link.id }, cause)
+          if (link !== this.#link) return replies.onLeft()
+          this.#link = undefined
+          this.#hasSession = false
+          replies.onRejected(Option.getOrElse(error, () => internalAdmissionError))
+          this.#awaitConnect()
+        })
+      )
+    )
+  }
+
+  #accept(link: ServerLink, auth: unknown, { onAdmitted, onLeft }: AdmissionReplies) {
+    const { accept, links } = this.context
+    return Effect.gen({ self: this }, function* () {
+      links.add(link)
+      const accepting = Scope.provide(accept(link, makeHandshake(this.engineSocket, auth)), link.scope)
+      // Admission stops when the member leaves: its scope is closed by then.
+      const onMessage = yield* Effect.raceFirst(accepting, Effect.as(link.closed, undefined)).pipe(
+        Effect.onError(() => closeLink(this.context, link, "admission_rejected"))
+      )
+      if (onMessage === undefined || link !== this.#link || !links.has(link)) {
+        onLeft()
+        return yield* link.closeScope
+      }
+      this.isAdmitted = true
+      this.liftSizeLimit()
+      onAdmitted()
+      link.startReceiving(onMessage)
+    })
+  }
+
+  #awaitConnect(): void {
+    this.#stopAwaitingConnect()
+    if (!this.context.isExclusive) return
+    this.#connectTimer = setTimeout(() => this.close(), connectTimeout)
+    this.#connectTimer.unref()
+    this.context.unauthenticated.add(this)
+  }
+
+  #stopAwaitingConnect(): void {
+    clearTimeout(this.#connectTimer)
+    this.context.unauthenticated.delete(this)
+  }
+
+  protected onBinary(): Violation | undefined {
+    this.pendingAttachments -= 1
+    return this.pendingAttachments < 0 ? "unexpected_binary" : undefined
+  }
+
+  /** Handles a packet of a namespace that does not exist. */
+  protected onForeignPacket({ namespace: name, type }: InboundPacket): Violation | undefined {
+    if (type !== "connect" || name.length > maxForeignNamespaceLength) return "invalid_namespace"
+    if (!this.violations.spend()) return "connect_flood"
+    this.engineSocket.send(`4${name === "/" ? "" : `${name},`}{"message":"Invalid namespace"}`)
+    return undefined
+  }
+
+  /** Checks a connect packet; the caller begins the admission. */
+  protected checkConnect(): Violation | undefined {
+    this.#connectAttempts += 1
+    if (this.#hasSession) return "duplicate_connect"
+    if (this.#connectAttempts > maxConnectAttempts) return "connect_flood"
+    this.#stopAwaitingConnect()
+    this.#hasSession = true
+    return undefined
+  }
+
+  protected onDisconnect(): Violation | undefined {
+    // A disconnect without a session does not extend the connect timeout.
+    if (!this.#hasSession) return this.violations.spend() ? undefined : "disconnect_flood"
+    this.leave("client_disconnect")
+    this.#awaitConnect()
+    return undefined
+  }
+
+  protected onMessagePacket(packet: MessagePacket): Violation | undefined {
+    this.pendingAttachments = packet.attachments
+    switch (this.#link?.onPacket(packet)) {
+      case "accepted":
+        return undefined
+      case "unsolicited_ack":
+        return this.violations.spend() ? undefined : "ack_flood"
+      case "not_admitted":
+      case undefined:
+        return "not_admitted"
+    }
+  }
+}

@@ -1,0 +1,184 @@
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Socket as EngineSocket, Transport } from "engine.io"
+import type { ExtendedError, Socket } from "socket.io"
+import { type Packet, PacketType } from "socket.io-parser"
+import type { AdmissionRejected } from "../../../application/ports/Transport.ts"
+import { isJsonObject } from "../../../domain/json.ts"
+import { serverCloseReason } from "../closeReasons.ts"
+import type { ConnectionContext } from "../connection/ConnectionContext.ts"
+import { maxPayloadBytes } from "../connection/engineOptions.ts"
+import { MemberConnection, type Violation } from "../connection/MemberConnection.ts"
+import type { OutboundMessage } from "../connection/OutboundMessage.ts"
+import { limitPacketsPerPayload } from "../connection/payloadLimit.ts"
+import { type InboundPacket, parsePacket } from "../connection/parsePacket.ts"
+import { isPolling, writeResponsesAsBytes } from "../internals.ts"
+import { maxUnauthenticatedBytes } from "../limits.ts"
+import { OutboundQueue } from "./OutboundQueue.ts"
+import { type LinkConnection, StockLink } from "./StockLink.ts"
+import { type TransportBuffers, type TransportListener, trackPolling, watchWebSocket } from "./transports.ts"
+
+type Emit = (packet: Packet) => void
+
+/** True for a text packet of a namespace, whose type and number of attachments come first. */
+const isPacketOf = (namespace: string, text: string): boolean => {
+  const start = text.indexOf("/")
+  const end = start + namespace.length
+  if (start === -1 || start > 12 || !text.startsWith(namespace, start)) return false
+  return (end === text.length || text[end] === "," || text[end] === "?") && /^\d(?:\d*-)?$/.test(text.slice(0, start))
+}
+
+/** The error that Socket.IO sends to a rejected client. */
+export const toConnectError = ({ code, message, reason }: AdmissionRejected): ExtendedError =>
+  Object.assign(new Error(message), { data: { code, message, reason } })
+
+/** A connection of a Socket.IO server. Connects and disconnects pass through Socket.IO; messages do not. */
+export class StockConnection extends MemberConnection implements LinkConnection {
+  readonly #queue: OutboundQueue
+  readonly #polling: ReturnType<typeof trackPolling>
+  #webSocket: TransportBuffers | undefined
+  #link: StockLink | undefined
+  /** The credentials of the latest connect packet. */
+  #auth: unknown
+
+  constructor(engineSocket: EngineSocket, context: ConnectionContext) {
+    super(engineSocket, context)
+    this.#queue = new OutboundQueue(engineSocket, (bytes) => {
+      if (isPolling(engineSocket.transport)) this.#polling.onFlush(bytes)
+    })
+    const listener: TransportListener = {
+      isAdmitted: () => this.isAdmitted || !context.isExclusive,
+      onBytesReceived: () => this.onBytesReceived(),
+      onBytesSent: () => this.onBytesSent(),
+      onViolation: (violation) => this.onViolation(violation)
+    }
+    this.#polling = trackPolling(listener, () => maxPayloadBytes(context.limits.maxMessageBytes))
+    this.#webSocket = watchWebSocket(engineSocket.transport, listener)
+    const { transport } = engineSocket
+    limitPacketsPerPayload(transport)
+    if (isPolling(transport)) writeResponsesAsBytes(transport)
+    this.#limitPayload(maxUnauthenticatedBytes)
+    engineSocket.on("upgrade", (transport: Transport) => {
+      this.#webSocket = watchWebSocket(transport, listener)
+    })
+    engineSocket.once("close", () => {
+      this.#queue.close()
+      this.#polling.close()
+    })
+  }
+
+  /** Follows a request of this connection before Engine.IO handles it. */
+  trackRequest(request: IncomingMessage, response: ServerResponse): void {
+    this.#polling.track(request, response)
+  }
+
+  /** Admits the member of a new socket in the namespace. */
+  admitSocket(socket: Socket, next: (error?: ExtendedError) => void): void {
+    const link = new StockLink(socket, this, this.context)
+    this.#link = link
+    this.admit(link, this.#auth, {
+      onAdmitted: () => next(),
+      onRejected: (error) => next(toConnectError(error)),
+      onLeft: () => next(new Error("left"))
+    })
+    socket.once("disconnect", (reason, cause) => this.leaveNamespace(link, serverCloseReason(reason, cause)))
+  }
+
+  /** Handles data of the namespace; false for data of another one. */
+  takeData(data: unknown, emit: Emit): boolean {
+    const { isExclusive, namespace } = this.context
+    const isText = typeof data === "string"
+    const isOurs = isExclusive || (isText ? isPacketOf(namespace, data) : this.pendingAttachments > 0)
+    if (!isOurs) return false
+    const violation = isText ? this.#onText(data, emit) : this.onBinary()
+    if (violation !== undefined) this.onViolation(violation)
+    return true
+  }
+
+  override close(): void {
+    super.close()
+    this.#discard()
+  }
+
+  /** Closes the connection of a member. */
+  closeMember(): void {
+    if (this.#link !== undefined) this.engineSocket.close()
+  }
+
+  receivedBytes(): number {
+    return this.#polling.receivedBytes() + (this.#webSocket?.receivedBytes() ?? 0)
+  }
+
+  bufferedBytes(): number {
+    return this.#polling.bufferedBytes() + (this.#webSocket?.bufferedBytes() ?? 0)
+  }
+
+  sentBytes(): number {
+    return this.#polling.sentBytes() + (this.#webSocket?.sentBytes() ?? 0)
+  }
+
+  pauseReading(millis: number): void {
+    this.#webSocket?.pauseFor(millis)
+  }
+
+  write(message: OutboundMessage): void {
+    this.#queue.write(message)
+  }
+
+  closeConnection(discard: boolean): void {
+    this.engineSocket.close(discard)
+    if (discard) this.#discard()
+  }
+
+  protected heldBytes(): number {
+    if (!this.isAdmitted && !this.context.isExclusive) return 0
+    return this.#polling.incompleteBytes() + (this.#webSocket?.incompleteBytes() ?? 0)
+  }
+
+  protected liftSizeLimit(): void {
+    this.#limitPayload(maxPayloadBytes(this.context.limits.maxMessageBytes))
+  }
+
+  #limitPayload(maxBytes: number): void {
+    const { transport } = this.engineSocket
+    if (this.context.isExclusive && isPolling(transport)) transport.maxHttpBufferSize = maxBytes
+  }
+
+  #discard(): void {
+    this.#webSocket?.discard()
+    this.#polling.discard()
+  }
+
+  #onText(text: string, emit: Emit): Violation | undefined {
+    if (this.pendingAttachments > 0) return "missing_attachment"
+    const packet = parsePacket(Buffer.from(text), this.context.limits)
+    if (packet === undefined) return "invalid_packet"
+    if (packet.namespace === this.context.namespace) return this.#onPacket(packet, emit)
+    return this.onForeignPacket(packet)
+  }
+
+  #onPacket(packet: InboundPacket, emit: Emit): Violation | undefined {
+    const { namespace: nsp } = packet
+    switch (packet.type) {
+      case "connect": {
+        const violation = this.checkConnect()
+        if (violation !== undefined) return violation
+        this.#auth = packet.auth
+        emit({ type: PacketType.CONNECT, nsp, data: isJsonObject(packet.auth) ? packet.auth : {} })
+        return undefined
+      }
+      case "disconnect": {
+        const violation = this.onDisconnect()
+        if (violation === undefined && this.#link !== undefined) emit({ type: PacketType.DISCONNECT, nsp })
+        this.#link = undefined
+        return violation
+      }
+      case "event": {
+        const violation = this.onMessagePacket(packet)
+        if (violation === undefined) this.#link?.reportReceived(packet.event, packet.body)
+        return violation
+      }
+      case "ack":
+        return this.onMessagePacket(packet)
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { Effect } from "effect"
+import type { Socket as EngineSocket } from "engine.io"
+import type { Namespace, Server as SocketIo, Socket } from "socket.io"
+import { AdmissionRejected } from "../../../application/ports/Transport.ts"
+import { type ConnectionContext, closeLinksWithScope } from "../connection/ConnectionContext.ts"
+import { hasVersion, rejectRequest, rejectUpgrade } from "../gate.ts"
+import { asEngineRequest, connectionIdOf, replaceParser } from "../internals.ts"
+import type { RequestCheck } from "../routeRequests.ts"
+import { makeMemberParser } from "./packetDecoder.ts"
+import { StockConnection, toConnectError } from "./StockConnection.ts"
+
+type Middleware = Parameters<Namespace["use"]>[0]
+
+/** The office that a namespace serves now. Socket.IO cannot remove a middleware, so each namespace has one. */
+interface Mount {
+  admit: Middleware | undefined
+}
+
+const mounts = new WeakMap<Namespace, Mount>()
+
+const unavailable = toConnectError(
+  new AdmissionRejected({ code: 503, message: "No office is mounted here", reason: "unavailable" })
+)
+
+const mountOf = (namespace: Namespace): Mount => {
+  const known = mounts.get(namespace)
+  if (known !== undefined) return known
+  const mount: Mount = { admit: undefined }
+  mounts.set(namespace, mount)
+  namespace.use((socket, next) => (mount.admit === undefined ? next(unavailable) : mount.admit(socket, next)))
+  // A recovered session skips the middleware, and would be a member without an admission.
+  namespace.on("connection", (socket) => {
+    if (socket.recovered) socket.disconnect(true)
+  })
+  return mount
+}
+
+const isUpgrade = ({ headers }: IncomingMessage): boolean => headers.upgrade !== undefined
+
+/** Serves a namespace of a Socket.IO server until the scope closes; `closeServer` closes a server that is no host's. */
+export const mountOffice = Effect.fnUntraced(function* (
+  io: SocketIo,
+  context: ConnectionContext,
+  check: RequestCheck,
+  closeServer: () => void
+) {
+  const { engine } = io
+  const connections = new Map<string, StockConnection>()
+  const byEngineSocket = new WeakMap<object, StockConnection>()
+  let isOpen = true
+  let opened: StockConnection | undefined
+
+  const onConnection = (engineSocket: EngineSocket) => {
+    const id = connectionIdOf(engineSocket)
+    const connection = new StockConnection(engineSocket, context)
+    connections.set(id, connection)
+    byEngineSocket.set(engineSocket, connection)
+    engineSocket.once("close", () => connections.delete(id))
+    // Socket.IO makes the decoder of the connection next.
+    opened = connection
+    context.limitConnections(connections.size)
+  }
+
+  const admit: Middleware = (socket: Socket, next) => {
+    const rejection = check(socket.request)
+    if (rejection !== undefined) return next(toConnectError(new AdmissionRejected(rejection.body)))
+    const connection = byEngineSocket.get(socket.conn)
+    return connection === undefined ? next(unavailable) : connection.admitSocket(socket, next)
+  }
+
+  const onRequest = (request: IncomingMessage, response: ServerResponse, next: () => void) => {
+    if (!isOpen) return next()
+    const { _query: query } = asEngineRequest(request)
+    // JSONP would hide how many packets a payload has; no current client uses it.
+    if (context.isExclusive) delete query["j"]
+    const sid = query["sid"]
+    const connection = sid === undefined ? undefined : connections.get(sid)
+    if (connection !== undefined && !isUpgrade(request)) connection.trackRequest(request, response)
+    const rejection = !context.isExclusive && hasVersion(request) ? check(request) : undefined
+    if (rejection === undefined) return next()
+    return isUpgrade(request) ? rejectUpgrade(request.socket, rejection) : rejectRequest(response, rejection)
+  }
+
+  const mount = mountOf(io.of(context.namespace))
+  if (mount.admit !== undefined) return yield* Effect.die(new Error(`An office is mounted at ${context.namespace}`))
+  mount.admit = admit
+  engine.prependListener("connection", onConnection)
+  engine.use(onRequest)
+  const restoreParser = replaceParser(io, (base) =>
+    makeMemberParser(base, () => {
+      const connection = opened
+      opened = undefined
+      return connection === undefined ? () => false : (data, emit) => connection.takeData(data, emit)
+    })
+  )
+  yield* closeLinksWithScope(context, () => {
+    isOpen = false
+    mount.admit = undefined
+    engine.off("connection", onConnection)
+    restoreParser()
+    if (context.isExclusive) closeServer()
+    else for (const connection of connections.values()) connection.closeMember()
+  })
+})

@@ -1,0 +1,309 @@
+import { connect as connectTcp } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Duration, Effect, Exit, Fiber, Queue, Result, Scope, Layer } from "effect"
+import { io } from "socket.io-client"
+import { WebSocket } from "ws"
+import { engines } from "../engines.ts"
+import { jsonBody } from "../../../../src/application/ports/Body.ts"
+import { type Link, TransportServer } from "../../../../src/application/ports/Transport.ts"
+import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+
+/** A client that sends raw frames. */
+interface Raw {
+  readonly send: (frame: string | Buffer) => void
+  /** The next message, without the handshake and pings. */
+  readonly next: Effect.Effect<string>
+  readonly close: Effect.Effect<void>
+  readonly closed: Effect.Effect<void>
+}
+
+const rawClient = Effect.fnUntraced(function* (url: string): Effect.fn.Return<Raw, never, Scope.Scope> {
+  const heard = yield* Queue.unbounded<string>()
+  const closed = yield* Deferred.make<void>()
+  const address = `${url.replace("http", "ws")}/smcp/?EIO=4&transport=websocket&a2c_version=0.2.0`
+  const socket = yield* Effect.acquireRelease(
+    Effect.sync(() => new WebSocket(address)),
+    (open) => Effect.sync(() => open.terminate())
+  )
+  socket.on("message", (data: Buffer) => {
+    const text = data.toString()
+    if (text.startsWith("4")) Queue.offerUnsafe(heard, text.slice(1))
+    else if (text === "2") socket.send("3")
+  })
+  socket.on("close", () => Deferred.doneUnsafe(closed, Exit.void))
+  yield* Effect.callback<void>((resume) => void socket.once("open", () => resume(Effect.void)))
+  return {
+    send: (frame) => socket.send(frame),
+    next: Queue.take(heard),
+    close: Effect.sync(() => socket.close()),
+    closed: Deferred.await(closed)
+  }
+})
+
+for (const [engine, makeServer] of engines) {
+  /** An echo server that exposes its ends of links. */
+  const site = Effect.gen(function* () {
+    const links = yield* Queue.unbounded<Link>()
+    const { url } = yield* TransportServer.use(({ serve }) =>
+      serve((link) => Effect.as(Queue.offer(links, link), (_event, body) => Effect.succeed([body])))
+    ).pipe(Effect.provide(Layer.provide(makeServer(), ServerMetrics.layerNone), { local: true }), Effect.orDie)
+    return { url, link: Queue.take(links), client: rawClient(url) }
+  })
+
+  const connected = Effect.gen(function* () {
+    const place = yield* site
+    const client = yield* place.client
+    client.send("40/smcp,")
+    assert.match(yield* client.next, /^0\/smcp,\{"sid":"/)
+    return { ...place, client, far: yield* place.link }
+  })
+
+  /** A Server that records messages with their links, and two clients. */
+  const noted = Effect.gen(function* () {
+    const heard: Array<readonly [string, unknown]> = []
+    const { url } = yield* TransportServer.use(({ serve }) =>
+      serve((link) =>
+        Effect.succeed((_event, body) =>
+          Effect.sync(() => {
+            heard.push([link.id, Result.getOrUndefined(body.head)])
+            return []
+          })
+        )
+      )
+    ).pipe(Effect.provide(Layer.provide(makeServer(), ServerMetrics.layerNone), { local: true }), Effect.orDie)
+    const clients = [yield* rawClient(url), yield* rawClient(url)] as const
+    for (const client of clients) {
+      client.send("40/smcp,")
+      yield* client.next
+    }
+    return { clients, heard }
+  })
+
+  /** The acknowledgement id of a message. */
+  const idOf = (packet: string): string => /^2\/smcp,(\d+)\[/.exec(packet)?.[1] ?? assert.fail(packet)
+
+  const many = Array.from({ length: 1000 }, (_, number) => number)
+
+  describe(`a burst of messages, with ${engine}`, () => {
+    it.live("keeps its order and does not block other members", () =>
+      Effect.gen(function* () {
+        const {
+          clients: [one, other],
+          heard
+        } = yield* noted
+        for (const number of many) one.send(`42/smcp,["x",${number}]`)
+        other.send('42/smcp,["x","other"]')
+        while (heard.length <= many.length) yield* Effect.sleep(1)
+        assert.deepStrictEqual(
+          heard.flatMap(([, body]) => (typeof body === "number" ? [body] : [])),
+          many
+        )
+        assert.isBelow(
+          heard.findIndex(([, body]) => body === "other"),
+          many.length
+        )
+      })
+    )
+
+    it.live("arrives in full when its sender closes the connection right after it", () =>
+      Effect.gen(function* () {
+        const {
+          clients: [one],
+          heard
+        } = yield* noted
+        for (const number of many) one.send(`42/smcp,["x",${number}]`)
+        yield* one.close
+        yield* one.closed
+        while (heard.length < many.length) yield* Effect.sleep(1)
+        assert.lengthOf(heard, many.length)
+      })
+    )
+  })
+
+  describe(`the relay of Socket.IO, with ${engine}`, () => {
+    it.live("rejects other namespaces", () =>
+      Effect.gen(function* () {
+        const client = yield* Effect.flatMap(site, (place) => place.client)
+        client.send("40")
+        assert.strictEqual(yield* client.next, '4{"message":"Invalid namespace"}')
+        client.send("40/other,")
+        assert.strictEqual(yield* client.next, '4/other,{"message":"Invalid namespace"}')
+      })
+    )
+
+    it.live("acknowledges an event with its id", () =>
+      Effect.gen(function* () {
+        const { client } = yield* connected
+        client.send('42/smcp,17["x", {"a": [1, 2]} ]')
+        assert.strictEqual(yield* client.next, '3/smcp,17[{"a": [1, 2]} ]')
+      })
+    )
+
+    it.live("accepts a new session on the same connection after a disconnect", () =>
+      Effect.gen(function* () {
+        const { client, far, link } = yield* connected
+        client.send("41/smcp,")
+        assert.strictEqual(yield* far.closed, "client_disconnect")
+        client.send("40/smcp,")
+        assert.match(yield* client.next, /^0\/smcp,/)
+        assert.notStrictEqual((yield* link).id, far.id)
+      })
+    )
+
+    it.live("ignores an acknowledgement for an earlier connection", () =>
+      Effect.gen(function* () {
+        const { client, far, link, url } = yield* connected
+        const begin = { startImmediately: true }
+        yield* Effect.forkChild(Effect.exit(far.request("x", jsonBody("first"), Duration.minutes(1))), begin)
+        const stale = idOf(yield* client.next)
+        yield* client.close
+        // Other clients acknowledge late requests on their current connection.
+        const back = yield* rawClient(url)
+        back.send("40/smcp,")
+        yield* back.next
+        const next = yield* link
+        const pending = yield* Effect.forkChild(next.request("x", jsonBody("second"), Duration.minutes(1)), begin)
+        const id = idOf(yield* back.next)
+        back.send(`43/smcp,${stale}["first"]`)
+        back.send(`43/smcp,${id}["second"]`)
+        const reply = yield* Fiber.join(pending)
+        assert.deepStrictEqual(
+          reply.map(({ head }) => Result.getOrUndefined(head)),
+          ["second"]
+        )
+      })
+    )
+
+    it.live("limits the sessions per connection", () =>
+      Effect.gen(function* () {
+        const { client } = yield* connected
+        for (let time = 0; time < 30; time += 1) {
+          client.send("41/smcp,")
+          client.send("40/smcp,")
+        }
+        yield* client.closed
+      })
+    )
+
+    it.live("drops the binary attachments of an event and acknowledges it", () =>
+      Effect.gen(function* () {
+        const { client } = yield* connected
+        client.send('452-/smcp,1["x",{"_placeholder":true,"num":0}]')
+        client.send(Buffer.from("one"))
+        client.send(Buffer.from("two"))
+        client.send('42/smcp,2["x",{}]')
+        assert.strictEqual(yield* client.next, "3/smcp,1[]")
+        assert.strictEqual(yield* client.next, "3/smcp,2[{}]")
+      })
+    )
+
+    const ends = (what: string, first: ReadonlyArray<string>, then: ReadonlyArray<string | Buffer>) =>
+      it.live(`closes the connection on ${what}`, () =>
+        Effect.gen(function* () {
+          const { client } = yield* site
+          const raw = yield* client
+          for (const frame of [...first, ...then]) raw.send(frame)
+          yield* raw.closed
+        })
+      )
+    const connect = ["40/smcp,"]
+    ends("an event before admission", [], ['42/smcp,1["x",{}]'])
+    ends("an acknowledgement before admission", [], ["43/smcp,1[]"])
+    ends("unexpected binary", connect, [Buffer.from("x")])
+    ends("a packet in place of an attachment", connect, ['451-/smcp,1["x"]', '42/smcp,1["x"]'])
+    ends("an invalid packet", connect, ["4nonsense"])
+    ends("a second connect packet", connect, connect)
+    ends("invalid JSON", connect, ['42/smcp,1["x",{]'])
+
+    it.live("ignores an unsolicited acknowledgement", () =>
+      Effect.gen(function* () {
+        const { client } = yield* connected
+        client.send("43/smcp,99[{}]")
+        client.send('42/smcp,1["x",{}]')
+        assert.strictEqual(yield* client.next, "3/smcp,1[{}]")
+      })
+    )
+
+    it.live("forwards no reply that splits into several packets over polling", () =>
+      Effect.gen(function* () {
+        const { client, far, link, url } = yield* connected
+        const agent = yield* Effect.acquireRelease(
+          Effect.sync(() =>
+            io(`${url}/smcp`, {
+              path: "/smcp",
+              query: { a2c_version: "0.2.0" },
+              transports: ["polling"],
+              forceNew: true
+            })
+          ),
+          (socket) => Effect.sync(() => socket.disconnect())
+        )
+        const heard: Array<string> = []
+        agent.onAny((event: string) => void heard.push(event))
+        const near = yield* link
+        const pending = yield* Effect.forkChild(Effect.exit(far.request("x", jsonBody({}), Duration.minutes(1))), {
+          startImmediately: true
+        })
+        const id = idOf(yield* client.next)
+        const forged = `{"a":"${"x".repeat(20_000)}\u001e42/smcp,[\\"forged\\",{}]\u001e"}`
+        client.send(`43/smcp,${id}[${forged}]`)
+        yield* client.closed
+        assert.isTrue(Exit.isFailure(yield* Fiber.join(pending)))
+        yield* near.notify("after", jsonBody({}))
+        yield* Effect.callback<void>((resume) => void agent.once("after", () => resume(Effect.void)))
+        assert.deepStrictEqual(heard, ["after"])
+      })
+    )
+
+    it.live("forwards large bodies over both transports", () =>
+      Effect.gen(function* () {
+        const { client, far, link, url } = yield* connected
+        const text = JSON.stringify({ text: "å".repeat(100_000) })
+        const pending = yield* Effect.forkChild(far.request("x", jsonBody({}), Duration.minutes(1)), {
+          startImmediately: true
+        })
+        client.send(`43/smcp,${idOf(yield* client.next)}[${text}]`)
+        const [body] = yield* Fiber.join(pending)
+        if (body === undefined) return assert.fail("no answer")
+        for (const transport of ["polling", "websocket"] as const) {
+          const member = yield* Effect.acquireRelease(
+            Effect.sync(() =>
+              io(`${url}/smcp`, {
+                path: "/smcp",
+                query: { a2c_version: "0.2.0" },
+                transports: [transport],
+                forceNew: true
+              })
+            ),
+            (socket) => Effect.sync(() => socket.disconnect())
+          )
+          const got = Effect.callback<unknown>(
+            (resume) => void member.once("big", (value) => resume(Effect.succeed(value)))
+          )
+          yield* (yield* link).notify("big", body)
+          assert.deepStrictEqual(yield* got, JSON.parse(text))
+        }
+      })
+    )
+
+    it.live("closes without waiting for a connection whose upgrade it rejected", () =>
+      Effect.gen(function* () {
+        const scope = yield* Scope.make()
+        const { url } = yield* Scope.provide(site, scope)
+        const { hostname, port } = new URL(url)
+        const client = yield* Effect.acquireRelease(
+          Effect.sync(() => connectTcp({ host: hostname, port: Number(port), allowHalfOpen: true })),
+          (socket) => Effect.sync(() => socket.destroy())
+        )
+        client.on("error", () => undefined)
+        client.write(
+          "GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n"
+        )
+        client.resume()
+        yield* Effect.callback<void>((resume) => void client.once("end", () => resume(Effect.void)))
+        yield* Scope.close(scope, Exit.void)
+      })
+    )
+  })
+}

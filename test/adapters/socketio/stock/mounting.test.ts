@@ -1,0 +1,314 @@
+import { createServer, type Server as HttpServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { instrument } from "@socket.io/admin-ui"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Exit, Layer, Queue, Scope } from "effect"
+import { Server as SocketIo, type ServerOptions } from "socket.io"
+import { io as connectSocket, type ManagerOptions, type Socket, type SocketOptions } from "socket.io-client"
+import { WebSocket, WebSocketServer } from "ws"
+import * as SocketIoClient from "../../../../src/adapters/socketio/client/SocketIoClient.ts"
+import * as SocketIoServer from "../../../../src/adapters/socketio/SocketIoServer.ts"
+import { jsonBody } from "../../../../src/application/ports/Body.ts"
+import { type Link, TransportClient, TransportServer } from "../../../../src/application/ports/Transport.ts"
+import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+
+const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body))
+
+/** An HTTP server of the host that listens. */
+const hostServer = Effect.acquireRelease(
+  Effect.callback<HttpServer>((resume) => {
+    const http = createServer((_, response) => void response.end("host"))
+    http.listen(0, "127.0.0.1", () => resume(Effect.succeed(http)))
+  }),
+  (http) =>
+    Effect.callback<void>((resume) => {
+      http.closeAllConnections()
+      http.close(() => resume(Effect.void))
+    })
+)
+
+const originOf = (http: HttpServer): string => `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+
+/** A Socket.IO server of the host, with a namespace that echoes. */
+const hostIo = (options: Partial<ServerOptions> = {}) =>
+  Effect.gen(function* () {
+    const http = yield* hostServer
+    const io = yield* Effect.acquireRelease(
+      Effect.sync(() => new SocketIo(http, options)),
+      (open) => Effect.promise(() => open.close())
+    )
+    io.of("/host").on("connection", (socket) => {
+      socket.on("echo", (value: unknown, reply: (value: unknown) => void) => reply(value))
+    })
+    return { http, io, origin: originOf(http) }
+  })
+
+/** Mounts a Server that echoes, until `unmount`. */
+const mount = Effect.fnUntraced(function* (options: SocketIoServer.SocketIoServerOptions) {
+  const links = yield* Queue.unbounded<Link>()
+  const scope = yield* Scope.fork(yield* Effect.scope)
+  const { url } = yield* TransportServer.use(({ serve }) =>
+    serve((link) => Effect.as(Queue.offer(links, link), (_event, body) => Effect.succeed([body])))
+  ).pipe(
+    Effect.provide(Layer.provide(SocketIoServer.layer(options), ServerMetrics.layerNone), { local: true }),
+    Scope.provide(scope)
+  )
+  return { url, link: Queue.take(links), unmount: Scope.close(scope, Exit.void) }
+})
+
+const member = (options: SocketIoClient.SocketIoClientOptions) =>
+  TransportClient.use(({ connect }) =>
+    connect({ version: "0.2.0", auth: {}, onMessage: (_event, body) => Effect.succeed([body]) })
+  ).pipe(Effect.provide(SocketIoClient.layer(options), { local: true }))
+
+const echo = (link: Link, value: unknown) =>
+  Effect.map(link.request("x", jsonBody(value), Duration.minutes(1)), ([body]) => body?.head)
+
+const socketOf = (url: string, options: Partial<ManagerOptions & SocketOptions> = {}) =>
+  Effect.acquireRelease(
+    Effect.sync(() => connectSocket(url, { reconnection: false, forceNew: true, ...options })),
+    (socket) => Effect.sync(() => socket.disconnect())
+  )
+
+const connected = (socket: Socket) =>
+  Effect.callback<void, Error & { readonly data?: unknown }>((resume) => {
+    socket.once("connect", () => resume(Effect.void))
+    socket.once("connect_error", (error) => resume(Effect.fail(error)))
+  })
+
+const heard = (socket: Socket, event: string) =>
+  Effect.callback<ReadonlyArray<unknown>>((resume) => {
+    socket.once(event, (...args: ReadonlyArray<unknown>) => resume(Effect.succeed(args)))
+  })
+
+const statusOf = (url: string) => Effect.promise(async () => (await fetch(url)).status)
+const textOf = (url: string) => Effect.promise(async () => (await fetch(url)).text())
+
+/** The status of the response to an upgrade, 101 for an accepted one. */
+const upgradeStatus = (url: string) =>
+  Effect.callback<number>((resume) => {
+    const socket = new WebSocket(url.replace("http", "ws"))
+    socket.on("error", () => undefined)
+    socket.once("open", () => {
+      socket.terminate()
+      resume(Effect.succeed(101))
+    })
+    socket.once("unexpected-response", (_, { statusCode = 0 }) => {
+      socket.terminate()
+      resume(Effect.succeed(statusCode))
+    })
+  })
+
+describe("an office on an HTTP server of the host", () => {
+  live(
+    "serves members, and leaves other requests to the host",
+    Effect.gen(function* () {
+      const httpServer = yield* hostServer
+      const { url } = yield* mount({ httpServer })
+      assert.strictEqual(url, originOf(httpServer))
+      assert.deepStrictEqual((yield* echo(yield* member({ url }), { a: 1 }))?._tag, "Success")
+      assert.strictEqual(yield* textOf(`${url}/smcp-docs`), "host")
+    })
+  )
+
+  live(
+    "leaves other upgrades to the host",
+    Effect.gen(function* () {
+      const httpServer = yield* hostServer
+      const own = new WebSocketServer({ server: httpServer, path: "/own" })
+      yield* Effect.addFinalizer(() => Effect.sync(() => own.close()))
+      const { url } = yield* mount({ httpServer })
+      assert.strictEqual(yield* upgradeStatus(`${url}/own`), 101)
+      const link = yield* member({ url, transports: ["websocket"] })
+      assert.deepStrictEqual((yield* echo(link, 1))?._tag, "Success")
+    })
+  )
+
+  live(
+    "rejects other upgrades when the host has no listener for them",
+    Effect.gen(function* () {
+      const httpServer = yield* hostServer
+      const { url } = yield* mount({ httpServer })
+      assert.strictEqual(yield* upgradeStatus(`${url}/other`), 404)
+    })
+  )
+
+  live(
+    "gives the host its listeners back when it closes",
+    Effect.gen(function* () {
+      const httpServer = yield* hostServer
+      const listeners = httpServer.rawListeners("request")
+      const { unmount, url } = yield* mount({ httpServer })
+      yield* unmount
+      assert.deepStrictEqual(httpServer.rawListeners("request"), listeners)
+      assert.strictEqual(yield* textOf(`${url}/smcp/`), "host")
+    })
+  )
+
+  live(
+    "has no URL before the host listens",
+    Effect.gen(function* () {
+      assert.strictEqual((yield* mount({ httpServer: createServer() })).url, "")
+    })
+  )
+})
+
+describe("an office on a Socket.IO server of the host", () => {
+  live(
+    "serves members at the path of the host",
+    Effect.gen(function* () {
+      const { io, origin } = yield* hostIo()
+      const { link, url } = yield* mount({ io })
+      assert.strictEqual(url, `${origin}/socket.io`)
+      const client = yield* member({ url })
+      assert.deepStrictEqual((yield* echo(client, { a: 1 }))?._tag, "Success")
+      assert.deepStrictEqual((yield* echo(yield* link, [1, "ü"]))?._tag, "Success")
+    })
+  )
+
+  live(
+    "serves another namespace than the default",
+    Effect.gen(function* () {
+      const { io } = yield* hostIo()
+      const { url } = yield* mount({ io, namespace: "/team-a" })
+      const client = yield* member({ url, namespace: "/team-a" })
+      assert.deepStrictEqual((yield* echo(client, { a: 1 }))?._tag, "Success")
+      assert.strictEqual((yield* Effect.flip(member({ url })))._tag, "AdmissionRejected")
+    })
+  )
+
+  live(
+    "leaves other namespaces of the same connection to the host",
+    Effect.gen(function* () {
+      const { io, origin } = yield* hostIo()
+      yield* mount({ io })
+      const office = yield* socketOf(`${origin}/smcp`, { query: { a2c_version: "0.2.0" } })
+      yield* connected(office)
+      const host = office.io.socket("/host")
+      yield* connected(host)
+      assert.strictEqual(office.io.engine, host.io.engine)
+      const bytes = Buffer.from([1, 2, 3])
+      assert.deepStrictEqual(yield* Effect.promise(() => host.emitWithAck("echo", bytes)), bytes)
+      assert.deepStrictEqual(yield* Effect.promise(() => office.emitWithAck("x", { a: 1 })), { a: 1 })
+    })
+  )
+
+  live(
+    "needs no version of clients of other namespaces",
+    Effect.gen(function* () {
+      const { io, origin } = yield* hostIo()
+      yield* mount({ io })
+      yield* connected(yield* socketOf(`${origin}/host`))
+    })
+  )
+
+  live(
+    "rejects a member without a version by a connect error",
+    Effect.gen(function* () {
+      const { io, origin } = yield* hostIo()
+      yield* mount({ io })
+      const error = yield* Effect.flip(connected(yield* socketOf(`${origin}/smcp`)))
+      assert.strictEqual((error.data as { readonly code: number }).code, 400)
+    })
+  )
+
+  for (const transport of ["polling", "websocket"] as const) {
+    live(
+      `rejects a member of another version by HTTP over ${transport}`,
+      Effect.gen(function* () {
+        const { io, origin } = yield* hostIo()
+        yield* mount({ io })
+        const url = `${origin}/socket.io/?EIO=4&transport=${transport}&a2c_version=9.0.0`
+        assert.strictEqual(yield* transport === "polling" ? statusOf(url) : upgradeStatus(url), 400)
+      })
+    )
+  }
+
+  live(
+    "closes its members and no others when it closes",
+    Effect.gen(function* () {
+      const { io, origin } = yield* hostIo()
+      const { unmount, url } = yield* mount({ io })
+      const host = yield* socketOf(`${origin}/host`)
+      yield* connected(host)
+      const client = yield* member({ url })
+      yield* unmount
+      yield* client.closed
+      assert.strictEqual(yield* Effect.promise(() => host.emitWithAck("echo", 1)), 1)
+    })
+  )
+
+  live(
+    "rejects members after it closed, until another one is mounted",
+    Effect.gen(function* () {
+      const { io } = yield* hostIo()
+      const { unmount, url } = yield* mount({ io })
+      yield* unmount
+      const rejected = yield* Effect.flip(member({ url }))
+      assert.strictEqual(rejected._tag === "AdmissionRejected" && rejected.reason, "unavailable")
+      yield* mount({ io })
+      assert.deepStrictEqual((yield* echo(yield* member({ url }), 1))?._tag, "Success")
+    })
+  )
+
+  live(
+    "closes the member when the host disconnects its socket",
+    Effect.gen(function* () {
+      const { io } = yield* hostIo()
+      const { link, url } = yield* mount({ io })
+      yield* member({ url })
+      const far = yield* link
+      io.of("/smcp").disconnectSockets()
+      assert.strictEqual(yield* far.closed, "server_disconnect")
+    })
+  )
+
+  live(
+    "admits no recovered session without its credentials",
+    Effect.gen(function* () {
+      const { io, origin } = yield* hostIo({ connectionStateRecovery: {} })
+      const { link } = yield* mount({ io })
+      const socket = yield* socketOf(`${origin}/smcp`, { query: { a2c_version: "0.2.0" }, transports: ["websocket"] })
+      yield* connected(socket)
+      yield* link
+      io.of("/smcp").emit("offset", 1)
+      yield* heard(socket, "offset")
+      socket.io.engine.close()
+      yield* Effect.repeat(Effect.sleep("5 millis"), { until: () => socket.disconnected })
+      socket.connect()
+      const [reason] = yield* heard(socket, "disconnect")
+      assert.strictEqual(reason, "io server disconnect")
+    })
+  )
+
+  live(
+    "is not mounted before the host attaches its server",
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(mount({ io: new SocketIo() }))
+      assert.include(error.message, "Attach the Socket.IO server")
+    })
+  )
+
+  live(
+    "shows its messages in the Admin UI",
+    Effect.gen(function* () {
+      const { io, origin } = yield* hostIo()
+      instrument(io, { auth: false, mode: "development" })
+      const { link, url } = yield* mount({ io })
+      const admin = yield* socketOf(`${origin}/admin`)
+      const events = yield* Queue.unbounded<ReadonlyArray<unknown>>()
+      for (const event of ["event_received", "event_sent"]) {
+        admin.on(event, (namespace: string, _sid: string, args: ReadonlyArray<unknown>) => {
+          Queue.offerUnsafe(events, [event, namespace, args])
+        })
+      }
+      yield* connected(admin)
+      const client = yield* member({ url })
+      yield* client.notify("hello", jsonBody({ a: 1 }))
+      assert.deepStrictEqual(yield* Queue.take(events), ["event_received", "/smcp", ["hello", { a: 1 }]])
+      yield* (yield* link).notify("welcome", jsonBody({ b: 2 }))
+      assert.deepStrictEqual(yield* Queue.take(events), ["event_sent", "/smcp", ["welcome", { b: 2 }]])
+    })
+  )
+})
