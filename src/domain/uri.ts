@@ -19,11 +19,13 @@ const decodeSegment = (segment: string): Result.Result<string, string> =>
 export const parseUri = (text: string): Result.Result<UriParts, string> => {
   // UTF-8 cannot encode it: no request could carry it.
   if (!text.isWellFormed()) return Result.fail("unpaired surrogate")
+  // A line break in a URI would end it early in the text of a desktop.
+  if (/\p{Cc}/u.test(text)) return Result.fail("control character")
   const match = uriPattern.exec(text)
   if (match === null) return Result.fail("not a URI of the form scheme://host/path")
   const [, scheme = "", host = "", path, query, fragment] = match
   if (host === "") return Result.fail("missing host")
-  if (/[\s\p{Cc}]/u.test(host)) return Result.fail("white space in the host")
+  if (/\s/u.test(host)) return Result.fail("white space in the host")
   const segments = path === undefined ? [] : path.slice(1).split("/")
   return Result.map(Result.all(segments.map(decodeSegment)), (decoded) => ({
     scheme: scheme.toLowerCase(),
@@ -34,9 +36,15 @@ export const parseUri = (text: string): Result.Result<UriParts, string> => {
   }))
 }
 
-/** Formats a path with every segment escaped: `a/b` becomes `a%2Fb`. An unpaired surrogate becomes U+FFFD. */
-export const formatUriPath = (segments: ReadonlyArray<string>): string =>
-  segments.map((segment) => `/${encodeURIComponent(segment.toWellFormed())}`).join("")
+/** A URI of unchecked parts. Every segment is escaped: `a/b` becomes `a%2Fb`, an unpaired surrogate U+FFFD. */
+export const formatUri = (scheme: string, host: string, path: ReadonlyArray<string>): string =>
+  `${scheme}://${host}${path.map((segment) => `/${encodeURIComponent(segment.toWellFormed())}`).join("")}`
+
+/** Gives the reason why {@link parseUri} would give other parts for the URI of {@link formatUri}. */
+export const checkUriParts = (host: string, path: ReadonlyArray<string>): Result.Result<void, string> => {
+  if (/[/?#]/.test(host)) return Result.fail("the host contains a path, query or fragment")
+  return path.every((segment) => segment.isWellFormed()) ? Result.void : Result.fail("unpaired surrogate")
+}
 
 /** The decoded value of a query parameter; the first one when it repeats. */
 export const queryParameter = (query: string, name: string): Result.Result<string | undefined, string> => {

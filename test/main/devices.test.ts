@@ -253,7 +253,7 @@ describe("gateway that cannot start", () => {
       const spaced = yield* temporaryFile("token", "s3 cret ##")
       assert.deepStrictEqual(
         yield* rejection("--tcp", "0", "--host", "0.0.0.0", "--token", `@${spaced}`),
-        rejected("The token of the devices must not be empty, contain '##', or start or end with a space")
+        rejected("The token of the devices must not be empty, contain '##', end with '#', or start or end with a space")
       )
     })
   )

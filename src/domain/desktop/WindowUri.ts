@@ -1,5 +1,5 @@
 import { Data, Result } from "effect"
-import { formatUriPath, queryParameter, parseUri } from "../uri.ts"
+import { checkUriParts, formatUri, parseUri, queryParameter } from "../uri.ts"
 
 /** The parts of a `window://` URI (seed 001); `null` where the URI has no such parameter. */
 export interface WindowUri {
@@ -52,18 +52,26 @@ export const parseWindowUri = (uri: string): Result.Result<WindowUri, InvalidWin
     }
   }).pipe(Result.mapError((reason) => new InvalidWindowUri({ uri, reason })))
 
-/** Formats a window URI without the parameters that are `null`. The inverse of {@link parseWindowUri}. */
+/**
+ * Formats a window URI without the parameters that are `null`. The inverse of {@link parseWindowUri}: rejects what it
+ * rejects, and parts that it would read otherwise.
+ */
 export const buildWindowUri = ({
   fullscreen = null,
   host,
   path = [],
   priority = null
-}: Partial<WindowUri> & Pick<WindowUri, "host">): string => {
+}: Partial<WindowUri> & Pick<WindowUri, "host">): Result.Result<string, InvalidWindowUri> => {
   const query = [
     ...(priority === null ? [] : [`priority=${priority}`]),
     ...(fullscreen === null ? [] : [`fullscreen=${fullscreen}`])
   ].join("&")
-  return `window://${host}${formatUriPath(path)}${query === "" ? "" : `?${query}`}`
+  const uri = `${formatUri("window", host, path)}${query === "" ? "" : `?${query}`}`
+  return checkUriParts(host, path).pipe(
+    Result.mapError((reason) => new InvalidWindowUri({ uri, reason })),
+    Result.andThen(parseWindowUri(uri)),
+    Result.map(() => uri)
+  )
 }
 
 export const hasWindowScheme = (uri: string): boolean => /^window:/i.test(uri)

@@ -107,5 +107,5 @@ export const parseRenderedWindow = (entry: string): { readonly uri: string; read
   const end = entry.indexOf("\n")
   return end < 0
     ? { uri: entry, text: "" }
-    : { uri: entry.slice(0, end).trimEnd(), text: entry.slice(end + 1).replace(/^\r?\n/, "") }
+    : { uri: entry.slice(0, end).replace(/\r$/, ""), text: entry.slice(end + 1).replace(/^\r?\n/, "") }
 }

@@ -1,3 +1,5 @@
+import { Result } from "effect"
+
 /** Credentials of a device in its AUTH frame (parent protocol of seed 002). */
 export interface DeviceCredentials {
   readonly token: string
@@ -22,16 +24,26 @@ export const parseCredentials = (text: string): DeviceCredentials => {
   return { token: token.trim(), options }
 }
 
-/** Formats the payload of an AUTH frame; neither the token nor an option may contain `##`. */
-export const formatCredentials = ({ options, token }: DeviceCredentials): string =>
-  [token, ...[...options].map(([name, value]) => `${name}:${value}`)].join(separator)
+/**
+ * Formats the payload of an AUTH frame. The inverse of {@link parseCredentials}: rejects a token or an option that it
+ * would read otherwise. The error names none of them, since a token is a secret.
+ */
+export const formatCredentials = ({ options, token }: DeviceCredentials): Result.Result<string, string> => {
+  const text = [token, ...[...options].map(([name, value]) => `${name}:${value}`)].join(separator)
+  const parsed = parseCredentials(text)
+  const isSame =
+    parsed.token === token &&
+    parsed.options.size === options.size &&
+    [...options].every(([name, value]) => parsed.options.get(name) === value)
+  return isSame ? Result.succeed(text) : Result.fail("AUTH cannot carry the token and the options")
+}
 
 /** True for a token or a name that AUTH can carry. */
 export const isValidAuthField = (text: string): boolean => !text.includes(separator)
 
-/** True for a token that survives formatting and parsing unchanged, and is not empty. */
+/** True for a token that survives formatting and parsing unchanged with any options, and is not empty. */
 export const isValidDeviceToken = (text: string): boolean =>
-  text !== "" && text === text.trim() && isValidAuthField(text)
+  text !== "" && text === text.trim() && isValidAuthField(text) && !text.endsWith("#")
 
 /** A STATUS frame or the reply to AUTH: `##KIND:text`. Kinds are upper-case; unknown kinds are kept. */
 export interface StatusMessage {

@@ -1,5 +1,5 @@
 import { Data, Result } from "effect"
-import { formatUriPath, parseUri } from "../uri.ts"
+import { checkUriParts, formatUri, parseUri } from "../uri.ts"
 
 /** A `dpe://` URI: one document of the MCP server that owns the host (spec §10.1). */
 export interface DpeUri {
@@ -39,25 +39,23 @@ export const parseDpeUri = (uri: string): Result.Result<DpeUri, InvalidDpeUri> =
     }
   }).pipe(Result.mapError((reason) => new InvalidDpeUri({ uri, reason })))
 
-const parseUntrimmed = (uri: string, reason: string): Result.Result<DpeUri, InvalidDpeUri> =>
+/** Parses a document URI for an Agent: rejects a query or fragment (spec §10.1, case 284). */
+export const parseStrictDpeUri = (uri: string): Result.Result<DpeUri, InvalidDpeUri> =>
   Result.filterOrFail(
     parseDpeUri(uri),
     ({ isTrimmed }) => !isTrimmed,
-    () => new InvalidDpeUri({ uri, reason })
+    () => new InvalidDpeUri({ uri, reason: "query and fragment are not allowed" })
   )
 
-/** Formats a document URI from its host and the segments of its reference. */
+/** Formats a document URI from its host and the segments of its reference. The inverse of {@link parseStrictDpeUri}. */
 export const buildDpeUri = (host: string, path: ReadonlyArray<string>): Result.Result<string, InvalidDpeUri> => {
-  const uri = `dpe://${host}${formatUriPath(path)}`
-  if (!path.every((segment) => segment.isWellFormed())) {
-    return Result.fail(new InvalidDpeUri({ uri, reason: "unpaired surrogate" }))
-  }
-  return Result.map(parseUntrimmed(uri, "the host contains a query or fragment"), () => uri)
+  const uri = formatUri("dpe", host, path)
+  return checkUriParts(host, path).pipe(
+    Result.mapError((reason) => new InvalidDpeUri({ uri, reason })),
+    Result.andThen(parseStrictDpeUri(uri)),
+    Result.map(() => uri)
+  )
 }
-
-/** Parses a document URI for an Agent: rejects a query or fragment (spec §10.1, case 284). */
-export const parseStrictDpeUri = (uri: string): Result.Result<DpeUri, InvalidDpeUri> =>
-  parseUntrimmed(uri, "query and fragment are not allowed")
 
 /** Normalizes a host of a `dpe://` URI: hosts are case-insensitive. */
 export const normalizeHost = (host: string): string => host.toLowerCase()

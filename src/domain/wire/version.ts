@@ -19,13 +19,14 @@ const versionPattern = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/
 /** The maximum length of a version. Error replies must not repeat long input. */
 const maxVersionLength = 32
 
-/** Parses a version (spec §2.1). */
+/** Parses a version (spec §2.1). Larger numbers than the safe integers would lose digits. */
 export const parseVersion = (text: string): Result.Result<Version, string> => {
   if (text.length > maxVersionLength) return Result.fail(`longer than ${maxVersionLength} characters`)
-  const match = versionPattern.exec(text)
-  return match === null
-    ? Result.fail(`expected MAJOR.MINOR.PATCH, got ${JSON.stringify(text)}`)
-    : Result.succeed({ major: Number(match[1]), minor: Number(match[2]), patch: Number(match[3]) })
+  const [, ...numbers] = versionPattern.exec(text) ?? []
+  const [major = NaN, minor = NaN, patch = NaN] = numbers.map(Number)
+  return [major, minor, patch].every(Number.isSafeInteger)
+    ? Result.succeed({ major, minor, patch })
+    : Result.fail(`expected MAJOR.MINOR.PATCH, got ${JSON.stringify(text)}`)
 }
 
 /** The inverse of {@link parseVersion}. */

@@ -3,6 +3,7 @@ import { Result, Schema } from "effect"
 import { buildWindowUri, hasWindowScheme, isWindowUri, parseWindowUri } from "../../../src/domain/desktop/WindowUri.ts"
 
 const parse = (uri: string) => Result.getOrThrow(parseWindowUri(uri))
+const build = (window: Parameters<typeof buildWindowUri>[0]) => Result.getOrThrow(buildWindowUri(window))
 const invalid = (uri: string) => assert.isTrue(Result.isFailure(parseWindowUri(uri)), uri)
 
 const Window = Schema.Struct({
@@ -14,7 +15,7 @@ const Window = Schema.Struct({
 
 describe("window URI", () => {
   it.prop("parses what it built", [Window], ([window]) => {
-    assert.deepStrictEqual(parse(buildWindowUri(window)), window)
+    assert.deepStrictEqual(parse(build(window)), window)
   })
 
   it.prop("accepts or rejects any text without a defect", [Schema.String], ([text]) => {
@@ -82,12 +83,12 @@ describe("window URI", () => {
 
   it("case 229: builds every part", () => {
     assert.strictEqual(
-      buildWindowUri({ host: "host", path: ["c/d"], priority: 5, fullscreen: false }),
+      build({ host: "host", path: ["c/d"], priority: 5, fullscreen: false }),
       "window://host/c%2Fd?priority=5&fullscreen=false"
     )
   })
 
-  it("builds a URI of its host alone", () => assert.strictEqual(buildWindowUri({ host: "h" }), "window://h"))
+  it("builds a URI of its host alone", () => assert.strictEqual(build({ host: "h" }), "window://h"))
 
   it("reports the URI with the reason", () => {
     const { reason, uri } = Result.getOrThrow(Result.flip(parseWindowUri("dpe://h")))
@@ -110,10 +111,23 @@ describe("window URI", () => {
 
   it("rejects a malformed escape", () => invalid("window://h/%zz"))
 
-  it("rejects an unpaired surrogate, and formats it as U+FFFD", () => {
-    invalid("window://h/a\ud800")
-    invalid("window://\udc00")
-    assert.deepStrictEqual(parse(buildWindowUri({ host: "h", path: ["a\ud800"] })).path, ["a\ufffd"])
+  it("rejects parts that the parser would read otherwise, with the URI and the reason", () => {
+    const rejection = (window: Parameters<typeof buildWindowUri>[0]) => {
+      const { reason, uri } = Result.getOrThrow(Result.flip(buildWindowUri(window)))
+      return [uri, reason]
+    }
+    const hostReason = "the host contains a path, query or fragment"
+    assert.deepStrictEqual(rejection({ host: "h/x" }), ["window://h/x", hostReason])
+    assert.deepStrictEqual(rejection({ host: "h?priority=1" }), ["window://h?priority=1", hostReason])
+    assert.deepStrictEqual(rejection({ host: "" }), ["window://", "missing host"])
+    assert.deepStrictEqual(rejection({ host: "h", path: ["\ud800"] }), ["window://h/%EF%BF%BD", "unpaired surrogate"])
+    for (const priority of [101, -1, 0.5, Number.NaN]) {
+      assert.strictEqual(rejection({ host: "h", priority })[1], "priority must be an integer from 0 to 100")
+    }
+  })
+
+  it("rejects an unpaired surrogate and a control character", () => {
+    for (const uri of ["window://h/a\ud800", "window://\udc00", "window://h/a\nb", "window://h#\0"]) invalid(uri)
     assert.deepStrictEqual(parse("window://h/\ud83d\ude00").path, ["\u{1f600}"])
   })
 })

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
 import { isExhausted, newViolationBudget, recordViolation } from "../../../src/domain/devices/ViolationBudget.ts"
 import {
   isValidDeviceToken,
@@ -27,12 +28,27 @@ describe("AUTH payload", () => {
   it("survives formatting and parsing", () => {
     for (const token of ["", "t"]) {
       const shown = { token, options: new Map([["name", "lamp: the big one"]]) }
-      assert.deepStrictEqual(parseCredentials(formatCredentials(shown)), shown)
+      assert.deepStrictEqual(Result.map(formatCredentials(shown), parseCredentials), Result.succeed(shown))
+    }
+  })
+
+  it("rejects what it would read otherwise, without the token", () => {
+    const none = new Map<string, string>()
+    const name = (value: string) => new Map([["name", value]])
+    for (const shown of [
+      { token: "secret##", options: none },
+      { token: "secret#", options: name("lamp") },
+      { token: " secret", options: none },
+      { token: "secret", options: name("a##b") },
+      { token: "secret", options: new Map([["a:b", "c"]]) }
+    ]) {
+      const message = Result.getOrThrow(Result.flip(formatCredentials(shown)))
+      assert.strictEqual(message, "AUTH cannot carry the token and the options")
     }
   })
 
   it("accepts only tokens that survive formatting and parsing", () => {
-    const tokens = ["t", "a b", "a#b", "", " t", "t\n", "a##b"]
+    const tokens = ["t", "a b", "a#b", "", " t", "t\n", "a##b", "t#"]
     assert.deepStrictEqual(tokens.filter(isValidDeviceToken), ["t", "a b", "a#b"])
   })
 })

@@ -49,6 +49,10 @@ describe("document URI", () => {
     assert.isTrue(Result.isFailure(buildDpeUri("h", ["a", "\udc00"])))
   })
 
+  it("is not built of a host that contains more than a host", () => {
+    for (const host of ["h/a", "h?a", "h#a", "a b", ""]) assert.isTrue(Result.isFailure(buildDpeUri(host, ["x"])), host)
+  })
+
   it("cases 281 and 282: keeps segments separate", () => {
     assert.strictEqual(parse("dpe://com.ex.docs/reports/2026/annual").docRef, "reports/2026/annual")
     assert.deepStrictEqual(parse("dpe://com.ex.docs/a%2Fb").path, ["a/b"])

@@ -70,8 +70,15 @@ describe("version", () => {
   })
 
   it("accepts a version of at most 32 characters", () => {
-    const digits = (count: number) => parseVersion(`1.2.${"3".repeat(count)}`)
-    assert.deepStrictEqual([Result.isSuccess(digits(28)), Result.isSuccess(digits(29))], [true, false])
+    const digits = (count: number) => parseVersion(`${"1".repeat(14)}.2.${"3".repeat(count)}`)
+    assert.deepStrictEqual([Result.isSuccess(digits(15)), Result.isSuccess(digits(16))], [true, false])
+  })
+
+  it("rejects numbers beyond the safe integers, whose digits would change", () => {
+    const results = ["1.0.9007199254740991", "1.0.9007199254740992"].map((text) =>
+      Result.map(parseVersion(text), formatVersion)
+    )
+    assert.deepStrictEqual(results.map(Result.getOrUndefined), ["1.0.9007199254740991", undefined])
   })
 
   it("omits a long version from the response", () => {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util"
 import { Effect, Result } from "effect"
 import { parseSimpleKeys } from "../../../src/adapters/auth/apiKeyEntries.ts"
 import { parsePlaceholder, findPlaceholders, renderPlaceholders } from "../../../src/domain/config/placeholders.ts"
@@ -27,7 +28,7 @@ const checkVersion = (text: string): boolean => {
     must(Result.isFailure(passed), "an invalid version passed")
     return false
   }
-  must(formatVersion(version.success) === text || text.length > 15, "a version changes in a round trip")
+  must(formatVersion(version.success) === text, "a version changes in a round trip")
   must(
     Result.isFailure(versionGate([text, text], server)) && Result.isFailure(versionGate([], server)),
     "two versions, or none, passed"
@@ -63,12 +64,8 @@ const checkSession = (text: string): boolean => {
   const shown = parseCredentials(text)
   must(isValidAuthField(shown.token), "a token cannot be encoded")
   if (isValidDeviceToken(shown.token)) {
-    const again = parseCredentials(formatCredentials(shown))
-    must(again.token === shown.token, "a token changes in a round trip")
-    must(
-      [...shown.options].every(([name, value]) => again.options.get(name) === value),
-      "options were lost"
-    )
+    const again = Result.map(formatCredentials(shown), parseCredentials)
+    must(isDeepStrictEqual(again, Result.succeed(shown)), "credentials change in a round trip")
   }
   const status = parseStatus(text)
   must(typeof status.kind === "string" && typeof status.text === "string", "no status")

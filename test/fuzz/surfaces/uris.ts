@@ -20,7 +20,7 @@ const feed = (input: Buffer): Verdict => {
     must(hasWindowScheme(text), "hasWindowScheme rejects a window")
     const { priority } = window.success
     must(priority === null || (Number.isInteger(priority) && priority >= 0 && priority <= 100), "priority")
-    const again = parseWindowUri(buildWindowUri(window.success))
+    const again = Result.flatMap(buildWindowUri(window.success), parseWindowUri)
     must(isDeepStrictEqual(Result.getOrUndefined(again), window.success), "a window changes in a round trip")
   } else must(window.failure.message.length > 0, "an error has no message")
   const document = parseDpeUri(text)

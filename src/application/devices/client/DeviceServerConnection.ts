@@ -137,7 +137,11 @@ export const serveDeviceServer = Effect.fnUntraced(function* ({
   const authenticate = Effect.gen(function* () {
     if (token === undefined && name === undefined) return
     const options = new Map(name === undefined ? [] : [["name", name] as const])
-    const text = formatCredentials({ token: token === undefined ? "" : Redacted.value(token), options })
+    const credentials = { token: token === undefined ? "" : Redacted.value(token), options }
+    const text = yield* Effect.mapError(
+      Effect.fromResult(formatCredentials(credentials)),
+      (message) => new DeviceRejected({ message })
+    )
     yield* link.send({ type: "auth", task: tasks.system, sequence: 0, payload: encodeUtf8(text) })
     yield* Effect.timeoutOption(Deferred.await(authenticated), authTimeout)
   })

@@ -14,7 +14,8 @@ export class FrameEncodeError extends Data.TaggedError("FrameEncodeError")<{
   }
 }
 
-const printableTask = new RegExp(`^[ -~]{0,${taskLength}}$`)
+/** A space at the end would be padding. */
+const printableTask = new RegExp(`^(?:[ -~]{0,${taskLength - 1}}[!-~])?$`)
 const markerPattern = /##(?:START|END)/
 
 const containsMarker = (bytes: Uint8Array): boolean => {

@@ -43,7 +43,9 @@ export const runDevice = Effect.fnUntraced(function* (options: ConnectCommandOpt
   if (configFiles.length === 0) return yield* failCommand("--config FILE is required")
   if (!isValidAuthField(name)) return yield* failCommand("The name of a device must not contain '##'")
   if (token !== undefined && !isValidDeviceToken(Redacted.value(token))) {
-    return yield* failCommand("The token of a device must not be empty, contain '##', or start or end with a space")
+    return yield* failCommand(
+      "The token of a device must not be empty, contain '##', end with '#', or start or end with a space"
+    )
   }
   const terminal = yield* makeTerminalIO
   const use = Effect.provide(stayConnected(options, terminal), TcpConnector.layer)

@@ -15,7 +15,7 @@ import type { GatewayCommandOptions } from "./flags.ts"
 
 const decodeTokens = makeDecoder(Schema.Record(Schema.String, Schema.String).check(Schema.isMinProperties(1)))
 
-const tokenRule = "must not be empty, contain '##', or start or end with a space"
+const tokenRule = "must not be empty, contain '##', end with '#', or start or end with a space"
 
 /** The reason why these tokens cannot identify devices; `undefined` when they can. */
 const tokensError = (tokens: { readonly [name: string]: string }): string | undefined => {

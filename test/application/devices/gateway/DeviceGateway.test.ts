@@ -4,7 +4,6 @@ import { TestClock } from "effect/testing"
 import { ByteConnector } from "../../../../src/application/ports/ByteLink.ts"
 import { encodeFrame, encodeJson } from "../../../../src/domain/devices/framing/encoder.ts"
 import type { Frame } from "../../../../src/domain/devices/framing/frame.ts"
-import { formatCredentials } from "../../../../src/domain/devices/handshake.ts"
 import { makeDeviceMessage } from "../../../../src/domain/devices/deviceMessages.ts"
 import { encodeUtf8 } from "../../../../src/domain/utf8.ts"
 import { makeGateway, plain, registration, type RawPeer, until } from "../world.ts"
@@ -159,7 +158,7 @@ describe("device gateway", () => {
       type: "auth",
       task: "",
       sequence: 0,
-      payload: encodeUtf8(formatCredentials({ token: "", options: new Map([["name", name]]) }))
+      payload: encodeUtf8(`##name:${name}`)
     })
     yield* send({ type: "mcp", task: "", sequence: 0, payload: encodeJson(registration("a")) })
     yield* until(Effect.map(toolsOf(gateway), (tools) => tools.includes(`${name}__a`)))

@@ -35,7 +35,7 @@ describe("frame in a stream", () => {
         events,
         frames.map((frame) => ({
           _tag: "Frame",
-          frame: { ...frame, task: frame.task.trimEnd() },
+          frame,
           bracketed: false
         }))
       )

@@ -1,26 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result, Schema } from "effect"
-import type { Notification } from "../../../../src/domain/model/Notification.ts"
+import { Result } from "effect"
 import { calls, cancel, serverRequests, updates, findEventDefinition } from "../../../../src/domain/wire/v0_2/events.ts"
 import { lineForVersion, routedEvents } from "../../../../src/domain/wire/lines.ts"
 import { line } from "../../../../src/domain/wire/v0_2/line.ts"
 import { notificationEvents } from "../../../../src/domain/wire/v0_2/notifications.ts"
 import { errorCodes, ProtocolError } from "../../../../src/domain/model/ProtocolError.ts"
-
-const Name = Schema.Literals(["pc-1", "电脑", "__proto__"])
-const Notifications = Schema.Union([
-  Schema.TaggedStruct("Entered", {
-    membership: Schema.Struct({ office: Name, role: Schema.Literals(["agent", "computer"]), name: Name })
-  }),
-  Schema.TaggedStruct("Left", {
-    membership: Schema.Struct({ office: Name, role: Schema.Literals(["agent", "computer"]), name: Name })
-  }),
-  Schema.TaggedStruct("Updated", {
-    part: Schema.Literals(["config", "toolList", "desktop", "finder"]),
-    computer: Name
-  }),
-  Schema.TaggedStruct("Cancelled", { agent: Name, reqId: Name })
-])
+import { Notifications } from "./notificationSamples.ts"
 
 /** Events with their sender, by the constant that the seeds use. */
 const catalogue: { readonly [constant: string]: readonly [event: string, from: string] } = {
@@ -97,10 +82,8 @@ describe("event table", () => {
     assert.isUndefined(timeoutOf(calls.getTools))
   })
 
-  it.prop("decodes an encoded notification, which carries exactly one name", [Notifications], ([notification]) => {
-    const { body, event } = line.encodeNotification(notification as Notification)
-    const wire: unknown = JSON.parse(JSON.stringify(body))
-    assert.deepStrictEqual(Result.getOrThrow(line.decodeNotification(event, wire)), notification)
+  it.prop("encodes a membership with exactly one name", [Notifications], ([notification]) => {
+    const { body } = line.encodeNotification(notification)
     if ("membership" in notification) assert.lengthOf(Object.keys(body as object), 2)
   })
 
