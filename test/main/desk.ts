@@ -13,13 +13,22 @@ import { resource, textResult, tool } from "../conformance/members.ts"
 import { Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { Observability } from "../../src/application/server/observability/Observability.ts"
 
-/** A Computer named pc-1 in memory with a Server. Its servers `files` and `notes` need this time to start. */
+/**
+ * A Computer named pc-1 in memory with a Server. Its servers `files` and `notes` need the time `startsIn` to start;
+ * `files` can lack subscriptions.
+ */
 export const desk = (
-  options: { readonly config?: object; readonly office?: string; readonly startsIn?: Duration.Duration } = {}
+  options: {
+    readonly config?: object
+    readonly office?: string
+    readonly startsIn?: Duration.Duration
+    readonly subscribe?: boolean
+  } = {}
 ) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const files = yield* MemoryMcp.makeMemoryMcpServer({
+        capabilities: { subscribe: options.subscribe ?? true },
         tools: [
           tool("read", (args) => Effect.succeed(textResult(JSON.stringify(args))), {
             inputSchema: {

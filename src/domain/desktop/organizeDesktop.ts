@@ -19,6 +19,8 @@ export interface DesktopWarning {
   readonly server: string
   readonly uri: string
   readonly reason: string
+  /** `left_out`: a fault. `hidden`: by a full-screen window. `shown`: the window is on the desktop, without a part. */
+  readonly outcome: "left_out" | "hidden" | "shown"
 }
 
 /** The rendered windows for the Agent, and what is not shown of them. */
@@ -29,6 +31,7 @@ export interface Desktop {
 
 interface WindowCandidate {
   readonly server: string
+  readonly uri: string
   readonly priority: number
   readonly fullscreen: boolean
   readonly entry: string
@@ -62,6 +65,7 @@ const evaluateWindow = (
   return {
     candidate: {
       server,
+      uri,
       priority: priority ?? fallback,
       fullscreen: fullscreen ?? asObject(resource["_meta"])["fullscreen"] === true,
       entry: renderWindow(uri, contents)
@@ -73,9 +77,17 @@ const evaluateWindow = (
   }
 }
 
-const arrangeWindows = (windows: ReadonlyArray<WindowCandidate>): ReadonlyArray<WindowCandidate> => {
+/** Arranges the windows of one server, and says which ones a full-screen window hides. */
+const arrangeWindows = (windows: ReadonlyArray<WindowCandidate>) => {
   const fullscreen = windows.find((window) => window.fullscreen)
-  return fullscreen !== undefined ? [fullscreen] : windows.toSorted((one, other) => other.priority - one.priority)
+  if (fullscreen === undefined) {
+    return { arranged: windows.toSorted((one, other) => other.priority - one.priority), hidden: [] }
+  }
+  const reason = `hidden by the full-screen window ${fullscreen.uri}`
+  const hidden = windows
+    .filter((window) => window !== fullscreen)
+    .map(({ server, uri }): DesktopWarning => ({ server, uri, reason, outcome: "hidden" }))
+  return { arranged: [fullscreen], hidden }
 }
 
 /**
@@ -92,14 +104,20 @@ export const organizeDesktop = (
 ): Desktop => {
   if (size !== undefined && size <= 0) return { entries: [], warnings: [] }
   const evaluated = windows.map((window) => ({ window, ...evaluateWindow(window) }))
-  const warnings = evaluated.flatMap(({ reasons, window: { server, uri } }) =>
-    reasons.map((reason) => ({ server, uri, reason }))
+  const warnings = evaluated.flatMap(({ candidate, reasons, window: { server, uri } }) =>
+    reasons.map(
+      (reason): DesktopWarning => ({ server, uri, reason, outcome: candidate === undefined ? "left_out" : "shown" })
+    )
   )
   const candidates = evaluated.flatMap(({ candidate }) => (candidate === undefined ? [] : [candidate]))
-  const entries = groupByServer(candidates, history)
-    .flatMap(arrangeWindows)
-    .map(({ entry }) => entry)
-  return { entries: entries.slice(0, size), warnings }
+  const groups = groupByServer(candidates, history).map(arrangeWindows)
+  return {
+    entries: groups
+      .flatMap(({ arranged }) => arranged)
+      .slice(0, size)
+      .map(({ entry }) => entry),
+    warnings: [...warnings, ...groups.flatMap(({ hidden }) => hidden)]
+  }
 }
 
 /** Splits a rendered window into its URI and its text. The inverse of `renderWindow`. */

@@ -31,7 +31,10 @@ export interface ComputerOptions
     ComputerHooks,
     Pick<CoreComputerOptions, "name" | "office" | "retryInitialConnect"> {}
 
-/** The state of an MCP server; while it runs, with its MCP server info. */
+/**
+ * The state of an MCP server; while it runs, with its MCP server info. Without `info.capabilities.subscribe` its windows
+ * and documents are shown only with `showUnsubscribable`, and without updates.
+ */
 export type ServerStateView = ServerState extends infer State
   ? State extends { readonly session: unknown }
     ? Omit<State, "session"> & { readonly info: McpInfo }

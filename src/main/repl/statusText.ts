@@ -8,9 +8,16 @@ import type { Catalogue } from "../../domain/tools/catalogue.ts"
 /** A short label for the state of a server: "backing off" for `BackingOff`. */
 export const stateLabel = ({ _tag }: ServerState): string => _tag.replaceAll(/\B[A-Z]/g, " $&").toLowerCase()
 
+/** What is missing of the windows and documents of a running server with resources. */
+const subscriptionNote = (state: ServerState): string =>
+  isRunning(state) && state.resources.length > 0 && !state.session.info.capabilities.subscribe
+    ? "lacks subscribe: only --all-windows shows its windows and documents, without updates"
+    : ""
+
 /** The reason for a state and the next attempt; `now` in milliseconds since the epoch. */
 export const stateReason = (state: ServerState, now: number): string => {
-  if (state._tag === "Ready") return ""
+  if (state._tag === "Ready") return subscriptionNote(state)
+  if (state._tag === "Degraded") return [state.reason, subscriptionNote(state)].filter(Boolean).join("; ")
   if (state._tag === "Starting") return `attempt ${state.attempt}`
   if (state._tag !== "BackingOff") return state.reason
   const seconds = Math.max(0, Math.ceil((state.retryAt - now) / 1000))

@@ -86,7 +86,9 @@ describe("organizeDesktop", () => {
   it("case 233: skips binary contents beside text with a warning", () => {
     const { entries, warnings } = organizeDesktop([window("a", "h", { contents: [...text("a"), blob] })], undefined, [])
     assert.deepStrictEqual(entries, ["window://h\n\na"])
-    assert.deepStrictEqual(warnings, [{ server: "a", uri: "window://h", reason: "binary contents are omitted" }])
+    assert.deepStrictEqual(warnings, [
+      { server: "a", uri: "window://h", reason: "binary contents are omitted", outcome: "shown" }
+    ])
   })
 
   it("cases 234 and 235: omits windows with binary contents only, or without contents", () => {
@@ -104,6 +106,18 @@ describe("organizeDesktop", () => {
       ["priority must be an integer from 0 to 100", "no contents", "all contents are binary"]
     )
     assert.deepStrictEqual(organizeDesktop(windows, 0, []), { entries: [], warnings: [] })
+  })
+
+  it("reports the windows that a full-screen window hides", () => {
+    const windows = [window("a", "n"), window("a", "f?fullscreen=1"), window("b", "n")]
+    assert.deepStrictEqual(organizeDesktop(windows, undefined, []).warnings, [
+      {
+        server: "a",
+        uri: "window://n",
+        reason: "hidden by the full-screen window window://f?fullscreen=1",
+        outcome: "hidden"
+      }
+    ])
   })
 
   it("case 236: shows valid windows beside one with an invalid URI", () => {

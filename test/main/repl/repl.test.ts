@@ -63,6 +63,15 @@ describe("repl command", () => {
     }).pipe(Effect.provide(desk({ config: { servers: { lost: { command: "x" } } } })))
   )
 
+  it.effect("says by status which server with resources lacks subscribe", () =>
+    Effect.gen(function* () {
+      const { stdout } = yield* say("status")
+      const note = "lacks subscribe: only --all-windows shows its windows and documents, without updates"
+      assert.include(stdout, `files  ready  3 tools, 2 windows  ${note}\n`)
+      assert.match(stdout, /^notes .*1 tool, 0 windows$/m)
+    }).pipe(Effect.provide(desk({ subscribe: false })))
+  )
+
   it.effect("lists the tools of one server", () =>
     Effect.gen(function* () {
       const { stdout } = yield* say("tools notes")

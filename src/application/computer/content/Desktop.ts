@@ -1,11 +1,12 @@
-import { Duration, Effect } from "effect"
-import { organizeDesktop, type WindowResource } from "../../../domain/desktop/organizeDesktop.ts"
-import { isWindowUri, hasWindowScheme } from "../../../domain/desktop/WindowUri.ts"
+import { Array, Duration, Effect, Result } from "effect"
+import { type DesktopWarning, organizeDesktop, type WindowResource } from "../../../domain/desktop/organizeDesktop.ts"
+import { hasWindowScheme, parseWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import { type RunningMcpServer, uriOf } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
+import { makeWindowReports } from "./windowReports.ts"
 
 export interface DesktopRequest {
   /** Maximum number of entries. */
@@ -21,41 +22,62 @@ export const makeDesktop = Effect.fnUntraced(function* (
 ) {
   const { readTimeout } = yield* ComputerSettings
 
-  const skipWindow = (server: string, uri: string, reason: string) =>
-    Effect.as(Effect.logWarning("window skipped", { server, uri, reason }), [])
+  const report = makeWindowReports()
+
+  const leftOut = (server: string, uri: string, reason: string): Result.Result<never, DesktopWarning> =>
+    Result.fail({ server, uri, reason, outcome: "left_out" })
 
   const readWindow = Effect.fnUntraced(function* (
     resource: JsonObject,
     { config: { name: server }, session }: RunningMcpServer,
     remaining: Effect.Effect<Duration.Duration>
-  ): Effect.fn.Return<ReadonlyArray<WindowResource>> {
+  ): Effect.fn.Return<Result.Result<WindowResource, DesktopWarning>> {
     const uri = uriOf(resource)
-    if (!isWindowUri(uri)) return yield* skipWindow(server, uri, "its URI is invalid")
+    const parsed = parseWindowUri(uri)
+    if (Result.isFailure(parsed)) return leftOut(server, uri, parsed.failure.reason)
     return yield* session.readResource(uri).pipe(
-      Effect.map((contents) => [{ server, uri, resource, contents }]),
-      Effect.catch(({ message }) => skipWindow(server, uri, message)),
+      Effect.map((contents) => Result.succeed({ server, uri, resource, contents })),
+      Effect.catch(({ message }) => Effect.succeed(leftOut(server, uri, message))),
       Effect.timeoutOrElse({
         duration: yield* remaining,
-        orElse: () => skipWindow(server, uri, `not read within ${Duration.toSeconds(readTimeout)} seconds`)
+        orElse: () => Effect.succeed(leftOut(server, uri, `not read within ${Duration.toSeconds(readTimeout)} seconds`))
       })
     )
   })
 
-  /** Reads and renders the desktop (seed 001, spec §9.5). Windows that time out are skipped. */
+  const hasSubscriptions = ({ session: { info } }: RunningMcpServer): boolean => info.capabilities.subscribe
+
+  /** The windows of servers that are not shown, as last listed. */
+  const unshownWindows = (isRequested: (uri: string) => boolean): ReadonlyArray<DesktopWarning> => {
+    const { running, shown } = servers.snapshot()
+    const unshown = running.filter((server) => !hasSubscriptions(server) && !shown.includes(server))
+    return unshown.flatMap(({ config: { name: server }, resources }) =>
+      resources
+        .map(uriOf)
+        .filter(isRequested)
+        .map((uri) => ({ server, uri, reason: "the server lacks resources.subscribe", outcome: "left_out" }))
+    )
+  }
+
+  /**
+   * Reads and renders the desktop (seed 001, spec §9.5). Windows that cannot be read in time are left out. Windows
+   * beyond `size` are not reported: the request excludes them.
+   */
   const show = Effect.fn("Desktop.show")(function* ({ size, window }: DesktopRequest) {
     if (size !== undefined && size <= 0) return []
     const remaining = yield* startCountdown(readTimeout)
-    const isShown = (uri: string) => (window === undefined ? hasWindowScheme(uri) : uri === window)
-    const windows = yield* servers.readShown(
+    const isRequested = (uri: string) => (window === undefined ? hasWindowScheme(uri) : uri === window)
+    const read = yield* servers.readShown(
       "windows",
-      (resource, server) => readWindow(resource, server, remaining),
+      (resource, server) => Effect.map(readWindow(resource, server, remaining), Array.of),
       (resources) => {
         const byUri = new Map(resources.map((resource) => [uriOf(resource), resource]))
-        return [...byUri.values()].filter((resource) => isShown(uriOf(resource)))
+        return [...byUri.values()].filter((resource) => isRequested(uriOf(resource)))
       }
     )
+    const [windows, unread] = Array.separate(read)
     const { entries, warnings } = organizeDesktop(windows, size, history())
-    for (const warning of warnings) yield* Effect.logWarning("window truncated", { ...warning })
+    yield* report([...unread, ...warnings, ...unshownWindows(isRequested)], window)
     return entries
   })
 

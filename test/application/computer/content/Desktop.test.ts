@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer, type MemoryResource } from "../../../../src/adapters/memory/MemoryMcp.ts"
-import type { McpSession } from "../../../../src/application/ports/McpSession.ts"
+import { type McpSession, McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 import { resource, tool, unreadable } from "../../../conformance/members.ts"
 import { counted, type Staged, staged } from "../stage.ts"
 
@@ -65,7 +65,7 @@ describe("Desktop", () => {
       const { logs, read, shown } = yield* showing([resource("file:///x"), resource("dpe://h/d"), resource(a)])
       assert.deepStrictEqual(yield* shown(), [a])
       assert.deepStrictEqual(read, [a])
-      assert.notInclude(logs.join(), "window skipped")
+      assert.notInclude(logs.join(), "window left out")
     })
   )
 
@@ -75,7 +75,7 @@ describe("Desktop", () => {
       const { logs, read, shown } = yield* showing([resource(invalid), resource(a)])
       assert.deepStrictEqual(yield* shown(), [a])
       assert.deepStrictEqual(read, [a])
-      assert.include(logs.join(), `"window skipped",{"server":"alpha","uri":"${invalid}"`)
+      assert.include(logs.join(), `"window left out",{"server":"alpha","uri":"${invalid}"`)
     })
   )
 
@@ -83,7 +83,43 @@ describe("Desktop", () => {
     Effect.gen(function* () {
       const { logs, shown } = yield* showing([unreadable(b), resource(a)])
       assert.deepStrictEqual(yield* shown(), [a])
-      assert.include(logs.join(), `"window skipped",{"server":"alpha","uri":"${b}","reason":"cannot be read"}`)
+      assert.include(logs.join(), `"window left out",{"server":"alpha","uri":"${b}","reason":"cannot be read"}`)
+    })
+  )
+
+  it.effect("reports a window that is left out once per change of the reason", () =>
+    Effect.gen(function* () {
+      let message: string | undefined = "first"
+      const { logs, shown } = yield* showing([resource(a), resource(b)], (session) => ({
+        ...session,
+        readResource: (uri) =>
+          message === undefined || uri === a
+            ? session.readResource(uri)
+            : Effect.fail(new McpSessionError({ reason: "protocol", message }))
+      }))
+      const reasonsAfter = Effect.fnUntraced(function* (next: string | undefined) {
+        message = next
+        logs.length = 0
+        for (let times = 0; times < 3; times++) yield* shown()
+        yield* shown({ window: a })
+        return logs.flatMap((line) => /"window left out".*"reason":"([^"]*)"/.exec(line)?.[1] ?? [])
+      })
+      assert.deepStrictEqual(yield* reasonsAfter("first"), ["first"])
+      assert.deepStrictEqual(yield* reasonsAfter("second"), ["second"])
+      assert.deepStrictEqual(yield* reasonsAfter(undefined), [])
+      assert.deepStrictEqual(yield* reasonsAfter("second"), ["second"])
+    })
+  )
+
+  it.effect("remembers the reasons of at most a thousand windows, and does not log further ones", () =>
+    Effect.gen(function* () {
+      const many = Array.from({ length: 1010 }, (_, index) => unreadable(`window://h/${index}`))
+      const { logs, shown } = yield* showing(many)
+      for (let times = 0; times < 2; times++) yield* shown()
+      assert.lengthOf(
+        logs.filter((line) => line.includes("window left out")),
+        1000
+      )
     })
   )
 
@@ -110,7 +146,7 @@ describe("Desktop", () => {
       assert.isDefined(pending.pollUnsafe())
       assert.deepStrictEqual(yield* Fiber.join(pending), [a])
       assert.lengthOf(
-        logs.filter((line) => line.includes("window skipped")),
+        logs.filter((line) => line.includes("window left out")),
         40
       )
     })
@@ -137,9 +173,13 @@ describe("Desktop", () => {
         ...session,
         info: { ...session.info, capabilities: { ...session.info.capabilities, subscribe: false } }
       })
-      assert.deepStrictEqual(yield* (yield* showing([resource(a)], deaf)).shown(), [])
-      const { shown } = yield* showing([resource(a)], deaf, { showUnsubscribable: true })
+      const hiding = yield* showing([resource(a)], deaf)
+      assert.deepStrictEqual(yield* hiding.shown(), [])
+      const fields = `{"server":"alpha","uri":"${a}","reason":"the server lacks resources.subscribe"}`
+      assert.include(hiding.logs.join(), `"window left out",${fields}`)
+      const { logs, shown } = yield* showing([resource(a)], deaf, { showUnsubscribable: true })
       assert.deepStrictEqual(yield* shown(), [a])
+      assert.notInclude(logs.join(), "window left out")
     })
   )
 
