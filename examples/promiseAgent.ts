@@ -19,6 +19,12 @@ await using agent = await connectAgent({ ...place, name: "thinker" })
 const { content } = await agent.callTool({ tool: "read_graph" }, { signal: AbortSignal.timeout(10_000) })
 console.log(content)
 
+// Nothing is printed here: the call waits for nothing.
+await agent.callTool({
+  tool: "read_graph",
+  onStatus: (status) => console.log(status._tag === "WaitingForConsent" ? "waits for consent" : "waits for servers")
+})
+
 try {
   await agent.callTool({ tool: "fly" })
 } catch (error) {

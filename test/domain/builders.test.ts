@@ -8,6 +8,7 @@ import { encodeJson } from "../../src/domain/devices/framing/encoder.ts"
 import { formatCredentials, formatStatus, parseCredentials, parseStatus } from "../../src/domain/devices/handshake.ts"
 import { buildDpeUri, parseStrictDpeUri } from "../../src/domain/documents/DpeUri.ts"
 import { formatSpacedJson, parseJson } from "../../src/domain/json.ts"
+import { type CallStatus, truncateServerNames } from "../../src/domain/model/CallStatus.ts"
 import { parseOfficeUri, toOfficeUri } from "../../src/domain/office/officeUris.ts"
 import { parsePackage } from "../../src/domain/packs/npmPackages.ts"
 import { makeDecoder } from "../../src/domain/validation.ts"
@@ -284,6 +285,22 @@ describe("builder", () => {
     const { body, event } = line.encodeNotification(notification)
     assert.deepStrictEqual(line.decodeNotification(event, jsonOf(body)), Result.succeed(notification))
   })
+
+  inverse(
+    "CallStatus",
+    "keeps the status of a call",
+    Schema.Struct({ servers: Schema.Array(Schema.String), name: Schema.NonEmptyString }),
+    ({ name, servers }) => {
+      const waits: ReadonlyArray<CallStatus> = [
+        { _tag: "WaitingForConsent", computer: name },
+        { _tag: "WaitingForServers", computer: name, servers: truncateServerNames(servers) }
+      ]
+      for (const status of waits) {
+        const wire = jsonOf(line.encodeCallStatus({ reqId: name, status }))
+        assert.deepStrictEqual(line.decodeCallStatus(wire), Result.succeed({ reqId: name, status }))
+      }
+    }
+  )
 
   inverse(
     "ProtocolError",

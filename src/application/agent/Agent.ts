@@ -1,6 +1,7 @@
 import { Context, Duration, Effect, Layer, PubSub, type Scope, Stream, SubscriptionRef } from "effect"
 import type { Notification, ComputerPart } from "../../domain/model/Notification.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
+import { defaultToolTimeoutSeconds } from "../../domain/model/fields.ts"
 import { unknownEvent } from "../../domain/model/ProtocolError.ts"
 import {
   joinOffice,
@@ -9,7 +10,7 @@ import {
   type MemberStatus,
   type OfficeMember
 } from "../member/OfficeMember.ts"
-import { decodeBody, jsonBody } from "../ports/Body.ts"
+import { type Body, decodeBody, jsonBody } from "../ports/Body.ts"
 import type { MessageHandler, TransportClient } from "../ports/Transport.ts"
 import { type AgentError, type AgentRequests, makeAgentRequests, type ToolRequest } from "./AgentRequests.ts"
 import {
@@ -22,6 +23,8 @@ import {
   type OfficeView
 } from "./OfficeView.ts"
 import { makeAgentQueries, type AgentQueries } from "./AgentQueries.ts"
+import { makeCallStatuses } from "./callStatuses.ts"
+import { startCountdown } from "../shared/startCountdown.ts"
 import { makeRefresher } from "../shared/Refresher.ts"
 
 /** An event of the office or of the Agent's connection. */
@@ -66,7 +69,10 @@ export interface AgentShape extends Omit<AgentRequests, "callTool">, AgentQuerie
   readonly member: OfficeMember
 }
 
-const invalidatedPart: { readonly [P in ComputerPart]: keyof ComputerView } = {
+/** The parts of a view that are fetched one by one; the tools bring the starting servers. */
+type ViewPart = Exclude<keyof ComputerView, "startingServers">
+
+const invalidatedPart: { readonly [P in ComputerPart]: ViewPart } = {
   config: "tools",
   toolList: "tools",
   desktop: "desktop",
@@ -80,16 +86,17 @@ const make = Effect.fnUntraced(function* (
   const view = yield* SubscriptionRef.make(initialView([]))
   const hub = yield* Effect.acquireRelease(PubSub.sliding<AgentEvent>(eventBacklog), PubSub.shutdown)
   const { refresh, awaitIdle } = yield* makeRefresher()
+  const statuses = makeCallStatuses()
   const publish = (event: AgentEvent) => Effect.asVoid(PubSub.publish(hub, event))
 
   const makeViewUpdater = (requests: AgentRequests) => {
     type Fetch = (computer: string) => Effect.Effect<Partial<ComputerView>, AgentError>
-    const fetchers: { readonly [P in keyof ComputerView]: Fetch } = {
-      tools: (computer) => Effect.map(requests.getTools(computer), (tools) => ({ tools })),
+    const fetchers: { readonly [P in ViewPart]: Fetch } = {
+      tools: requests.getToolList,
       desktop: (computer) => Effect.map(requests.getDesktop(computer), (desktop) => ({ desktop })),
       documents: (computer) => Effect.map(requests.findDocuments(computer), ({ documents }) => ({ documents }))
     }
-    const refreshPart = (part: keyof ComputerView, computer: string) =>
+    const refreshPart = (part: ViewPart, computer: string) =>
       refresh(
         `${part} ${computer}`,
         Effect.matchEffect(fetchers[part](computer), {
@@ -128,14 +135,24 @@ const make = Effect.fnUntraced(function* (
 
   const member = yield* joinOffice({ ...options, role: "agent" }, (self) => {
     const { onNotice, refreshAll } = makeViewUpdater(makeAgentRequests(self, name, office))
-    const onMessage: MessageHandler = (event, body) =>
-      Effect.matchEffect(Effect.fromResult(decodeBody(body, (wire) => self.line.decodeNotification(event, wire))), {
-        onSuccess: (notice) => Effect.as(onNotice(notice), []),
-        onFailure: ({ message: reason }) =>
-          Effect.as(Effect.logDebug("message ignored", { event, reason }), [
-            jsonBody(self.line.encodeProtocolError(unknownEvent(event)))
-          ])
+    const onCallStatus = (body: Body) =>
+      Effect.matchEffect(Effect.fromResult(decodeBody(body, self.line.decodeCallStatus)), {
+        onSuccess: statuses.receive,
+        onFailure: ({ message: reason }) => Effect.logDebug("call status ignored", { reason })
       })
+    const onMessage: MessageHandler = (event, body) => {
+      if (event === self.line.callStatus.notification) return Effect.as(onCallStatus(body), [])
+      return Effect.matchEffect(
+        Effect.fromResult(decodeBody(body, (wire) => self.line.decodeNotification(event, wire))),
+        {
+          onSuccess: (notice) => Effect.as(onNotice(notice), []),
+          onFailure: ({ message: reason }) =>
+            Effect.as(Effect.logDebug("message ignored", { event, reason }), [
+              jsonBody(self.line.encodeProtocolError(unknownEvent(event)))
+            ])
+        }
+      )
+    }
     return {
       onMessage,
       onJoined: Effect.andThen(publish({ _tag: "Joined" }), refreshAll),
@@ -143,7 +160,7 @@ const make = Effect.fnUntraced(function* (
     }
   })
 
-  const requests = makeAgentRequests(member, name, office)
+  const requests = makeAgentRequests(member, name, office, statuses)
   const { refreshPart } = makeViewUpdater(requests)
   const currentView = SubscriptionRef.get(view)
   const settledView = Effect.andThen(Effect.timeoutOption(awaitIdle, toolOwnerTimeout), currentView)
@@ -154,14 +171,27 @@ const make = Effect.fnUntraced(function* (
     )
   )
 
+  /** Finds the Computer of a call, within the timeout of the call. */
+  const callTool: AgentShape["callTool"] = Effect.fnUntraced(function* ({ computer, ...call }) {
+    if (computer !== undefined) return yield* requests.callTool({ ...call, computer })
+    const { onStatus, timeout = defaultToolTimeoutSeconds, tool } = call
+    const remaining = yield* startCountdown(Duration.seconds(timeout))
+    const owner = yield* findToolOwner({
+      tool,
+      current: settledView,
+      refreshed: refreshedView,
+      changes: SubscriptionRef.changes(view),
+      timeout: Duration.seconds(timeout),
+      onStatus
+    })
+    const left = Math.max(1, Math.ceil(Duration.toSeconds(yield* remaining)))
+    return yield* requests.callTool({ ...call, computer: owner, timeout: Math.min(timeout, left) })
+  })
+
   return {
     ...requests,
     ...(yield* makeAgentQueries(requests)),
-    callTool: ({ computer, ...call }) =>
-      Effect.flatMap(
-        computer === undefined ? findToolOwner(call.tool, settledView, refreshedView) : Effect.succeed(computer),
-        (owner) => requests.callTool({ ...call, computer: owner })
-      ),
+    callTool,
     view: currentView,
     changes: SubscriptionRef.changes(view),
     changesOf: (computer) =>

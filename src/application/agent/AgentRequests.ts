@@ -14,6 +14,7 @@ import { formatSchemaError } from "../../domain/validation.ts"
 import { badRequest, errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"
 import { toolTimedOut } from "../../domain/tools/errorResults.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
+import { type CallStatuses, makeCallStatuses, type OnCallStatus } from "./callStatuses.ts"
 import { jsonBody } from "../ports/Body.ts"
 import { withClientSpan } from "../shared/tracing.ts"
 
@@ -35,6 +36,14 @@ export interface ToolRequest {
   readonly tool: string
   readonly params?: JsonObject
   readonly timeout?: number
+  /** Receives the reasons why the call waits; needs a Computer and a Server that report them. */
+  readonly onStatus?: OnCallStatus | undefined
+}
+
+/** The tools of a Computer, and its MCP servers that start and may have more. */
+export interface ToolList {
+  readonly tools: ReadonlyArray<Tool>
+  readonly startingServers: ReadonlyArray<string>
 }
 
 /** The requests of an Agent. */
@@ -44,6 +53,8 @@ export interface AgentRequests {
   /** Calls a tool. Failed tools and timeouts are results with `isError`. Interruption cancels the call on the Computer. */
   readonly callTool: (request: ToolRequest) => Effect.Effect<ToolResult, AgentError>
   readonly getTools: (computer: string) => Effect.Effect<ReadonlyArray<Tool>, AgentError>
+  /** As `getTools`, with the servers that start. */
+  readonly getToolList: (computer: string) => Effect.Effect<ToolList, AgentError>
   readonly getConfig: (computer: string) => Effect.Effect<ComputerConfig, AgentError>
   /** The desktop: at most `size` windows, or the window with exactly this URI. */
   readonly getDesktop: (
@@ -99,7 +110,13 @@ const withoutReqId = <A extends { readonly reqId: string }>({ reqId: _, ...rest 
 
 type Definition<Request, Reply> = Pick<CallDefinition<Request, Reply>, "event" | "request" | "reply">
 
-export const makeAgentRequests = (member: OfficeMember, agent: string, office: string): AgentRequests => {
+/** `statuses` receives those of the calls. */
+export const makeAgentRequests = (
+  member: OfficeMember,
+  agent: string,
+  office: string,
+  statuses: CallStatuses = makeCallStatuses()
+): AgentRequests => {
   const { calls, cancel, decodeProtocolError, serverRequests } = member.line
 
   /** Sends a request and decodes its reply, or the protocol error in place of the reply. */
@@ -133,26 +150,33 @@ export const makeAgentRequests = (member: OfficeMember, agent: string, office: s
       send(definition, makePayload({ agent, reqId }), timeout)
     )
 
-  const callTool = ({ computer, params = {}, timeout = defaultToolTimeoutSeconds, tool }: ToolRequest) => {
+  const callTool = ({ computer, onStatus, params = {}, timeout = defaultToolTimeoutSeconds, tool }: ToolRequest) => {
     const attributes = { "a2c.office": office, "a2c.computer": computer, "gen_ai.tool.name": tool }
     return withClientSpan(calls.toolCall.event, attributes, (reqId) => {
       const cancelBody = jsonBody(cancel.request.encode({ agent, reqId }))
       const sendCancel = Effect.ignore(member.notify(cancel.event, cancelBody))
       const payload = { agent, reqId, computer, toolName: tool, params, timeout }
-      return send(calls.toolCall, payload, Duration.seconds(timeout)).pipe(
-        Effect.onInterrupt(() => sendCancel),
-        Effect.catchTag("ServerTimeout", () => Effect.as(sendCancel, toolTimedOut("agent")))
-      )
+      return statuses
+        .listen({ reqId, computer, onStatus }, send(calls.toolCall, payload, Duration.seconds(timeout)))
+        .pipe(
+          Effect.onInterrupt(() => sendCancel),
+          Effect.catchTag("ServerTimeout", () => Effect.as(sendCancel, toolTimedOut("agent")))
+        )
     })
   }
+
+  const getToolList = (computer: string) =>
+    request(calls.getTools, (base): typeof base & { readonly computer: string } => ({ ...base, computer })).pipe(
+      Effect.map(({ startingServers = [], tools }) => ({ tools, startingServers }))
+    )
 
   return {
     members: request(serverRequests.list, (base) => ({ ...base, officeId: office })).pipe(
       Effect.map(({ sessions }) => sessions)
     ),
     callTool,
-    getTools: (computer) =>
-      request(calls.getTools, (base) => ({ ...base, computer })).pipe(Effect.map(({ tools }) => tools)),
+    getToolList,
+    getTools: (computer) => Effect.map(getToolList(computer), ({ tools }) => tools),
     getConfig: (computer) => request(calls.getConfig, (base) => ({ ...base, computer })),
     getDesktop: (computer, { size: desktopSize, window } = {}) =>
       request(calls.getDesktop, (base) => ({ ...base, computer, ...definedOnly({ desktopSize, window }) })).pipe(

@@ -1,12 +1,16 @@
-import { Data, Effect } from "effect"
+import { Data, type Duration, Effect, Stream } from "effect"
+import { type CallStatus, formatServerNames, truncateServerNames } from "../../domain/model/CallStatus.ts"
 import type { Notification } from "../../domain/model/Notification.ts"
 import type { DocumentSummary } from "../../domain/model/requests.ts"
 import type { Role } from "../../domain/model/Membership.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
+import { notifyListener, type OnCallStatus } from "./callStatuses.ts"
 
 /** An Agent's view of one Computer; parts are `undefined` until fetched. */
 export interface ComputerView {
   readonly tools: ReadonlyArray<Tool> | undefined
+  /** Its MCP servers that start, as of the tool list: they may have more tools. */
+  readonly startingServers: ReadonlyArray<string>
   readonly desktop: ReadonlyArray<string> | undefined
   /** The first page of its documents; fetched after a change notification. */
   readonly documents: ReadonlyArray<DocumentSummary> | undefined
@@ -18,7 +22,12 @@ export interface OfficeView {
   readonly computers: ReadonlyMap<string, ComputerView>
 }
 
-const unknownComputer: ComputerView = { tools: undefined, desktop: undefined, documents: undefined }
+const unknownComputer: ComputerView = {
+  tools: undefined,
+  startingServers: [],
+  desktop: undefined,
+  documents: undefined
+}
 
 /** Builds a view from the members alone. */
 export const initialView = (members: OfficeView["members"]): OfficeView => ({
@@ -50,11 +59,15 @@ export class AmbiguousTool extends Data.TaggedError("AmbiguousTool")<{
   readonly tool: string
   /** The Computers that have the tool. */
   readonly owners: ReadonlyArray<string>
+  /** MCP servers that are still starting and may have the tool. */
+  readonly starting?: ReadonlyArray<string>
 }> {
   override get message(): string {
     const tool = JSON.stringify(this.tool)
+    const { starting = [] } = this
+    const hint = starting.length === 0 ? "" : `; MCP servers that are still starting: ${formatServerNames(starting)}`
     return this.owners.length === 0
-      ? `No Computer of this office has a tool ${tool}`
+      ? `No Computer of this office has a tool ${tool}${hint}`
       : `Several Computers have a tool ${tool}: name one of ${this.owners.join(", ")}`
   }
 }
@@ -62,16 +75,58 @@ export class AmbiguousTool extends Data.TaggedError("AmbiguousTool")<{
 const ownersOf = ({ computers }: OfficeView, tool: string): ReadonlyArray<string> =>
   [...computers].flatMap(([name, { tools }]) => (tools?.some((known) => known.name === tool) ? [name] : []))
 
-/** Finds the one Computer that has the tool. Refreshes the view once when it has no owner or lacks a tool list. */
-export const findToolOwner = Effect.fnUntraced(function* (
-  tool: string,
-  currentView: Effect.Effect<OfficeView>,
-  refreshedView: Effect.Effect<OfficeView>
-): Effect.fn.Return<string, AmbiguousTool> {
-  const first = yield* currentView
+const startingServersIn = ({ computers }: OfficeView): ReadonlyArray<string> =>
+  [...computers.values()].flatMap(({ startingServers }) => startingServers)
+
+/** True while no Computer has the tool and a starting server may have it. */
+const mayAppear = (view: OfficeView, tool: string): boolean =>
+  ownersOf(view, tool).length === 0 && startingServersIn(view).length > 0
+
+/** Statuses of one call without a Computer: an office can have many Computers. */
+const maxStatuses = 10
+
+const startingStatuses = ({ computers }: OfficeView): ReadonlyArray<CallStatus> =>
+  [...computers]
+    .filter(([, { startingServers }]) => startingServers.length > 0)
+    .slice(0, maxStatuses)
+    .map(([computer, { startingServers: servers }]) => ({ _tag: "WaitingForServers", computer, servers }))
+
+interface OwnerSearch {
+  readonly tool: string
+  readonly current: Effect.Effect<OfficeView>
+  readonly refreshed: Effect.Effect<OfficeView>
+  readonly changes: Stream.Stream<OfficeView>
+  /** How long the search waits for servers that start. */
+  readonly timeout: Duration.Duration
+  readonly onStatus: OnCallStatus | undefined
+}
+
+/**
+ * Finds the one Computer that has the tool. Refreshes the view once when it has no owner or lacks a tool list, and waits
+ * while servers start that may have it.
+ */
+export const findToolOwner = Effect.fnUntraced(function* ({
+  changes,
+  current,
+  onStatus = () => Effect.void,
+  refreshed,
+  timeout,
+  tool
+}: OwnerSearch): Effect.fn.Return<string, AmbiguousTool> {
+  const first = yield* current
   const isConclusive =
     ownersOf(first, tool).length > 0 && [...first.computers.values()].every(({ tools }) => tools !== undefined)
-  const owners = ownersOf(isConclusive ? first : yield* refreshedView, tool).toSorted()
+  let view = isConclusive ? first : yield* refreshed
+  if (mayAppear(view, tool)) {
+    for (const status of startingStatuses(view)) yield* notifyListener(onStatus, status)
+    const awaited = Stream.takeUntil(changes, (next) => !mayAppear(next, tool))
+    yield* Effect.timeoutOption(
+      Stream.runForEach(awaited, (next) => Effect.sync(() => void (view = next))),
+      timeout
+    )
+  }
+  const owners = ownersOf(view, tool).toSorted()
   const [owner, ...others] = owners
-  return owner !== undefined && others.length === 0 ? owner : yield* new AmbiguousTool({ tool, owners })
+  if (owner !== undefined && others.length === 0) return owner
+  return yield* new AmbiguousTool({ tool, owners, starting: truncateServerNames(startingServersIn(view)) })
 })

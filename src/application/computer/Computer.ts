@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, type Scope, type Stream } from "effect"
 import type { Setup, Variables } from "../../domain/config/Setup.ts"
+import type { CallReport } from "../../domain/model/CallStatus.ts"
 import type { ComputerPart } from "../../domain/model/Notification.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
@@ -82,8 +83,16 @@ const make = Effect.fnUntraced(function* (
     return Effect.forEach(parts, notifyChanged, { discard: true })
   })
 
+  const reportCall = (report: CallReport) =>
+    Effect.suspend(() => {
+      const member = connection.member()
+      if (member === undefined) return Effect.void
+      const { callStatus, encodeCallStatus } = member.line
+      return Effect.ignore(member.notify(callStatus.event, jsonBody(encodeCallStatus(report))))
+    })
+
   const servers = yield* withRedactedLogs(makeServerSupervisor({ config, variables }, secrets, notifyChanged))
-  const calls = yield* withRedactedLogs(makeToolCalls(name, servers))
+  const calls = yield* withRedactedLogs(makeToolCalls(name, servers, reportCall))
   const recentServers = () => calls.history().map(({ server }) => server)
   const desktop = yield* makeDesktop(servers, recentServers)
   const documents = yield* makeDocuments(servers, recentServers)

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../json.ts"
+import { formatServerNames } from "../model/CallStatus.ts"
 import { type ToolResult } from "../model/ToolResult.ts"
 import { errorCodes } from "../model/ProtocolError.ts"
 
@@ -12,8 +13,11 @@ const errorResult = (text: string, meta: JsonObject): ToolResult => ({
 export const toolError = (code: number, text: string, meta: JsonObject = {}): ToolResult =>
   errorResult(text, { error_code: code, ...meta })
 
-export const toolNotFound = (name: string): ToolResult =>
-  toolError(errorCodes.toolNotFound, `Tool '${name}' not found on this Computer`)
+/** `starting` are servers that could still have the tool. */
+export const toolNotFound = (name: string, starting: ReadonlyArray<string> = []): ToolResult => {
+  const hint = starting.length === 0 ? "" : `; MCP servers that are still starting: ${formatServerNames(starting)}`
+  return toolError(errorCodes.toolNotFound, `Tool '${name}' not found on this Computer${hint}`)
+}
 
 export const toolDisabled = (name: string): ToolResult =>
   toolError(errorCodes.toolDisabled, `Tool '${name}' is disabled on this Computer`)

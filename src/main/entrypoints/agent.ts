@@ -9,12 +9,14 @@ export {
   type AgentRequests,
   BadReply,
   Disconnected,
+  type ToolList,
   type ToolRequest,
   ServerTimeout
 } from "../../application/agent/AgentRequests.ts"
 export type { DocumentLocation, ResourcePage } from "../../domain/model/requests.ts"
 export type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
 export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
+export type { CallStatus } from "../../domain/model/CallStatus.ts"
 export { AmbiguousTool } from "../../application/agent/OfficeView.ts"
 export { type JoinFailed, JoinRejected, type MemberStatus } from "../../application/member/OfficeMember.ts"
 export { type DocumentContent, DocumentReader, DocumentUnreadable } from "../../application/ports/DocumentReader.ts"

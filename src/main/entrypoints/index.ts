@@ -45,6 +45,7 @@ export {
   type AgentRequests,
   BadReply,
   Disconnected,
+  type ToolList,
   type ToolRequest,
   ServerTimeout
 } from "../../application/agent/AgentRequests.ts"
@@ -52,6 +53,7 @@ export type { DocumentLocation, ResourcePage } from "../../domain/model/requests
 export type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
 export { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../application/bridge/OfficeMcpSession.ts"
 export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
+export type { CallStatus } from "../../domain/model/CallStatus.ts"
 export { AmbiguousTool } from "../../application/agent/OfficeView.ts"
 export { Computer, type ComputerOptions } from "../../application/computer/Computer.ts"
 export { makeComputerMcpSession } from "../../application/computer/ComputerMcpSession.ts"

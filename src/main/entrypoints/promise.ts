@@ -3,9 +3,10 @@
  * plain errors. Methods have the names of the services in `a2c-smcp`. For browsers use `a2c-smcp/agent`.
  */
 export type { Grants, Identity, Right } from "../../domain/model/Identity.ts"
+export type { CallStatus } from "../../domain/model/CallStatus.ts"
 export { A2cError, type A2cErrorCode } from "../promise/A2cError.ts"
 export { connectAgent, type NodeAgentConnectOptions } from "../promise/connectAgent.ts"
-export type { ConnectedAgent, ConnectionOptions } from "../promise/ConnectedAgent.ts"
+export type { ConnectedAgent, ConnectionOptions, ToolCall } from "../promise/ConnectedAgent.ts"
 export type { ComputerHooks } from "../promise/computerHooks.ts"
 export type { Cancellable, Closeable, Log, LogLine } from "../promise/RunningService.ts"
 export {

@@ -1,7 +1,13 @@
 import { Effect, type Layer } from "effect"
 import { type McpClientLike, makeMcpClient } from "../../adapters/llm/McpClientLike.ts"
 import type { SocketIoClientOptions } from "../../adapters/socketio/client/SocketIoClient.ts"
-import { Agent, type AgentEvent, type AgentOptions, type ToolCall } from "../../application/agent/Agent.ts"
+import {
+  Agent,
+  type AgentEvent,
+  type AgentOptions,
+  type ToolCall as CoreToolCall
+} from "../../application/agent/Agent.ts"
+import type { CallStatus } from "../../domain/model/CallStatus.ts"
 import type { DocumentLocation, ResourcePage } from "../../domain/model/requests.ts"
 import type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
 import type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
@@ -26,6 +32,12 @@ export interface ConnectionOptions extends Omit<SocketIoClientOptions, "connectT
   readonly connectTimeout?: number
   /** Receives the log; without it, warnings and errors go to stderr. */
   readonly log?: Log
+}
+
+/** A tool call; `timeout` in whole seconds. Without `computer`, the Agent finds the one Computer that has the tool. */
+export interface ToolCall extends Omit<CoreToolCall, "onStatus"> {
+  /** Receives the reasons why the call waits: for consent, or for MCP servers that start. */
+  readonly onStatus?: ((status: CallStatus) => void) | undefined
 }
 
 /** Options of an Agent and its connection. */
@@ -102,7 +114,12 @@ const wrapAgent = (
 ): ConnectedAgent => ({
   ...closeable,
   members: (options) => run(({ members }) => members, options),
-  callTool: (call, options) => run(({ callTool }) => callTool(call), options),
+  callTool: ({ onStatus, ...call }, options) =>
+    run(
+      ({ callTool }) =>
+        callTool({ ...call, ...(onStatus && { onStatus: (status) => Effect.sync(() => onStatus(status)) }) }),
+      options
+    ),
   getTools: (computer, options) => run(({ getTools }) => getTools(computer), options),
   getConfig: (computer, options) => run(({ getConfig }) => getConfig(computer), options),
   getDesktop: (computer, { signal, ...which } = {}) => run(({ getDesktop }) => getDesktop(computer, which), { signal }),

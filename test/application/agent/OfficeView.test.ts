@@ -1,5 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
-import { applyNotice, applyUpdate, initialView } from "../../../src/application/agent/OfficeView.ts"
+import { Duration, Effect, Fiber, Result, SubscriptionRef } from "effect"
+import { TestClock } from "effect/testing"
+import {
+  applyNotice,
+  applyUpdate,
+  findToolOwner,
+  initialView,
+  type OfficeView
+} from "../../../src/application/agent/OfficeView.ts"
+import type { CallStatus } from "../../../src/domain/model/CallStatus.ts"
+import type { Tool } from "../../../src/domain/model/Tool.ts"
 import type { Membership } from "../../../src/domain/model/Membership.ts"
 
 const membership = (role: Membership["role"], name: string): Membership => ({ office: "O", role, name })
@@ -20,6 +30,7 @@ describe("OfficeView", () => {
     const again = applyNotice(known, { _tag: "Entered", membership: membership("computer", "c") })
     assert.deepStrictEqual(again.computers.get("c"), {
       tools: undefined,
+      startingServers: [],
       desktop: undefined,
       documents: undefined
     })
@@ -35,4 +46,66 @@ describe("OfficeView", () => {
     assert.strictEqual(applyNotice(start, { _tag: "Updated", part: "desktop", computer: "c" }), start)
     assert.strictEqual(applyNotice(start, { _tag: "Cancelled", agent: "a", reqId: "r" }), start)
   })
+})
+
+describe("search for the Computer of a tool", () => {
+  const listed = (name: string): Tool => ({ name, description: "", paramsSchema: {}, returnSchema: null, meta: {} })
+  const knownView = (tools: ReadonlyArray<string>, startingServers: ReadonlyArray<string>) =>
+    applyUpdate(start, "c", { tools: tools.map(listed), startingServers })
+
+  const search = Effect.fnUntraced(function* (view: OfficeView, statuses: Array<CallStatus> = []) {
+    const views = yield* SubscriptionRef.make(view)
+    const current = SubscriptionRef.get(views)
+    const searching = yield* Effect.forkChild(
+      Effect.result(
+        findToolOwner({
+          tool: "t",
+          current,
+          refreshed: current,
+          changes: SubscriptionRef.changes(views),
+          timeout: Duration.minutes(1),
+          onStatus: (status) => Effect.sync(() => void statuses.push(status))
+        })
+      )
+    )
+    yield* TestClock.adjust(0)
+    return { searching, set: (next: OfficeView) => SubscriptionRef.set(views, next) }
+  })
+
+  it.effect("waits until a starting server has the tool, and says so", () =>
+    Effect.gen(function* () {
+      const statuses: Array<CallStatus> = []
+      const { searching, set } = yield* search(knownView([], ["s"]), statuses)
+      yield* set(knownView(["u"], ["s"]))
+      yield* TestClock.adjust("30 seconds")
+      assert.isUndefined(searching.pollUnsafe())
+      yield* set(knownView(["t"], []))
+      yield* TestClock.adjust(0)
+      assert.deepStrictEqual(yield* Fiber.join(searching), Result.succeed("c"))
+      assert.deepStrictEqual(statuses, [{ _tag: "WaitingForServers", computer: "c", servers: ["s"] }])
+    })
+  )
+
+  it.effect("does not wait when a Computer has the tool, or no server starts", () =>
+    Effect.gen(function* () {
+      const found = yield* search(knownView(["t"], ["s"]))
+      assert.deepStrictEqual(yield* Fiber.join(found.searching), Result.succeed("c"))
+      const { searching } = yield* search(knownView([], []))
+      assert.isTrue(Result.isFailure(yield* Fiber.join(searching)))
+    })
+  )
+
+  it.effect("fails when the servers have started without the tool, and names them at the timeout", () =>
+    Effect.gen(function* () {
+      const message = 'No Computer of this office has a tool "t"'
+      const started = yield* search(knownView([], ["s"]))
+      yield* started.set(knownView([], []))
+      yield* TestClock.adjust(0)
+      assert.strictEqual(Result.getOrThrow(Result.flip(yield* Fiber.join(started.searching))).message, message)
+      const { searching } = yield* search(knownView([], ["s"]))
+      yield* TestClock.adjust("1 minute")
+      const { message: late } = Result.getOrThrow(Result.flip(yield* Fiber.join(searching)))
+      assert.strictEqual(late, `${message}; MCP servers that are still starting: s`)
+    })
+  )
 })

@@ -30,7 +30,8 @@ const codecs: ReadonlyArray<AnyCodec> = [
   line.serverRequests.list.request,
   line.serverRequests.list.reply,
   ...Object.values(line.updates).map(({ request }) => request),
-  line.cancel.request
+  line.cancel.request,
+  line.callStatus.request
 ]
 
 const notificationEvents = [
@@ -88,6 +89,14 @@ const checkNotifications = (value: unknown): boolean => {
   return some
 }
 
+const checkCallStatus = (value: unknown): boolean => {
+  const report = line.decodeCallStatus(value)
+  if (Result.isFailure(report)) return false
+  const again = line.decodeCallStatus(plain(line.encodeCallStatus(report.success)))
+  must(isDeepStrictEqual(again, report), "the status of a call changes in a round trip")
+  return true
+}
+
 const checkTool = (value: unknown): void => {
   if (!isJsonObject(value)) return
   const meta = parseToolMeta(value)
@@ -122,7 +131,7 @@ const feed = (input: Buffer): Verdict => {
   checkTool(value)
   line.decodeProtocolError(value)
   line.decodeMembershipAck(Array.isArray(value) ? value : [value])
-  const taken = [checkNotifications(value), ...codecs.map((codec) => checkCodec(codec, value))]
+  const taken = [checkNotifications(value), checkCallStatus(value), ...codecs.map((codec) => checkCodec(codec, value))]
   return taken.some((one) => one) ? "accepted" : "refused"
 }
 
@@ -137,6 +146,7 @@ const settings = JSON.stringify({
 
 const bodies: ReadonlyArray<unknown> = [
   call,
+  { computer: "c", req_id: "r", status: "waiting_for_servers", servers: ["s"] },
   { ...call, tool_name: "echo", params: { text: "x", deep: [{ a: [1, null] }] }, timeout: 30 },
   { ...call, desktop_size: 3, window: "window://app" },
   { ...call, uri: "dpe://h/d", timeout: null },

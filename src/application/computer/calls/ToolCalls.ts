@@ -1,4 +1,5 @@
-import { Cause, Clock, Duration, Effect, Exit, Option, Ref, Result } from "effect"
+import { Cause, Clock, Duration, Effect, Exit, Option, Ref, Result, Stream } from "effect"
+import { type CallReport, type CallStatus, truncateServerNames } from "../../../domain/model/CallStatus.ts"
 import type { ToolCallRequest } from "../../../domain/model/requests.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import type { JsonObject } from "../../../domain/json.ts"
@@ -51,7 +52,17 @@ const maxHistory = 10
 const defaultTimeout = Duration.minutes(1)
 
 /** A call of an Agent, or a local one, whose `agent` is its requester. */
-type Call = Omit<ToolCallRequest, "agent" | "computer" | "timeout"> & { readonly agent: string | undefined }
+type Call = Omit<ToolCallRequest, "agent" | "computer" | "timeout"> & {
+  readonly agent: string | undefined
+  readonly isLocal: boolean
+}
+
+/** A call that waits longer has its status reported: most calls are confirmed without a prompt. */
+const reportDelay = Duration.millis(200)
+
+/** The time that a call leaves, after waiting for servers which start, to run the tool or to name the servers. */
+const timeAfterStart = (timeout: Duration.Duration): Duration.Duration =>
+  Duration.min(Duration.times(timeout, 0.1), Duration.seconds(2))
 
 /** Maps a failure of an MCP server to a result (spec §6.4, §6.6). */
 const failureResult = (server: string, { reason, message }: McpSessionError): ToolResult => {
@@ -74,8 +85,15 @@ const failureResult = (server: string, { reason, message }: McpSessionError): To
   return toolFailed(message)
 }
 
+/** Tells the Agent of a call why it waits, best effort. */
+export type ReportCall = (report: CallReport) => Effect.Effect<void>
+
 /** Executes calls on the running MCP servers; all calls end with the scope. */
-export const makeToolCalls = Effect.fnUntraced(function* (computer: string, servers: ServerSupervisor) {
+export const makeToolCalls = Effect.fnUntraced(function* (
+  computer: string,
+  servers: ServerSupervisor,
+  reportCall: ReportCall = () => Effect.void
+) {
   const { confirm, onProgress } = yield* ComputerSettings
   const { run, cancel, reset } = yield* makeCallExecutions
   const history = yield* Ref.make<ReadonlyArray<ToolCallRecord>>([])
@@ -104,11 +122,16 @@ export const makeToolCalls = Effect.fnUntraced(function* (computer: string, serv
     return toolFailed(`Tool '${toolName}' was not called: its arguments do not fit its schema.${list}`)
   })
 
+  /** Waits for something, and reports the status of an Agent's call once this takes long. */
+  const waitReporting = <A, E>({ isLocal, reqId }: Call, waiting: Effect.Effect<A, E>, status: () => CallStatus) => {
+    if (isLocal) return waiting
+    const report = Effect.suspend(() => reportCall({ reqId, status: status() }))
+    return Effect.raceFirst(waiting, Effect.andThen(Effect.delay(report, reportDelay), Effect.never))
+  }
+
   /** The result of a call without consent; `undefined` when it may run. */
-  const consentDenial = Effect.fnUntraced(function* (
-    { agent, params, reqId, toolName: tool }: Call,
-    entry: CatalogueEntry
-  ) {
+  const consentDenial = Effect.fnUntraced(function* (call: Call, entry: CatalogueEntry) {
+    const { agent, params, reqId, toolName: tool } = call
     const { autoApply, server } = entry
     if (autoApply || agent === undefined) return undefined
     if (confirm === undefined) {
@@ -118,8 +141,9 @@ export const makeToolCalls = Effect.fnUntraced(function* (computer: string, serv
       )
     }
     const revision = revisionOf(entry)
+    const confirming = Effect.suspend(() => confirm({ computer, agent, reqId, server, tool, revision, params }))
     const granted = yield* Effect.catchCause(
-      Effect.suspend(() => confirm({ computer, agent, reqId, server, tool, revision, params })),
+      waitReporting(call, confirming, () => ({ _tag: "WaitingForConsent", computer })),
       (cause) =>
         Cause.hasInterruptsOnly(cause)
           ? Effect.interrupt
@@ -152,14 +176,37 @@ export const makeToolCalls = Effect.fnUntraced(function* (computer: string, serv
       (cause) => Effect.as(Effect.logError("tool call failed", { tool, reqId }, cause), toolFailed("Internal error"))
     )
 
+  /** Waits while a starting server may have an unknown tool. Leaves time to run the tool, or to say what is missing. */
+  const awaitTool = (call: Call, timeout: Duration.Duration): Effect.Effect<unknown> => {
+    const { toolName } = call
+    const isDecided = () => {
+      const { catalogue, starting } = servers.snapshot()
+      return starting.length === 0 || catalogue.entries.has(toolName) || catalogue.forbidden.has(toolName)
+    }
+    if (isDecided()) return Effect.void
+    const decided = Stream.runHead(Stream.filter(servers.changes, isDecided))
+    return waitReporting(
+      call,
+      Effect.timeoutOption(decided, Duration.subtract(timeout, timeAfterStart(timeout))),
+      () => ({
+        _tag: "WaitingForServers",
+        computer,
+        servers: truncateServerNames(servers.snapshot().starting)
+      })
+    )
+  }
+
   const execute = Effect.fnUntraced(function* (call: Call, timeout: Duration.Duration) {
     const { params, toolName } = call
-    const { entries, forbidden } = servers.snapshot().catalogue
-    const entry = entries.get(toolName)
-    if (entry === undefined) return forbidden.has(toolName) ? toolDisabled(toolName) : toolNotFound(toolName)
+    const remaining = yield* startCountdown(timeout)
+    yield* awaitTool(call, timeout)
+    const { catalogue, starting } = servers.snapshot()
+    const entry = catalogue.entries.get(toolName)
+    if (entry === undefined) {
+      return catalogue.forbidden.has(toolName) ? toolDisabled(toolName) : toolNotFound(toolName, starting)
+    }
     const invalid = yield* validateParams(call, entry)
     if (invalid !== undefined) return invalid
-    const remaining = yield* startCountdown(timeout)
     const denial = yield* Effect.timeoutOption(consentDenial(call, entry), yield* remaining)
     if (Option.isNone(denial)) return confirmationRequired(`Tool '${toolName}' was not confirmed in time`)
     if (denial.value !== undefined) return denial.value
@@ -181,9 +228,10 @@ export const makeToolCalls = Effect.fnUntraced(function* (computer: string, serv
 
   return {
     /** Executes a call of an Agent. A repeated request shares the result of the first one (spec §6.2). */
-    call: (request: ToolCallRequest) => run(request, execute(request, Duration.seconds(request.timeout))),
+    call: (request: ToolCallRequest) =>
+      run(request, execute({ ...request, isLocal: false }, Duration.seconds(request.timeout))),
     callLocally: ({ params, requester: agent, timeout = defaultTimeout, tool: toolName }: LocalCall) =>
-      Effect.flatMap(makeRequestId, (reqId) => execute({ agent, params, reqId, toolName }, timeout)),
+      Effect.flatMap(makeRequestId, (reqId) => execute({ agent, isLocal: true, params, reqId, toolName }, timeout)),
     cancel,
     reset,
     history: () => Ref.getUnsafe(history)

@@ -1,5 +1,6 @@
 import { Effect, Result } from "effect"
 import { definedOnly } from "../../../domain/objects.ts"
+import { truncateServerNames } from "../../../domain/model/CallStatus.ts"
 import type { CallDefinition } from "../../../domain/wire/lines.ts"
 import type { Tool } from "../../../domain/model/Tool.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
@@ -96,8 +97,13 @@ export const makeComputerRequestHandler = (
     toolCall: handlersFor(line.calls.toolCall, calls.call, encodeToolResult),
     getTools: handlersFor(
       getTools,
-      ({ reqId }) => Effect.sync(() => ({ tools: [...entries().values()].map(({ tool }) => tool), reqId })),
-      ({ reqId, tools }) => encodeList(getTools, tools, serverOf, (some) => ({ tools: some, reqId }))
+      ({ reqId }) =>
+        Effect.sync(() => {
+          const startingServers = truncateServerNames(servers.snapshot().starting)
+          const tools = [...entries().values()].map(({ tool }) => tool)
+          return { tools, reqId, ...(startingServers.length > 0 && { startingServers }) }
+        }),
+      ({ tools, ...reply }) => encodeList(getTools, tools, serverOf, (some) => ({ ...reply, tools: some }))
     ),
     getConfig: handlersFor(line.calls.getConfig, () => Effect.sync(() => servers.setup().config)),
     getDesktop: handlersFor(

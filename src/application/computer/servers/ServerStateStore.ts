@@ -45,6 +45,11 @@ const logProblems = Effect.fnUntraced(function* (before: ServersSnapshot, after:
   }
 })
 
+/** True when a first start attempt ended and the tools did not change: Agents may wait for them. */
+const startedWithoutTools = (before: ServersSnapshot, after: ServersSnapshot): boolean =>
+  before.fingerprints.get("toolList") === after.fingerprints.get("toolList") &&
+  before.starting.some((name) => !after.starting.includes(name))
+
 /** Makes a store of the states of all MCP servers of a Computer; `notify` announces a changed part of the Computer. */
 export const makeServerStateStore = Effect.fnUntraced(function* (
   initial: ServerStates,
@@ -66,6 +71,7 @@ export const makeServerStateStore = Effect.fnUntraced(function* (
     yield* SubscriptionRef.set(snapshots, after)
     yield* logProblems(before, after)
     yield* observe(after.fingerprints)
+    if (startedWithoutTools(before, after)) yield* markChanged("toolList")
   }, Semaphore.withPermit(updateLock))
 
   return {

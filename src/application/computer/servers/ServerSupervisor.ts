@@ -6,7 +6,13 @@ import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { type McpConnector, McpSessionError } from "../../ports/McpSession.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Inputs } from "../inputs/Inputs.ts"
-import { isRunning, type RunningMcpServer, type ServerState, type ServerStates } from "./ServersSnapshot.ts"
+import {
+  isRunning,
+  type RunningMcpServer,
+  type ServerState,
+  type ServerStates,
+  startingServersOf
+} from "./ServersSnapshot.ts"
 import { makeServerStateStore, type ServerStateStore } from "./ServerStateStore.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import { listAllResources } from "./runSession.ts"
@@ -172,9 +178,7 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
           ),
         { concurrency: "unbounded" }
       ).pipe(Effect.map((results) => results.flat(2))),
-    startupCompleted: waitUntil((states) =>
-      [...states.values()].every((state) => state._tag !== "Starting" || state.attempt > 1)
-    ),
+    startupCompleted: waitUntil((states) => startingServersOf(states).length === 0),
     start: (name) => Effect.andThen(command(name, startServer(name)), awaitSettled(name)),
     stop: (name) => command(name, stopServer(name)),
     restart: (name) =>

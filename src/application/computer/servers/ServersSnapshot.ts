@@ -34,6 +34,10 @@ export type ServerStates = ReadonlyMap<string, ServerState>
 export const isRunning = (state: ServerState | undefined): state is Extract<ServerState, RunningMcpServer> =>
   state?._tag === "Ready" || state?._tag === "Degraded"
 
+/** The names of the servers in their first start attempt: nothing is known of their tools. */
+export const startingServersOf = (states: ServerStates): ReadonlyArray<string> =>
+  [...states].flatMap(([name, state]) => (state._tag === "Starting" && state.attempt === 1 ? [name] : []))
+
 /** Texts that identify the current content of parts of a Computer: equal texts mean no change. */
 export type Fingerprints = ReadonlyMap<ComputerPart, string>
 
@@ -42,6 +46,8 @@ type Servers = ReadonlyArray<RunningMcpServer>
 /** The states of all servers, and what they offer together. Servers are in configuration order. */
 export interface ServersSnapshot {
   readonly states: ServerStates
+  /** The names of the servers in their first start attempt. */
+  readonly starting: ReadonlyArray<string>
   readonly running: Servers
   /** The running servers whose windows and documents are shown. */
   readonly shown: Servers
@@ -95,13 +101,15 @@ export const makeServersSnapshot = (
   previous?: ServersSnapshot
 ): ServersSnapshot => {
   const running = [...states.values()].filter(isRunning)
-  if (previous !== undefined && isShallowEqual(previous.running, running)) return { ...previous, states }
+  const starting = startingServersOf(states)
+  if (previous !== undefined && isShallowEqual(previous.running, running)) return { ...previous, states, starting }
   const shown = running.filter(
     ({ session: { info } }) => info.capabilities.subscribe || (showUnsubscribable && info.capabilities.resources)
   )
   const { catalogue, toolListFingerprint } = catalogueOf(running, previous)
   return {
     states,
+    starting,
     running,
     shown,
     catalogue,

@@ -5,7 +5,9 @@ import type { Body } from "../../ports/Body.ts"
 import type { NodeReplyExit, NodeLink, NodeMessageHandler } from "../../ports/NodeLink.ts"
 import { LinkClosed, type ReplyExit, SendFailed } from "../../ports/Transport.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
+import { makeForwardNotification } from "../connections/forwardNotification.ts"
 import type { Gauge } from "../observability/ServerMetrics.ts"
+import { isCallInFlight } from "../routing/callStatus.ts"
 import { InFlightCall } from "../routing/InFlightCall.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
@@ -32,10 +34,9 @@ type ClusterContext = Pick<ServerContext, "clock" | "limits" | "metrics" | "node
 export type ClusterNodes = Effect.Success<ReturnType<typeof makeClusterNodes>>
 
 /** Serves the other nodes until the scope closes, and sends requests to their members. */
-export const makeClusterNodes = Effect.fnUntraced(function* (
-  { clock, limits: { notificationBacklogBytes }, metrics, nodeLink, readiness }: ClusterContext,
-  connections: Connections
-) {
+export const makeClusterNodes = Effect.fnUntraced(function* (context: ClusterContext, connections: Connections) {
+  const { clock, metrics, nodeLink, readiness } = context
+  const forward = makeForwardNotification(context)
   const run = yield* FiberSet.makeRuntime<never>()
 
   /** Fails a request after a yield: the requester must first receive the function that cancels. */
@@ -68,11 +69,9 @@ export const makeClusterNodes = Effect.fnUntraced(function* (
     notify: (sids, event, body) => {
       for (const sid of sids) {
         const connection = connections.get(sid)
-        if (connection === undefined || connection.closing) continue
-        connection.lastActivityAt = clock.currentTimeMillisUnsafe()
-        // An encoded notification cannot be merged with others, so a slow client misses it.
-        if (connection.link.backlog() > notificationBacklogBytes) metrics.dropped("notification")
-        else run(Effect.ignore(connection.link.notify(event, body)))
+        if (connection === undefined) continue
+        const isStatus = event === connection.line.callStatus.notification
+        if (!isStatus || isCallInFlight(connection, body)) run(forward(connection, event, body))
       }
     }
   }

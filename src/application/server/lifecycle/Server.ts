@@ -22,6 +22,7 @@ import { makeAdmission, reconnectKeyOf } from "../membership/admission.ts"
 import { makeMembershipCoordinator } from "../membership/MembershipCoordinator.ts"
 import { makeNotifications } from "../membership/Notifications.ts"
 import type { Gauge, ServerMetrics } from "../observability/ServerMetrics.ts"
+import { makeCallStatusForwarding } from "../routing/callStatus.ts"
 import { makeInFlightCalls } from "../routing/InFlightCalls.ts"
 import { makeClientRequestHandler } from "../routing/clientRequestHandler.ts"
 import { makeRouting } from "../routing/Routing.ts"
@@ -78,7 +79,13 @@ const make = Effect.gen(function* () {
   const notifications = makeNotifications(context, connections)
   const coordinator = yield* makeMembershipCoordinator(context, connections, inFlightCalls, notifications)
   const route = makeRouting(context, connections, inFlightCalls, nodes, notifications)
-  const handler = makeClientRequestHandler(context, coordinator, notifications, route)
+  const handler = makeClientRequestHandler(
+    context,
+    coordinator,
+    notifications,
+    route,
+    makeCallStatusForwarding(context, connections)
+  )
   const handle = guardInbound(context, connections, requestBudget, handler)
   const { admit, requireValidCredentials } = yield* makeAdmission(context, connections)
 

@@ -17,7 +17,7 @@ const maxDeferredNotifications = 8192
 /** The line for members of other nodes whose version cannot be parsed. */
 const oldestVersion: Version = { major: 0, minor: 2, patch: 0 }
 
-const lineOf = ({ version }: Member): ProtocolLine =>
+export const lineOf = ({ version }: Member): ProtocolLine =>
   lineForVersion(Result.getOrElse(parseVersion(version), () => oldestVersion))
 
 const encodeNotification = (line: ProtocolLine, notification: Notification) => {

@@ -32,7 +32,7 @@ export const jsonReply = (...values: ReadonlyArray<unknown>): Reply => values.ma
 
 /** True for events without a reply, not even an error. */
 export const isNotification = (definition: EventDefinition | undefined): boolean =>
-  definition?.kind === "update" || definition?.kind === "cancel"
+  definition?.kind === "update" || definition?.kind === "cancel" || definition?.kind === "callStatus"
 
 /** The error reply to a request, in the shape that its event defines. */
 export const errorReply = ({ connection: { line }, definition }: ClientRequest, error: ProtocolError): Reply => {

@@ -6,13 +6,22 @@ import { type ReplyExit, SendFailed } from "../../ports/Transport.ts"
 export class InFlightCall {
   /** The office of both members. A member that changes offices keeps no calls. */
   readonly office: string
+  /** The Computer and the request id, at the node of the Agent. */
+  readonly computer: string | undefined
+  readonly reqId: string | undefined
   readonly #onEnd: (call: InFlightCall, exit: ReplyExit | undefined) => void
   #cancelRequest = () => {}
   #hasEnded = false
 
   /** `onEnd` is called with the reply, or with `undefined` after {@link cancel}. */
-  constructor(office: string, onEnd: (call: InFlightCall, exit: ReplyExit | undefined) => void) {
+  constructor(
+    office: string,
+    onEnd: (call: InFlightCall, exit: ReplyExit | undefined) => void,
+    { computer, reqId }: { readonly computer?: string; readonly reqId?: string } = {}
+  ) {
     this.office = office
+    this.computer = computer
+    this.reqId = reqId
     this.#onEnd = onEnd
   }
 

@@ -136,19 +136,23 @@ export const makeRouting = (
         definition.cancellable
           ? notifications.notifyMembers([member], { _tag: "Cancelled", agent: agent.name, reqId })
           : Effect.void
-      const call = new InFlightCall(agent.office, (ended, exit) => {
-        inFlightCalls.remove(agentConnection, target, ended, bytes)
-        if (exit === undefined) return notifyObservers(notInOffice())
-        const at = clock.currentTimeMillisUnsafe()
-        agentConnection.lastActivityAt = at
-        if (Exit.isSuccess(exit) && typeof target !== "string") target.lastActivityAt = at
-        const outcome = Exit.isSuccess(exit)
-          ? checkReply(exit.value)
-          : Result.fail(toProtocolError(computer, exit.cause))
-        notifyObservers(Result.merge(outcome))
-        if (Result.isSuccess(outcome)) resume(Effect.succeed(outcome.success))
-        else resume(Effect.andThen(cancelAtComputer(), Effect.fail(outcome.failure)))
-      })
+      const call = new InFlightCall(
+        agent.office,
+        (ended, exit) => {
+          inFlightCalls.remove(agentConnection, target, ended, bytes)
+          if (exit === undefined) return notifyObservers(notInOffice())
+          const at = clock.currentTimeMillisUnsafe()
+          agentConnection.lastActivityAt = at
+          if (Exit.isSuccess(exit) && typeof target !== "string") target.lastActivityAt = at
+          const outcome = Exit.isSuccess(exit)
+            ? checkReply(exit.value)
+            : Result.fail(toProtocolError(computer, exit.cause))
+          notifyObservers(Result.merge(outcome))
+          if (Result.isSuccess(outcome)) resume(Effect.succeed(outcome.success))
+          else resume(Effect.andThen(cancelAtComputer(), Effect.fail(outcome.failure)))
+        },
+        routing.success
+      )
       const timeout =
         timeoutSeconds === undefined
           ? routingTimeout

@@ -2,6 +2,7 @@ import { Effect, Result } from "effect"
 import type { Member, MembershipError } from "../../../domain/model/Membership.ts"
 import type { Notification } from "../../../domain/model/Notification.ts"
 import {
+  badRequest,
   errorCodes,
   forbidden,
   internalError,
@@ -13,7 +14,7 @@ import {
 import { checkJoinRights } from "../../../domain/office/grants.ts"
 import type { EventDefinition, ServerRequests } from "../../../domain/wire/lines.ts"
 import { checkCredentials } from "../../ports/Authenticator.ts"
-import { decodeHead } from "../../ports/Body.ts"
+import { decodeBody, decodeHead } from "../../ports/Body.ts"
 import type { Reply } from "../../ports/Transport.ts"
 import { chargeFanOut } from "../connections/Connections.ts"
 import type { MembershipCoordinator } from "../membership/MembershipCoordinator.ts"
@@ -29,6 +30,7 @@ import {
   requireMembership,
   requireSender
 } from "./ClientRequest.ts"
+import { type ForwardCallStatus, maxCallStatusBytes } from "./callStatus.ts"
 import type { Route } from "./Routing.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
@@ -40,7 +42,8 @@ export const makeClientRequestHandler = (
   context: ServerContext,
   coordinator: MembershipCoordinator,
   notifications: Notifications,
-  route: Route
+  route: Route,
+  forwardCallStatus: ForwardCallStatus
 ): RequestHandler => {
   const { authenticator, clock, registry } = context
   const lengths = makeLengthChecks(context)
@@ -123,6 +126,23 @@ export const makeClientRequestHandler = (
     return emptyReply
   })
 
+  /** Forwards the status of a call of its sender. A status of a call that has ended is ignored. */
+  const reportCall = Effect.fnUntraced(function* (
+    request: ClientRequest,
+    definition: Extract<EventDefinition, { readonly kind: "callStatus" }>
+  ) {
+    const { body, connection } = request
+    // Decoded as a whole: malformed text must not reach the Agent.
+    const decoded =
+      body.byteLength() > maxCallStatusBytes
+        ? Result.fail(badRequest(`The status of a call must not be larger than ${maxCallStatusBytes} bytes`))
+        : Result.flatMap(decodeBody(body, definition.request.decode), lengths.checkRequestId)
+    const sender = Result.flatMap(decoded, ({ computer }) => requireSender(connection, definition.from, computer))
+    if (Result.isFailure(sender)) return yield* dropMessage(request, sender.failure)
+    yield* forwardCallStatus(sender.success.office, body)
+    return emptyReply
+  })
+
   const replyError = ({ connection: { line, link }, event }: ClientRequest, error: ProtocolError) => {
     const { code, message: reason } = error
     const log = code === errorCodes.forbidden ? Effect.logWarning : Effect.logDebug
@@ -153,6 +173,8 @@ export const makeClientRequestHandler = (
       case "update":
       case "cancel":
         return relay(request, definition)
+      case "callStatus":
+        return reportCall(request, definition)
     }
   }
 

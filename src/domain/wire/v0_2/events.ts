@@ -4,6 +4,7 @@ import type { ComputerPart } from "../../model/Notification.ts"
 import { isJsonObject } from "../../json.ts"
 import { ComputerConfig } from "../../config/computerConfig.ts"
 import { defaultDpeTimeoutSeconds, maxIdentifierLength, maxTimeoutSeconds } from "../../model/fields.ts"
+import { callStatus } from "./callStatus.ts"
 import * as Messages from "./messages.ts"
 import { ToolResult } from "../../model/ToolResult.ts"
 
@@ -167,9 +168,10 @@ export type EventDefinition =
   | (typeof serverRequests)[keyof typeof serverRequests]
   | UpdateDefinition
   | typeof cancel
+  | typeof callStatus
 
 const definitionsByEvent: ReadonlyMap<string, EventDefinition> = new Map(
-  [...Object.values(calls), ...Object.values(serverRequests), ...Object.values(updates), cancel].flatMap(
+  [...Object.values(calls), ...Object.values(serverRequests), ...Object.values(updates), cancel, callStatus].flatMap(
     (definition: EventDefinition) =>
       [definition.event, ...("aliases" in definition ? definition.aliases : [])].map(
         (name) => [name, definition] as const

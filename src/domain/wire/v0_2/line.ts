@@ -1,4 +1,5 @@
 import { decodeMembershipAck, decodeProtocolError, encodeMembershipAck, encodeProtocolError } from "./acks.ts"
+import { callStatus, decodeCallStatus, encodeCallStatus } from "./callStatus.ts"
 import { calls, cancel, findEventDefinition, serverRequests, updates } from "./events.ts"
 import { decodeNotification, encodeNotification } from "./notifications.ts"
 
@@ -7,9 +8,12 @@ export const line = {
   serverRequests,
   updates,
   cancel,
+  callStatus,
   findEventDefinition,
   encodeNotification,
   decodeNotification,
+  encodeCallStatus,
+  decodeCallStatus,
   encodeMembershipAck,
   decodeMembershipAck,
   encodeProtocolError,

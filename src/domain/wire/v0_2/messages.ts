@@ -1,5 +1,6 @@
 import { Schema, SchemaGetter } from "effect"
 import { BoundedText, Identifier, optionalField } from "../../model/fields.ts"
+import { maxServerNameLength, maxServerNames } from "../../model/CallStatus.ts"
 import { Role, SessionInfo } from "../../model/Membership.ts"
 import {
   DocumentLocation,
@@ -22,9 +23,17 @@ export const ToolCallReq = ToolCallRequest.pipe(Schema.encodeKeys({ reqId: "req_
 
 const SmcpTool = Tool.pipe(Schema.encodeKeys({ paramsSchema: "params_schema", returnSchema: "return_schema" }))
 
-export const GetToolsRet = Schema.Struct({ tools: Schema.Array(SmcpTool), reqId }).pipe(
-  Schema.encodeKeys({ reqId: "req_id" })
+/** Server names of a peer, in a bounded number. */
+const serverNames = Schema.Array(Schema.String.check(Schema.isMaxLength(maxServerNameLength))).check(
+  Schema.isMaxLength(maxServerNames)
 )
+
+/** `startingServers` is not part of the protocol: MCP servers whose tools are not in the list yet. */
+export const GetToolsRet = Schema.Struct({
+  tools: Schema.Array(SmcpTool),
+  startingServers: optionalField(serverNames),
+  reqId
+}).pipe(Schema.encodeKeys({ startingServers: "starting_servers", reqId: "req_id" }))
 
 /** A size of zero or less requests no windows, `window` one window by its exact URI. */
 export const GetDesktopReq = Schema.Struct({
@@ -105,6 +114,19 @@ export const ComputerRef = Schema.Struct({ computer: Identifier })
 export const AgentCallData = Schema.Struct({ agent: Identifier, reqId: Identifier }).pipe(
   Schema.encodeKeys({ reqId: "req_id" })
 )
+
+/** The call of a status: the part of {@link CallStatusData} that a Server needs. */
+export const CallStatusHead = Schema.Struct({ computer: Identifier, reqId: Identifier }).pipe(
+  Schema.encodeKeys({ reqId: "req_id" })
+)
+
+/** The body of `server:update_tool_call` and its notification. */
+export const CallStatusData = Schema.Struct({
+  computer: Identifier,
+  reqId: Identifier,
+  status: Schema.Literals(["waiting_for_consent", "waiting_for_servers"]),
+  servers: optionalField(serverNames)
+}).pipe(Schema.encodeKeys({ reqId: "req_id" }))
 
 /** `EnterOfficeNotification` and `LeaveOfficeNotification`: exactly one of the names is set. */
 export const OfficeNotification = Schema.Struct({

@@ -2,6 +2,7 @@ import { Effect, Layer, type Scope, Stream } from "effect"
 import { escapeForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
 import { Agent, type AgentEvent } from "../../../application/agent/Agent.ts"
 import { AmbiguousTool } from "../../../application/agent/OfficeView.ts"
+import { type CallStatus, formatServerNames } from "../../../domain/model/CallStatus.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { ProtocolError } from "../../../domain/model/ProtocolError.ts"
@@ -15,7 +16,7 @@ import {
 } from "../CommandFailed.ts"
 import { memberToken } from "../memberToken.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
-import { printJson, printLine, printResult, printToolResult } from "../output/print.ts"
+import { printJson, printLine, printResult, printToolResult, printWaiting } from "../output/print.ts"
 import { parseToolArguments } from "../sharedFlags.ts"
 import type * as flags from "./flags.ts"
 
@@ -77,11 +78,18 @@ export const listTools = Effect.fnUntraced(function* (options: flags.ComputerOpt
   yield* printResult(options, found.flat(), rows.length === 0 ? "no tools" : formatColumns(rows))
 }, runAsAgent)
 
+const printStatus = (status: CallStatus): Effect.Effect<void> =>
+  printWaiting(
+    status._tag === "WaitingForConsent"
+      ? `consent at ${status.computer}`
+      : `servers that start at ${status.computer}: ${formatServerNames(status.servers)}`
+  )
+
 export const callTool = Effect.fnUntraced(function* (options: flags.CallOptions) {
   const { args, computer, timeout, tool } = options
   // Invalid arguments fail before a connection is opened.
   const params = yield* parseToolArguments(args)
-  const call = Agent.use((agent) => agent.callTool({ computer, tool, params, timeout }))
+  const call = Agent.use((agent) => agent.callTool({ computer, tool, params, timeout, onStatus: printStatus }))
   yield* runAsAgent(
     Effect.flatMap(call, (result) => printToolResult(result, result, options)),
     options

@@ -26,6 +26,10 @@ export const printError = (text: string): Effect.Effect<void> => Console.error(e
 export const printFailure = (message: string): Effect.Effect<void> =>
   Console.error(escapeLinesForTerminal(message).replaceAll(/^/gm, "a2c: "))
 
+/** Prints why a command waits to stderr, in one line. */
+export const printWaiting = (message: string): Effect.Effect<void> =>
+  Console.error(`a2c: waiting for ${escapeForTerminal(message)}`)
+
 /** Prints a value as JSON, indented unless `compact`. Escapes inside strings leave the value unchanged. */
 export const printJson = (value: unknown, compact = false): Effect.Effect<void> =>
   print(compact ? JSON.stringify(value) : formatJson(value))

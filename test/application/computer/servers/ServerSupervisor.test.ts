@@ -213,7 +213,8 @@ describe("ServerSupervisor", () => {
       }))
       const { notified, state } = yield* supervised({ alpha })
       yield* letGo
-      assert.deepStrictEqual([state("alpha")?._tag, notified], ["Ready", []])
+      // The tool list is complete.
+      assert.deepStrictEqual([state("alpha")?._tag, notified], ["Ready", ["toolList"]])
     })
   )
 

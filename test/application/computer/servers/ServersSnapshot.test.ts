@@ -74,13 +74,23 @@ describe("ServersSnapshot", () => {
       })
   )
 
+  it.effect("names the servers in their first start attempt", () =>
+    Effect.gen(function* () {
+      const starting = { _tag: "Starting", attempt: 1 } as const
+      const before = snapshotOf({ alpha: starting, beta: { _tag: "Starting", attempt: 2 }, gamma: backingOff })
+      assert.deepStrictEqual(before.starting, ["alpha"])
+      assert.deepStrictEqual(snapshotOf({ alpha: yield* ready("alpha") }, before).starting, [])
+      assert.deepStrictEqual(snapshotOf({ alpha: backingOff }, before).starting, [])
+    })
+  )
+
   it.effect("reuses its parts when only a server that is not running changes", () =>
     Effect.gen(function* () {
       const alpha = yield* ready("alpha", { tools: [t] })
       const before = snapshotOf({ alpha, beta: { _tag: "Starting", attempt: 1 } })
       const after = snapshotOf({ alpha, beta: backingOff }, before)
       assert.strictEqual(after.states.get("beta"), backingOff)
-      assert.deepStrictEqual({ ...after, states: before.states }, before)
+      assert.deepStrictEqual({ ...after, states: before.states, starting: before.starting }, before)
       assert.strictEqual(after.running, before.running)
       assert.strictEqual(after.fingerprints, before.fingerprints)
     })

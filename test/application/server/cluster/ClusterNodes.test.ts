@@ -11,6 +11,7 @@ import { makeConnections } from "../../../../src/application/server/connections/
 import { Limits } from "../../../../src/application/server/connections/Limits.ts"
 import { Readiness } from "../../../../src/application/server/lifecycle/Readiness.ts"
 import { noMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
 import { allGrants } from "../../../../src/domain/model/Identity.ts"
 import { unlimitedCapacity } from "../../../../src/domain/office/MembershipState.ts"
 import { lineForVersion } from "../../../../src/domain/wire/lines.ts"
@@ -193,6 +194,30 @@ describe("a message from another node", () => {
       handler.startRequest(to, "client:x", jsonBody({}), minute, onReply)
       yield* settle
       assert.strictEqual(replies.length, 1)
+    })
+  )
+
+  it.effect("is forwarded as the status of a call only while its Agent waits for this call", () =>
+    Effect.gen(function* () {
+      const { handler, ...parts } = yield* startHandler()
+      const { link, sent } = makeLink("ada")
+      const agent = yield* openMember(parts, link, "agent")
+      const call = new InFlightCall("O", (ended) => void agent.calls.delete(ended), { computer: "pc", reqId: "r1" })
+      agent.calls.add(call)
+      const notify = (body: unknown) => {
+        handler.notify(["ada"], "notify:update_tool_call", jsonBody(body))
+        return settle
+      }
+      yield* notify({ computer: "pc", req_id: "r1", status: "x" })
+      yield* notify({ computer: "other", req_id: "r1", status: "x" })
+      yield* notify({ computer: "pc", req_id: "r2", status: "x" })
+      yield* notify("malformed")
+      call.cancel()
+      yield* notify({ computer: "pc", req_id: "r1", status: "x" })
+      assert.deepStrictEqual(
+        sent.map(({ body }) => valueOf(body)),
+        [{ computer: "pc", req_id: "r1", status: "x" }]
+      )
     })
   )
 

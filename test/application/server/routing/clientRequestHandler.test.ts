@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import type { OfficeCommand } from "../../../../src/application/ports/OfficeRegistry.ts"
 import { makeMembershipCoordinator } from "../../../../src/application/server/membership/MembershipCoordinator.ts"
+import { makeCallStatusForwarding } from "../../../../src/application/server/routing/callStatus.ts"
 import { makeClientRequestHandler } from "../../../../src/application/server/routing/clientRequestHandler.ts"
 import { makeLink, makeParts, makeRequest, openMember, recordLogs } from "../parts.ts"
 
@@ -10,7 +11,13 @@ const start = Effect.fnUntraced(function* (adapt?: Parameters<typeof makeParts>[
   const parts = yield* makeParts({}, adapt)
   const { connections, context, inFlightCalls, notifications } = parts
   const coordinator = yield* makeMembershipCoordinator(context, connections, inFlightCalls, notifications)
-  const handle = makeClientRequestHandler(context, coordinator, notifications, () => Effect.never)
+  const handle = makeClientRequestHandler(
+    context,
+    coordinator,
+    notifications,
+    () => Effect.never,
+    makeCallStatusForwarding(context, connections)
+  )
   const agent = yield* openMember(parts, makeLink("ada").link, "agent")
   const computer = yield* openMember(parts, makeLink("pc").link, "computer")
   const { entries, layer } = recordLogs()
@@ -110,6 +117,44 @@ describe("the handler of requests", () => {
       assert.deepStrictEqual(
         entries.map(([level, message]) => [level, message]),
         [failed, failed, failed]
+      )
+    })
+  )
+
+  it.effect("passes the status of a call on to the node of its Agent", () =>
+    Effect.gen(function* () {
+      const passed: Array<readonly [string, ReadonlyArray<string>, string]> = []
+      const elsewhere = {
+        membership: { role: "agent", name: "bob", office: "O" },
+        node: "far",
+        sid: "bob",
+        version: "0.2.0",
+        joinRevision: 1
+      } as const
+      const { asComputer } = yield* start(({ nodeLink, registry }) => ({
+        nodeLink: { ...nodeLink, notify: (node, sids, event) => void passed.push([node, sids, event]) },
+        registry: { ...registry, members: () => [elsewhere] }
+      }))
+      const status = { computer: "pc", req_id: "r", status: "waiting_for_consent" }
+      assert.deepStrictEqual(yield* asComputer("server:update_tool_call", status), [])
+      assert.deepStrictEqual(passed, [["far", ["bob"], "notify:update_tool_call"]])
+    })
+  )
+
+  it.effect("drops the status of a call that is too large or names another sender, with the reason", () =>
+    Effect.gen(function* () {
+      const { asAgent, asComputer, entries } = yield* start()
+      const status = { computer: "pc", req_id: "r" }
+      yield* asComputer("server:update_tool_call", { ...status, more: "x".repeat(40_000) })
+      yield* asComputer("server:update_tool_call", { ...status, computer: "other" })
+      yield* asAgent("server:update_tool_call", status)
+      assert.deepStrictEqual(
+        entries.map(([level, message, fields]) => [level, message, (fields as { readonly reason: string }).reason]),
+        [
+          ["Warn", "message dropped", "The status of a call must not be larger than 32768 bytes"],
+          ["Warn", "message dropped", 'computer must be your own name, not "other"'],
+          ["Warn", "message dropped", "Only computers may send this"]
+        ]
       )
     })
   )

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { calls, cancel, serverRequests, updates, findEventDefinition } from "../../../../src/domain/wire/v0_2/events.ts"
+import { callStatus } from "../../../../src/domain/wire/v0_2/callStatus.ts"
 import { lineForVersion, routedEvents } from "../../../../src/domain/wire/lines.ts"
 import { line } from "../../../../src/domain/wire/v0_2/line.ts"
 import { notificationEvents } from "../../../../src/domain/wire/v0_2/notifications.ts"
@@ -33,6 +34,12 @@ const catalogue: { readonly [constant: string]: readonly [event: string, from: s
   UPDATE_TOOL_LIST_NOTIFICATION: ["notify:update_tool_list", "server"]
 }
 
+/** Events that the seeds do not have. */
+const extensions: typeof catalogue = {
+  UPDATE_TOOL_CALL_EVENT: ["server:update_tool_call", "computer"],
+  UPDATE_TOOL_CALL_NOTIFICATION: ["notify:update_tool_call", "server"]
+}
+
 describe("protocol line", () => {
   it("is the only one for every version", () =>
     assert.strictEqual(lineForVersion({ major: 0, minor: 2, patch: 9 }), line))
@@ -49,13 +56,16 @@ describe("protocol line", () => {
 
 describe("event table", () => {
   it("holds every event of the catalogue with its sender", () => {
-    const definitions = [calls, serverRequests, updates, { cancel }].flatMap((group) => Object.values(group))
+    const definitions = [calls, serverRequests, updates, { callStatus, cancel }].flatMap((group) =>
+      Object.values(group)
+    )
     const senders = [
       ...definitions.map(({ event, from }) => [event, from] as const),
-      ...Object.values(notificationEvents).map((event) => [event, "server"] as const)
+      ...[...Object.values(notificationEvents), callStatus.notification].map((event) => [event, "server"] as const)
     ]
-    assert.deepStrictEqual(new Map(senders), new Map(Object.values(catalogue)))
-    assert.strictEqual(senders.length, Object.keys(catalogue).length)
+    const expected = Object.values({ ...catalogue, ...extensions })
+    assert.deepStrictEqual(new Map(senders), new Map(expected))
+    assert.strictEqual(senders.length, expected.length)
   })
 
   it("finds newer client events, and no events of the Server", () => {

@@ -1,0 +1,168 @@
+import { assert, describe } from "@effect/vitest"
+import { Deferred, Duration, Effect, Fiber, Queue } from "effect"
+import { makeMemoryMcpServer } from "../../src/adapters/memory/MemoryMcp.ts"
+import type { CallStatus } from "../../src/domain/model/CallStatus.ts"
+import { agentIn, bodiesOf, computerIn, settled } from "./cast.ts"
+import { agentUnderTest, computerUnderTest, textResult, tool } from "./members.ts"
+import { conform } from "./World.ts"
+
+const update = "server:update_tool_call"
+const notification = "notify:update_tool_call"
+const call = { agent: "agent-1", req_id: "r1", computer: "pc-1", tool_name: "t", params: {}, timeout: 60 }
+const status = { computer: "pc-1", req_id: "r1", status: "waiting_for_consent" }
+
+describe("status of a call", () => {
+  conform("reaches the Agent of the call unchanged, from the Computer that runs it, until its end", (world) =>
+    Effect.gen(function* () {
+      const a1 = yield* agentIn(world, "O1")
+      const c1 = yield* computerIn(world, "O1")
+      const c2 = yield* computerIn(world, "O1", "pc-2")
+      const sameName = yield* computerIn(world, "O2")
+      const [started, go] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      yield* c1.answers(() =>
+        Deferred.succeed(started, undefined).pipe(
+          Effect.andThen(Deferred.await(go)),
+          Effect.as([{ ...textResult("done"), isError: false }])
+        )
+      )
+      yield* c1.tell(update, status)
+      const calling = yield* Effect.forkChild(a1.ask("client:tool_call", call), { startImmediately: true })
+      yield* Deferred.await(started)
+      yield* c2.tell(update, { ...status, computer: "pc-2" })
+      yield* c2.tell(update, status)
+      yield* sameName.tell(update, status)
+      yield* a1.tell(update, status)
+      yield* c1.tell(update, { ...status, req_id: "r2" })
+      yield* c1.tell(update, { ...status, servers: ["x".repeat(40_000)] })
+      for (const malformed of [null, "text", [], { ...status, computer: 5 }]) yield* c1.tell(update, malformed)
+      const later = { ...status, status: "a later kind", more: { deep: [1, null, "ü"] } }
+      yield* c1.tell(update, later)
+      yield* settled([a1, c1, c2, sameName], [a1, c2])
+      assert.deepStrictEqual(bodiesOf(a1, notification), [later])
+      yield* Deferred.succeed(go, undefined)
+      yield* Fiber.join(calling)
+      yield* c1.tell(update, status)
+      yield* settled([c1], [a1, c2])
+      assert.deepStrictEqual(bodiesOf(a1, notification), [later])
+      assert.deepStrictEqual([...bodiesOf(c2, notification), ...bodiesOf(c1, notification)], [])
+    })
+  )
+
+  conform("says that the call waits for consent, but not when consent needs no time", (world) =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<void>()
+      const go = yield* Deferred.make<void>()
+      const alpha = yield* makeMemoryMcpServer({ tools: [tool("quick"), tool("slow")] })
+      yield* computerUnderTest(world, {
+        servers: { alpha },
+        configure: { alpha: { default_tool_meta: null } },
+        settings: {
+          confirm: (request) =>
+            request.tool === "quick"
+              ? Effect.succeed(true)
+              : Deferred.succeed(asked, undefined).pipe(Effect.andThen(Deferred.await(go)), Effect.as(true))
+        }
+      })
+      const agent = yield* agentUnderTest(world)
+      const statuses = yield* Queue.unbounded<CallStatus>()
+      const calling = (name: string) =>
+        agent.callTool({
+          computer: "pc-1",
+          tool: name,
+          onStatus: (found) => Effect.asVoid(Queue.offer(statuses, found))
+        })
+      yield* calling("quick")
+      const slow = yield* Effect.forkChild(calling("slow"), { startImmediately: true })
+      yield* Deferred.await(asked)
+      yield* world.elapse("1 second")
+      assert.deepStrictEqual(yield* Queue.take(statuses), { _tag: "WaitingForConsent", computer: "pc-1" })
+      yield* Deferred.succeed(go, undefined)
+      assert.isFalse((yield* Fiber.join(slow)).isError)
+      assert.strictEqual(yield* Queue.size(statuses), 0)
+    })
+  )
+
+  conform("does not end a call whose handler of statuses fails", (world) =>
+    Effect.gen(function* () {
+      const go = yield* Deferred.make<void>()
+      const alpha = yield* makeMemoryMcpServer({ tools: [tool("t")] })
+      yield* computerUnderTest(world, {
+        servers: { alpha },
+        configure: { alpha: { default_tool_meta: null } },
+        settings: { confirm: () => Effect.as(Deferred.await(go), true) }
+      })
+      const agent = yield* agentUnderTest(world)
+      const onStatus = () => Effect.andThen(Deferred.succeed(go, undefined), Effect.die(new Error("handler")))
+      const calling = yield* Effect.forkChild(agent.callTool({ computer: "pc-1", tool: "t", onStatus }), {
+        startImmediately: true
+      })
+      while (!Deferred.isDoneUnsafe(go)) yield* Effect.andThen(world.elapse("1 second"), Effect.yieldNow)
+      assert.isFalse((yield* Fiber.join(calling)).isError)
+      assert.include(world.logs.map(({ text }) => text).join(), "call status handler failed")
+    })
+  )
+})
+
+describe("call of a tool whose server starts", () => {
+  /** A server that starts when `go` is done. */
+  const starting = Effect.fnUntraced(function* (name: string) {
+    const go = yield* Deferred.make<void>()
+    const server = yield* makeMemoryMcpServer({ tools: [tool(name)] })
+    return { go, server: { ...server, connect: Effect.andThen(Deferred.await(go), server.connect) } }
+  })
+
+  conform("waits at the Computer that it names", (world) =>
+    Effect.gen(function* () {
+      const { go, server: alpha } = yield* starting("t")
+      yield* computerUnderTest(world, { servers: { alpha }, settings: { startupTimeout: Duration.zero } })
+      const agent = yield* agentUnderTest(world)
+      const statuses = yield* Queue.unbounded<CallStatus>()
+      const onStatus = (found: CallStatus) => Effect.asVoid(Queue.offer(statuses, found))
+      const calling = yield* Effect.forkChild(agent.callTool({ computer: "pc-1", tool: "t", onStatus }), {
+        startImmediately: true
+      })
+      while ((yield* Queue.size(statuses)) === 0) yield* Effect.andThen(world.elapse("1 second"), Effect.yieldNow)
+      assert.deepStrictEqual(yield* Queue.takeAll(statuses), [
+        { _tag: "WaitingForServers", computer: "pc-1", servers: ["alpha"] }
+      ])
+      yield* Deferred.succeed(go, undefined)
+      assert.deepStrictEqual<unknown>((yield* Fiber.join(calling)).content, textResult("t")["content"])
+    })
+  )
+
+  conform("waits for its Computer without naming it", (world) =>
+    Effect.gen(function* () {
+      const { go, server: alpha } = yield* starting("t")
+      const beta = yield* makeMemoryMcpServer({ tools: [tool("u")] })
+      yield* computerUnderTest(world, { servers: { alpha }, settings: { startupTimeout: Duration.zero } })
+      yield* computerUnderTest(world, { name: "pc-2", servers: { beta } })
+      const agent = yield* agentUnderTest(world)
+      const statuses = yield* Queue.unbounded<CallStatus>()
+      const onStatus = (found: CallStatus) => Effect.asVoid(Queue.offer(statuses, found))
+      const calling = yield* Effect.forkChild(agent.callTool({ tool: "t", onStatus }), { startImmediately: true })
+      assert.deepStrictEqual(yield* Queue.take(statuses), {
+        _tag: "WaitingForServers",
+        computer: "pc-1",
+        servers: ["alpha"]
+      })
+      yield* Deferred.succeed(go, undefined)
+      assert.deepStrictEqual<unknown>((yield* Fiber.join(calling)).content, textResult("t")["content"])
+    })
+  )
+
+  conform("fails without naming a Computer when no server starts any more", (world) =>
+    Effect.gen(function* () {
+      const { go, server: alpha } = yield* starting("t")
+      yield* computerUnderTest(world, { servers: { alpha }, settings: { startupTimeout: Duration.zero } })
+      const agent = yield* agentUnderTest(world)
+      const waiting = yield* Deferred.make<void>()
+      const onStatus = () => Effect.asVoid(Deferred.succeed(waiting, undefined))
+      const calling = yield* Effect.forkChild(Effect.flip(agent.callTool({ tool: "u", onStatus })), {
+        startImmediately: true
+      })
+      yield* Deferred.await(waiting)
+      yield* Deferred.succeed(go, undefined)
+      assert.strictEqual((yield* Fiber.join(calling)).message, 'No Computer of this office has a tool "u"')
+    })
+  )
+})

@@ -1,0 +1,58 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Duration, Effect, Layer } from "effect"
+import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
+import type { ComputerSettings } from "../../../src/application/computer/ComputerSettings.ts"
+import { Server } from "../../../src/application/server/lifecycle/Server.ts"
+import { computerLayer } from "../../../src/main/layers/computerLayer.ts"
+import { serverLayer } from "../../../src/main/layers/serverLayer.ts"
+import { tool } from "../../conformance/members.ts"
+import { configOf } from "../computers.ts"
+import { a2cInProcess } from "./inProcess.ts"
+
+/** A server whose process never speaks MCP. */
+const silent = { command: process.execPath, args: ["-e", "process.stdin.resume()"] }
+
+/** An office with a Computer `desk` that has a tool `t`, and a server that keeps starting. Gives `a2c agent call`. */
+const office = Effect.fnUntraced(function* (starting: string, settings: Partial<ComputerSettings>) {
+  const server = yield* Layer.build(serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll)))
+  const { url } = yield* Effect.provideContext(Server, server)
+  const memory = yield* makeMemoryMcpServer({ tools: [tool("t")] })
+  const layer = computerLayer({
+    url,
+    name: "desk",
+    office: "o",
+    config: configOf({
+      memory: { type: "stdio", server_parameters: { command: "-" } },
+      [starting]: { type: "stdio", server_parameters: silent }
+    }),
+    sessions: { memory: yield* memory.connect },
+    settings: { startupTimeout: Duration.seconds(1), ...settings }
+  })
+  yield* Layer.build(Layer.fresh(layer))
+  return (...args: ReadonlyArray<string>) =>
+    a2cInProcess("agent", "--server", url, "--office", "o", "--name", "thinker", "call", ...args)
+})
+
+describe("agent call", () => {
+  it.live("says at which Computer it waits for consent", () =>
+    Effect.gen(function* () {
+      const answered = yield* Deferred.make<void>()
+      const confirm = () => Effect.as(Deferred.await(answered), true)
+      const call = yield* office("slow", { confirm })
+      yield* Effect.forkScoped(Effect.delay(Deferred.succeed(answered, undefined), "2 seconds"))
+      const { failure, stderr, stdout } = yield* call("t")
+      assert.deepStrictEqual([failure, stdout], [undefined, "t\n"])
+      assert.include(stderr, "a2c: waiting for consent at desk\n")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("names the servers that start, escaped and in one line", () =>
+    Effect.gen(function* () {
+      const call = yield* office("slow\u001b[2J\nno", {})
+      const { failure, stderr } = yield* call("late", "--timeout", "2")
+      assert.include(stderr, String.raw`a2c: waiting for servers that start at desk: slow\u001b[2J\nno${"\n"}`)
+      assert.include(String(failure), "MCP servers that are still starting: slow")
+    }).pipe(Effect.scoped)
+  )
+})
