@@ -209,7 +209,7 @@ describe("Agent", () => {
         Layer.provide(world.logging)
       )
       const error = yield* Effect.flip(Layer.build(Layer.fresh(layer)))
-      assert.isTrue(error._tag === "JoinRejected" && error.message === "Room already has an agent")
+      assert.isTrue(error._tag === "JoinRejected" && error.current?.name === "agent-1")
     })
   )
 

@@ -79,7 +79,10 @@ describe("join", () => {
     Effect.gen(function* () {
       const a1 = yield* agentIn(world, "O1")
       const a2 = yield* agent(world)
-      assert.strictEqual(assertDenied(yield* join(a2, "agent", "agent-2", "O1")), "Room already has an agent")
+      assert.match(
+        assertDenied(yield* join(a2, "agent", "agent-2", "O1")),
+        /^Room already has an agent: office 'O1' has the Agent 'agent-1', connected since \d{4}-\d\d-\d\dT.*Z$/
+      )
       yield* settled([a2], [a1])
       assert.deepStrictEqual(a1.heard(), [])
       assert.deepStrictEqual(yield* namesIn(a1, "O1"), ["agent-1"])

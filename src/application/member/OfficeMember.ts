@@ -2,7 +2,10 @@ import { Clock, Data, Deferred, Duration, Effect, Result, type Scope, Subscripti
 import { errorCodes, isRetryableMessage } from "../../domain/model/ProtocolError.ts"
 import { type ProtocolLine, lineForVersion } from "../../domain/wire/lines.ts"
 import type { Role } from "../../domain/model/Membership.ts"
+import { type CurrentMember, parseMembershipConflict } from "../../domain/model/membershipConflict.ts"
+import { definedOnly } from "../../domain/objects.ts"
 import { parseVersion, PROTOCOL_VERSION } from "../../domain/wire/version.ts"
+import { makePlaceWait } from "./placeWait.ts"
 import { reconnectBackoff, backoffDelay, backoffSchedule } from "../shared/backoff.ts"
 import { type Body, jsonBody } from "../ports/Body.ts"
 import {
@@ -21,7 +24,19 @@ import {
 export class JoinRejected extends Data.TaggedError("JoinRejected")<{
   readonly office: string
   readonly message: string
+  /** The member that holds the membership, when that is the cause: another Agent, or a Computer of this name. */
+  readonly current?: CurrentMember
 }> {}
+
+/** Another connection of the same identity took the membership over on request. The member does not rejoin. */
+export class MemberReplaced extends Data.TaggedError("MemberReplaced")<{
+  readonly office: string
+  readonly name: string
+}> {
+  override get message(): string {
+    return `Replaced in office '${this.office}': another connection of the same identity took over from '${this.name}'`
+  }
+}
 
 /** The protocol does not permit this event for this role. */
 export class NotPermitted extends Data.TaggedError("NotPermitted")<{ readonly event: string; readonly role: Role }> {
@@ -36,7 +51,7 @@ export type JoinFailed = ConnectError | JoinRejected
 export type MemberStatus =
   | { readonly _tag: "Joined" }
   | { readonly _tag: "Disconnected"; readonly reason: string }
-  | { readonly _tag: "Failed"; readonly error: JoinFailed }
+  | { readonly _tag: "Failed"; readonly error: JoinFailed | MemberReplaced }
 
 export interface MemberOptions {
   readonly role: Role
@@ -44,6 +59,13 @@ export interface MemberOptions {
   readonly name: string
   /** Retries the first join while its failure is temporary; without it the first failure is final. */
   readonly retryInitialConnect?: boolean
+  /**
+   * Replaces the current Agent, or the Computer of this name, of the same identity: of the same subject, or without
+   * authentication of the same name. Only the first join does so.
+   */
+  readonly takeOver?: boolean
+  /** How long the first join waits while another member is at its place; it fails at once by default. */
+  readonly wait?: Duration.Duration
 }
 
 export interface MemberHandlers {
@@ -106,7 +128,7 @@ const makeInstanceSecret = (): string =>
  * connection rejoins with backoff until the Server reports a permanent failure.
  */
 export const joinOffice = Effect.fnUntraced(function* (
-  { name, office, retryInitialConnect = false, role }: MemberOptions,
+  { name, office, retryInitialConnect = false, role, takeOver = false, wait = Duration.zero }: MemberOptions,
   makeHandlers: (member: OfficeMember) => MemberHandlers
 ): Effect.fn.Return<OfficeMember, JoinFailed, Scope.Scope | TransportClient> {
   const transport = yield* TransportClient
@@ -134,16 +156,17 @@ export const joinOffice = Effect.fnUntraced(function* (
   const { onJoined, onLost, onMessage } = makeHandlers(member)
 
   const sendJoin = Effect.fnUntraced(function* (link: Link): Effect.fn.Return<void, JoinFailed> {
-    const body = jsonBody(line.serverRequests.join.request.encode({ role, name, officeId: office }))
+    const terms = takeOver && !hasJoined ? { takeOver } : {}
+    const body = jsonBody(line.serverRequests.join.request.encode({ role, name, officeId: office, ...terms }))
     const reply = yield* Effect.mapError(
       link.request(line.serverRequests.join.event, body, joinTimeout),
       () => new Unreachable({ message: "The Server did not reply to the join request in time" })
     )
     const values = reply.map(({ head }) => Result.getOrElse(head, () => undefined))
-    yield* Effect.mapError(
-      Effect.fromResult(line.decodeMembershipAck(values)),
-      (message) => new JoinRejected({ office, message })
-    )
+    yield* Effect.mapError(Effect.fromResult(line.decodeMembershipAck(values)), (message) => {
+      const current = parseMembershipConflict({ office, role }, message)
+      return new JoinRejected({ office, message, ...definedOnly({ current }) })
+    })
   })
 
   const firstJoin = yield* Deferred.make<void, JoinFailed>()
@@ -151,9 +174,17 @@ export const joinOffice = Effect.fnUntraced(function* (
   /** Consecutive short memberships. Each costs the office two notifications, so they are delayed. */
   let shortLived = 0
 
-  /** Connects, joins, and stays until the connection is lost. */
+  /** Connects, joins, and stays until the connection is lost. Fails when another connection takes over. */
   const stayConnected = Effect.gen(function* () {
-    const link = yield* transport.connect({ version: PROTOCOL_VERSION, auth: { role, instance }, onMessage })
+    let isReplaced = false
+    const onLinkMessage: MessageHandler = (event, body) =>
+      Effect.suspend(() => {
+        if (event !== line.replacedEvent) return onMessage(event, body)
+        isReplaced = true
+        return Effect.succeed([])
+      })
+    const auth = { role, instance }
+    const link = yield* transport.connect({ version: PROTOCOL_VERSION, auth, onMessage: onLinkMessage })
     yield* sendJoin(link)
     current = link
     yield* SubscriptionRef.set(status, { _tag: "Joined" })
@@ -170,30 +201,39 @@ export const joinOffice = Effect.fnUntraced(function* (
     yield* SubscriptionRef.set(status, { _tag: "Disconnected", reason })
     yield* Effect.logWarning("connection lost", { office, reason })
     yield* onLost(reason)
+    if (isReplaced) return yield* new MemberReplaced({ office, name })
   }).pipe(Effect.scoped)
 
-  const isRetryable = (error: JoinFailed) =>
-    hasJoined ? isRejoinRetryable(error) : retryInitialConnect && isJoinRetryable(error)
+  const isRetryable = (error: JoinFailed | MemberReplaced) => {
+    if (error._tag === "MemberReplaced") return false
+    return hasJoined ? isRejoinRetryable(error) : retryInitialConnect && isJoinRetryable(error)
+  }
+  const placeWait = yield* makePlaceWait({ name, office, role }, wait)
   const connectWithRetry = stayConnected.pipe(
     Effect.tapError((error) =>
       isRetryable(error) ? Effect.logWarning("join failed, retrying", { office, reason: error.message }) : Effect.void
     ),
-    Effect.retry({ schedule: backoffSchedule(reconnectBackoff), while: isRetryable })
+    Effect.retry({ schedule: backoffSchedule(reconnectBackoff), while: isRetryable }),
+    Effect.retry({
+      schedule: placeWait.schedule,
+      while: (error) =>
+        !hasJoined && error._tag === "JoinRejected" ? placeWait.continues(error.current) : Effect.succeed(false)
+    })
   )
   const delayShortLived = Effect.suspend(() =>
     shortLived > 1 ? Effect.flatMap(backoffDelay(reconnectBackoff, shortLived - 1), Effect.sleep) : Effect.void
   )
 
   yield* Effect.forever(Effect.andThen(connectWithRetry, delayShortLived)).pipe(
+    Effect.catch((error) => {
+      if (error._tag !== "MemberReplaced" && !hasJoined) return Deferred.fail(firstJoin, error)
+      const phrase = error._tag === "MemberReplaced" ? "membership taken over" : "rejoin failed"
+      return Effect.andThen(
+        Effect.logError(phrase, { office, reason: error.message }),
+        SubscriptionRef.set(status, { _tag: "Failed", error })
+      )
+    }),
     Effect.onError((cause) => Deferred.failCause(firstJoin, cause)),
-    Effect.catch((error) =>
-      hasJoined
-        ? Effect.andThen(
-            Effect.logError("rejoin failed", { office, reason: error.message }),
-            SubscriptionRef.set(status, { _tag: "Failed", error })
-          )
-        : Effect.void
-    ),
     Effect.forkScoped
   )
   yield* Deferred.await(firstJoin)

@@ -16,12 +16,12 @@ export type RegistryChange =
       readonly recipients: ReadonlyArray<string>
     }
   /** Another session took over the membership of a session of this node, whose connection must close with this reason. */
-  | { readonly _tag: "Evicted"; readonly sid: string; readonly reason: string }
+  | { readonly _tag: "Evicted"; readonly sid: string; readonly reason: EvictionReason }
   /** Another node has left the cluster or is lost, and its members with it. */
   | { readonly _tag: "NodeLost"; readonly node: string }
 
 /** A session as it connects: its node is that of the registry. */
-export type NewSession = Pick<Session, "sid" | "version" | "role" | "reconnectKey">
+export type NewSession = Pick<Session, "sid" | "version" | "role" | "reconnectKey" | "subject">
 
 export type OfficeCommand = Extract<MembershipCommand, { readonly _tag: "Join" | "Leave" }>
 
@@ -70,8 +70,10 @@ export class OfficeRegistry extends Context.Service<
   }
 >()("a2c-smcp/application/ports/OfficeRegistry") {}
 
-/** Close reason of a connection whose membership a newer connection of the same member took over. */
+/** Close reason of a connection whose membership a newer connection of the same member or identity took over. */
 export const takeoverReason = "replaced by a new connection of the same member"
 
 /** Close reason of a connection whose membership another member took while this node was disconnected. */
 export const membershipLostReason = "another member took its place while this Server was disconnected from the cluster"
+
+export type EvictionReason = typeof takeoverReason | typeof membershipLostReason

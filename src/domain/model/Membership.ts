@@ -18,8 +18,12 @@ export interface Session {
   readonly version: string
   readonly role: Option.Option<Role>
   readonly membership: Option.Option<Membership>
+  /** The time of its join in epoch milliseconds; missing outside an office. */
+  readonly joinedAt?: number
   /** A secret that identifies the member of an old connection for a takeover. Empty: no takeover. */
   readonly reconnectKey: string
+  /** The authenticated subject; empty without authentication. */
+  readonly subject: string
 }
 
 /** A member of an office, as all nodes of a cluster know it. */
@@ -27,6 +31,8 @@ export interface Member extends Pick<Session, "sid" | "node" | "version"> {
   readonly membership: Membership
   /** The revision of the join. Later joins have greater ones. */
   readonly joinRevision: number
+  /** The time of the join in epoch milliseconds; missing for a member of a node without this field. */
+  readonly joinedAt?: number
 }
 
 /** `SessionInfo`: a member in a list of an office. The version is for display only. */
@@ -58,12 +64,6 @@ export class MembershipError extends Data.TaggedError("MembershipError")<{
 
 export const makeMembershipError = (reason: MembershipError["reason"], message: string) =>
   new MembershipError({ reason, message })
-
-/** Another session holds the membership: an office has one Agent, and unique names of Computers. */
-export const membershipConflict = ({ name, office, role }: Membership): MembershipError =>
-  role === "agent"
-    ? makeMembershipError("agent_exists", "Room already has an agent")
-    : makeMembershipError("name_taken", `Computer with name '${name}' already exists in room '${office}'`)
 
 export const registryUnavailable = () =>
   makeMembershipError("unavailable", retryableMessage("The office registry is unavailable"))

@@ -1,14 +1,16 @@
 import { HashMap, Option, Result } from "effect"
 import {
+  type Member,
   type Membership,
   type MembershipError,
   makeMembershipError,
-  membershipConflict,
   notConnected,
   officeFull,
   type Session,
   tooManyOffices
 } from "../model/Membership.ts"
+import { membershipConflict } from "../model/membershipConflict.ts"
+import { definedOnly } from "../objects.ts"
 import {
   addMember,
   type Capacity,
@@ -22,15 +24,23 @@ import {
   unlimitedCapacity
 } from "./MembershipState.ts"
 
+/** How a session joins. */
+export interface JoinTerms {
+  /** The time of the join in epoch milliseconds. */
+  readonly at?: number
+  /** Replaces a member of the same identity; only on request. */
+  readonly takeOver?: boolean
+}
+
 export type MembershipCommand =
-  | ({ readonly _tag: "Connect" } & Pick<Session, "sid" | "node" | "version" | "role" | "reconnectKey">)
-  | ({ readonly _tag: "Join"; readonly sid: string } & Membership)
+  | ({ readonly _tag: "Connect" } & Pick<Session, "sid" | "node" | "version" | "role" | "reconnectKey" | "subject">)
+  | ({ readonly _tag: "Join"; readonly sid: string } & Membership & JoinTerms)
   | { readonly _tag: "Leave"; readonly sid: string; readonly office: string }
   | { readonly _tag: "Disconnect"; readonly sid: string }
 
 export type MembershipEvent =
   | { readonly _tag: "Connected"; readonly session: Session }
-  | { readonly _tag: "Entered"; readonly sid: string; readonly membership: Membership }
+  | { readonly _tag: "Entered"; readonly sid: string; readonly membership: Membership; readonly at?: number }
   /** `replaced`: a new connection of the same member took the membership over. */
   | { readonly _tag: "Left"; readonly sid: string; readonly membership: Membership; readonly replaced: boolean }
   | { readonly _tag: "Disconnected"; readonly sid: string }
@@ -74,18 +84,41 @@ export const checkLeave = (session: Session, office: string): Result.Result<Memb
     () => makeMembershipError("not_in_office", `Not in room '${office}'`)
   )
 
-const decideJoin = (state: MembershipState, session: Session, membership: Membership, capacity: Capacity): Decision => {
-  const { reconnectKey, sid } = session
+/** True for two sessions of one subject. Without authentication it takes the same name, too. */
+const isSameIdentity = (session: Session, other: Session, hasSameName: boolean): boolean =>
+  session.subject === other.subject && (session.subject !== "" || hasSameName)
+
+/**
+ * True when a session may replace the member at its place. The reconnect key proves a new connection of the same member.
+ * On request, the same identity suffices.
+ */
+const mayReplace = (session: Session, { name }: Membership, takeOver: boolean, before: Member, other: Session) => {
+  const hasSameName = before.membership.name === name
+  const { reconnectKey } = session
+  if (takeOver && isSameIdentity(session, other, hasSameName)) return true
+  return hasSameName && reconnectKey !== "" && reconnectKey === other.reconnectKey
+}
+
+const decideJoin = (
+  state: MembershipState,
+  session: Session,
+  membership: Membership,
+  { at, takeOver = false }: JoinTerms,
+  capacity: Capacity
+): Decision => {
+  const { sid } = session
   const allowed = checkJoin(session, membership)
   if (Result.isFailure(allowed)) return Result.fail(allowed.failure)
   if (allowed.success === "unchanged") return Result.succeed([])
   const office = findOffice(state, membership.office)
   const before = Option.getOrUndefined(memberAt(office, membership))
-  const isTakeover =
-    before?.membership.name === membership.name &&
-    reconnectKey !== "" &&
-    Option.exists(HashMap.get(state.sessions, before.sid), (other) => other.reconnectKey === reconnectKey)
-  if (before !== undefined && !isTakeover) return Result.fail(membershipConflict(membership))
+  if (before !== undefined) {
+    const other = HashMap.get(state.sessions, before.sid)
+    if (!Option.exists(other, (found) => mayReplace(session, membership, takeOver, before, found))) {
+      const { joinedAt, membership: current } = before
+      return Result.fail(membershipConflict(membership, { name: current.name, ...definedOnly({ joinedAt }) }))
+    }
+  }
   const size = memberCount(office)
   if (before === undefined && size >= capacity.membersPerOffice) return Result.fail(officeFull(membership.office))
   const current = Option.getOrUndefined(session.membership)
@@ -96,14 +129,15 @@ const decideJoin = (state: MembershipState, session: Session, membership: Member
   return Result.succeed([
     ...(before === undefined ? [] : [left(before.sid, before.membership, true)]),
     ...(current === undefined ? [] : [left(sid, current)]),
-    { _tag: "Entered", sid, membership }
+    { _tag: "Entered", sid, membership, ...definedOnly({ at }) }
   ])
 }
 
 /**
  * Decides the events of a command, or why it is rejected (spec §3). An office has at most one Agent, and Computers with
  * unique keys of their names. A Computer that joins another office leaves the first one. Repeating a command is harmless.
- * A new connection of the same member takes over the membership of its old connection.
+ * A new connection of the same member takes over the membership of its old connection, and on request that of another
+ * connection of the same identity.
  */
 export const decide = (
   state: MembershipState,
@@ -111,9 +145,9 @@ export const decide = (
   capacity: Capacity = unlimitedCapacity
 ): Decision => {
   if (command._tag === "Connect") {
-    const { reconnectKey, node, role, sid, version } = command
+    const { reconnectKey, node, role, sid, subject, version } = command
     return Result.succeed([
-      { _tag: "Connected", session: { sid, node, version, role, membership: Option.none(), reconnectKey } }
+      { _tag: "Connected", session: { sid, node, version, role, membership: Option.none(), reconnectKey, subject } }
     ])
   }
   const { sid } = command
@@ -128,7 +162,7 @@ export const decide = (
   if (session === undefined) return Result.fail(notConnected())
   if (command._tag === "Join") {
     const { name, office, role } = command
-    return decideJoin(state, session, { name, office, role }, capacity)
+    return decideJoin(state, session, { name, office, role }, command, capacity)
   }
   return Result.map(checkLeave(session, command.office), (membership) => [left(sid, membership)])
 }
@@ -159,13 +193,14 @@ export const evolve = (state: MembershipState, event: MembershipEvent): Membersh
     case "Disconnected":
       return { ...state, sessions: HashMap.remove(state.sessions, event.sid) }
     case "Entered": {
-      const { membership, sid } = event
+      const { at, membership, sid } = event
       const { node, version } = HashMap.getUnsafe(state.sessions, sid)
-      const member = { sid, node, version, membership, joinRevision: state.revision + 1 }
+      const time = definedOnly({ joinedAt: at })
+      const member = { sid, node, version, membership, joinRevision: state.revision + 1, ...time }
       return change(
         event,
         1,
-        (session) => ({ ...session, role: Option.some(membership.role), membership: Option.some(membership) }),
+        (session) => ({ ...session, role: Option.some(membership.role), membership: Option.some(membership), ...time }),
         (office) => addMember(office, member)
       )
     }

@@ -1,6 +1,6 @@
 import { Data, Effect, Runtime, Stream } from "effect"
 import type { OfficeStatus } from "../../application/computer/office/OfficeConnection.ts"
-import type { JoinFailed } from "../../application/member/OfficeMember.ts"
+import type { JoinFailed, MemberReplaced } from "../../application/member/OfficeMember.ts"
 
 /** A command cannot do its work. The message is printed to stderr, and nothing else. */
 export class CommandFailed extends Data.TaggedError("CommandFailed")<{
@@ -30,7 +30,9 @@ export const toCommandFailed = (error: CommandError): CommandFailed =>
     : new CommandFailed({ message: error.message + (error.reason === "missing_credentials" ? credentialsHint : "") })
 
 /** Waits until the membership of an office ends for good, then fails with the reason. */
-export const untilMembershipEnds = (status: Stream.Stream<OfficeStatus>): Effect.Effect<never, JoinFailed> =>
+export const untilMembershipEnds = (
+  status: Stream.Stream<OfficeStatus>
+): Effect.Effect<never, JoinFailed | MemberReplaced> =>
   Stream.runForEach(status, (current) => (current._tag === "Failed" ? Effect.fail(current.error) : Effect.void)).pipe(
     Effect.andThen(Effect.never)
   )

@@ -18,7 +18,12 @@ export type { ComputerView, OfficeView } from "../../application/agent/OfficeVie
 export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
 export type { CallStatus } from "../../domain/model/CallStatus.ts"
 export { AmbiguousTool } from "../../application/agent/OfficeView.ts"
-export { type JoinFailed, JoinRejected, type MemberStatus } from "../../application/member/OfficeMember.ts"
+export {
+  type JoinFailed,
+  JoinRejected,
+  MemberReplaced,
+  type MemberStatus
+} from "../../application/member/OfficeMember.ts"
 export { type DocumentContent, DocumentReader, DocumentUnreadable } from "../../application/ports/DocumentReader.ts"
 export { AdmissionRejected, Unreachable, VersionRejected } from "../../application/ports/Transport.ts"
 export type { JsonObject } from "../../domain/json.ts"

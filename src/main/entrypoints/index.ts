@@ -87,6 +87,7 @@ export type { Device } from "../../application/devices/gateway/DeviceRegistry.ts
 export {
   type JoinFailed,
   JoinRejected,
+  MemberReplaced,
   type MemberStatus,
   NotPermitted,
   type OfficeMember

@@ -10,6 +10,7 @@ export type { ConnectedAgent, ConnectionOptions, ToolCall } from "../promise/Con
 export type { ComputerHooks } from "../promise/computerHooks.ts"
 export type { Cancellable, Closeable, Log, LogLine } from "../promise/RunningService.ts"
 export {
+  type ComputerJoinOptions,
   type ComputerOptions,
   type ComputerSetup,
   runComputer,

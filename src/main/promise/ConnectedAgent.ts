@@ -30,6 +30,8 @@ export interface ConnectionOptions extends Omit<SocketIoClientOptions, "connectT
   readonly token?: string | (() => string | Promise<string>)
   /** Timeout of opening the connection in milliseconds; 20 seconds by default. */
   readonly connectTimeout?: number
+  /** How long a join waits while another member is at its place, in milliseconds; it fails at once by default. */
+  readonly wait?: number
   /** Receives the log; without it, warnings and errors go to stderr. */
   readonly log?: Log
 }
@@ -41,7 +43,7 @@ export interface ToolCall extends Omit<CoreToolCall, "onStatus"> {
 }
 
 /** Options of an Agent and its connection. */
-export interface AgentConnectOptions extends AgentOptions, ConnectionOptions {}
+export interface AgentConnectOptions extends Omit<AgentOptions, "wait">, ConnectionOptions {}
 
 /** An Agent in its office; reconnects when the connection is lost. Promises reject with an `A2cError`. */
 export interface ConnectedAgent extends Closeable {
@@ -155,10 +157,11 @@ export const toClientOptions = <Options extends ConnectionOptions>({
   connectTimeout,
   log: _,
   token,
+  wait,
   ...options
 }: Options) => ({
   ...options,
-  ...durations({ connectTimeout }),
+  ...durations({ connectTimeout, wait }),
   ...definedOnly({ token: typeof token === "function" ? tokenEffect(token) : token })
 })
 

@@ -14,6 +14,7 @@ import { computerLayer } from "../layers/computerLayer.ts"
 import { A2cError, ConfigInvalid } from "./A2cError.ts"
 import { type ConnectionOptions, toClientOptions } from "./ConnectedAgent.ts"
 import { type ComputerHooks, toLayerOptions } from "./computerHooks.ts"
+import { durations } from "./durations.ts"
 import { type Cancellable, type Closeable, type RunningService, startService } from "./RunningService.ts"
 
 /** The configuration of a Computer. */
@@ -29,7 +30,10 @@ export interface ComputerOptions
   extends ConnectionOptions,
     ComputerSetup,
     ComputerHooks,
-    Pick<CoreComputerOptions, "name" | "office" | "retryInitialConnect"> {}
+    Pick<CoreComputerOptions, "name" | "office" | "retryInitialConnect" | "takeOver"> {}
+
+/** An office to join; `wait` in milliseconds. */
+export interface ComputerJoinOptions extends Omit<JoinOptions, "wait">, Pick<ConnectionOptions, "wait"> {}
 
 /**
  * The state of an MCP server; while it runs, with its MCP server info. Without `info.capabilities.subscribe` its windows
@@ -72,7 +76,7 @@ export interface RunningComputer extends Closeable {
   readonly status: (options?: Cancellable) => AsyncIterable<OfficeStatus>
   /** The office of the Computer, also while it reconnects. */
   readonly office: (options?: Cancellable) => Promise<string | undefined>
-  readonly join: (request: JoinOptions, options?: Cancellable) => Promise<void>
+  readonly join: (request: ComputerJoinOptions, options?: Cancellable) => Promise<void>
   /** Leaves the office; the servers keep running. In-flight calls of its Agent end. */
   readonly leave: (options?: Cancellable) => Promise<void>
 }
@@ -116,7 +120,7 @@ const wrapComputer = ({ iterate, run, ...closeable }: RunningService<Computer["S
   desktop: ({ signal, ...which } = {}) => run(({ desktop }) => desktop(which), { signal }),
   status: (options) => iterate(({ status }) => status, options),
   office: (options) => run(({ office }) => office, options),
-  join: (request, options) => run(({ join }) => join(request), options),
+  join: ({ wait, ...request }, options) => run(({ join }) => join({ ...request, ...durations({ wait }) }), options),
   leave: (options) => run(({ leave }) => leave, options)
 })
 

@@ -6,7 +6,7 @@ import {
   type RegistryChange,
   OfficeRegistry
 } from "../../../src/application/ports/OfficeRegistry.ts"
-import type { MembershipCommand } from "../../../src/domain/office/decide.ts"
+import type { JoinTerms, MembershipCommand } from "../../../src/domain/office/decide.ts"
 import { type Capacity, unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
 import type { MembershipError, Session } from "../../../src/domain/model/Membership.ts"
 
@@ -23,13 +23,14 @@ export interface TestNode {
   readonly session: (sid: string) => Session | undefined
   /** Applies any command of a session of this node. */
   readonly apply: (command: MembershipCommand, capacity?: Capacity) => Effect.Effect<void, MembershipError>
-  readonly connect: (sid: string, reconnectKey?: string) => Effect.Effect<void>
+  readonly connect: (sid: string, reconnectKey?: string, subject?: string) => Effect.Effect<void>
   readonly join: (
     sid: string,
     role: "agent" | "computer",
     name: string,
     office: string,
-    capacity?: Capacity
+    capacity?: Capacity,
+    terms?: JoinTerms
   ) => Effect.Effect<void, MembershipError>
   readonly leave: (sid: string, office: string) => Effect.Effect<void, MembershipError>
   readonly disconnect: (sid: string) => Effect.Effect<void>
@@ -91,9 +92,12 @@ const openNode = (layer: Layer.Layer<OfficeRegistry, unknown>) =>
           look()
           return Effect.sync(() => void looking.delete(look))
         }),
-      connect: (sid, reconnectKey = "") =>
-        Effect.orDie(apply({ _tag: "Connect", sid, node, version: "0.2.0", role: Option.none(), reconnectKey })),
-      join: (sid, role, name, office, capacity) => apply({ _tag: "Join", sid, role, name, office }, capacity),
+      connect: (sid, reconnectKey = "", subject = "") =>
+        Effect.orDie(
+          apply({ _tag: "Connect", sid, node, version: "0.2.0", role: Option.none(), reconnectKey, subject })
+        ),
+      join: (sid, role, name, office, capacity, terms = {}) =>
+        apply({ _tag: "Join", sid, role, name, office, ...terms }, capacity),
       leave: (sid, office) => apply({ _tag: "Leave", sid, office }),
       disconnect: (sid) => Effect.orDie(apply({ _tag: "Disconnect", sid }))
     }

@@ -29,13 +29,19 @@ const pair = Effect.fnUntraced(function* (open: OpenNode) {
 const Sid = Schema.Literals(["1", "2", "3", "4"])
 const Steps = Schema.Array(
   Schema.Union([
-    Schema.Struct({ do: Schema.Literal("connect"), sid: Sid, reconnectKey: Schema.Literals(["", "h"]) }),
+    Schema.Struct({
+      do: Schema.Literal("connect"),
+      sid: Sid,
+      reconnectKey: Schema.Literals(["", "h"]),
+      subject: Schema.Literals(["", "ada", "eve"])
+    }),
     Schema.Struct({
       do: Schema.Literal("join"),
       sid: Sid,
       role: Schema.Literals(["agent", "computer"]),
       name: Schema.Literals(["x", "\uff58", "__proto__"]),
-      office: Schema.Literals(["O1", 'O"2\n'])
+      office: Schema.Literals(["O1", 'O"2\n']),
+      takeOver: Schema.Boolean
     }),
     Schema.Struct({ do: Schema.Literal("leave"), sid: Sid, office: Schema.Literals(["O1", 'O"2\n']) }),
     Schema.Struct({ do: Schema.Literal("disconnect"), sid: Sid })
@@ -49,12 +55,12 @@ const nodeOf = (sid: string): string => (Number(sid) % 2 === 1 ? "n1" : "n2")
 const toCommand = (step: (typeof Steps.Type)[number]): MembershipCommand => {
   switch (step.do) {
     case "connect": {
-      const { reconnectKey, sid } = step
-      return { _tag: "Connect", sid, node: nodeOf(sid), version: "0.2.0", role: Option.none(), reconnectKey }
+      const { reconnectKey, sid, subject } = step
+      return { _tag: "Connect", sid, node: nodeOf(sid), version: "0.2.0", role: Option.none(), reconnectKey, subject }
     }
     case "join": {
-      const { name, office, role, sid } = step
-      return { _tag: "Join", sid, role, name, office }
+      const { name, office, role, sid, takeOver } = step
+      return { _tag: "Join", sid, role, name, office, takeOver }
     }
     case "leave":
       return { _tag: "Leave", sid: step.sid, office: step.office }
@@ -341,6 +347,64 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
         assert.strictEqual(yield* outcome(n2.join("new", "agent", "thinker", "O")), "agent_exists")
         assert.strictEqual(yield* outcome(n2.join("none", "agent", "thinker", "O")), "agent_exists")
         assert.strictEqual(yield* outcome(n2.join("renamed", "agent", "another", "O")), "agent_exists")
+      })
+    )
+
+    check("names the current member and the time of its join in a rejection, on every node", (open) =>
+      Effect.gen(function* () {
+        const n1 = yield* nodeWith(open, "n1", "a", "c")
+        const n2 = yield* nodeWith(open, "n2", "b", "d")
+        const at = Date.UTC(2026, 10, 23, 12)
+        yield* n1.join("a", "agent", "thinker", "O", undefined, { at })
+        yield* n1.join("c", "computer", "desk", "O", undefined, { at })
+        const time = "connected since 2026-11-23T12:00:00.000Z"
+        assert.strictEqual(
+          (yield* Effect.flip(n2.join("b", "agent", "other", "O"))).message,
+          `Room already has an agent: office 'O' has the Agent 'thinker', ${time}`
+        )
+        assert.strictEqual(
+          (yield* Effect.flip(n2.join("d", "computer", "desk", "O"))).message,
+          `Computer with name 'desk' already exists in room 'O': office 'O' has the Computer 'desk', ${time}`
+        )
+        assert.deepStrictEqual(
+          n1.registry.members("O").map(({ joinedAt }) => joinedAt),
+          [at, at]
+        )
+      })
+    )
+
+    check("replaces a member of the same subject on request, on another node", (open) =>
+      Effect.gen(function* () {
+        const n1 = yield* open("n1")
+        const n2 = yield* open("n2")
+        yield* n1.connect("old", "", "ada")
+        yield* n1.join("old", "agent", "thinker", "O")
+        yield* n2.connect("eve", "", "eve")
+        yield* n2.connect("none")
+        yield* n2.connect("new", "", "ada")
+        const takeOver = (sid: string, name: string) =>
+          outcome(n2.join(sid, "agent", name, "O", undefined, { takeOver: true }))
+        assert.strictEqual(yield* takeOver("eve", "thinker"), "agent_exists")
+        assert.strictEqual(yield* takeOver("none", "thinker"), "agent_exists")
+        assert.strictEqual(yield* outcome(n2.join("new", "agent", "thinker", "O")), "agent_exists")
+        assert.strictEqual(yield* takeOver("new", "another"), "ok")
+        yield* n1.until(() => n1.heard.length === 2)
+        assert.deepStrictEqual(told(n1), ["-old thinker@O → ", "evicted old"])
+        assert.deepStrictEqual(sidsIn(n2, "O"), ["new"])
+      })
+    )
+
+    check("replaces a member without authentication on request of one with the same name", (open) =>
+      Effect.gen(function* () {
+        const n1 = yield* nodeWith(open, "n1", "old", "new")
+        yield* n1.connect("ada", "", "ada")
+        yield* n1.join("old", "computer", "desk", "O")
+        const takeOver = (sid: string, name: string) =>
+          outcome(n1.join(sid, "computer", name, "O", undefined, { takeOver: true }))
+        assert.strictEqual(yield* takeOver("new", "ｄｅｓｋ"), "name_taken")
+        assert.strictEqual(yield* takeOver("ada", "desk"), "name_taken")
+        assert.strictEqual(yield* takeOver("new", "desk"), "ok")
+        assert.deepStrictEqual(sidsIn(n1, "O"), ["new"])
       })
     )
 

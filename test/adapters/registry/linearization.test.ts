@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { RegistryChange } from "../../../src/application/ports/OfficeRegistry.ts"
+import { type RegistryChange, takeoverReason } from "../../../src/application/ports/OfficeRegistry.ts"
 import { unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
 import type { ModelSessions } from "../../domain/office/referenceModel.ts"
 import { explain, hasHeard, type Outcome } from "./linearization.ts"
@@ -8,8 +8,8 @@ const membershipIn = (office: string) => ({ office, role: "computer", name: "x" 
 
 /** Two sessions of the same Computer on two nodes, each in an office. */
 const before: ModelSessions = [
-  { sid: "here", node: "n1", reconnectKey: "h", role: "computer", membership: membershipIn("P") },
-  { sid: "there", node: "n2", reconnectKey: "h", role: "computer", membership: membershipIn("O") }
+  { sid: "here", node: "n1", reconnectKey: "h", subject: "", role: "computer", membership: membershipIn("P") },
+  { sid: "there", node: "n2", reconnectKey: "h", subject: "", role: "computer", membership: membershipIn("O") }
 ]
 
 const joins = (sid: string, office: string): Outcome => ({
@@ -24,7 +24,7 @@ const change = (_tag: "Entered" | "Left", office: string): RegistryChange => ({
   recipients: []
 })
 
-const evicted: RegistryChange = { _tag: "Evicted", sid: "here", reason: "" }
+const evicted: RegistryChange = { _tag: "Evicted", sid: "here", reason: takeoverReason }
 
 /** Whether an order of these commands explains what the node of `here` has received. */
 const isExplained = (outcomes: ReadonlyArray<Outcome>, heard: ReadonlyArray<RegistryChange>) =>

@@ -121,7 +121,7 @@ const isOwn = (registry: Registry, sid: string) => nodeOf(sid, 3) === registry.n
 const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, open: () => OpenNode]> = [
   [
     "nodes share no state",
-    4,
+    5,
     () => {
       const alone = new Map<string, OpenNode>()
       return (name) => {

@@ -79,7 +79,8 @@ describe("an office shared by several Servers", () => {
       const [one, two] = [yield* open("one"), yield* open("two")]
       yield* (yield* one.member("agent")).join("thinker", "O")
       const other = yield* two.member("agent")
-      assert.deepStrictEqual(yield* other.join("another", "O"), [false, "Room already has an agent"])
+      const current = "office 'O' has the Agent 'thinker', connected since 1970-01-01T00:00:00.000Z"
+      assert.deepStrictEqual(yield* other.join("another", "O"), [false, `Room already has an agent: ${current}`])
     })
   )
 

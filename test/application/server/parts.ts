@@ -82,7 +82,7 @@ export const makeParts = Effect.fnUntraced(function* (
   const requestBudget = makeRequestBudget(context)
   const open = Effect.fnUntraced(function* (link: Link) {
     yield* connections.reserve(link)
-    const session = { sid: link.id, version: "0.2.0", role: Option.none(), reconnectKey: "" }
+    const session = { sid: link.id, version: "0.2.0", role: Option.none(), reconnectKey: "", subject: "" }
     return connections.open({
       link,
       line: lineForVersion({ major: 0, minor: 2, patch: 0 }),

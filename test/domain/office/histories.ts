@@ -23,13 +23,16 @@ const Join = Schema.Struct({
   ...shared,
   role: Schema.Literals(["agent", "computer"]),
   name: Schema.Literals(names),
-  office: Schema.Literals(officeIds)
+  office: Schema.Literals(officeIds),
+  takeOver: Schema.Literals([false, false, true])
 })
 const Connect = Schema.Struct({
   do: Schema.Literal("connect"),
   ...shared,
   role: Schema.Literals(["any", "any", "agent", "computer"]),
-  reconnectKey: Schema.Literals(["", "h", "h", "i"])
+  reconnectKey: Schema.Literals(["", "h", "h", "i"]),
+  /** The empty one is that of a client without authentication. */
+  subject: Schema.Literals(["", "ada", "eve"])
 })
 const Leave = Schema.Struct({ do: Schema.Literal("leave"), ...shared, office: Schema.Literals(officeIds) })
 const Disconnect = Schema.Struct({ do: Schema.Literal("disconnect"), ...shared })
@@ -102,12 +105,13 @@ export const commandOf = (step: Step, nodes: number): MembershipCommand => {
         node: nodeOf(sid, nodes),
         version: "0.2.0",
         role,
-        reconnectKey: step.reconnectKey
+        reconnectKey: step.reconnectKey,
+        subject: step.subject
       }
     }
     case "join": {
-      const { name, office, role } = step
-      return { _tag: "Join", sid, role, name, office }
+      const { name, office, role, takeOver } = step
+      return { _tag: "Join", sid, role, name, office, takeOver }
     }
     case "leave":
       return { _tag: "Leave", sid, office: step.office }
@@ -121,9 +125,12 @@ export const inWords = (command: MembershipCommand): string => {
   const { sid } = command
   switch (command._tag) {
     case "Connect":
-      return `${sid} connects (${Option.getOrElse(command.role, () => "any role")}, holder '${command.reconnectKey}')`
+      return (
+        `${sid} connects (${Option.getOrElse(command.role, () => "any role")}, ` +
+        `holder '${command.reconnectKey}', subject '${command.subject}')`
+      )
     case "Join":
-      return `${sid} joins ${JSON.stringify(command.office)} as ${command.role} ${command.name}`
+      return `${sid} joins ${JSON.stringify(command.office)} as ${command.role} ${command.name}${command.takeOver === true ? " in place of another" : ""}`
     case "Leave":
       return `${sid} leaves ${JSON.stringify(command.office)}`
     case "Disconnect":

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { HashMap, Option, Result, Schema } from "effect"
-import { checkJoin, decide, evolve, type MembershipCommand } from "../../../src/domain/office/decide.ts"
+import { checkJoin, decide, evolve, type JoinTerms, type MembershipCommand } from "../../../src/domain/office/decide.ts"
 import {
   type Capacity,
   isComputerElsewhere,
@@ -11,21 +11,22 @@ import {
   unlimitedCapacity
 } from "../../../src/domain/office/MembershipState.ts"
 
-const connect = (sid: string, role?: "agent" | "computer", reconnectKey = ""): MembershipCommand => ({
+const connect = (sid: string, role?: "agent" | "computer", reconnectKey = "", subject = ""): MembershipCommand => ({
   _tag: "Connect",
   sid,
   node: "n",
   reconnectKey,
+  subject,
   version: "0.2.0",
   role: Option.fromNullishOr(role)
 })
-const join = (sid: string, role: "agent" | "computer", name: string, office: string): MembershipCommand => ({
-  _tag: "Join",
-  sid,
-  role,
-  name,
-  office
-})
+const join = (
+  sid: string,
+  role: "agent" | "computer",
+  name: string,
+  office: string,
+  terms: JoinTerms = {}
+): MembershipCommand => ({ _tag: "Join", sid, role, name, office, ...terms })
 const leave = (sid: string, office: string): MembershipCommand => ({ _tag: "Leave", sid, office })
 const disconnect = (sid: string): MembershipCommand => ({ _tag: "Disconnect", sid })
 
@@ -162,9 +163,29 @@ describe("membership", () => {
     )
   })
 
-  it("case 040: rejects a second Agent with the protocol's message", () => {
-    const outcome = decide(after(...a1, connect("a2", "agent")), join("a2", "agent", "agent-2", "O1"))
-    assert.strictEqual(Result.getOrThrow(Result.flip(outcome)).message, "Room already has an agent")
+  it("case 040: rejects a second Agent with the protocol's message, the first one's name, and the time of its join", () => {
+    const first = join("a1", "agent", "agent-1", "O1", { at: 0 })
+    const outcome = decide(after(connect("a1"), first, connect("a2")), join("a2", "agent", "agent-2", "O1"))
+    assert.strictEqual(
+      Result.getOrThrow(Result.flip(outcome)).message,
+      "Room already has an agent: office 'O1' has the Agent 'agent-1', connected since 1970-01-01T00:00:00.000Z"
+    )
+  })
+
+  it("replaces an Agent of the same subject on request, also under another name", () => {
+    const state = after(connect("a1", "agent", "", "ada"), join("a1", "agent", "one", "O1"))
+    const attempt = (subject: string, name: string) =>
+      rejection(apply(state, connect("a2", "agent", "", subject)), join("a2", "agent", name, "O1", { takeOver: true }))
+    assert.strictEqual(attempt("eve", "one"), "agent_exists")
+    assert.strictEqual(attempt("", "one"), "agent_exists")
+    assert.strictEqual(attempt("ada", "two"), "accepted")
+  })
+
+  it("replaces an Agent without authentication only by one of the same name", () => {
+    const attempt = (name: string) =>
+      rejection(after(...a1, connect("a2")), join("a2", "agent", name, "O1", { takeOver: true }))
+    assert.strictEqual(attempt("agent-2"), "agent_exists")
+    assert.strictEqual(attempt("agent-1"), "accepted")
   })
 
   it("case 043: requires an Agent to leave before it joins another office", () => {
@@ -184,7 +205,7 @@ describe("membership", () => {
     const outcome = decide(after(...c1, connect("c2")), join("c2", "computer", "pc-1", "O1"))
     assert.strictEqual(
       Result.getOrThrow(Result.flip(outcome)).message,
-      "Computer with name 'pc-1' already exists in room 'O1'"
+      "Computer with name 'pc-1' already exists in room 'O1': office 'O1' has the Computer 'pc-1'"
     )
   })
 

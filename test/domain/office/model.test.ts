@@ -243,7 +243,23 @@ const mutants: ReadonlyArray<readonly [mistake: string, fewest: number, tried: P
     4,
     {
       decide: (state, command, capacity) =>
-        decide(state, command._tag === "Connect" ? { ...command, reconnectKey: "" } : command, capacity)
+        decide(state, command._tag === "Connect" ? { ...command, reconnectKey: "", subject: "" } : command, capacity)
+    }
+  ],
+  [
+    "replaces a member of another subject on request",
+    4,
+    {
+      decide: (state, command, capacity) =>
+        decide(state, command._tag === "Connect" ? { ...command, subject: "shared" } : command, capacity)
+    }
+  ],
+  [
+    "replaces a member of the same subject without a request",
+    4,
+    {
+      decide: (state, command, capacity) =>
+        decide(state, command._tag === "Join" ? { ...command, takeOver: true } : command, capacity)
     }
   ],
   [

@@ -1,11 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import {
-  officeFull,
-  registryUnavailable,
-  membershipConflict,
-  tooManyOffices
-} from "../../../src/domain/model/Membership.ts"
+import { officeFull, registryUnavailable, tooManyOffices } from "../../../src/domain/model/Membership.ts"
+import { membershipConflict } from "../../../src/domain/model/membershipConflict.ts"
 import {
   badRequest,
   forbidden,
@@ -28,8 +24,8 @@ describe("retryable rejection", () => {
 
   it("excludes conflicts and missing rights", () => {
     const errors = [
-      membershipConflict({ office: "O", role: "agent", name: "a" }),
-      membershipConflict({ office: "O", role: "computer", name: "a, try again" }),
+      membershipConflict({ office: "O", role: "agent", name: "a" }, { name: "b", joinedAt: 0 }),
+      membershipConflict({ office: "O", role: "computer", name: "a, try again" }, { name: "a, try again" }),
       officeFull("O")
     ]
     for (const { message } of [...errors, forbidden("'a' may not join room 'O'"), badRequest("no name")]) {

@@ -7,8 +7,17 @@ interface ModelSession {
   readonly sid: string
   readonly node: string
   readonly reconnectKey: string
+  readonly subject: string
   readonly role: Membership["role"] | undefined
   readonly membership: Membership | undefined
+}
+
+/** True when a session may replace the member that holds the membership which it wants. */
+const mayReplace = (session: ModelSession, holder: ModelSession, name: string, takeOver: boolean): boolean => {
+  const hasName = holder.membership?.name === name
+  if (hasName && session.reconnectKey !== "" && session.reconnectKey === holder.reconnectKey) return true
+  if (!takeOver) return false
+  return session.subject === "" ? holder.subject === "" && hasName : holder.subject === session.subject
 }
 
 /** All connected sessions; the last one joined last. */
@@ -94,7 +103,13 @@ const addJoin = (before: Outcome, session: ModelSession, membership: Membership)
 /** True for names that one office must not have twice. */
 const looksLike = (one: string, other: string) => one.normalize("NFKC") === other.normalize("NFKC")
 
-const join = (sessions: ModelSessions, session: ModelSession, membership: Membership, capacity: Capacity): Outcome => {
+const join = (
+  sessions: ModelSessions,
+  session: ModelSession,
+  membership: Membership,
+  takeOver: boolean,
+  capacity: Capacity
+): Outcome => {
   if (session.role !== undefined && session.role !== membership.role) return rejected(sessions, "role_mismatch")
   if (session.membership !== undefined && session.membership.office === membership.office) {
     return session.membership.name === membership.name ? unchanged(sessions) : rejected(sessions, "name_mismatch")
@@ -108,13 +123,8 @@ const join = (sessions: ModelSessions, session: ModelSession, membership: Member
     membership.role === "agent"
       ? here.find((one) => one.membership?.role === "agent")
       : here.find((one) => one.membership?.role === "computer" && looksLike(one.membership.name, membership.name))
-  if (holder !== undefined) {
-    const isTakeover =
-      session.reconnectKey !== "" &&
-      holder.reconnectKey === session.reconnectKey &&
-      holder.membership?.name === membership.name
-    if (!isTakeover) return rejected(sessions, membership.role === "agent" ? "agent_exists" : "name_taken")
-  }
+  if (holder !== undefined && !mayReplace(session, holder, membership.name, takeOver))
+    return rejected(sessions, membership.role === "agent" ? "agent_exists" : "name_taken")
   if (holder === undefined && here.length >= capacity.membersPerOffice) return rejected(sessions, "office_full")
   const offices = new Set(others.flatMap((one) => (one.membership === undefined ? [] : [one.membership.office])))
   if (here.length === 0 && offices.size >= capacity.offices) return rejected(sessions, "too_many_offices")
@@ -129,15 +139,16 @@ const join = (sessions: ModelSessions, session: ModelSession, membership: Member
  * Decides a command by the specification (spec §3.2, §3.3), as a plain list with conditions. It shares only names
  * with the implementation. Choices beyond the specification: a join is checked against its session first, then
  * against the current member, then against the capacity. Names that are equal after NFKC conflict. A session with the same name and the same secret takes over
- * the membership.
+ * the membership. On request, so does a session of the same subject, or without authentication one of the same name.
  */
 export const expectedOutcome = (sessions: ModelSessions, command: MembershipCommand, capacity: Capacity): Outcome => {
   if (command._tag === "Connect") {
-    const { reconnectKey, node, role, sid } = command
+    const { reconnectKey, node, role, sid, subject } = command
     const session = {
       sid,
       node,
       reconnectKey,
+      subject,
       role: role._tag === "Some" ? role.value : undefined,
       membership: undefined
     }
@@ -154,6 +165,6 @@ export const expectedOutcome = (sessions: ModelSessions, command: MembershipComm
       ? addLeave(unchanged(sessions), command.sid)
       : rejected(sessions, "not_in_office")
   }
-  const { name, office, role } = command
-  return join(sessions, session, { name, office, role }, capacity)
+  const { name, office, role, takeOver = false } = command
+  return join(sessions, session, { name, office, role }, takeOver, capacity)
 }

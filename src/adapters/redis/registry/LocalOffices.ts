@@ -1,4 +1,5 @@
 import { Option } from "effect"
+import { definedOnly } from "../../../domain/objects.ts"
 import { computerNamed, memberAt, type Office } from "../../../domain/office/MembershipState.ts"
 import type { Member, Membership, Session } from "../../../domain/model/Membership.ts"
 import {
@@ -15,6 +16,7 @@ import {
 } from "../../../domain/office/OfficeReplica.ts"
 import {
   type Registration,
+  type EvictionReason,
   type RegistryChange,
   membershipLostReason,
   takeoverReason
@@ -27,7 +29,7 @@ interface LocalSession {
   session: Session
   joining: { readonly office: string; readonly onEntered: () => void } | undefined
   /** The reason for an eviction when the pending join fails: the membership was lost meanwhile. */
-  pendingEviction: string | undefined
+  pendingEviction: EvictionReason | undefined
 }
 
 /** Result of an update: `"gap"` needs a snapshot, `"orphan"` the removal of a member without a session. */
@@ -183,7 +185,7 @@ export class LocalOffices {
    * Evicts a session of this node that lost its membership. A session that is already in another office has moved: a
    * snapshot may show that before the channel does. During a join the eviction waits for its result.
    */
-  #evictSession(sid: string, reason: string): void {
+  #evictSession(sid: string, reason: EvictionReason): void {
     const local = this.#sessions.get(sid)
     if (local === undefined || Option.isSome(local.session.membership)) return
     if (local.joining === undefined) this.#emit({ _tag: "Evicted", sid, reason })
@@ -196,7 +198,7 @@ export class LocalOffices {
   }
 
   #addMember(member: Member): void {
-    const { node, membership, sid } = member
+    const { joinedAt, node, membership, sid } = member
     const replica = this.#replicas.get(membership.office) ?? emptyReplica
     const office = applyMembershipChange(replica.office, { _tag: "Entered", member })
     this.#replicas.set(membership.office, { ...replica, office })
@@ -204,7 +206,9 @@ export class LocalOffices {
     const recipients = [...(this.#localMembers.get(membership.office) ?? [])]
     const local = node === this.#node ? this.#sessions.get(sid) : undefined
     if (local !== undefined) {
-      local.session = { ...local.session, role: Option.some(membership.role), membership: Option.some(membership) }
+      const { role } = membership
+      const joined = { role: Option.some(role), membership: Option.some(membership), ...definedOnly({ joinedAt }) }
+      local.session = { ...local.session, ...joined }
       const localMembers = this.#localMembers.get(membership.office)
       if (localMembers === undefined) this.#localMembers.set(membership.office, new Set([sid]))
       else localMembers.add(sid)

@@ -65,7 +65,7 @@ const make = Effect.fnUntraced(function* (options: RedisRegistryOptions) {
       return Effect.flatMap(Effect.fromResult(checkLeave(session, command.office)), () => leaveOffice(command.sid))
     }
     const { name, office, role } = command
-    return joinOffice(session, { office, role, name }, capacity)
+    return joinOffice(session, { office, role, name }, command, capacity)
   }
 
   const removeSession = (sid: string) => {

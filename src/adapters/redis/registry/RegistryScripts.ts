@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto"
 import { Duration, Effect, type Schema } from "effect"
+import type { JoinTerms } from "../../../domain/office/decide.ts"
 import type { Capacity } from "../../../domain/office/MembershipState.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import type { Membership, Session } from "../../../domain/model/Membership.ts"
 import type { LocalOffices } from "./LocalOffices.ts"
 import { RedisClock } from "./RedisClock.ts"
@@ -21,9 +23,8 @@ const reconcileTimeout = Duration.seconds(5)
 
 const formatLimit = (limit: number): string => String(Math.min(limit, Number.MAX_SAFE_INTEGER))
 
-/** Hashes a reconnect key: a reader of Redis must not be able to take over sessions. */
-const hashReconnectKey = (reconnectKey: string): string =>
-  reconnectKey === "" ? "" : createHash("sha256").update(reconnectKey).digest("hex")
+/** Hashes a reconnect key or a subject: a reader of Redis must not be able to take over sessions. */
+const hashText = (text: string): string => (text === "" ? "" : createHash("sha256").update(text).digest("hex"))
 
 const formatMillis = (duration: Duration.Duration): string => String(Duration.toMillis(duration))
 
@@ -31,14 +32,21 @@ const formatMillis = (duration: Duration.Duration): string => String(Duration.to
 export const makeRegistryScripts = (node: string, { run }: ScriptRunner) => {
   const clock = new RedisClock()
   /** The member as JSON, and the hash of its reconnect key. */
-  const encodeSession = ({ reconnectKey, sid, version }: Session, membership: Membership) =>
-    [encodeMember({ sid, node, version, membership }), hashReconnectKey(reconnectKey)] as const
+  const encodeSession = (
+    { reconnectKey, sid, subject, version }: Session,
+    membership: Membership,
+    joinedAt: number | undefined
+  ) =>
+    [
+      encodeMember({ sid, node, version, membership, ...definedOnly({ joinedAt }) }, hashText(subject)),
+      hashText(reconnectKey)
+    ] as const
   return {
     reconcile: (lease: Duration.Duration, gracePeriod: Duration.Duration, local: LocalOffices) => {
       const { highestRevision, joined, pendingJoins } = local.reconcileState()
       const members = joined.flatMap(([session, membership]) => {
         const { office } = membership
-        return [session.sid, office, memberField(membership), ...encodeSession(session, membership)]
+        return [session.sid, office, memberField(membership), ...encodeSession(session, membership, session.joinedAt)]
       })
       const numbers = [formatMillis(lease), String(highestRevision), formatMillis(gracePeriod), String(joined.length)]
       const args = [node, ...numbers, ...members, ...pendingJoins]
@@ -49,18 +57,24 @@ export const makeRegistryScripts = (node: string, { run }: ScriptRunner) => {
       const renewed = Effect.flatMap(run("renew", [node, formatMillis(lease)]), decodeRenewed)
       return clock.syncFrom(renewed, ([, , now]) => now)
     },
-    join: Effect.fnUntraced(function* (session: Session, membership: Membership, capacity: Capacity) {
+    join: Effect.fnUntraced(function* (
+      session: Session,
+      membership: Membership,
+      { at, takeOver = false }: JoinTerms,
+      capacity: Capacity
+    ) {
       const joined = yield* run("join", [
         node,
         session.sid,
         membership.office,
         memberField(membership),
         membership.name,
-        ...encodeSession(session, membership),
+        ...encodeSession(session, membership, at),
         formatLimit(capacity.offices),
         formatLimit(capacity.membersPerOffice),
         // The time of Redis at which a script started now times out.
-        String((yield* clock.now) + Duration.toMillis(scriptTimeout))
+        String((yield* clock.now) + Duration.toMillis(scriptTimeout)),
+        takeOver ? "1" : "0"
       ])
       return yield* decodeJoined(joined)
     }),

@@ -1,15 +1,15 @@
 import { Deferred, Duration, Effect, Exit, Option } from "effect"
-import { checkJoin } from "../../../domain/office/decide.ts"
+import { checkJoin, type JoinTerms } from "../../../domain/office/decide.ts"
 import { type Capacity } from "../../../domain/office/MembershipState.ts"
 import {
   makeMembershipError,
   officeFull,
   registryUnavailable,
   type Membership,
-  membershipConflict,
   type Session,
   tooManyOffices
 } from "../../../domain/model/Membership.ts"
+import { membershipConflict } from "../../../domain/model/membershipConflict.ts"
 import type { RegistryContext, RegistryEvents } from "./RegistryEvents.ts"
 import { scriptTimeout } from "./ScriptRunner.ts"
 
@@ -40,15 +40,23 @@ export const makeJoinOffice = (
     return yield* registryUnavailable()
   })
 
-  const attemptJoin = Effect.fnUntraced(function* (session: Session, membership: Membership, capacity: Capacity) {
+  const attemptJoin = Effect.fnUntraced(function* (
+    session: Session,
+    membership: Membership,
+    terms: JoinTerms,
+    capacity: Capacity
+  ) {
     for (let attempt = 0; attempt < maxJoinAttempts; attempt++) {
       if (!isReady()) return yield* registryUnavailable()
       const inSync = yield* Effect.timeoutOption(sync.awaitInSync, Duration.sum(scriptTimeout, gracePeriod))
       if (Option.isNone(inSync)) return yield* registryUnavailable()
-      const joined = sync.outOfSyncOnError(scripts.join(session, membership, capacity))
+      const joined = sync.outOfSyncOnError(scripts.join(session, membership, terms, capacity))
       const outcome = yield* Effect.mapError(joined, registryUnavailable)
       if (outcome === "joined") return
-      if (outcome === "taken") return yield* membershipConflict(membership)
+      if (Array.isArray(outcome)) {
+        const [, name, joinedAt] = outcome
+        return yield* membershipConflict(membership, { name, ...(joinedAt !== "" && { joinedAt: Number(joinedAt) }) })
+      }
       if (outcome === "office_full") return yield* officeFull(membership.office)
       if (outcome === "too_many_offices") return yield* tooManyOffices()
       // An expired join that did not time out here: the clock of Redis was changed. Reconciling syncs it.
@@ -57,7 +65,7 @@ export const makeJoinOffice = (
     return yield* registryUnavailable()
   })
 
-  return Effect.fnUntraced(function* (session: Session, membership: Membership, capacity: Capacity) {
+  return Effect.fnUntraced(function* (session: Session, membership: Membership, terms: JoinTerms, capacity: Capacity) {
     const allowed = yield* Effect.fromResult(checkJoin(session, membership))
     // After a takeover that this node has not received yet, the session is evicted when it arrives.
     if (allowed === "unchanged") return
@@ -65,7 +73,7 @@ export const makeJoinOffice = (
     const onEntered = Deferred.makeUnsafe<void>()
     const endJoin = local.beginJoin(session.sid, membership.office, () => Deferred.doneUnsafe(onEntered, Exit.void))
     const reconcilesBefore = sync.reconcileCount()
-    yield* attemptJoin(session, membership, capacity).pipe(
+    yield* attemptJoin(session, membership, terms, capacity).pipe(
       Effect.andThen(awaitJoinEcho(session.sid, membership.office, onEntered)),
       Effect.ensuring(Effect.sync(endJoin)),
       // A reconciliation during the join left out the current membership.

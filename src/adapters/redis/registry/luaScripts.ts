@@ -164,8 +164,9 @@ return { 'ok', call('ZCARD', prefix .. 'nodes'), t }
 
   /**
    * ARGV: node, session, office, field, name, member, hash of the reconnect key, maximum of offices, maximum of
-   * members, time at which the request expires. Returns "joined", "expired", "unknown_node", "taken", "office_full" or
-   * "too_many_offices".
+   * members, time at which the request expires, "1" to replace a member of the same identity. Returns "joined",
+   * "expired", "unknown_node", "office_full" or "too_many_offices"; or "taken" with the name of the current member and
+   * the time of its join, which is empty for a member of an older node.
    */
   join: `${sharedFunctions}
 local node, sid, office, field, name, json, reconnectKey = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
@@ -178,7 +179,14 @@ if old and old.sid == sid and old.node == node then
   -- An equivalent name, by an earlier join of the session that timed out: the session changes its name.
   old = nil
 end
-if old and (reconnectKey == '' or reconnectKey ~= key or old.seat.name ~= name) then return 'taken' end
+if old then
+  local hasSameName, owner = old.seat.name == name, cjson.decode(json).owner
+  local isSameMember = hasSameName and reconnectKey ~= '' and reconnectKey == key
+  local isSameIdentity = owner and old.owner == owner and (owner ~= '' or hasSameName)
+  if not isSameMember and not (ARGV[11] == '1' and isSameIdentity) then
+    return { 'taken', old.seat.name, old.at and formatInteger(old.at) or '' }
+  end
+end
 local size = call('HLEN', prefix .. 'office:' .. office)
 if not old and size >= tonumber(ARGV[9]) then return 'office_full' end
 if size == 0 then

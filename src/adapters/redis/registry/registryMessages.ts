@@ -7,12 +7,15 @@ const MemberJson = Schema.Struct({
   sid: Schema.String,
   node: Schema.String,
   version: Schema.String,
-  membership: Schema.Struct({ office: Schema.String, role: Role, name: Schema.String })
-}).pipe(Schema.encodeKeys({ joinRevision: "since", membership: "seat" }))
+  membership: Schema.Struct({ office: Schema.String, role: Role, name: Schema.String }),
+  joinedAt: Schema.optionalKey(Schema.Finite)
+}).pipe(Schema.encodeKeys({ joinRevision: "since", membership: "seat", joinedAt: "at" }))
 
-/** Encodes a member for the scripts, which add its join revision. */
-export const encodeMember = ({ node, membership, sid, version }: Omit<Member, "joinRevision">): string =>
-  JSON.stringify({ sid, node, version, seat: membership })
+/** Encodes a member for the scripts, which add its join revision. Nodes of older versions ignore `at` and `owner`. */
+export const encodeMember = (
+  { joinedAt, node, membership, sid, version }: Omit<Member, "joinRevision">,
+  owner: string
+): string => JSON.stringify({ sid, node, version, seat: membership, at: joinedAt, owner })
 
 /** The field of a membership in an office's hash: an office has one Agent, and one Computer for each key of a name. */
 export const memberField = ({ name, role }: Omit<Membership, "office">): string =>
@@ -41,8 +44,12 @@ export const decodeReconciled = Schema.decodeUnknownEffect(
 export const decodeRenewed = Schema.decodeUnknownEffect(
   Schema.Tuple([Schema.Literals(["ok", "unknown_node"]), Schema.Finite, Schema.Finite])
 )
+/** A taken membership comes with the name of its member, and the time of its join, which is empty when unknown. */
 export const decodeJoined = Schema.decodeUnknownEffect(
-  Schema.Literals(["joined", "expired", "unknown_node", "taken", "office_full", "too_many_offices"])
+  Schema.Union([
+    Schema.Literals(["joined", "expired", "unknown_node", "office_full", "too_many_offices"]),
+    Schema.Tuple([Schema.Literal("taken"), Schema.String, Schema.String])
+  ])
 )
 export const decodeSnapshot = Schema.decodeUnknownEffect(
   Schema.Tuple([

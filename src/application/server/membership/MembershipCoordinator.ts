@@ -1,7 +1,14 @@
 import { Duration, Effect, FiberSet, Semaphore } from "effect"
 import type { Membership } from "../../../domain/model/Membership.ts"
 import { computerNotFound, notInOffice } from "../../../domain/model/ProtocolError.ts"
-import type { NewSession, OfficeCommand, RegistryChange } from "../../ports/OfficeRegistry.ts"
+import { jsonBody } from "../../ports/Body.ts"
+import {
+  type EvictionReason,
+  type NewSession,
+  type OfficeCommand,
+  type RegistryChange,
+  takeoverReason
+} from "../../ports/OfficeRegistry.ts"
 import { chargeFanOut, type Connection, type Connections } from "../connections/Connections.ts"
 import { abortCalls } from "../routing/InFlightCall.ts"
 import type { InFlightCalls } from "../routing/InFlightCalls.ts"
@@ -13,6 +20,16 @@ import type { ServerContext } from "../lifecycle/ServerContext.ts"
  * replies travel separately, so a change may overtake replies. The member's own node aborts the rest.
  */
 const remoteReplyGrace = Duration.seconds(1)
+
+/** Timeout of the notice to a replaced connection, which may be stale. */
+const replacedNoticeTimeout = Duration.seconds(1)
+
+/** Closes an evicted connection. A replaced one is notified first: its client must not rejoin. */
+const closeEvicted = ({ line, link }: Connection, reason: EvictionReason) => {
+  const { body, event } = line.encodeReplaced(reason)
+  const notice = Effect.ignore(link.request(event, jsonBody(body), replacedNoticeTimeout))
+  return reason === takeoverReason ? Effect.andThen(notice, link.close(reason)) : link.close(reason)
+}
 
 export type MembershipCoordinator = Effect.Success<ReturnType<typeof makeMembershipCoordinator>>
 
@@ -49,8 +66,9 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
       if (change._tag === "Evicted") {
         const { reason, sid } = change
         yield* Effect.logInfo("session evicted", { sid, reason })
+        const connection = connections.get(sid)
         // In the background: closing a connection disconnects its session, which announces changes itself.
-        return void run(connections.get(sid)?.link.close(reason) ?? Effect.void)
+        return void run(connection === undefined ? Effect.void : closeEvicted(connection, reason))
       }
       const { _tag, recipients, membership, sid } = change
       const connection = connections.get(sid)

@@ -64,12 +64,14 @@ export const makeClientRequestHandler = (
   const join = Effect.fnUntraced(
     function* ({ body, connection: { identity, link } }: ClientRequest, definition: ServerRequests["join"]) {
       const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkMembership)
-      const { name, officeId: office, role } = yield* Effect.fromResult(request)
-      const invalid = checkCredentials(authenticator, identity, clock.currentTimeMillisUnsafe())
+      const { name, officeId: office, role, takeOver = false } = yield* Effect.fromResult(request)
+      const at = clock.currentTimeMillisUnsafe()
+      const invalid = checkCredentials(authenticator, identity, at)
       if (invalid !== undefined) return yield* unauthorized(invalid.message)
       const denial = checkJoinRights(identity, { office, role, name })
       if (denial !== undefined) return yield* forbidden(denial)
-      yield* coordinator.apply({ _tag: "Join", sid: link.id, role, name, office })
+      // From here on a rejection may name the current member: this client may join the office.
+      yield* coordinator.apply({ _tag: "Join", sid: link.id, role, name, office, at, takeOver })
     },
     (joining, { connection: { link } }) =>
       Effect.tapError(joining, ({ message: reason }) => Effect.logWarning("join rejected", { sid: link.id, reason }))

@@ -1,7 +1,7 @@
 import { decodeMembershipAck, decodeProtocolError, encodeMembershipAck, encodeProtocolError } from "./acks.ts"
 import { callStatus, decodeCallStatus, encodeCallStatus } from "./callStatus.ts"
 import { calls, cancel, findEventDefinition, serverRequests, updates } from "./events.ts"
-import { decodeNotification, encodeNotification } from "./notifications.ts"
+import { decodeNotification, encodeNotification, encodeReplaced, replacedEvent } from "./notifications.ts"
 
 export const line = {
   calls,
@@ -14,6 +14,8 @@ export const line = {
   decodeNotification,
   encodeCallStatus,
   decodeCallStatus,
+  encodeReplaced,
+  replacedEvent,
   encodeMembershipAck,
   decodeMembershipAck,
   encodeProtocolError,

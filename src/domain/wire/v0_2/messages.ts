@@ -91,9 +91,13 @@ export const GetFinderRet = Schema.Struct({
   reqId
 }).pipe(Schema.encodeKeys({ totalCount: "total_count", reqId: "req_id" }))
 
-export const EnterOfficeReq = Schema.Struct({ role: Role, name: Identifier, officeId: Identifier }).pipe(
-  Schema.encodeKeys({ officeId: "office_id" })
-)
+/** `takeOver` is an addition of this project, which published Servers ignore: it replaces a member of the same identity. */
+export const EnterOfficeReq = Schema.Struct({
+  role: Role,
+  name: Identifier,
+  officeId: Identifier,
+  takeOver: optionalField(Schema.Boolean)
+}).pipe(Schema.encodeKeys({ officeId: "office_id", takeOver: "take_over" }))
 
 export const LeaveOfficeReq = Schema.Struct({ officeId: Identifier }).pipe(Schema.encodeKeys({ officeId: "office_id" }))
 

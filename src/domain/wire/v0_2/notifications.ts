@@ -20,6 +20,14 @@ export const notificationEvents = {
   finder: "notify:update_finder"
 } as const
 
+/**
+ * The last message to a connection that another connection of the same identity replaced: its client must not rejoin. An
+ * addition of this project, which published clients ignore.
+ */
+export const replacedEvent = "notify:session_replaced"
+
+export const encodeReplaced = (reason: string): WireMessage => ({ event: replacedEvent, body: { reason } })
+
 const membershipCodec = makeCodec(OfficeNotification)
 const updateCodec = makeCodec(ComputerRef)
 const cancelCodec = makeCodec(AgentCallData)

@@ -17,6 +17,8 @@ import {
 import { memberToken } from "../memberToken.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
 import { printJson, printLine, printResult, printToolResult, printWaiting } from "../output/print.ts"
+import { joinOptions } from "../office/joinFlags.ts"
+import { explainJoinRejection } from "../office/joinRejections.ts"
 import { parseToolArguments } from "../sharedFlags.ts"
 import type * as flags from "./flags.ts"
 
@@ -36,13 +38,17 @@ const explainAgentError = (error: CommandError): CommandFailed => {
  */
 export const runAsAgent = <E extends CommandError>(
   action: Effect.Effect<void, E, Agent | Scope.Scope>,
-  { name, office, server, tokenFile }: flags.AgentSharedOptions,
+  { name, office, server, tokenFile, ...terms }: flags.AgentSharedOptions,
   retryInitialConnect = false
 ) => {
   const layer = Effect.map(memberToken(tokenFile), (token) =>
-    agentLayer({ url: server, office, name, retryInitialConnect, ...token })
+    agentLayer({ url: server, office, name, retryInitialConnect, ...joinOptions(terms), ...token })
   )
-  return Effect.mapError(action, explainAgentError).pipe(Effect.provide(Layer.unwrap(layer)), Effect.scoped)
+  return Effect.mapError(action, explainAgentError).pipe(
+    Effect.provide(Layer.unwrap(layer)),
+    explainJoinRejection("agent"),
+    Effect.scoped
+  )
 }
 
 /** The Computers of the office, or the requested one, once the view of the office is complete. */

@@ -3,6 +3,7 @@ import { defaultOfficeCallSeconds, defaultToolTimeoutSeconds, maxTimeoutSeconds 
 import { finderPageSizes } from "../../../domain/model/requests.ts"
 import { defaultMaxNameLength, lowestMaxNameLength } from "../../../domain/tools/exposedNames.ts"
 import { between, flag } from "../setting.ts"
+import { joinFlags } from "../office/joinFlags.ts"
 import * as shared from "../sharedFlags.ts"
 
 export type Infer<F extends Command.Command.Config> = Command.Command.Config.Infer<F>
@@ -13,6 +14,7 @@ export const agentFlags = {
   office: shared.office,
   name: shared.agentName,
   tokenFile: shared.tokenFile,
+  ...joinFlags,
   json: shared.jsonFlag
 }
 export type AgentSharedOptions = Infer<typeof agentFlags>

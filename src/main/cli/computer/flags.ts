@@ -1,5 +1,6 @@
 import { Argument, type Command, Flag } from "effect/cli"
 import { flag, setting } from "../setting.ts"
+import { joinFlags } from "../office/joinFlags.ts"
 import * as shared from "../sharedFlags.ts"
 
 export const computerFlags = {
@@ -7,6 +8,7 @@ export const computerFlags = {
   tokenFile: shared.tokenFile,
   office: Flag.withDefault(shared.office, undefined),
   name: shared.computerName,
+  ...joinFlags,
   configFiles: shared.configFiles,
   inputs: shared.inputValues,
   watch: shared.watch,

@@ -3,6 +3,8 @@ import { Computer } from "../../../application/computer/Computer.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { isPrivate } from "../../repl/replCommands.ts"
 import { runCommands, runRepl } from "../../repl/runRepl.ts"
+import { joinOptions } from "../office/joinFlags.ts"
+import { explainJoinRejection } from "../office/joinRejections.ts"
 import { failCommand, untilMembershipEnds } from "../CommandFailed.ts"
 import { warnOfLiteralSecrets } from "../secretFlags.ts"
 import { makeReplTerminalIO, makeTerminalIO, type TerminalIO } from "../TerminalIO.ts"
@@ -20,9 +22,10 @@ const stayJoined = (options: ComputerCommandOptions, terminal: TerminalIO, offic
 }
 
 /** Joins beside the running shell: commands need not wait for the Server. */
-const joinInBackground = Effect.fnUntraced(function* (office: string) {
+const joinInBackground = Effect.fnUntraced(function* (office: string, options: ComputerCommandOptions) {
   const { join } = yield* Computer
-  yield* Effect.catch(join({ office, retryInitialConnect: true }), ({ message }) =>
+  const joining = join({ office, retryInitialConnect: true, ...joinOptions(options) })
+  yield* Effect.catch(explainJoinRejection("computer")(joining), ({ message }) =>
     Effect.logError("joining the office failed", { office, reason: message })
   )
 })
@@ -31,7 +34,7 @@ const runInteractive = Effect.fnUntraced(function* (options: ComputerCommandOpti
   const { name, office } = options
   const { reader, ...terminal } = yield* makeReplTerminalIO
   const repl = runRepl({ name, reader })
-  const use = office === undefined ? repl : Effect.andThen(Effect.forkScoped(joinInBackground(office)), repl)
+  const use = office === undefined ? repl : Effect.andThen(Effect.forkScoped(joinInBackground(office, options)), repl)
   yield* withComputer(options, terminal, {}, use)
 })
 

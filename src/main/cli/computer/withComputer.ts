@@ -10,6 +10,8 @@ import { definedOnly } from "../../../domain/objects.ts"
 import { formatDiagnostic, readConfigFiles, unknownInputWarnings } from "../../config/configFiles.ts"
 import { watchConfig } from "../../config/watchConfig.ts"
 import { failCommand } from "../CommandFailed.ts"
+import { joinOptions } from "../office/joinFlags.ts"
+import { explainJoinRejection } from "../office/joinRejections.ts"
 import { defaultServerUrl } from "../sharedFlags.ts"
 import type { TerminalIO } from "../TerminalIO.ts"
 import { computerLayerRequiringInputs } from "../../layers/computerLayer.ts"
@@ -23,7 +25,7 @@ export type ConfiguredComputerOptions = Pick<
   ComputerCommandOptions,
   "name" | "configFiles" | "inputs" | "approve" | "watch"
 > &
-  Partial<Pick<ComputerCommandOptions, "server" | "tokenFile" | "allWindows" | "dpe" | "dpeUrl">>
+  Partial<Pick<ComputerCommandOptions, "server" | "tokenFile" | "takeOver" | "wait" | "allWindows" | "dpe" | "dpeUrl">>
 
 const logWarnings = (warnings: ReadonlyArray<string>) =>
   Effect.forEach(warnings, (warning) => Effect.logWarning(warning), { discard: true })
@@ -51,7 +53,7 @@ const promptForInputs = Effect.fnUntraced(function* (config: ComputerConfig) {
 export const withComputer = <A, E, R>(
   options: ConfiguredComputerOptions,
   { dialogue, log }: TerminalIO,
-  joinOptions: { readonly office?: string; readonly retryInitialConnect?: boolean },
+  membership: { readonly office?: string; readonly retryInitialConnect?: boolean },
   use: Effect.Effect<A, E, R>
 ) =>
   Effect.gen(function* () {
@@ -70,7 +72,8 @@ export const withComputer = <A, E, R>(
     const inputs = Context.get(yield* Layer.build(Inputs.layer({ values, runCommand, ...prompt })), Inputs)
     if (dialogue !== undefined) yield* Effect.provideService(promptForInputs(setup.config), Inputs, inputs)
     const computer = computerLayerRequiringInputs({
-      ...joinOptions,
+      ...membership,
+      ...joinOptions(options),
       ...setup,
       url: options.server ?? defaultServerUrl,
       ...(yield* memberToken(options.tokenFile)),
@@ -82,6 +85,7 @@ export const withComputer = <A, E, R>(
       files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: options.watch })
     return yield* Effect.andThen(Effect.forkScoped(followFiles), use).pipe(
       Effect.provide(computer),
+      explainJoinRejection("computer"),
       Effect.provideService(Inputs, inputs)
     )
   }).pipe(Effect.provide(log))

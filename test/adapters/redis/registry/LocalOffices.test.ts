@@ -24,7 +24,15 @@ const makeMember = () => {
     if ("sid" in change) emitted.push(`${change._tag} ${change.sid}`)
   })
   const none = Option.none()
-  local.connect({ sid: "old", node: "n1", version: "0.2.0", role: none, membership: none, reconnectKey: "h" })
+  local.connect({
+    sid: "old",
+    node: "n1",
+    version: "0.2.0",
+    role: none,
+    membership: none,
+    reconnectKey: "h",
+    subject: ""
+  })
   const done = local.beginJoin("old", "O", () => undefined)
   local.applySnapshot("O", { revision: 1, asOf: 1, members: [memberIn("O", 1)] })
   done()
@@ -127,7 +135,8 @@ const makeOffice = () => {
       version: "0.2.0",
       role: Option.none(),
       membership: Option.none(),
-      reconnectKey: "h"
+      reconnectKey: "h",
+      subject: ""
     })
   const own = computerIn("O", "own", "n1", 1)
   const far = computerIn("O", "far", "n2", 2)

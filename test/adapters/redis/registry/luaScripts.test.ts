@@ -56,6 +56,8 @@ interface Place {
   readonly reconnectKey?: string
   /** The name of an Agent, which its field does not contain. */
   readonly name?: string
+  /** The fields that nodes of older versions do not write. */
+  readonly newer?: { readonly at: number; readonly owner: string }
 }
 
 const nameOf = ({ field, name }: Place) => name ?? field.slice(1)
@@ -69,7 +71,8 @@ const memberOf = (node: string, place: Place): string =>
       office: place.office,
       role: place.field === "a" ? "agent" : "computer",
       name: nameOf(place)
-    }
+    },
+    ...place.newer
   })
 
 /** The keys of one cluster, its scripts, and the messages of its nodes. */
@@ -136,12 +139,19 @@ const cluster = Effect.gen(function* () {
       {
         expiresAt = never,
         members = unbounded,
-        offices = unbounded
-      }: { readonly offices?: string; readonly members?: string; readonly expiresAt?: number } = {}
+        offices = unbounded,
+        takeOver = "0"
+      }: {
+        readonly offices?: string
+        readonly members?: string
+        readonly expiresAt?: number
+        readonly takeOver?: "0" | "1"
+      } = {}
     ) => {
       const { field, reconnectKey = "", office, sid } = place
-      const member = memberOf(node, place)
-      return run("join", node, sid, office, field, nameOf(place), member, reconnectKey, offices, members, expiresAt)
+      const args = [sid, office, field, nameOf(place), memberOf(node, place), reconnectKey]
+      const joined = run("join", node, ...args, offices, members, expiresAt, takeOver)
+      return Effect.map(joined, (reply) => (Array.isArray(reply) ? reply.map(String).join(" ").trimEnd() : reply))
     },
     renew: (node: string) =>
       Effect.map(run("renew", node, lease), (renewed) => renewed as [state: string, count: number, now: number]),
@@ -262,10 +272,10 @@ describe("script join", () => {
       yield* of.join("n1", { ...agent, reconnectKey: "h" })
       yield* of.join("n1", desk)
       const take = (place: Place, more: Partial<Place>) => of.join("n1", { ...place, sid: "new", ...more })
-      assert.strictEqual(yield* take(agent, {}), "taken", "without a key")
-      assert.strictEqual(yield* take(agent, { reconnectKey: "other" }), "taken", "with another key")
-      assert.strictEqual(yield* take(agent, { reconnectKey: "h", name: "other" }), "taken", "with another name")
-      assert.strictEqual(yield* take(desk, {}), "taken", "an empty key proves nothing")
+      assert.strictEqual(yield* take(agent, {}), "taken thinker", "without a key")
+      assert.strictEqual(yield* take(agent, { reconnectKey: "other" }), "taken thinker", "with another key")
+      assert.strictEqual(yield* take(agent, { reconnectKey: "h", name: "other" }), "taken thinker", "with another name")
+      assert.strictEqual(yield* take(desk, {}), "taken desk", "an empty key proves nothing")
       assert.strictEqual(yield* take(agent, { reconnectKey: "h" }), "joined")
       assert.deepStrictEqual(yield* of.sessionsIn("O"), ["d", "new"])
     })
@@ -277,7 +287,29 @@ describe("script join", () => {
     Effect.gen(function* () {
       yield* of.reconcile("n1")
       yield* of.join("n1", { ...desk, reconnectKey: "h" })
-      assert.strictEqual(yield* of.join("n1", { ...wideDesk, sid: "new", reconnectKey: "h" }), "taken")
+      assert.strictEqual(yield* of.join("n1", { ...wideDesk, sid: "new", reconnectKey: "h" }), "taken desk")
+    })
+  )
+
+  check("names the current member and the time of its join, unless an older node wrote it", (of) =>
+    Effect.gen(function* () {
+      yield* of.reconcile("n1")
+      yield* of.join("n1", desk)
+      const newer = { at: 1_763_900_000_123, owner: "" }
+      yield* of.join("n1", { ...agent, name: "thinker", newer })
+      assert.strictEqual(yield* of.join("n1", { ...desk, sid: "new" }), "taken desk")
+      assert.strictEqual(yield* of.join("n1", { ...agent, sid: "new" }), "taken thinker 1763900000123")
+    })
+  )
+
+  check("never replaces the member of an older node on request", (of) =>
+    Effect.gen(function* () {
+      const newer = { at: 1, owner: "" }
+      const takeOver = (place: Place) => of.join("n1", place, { takeOver: "1" })
+      yield* of.reconcile("n1")
+      yield* of.join("n1", desk)
+      assert.strictEqual(yield* takeOver({ ...desk, sid: "new", newer }), "taken desk")
+      assert.strictEqual(yield* takeOver({ ...desk, sid: "old" }), "taken desk", "an older node requests nothing")
     })
   )
 

@@ -17,11 +17,12 @@ const member: Member = {
   node: "n",
   version: "0.2.0",
   joinRevision: 7,
+  joinedAt: 9,
   membership: { office: "O", role: "computer", name: "x" }
 }
 
 /** A member as the scripts pass it on. */
-const memberJson = { sid: "s", node: "n", version: "0.2.0", since: 7, seat: member.membership }
+const memberJson = { sid: "s", node: "n", version: "0.2.0", since: 7, seat: member.membership, at: 9, owner: "o" }
 
 const decoded = (message: unknown) => Result.getOrUndefined(decodeMessage(JSON.stringify(message)))
 
@@ -32,7 +33,7 @@ const accepts = <A>(decode: (reply: unknown) => Effect.Effect<A, unknown>, reply
 describe("member in Redis", () => {
   it("is written without its join revision, which the scripts add", () => {
     const { since: _, ...written } = memberJson
-    assert.deepStrictEqual(JSON.parse(encodeMember(member)), written)
+    assert.deepStrictEqual(JSON.parse(encodeMember(member, "o")), written)
   })
 
   it("has one field for the Agent of an office, and one for each Computer's name", () => {
@@ -57,6 +58,17 @@ describe("message of the registry", () => {
       from: 6,
       to: 7,
       entered: member
+    })
+  })
+
+  it("tells that a member entered without the fields that an older node does not write", () => {
+    const { at: _, owner: __, ...older } = memberJson
+    const { joinedAt: ___, ...known } = member
+    assert.deepStrictEqual(decoded({ office: "O", from: 6, to: 7, entered: older }), {
+      office: "O",
+      from: 6,
+      to: 7,
+      entered: known
     })
   })
 
@@ -109,11 +121,11 @@ describe("reply of a script", () => {
     })
   )
 
-  it.effect.each(["joined", "expired", "unknown_node", "taken", "office_full", "too_many_offices"])(
+  it.effect.each(["joined", "expired", "unknown_node", "office_full", "too_many_offices", ["taken", "desk", "9"]])(
     "is %s after a join",
     (reply) =>
       Effect.gen(function* () {
-        assert.strictEqual<string>(yield* decodeJoined(reply), reply)
+        assert.deepStrictEqual<unknown>(yield* decodeJoined(reply), reply)
       })
   )
 

@@ -76,7 +76,8 @@ const world = Effect.gen(function* () {
       sid,
       version: "0.2.0",
       role: Option.none(),
-      reconnectKey: ""
+      reconnectKey: "",
+      subject: ""
     })
     const identity = { subject: "test", grants: allGrants, expiresAt: undefined }
     two.connections.open({ link, line, identity, registration })

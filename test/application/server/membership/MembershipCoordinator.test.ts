@@ -1,8 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
-import type { RegistryChange } from "../../../../src/application/ports/OfficeRegistry.ts"
-import type { ReplyExit } from "../../../../src/application/ports/Transport.ts"
+import {
+  membershipLostReason,
+  type RegistryChange,
+  takeoverReason
+} from "../../../../src/application/ports/OfficeRegistry.ts"
+import { type ReplyExit, RequestTimeout } from "../../../../src/application/ports/Transport.ts"
 import { makeMembershipCoordinator } from "../../../../src/application/server/membership/MembershipCoordinator.ts"
 import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
 import { errorCodes } from "../../../../src/domain/model/ProtocolError.ts"
@@ -151,13 +155,32 @@ describe("the coordinator of memberships", () => {
       const { announce, open } = yield* startWithChanges()
       const { closed, link } = makeLink("a")
       yield* open(link)
-      yield* announce({ _tag: "Evicted", sid: "gone", reason: "replaced" })
-      yield* announce({ _tag: "Evicted", sid: "a", reason: "replaced" })
-      assert.deepStrictEqual(closed, ["replaced"])
+      yield* announce({ _tag: "Evicted", sid: "gone", reason: membershipLostReason })
+      yield* announce({ _tag: "Evicted", sid: "a", reason: membershipLostReason })
+      assert.deepStrictEqual(closed, [membershipLostReason])
       assert.deepStrictEqual(
         entries.map(([level]) => level),
         ["Info", "Info"]
       )
     }).pipe(Effect.provide(layer))
   })
+  it.effect("notifies a replaced connection before it closes it, for at most a second", () =>
+    Effect.gen(function* () {
+      const { announce, open } = yield* startWithChanges()
+      const { closed, link } = makeLink("a")
+      const asked: Array<string> = []
+      yield* open({
+        ...link,
+        request: (event, _, timeout) =>
+          Effect.suspend(() => {
+            asked.push(event)
+            return Effect.delay(Effect.fail(new RequestTimeout({ timeout })), timeout)
+          })
+      })
+      yield* announce({ _tag: "Evicted", sid: "a", reason: takeoverReason })
+      assert.deepStrictEqual([asked, closed], [["notify:session_replaced"], []])
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(closed, [takeoverReason])
+    })
+  )
 })

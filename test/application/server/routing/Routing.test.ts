@@ -46,7 +46,7 @@ describe("the routing of a call", () => {
   it.effect("fails with 404 when the connection of the Computer has just closed", () =>
     Effect.gen(function* () {
       const { call, context } = yield* start()
-      const session = { sid: "gone", version: "0.2.0", role: Option.none(), reconnectKey: "" }
+      const session = { sid: "gone", version: "0.2.0", role: Option.none(), reconnectKey: "", subject: "" }
       yield* context.registry.connect(session)
       const membership = { office: "O", role: "computer", name: "gone" } as const
       yield* context.registry.apply({ _tag: "Join", sid: "gone", ...membership }, unlimitedCapacity)

@@ -1,0 +1,26 @@
+import { Duration } from "effect"
+import { between, setting } from "../setting.ts"
+
+/** How a member joins when another one is at its place. */
+export const joinFlags = {
+  takeOver: setting.toggle(
+    "take-over",
+    "replace the current Agent, or the Computer of this name, if it has the same identity: the same subject, or " +
+      "without authentication the same name"
+  ),
+  wait: setting.int("wait", "time to wait while another member is at this place; 0 for no limit", {
+    metavar: "SECONDS",
+    check: between(0)
+  })
+}
+
+interface JoinFlags {
+  readonly takeOver?: boolean
+  readonly wait?: number | undefined
+}
+
+/** The options of a member for {@link joinFlags}. */
+export const joinOptions = ({ takeOver = false, wait }: JoinFlags) => {
+  const limit = wait === 0 ? Duration.infinity : Duration.seconds(wait ?? 0)
+  return { takeOver, wait: limit }
+}

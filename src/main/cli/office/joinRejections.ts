@@ -1,0 +1,48 @@
+import { Clock, Effect } from "effect"
+import { JoinRejected } from "../../../application/member/OfficeMember.ts"
+import type { Role } from "../../../domain/model/Membership.ts"
+import { CommandFailed } from "../CommandFailed.ts"
+
+const units = [
+  ["day", 86_400],
+  ["hour", 3600],
+  ["minute", 60],
+  ["second", 1]
+] as const
+
+/** Formats a time by its largest unit: `3 minutes`. */
+const formatElapsed = (seconds: number): string => {
+  const [unit, size] = units.find(([, length]) => seconds >= length) ?? ["second", 1]
+  const count = Math.floor(seconds / size)
+  return `${count} ${unit}${count === 1 ? "" : "s"}`
+}
+
+const remedies: { readonly [R in Role]: string } = {
+  agent:
+    "Wait for the place with --wait SECONDS, replace the Agent with --take-over (same identity only), or choose another " +
+    "--office.\nThe other 'a2c agent' commands of its user use its connection: give the same --server, --name and token.",
+  computer:
+    "Choose another --name, wait for this one with --wait SECONDS, or replace the Computer with --take-over (same " +
+    "identity only)."
+}
+
+const describeConflict = ({ current: { joinedAt, name } = {}, office }: JoinRejected, role: Role, now: number) => {
+  const member = name === undefined ? "another one" : `'${name}'`
+  // The clocks of Server and client may differ.
+  const elapsed = joinedAt === undefined ? undefined : formatElapsed(Math.max(0, (now - joinedAt) / 1000))
+  const time = elapsed === undefined ? "" : `, connected for ${elapsed}`
+  return role === "agent"
+    ? `Office '${office}' has an Agent already: ${member}${time}.`
+    : `Office '${office}' has a Computer of this name already: ${member}${time}.`
+}
+
+/** Explains a join that another member's place prevents: the office, the member, and what to do. */
+export const explainJoinRejection =
+  (role: Role) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | CommandFailed, R> =>
+    Effect.catch(effect, (error): Effect.Effect<never, E | CommandFailed> => {
+      if (!(error instanceof JoinRejected) || error.current === undefined) return Effect.fail(error)
+      return Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        Effect.fail(new CommandFailed({ message: `${describeConflict(error, role, now)}\n${remedies[role]}` }))
+      )
+    })

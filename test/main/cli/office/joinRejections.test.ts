@@ -1,0 +1,78 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Layer, Result, type Scope, Stream } from "effect"
+import { Authenticator } from "../../../../src/application/ports/Authenticator.ts"
+import { Agent } from "../../../../src/application/agent/Agent.ts"
+import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
+import { parseComputerConfig } from "../../../../src/domain/config/parseConfig.ts"
+import { CommandFailed } from "../../../../src/main/cli/CommandFailed.ts"
+import { agentLayer } from "../../../../src/main/layers/agentLayer.ts"
+import { computerLayer } from "../../../../src/main/layers/computerLayer.ts"
+import { serverLayer } from "../../../../src/main/layers/serverLayer.ts"
+import { temporaryFile } from "../../processes.ts"
+import { a2cInProcess } from "../inProcess.ts"
+
+const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body), 60_000)
+
+/** A Server whose office has an Agent. */
+const occupied = Effect.gen(function* () {
+  const layer = serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll))
+  const { url } = Context.get(yield* Layer.build(layer), Server)
+  const scope = yield* Effect.scope
+  const holder = Context.get(yield* Layer.build(agentLayer({ url, office: "o", name: "thinker" })), Agent)
+  const agent = (...args: ReadonlyArray<string>) => a2cInProcess("agent", "--server", url, "--office", "o", ...args)
+  return { url, agent, holder, scope }
+})
+
+const emptyConfig = Result.getOrThrow(parseComputerConfig({ servers: {} }))
+
+const messageOf = (failure: unknown): string => (failure instanceof CommandFailed ? failure.message : String(failure))
+
+describe("a taken place", () => {
+  live(
+    "is reported with the office, the Agent, since when it is connected, and what to do",
+    Effect.gen(function* () {
+      const { agent } = yield* occupied
+      const [first = "", ...rest] = messageOf((yield* agent("members")).failure).split("\n")
+      assert.match(first, /^Office 'o' has an Agent already: 'thinker', connected for \d+ seconds?\.$/)
+      for (const flag of ["--wait", "--take-over", "--office", "--name"]) assert.include(rest.join("\n"), flag)
+    })
+  )
+
+  live(
+    "is replaced by --take-over of the same identity only, and ends the other Agent",
+    Effect.gen(function* () {
+      const { agent, holder } = yield* occupied
+      assert.include(messageOf((yield* agent("--take-over", "members")).failure), "'thinker'")
+      const { failure, stdout } = yield* agent("--take-over", "--name", "thinker", "members")
+      assert.isUndefined(failure)
+      assert.include(stdout, "thinker")
+      const isOver = Stream.filter(holder.status, ({ _tag }) => _tag === "Failed")
+      const [status] = yield* Stream.runCollect(Stream.take(isOver, 1))
+      assert.isTrue(status?._tag === "Failed" && status.error._tag === "MemberReplaced")
+    })
+  )
+
+  live(
+    "is waited for with --wait, for at most its time",
+    Effect.gen(function* () {
+      const { agent } = yield* occupied
+      const { failure, stderr } = yield* agent("--wait", "1", "members")
+      assert.include(messageOf(failure), "'thinker'")
+      assert.match(stderr, /^[^\n]*waiting until the place is free[^\n]*thinker[^\n]*\n$/)
+    })
+  )
+
+  live(
+    "is reported to a Computer with the office, the name, and what to do",
+    Effect.gen(function* () {
+      const { url } = yield* occupied
+      const config = yield* temporaryFile("mcp.json", JSON.stringify({ servers: {} }))
+      const place = ["--server", url, "--office", "o", "--name", "desk", "--config", config]
+      yield* Layer.build(computerLayer({ url, office: "o", name: "desk", config: emptyConfig }))
+      const { failure } = yield* a2cInProcess("computer", ...place)
+      assert.match(messageOf(failure), /^Office 'o' has a Computer of this name already: 'desk', connected for \d/)
+      assert.include(messageOf(failure), "--name")
+    })
+  )
+})
