@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, type Scope, type Stream } from "effect"
+import { Context, Deferred, Effect, Layer, type Scope, type Stream } from "effect"
 import type { Setup, Variables } from "../../domain/config/Setup.ts"
 import type { CallReport } from "../../domain/model/CallStatus.ts"
 import type { ComputerPart } from "../../domain/model/Notification.ts"
@@ -26,11 +26,13 @@ import { makeServerSupervisor, type ServerSupervisor } from "./servers/ServerSup
 import { type LocalCall, makeToolCalls, type ToolCallRecord } from "./calls/ToolCalls.ts"
 
 export interface ComputerOptions extends Omit<MemberOptions, "office" | "role"> {
-  /** The office to join after startup; without it the Computer stays outside until `join`. */
+  /** The office to join before the servers start; without it the Computer stays outside until `join`. */
   readonly office?: string
   readonly config: ComputerConfig
   /** Values of the `${name}` placeholders in server parameters. */
   readonly variables?: Variables
+  /** Runs before the servers start and after the join of `office`, for example to prompt for inputs. */
+  readonly prepare?: Effect.Effect<void>
 }
 
 interface ComputerShape extends Pick<ServerSupervisor, "changes" | "reconfigure" | "restart" | "start" | "stop"> {
@@ -60,7 +62,7 @@ interface ComputerShape extends Pick<ServerSupervisor, "changes" | "reconfigure"
 const make = Effect.fnUntraced(function* (
   options: ComputerOptions
 ): Effect.fn.Return<ComputerShape, JoinFailed, Scope.Scope | TransportClient | McpConnector | Inputs> {
-  const { config, name, office, variables = {} } = options
+  const { config, name, office, prepare = Effect.void, variables = {} } = options
   const { startupTimeout } = yield* ComputerSettings
   const secrets = makeSecrets()
   const withRedactedLogs = redactLogs(secrets)
@@ -91,7 +93,10 @@ const make = Effect.fnUntraced(function* (
       return Effect.ignore(member.notify(callStatus.event, jsonBody(encodeCallStatus(report))))
     })
 
-  const servers = yield* withRedactedLogs(makeServerSupervisor({ config, variables }, secrets, notifyChanged))
+  const mayStart = yield* Deferred.make<void>()
+  const servers = yield* withRedactedLogs(
+    makeServerSupervisor({ config, variables }, secrets, notifyChanged, Deferred.await(mayStart))
+  )
   const calls = yield* withRedactedLogs(makeToolCalls(name, servers, reportCall))
   const recentServers = () => calls.history().map(({ server }) => server)
   const desktop = yield* makeDesktop(servers, recentServers)
@@ -112,10 +117,11 @@ const make = Effect.fnUntraced(function* (
   // The second reset cancels calls that arrived during the first.
   const leave = calls.reset.pipe(Effect.andThen(connection.leave), Effect.andThen(calls.reset))
 
-  if (office !== undefined) {
-    yield* Effect.timeoutOption(servers.startupCompleted, startupTimeout)
-    yield* Effect.catchTag(join({ ...options, office }), "AlreadyJoined", Effect.die)
-  }
+  // Without its name in the office, a Computer starts no processes.
+  if (office !== undefined) yield* Effect.catchTag(join({ ...options, office }), "AlreadyJoined", Effect.die)
+  yield* prepare
+  yield* Deferred.succeed(mayStart, undefined)
+  if (office !== undefined) yield* Effect.timeoutOption(servers.startupCompleted, startupTimeout)
 
   return {
     servers: Effect.sync(() => servers.snapshot().states),
@@ -139,7 +145,10 @@ const make = Effect.fnUntraced(function* (
 
 /** The Computer of an office: runs MCP servers and exposes their tools, windows and documents. */
 export class Computer extends Context.Service<Computer, ComputerShape>()("a2c-smcp/application/computer/Computer") {
-  /** Starts the servers and joins the office, if any, for the lifetime of the layer. */
+  /**
+   * Joins the office, if any, then starts the servers, for the lifetime of the layer. In an office it resolves once the
+   * servers have started, or after `startupTimeout`.
+   */
   static readonly layer = (
     options: ComputerOptions
   ): Layer.Layer<Computer, JoinFailed, TransportClient | McpConnector | Inputs> => Layer.effect(Computer, make(options))

@@ -53,7 +53,7 @@ export interface ProgressReport extends McpProgress {
 export interface ComputerSettings {
   /** How long an MCP server may take to start and respond; 1 minute by default, since a start may download it. */
   readonly connectTimeout: Duration.Duration
-  /** How long the Computer waits for its servers before it joins the office; 5 seconds by default. */
+  /** How long a Computer that has joined its office waits for its servers before it is ready; 5 seconds by default. */
   readonly startupTimeout: Duration.Duration
   /** How long listing or reading resources may take; 10 seconds by default. */
   readonly readTimeout: Duration.Duration

@@ -1,15 +1,15 @@
-import { Clock, Duration, Effect, Schedule } from "effect"
+import { Duration, Effect, Schedule } from "effect"
 import type { Membership } from "../../domain/model/Membership.ts"
 import type { CurrentMember } from "../../domain/model/membershipConflict.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { type Backoff, backoffSchedule } from "../shared/backoff.ts"
+import { startCountdown } from "../shared/startCountdown.ts"
 
 const waitBackoff: Backoff = { initial: Duration.millis(500), max: Duration.seconds(2) }
 
 /** The wait of a member for its place, from now on for at most `wait`. Its last attempt is at the end of the time. */
 export const makePlaceWait = Effect.fnUntraced(function* ({ name, office, role }: Membership, wait: Duration.Duration) {
-  const endsAt = (yield* Clock.currentTimeMillis) + Duration.toMillis(wait)
-  const remaining = Effect.map(Clock.currentTimeMillis, (now) => Duration.millis(Math.max(0, endsAt - now)))
+  const remaining = yield* startCountdown(wait)
   let isLogged = false
   return {
     /** True while a member waits for this current member of its place. Logs the first time. */

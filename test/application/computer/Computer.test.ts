@@ -5,7 +5,7 @@ import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import { type Link, LinkClosed, type TransportClient } from "../../../src/application/ports/Transport.ts"
 import { hangingTool, tool } from "../../conformance/members.ts"
-import { joined, link, staged } from "./stage.ts"
+import { counted, joined, link, staged } from "./stage.ts"
 
 const auto = { default_tool_meta: { auto_apply: true } }
 
@@ -33,28 +33,66 @@ describe("start of a Computer with an office", () => {
       const building = yield* Effect.forkScoped(staged({ servers: { alpha }, office: "o", transport }), {
         startImmediately: true
       })
-      return { building, events }
+      return { building, events, isReady: () => building.pollUnsafe() !== undefined }
     })
 
-  it.effect("joins when its servers have started", () =>
+  it.effect("joins before its servers start, and is ready when they have started", () =>
     Effect.gen(function* () {
-      const { building, events } = yield* starting("3 seconds")
+      const { building, events, isReady } = yield* starting("3 seconds")
       yield* TestClock.adjust("2 seconds")
-      assert.deepStrictEqual(events(), [])
+      assert.deepStrictEqual([events(), isReady()], [["server:join_office"], false])
       yield* TestClock.adjust("1 second")
       const { computer } = yield* Fiber.join(building)
       assert.deepStrictEqual([yield* computer.office, events()], ["o", ["server:join_office"]])
     })
   )
 
-  it.effect("joins after five seconds while a server is still starting", () =>
+  it.effect("is ready after five seconds while a server is still starting", () =>
     Effect.gen(function* () {
-      const { building, events } = yield* starting("1 minute")
+      const { building, isReady } = yield* starting("1 minute")
       yield* TestClock.adjust("4 seconds")
-      assert.deepStrictEqual(events(), [])
+      assert.isFalse(isReady())
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(building)
-      assert.deepStrictEqual(events(), ["server:join_office"])
+    })
+  )
+
+  it.effect("starts no server when the join is rejected", () =>
+    Effect.gen(function* () {
+      const reply = [jsonBody(false), jsonBody("Computer with name 'pc' already exists in room 'o'")]
+      const { transport } = admitting((open) => ({ ...open, request: () => Effect.succeed(reply) }))
+      const alpha = counted(yield* makeMemoryMcpServer())
+      let prepared = 0
+      const prepare = Effect.sync(() => void prepared++)
+      const error = yield* Effect.flip(staged({ servers: { alpha }, office: "o", transport, prepare }))
+      assert.strictEqual(error._tag, "JoinRejected")
+      assert.deepStrictEqual([prepared, alpha.starts.count], [0, 0])
+    })
+  )
+
+  it.effect("prepares after the join and before its servers start", () =>
+    Effect.gen(function* () {
+      const { events, transport } = admitting()
+      const alpha = counted(yield* makeMemoryMcpServer())
+      const seen: Array<unknown> = []
+      const prepare = Effect.sync(() => void seen.push(events(), alpha.starts.count))
+      yield* staged({ servers: { alpha }, office: "o", transport, prepare })
+      assert.deepStrictEqual([seen, alpha.starts.count], [[["server:join_office"], 0], 1])
+    })
+  )
+
+  it.effect("keeps its servers running when it rejoins", () =>
+    Effect.gen(function* () {
+      const lost = yield* Deferred.make<string>()
+      const { events, transport } = admitting((open) => ({
+        ...open,
+        closed: events().length > 0 ? Effect.never : Deferred.await(lost)
+      }))
+      const alpha = counted(yield* makeMemoryMcpServer())
+      yield* staged({ servers: { alpha }, office: "o", transport })
+      yield* Deferred.succeed(lost, "gone")
+      yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual([events(), alpha.starts.count], [["server:join_office", "server:join_office"], 1])
     })
   )
 

@@ -13,6 +13,7 @@ import {
   TransportClient,
   Unreachable
 } from "../../../src/application/ports/Transport.ts"
+import { definedOnly } from "../../../src/domain/objects.ts"
 import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import type { Setup, Variables } from "../../../src/domain/config/Setup.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
@@ -34,6 +35,7 @@ export interface Staged {
   readonly settings?: Partial<ComputerSettings>
   /** The office to join at the start. */
   readonly office?: string
+  readonly prepare?: Effect.Effect<void>
   /** The transport to an office; connections fail by default. */
   readonly transport?: TransportClient["Service"]
 }
@@ -56,7 +58,7 @@ export const setupOf = (
 
 /** Runs a Computer and collects its log. */
 export const staged = Effect.fnUntraced(function* (stage: Staged) {
-  const { environment = {}, office, servers, settings, sources } = stage
+  const { environment = {}, office, prepare, servers, settings, sources } = stage
   const logs: Array<string> = []
   const logger = Logger.make<unknown, void>(({ cause, message }) => {
     logs.push(`${JSON.stringify(message)} ${String(cause)}`)
@@ -65,7 +67,7 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
   const context = yield* Computer.layer({
     name: "pc",
     ...setupOf(Object.keys(servers), stage),
-    ...(office !== undefined && { office })
+    ...definedOnly({ office, prepare })
   }).pipe(
     Layer.provide(Layer.succeed(McpConnector, { connect: (name) => servers[name]?.connect ?? Effect.fail(dead) })),
     Layer.provideMerge(Inputs.layer(sources)),

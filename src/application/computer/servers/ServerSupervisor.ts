@@ -58,11 +58,15 @@ export const listingTimedOut = new McpSessionError({ reason: "unavailable", mess
 
 const maxReadsPerServer = 16
 
-/** Supervises the enabled servers of a Computer until the scope closes; `notify` announces its changed parts. */
+/**
+ * Supervises the enabled servers of a Computer until the scope closes; `notify` announces its changed parts. The servers
+ * of the initial setup start once `mayStart` completes, and no command may precede that.
+ */
 export const makeServerSupervisor = Effect.fnUntraced(function* (
   initial: Setup,
   secrets: Secrets,
-  notify: (part: ComputerPart) => Effect.Effect<void>
+  notify: (part: ComputerPart) => Effect.Effect<void>,
+  mayStart: Effect.Effect<void> = Effect.void
 ): Effect.fn.Return<ServerSupervisor, never, Scope.Scope | McpConnector | Inputs> {
   const context = yield* Effect.context<McpConnector | Inputs>()
   const { readTimeout } = yield* ComputerSettings
@@ -139,7 +143,7 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
     return diff
   })
 
-  yield* launchAll(initialServers)
+  yield* Effect.forkScoped(Effect.andThen(mayStart, launchAll(initialServers)), { startImmediately: true })
 
   const refreshResources: ServerSupervisor["refreshResources"] = ({ config: { name }, session }) =>
     listAllResources(session).pipe(

@@ -68,9 +68,9 @@ export const withComputer = <A, E, R>(
     const resolveDpe = dpe === undefined ? undefined : yield* makeDpeResolver(dpe, dpeUrl)
     const confirm = yield* makeConsent({ autoApprove: approve, prompt: dialogue && makeConsentPrompt(dialogue) })
     const runCommand = yield* CommandInput.make()
-    const prompt = definedOnly({ prompt: dialogue && makeInputPrompt(dialogue) })
-    const inputs = Context.get(yield* Layer.build(Inputs.layer({ values, runCommand, ...prompt })), Inputs)
-    if (dialogue !== undefined) yield* Effect.provideService(promptForInputs(setup.config), Inputs, inputs)
+    const inputSources = { values, runCommand, ...definedOnly({ prompt: dialogue && makeInputPrompt(dialogue) }) }
+    const inputs = Context.get(yield* Layer.build(Inputs.layer(inputSources)), Inputs)
+    const prompt = Effect.provideService(promptForInputs(setup.config), Inputs, inputs)
     const computer = computerLayerRequiringInputs({
       ...membership,
       ...joinOptions(options),
@@ -78,7 +78,7 @@ export const withComputer = <A, E, R>(
       url: options.server ?? defaultServerUrl,
       ...(yield* memberToken(options.tokenFile)),
       name,
-      ...definedOnly({ authorize: dialogue && logAuthorizationRequest }),
+      ...definedOnly({ authorize: dialogue && logAuthorizationRequest, prepare: dialogue && prompt }),
       settings: { confirm, resolveDpe, showUnsubscribable: allWindows }
     })
     const followFiles =

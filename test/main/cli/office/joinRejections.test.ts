@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Result, type Scope, Stream } from "effect"
 import { Authenticator } from "../../../../src/application/ports/Authenticator.ts"
@@ -67,12 +68,16 @@ describe("a taken place", () => {
     "is reported to a Computer with the office, the name, and what to do",
     Effect.gen(function* () {
       const { url } = yield* occupied
-      const config = yield* temporaryFile("mcp.json", JSON.stringify({ servers: {} }))
+      const started = `${yield* temporaryFile("journal", "")}.started`
+      const program = `require("node:fs").writeFileSync(${JSON.stringify(started)}, "")`
+      const server = { type: "stdio", server_parameters: { command: process.execPath, args: ["-e", program] } }
+      const config = yield* temporaryFile("mcp.json", JSON.stringify({ servers: { server } }))
       const place = ["--server", url, "--office", "o", "--name", "desk", "--config", config]
       yield* Layer.build(computerLayer({ url, office: "o", name: "desk", config: emptyConfig }))
       const { failure } = yield* a2cInProcess("computer", ...place)
       assert.match(messageOf(failure), /^Office 'o' has a Computer of this name already: 'desk', connected for \d/)
       assert.include(messageOf(failure), "--name")
+      assert.isFalse(existsSync(started), "no MCP server has started")
     })
   )
 })
