@@ -30,7 +30,11 @@ export interface Cli {
 }
 
 /** The environment of the commands without variables that change their behaviour. */
-const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("A2C_")))
+const environment = {
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("A2C_"))),
+  // Sockets of shared offices: killed processes leave them behind.
+  XDG_RUNTIME_DIR: join(tmpdir(), "a2c-tests")
+}
 
 /** Runs a program with these arguments and variables. The process is killed when the scope closes. */
 export const program = (

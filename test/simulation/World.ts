@@ -97,7 +97,7 @@ export interface World {
   readonly begin: (party: Party<unknown>, what: Effect.Effect<void>) => Effect.Effect<void>
   readonly startNode: (index: number) => Effect.Effect<void>
   readonly stopNode: (index: number) => Effect.Effect<void>
-  readonly enter: (who: MemberRef, office: string) => Effect.Effect<void>
+  readonly enter: (who: MemberRef, office: string, takeOver: boolean) => Effect.Effect<void>
   readonly leave: (who: MemberRef) => Effect.Effect<void>
   readonly kill: (who: MemberRef, silently: boolean) => Effect.Effect<void>
   readonly configOf: (computer: number) => ComputerConfig
@@ -333,10 +333,10 @@ export const makeWorld = Effect.fnUntraced(function* (
           })
       })
 
-  const startAgent = (party: Party<Agent["Service"]>, office: string) =>
+  const startAgent = (party: Party<Agent["Service"]>, office: string, takeOver: boolean) =>
     Effect.gen(function* () {
       party.office = office
-      const layer = Agent.layer({ name: party.name, office, retryInitialConnect: true }).pipe(
+      const layer = Agent.layer({ name: party.name, office, retryInitialConnect: true, takeOver }).pipe(
         Layer.provide(clientOf(party))
       )
       const process = yield* spawn(party, Agent, layer)
@@ -373,13 +373,13 @@ export const makeWorld = Effect.fnUntraced(function* (
       return yield* Effect.orDie(spawn(party, Computer, layer))
     })
 
-  const enter: World["enter"] = (who, office) =>
+  const enter: World["enter"] = (who, office, takeOver) =>
     Effect.suspend(() => {
       history.counts.joins += 1
       if (who.kind === "agent") {
         const party = agents[who.index]
         if (party === undefined) return Effect.void
-        return begin(party, Effect.andThen(quit(party), startAgent(party, office)))
+        return begin(party, Effect.andThen(quit(party), startAgent(party, office, takeOver)))
       }
       const party = computers[who.index]
       if (party === undefined) return Effect.void
@@ -387,7 +387,7 @@ export const makeWorld = Effect.fnUntraced(function* (
         const { service } = yield* startComputer(party)
         yield* service.leave
         party.office = office
-        yield* service.join({ office, retryInitialConnect: true })
+        yield* service.join({ office, retryInitialConnect: true, takeOver })
       }).pipe(recordJoin(party, office))
       return begin(party, going)
     })

@@ -42,7 +42,8 @@ export type Action =
   /** Sends the same request twice, as a retrying peer does. */
   | { readonly do: "repeat"; readonly agent: number; readonly computer: number; readonly takes: number }
   | { readonly do: "ask"; readonly agent: number; readonly computer: number; readonly what: Query }
-  | { readonly do: "enter"; readonly who: MemberRef; readonly office: number }
+  /** With `takeOver`, it replaces its own process that was killed silently. */
+  | { readonly do: "enter"; readonly who: MemberRef; readonly office: number; readonly takeOver: boolean }
   | { readonly do: "leave"; readonly who: MemberRef }
   /** The process ends without leaving; with `silently`, the Server does not detect it at once. */
   | { readonly do: "kill"; readonly who: MemberRef; readonly silently: boolean }
@@ -123,8 +124,12 @@ const actionOf = (dice: Dice, cast: Cast): Action => {
       return { do: kind, agent: agent(), computer: partner(), takes: dice.between(0, 2000) }
     case "ask":
       return { do: kind, agent: agent(), computer: partner(), what: dice.oneOf(queries) }
-    case "enter":
-      return { do: kind, who: memberRefOf(dice, cast), office: dice.between(0, cast.offices - 1) }
+    case "enter": {
+      const who = memberRefOf(dice, cast)
+      const office = dice.between(0, cast.offices - 1)
+      // A Computer never takes over: conflicts of names are rare enough.
+      return { do: kind, who, office, takeOver: who.kind === "agent" && dice.chance(0.3) }
+    }
     case "leave":
       return { do: kind, who: memberRefOf(dice, cast) }
     case "kill":
@@ -159,7 +164,8 @@ const arrivals = (dice: Dice, { agents, computers, offices }: Cast): ReadonlyArr
       wait: dice.between(0, 5),
       do: "enter",
       who: { kind: "agent", index },
-      office: index % offices
+      office: index % offices,
+      takeOver: false
     })
   ),
   ...Array.from(
@@ -168,7 +174,8 @@ const arrivals = (dice: Dice, { agents, computers, offices }: Cast): ReadonlyArr
       wait: dice.between(0, 5),
       do: "enter",
       who: { kind: "computer", index },
-      office: dice.between(0, offices - 1)
+      office: dice.between(0, offices - 1),
+      takeOver: false
     })
   )
 ]

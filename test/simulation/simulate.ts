@@ -205,7 +205,7 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
       }
       case "enter":
         disturb(nameOf(action.who))
-        return yield* world.enter(action.who, officeName(action.office))
+        return yield* world.enter(action.who, officeName(action.office), action.takeOver)
       case "leave":
         disturb(nameOf(action.who))
         return yield* world.leave(action.who)

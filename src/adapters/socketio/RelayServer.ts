@@ -1,11 +1,13 @@
 import { Effect, Layer } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
 import { ListenError, TransportServer } from "../../application/ports/Transport.ts"
-import { ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
+import { noMetrics, ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
 import { listen, serverUrl } from "../http/httpServer.ts"
 import { makeTlsServer, type TlsOptions } from "../http/tlsServer.ts"
+import { listenOnSocket } from "../http/unixSocket.ts"
 import { closeLinksWithScope, makeConnectionContext, type MessageOptions } from "./connection/ConnectionContext.ts"
 import type { KeepaliveOptions } from "./connection/engineOptions.ts"
+import { maxConfigurableMessageBytes } from "./limits.ts"
 import { RelayConnection } from "./relay/RelayConnection.ts"
 import { RelayEngine } from "./relay/RelayEngine.ts"
 import { makeRequestCheck, type RequestFallback, type RequestOptions, routeOwnRequests } from "./routeRequests.ts"
@@ -31,10 +33,26 @@ export const layer = (options: RelayServerOptions = {}): Layer.Layer<TransportSe
     )
   )
 
+/** Serves Socket.IO on a Unix socket in a private folder, to processes of the same user. */
+export const layerOnSocket = (socketPath: string): Layer.Layer<TransportServer> =>
+  Layer.succeed(
+    TransportServer,
+    TransportServer.of({
+      serve: (accept, onBacklogChange = () => undefined) =>
+        serve({ socketPath, maxMessageBytes: maxConfigurableMessageBytes }, noMetrics, accept, onBacklogChange)
+    })
+  )
+
+/** Options of a Server for processes of the same user. */
+interface ServeOptions extends RelayServerOptions {
+  /** Unix socket in place of host and port. */
+  readonly socketPath?: string
+}
+
 type MakeContext = Parameters<typeof makeConnectionContext>
 
 const serve = Effect.fnUntraced(function* (
-  options: RelayServerOptions,
+  options: ServeOptions,
   metrics: MakeContext[1],
   accept: MakeContext[2],
   onBacklogChange: MakeContext[3]
@@ -53,6 +71,10 @@ const serve = Effect.fnUntraced(function* (
     engine.close()
     http.closeAllConnections()
   })
+  if (options.socketPath !== undefined) {
+    yield* listenOnSocket(http, options.socketPath)
+    return { url: `unix:${options.socketPath}` }
+  }
   const address = yield* listen(
     http,
     { host, port },

@@ -9,6 +9,7 @@ import {
   formatSpacedJson,
   parseJsonOrThrow
 } from "../../../src/domain/json.ts"
+import { membershipConflict, parseMembershipConflict } from "../../../src/domain/model/membershipConflict.ts"
 import { line } from "../../../src/domain/wire/v0_2/line.ts"
 import { parseToolResult } from "../../../src/domain/model/ToolResult.ts"
 import { mergeToolMeta, parseAnnotations, parseToolMeta, formatToolMeta } from "../../../src/domain/tools/toolMeta.ts"
@@ -97,6 +98,17 @@ const checkCallStatus = (value: unknown): boolean => {
   return true
 }
 
+const checkConflict = (value: unknown): void => {
+  const office = "O"
+  const message = JSON.stringify(value) ?? ""
+  for (const role of ["agent", "computer"] as const) {
+    const written = membershipConflict({ role, office, name: "x" }, { name: message, joinedAt: message.length }).message
+    const read = parseMembershipConflict({ role, office }, written)
+    must(read?.name === message && read.joinedAt === message.length, "a conflict changes in a round trip")
+    parseMembershipConflict({ role, office }, `Room already has an agent: ${message}`)
+  }
+}
+
 const checkTool = (value: unknown): void => {
   if (!isJsonObject(value)) return
   const meta = parseToolMeta(value)
@@ -129,6 +141,7 @@ const feed = (input: Buffer): Verdict => {
   must(isDeepStrictEqual(parseJsonOrThrow(formatSpacedJson(value)), plain(value)), "spaced JSON changes the value")
   checkRouting(value)
   checkTool(value)
+  checkConflict(value)
   line.decodeProtocolError(value)
   line.decodeMembershipAck(Array.isArray(value) ? value : [value])
   const taken = [checkNotifications(value), checkCallStatus(value), ...codecs.map((codec) => checkCodec(codec, value))]
@@ -147,6 +160,8 @@ const settings = JSON.stringify({
 const bodies: ReadonlyArray<unknown> = [
   call,
   { computer: "c", req_id: "r", status: "waiting_for_servers", servers: ["s"] },
+  { role: "agent", name: "a", office_id: "o", take_over: true },
+  "x', connected since 2026-11-23T12:00:00.000Z",
   { ...call, tool_name: "echo", params: { text: "x", deep: [{ a: [1, null] }] }, timeout: 30 },
   { ...call, desktop_size: 3, window: "window://app" },
   { ...call, uri: "dpe://h/d", timeout: null },

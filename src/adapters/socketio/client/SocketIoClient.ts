@@ -33,6 +33,9 @@ export interface SocketIoClientOptions {
   readonly connectTimeout?: Duration.Duration
 }
 
+/** Options of a client, and the Unix socket to connect to in place of the host of the URL. */
+type ConnectOptions = SocketIoClientOptions & { readonly socketPath?: string }
+
 /** The size limit of a Server that announces none. */
 const defaultServerMaxBytes = 1_000_000
 
@@ -68,7 +71,7 @@ const disconnect = (socket: Socket): Effect.Effect<void> =>
 
 /** Makes a socket that does not connect yet and closes with the scope. */
 const openSocket = (
-  { ca, namespace = defaultNamespace, transports }: SocketIoClientOptions,
+  { ca, namespace = defaultNamespace, socketPath, transports }: ConnectOptions,
   attempt: ConnectAttempt,
   auth: JsonObject
 ) =>
@@ -83,7 +86,7 @@ const openSocket = (
         reconnection: false,
         autoConnect: false,
         forceNew: true,
-        ...rejectRedirects(attempt.origin),
+        ...rejectRedirects(attempt.origin, socketPath),
         ...(ca !== undefined && { ca }),
         ...(attempt.headers !== undefined && { extraHeaders: { ...attempt.headers } })
       })
@@ -113,7 +116,7 @@ const resolveToken = (url: string, token: Token | undefined): Effect.Effect<stri
 const stripCredentials = (url: string): string => url.replace(/\/\/[^/?#]*@/, "//")
 
 const connect = Effect.fnUntraced(function* (
-  options: SocketIoClientOptions,
+  options: ConnectOptions,
   { auth, onMessage, version }: Parameters<TransportClient["Service"]["connect"]>[0]
 ): Effect.fn.Return<Link, ConnectError, Scope.Scope> {
   const { connectTimeout: duration = Duration.seconds(20), headers } = options
@@ -141,3 +144,10 @@ const connect = Effect.fnUntraced(function* (
 /** Connects to a Server over Socket.IO. Runs in Node and in browsers. */
 export const layer = (options: SocketIoClientOptions): Layer.Layer<TransportClient> =>
   Layer.succeed(TransportClient, TransportClient.of({ connect: (request) => connect(options, request) }))
+
+/** Connects over a Unix socket of this machine, on Node. */
+export const layerOnSocket = (socketPath: string): Layer.Layer<TransportClient> =>
+  Layer.succeed(
+    TransportClient,
+    TransportClient.of({ connect: (request) => connect({ url: "http://localhost", socketPath }, request) })
+  )

@@ -19,6 +19,7 @@ import { formatColumns, truncateLine } from "../output/format.ts"
 import { printJson, printLine, printResult, printToolResult, printWaiting } from "../output/print.ts"
 import { joinOptions } from "../office/joinFlags.ts"
 import { explainJoinRejection } from "../office/joinRejections.ts"
+import { sharedAgentLayer, shareWithCommands } from "../office/officeShare.ts"
 import { parseToolArguments } from "../sharedFlags.ts"
 import type * as flags from "./flags.ts"
 
@@ -32,24 +33,40 @@ const explainAgentError = (error: CommandError): CommandFailed => {
     : toCommandFailed(error)
 }
 
-/**
- * Joins the office, acts and leaves. With `retryInitialConnect` an unreachable Server is retried, for commands that run
- * until they are stopped; without it the command fails.
- */
-export const runAsAgent = <E extends CommandError>(
+const runWithAgent = <E extends CommandError, E2, R>(
   action: Effect.Effect<void, E, Agent | Scope.Scope>,
+  layer: Layer.Layer<Agent, E2, R>
+) =>
+  Effect.mapError(action, explainAgentError).pipe(Effect.provide(layer), explainJoinRejection("agent"), Effect.scoped)
+
+const joiningLayer = (
   { name, office, server, tokenFile, ...terms }: flags.AgentSharedOptions,
-  retryInitialConnect = false
+  retryInitialConnect: boolean
+) =>
+  Layer.unwrap(
+    Effect.map(memberToken(tokenFile), (token) =>
+      agentLayer({ url: server, office, name, retryInitialConnect, ...joinOptions(terms), ...token })
+    )
+  )
+
+/** Acts through the connection of another command with the same identity; without one it joins, acts and leaves. */
+const runAsAgent = <E extends CommandError>(
+  action: Effect.Effect<void, E, Agent | Scope.Scope>,
+  options: flags.AgentSharedOptions
 ) => {
-  const layer = Effect.map(memberToken(tokenFile), (token) =>
-    agentLayer({ url: server, office, name, retryInitialConnect, ...joinOptions(terms), ...token })
-  )
-  return Effect.mapError(action, explainAgentError).pipe(
-    Effect.provide(Layer.unwrap(layer)),
-    explainJoinRejection("agent"),
-    Effect.scoped
-  )
+  const joining = joiningLayer(options, false)
+  return runWithAgent(action, options.takeOver ? joining : sharedAgentLayer(options, joining))
 }
+
+/**
+ * Joins the office, acts until it is stopped, and leaves. Meanwhile other commands may use its connection. With
+ * `retryInitialConnect` an unreachable Server is retried; without it the command fails.
+ */
+export const runAsSharingAgent = <E extends CommandError>(
+  action: Effect.Effect<void, E, Agent | Scope.Scope>,
+  options: flags.AgentSharedOptions,
+  retryInitialConnect: boolean
+) => runWithAgent(Effect.andThen(shareWithCommands(options), action), joiningLayer(options, retryInitialConnect))
 
 /** The Computers of the office, or the requested one, once the view of the office is complete. */
 const targetComputers = Effect.fnUntraced(function* ({ computer }: flags.ComputerOptions) {
@@ -195,5 +212,5 @@ export const watchEvents = Effect.fnUntraced(
       untilMembershipEnds(status)
     )
   },
-  (action, options) => runAsAgent(action, options, true)
+  (action, options) => runAsSharingAgent(action, options, true)
 )

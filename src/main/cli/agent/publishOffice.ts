@@ -4,7 +4,7 @@ import { Agent } from "../../../application/agent/Agent.ts"
 import { makeOfficeMcpSession } from "../../../application/bridge/OfficeMcpSession.ts"
 import { untilMembershipEnds } from "../CommandFailed.ts"
 import { publishOverHttp } from "../publishOverHttp.ts"
-import { runAsAgent } from "./actions.ts"
+import { runAsSharingAgent } from "./actions.ts"
 import type { PublishOfficeOptions } from "./flags.ts"
 
 /** Publishes the office as one MCP server, until the host closes stdio or the membership ends for good. */
@@ -24,5 +24,5 @@ export const publishOffice = Effect.fnUntraced(
     return yield* ended
   },
   // A host that starts this process over stdio shows a failure; over HTTP no host would restart it.
-  (action, options) => runAsAgent(action, options, options.http !== undefined)
+  (action, options) => runAsSharingAgent(action, options, options.http !== undefined)
 )

@@ -20,7 +20,7 @@ const formatElapsed = (seconds: number): string => {
 const remedies: { readonly [R in Role]: string } = {
   agent:
     "Wait for the place with --wait SECONDS, replace the Agent with --take-over (same identity only), or choose another " +
-    "--office.\nThe other 'a2c agent' commands of its user use its connection: give the same --server, --name and token.",
+    "--office.\nCommands of the same user on its machine use its connection: give the same --server, --name and token.",
   computer:
     "Choose another --name, wait for this one with --wait SECONDS, or replace the Computer with --take-over (same " +
     "identity only)."

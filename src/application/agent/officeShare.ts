@@ -1,0 +1,98 @@
+import { Duration, Effect, Result, type Scope, SubscriptionRef } from "effect"
+import type { Membership } from "../../domain/model/Membership.ts"
+import {
+  forbidden,
+  type ProtocolError,
+  retryableMessage,
+  timedOut,
+  unavailable,
+  unknownEvent
+} from "../../domain/model/ProtocolError.ts"
+import type { RoutedDefinition } from "../../domain/wire/lines.ts"
+import type { OfficeMember } from "../member/OfficeMember.ts"
+import { type Body, decodeHead, jsonBody } from "../ports/Body.ts"
+import { type ListenError, type MessageHandler, type Reply, TransportServer } from "../ports/Transport.ts"
+
+/** The timeout of a request that states none. Longer than the Server's and the other process's, which end it first. */
+const defaultTimeoutSeconds = 60
+
+/** Added to the timeout that a request states. */
+const timeoutMarginSeconds = 30
+
+const sharedPlace = forbidden("Only the process that shares the office can leave it")
+
+const toProtocolError = (error: Effect.Error<ReturnType<OfficeMember["request"]>>): ProtocolError => {
+  switch (error._tag) {
+    case "LinkClosed":
+      return unavailable("The Agent that shares the office has no connection to the Server")
+    case "RequestTimeout":
+      return timedOut(Math.round(Duration.toSeconds(error.timeout)))
+    case "SendFailed":
+      return error.error
+    case "NotPermitted":
+      return forbidden(error.message)
+  }
+}
+
+/**
+ * Handles the messages of another process that acts as the Agent: its join succeeds at once, and its requests go through
+ * the connection of `member`. A tool call that the other process abandons is cancelled.
+ */
+export const makeShareHandler = (member: OfficeMember, { name, office }: Omit<Membership, "role">): MessageHandler => {
+  const { line } = member
+  const { cancel, serverRequests } = line
+  const errorReply = (error: ProtocolError): Reply => [jsonBody(line.encodeProtocolError(error))]
+
+  const join = Effect.fnUntraced(function* (body: Body) {
+    const request = yield* Effect.fromResult(decodeHead(body, serverRequests.join.request.decode))
+    if (request.role !== "agent" || request.name !== name || request.officeId !== office) {
+      return yield* forbidden(`This is a connection of the Agent '${name}' in office '${office}'`)
+    }
+    const { _tag } = yield* SubscriptionRef.get(member.status)
+    if (_tag !== "Joined")
+      return yield* unavailable(retryableMessage("The Agent that shares the office is not connected"))
+  })
+
+  const forward = (event: string, body: Body, seconds: number): Effect.Effect<Reply> =>
+    Effect.match(member.request(event, body, Duration.seconds(seconds)), {
+      onSuccess: (reply) => reply,
+      onFailure: (error) => errorReply(toProtocolError(error))
+    })
+
+  const call = (event: string, body: Body, { cancellable, decodeRouting }: RoutedDefinition): Effect.Effect<Reply> => {
+    const routing = decodeHead(body, decodeRouting)
+    if (Result.isFailure(routing)) return Effect.succeed(errorReply(routing.failure))
+    const { agent, reqId, timeoutSeconds = defaultTimeoutSeconds } = routing.success
+    const forwarded = forward(event, body, timeoutSeconds + timeoutMarginSeconds)
+    if (!cancellable) return forwarded
+    const cancelBody = jsonBody(cancel.request.encode({ agent, reqId }))
+    return Effect.onInterrupt(forwarded, () => Effect.ignore(member.notify(cancel.event, cancelBody)))
+  }
+
+  return (event, body) => {
+    const definition = line.findEventDefinition(event)
+    switch (definition?.kind) {
+      case "join":
+        return Effect.map(Effect.result(join(body)), (outcome) => line.encodeMembershipAck(outcome).map(jsonBody))
+      case "leave":
+        return Effect.succeed(line.encodeMembershipAck(Result.fail(sharedPlace)).map(jsonBody))
+      case "list":
+        return forward(event, body, defaultTimeoutSeconds)
+      case "call":
+        return call(event, body, definition)
+      case "cancel":
+        return Effect.as(Effect.ignore(member.notify(event, body)), [])
+      case "callStatus":
+      case "update":
+      case undefined:
+        return Effect.succeed(errorReply(unknownEvent(event)))
+    }
+  }
+}
+
+/** Lets other processes act as the Agent of this member, on the transport of the context, until the scope closes. */
+export const shareOffice = (
+  member: OfficeMember,
+  membership: Omit<Membership, "role">
+): Effect.Effect<void, ListenError, TransportServer | Scope.Scope> =>
+  TransportServer.use(({ serve }) => Effect.asVoid(serve(() => Effect.succeed(makeShareHandler(member, membership)))))

@@ -1,0 +1,73 @@
+import { createHash } from "node:crypto"
+import { homedir } from "node:os"
+import { posix, resolve } from "node:path"
+import { Config, Effect, Layer, Option, Redacted } from "effect"
+import { isPrivateFolder, makePrivateFolder, maxSocketPathBytes } from "../../../adapters/http/unixSocket.ts"
+import * as SocketIoClient from "../../../adapters/socketio/client/SocketIoClient.ts"
+import * as RelayServer from "../../../adapters/socketio/RelayServer.ts"
+import { Agent } from "../../../application/agent/Agent.ts"
+import { shareOffice } from "../../../application/agent/officeShare.ts"
+
+/** The identity of an Agent: processes with the same one share its connection. */
+export interface SharedIdentity {
+  readonly server: string
+  readonly office: string
+  readonly name: string
+  readonly tokenFile: string | undefined
+}
+
+const readFolder = (variable: string) =>
+  Effect.map(Effect.orDie(Config.withDefault(Config.String(variable), "")), (folder) =>
+    // The XDG specification ignores relative paths.
+    posix.isAbsolute(folder) ? [folder] : []
+  )
+
+/** The folders for sockets, best first. A host program may start its process without the first variable. */
+const socketFolders = Effect.gen(function* () {
+  const [runtime, cache] = yield* Effect.all([readFolder("XDG_RUNTIME_DIR"), readFolder("XDG_CACHE_HOME")])
+  const home = cache.length === 0 ? [posix.join(homedir(), ".cache")] : cache
+  return [...runtime, ...home].map((folder) => posix.join(folder, "a2c"))
+})
+
+/** The credential as far as it tells identities apart; a file may get a new token. */
+const credentialOf = Effect.fnUntraced(function* (tokenFile: string | undefined) {
+  if (tokenFile !== undefined) return `file ${resolve(tokenFile)}`
+  const token = yield* Effect.orDie(Config.option(Config.Redacted("A2C_TOKEN")))
+  return Option.isSome(token) ? `token ${Redacted.value(token.value)}` : ""
+})
+
+/** The sockets at which an office may be shared, best first; on Windows an empty list. */
+const socketPaths = Effect.fnUntraced(function* ({ name, office, server, tokenFile }: SharedIdentity) {
+  if (process.platform === "win32") return []
+  const identity = [new URL(server).href, office, name, yield* credentialOf(tokenFile)]
+  const id = createHash("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 32)
+  const paths = (yield* socketFolders).map((folder) => posix.join(folder, id))
+  return paths.filter((path) => Buffer.byteLength(path) <= maxSocketPathBytes)
+})
+
+const listenOn = Effect.fnUntraced(function* (path: string, identity: SharedIdentity) {
+  const { member } = yield* Agent
+  yield* makePrivateFolder(posix.dirname(path))
+  yield* Effect.provide(shareOffice(member, identity), RelayServer.layerOnSocket(path))
+})
+
+/** Lets other commands of this user with the same identity use the connection of this Agent, until the scope closes. */
+export const shareWithCommands = Effect.fnUntraced(function* (identity: SharedIdentity) {
+  const paths = yield* socketPaths(identity)
+  const shared = yield* Effect.result(Effect.firstSuccessOf(paths.map((path) => listenOn(path, identity))))
+  if (shared._tag === "Failure") yield* Effect.logDebug("office not shared", { reason: shared.failure.message })
+})
+
+/** The Agent of a process of this user with the same identity, or else that of `layer`. */
+export const sharedAgentLayer = <E, R>(identity: SharedIdentity, layer: Layer.Layer<Agent, E, R>) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const paths = yield* socketPaths(identity)
+      const safe = yield* Effect.filter(paths, (path) => isPrivateFolder(posix.dirname(path)))
+      return safe.reduceRight((otherwise, path) => {
+        const { name, office } = identity
+        const shared = Agent.layer({ name, office }).pipe(Layer.provide(SocketIoClient.layerOnSocket(path)))
+        return Layer.catch(shared, () => otherwise)
+      }, layer)
+    })
+  )

@@ -1,0 +1,157 @@
+import { assert, describe } from "@effect/vitest"
+import { Context, Duration, Effect, Fiber, Layer, Result, type Scope, SubscriptionRef } from "effect"
+import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
+import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
+import { Agent } from "../../../src/application/agent/Agent.ts"
+import { makeShareHandler, shareOffice } from "../../../src/application/agent/officeShare.ts"
+import { jsonBody } from "../../../src/application/ports/Body.ts"
+import {
+  type Link,
+  LinkClosed,
+  RequestTimeout,
+  SendFailed,
+  TransportClient,
+  TransportServer
+} from "../../../src/application/ports/Transport.ts"
+import { payloadTooLarge } from "../../../src/domain/model/ProtocolError.ts"
+import {
+  agentUnderTest,
+  computerUnderTest,
+  hangingTool,
+  resource,
+  textResult,
+  tool
+} from "../../conformance/members.ts"
+import { conform, type World } from "../../conformance/World.ts"
+
+/** An office whose Agent shares its connection on a second transport, and ways to connect to that. */
+const sharedOffice = Effect.fnUntraced(function* (world: World) {
+  const { hanging, started, stopped } = yield* hangingTool("hang")
+  const alpha = yield* MemoryMcp.makeMemoryMcpServer({
+    tools: [tool("echo", (args) => Effect.succeed(textResult(JSON.stringify(args)))), hanging],
+    resources: [resource("window://h/1")]
+  })
+  const computer = yield* computerUnderTest(world, { servers: { alpha } })
+  const holder = yield* agentUnderTest(world)
+  const context = yield* Layer.build(Layer.fresh(MemoryTransport.layer()))
+  const transport = Context.get(context, TransportServer)
+  yield* shareOffice(holder.member, { name: "agent-1", office: "O1" }).pipe(
+    Effect.provideService(TransportServer, transport)
+  )
+  const links: Array<Link> = []
+  const { connect } = Context.get(context, TransportClient)
+  const client = TransportClient.of({
+    connect: (request) => Effect.tap(connect(request), (link) => Effect.sync(() => void links.push(link)))
+  })
+  const second = (name = "agent-1", office = "O1"): Effect.Effect<Agent["Service"], unknown, Scope.Scope> =>
+    Effect.map(
+      Agent.layer({ name, office }).pipe(
+        Layer.provide(Layer.succeed(TransportClient, client)),
+        Layer.provide(world.logging),
+        Layer.fresh,
+        Layer.build
+      ),
+      Context.get(Agent)
+    )
+  return { computer, holder, links, second, started, stopped }
+})
+
+describe("shared office", () => {
+  conform("serves the requests of a second process as those of the Agent", (world) =>
+    Effect.gen(function* () {
+      const { holder, second } = yield* sharedOffice(world)
+      const agent = yield* second()
+      assert.deepStrictEqual(yield* agent.members, yield* holder.members)
+      assert.deepStrictEqual(yield* agent.getTools("pc-1"), yield* holder.getTools("pc-1"))
+      assert.deepStrictEqual(yield* agent.getConfig("pc-1"), yield* holder.getConfig("pc-1"))
+      assert.deepStrictEqual(yield* agent.getDesktop("pc-1"), ["window://h/1\n\nT"])
+      const { content } = yield* agent.callTool({ tool: "echo", params: { x: 1 } })
+      assert.deepStrictEqual(content, [{ type: "text", text: '{"x":1}' }])
+    })
+  )
+
+  conform("passes on the errors of the office", (world) =>
+    Effect.gen(function* () {
+      const { second } = yield* sharedOffice(world)
+      const agent = yield* second()
+      const error = yield* Effect.flip(agent.getTools("absent"))
+      assert.isTrue(error._tag === "ProtocolError" && error.code === 404)
+    })
+  )
+
+  conform("cancels a call that the second process cancels", (world) =>
+    Effect.gen(function* () {
+      const { second, started, stopped } = yield* sharedOffice(world)
+      const agent = yield* second()
+      const call = yield* Effect.forkChild(agent.callTool({ computer: "pc-1", tool: "hang" }), {
+        startImmediately: true
+      })
+      yield* started
+      yield* Fiber.interrupt(call)
+      yield* stopped
+    })
+  )
+
+  conform("cancels the calls of a second process that is gone", (world) =>
+    Effect.gen(function* () {
+      const { links, second, started, stopped } = yield* sharedOffice(world)
+      const agent = yield* second()
+      yield* Effect.forkChild(agent.callTool({ computer: "pc-1", tool: "hang" }), { startImmediately: true })
+      yield* started
+      yield* links[0]?.close("gone") ?? Effect.void
+      yield* stopped
+    })
+  )
+
+  conform("rejects another Agent and another office", (world) =>
+    Effect.gen(function* () {
+      const { second } = yield* sharedOffice(world)
+      assert.propertyVal(yield* Effect.flip(second("agent-2")), "_tag", "JoinRejected")
+      assert.propertyVal(yield* Effect.flip(second("agent-1", "O2")), "_tag", "JoinRejected")
+    })
+  )
+
+  conform("rejects requests that an Agent may not send, and never leaves for others", (world) =>
+    Effect.gen(function* () {
+      const { holder, links, second } = yield* sharedOffice(world)
+      yield* second()
+      const [link] = links
+      if (link === undefined) return assert.fail("no link")
+      const ask = (event: string, body: unknown) =>
+        Effect.map(link.request(event, jsonBody(body), Duration.minutes(1)), (reply) => reply.map(({ head }) => head))
+      const leave = yield* ask("server:leave_office", { office_id: "O1" })
+      assert.deepInclude(leave[0], { success: false })
+      for (const event of ["server:update_config", "server:unknown"]) {
+        assert.include(JSON.stringify(yield* ask(event, { computer: "pc-1" })), "404")
+      }
+      assert.include(JSON.stringify(yield* ask("client:get_tools", { computer: 7 })), "400")
+      assert.strictEqual((yield* SubscriptionRef.get(holder.member.status))._tag, "Joined")
+    })
+  )
+
+  conform("rejects a second process while the Agent is disconnected from the Server", (world) =>
+    Effect.gen(function* () {
+      const { holder, second } = yield* sharedOffice(world)
+      yield* SubscriptionRef.set(holder.member.status, { _tag: "Disconnected", reason: "test" })
+      assert.propertyVal(yield* Effect.flip(second()), "_tag", "JoinRejected")
+    })
+  )
+
+  const failures = [
+    [new LinkClosed({ reason: "gone" }), 503],
+    [new RequestTimeout({ timeout: Duration.seconds(90) }), 408],
+    [new SendFailed({ error: payloadTooLarge(7) }), 413]
+  ] as const
+
+  conform("replies with the error of a request that the connection of the Agent could not transport", (world) =>
+    Effect.gen(function* () {
+      const { holder } = yield* sharedOffice(world)
+      const body = jsonBody({ agent: "agent-1", computer: "pc-1", req_id: "r" })
+      for (const [failure, code] of failures) {
+        const member = { ...holder.member, request: () => Effect.fail(failure) }
+        const [reply] = yield* makeShareHandler(member, { name: "agent-1", office: "O1" })("client:get_tools", body)
+        assert.propertyVal(reply && Result.getOrThrow(reply.head), "code", code)
+      }
+    })
+  )
+})
