@@ -6,6 +6,7 @@ import { handshake } from "../adapters/auth/handshakes.ts"
 import type { Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { joinOffice, type MemberOptions, MemberReplaced } from "../../src/application/member/OfficeMember.ts"
 import { agentIn, assertDenied, assertRejected, bodiesOf, computerIn, join, settled } from "./cast.ts"
+import { allGrants } from "../../src/domain/model/Identity.ts"
 import { conform, type Peer, type World } from "./World.ts"
 
 const instance = "0123456789abcdef0123456789abcdef"
@@ -140,6 +141,25 @@ describe("takeover on request", () => {
         yield* first.closed
       }),
     { authenticator: subjectsByToken }
+  )
+
+  conform(
+    "requires the name, too, where all clients have one subject",
+    (world) =>
+      Effect.gen(function* () {
+        const connect = world.connect({ auth: { role: "agent" } })
+        const first = yield* connect
+        assert.deepStrictEqual(yield* join(first, "agent", "one", "O1"), [true, null])
+        assert.include(assertDenied(yield* takeOver(yield* connect, "agent", "two")), "already has an agent")
+        assert.deepStrictEqual(yield* takeOver(yield* connect, "agent", "one"), [true, null])
+        yield* first.closed
+      }),
+    {
+      authenticator: {
+        ...subjectsByToken,
+        authenticate: () => Effect.succeed({ subject: "all", isShared: true, grants: allGrants, expiresAt: undefined })
+      }
+    }
   )
 
   conform(

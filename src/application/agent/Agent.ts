@@ -23,7 +23,7 @@ import {
   type OfficeView
 } from "./OfficeView.ts"
 import { makeAgentQueries, type AgentQueries } from "./AgentQueries.ts"
-import { makeCallStatuses } from "./callStatuses.ts"
+import { type CallStatuses, makeCallStatuses } from "./callStatuses.ts"
 import { startCountdown } from "../shared/startCountdown.ts"
 import { makeRefresher } from "../shared/Refresher.ts"
 
@@ -67,6 +67,8 @@ export interface AgentShape extends Omit<AgentRequests, "callTool">, AgentQuerie
   readonly status: Stream.Stream<MemberStatus>
   /** The underlying member, for events that this version does not know. */
   readonly member: OfficeMember
+  /** The statuses of calls, for requests that `member` forwards. */
+  readonly statuses: CallStatuses
 }
 
 /** The parts of a view that are fetched one by one; the tools bring the starting servers. */
@@ -202,7 +204,8 @@ const make = Effect.fnUntraced(function* (
     events: Stream.fromPubSub(hub),
     settled: awaitIdle,
     status: SubscriptionRef.changes(member.status),
-    member
+    member,
+    statuses
   }
 })
 

@@ -1,4 +1,5 @@
 import { Duration, Effect, Result, type Scope, SubscriptionRef } from "effect"
+import type { CallStatus } from "../../domain/model/CallStatus.ts"
 import type { Membership } from "../../domain/model/Membership.ts"
 import {
   forbidden,
@@ -10,8 +11,9 @@ import {
 } from "../../domain/model/ProtocolError.ts"
 import type { RoutedDefinition } from "../../domain/wire/lines.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
+import type { AgentShape } from "./Agent.ts"
 import { type Body, decodeHead, jsonBody } from "../ports/Body.ts"
-import { type ListenError, type MessageHandler, type Reply, TransportServer } from "../ports/Transport.ts"
+import { type Link, type ListenError, type MessageHandler, type Reply, TransportServer } from "../ports/Transport.ts"
 
 /** The timeout of a request that states none. Longer than the Server's and the other process's, which end it first. */
 const defaultTimeoutSeconds = 60
@@ -34,11 +36,19 @@ const toProtocolError = (error: Effect.Error<ReturnType<OfficeMember["request"]>
   }
 }
 
+/** The Agent that shares its connection. */
+type SharingAgent = Pick<AgentShape, "member" | "statuses">
+
 /**
  * Handles the messages of another process that acts as the Agent: its join succeeds at once, and its requests go through
- * the connection of `member`. A tool call that the other process abandons is cancelled.
+ * the connection of the Agent. A tool call that the other process abandons is cancelled. The statuses of its calls go to
+ * `link`.
  */
-export const makeShareHandler = (member: OfficeMember, { name, office }: Omit<Membership, "role">): MessageHandler => {
+export const makeShareHandler = (
+  { member, statuses }: SharingAgent,
+  { name, office }: Omit<Membership, "role">,
+  link: Pick<Link, "notify">
+): MessageHandler => {
   const { line } = member
   const { cancel, serverRequests } = line
   const errorReply = (error: ProtocolError): Reply => [jsonBody(line.encodeProtocolError(error))]
@@ -62,11 +72,14 @@ export const makeShareHandler = (member: OfficeMember, { name, office }: Omit<Me
   const call = (event: string, body: Body, { cancellable, decodeRouting }: RoutedDefinition): Effect.Effect<Reply> => {
     const routing = decodeHead(body, decodeRouting)
     if (Result.isFailure(routing)) return Effect.succeed(errorReply(routing.failure))
-    const { agent, reqId, timeoutSeconds = defaultTimeoutSeconds } = routing.success
+    const { agent, computer, reqId, timeoutSeconds = defaultTimeoutSeconds } = routing.success
     const forwarded = forward(event, body, timeoutSeconds + timeoutMarginSeconds)
     if (!cancellable) return forwarded
+    const onStatus = (status: CallStatus) =>
+      Effect.ignore(link.notify(line.callStatus.notification, jsonBody(line.encodeCallStatus({ reqId, status }))))
     const cancelBody = jsonBody(cancel.request.encode({ agent, reqId }))
-    return Effect.onInterrupt(forwarded, () => Effect.ignore(member.notify(cancel.event, cancelBody)))
+    const listened = statuses.listen({ reqId, computer, onStatus }, forwarded)
+    return Effect.onInterrupt(listened, () => Effect.ignore(member.notify(cancel.event, cancelBody)))
   }
 
   return (event, body) => {
@@ -90,9 +103,11 @@ export const makeShareHandler = (member: OfficeMember, { name, office }: Omit<Me
   }
 }
 
-/** Lets other processes act as the Agent of this member, on the transport of the context, until the scope closes. */
+/** Lets other processes act as this Agent, on the transport of the context, until the scope closes. */
 export const shareOffice = (
-  member: OfficeMember,
+  agent: SharingAgent,
   membership: Omit<Membership, "role">
 ): Effect.Effect<void, ListenError, TransportServer | Scope.Scope> =>
-  TransportServer.use(({ serve }) => Effect.asVoid(serve(() => Effect.succeed(makeShareHandler(member, membership)))))
+  TransportServer.use(({ serve }) =>
+    Effect.asVoid(serve((link) => Effect.succeed(makeShareHandler(agent, membership, link))))
+  )

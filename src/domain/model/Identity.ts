@@ -16,6 +16,8 @@ export interface Grants {
 export interface Identity {
   /** The name for logs and the audit, not a secret. */
   readonly subject: string
+  /** Different clients have this subject: it does not tell them apart. */
+  readonly isShared?: boolean
   readonly grants: Grants
   /** The expiry in epoch milliseconds; `undefined` without one. */
   readonly expiresAt: number | undefined

@@ -52,7 +52,12 @@ export interface RunningServer extends Closeable {
 
 const notAdmitted = admissionRejected("invalid_credentials", "Not admitted")
 
-const admittedIdentity: Identity = { subject: "host-authenticated", grants: allGrants, expiresAt: undefined }
+const admittedIdentity: Identity = {
+  subject: "host-authenticated",
+  isShared: true,
+  grants: allGrants,
+  expiresAt: undefined
+}
 
 const makeHookAuthenticator = (authenticate: AuthenticateClient): Authenticator["Service"] => ({
   requiresCredentials: true,

@@ -1,5 +1,5 @@
 import { assert, describe } from "@effect/vitest"
-import { Context, Duration, Effect, Fiber, Layer, Result, type Scope, SubscriptionRef } from "effect"
+import { Context, Deferred, Duration, Effect, Fiber, Layer, Queue, Result, type Scope, SubscriptionRef } from "effect"
 import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
 import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
 import { Agent } from "../../../src/application/agent/Agent.ts"
@@ -13,6 +13,7 @@ import {
   TransportClient,
   TransportServer
 } from "../../../src/application/ports/Transport.ts"
+import type { CallStatus } from "../../../src/domain/model/CallStatus.ts"
 import { payloadTooLarge } from "../../../src/domain/model/ProtocolError.ts"
 import {
   agentUnderTest,
@@ -35,9 +36,7 @@ const sharedOffice = Effect.fnUntraced(function* (world: World) {
   const holder = yield* agentUnderTest(world)
   const context = yield* Layer.build(Layer.fresh(MemoryTransport.layer()))
   const transport = Context.get(context, TransportServer)
-  yield* shareOffice(holder.member, { name: "agent-1", office: "O1" }).pipe(
-    Effect.provideService(TransportServer, transport)
-  )
+  yield* shareOffice(holder, { name: "agent-1", office: "O1" }).pipe(Effect.provideService(TransportServer, transport))
   const links: Array<Link> = []
   const { connect } = Context.get(context, TransportClient)
   const client = TransportClient.of({
@@ -137,6 +136,32 @@ describe("shared office", () => {
     })
   )
 
+  conform("passes the status of a call on to the second process", (world) =>
+    Effect.gen(function* () {
+      const { second } = yield* sharedOffice(world)
+      const agent = yield* second()
+      const asked = yield* Deferred.make<void>()
+      const go = yield* Deferred.make<void>()
+      const beta = yield* MemoryMcp.makeMemoryMcpServer({ tools: [tool("careful")] })
+      yield* computerUnderTest(world, {
+        name: "pc-2",
+        servers: { beta },
+        configure: { beta: { default_tool_meta: null } },
+        settings: {
+          confirm: () => Effect.andThen(Deferred.succeed(asked, undefined), Effect.as(Deferred.await(go), true))
+        }
+      })
+      const statuses = yield* Queue.unbounded<CallStatus>()
+      const onStatus = (status: CallStatus) => Effect.asVoid(Queue.offer(statuses, status))
+      const calling = yield* Effect.forkChild(agent.callTool({ computer: "pc-2", tool: "careful", onStatus }))
+      yield* Deferred.await(asked)
+      yield* world.elapse("1 second")
+      assert.deepStrictEqual(yield* Queue.take(statuses), { _tag: "WaitingForConsent", computer: "pc-2" })
+      yield* Deferred.succeed(go, undefined)
+      assert.isFalse((yield* Fiber.join(calling)).isError ?? false)
+    })
+  )
+
   const failures = [
     [new LinkClosed({ reason: "gone" }), 503],
     [new RequestTimeout({ timeout: Duration.seconds(90) }), 408],
@@ -149,7 +174,11 @@ describe("shared office", () => {
       const body = jsonBody({ agent: "agent-1", computer: "pc-1", req_id: "r" })
       for (const [failure, code] of failures) {
         const member = { ...holder.member, request: () => Effect.fail(failure) }
-        const [reply] = yield* makeShareHandler(member, { name: "agent-1", office: "O1" })("client:get_tools", body)
+        const [reply] = yield* makeShareHandler(
+          { ...holder, member },
+          { name: "agent-1", office: "O1" },
+          { notify: () => Effect.void }
+        )("client:get_tools", body)
         assert.propertyVal(reply && Result.getOrThrow(reply.head), "code", code)
       }
     })

@@ -96,7 +96,8 @@ const make = Effect.gen(function* () {
       const { identity, role } = yield* admit(handshake)
       const version = formatVersion(handshake.version)
       const reconnectKey = reconnectKeyOf(identity.subject, handshake.auth)
-      const subject = context.authenticator.requiresCredentials ? identity.subject : ""
+      const isPersonal = context.authenticator.requiresCredentials && identity.isShared !== true
+      const subject = isPersonal ? identity.subject : ""
       const registration = yield* coordinator.connect({ sid, version, role, reconnectKey, subject })
       const line = lineForVersion(handshake.version)
       const connection = connections.open({ link, line, identity, registration })

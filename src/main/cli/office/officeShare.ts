@@ -46,9 +46,9 @@ const socketPaths = Effect.fnUntraced(function* ({ name, office, server, tokenFi
 })
 
 const listenOn = Effect.fnUntraced(function* (path: string, identity: SharedIdentity) {
-  const { member } = yield* Agent
+  const agent = yield* Agent
   yield* makePrivateFolder(posix.dirname(path))
-  yield* Effect.provide(shareOffice(member, identity), RelayServer.layerOnSocket(path))
+  yield* Effect.provide(shareOffice(agent, identity), RelayServer.layerOnSocket(path))
 })
 
 /** Lets other commands of this user with the same identity use the connection of this Agent, until the scope closes. */
