@@ -66,7 +66,11 @@ export const runAsSharingAgent = <E extends CommandError>(
   action: Effect.Effect<void, E, Agent | Scope.Scope>,
   options: flags.AgentSharedOptions,
   retryInitialConnect: boolean
-) => runWithAgent(Effect.andThen(shareWithCommands(options), action), joiningLayer(options, retryInitialConnect))
+) => {
+  // In the background: the action must not miss events that follow the join.
+  const sharing = Effect.forkScoped(shareWithCommands(options))
+  return runWithAgent(Effect.andThen(sharing, action), joiningLayer(options, retryInitialConnect))
+}
 
 /** The Computers of the office, or the requested one, once the view of the office is complete. */
 const targetComputers = Effect.fnUntraced(function* ({ computer }: flags.ComputerOptions) {

@@ -54,8 +54,8 @@ const listenOn = Effect.fnUntraced(function* (path: string, identity: SharedIden
 /** Lets other commands of this user with the same identity use the connection of this Agent, until the scope closes. */
 export const shareWithCommands = Effect.fnUntraced(function* (identity: SharedIdentity) {
   const paths = yield* socketPaths(identity)
-  const shared = yield* Effect.result(Effect.firstSuccessOf(paths.map((path) => listenOn(path, identity))))
-  if (shared._tag === "Failure") yield* Effect.logDebug("office not shared", { reason: shared.failure.message })
+  const sharing = Effect.firstSuccessOf(paths.map((path) => listenOn(path, identity)))
+  yield* Effect.catchCause(sharing, (cause) => Effect.logDebug("office not shared", cause))
 })
 
 /** The Agent of a process of this user with the same identity, or else that of `layer`. */
