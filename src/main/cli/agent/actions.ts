@@ -16,7 +16,7 @@ import {
 import { memberToken } from "../memberToken.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
 import { printJson, printLine, printResult, printToolResult } from "../output/print.ts"
-import { parseToolArguments } from "../sharedFlags.ts"
+import { parseToolArguments } from "../flags/sharedFlags.ts"
 import type * as flags from "./flags.ts"
 
 const explainAgentError = (error: CommandError): CommandFailed => {

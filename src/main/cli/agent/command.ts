@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import type { CommandError } from "../CommandFailed.ts"
-import { withTelemetry } from "../globalFlags.ts"
+import { withTelemetry } from "../flags/globalFlags.ts"
 import { lazyCommand } from "../lazyCommand.ts"
 import * as flags from "./flags.ts"
 

@@ -2,8 +2,8 @@ import { Argument, type Command } from "effect/cli"
 import { defaultOfficeCallSeconds, defaultToolTimeoutSeconds, maxTimeoutSeconds } from "../../../domain/model/fields.ts"
 import { finderPageSizes } from "../../../domain/model/requests.ts"
 import { defaultMaxNameLength, lowestMaxNameLength } from "../../../domain/tools/exposedNames.ts"
-import { between, flag } from "../setting.ts"
-import * as shared from "../sharedFlags.ts"
+import { between, flag } from "../flags/setting.ts"
+import * as shared from "../flags/sharedFlags.ts"
 
 export type Infer<F extends Command.Command.Config> = Command.Command.Config.Infer<F>
 

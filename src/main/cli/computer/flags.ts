@@ -1,6 +1,6 @@
 import { Argument, type Command, Flag } from "effect/cli"
-import { flag, setting } from "../setting.ts"
-import * as shared from "../sharedFlags.ts"
+import { flag, setting } from "../flags/setting.ts"
+import * as shared from "../flags/sharedFlags.ts"
 
 export const computerFlags = {
   server: shared.serverUrl,

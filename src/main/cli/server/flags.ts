@@ -10,9 +10,9 @@ import {
   maxConfigurableMessageBytes
 } from "../../../adapters/socketio/limits.ts"
 import { Right } from "../../../domain/model/Identity.ts"
-import { hasNoPassword } from "../secretFlags.ts"
-import { between, flag, setting } from "../setting.ts"
-import { defaultServerUrl, jsonFlag, originRow } from "../sharedFlags.ts"
+import { hasNoPassword } from "../flags/secretFlags.ts"
+import { between, flag, setting } from "../flags/setting.ts"
+import { defaultServerUrl, jsonFlag, originRow } from "../flags/sharedFlags.ts"
 import { limitFlags } from "./limitFlags.ts"
 
 /** A keepalive time: whole seconds for operators, milliseconds for the Server. */

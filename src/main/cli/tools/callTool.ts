@@ -5,7 +5,7 @@ import { stringOrEmpty } from "../../../domain/json.ts"
 import { parseToolResult } from "../../../domain/model/ToolResult.ts"
 import { CommandFailed, failCommand } from "../CommandFailed.ts"
 import { printError, printToolResult } from "../output/print.ts"
-import { parseToolArguments } from "../sharedFlags.ts"
+import { parseToolArguments } from "../flags/sharedFlags.ts"
 import type { CallToolOptions } from "./flags.ts"
 import { packHostFor, packProblems } from "./packHostFor.ts"
 

@@ -1,7 +1,7 @@
 import { Duration } from "effect"
 import { Argument, type Command } from "effect/cli"
-import { between, flag, setting } from "../setting.ts"
-import { argsFlag, jsonFlag, originRow, rawFlag } from "../sharedFlags.ts"
+import { between, flag, setting } from "../flags/setting.ts"
+import { argsFlag, jsonFlag, originRow, rawFlag } from "../flags/sharedFlags.ts"
 
 /** The folder of packs without an argument or variable. */
 export const defaultFolder = "src"

@@ -1,8 +1,8 @@
 import { hostname } from "node:os"
 import { Effect, Schema } from "effect"
-import { Identifier } from "../../domain/model/fields.ts"
-import { isJsonObject, type JsonObject, parseJson } from "../../domain/json.ts"
-import { type CommandFailed, failCommand } from "./CommandFailed.ts"
+import { Identifier } from "../../../domain/model/fields.ts"
+import { isJsonObject, type JsonObject, parseJson } from "../../../domain/json.ts"
+import { type CommandFailed, failCommand } from "../CommandFailed.ts"
 import { flag, setting } from "./setting.ts"
 
 const check = [Schema.is(Identifier), "a text that is not empty, of at most 256 characters"] as const
