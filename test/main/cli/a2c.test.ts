@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
@@ -68,19 +67,6 @@ const agent = Effect.fnUntraced(function* (url: string, ...args: ReadonlyArray<s
 })
 
 describe("a2c", () => {
-  live(
-    "rejects a Node version below the supported one in one line",
-    Effect.gen(function* () {
-      const oldNode = `data:text/javascript,Object.defineProperty(process,"version",{value:"v20.20.2"})`
-      const process = yield* node(["--import", oldNode, cli, "--version"])
-      assert.strictEqual(yield* process.ended, 1)
-      const { engines } = JSON.parse(readFileSync("package.json", "utf8")) as { engines: { node: string } }
-      const required = engines.node.replace(">=", "")
-      assert.strictEqual(process.stderr(), `a2c: Node ${required} or later is required, this is v20.20.2\n`)
-      assert.strictEqual(process.stdout(), "")
-    })
-  )
-
   live(
     "runs the whole demo and leaves no process behind",
     Effect.gen(function* () {
