@@ -18,6 +18,7 @@ import { formatColumns, truncateLine } from "../output/format.ts"
 import { printJson, printLine, printResult, printToolResult } from "../output/print.ts"
 import { parseToolArguments } from "../flags/sharedFlags.ts"
 import type * as flags from "./flags.ts"
+import { formatCount } from "../../../domain/formatCount.ts"
 
 const explainAgentError = (error: CommandError): CommandFailed => {
   if (error instanceof AmbiguousTool && error.owners.length > 0) {
@@ -151,7 +152,7 @@ export const findDocuments = Effect.fnUntraced(function* (options: flags.FindOpt
     Effect.map(agent.findDocuments(computer, query), (page) => ({ computer, ...page }))
   )
   const rows = found.flatMap(({ computer, documents }) =>
-    documents.map(({ pageCount, title, uri }) => [computer, uri, `${pageCount} pages`, truncateLine(title)])
+    documents.map(({ pageCount, title, uri }) => [computer, uri, formatCount(pageCount, "page"), truncateLine(title)])
   )
   yield* printResult(options, found, rows.length === 0 ? "no documents" : formatColumns(rows))
 }, runAsAgent)

@@ -7,6 +7,7 @@ import { CommandFailed, failCommand } from "../CommandFailed.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
 import { printFailure, printJson, printLine, printResult } from "../output/print.ts"
 import type { StatusCommandOptions } from "./flags.ts"
+import { formatCount } from "../../../domain/formatCount.ts"
 
 const requestTimeout = "10 seconds"
 
@@ -156,7 +157,7 @@ const formatSummary = (report: StatusReport): string => {
     ["version", `${report.version}, protocol ${report.protocol}`],
     ["uptime", formatUptime(report.uptimeSeconds)],
     ["offices", String(offices)],
-    ["members", `${members.agents} agents, ${members.computers} computers`],
+    ["members", `${formatCount(members.agents, "agent")}, ${formatCount(members.computers, "computer")}`],
     ["connections", String(gauges["connections"] ?? "unknown")],
     ["calls", `${totals.calls} so far, ${recent.perSecond.toFixed(1)} a second`],
     ["in flight", String(gauges["calls_in_flight"] ?? "unknown")],
@@ -169,8 +170,8 @@ const formatSummary = (report: StatusReport): string => {
   ]
   const list = officeList?.map(({ agents, computers, office }) => [
     office,
-    `${agents} agents`,
-    `${computers} computers`
+    formatCount(agents, "agent"),
+    formatCount(computers, "computer")
   ])
   return [rows, list ?? []]
     .filter((table) => table.length > 0)
@@ -185,7 +186,7 @@ const formatLine = (now: number, report: StatusReport): string => {
     new Date(now).toISOString().slice(11, 19),
     formatState(report),
     ...failingComponents(report).map((error) => `(component failed: ${error})`),
-    `${offices} offices`,
+    formatCount(offices, "office"),
     `${members.agents}+${members.computers} members`,
     `${recent.perSecond.toFixed(1)} calls/s`,
     formatLatency(report),

@@ -8,6 +8,7 @@ import { printLine } from "../output/print.ts"
 import { requireCredentials } from "../requireCredentials.ts"
 import type { ServeToolsCommandOptions } from "./flags.ts"
 import { foldersOrDefault, packHostFor } from "./packHostFor.ts"
+import { formatCount } from "../../../domain/formatCount.ts"
 
 /** Logs every pack that becomes ready. PackHost itself logs the problems of a pack. */
 const logReadyPacks = Effect.gen(function* () {
@@ -40,7 +41,10 @@ const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOption
   const limits = { maxBodyBytes, maxFileBytes }
   const { url } = yield* serveHttp({ host, port, allowedHosts, allowedOrigins, key: key ?? "allowAll", ...limits })
   const ready = found.filter(({ status }) => status._tag === "Ready").length
-  return yield* Effect.andThen(printLine(`serving ${ready} of ${found.length} packs at ${url}`), Effect.never)
+  return yield* Effect.andThen(
+    printLine(`serving ${ready} of ${formatCount(found.length, "pack")} at ${url}`),
+    Effect.never
+  )
 })
 
 /** Serves packs until the process is stopped. */
