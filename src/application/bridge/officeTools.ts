@@ -12,7 +12,7 @@ import { toMcpResult, toMcpTool } from "../../domain/tools/mcpConversion.ts"
 import { errorCodeOf } from "../../domain/tools/errorResults.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
-import { formatCount } from "../../domain/formatCount.ts"
+import { formatCount } from "../shared/formatCount.ts"
 
 export interface OfficeToolsOptions {
   /** Maximum length of a tool name; 45 by default, which leaves room for the prefixes of MCP hosts. */

@@ -10,7 +10,7 @@ import {
   UnsubscribeRequestSchema
 } from "@modelcontextprotocol/sdk/types.js"
 import { packageVersion } from "../../domain/packageVersion.ts"
-import { formatCount } from "../../domain/formatCount.ts"
+import { formatCount } from "../../application/shared/formatCount.ts"
 
 const board = "window://a2c.demo.notes/board?priority=80"
 const statusWindow = "window://a2c.demo.notes/status"

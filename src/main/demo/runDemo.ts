@@ -13,7 +13,7 @@ import { agentLayer } from "../layers/agentLayer.ts"
 import { computerLayer } from "../layers/computerLayer.ts"
 import { serverLayer } from "../layers/serverLayer.ts"
 import { deskConfig, labConfig } from "./demoConfigs.ts"
-import { formatCount } from "../../domain/formatCount.ts"
+import { formatCount } from "../../application/shared/formatCount.ts"
 
 const office = "demo"
 

@@ -5,7 +5,7 @@ import { type CommandFailed, failCommand } from "../cli/CommandFailed.ts"
 import { print, printError } from "../cli/output/print.ts"
 import { complete, isPrivate, parseLine } from "./replCommands.ts"
 import type { PromptUser, ReplServices } from "./ReplCommand.ts"
-import { formatCount } from "../../domain/formatCount.ts"
+import { formatCount } from "../../application/shared/formatCount.ts"
 
 interface Output {
   readonly print: (text: string) => Effect.Effect<void>

@@ -18,7 +18,7 @@ import { formatColumns, truncateLine } from "../output/format.ts"
 import { printJson, printLine, printResult, printToolResult } from "../output/print.ts"
 import { parseToolArguments } from "../flags/sharedFlags.ts"
 import type * as flags from "./flags.ts"
-import { formatCount } from "../../../domain/formatCount.ts"
+import { formatCount } from "../../../application/shared/formatCount.ts"
 
 const explainAgentError = (error: CommandError): CommandFailed => {
   if (error instanceof AmbiguousTool && error.owners.length > 0) {

@@ -9,7 +9,7 @@ import { failCommand } from "../CommandFailed.ts"
 import { type TerminalIO, makeTerminalIO } from "../TerminalIO.ts"
 import { withComputer } from "../computer/withComputer.ts"
 import type { ConnectCommandOptions } from "./flags.ts"
-import { formatCount } from "../../../domain/formatCount.ts"
+import { formatCount } from "../../../application/shared/formatCount.ts"
 
 /** Gives the MCP servers time to start before the device connects; the tools of later ones are registered then. */
 const awaitServersStarted = Computer.use(({ changes }) =>

@@ -7,7 +7,7 @@ import { CommandFailed, failCommand } from "../CommandFailed.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
 import { printFailure, printJson, printLine, printResult } from "../output/print.ts"
 import type { StatusCommandOptions } from "./flags.ts"
-import { formatCount } from "../../../domain/formatCount.ts"
+import { formatCount } from "../../../application/shared/formatCount.ts"
 
 const requestTimeout = "10 seconds"
 

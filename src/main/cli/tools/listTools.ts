@@ -7,7 +7,7 @@ import { formatColumns, truncateLine } from "../output/format.ts"
 import { print, printError, printFailure, printJson } from "../output/print.ts"
 import type { ListToolsOptions } from "./flags.ts"
 import { foldersOrDefault, packHostFor, packProblems } from "./packHostFor.ts"
-import { formatCount } from "../../../domain/formatCount.ts"
+import { formatCount } from "../../../application/shared/formatCount.ts"
 
 const packRows = ({ description, name, status }: PackView): ReadonlyArray<ReadonlyArray<string>> => {
   if (status._tag !== "Ready") {

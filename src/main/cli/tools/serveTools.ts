@@ -8,7 +8,7 @@ import { printLine } from "../output/print.ts"
 import { requireCredentials } from "../requireCredentials.ts"
 import type { ServeToolsCommandOptions } from "./flags.ts"
 import { foldersOrDefault, packHostFor } from "./packHostFor.ts"
-import { formatCount } from "../../../domain/formatCount.ts"
+import { formatCount } from "../../../application/shared/formatCount.ts"
 
 /** Logs every pack that becomes ready. PackHost itself logs the problems of a pack. */
 const logReadyPacks = Effect.gen(function* () {

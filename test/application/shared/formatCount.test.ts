@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { formatCount } from "../../src/domain/formatCount.ts"
+import { formatCount } from "../../../src/application/shared/formatCount.ts"
 
 describe("formatCount", () => {
   it("uses the singular for exactly one", () => {
