@@ -5,10 +5,11 @@ import { definedOnly } from "../../../domain/objects.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { versionQueryParameter } from "../../../domain/wire/version.ts"
 import { closeReasonCode } from "../closeReasons.ts"
-import { defaultPath, maxEnvelopeBytes, namespace } from "../limits.ts"
+import { maxEnvelopeBytes, namespace } from "../limits.ts"
 import { type ConnectAttempt, makeUnreachable, type RawConnectError, toConnectError } from "./connectErrors.ts"
 import { Decoder, Encoder } from "./parser.ts"
 import { rejectRedirects } from "./rejectRedirects.ts"
+import { displayUrl, parseServerUrl } from "./serverAddress.ts"
 import { makeSocketIoLink } from "./SocketIoLink.ts"
 import { extendKeepaliveOnData } from "./keepalive.ts"
 
@@ -16,7 +17,10 @@ import { extendKeepaliveOnData } from "./keepalive.ts"
 export type Token = string | Effect.Effect<string, { readonly message: string }>
 
 export interface SocketIoClientOptions {
-  /** The Server's URL, `http://host:port`, with a path if it is not the default `/smcp`. */
+  /**
+   * The Server's URL, `http://host:port`, with a path if it is not the default `/smcp`. Its query is part of every
+   * request. Messages show neither the query nor a user and password.
+   */
   readonly url: string
   /** In the order of attempts. By default polling comes first: it shows the reason of a rejection (spec §2.4). */
   readonly transports?: ReadonlyArray<"polling" | "websocket">
@@ -33,18 +37,6 @@ export interface SocketIoClientOptions {
 
 /** The size limit of a Server that announces none. */
 const defaultServerMaxBytes = 1_000_000
-
-/** Splits the Server's URL: Socket.IO takes origin and path separately. */
-const parseServerUrl = (url: string) =>
-  Effect.try({
-    try: () => {
-      const { host, pathname, protocol } = new URL(url)
-      if (!["http:", "https:", "ws:", "wss:"].includes(protocol)) throw new TypeError()
-      const path = pathname === "/" ? defaultPath : pathname.replace(/\/$/, "")
-      return { origin: `${protocol}//${host}`, path }
-    },
-    catch: () => new Unreachable({ message: `Cannot reach ${url}: not an http or https URL`, permanent: true })
-  })
 
 /** Time for the Server to receive a disconnect. */
 const disconnectTimeout = Duration.seconds(1)
@@ -71,7 +63,7 @@ const openSocket = ({ ca, transports }: SocketIoClientOptions, attempt: ConnectA
       io(`${attempt.origin}${namespace}`, {
         path: attempt.path,
         parser: { Encoder, Decoder },
-        query: { [versionQueryParameter]: attempt.version },
+        query: { ...attempt.query, [versionQueryParameter]: attempt.version },
         auth,
         transports: [...(transports ?? ["polling", "websocket"])],
         reconnection: false,
@@ -103,19 +95,16 @@ const resolveToken = (url: string, token: Token | undefined): Effect.Effect<stri
     ? Effect.mapError(token, ({ message }) => new Unreachable({ message: `No token for ${url}: ${message}` }))
     : Effect.succeed(token)
 
-/** Removes user and password: errors with the URL are logged. */
-const stripCredentials = (url: string): string => url.replace(/\/\/[^/?#]*@/, "//")
-
 const connect = Effect.fnUntraced(function* (
   options: SocketIoClientOptions,
   { auth, onMessage, version }: Parameters<TransportClient["Service"]["connect"]>[0]
 ): Effect.fn.Return<Link, ConnectError, Scope.Scope> {
   const { connectTimeout: duration = Duration.seconds(20), headers } = options
-  const url = stripCredentials(options.url)
+  const url = displayUrl(options.url)
   const timeoutTo = (reason: string) =>
     Effect.timeoutOrElse({ duration, orElse: () => Effect.fail(makeUnreachable(url, reason)) })
   const token = yield* resolveToken(url, options.token).pipe(timeoutTo("token request timed out"))
-  const server = yield* parseServerUrl(url)
+  const server = yield* parseServerUrl(options.url)
   const isTokenRenewable = Effect.isEffect(options.token)
   const attempt: ConnectAttempt = { ...server, url, version, token, isTokenRenewable, headers }
   const run = yield* FiberSet.makeRuntime<never>()

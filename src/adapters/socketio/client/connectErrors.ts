@@ -10,12 +10,11 @@ import { asObject, asString, parseJson } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { versionQueryParameter } from "../../../domain/wire/version.ts"
 import { formatNetworkError } from "../../bytes/formatNetworkError.ts"
+import type { ServerAddress } from "./serverAddress.ts"
 
-export interface ConnectAttempt {
-  /** The configured URL without credentials. */
+export interface ConnectAttempt extends ServerAddress {
+  /** The configured URL for messages. */
   readonly url: string
-  readonly origin: string
-  readonly path: string
   readonly version: string
   readonly token: string | undefined
   /** The next attempt gets a new token. */
@@ -81,8 +80,8 @@ const errorFromResponse = (url: string, status: number, text: string): ConnectEr
 }
 
 /** Sends one plain HTTP request for the reason of a rejected WebSocket, whose error has no body (spec §2.4). */
-const probeRejection = ({ headers, origin, path, token, url, version }: ConnectAttempt) => {
-  const query = new URLSearchParams({ EIO: "4", transport: "polling", [versionQueryParameter]: version })
+const probeRejection = ({ headers, origin, path, query: own, token, url, version }: ConnectAttempt) => {
+  const query = new URLSearchParams({ ...own, EIO: "4", transport: "polling", [versionQueryParameter]: version })
   return Effect.tryPromise(async (signal) => {
     const response = await fetch(`${origin.replace(/^ws/, "http")}${path}/?${query.toString()}`, {
       signal,

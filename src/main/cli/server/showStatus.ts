@@ -54,7 +54,7 @@ const statusPageUrl = ({ listOffices, url }: StatusCommandOptions): Effect.Effec
   if (base === null || !/^https?:$/.test(base.protocol)) {
     return failCommand(`${JSON.stringify(url)} is not the URL of a Server: expected one like http://127.0.0.1:7070`)
   }
-  const page = new URL("/status", base)
+  const page = new URL(`/status${base.search}`, base)
   if (listOffices) page.searchParams.set("offices", "1")
   return Effect.succeed(page)
 }
