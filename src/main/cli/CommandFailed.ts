@@ -15,7 +15,13 @@ export class CommandFailed extends Data.TaggedError("CommandFailed")<{
 export const failCommand = (message: string): Effect.Effect<never, CommandFailed> =>
   Effect.fail(new CommandFailed({ message }))
 
-const credentialsHint = "; give --token-file FILE, or set A2C_TOKEN"
+/** The next step, by the reason of an error. */
+const hints: { readonly [reason: string]: string } = {
+  missing_credentials: "; give --token-file FILE, or set A2C_TOKEN",
+  untrusted_certificate: "; trust its authority by --tls-ca FILE"
+}
+
+export const hintFor = (reason: unknown): string => hints[String(reason)] ?? ""
 
 /** An error whose message suits the user. */
 export interface CommandError {
@@ -25,9 +31,7 @@ export interface CommandError {
 
 /** Turns an error into a failure with the same message; keeps a failure as it is. */
 export const toCommandFailed = (error: CommandError): CommandFailed =>
-  error instanceof CommandFailed
-    ? error
-    : new CommandFailed({ message: error.message + (error.reason === "missing_credentials" ? credentialsHint : "") })
+  error instanceof CommandFailed ? error : new CommandFailed({ message: error.message + hintFor(error.reason) })
 
 /** Waits until the membership of an office ends for good, then fails with the reason. */
 export const untilMembershipEnds = (status: Stream.Stream<OfficeStatus>): Effect.Effect<never, JoinFailed> =>

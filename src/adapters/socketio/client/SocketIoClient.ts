@@ -1,3 +1,4 @@
+import type { SecureContext } from "node:tls"
 import { Duration, Effect, FiberSet, Layer, type Scope } from "effect"
 import { io, type Socket } from "socket.io-client"
 import { type ConnectError, type Link, TransportClient, Unreachable } from "../../../application/ports/Transport.ts"
@@ -5,10 +6,11 @@ import { definedOnly } from "../../../domain/objects.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { versionQueryParameter } from "../../../domain/wire/version.ts"
 import { closeReasonCode } from "../closeReasons.ts"
+import * as internals from "../internals.ts"
 import { maxEnvelopeBytes, namespace } from "../limits.ts"
 import { type ConnectAttempt, makeUnreachable, type RawConnectError, toConnectError } from "./connectErrors.ts"
 import { Decoder, Encoder } from "./parser.ts"
-import { rejectRedirects } from "./rejectRedirects.ts"
+import { makeNodeAgent, trustAuthorities } from "./nodeAgent.ts"
 import { displayUrl, parseServerUrl } from "./serverAddress.ts"
 import { makeSocketIoLink } from "./SocketIoLink.ts"
 import { extendKeepaliveOnData } from "./keepalive.ts"
@@ -29,7 +31,7 @@ export interface SocketIoClientOptions {
   readonly auth?: JsonObject
   /** Headers of every request. Browsers send none on WebSocket. */
   readonly headers?: { readonly [name: string]: string }
-  /** Certificates to trust instead of the platform's, as PEM. Browsers ignore this. */
+  /** Certificates of authorities to trust beside those of the platform, as PEM. Browsers ignore this. */
   readonly ca?: string
   /** Timeout of one attempt to connect; 20 seconds by default. */
   readonly connectTimeout?: Duration.Duration
@@ -57,7 +59,7 @@ const disconnect = (socket: Socket): Effect.Effect<void> =>
   ).pipe(Effect.timeoutOption(disconnectTimeout), Effect.asVoid)
 
 /** Makes a socket that does not connect yet and closes with the scope. */
-const openSocket = ({ ca, transports }: SocketIoClientOptions, attempt: ConnectAttempt, auth: JsonObject) =>
+const openSocket = ({ transports }: SocketIoClientOptions, attempt: ConnectAttempt, auth: JsonObject) =>
   Effect.acquireRelease(
     Effect.sync(() =>
       io(`${attempt.origin}${namespace}`, {
@@ -69,8 +71,7 @@ const openSocket = ({ ca, transports }: SocketIoClientOptions, attempt: ConnectA
         reconnection: false,
         autoConnect: false,
         forceNew: true,
-        ...rejectRedirects(attempt.origin),
-        ...(ca !== undefined && { ca }),
+        ...(attempt.agent !== undefined && { agent: internals.asAgentOption(attempt.agent) }),
         ...(attempt.headers !== undefined && { extraHeaders: { ...attempt.headers } })
       })
     ),
@@ -97,6 +98,7 @@ const resolveToken = (url: string, token: Token | undefined): Effect.Effect<stri
 
 const connect = Effect.fnUntraced(function* (
   options: SocketIoClientOptions,
+  trusted: Effect.Effect<SecureContext | undefined, string>,
   { auth, onMessage, version }: Parameters<TransportClient["Service"]["connect"]>[0]
 ): Effect.fn.Return<Link, ConnectError, Scope.Scope> {
   const { connectTimeout: duration = Duration.seconds(20), headers } = options
@@ -105,8 +107,13 @@ const connect = Effect.fnUntraced(function* (
     Effect.timeoutOrElse({ duration, orElse: () => Effect.fail(makeUnreachable(url, reason)) })
   const token = yield* resolveToken(url, options.token).pipe(timeoutTo("token request timed out"))
   const server = yield* parseServerUrl(options.url)
+  const secureContext = yield* Effect.mapError(
+    trusted,
+    (reason) => new Unreachable({ message: `Cannot reach ${url}: the option ca: ${reason}`, permanent: true })
+  )
+  const agent = makeNodeAgent(server.origin, secureContext)
   const isTokenRenewable = Effect.isEffect(options.token)
-  const attempt: ConnectAttempt = { ...server, url, version, token, isTokenRenewable, headers }
+  const attempt: ConnectAttempt = { ...server, url, version, token, isTokenRenewable, headers, agent }
   const run = yield* FiberSet.makeRuntime<never>()
   const socket = yield* openSocket(options, attempt, { ...options.auth, ...auth, ...definedOnly({ token }) })
   const limit = { bytes: defaultServerMaxBytes }
@@ -123,4 +130,11 @@ const connect = Effect.fnUntraced(function* (
 
 /** Connects to a Server over Socket.IO. Runs in Node and in browsers. */
 export const layer = (options: SocketIoClientOptions): Layer.Layer<TransportClient> =>
-  Layer.succeed(TransportClient, TransportClient.of({ connect: (request) => connect(options, request) }))
+  Layer.effect(
+    TransportClient,
+    Effect.gen(function* () {
+      // Parsing the authorities of the platform takes longer than a handshake.
+      const trusted = yield* Effect.cached(options.ca === undefined ? Effect.undefined : trustAuthorities(options.ca))
+      return TransportClient.of({ connect: (request) => connect(options, trusted, request) })
+    })
+  )

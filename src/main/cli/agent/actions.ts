@@ -13,7 +13,7 @@ import {
   toCommandFailed,
   untilMembershipEnds
 } from "../CommandFailed.ts"
-import { memberToken } from "../memberToken.ts"
+import { memberConnection } from "../memberConnection.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
 import { printJson, printLine, printResult, printToolResult } from "../output/print.ts"
 import { parseToolArguments } from "../flags/sharedFlags.ts"
@@ -36,11 +36,11 @@ const explainAgentError = (error: CommandError): CommandFailed => {
  */
 export const runAsAgent = <E extends CommandError>(
   action: Effect.Effect<void, E, Agent | Scope.Scope>,
-  { name, office, server, tokenFile }: flags.AgentSharedOptions,
+  { name, office, server, tlsCa, tokenFile }: flags.AgentSharedOptions,
   retryInitialConnect = false
 ) => {
-  const layer = Effect.map(memberToken(tokenFile), (token) =>
-    agentLayer({ url: server, office, name, retryInitialConnect, ...token })
+  const layer = Effect.map(memberConnection({ tlsCa, tokenFile }), (connection) =>
+    agentLayer({ url: server, office, name, retryInitialConnect, ...connection })
   )
   return Effect.mapError(action, explainAgentError).pipe(Effect.provide(Layer.unwrap(layer)), Effect.scoped)
 }

@@ -13,6 +13,7 @@ export const agentFlags = {
   office: shared.office,
   name: shared.agentName,
   tokenFile: shared.tokenFile,
+  tlsCa: shared.tlsCa,
   json: shared.jsonFlag
 }
 export type AgentSharedOptions = Infer<typeof agentFlags>

@@ -5,6 +5,7 @@ import * as shared from "../flags/sharedFlags.ts"
 export const computerFlags = {
   server: shared.serverUrl,
   tokenFile: shared.tokenFile,
+  tlsCa: shared.tlsCa,
   office: Flag.withDefault(shared.office, undefined),
   name: shared.computerName,
   configFiles: shared.configFiles,

@@ -13,7 +13,7 @@ import { failCommand } from "../CommandFailed.ts"
 import { defaultServerUrl } from "../flags/sharedFlags.ts"
 import type { TerminalIO } from "../TerminalIO.ts"
 import { computerLayerRequiringInputs } from "../../layers/computerLayer.ts"
-import { memberToken } from "../memberToken.ts"
+import { memberConnection } from "../memberConnection.ts"
 import type { ComputerCommandOptions } from "./flags.ts"
 import { warnOfLiteralInputs } from "./literalInputs.ts"
 import { makeDpeResolver } from "./makeDpeResolver.ts"
@@ -23,7 +23,7 @@ export type ConfiguredComputerOptions = Pick<
   ComputerCommandOptions,
   "name" | "configFiles" | "inputs" | "approve" | "watch"
 > &
-  Partial<Pick<ComputerCommandOptions, "server" | "tokenFile" | "allWindows" | "dpe" | "dpeUrl">>
+  Partial<Pick<ComputerCommandOptions, "server" | "tokenFile" | "tlsCa" | "allWindows" | "dpe" | "dpeUrl">>
 
 const logWarnings = (warnings: ReadonlyArray<string>) =>
   Effect.forEach(warnings, (warning) => Effect.logWarning(warning), { discard: true })
@@ -73,7 +73,7 @@ export const withComputer = <A, E, R>(
       ...joinOptions,
       ...setup,
       url: options.server ?? defaultServerUrl,
-      ...(yield* memberToken(options.tokenFile)),
+      ...(yield* memberConnection(options)),
       name,
       ...definedOnly({ authorize: dialogue && logAuthorizationRequest }),
       settings: { confirm, resolveDpe, showUnsubscribable: allWindows }

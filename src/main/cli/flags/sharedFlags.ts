@@ -19,6 +19,12 @@ export const tokenFile = setting.text(
   { metavar: "FILE", envNote: "or the token itself in A2C_TOKEN" }
 )
 
+export const tlsCa = setting.text(
+  "tls-ca",
+  "file with certificates of authorities to trust beside those of the platform, PEM",
+  { metavar: "FILE" }
+)
+
 export const office = setting.text("office", "office to join", { metavar: "ID", check, required: true })
 
 export const agentName = setting.text("name", "name of this Agent", { metavar: "NAME", default: "a2c-agent", check })

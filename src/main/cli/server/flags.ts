@@ -12,7 +12,7 @@ import {
 import { Right } from "../../../domain/model/Identity.ts"
 import { hasNoPassword } from "../flags/secretFlags.ts"
 import { between, flag, setting } from "../flags/setting.ts"
-import { defaultServerUrl, jsonFlag, originRow } from "../flags/sharedFlags.ts"
+import { defaultServerUrl, jsonFlag, originRow, tlsCa } from "../flags/sharedFlags.ts"
 import { limitFlags } from "./limitFlags.ts"
 
 /** A keepalive time: whole seconds for operators, milliseconds for the Server. */
@@ -135,6 +135,7 @@ export const statusFlags = {
     Argument.withDefault(defaultServerUrl)
   ),
   tokenFile: setting.text("token-file", "file with the token of an operator and nothing else", { metavar: "FILE" }),
+  tlsCa,
   listOffices: flag.toggle("offices", "list the offices by name"),
   json: jsonFlag,
   watch: flag.toggle("watch", "print a line every two seconds until Ctrl-C")
