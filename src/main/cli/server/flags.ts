@@ -109,6 +109,13 @@ export const serverFlags = {
 export type ServerCommandOptions = Command.Command.Config.Infer<typeof serverFlags>
 
 export const keyFlags = {
+  add: flag.text("add", "add the entry to this file of keys, which is created if necessary", { metavar: "FILE" }),
+  list: flag.text("list", "list the keys of this file", { metavar: "FILE" }),
+  revoke: flag.text("revoke", "remove a key from this file, by its subject or id", { metavar: "FILE" }),
+  key: Argument.String("key").pipe(
+    Argument.withDescription("with --revoke: the subject of the key, or its id in --list"),
+    Argument.withDefault(undefined)
+  ),
   subject: flag.text("subject", "subject of the key, for the log", { metavar: "NAME", default: "member" }),
   rights: flag.choices("right", "right that the key grants", Right.literals, { default: ["agent", "computer"] }),
   offices: flag.texts("office", "office that the key opens: 'team*'", {
