@@ -63,8 +63,17 @@ const reportDefect = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
     ? Effect.void
     : Effect.logError("command failed", cause)
 
-rootCommand.pipe(
-  Command.run({ version: packageVersion }),
+/** The arguments with those of a configuration file; its parsers are loaded for a Server only. */
+const expandArguments = (args: ReadonlyArray<string>) =>
+  args.includes("server")
+    ? Effect.flatMap(
+        Effect.promise(() => import("./server/flagsFile.ts")),
+        ({ expandServerConfig }) => expandServerConfig(args)
+      )
+    : Effect.succeed(args)
+
+expandArguments(process.argv.slice(2)).pipe(
+  Effect.flatMap(Command.runWith(rootCommand, { version: packageVersion })),
   Effect.tapErrorTag("CommandFailed", ({ message }) => printFailure(message)),
   Effect.raceFirst(stdoutClosed),
   Effect.raceFirst(Effect.andThen(hangup, new CommandFailed({ message: "hangup", exitCode: 129 }))),

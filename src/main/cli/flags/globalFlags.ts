@@ -14,7 +14,7 @@ const logFormatFlag = GlobalFlag.Setting("log-format")({
   )
 })
 
-const otlpFlag = GlobalFlag.Setting("otlp")({
+export const otlpFlag = GlobalFlag.Setting("otlp")({
   flag: Flag.String("otlp").pipe(
     Flag.withMetavar("URL"),
     Flag.withDescription(

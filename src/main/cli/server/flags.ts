@@ -52,7 +52,15 @@ const authenticationFlags = {
   tlsKey: setting.text("tls-key", "the private key of the certificate, PEM", { metavar: "FILE" })
 }
 
+export const configFlagName = "config"
+export const configVariable = "A2C_SERVER_CONFIG"
+
 export const serverFlags = {
+  config: setting.text(
+    configFlagName,
+    "file with flags, YAML or JSON, as in 'port: 7070'; flags and variables take precedence",
+    { env: configVariable, metavar: "FILE" }
+  ),
   host: setting.text("host", "address to listen on", { default: "127.0.0.1" }),
   port: setting.port("port", "port to listen on; 0 picks a free port", { default: 7070 }),
   path: setting.text("path", "HTTP path of Socket.IO", {
