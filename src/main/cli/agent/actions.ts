@@ -6,6 +6,7 @@ import { definedOnly } from "../../../domain/objects.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { agentLayer } from "../../layers/agentLayer.ts"
+import { ownCodes } from "../../promise/A2cError.ts"
 import {
   type CommandError,
   CommandFailed,
@@ -15,18 +16,20 @@ import {
 } from "../CommandFailed.ts"
 import { memberConnection } from "../memberConnection.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
-import { printJson, printLine, printResult, printToolResult } from "../output/print.ts"
-import { parseToolArguments } from "../flags/sharedFlags.ts"
+import { printJson, printLine, printResult } from "../output/print.ts"
 import type * as flags from "./flags.ts"
 import { formatCount } from "../../../application/shared/formatCount.ts"
 
 const explainAgentError = (error: CommandError): CommandFailed => {
   if (error instanceof AmbiguousTool && error.owners.length > 0) {
     const choice = `choose one by --computer ${error.owners.join("|")}`
-    return new CommandFailed({ message: `Several Computers have a tool '${error.tool}': ${choice}` })
+    return new CommandFailed({
+      message: `Several Computers have a tool '${error.tool}': ${choice}`,
+      code: ownCodes.AmbiguousTool
+    })
   }
   return error instanceof ProtocolError
-    ? new CommandFailed({ message: `${error.message} (${error.code})` })
+    ? new CommandFailed({ message: `${error.message} (${error.code})`, code: error.code })
     : toCommandFailed(error)
 }
 
@@ -77,17 +80,6 @@ export const listTools = Effect.fnUntraced(function* (options: flags.ComputerOpt
   const rows = found.flat().map(({ computer, description, name }) => [computer, name, truncateLine(description)])
   yield* printResult(options, found.flat(), rows.length === 0 ? "no tools" : formatColumns(rows))
 }, runAsAgent)
-
-export const callTool = Effect.fnUntraced(function* (options: flags.CallOptions) {
-  const { args, computer, timeout, tool } = options
-  // Invalid arguments fail before a connection is opened.
-  const params = yield* parseToolArguments(args)
-  const call = Agent.use((agent) => agent.callTool({ computer, tool, params, timeout }))
-  yield* runAsAgent(
-    Effect.flatMap(call, (result) => printToolResult(result, result, options)),
-    options
-  )
-})
 
 export const showDesktop = Effect.fnUntraced(function* (options: flags.DesktopOptions) {
   const { size, window } = options

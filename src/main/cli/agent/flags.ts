@@ -32,11 +32,23 @@ const callTimeout = (defaultSeconds: number) =>
 export const callFlags = {
   ...computerFlags,
   tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool")),
+  words: Argument.String("arguments").pipe(
+    Argument.withDescription(
+      "KEY=VALUE, converted by the tool's schema; KEY=@FILE, a text file; KEY:=JSON; or all arguments: @FILE, - for stdin"
+    ),
+    Argument.variadic()
+  ),
   args: shared.argsFlag,
   raw: shared.rawFlag,
   timeout: callTimeout(defaultToolTimeoutSeconds)
 }
 export type CallOptions = AgentSharedOptions & Infer<typeof callFlags>
+
+export const toolFlags = {
+  ...computerFlags,
+  tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool"))
+}
+export type ToolOptions = AgentSharedOptions & Infer<typeof toolFlags>
 
 export const desktopFlags = {
   ...computerFlags,
