@@ -7,7 +7,7 @@ import { packageVersion } from "../../domain/packageVersion.ts"
 import * as DotEnv from "../config/dotEnv.ts"
 import { hangup } from "../config/hangup.ts"
 import { CommandFailed } from "./CommandFailed.ts"
-import { printFailure, printHelp } from "./output/print.ts"
+import { printHelp, reportFailure, reportUsageErrors, wantsJson } from "./output/print.ts"
 import { rootCommand } from "./root.ts"
 
 /** The message of an error of stdout. A closed pipe is no error: `a2c … | head -1` succeeds. */
@@ -46,15 +46,19 @@ const explainInvalidVariable = (error: CliError.NonShowHelpErrors): CliError.Non
     : new CliError.UserError({ cause: error, userMessage: `Invalid value of ${variable}. ${issue}` })
 }
 
-/** Prints the help of an invalid command line to stderr: scripts read results from stdout. */
+const args = process.argv.slice(2)
+const json = wantsJson(args)
+
+/** Prints the errors of an invalid command line to stderr, not its help: the error would scroll away. */
 const presenterLayer = CliOutput.layerPresenter({
   present: (event) =>
     event._tag === "InvalidInvocation"
-      ? printHelp(
-          CliOutput.defaultPresenter.present({ ...event, errors: event.errors.map(explainInvalidVariable) }),
-          "stderr"
+      ? reportUsageErrors(
+          event.errors.map((error) => explainInvalidVariable(error).message),
+          event.commandPath,
+          json
         )
-      : printHelp(CliOutput.defaultPresenter.present(event), "stdout")
+      : printHelp(CliOutput.defaultPresenter.present(event))
 })
 
 /** Logs a failure without an output of another kind: a defect. */
@@ -64,17 +68,16 @@ const reportDefect = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
     : Effect.logError("command failed", cause)
 
 /** The arguments with those of a configuration file; its parsers are loaded for a Server only. */
-const expandArguments = (args: ReadonlyArray<string>) =>
-  args.includes("server")
-    ? Effect.flatMap(
-        Effect.promise(() => import("./server/flagsFile.ts")),
-        ({ expandServerConfig }) => expandServerConfig(args)
-      )
-    : Effect.succeed(args)
+const expandedArguments = args.includes("server")
+  ? Effect.flatMap(
+      Effect.promise(() => import("./server/flagsFile.ts")),
+      ({ expandServerConfig }) => expandServerConfig(args)
+    )
+  : Effect.succeed(args)
 
-expandArguments(process.argv.slice(2)).pipe(
+expandedArguments.pipe(
   Effect.flatMap(Command.runWith(rootCommand, { version: packageVersion })),
-  Effect.tapErrorTag("CommandFailed", ({ message }) => printFailure(message)),
+  Effect.tapErrorTag("CommandFailed", (failure) => reportFailure(failure, json)),
   Effect.raceFirst(stdoutClosed),
   Effect.raceFirst(Effect.andThen(hangup, new CommandFailed({ message: "hangup", exitCode: 129 }))),
   Effect.tapCause(reportDefect),

@@ -329,14 +329,14 @@ describe("a2c", () => {
       const place = ["agent", "--server", "http://127.0.0.1:9", "--office", "o", "members"]
       const collector = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9" }
       const cases: ReadonlyArray<readonly [ReadonlyArray<string>, { readonly [name: string]: string }, RegExp]> = [
-        [["server"], { A2C_PORT: "nonsense" }, /^ {2}Invalid value of A2C_PORT\. Expected .*number$/m],
-        [["server"], { A2C_VALIDATE: "nonsense" }, /^ {2}Invalid value of A2C_VALIDATE\. Expected "true" \|/m],
+        [["server"], { A2C_PORT: "nonsense" }, /^a2c: Invalid value of A2C_PORT\. Expected .*number$/m],
+        [["server"], { A2C_VALIDATE: "nonsense" }, /^a2c: Invalid value of A2C_VALIDATE\. Expected "true" \|/m],
         [
           ["server"],
           { A2C_ALLOW_ORIGIN: "https://a.example,nonsense" },
-          /^ {2}Invalid value of A2C_ALLOW_ORIGIN\. Expected an origin like https:\/\/example\.org, or \*$/m
+          /^a2c: Invalid value of A2C_ALLOW_ORIGIN\. Expected an origin like https:\/\/example\.org, or \*$/m
         ],
-        [["tools", "serve"], { PORT: "nonsense" }, /^ {2}Invalid value of PORT\. Expected/m],
+        [["tools", "serve"], { PORT: "nonsense" }, /^a2c: Invalid value of PORT\. Expected/m],
         [place, { OTEL_EXPORTER_OTLP_ENDPOINT: "nonsense" }, /^a2c: OTEL_EXPORTER_OTLP_ENDPOINT: Expected/],
         [place, { ...collector, OTEL_METRIC_EXPORT_INTERVAL: "nonsense" }, /^a2c: OTEL_METRIC_EXPORT_INTERVAL: /]
       ]

@@ -10,7 +10,7 @@ import { makeDecoder } from "../../../domain/validation.ts"
 import { CommandFailed, failCommand, hintFor } from "../CommandFailed.ts"
 import { readAuthorities } from "../memberConnection.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
-import { printFailure, printJson, printLine, printResult } from "../output/print.ts"
+import { printJson, printLine, printResult, reportFailure } from "../output/print.ts"
 import type { StatusCommandOptions } from "./flags.ts"
 import { formatCount } from "../../../application/shared/formatCount.ts"
 
@@ -218,7 +218,7 @@ export const showStatus = Effect.fnUntraced(function* (options: StatusCommandOpt
     const step = Effect.gen(function* () {
       const { raw, report } = yield* fetching
       yield* json ? printJson(raw, true) : printLine(formatLine(yield* Clock.currentTimeMillis, report))
-    }).pipe(Effect.catchTag("CommandFailed", ({ message }) => printFailure(message)))
+    }).pipe(Effect.catchTag("CommandFailed", (failure) => reportFailure(failure, json)))
     return yield* Effect.forever(Effect.andThen(step, Effect.sleep("2 seconds")))
   }
   const { raw, report } = yield* fetching
