@@ -37,9 +37,17 @@ const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOption
     globalThis.console = new NodeConsole(process.stderr)
     return yield* publishStdio(session)
   }
-  const { allowedHosts, allowedOrigins, host, key, maxBodyBytes, maxFileBytes, port } = options
+  const { allowedHosts, allowedOrigins, host, key, maxBodyBytes, maxFileBytes, port, publicDocs } = options
   const limits = { maxBodyBytes, maxFileBytes }
-  const { url } = yield* serveHttp({ host, port, allowedHosts, allowedOrigins, key: key ?? "allowAll", ...limits })
+  const { url } = yield* serveHttp({
+    host,
+    port,
+    publicDocs,
+    allowedHosts,
+    allowedOrigins,
+    key: key ?? "allowAll",
+    ...limits
+  })
   const ready = found.filter(({ status }) => status._tag === "Ready").length
   return yield* Effect.andThen(
     printLine(`serving ${ready} of ${formatCount(found.length, "pack")} at ${url}`),
