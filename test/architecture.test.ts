@@ -133,6 +133,7 @@ describe("output", () => {
     "main/cli/TerminalIO.ts",
     "main/cli/a2c.ts",
     "main/cli/output/print.ts",
+    "main/cli/run.ts",
     "main/cli/tools/serveTools.ts"
   ]
 

@@ -1,6 +1,9 @@
 import { readFileSync } from "node:fs"
 import { connect as connectTcp } from "node:net"
+import tls from "node:tls"
+import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "@effect/vitest"
+import { vi } from "vitest"
 import { Context, Effect, Exit, Layer, Logger, Queue, Schedule, Scope, Stream } from "effect"
 import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import * as SocketIoClient from "../../src/adapters/socketio/client/SocketIoClient.ts"
@@ -12,15 +15,23 @@ import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { PROTOCOL_VERSION } from "../../src/domain/wire/version.ts"
 import { Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { Observability } from "../../src/application/server/observability/Observability.ts"
+import { serverLayer } from "../../src/main/layers/serverLayer.ts"
+import { temporaryFile } from "../main/processes.ts"
+import { a2cInProcess } from "../main/cli/inProcess.ts"
 
 const pem = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), "utf8")
 
 /** A self-signed certificate for this machine. */
-const identity = (name: "first" | "second"): TlsIdentity => ({
+const identity = (name: "first" | "second" | "expired" | "otherHost"): TlsIdentity => ({
   cert: pem(`${name}.cert`),
   key: pem(`${name}.key`)
 })
-const [first, second] = [identity("first"), identity("second")]
+const [first, second, expired, otherHost] = [
+  identity("first"),
+  identity("second"),
+  identity("expired"),
+  identity("otherHost")
+]
 
 const serve = Effect.fnUntraced(function* (options: RelayServer.RelayServerOptions) {
   const logs: Array<string> = []
@@ -51,11 +62,64 @@ describe("a Server with a certificate", () => {
         assert.notStrictEqual(link.id, "")
         for (const ca of [{}, { ca: second.cert }]) {
           const failure = yield* Effect.flip(connect(url, { transports: [transport], ...ca }))
-          assert.strictEqual(failure._tag, "Unreachable")
+          assert.deepInclude(failure, { _tag: "Unreachable", permanent: true, reason: "untrusted_certificate" })
+          assert.strictEqual(failure.message, `Cannot reach ${url}: its certificate is not accepted: it is self-signed`)
         }
       }).pipe(Effect.scoped)
     )
+
+    for (const [problem, certificate] of [
+      ["it has expired", expired],
+      ["it is for another host", otherHost]
+    ] as const) {
+      it.live(`is permanently unreachable over ${transport} when ${problem}`, () =>
+        Effect.gen(function* () {
+          const { url } = yield* serve({ tls: certificate })
+          const failure = yield* Effect.flip(connect(url, { transports: [transport], ca: certificate.cert }))
+          assert.deepInclude(failure, { _tag: "Unreachable", permanent: true, reason: "invalid_certificate" })
+          assert.strictEqual(failure.message, `Cannot reach ${url}: its certificate is not accepted: ${problem}`)
+        }).pipe(Effect.scoped)
+      )
+    }
+
+    it.live(`reports a rejection over ${transport} to clients that trust a private authority`, () =>
+      Effect.gen(function* () {
+        const { url } = yield* serve({ tls: first })
+        const failure = yield* Effect.flip(connect(`${url}/elsewhere`, { transports: [transport], ca: first.cert }))
+        assert.strictEqual(failure.message, `No A2C-SMCP server is at ${url}/elsewhere`)
+      }).pipe(Effect.scoped)
+    )
   }
+
+  it.live("trusts several authorities beside those of the platform", () =>
+    Effect.gen(function* () {
+      const { url } = yield* serve({ tls: first })
+      yield* connect(url, { ca: `# both\n${tls.rootCertificates[0]}\n${first.cert}` })
+      const { createSecureContext, getCACertificates } = tls
+      const given: Array<unknown> = []
+      vi.spyOn(tls, "createSecureContext").mockImplementation((options) => {
+        given.push(options?.ca)
+        return createSecureContext(options)
+      })
+      yield* Effect.addFinalizer(() => Effect.sync(() => vi.restoreAllMocks()))
+      yield* connect(url, { ca: first.cert })
+      assert.deepInclude(given, [...getCACertificates("default"), first.cert.trim()])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("fails for an option ca without certificates", () =>
+    Effect.gen(function* () {
+      for (const [ca, reason] of [
+        ["none", "expected certificates as PEM"],
+        [first.key ?? "", "expected certificates as PEM"],
+        [`${first.cert}${first.cert.replace(/MII./, "AAAA")}`, "certificate 2 is invalid"]
+      ] as const) {
+        const failure = yield* Effect.flip(connect("https://127.0.0.1:9", { ca }))
+        assert.deepInclude(failure, { _tag: "Unreachable", permanent: true })
+        assert.strictEqual(failure.message, `Cannot reach https://127.0.0.1:9: the option ca: ${reason}`)
+      }
+    })
+  )
 
   it.live("rejects clients without TLS", () =>
     Effect.gen(function* () {
@@ -106,6 +170,58 @@ describe("a Server with a certificate", () => {
       yield* Effect.callback<void>((resume) => void silent.once("connect", () => resume(Effect.void)))
       yield* connect(url, { ca: first.cert })
       yield* Scope.close(scope, Exit.void)
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("a2c with a Server that has a certificate", () => {
+  const tlsFile = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url))
+
+  it.live("trusts the authorities of --tls-ca", () =>
+    Effect.gen(function* () {
+      const wholeServer = serverLayer({ port: 0, tls: first }).pipe(Layer.provide(Authenticator.layerAllowAll))
+      const { url } = Context.get(yield* Layer.build(wholeServer), Server)
+      const trust = ["--tls-ca", tlsFile("first.cert")]
+      const members = yield* a2cInProcess("agent", "--server", url, "--office", "o", ...trust, "--json", "members")
+      assert.strictEqual(members.failure, undefined)
+      assert.include(members.stdout, '"a2c-agent"')
+      const status = yield* a2cInProcess("server", "status", url, ...trust, "--json")
+      assert.strictEqual(status.failure, undefined)
+      assert.include(status.stdout, '"state": "ready"')
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("ends at a certificate that is not trusted, and names the flag", () =>
+    Effect.gen(function* () {
+      const { url } = yield* serve({ tls: first })
+      const problem = "its certificate is not accepted: it is self-signed; trust its authority by --tls-ca FILE"
+      const place = ["--server", url, "--office", "o"]
+      const config = yield* temporaryFile("mcp.json", JSON.stringify({ servers: {} }))
+      for (const args of [
+        ["agent", ...place, "members"],
+        ["agent", ...place, "watch"],
+        ["computer", ...place, "--config", config]
+      ]) {
+        const { failure } = yield* a2cInProcess(...args)
+        assert.deepInclude(failure, { _tag: "CommandFailed", message: `Cannot reach ${url}: ${problem}` })
+      }
+      const status = yield* a2cInProcess("server", "status", url)
+      assert.deepInclude(status.failure, { message: `The Server at ${url} cannot be reached: ${problem}` })
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("rejects a file of --tls-ca without certificates", () =>
+    Effect.gen(function* () {
+      const file = tlsFile("first.key")
+      for (const args of [
+        ["agent", "--office", "o", "--tls-ca", file, "members"],
+        ["server", "status", "--tls-ca", file]
+      ]) {
+        const { failure } = yield* a2cInProcess(...args)
+        assert.deepInclude(failure, { message: `--tls-ca: ${file}: expected certificates as PEM` })
+      }
+      const { failure } = yield* a2cInProcess("server", "status", "--tls-ca", "nowhere.pem")
+      assert.deepInclude(failure, { message: "--tls-ca: nowhere.pem: file not found" })
     }).pipe(Effect.scoped)
   )
 })

@@ -1,11 +1,11 @@
-import { randomUUID } from "node:crypto"
-import { mkdir, open, rename, rm, writeFile } from "node:fs/promises"
+import { open } from "node:fs/promises"
 import { homedir } from "node:os"
-import { dirname, posix, win32 } from "node:path"
+import { posix, win32 } from "node:path"
 import { Effect, Layer, Option, Redacted, Result, Semaphore } from "effect"
 import { CredentialStore, CredentialsUnavailable } from "../../application/ports/CredentialStore.ts"
 import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
 import { isJsonObject, parseJson } from "../../domain/json.ts"
+import { replaceFile } from "./replaceFile.ts"
 
 /** `path` is the credentials file, by default {@link defaultPath}. */
 export interface FileCredentialStoreOptions {
@@ -75,18 +75,6 @@ const readOwnerOnlyFile = async (file: string): Promise<Result.Result<Entries, s
   }
   if (size > maxFileBytes) return Result.fail(`it is larger than ${maxFileBytes} bytes`)
   return parseEntries(await handle.readFile("utf8"))
-}
-
-const replaceFile = async (file: string, text: string): Promise<void> => {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  const temporary = `${file}.${randomUUID()}.tmp`
-  try {
-    await writeFile(temporary, text, { flag: "wx", mode: 0o600, flush: true })
-    await rename(temporary, file)
-  } catch (error) {
-    await rm(temporary, { force: true })
-    throw error
-  }
 }
 
 const make = (file: string) => {

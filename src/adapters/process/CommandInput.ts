@@ -1,6 +1,7 @@
-import { Data, Duration, Effect, Stream } from "effect"
+import { Data, Duration, Effect, Option, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
+import { makeErrorOutput } from "./ErrorOutput.ts"
 import { spawnGuarded } from "./spawnGuarded.ts"
 
 /** Commands query a password store or a cloud, not a person. */
@@ -12,7 +13,7 @@ const maxOutputBytes = 64 * 1024
 /** Time between SIGTERM and SIGKILL. */
 const killDelay = "1 second"
 
-/** A command gave no value. `message` continues "the command …" and never quotes the output. */
+/** A command gave no value. `message` continues "the command …" and never quotes stdout. */
 class CommandInputFailed extends Data.TaggedError("CommandInputFailed")<{ readonly message: string }> {}
 
 const commandFailed = (message: string) => new CommandInputFailed({ message })
@@ -24,13 +25,12 @@ const makeShellCommand = (command: string, args: { readonly [key: string]: strin
   const script = values.length === 0 ? command : `${command.trimEnd()} "$@"`
   return ChildProcess.make("/bin/sh", ["-c", script, "sh", ...values], {
     stdin: "ignore",
-    stderr: "ignore",
     forceKillAfter: killDelay
   })
 }
 
-const readOutput = Effect.fnUntraced(function* (output: Stream.Stream<Uint8Array, unknown>) {
-  const chunks: Array<Uint8Array> = []
+/** Adds the bytes of stdout to `chunks`; fails when there are too many. */
+const readOutput = Effect.fnUntraced(function* (output: Stream.Stream<Uint8Array, unknown>, chunks: Array<Uint8Array>) {
   let size = 0
   const bytes = Stream.mapError(output, () => commandFailed("could not be read"))
   yield* Stream.runForEach(bytes, (chunk) => {
@@ -38,21 +38,29 @@ const readOutput = Effect.fnUntraced(function* (output: Stream.Stream<Uint8Array
     chunks.push(chunk)
     return size > maxOutputBytes ? Effect.fail(commandFailed(`printed more than ${maxOutputBytes} bytes`)) : Effect.void
   })
-  return yield* Effect.try({
+})
+
+const decodeOutput = (chunks: ReadonlyArray<Uint8Array>) =>
+  Effect.try({
     try: () => new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks)).trim(),
     catch: () => commandFailed("printed invalid UTF-8")
   })
-})
 
 /**
  * Runs the commands of `command` inputs. The value is the trimmed output (spec §8.5). Fails when the command does not
- * start, exits with a code other than 0, prints more than 64 KiB or exceeds `timeout`. At the end all processes of its
- * process group are killed.
+ * start, exits with a code other than 0, prints more than 64 KiB or exceeds `timeout`. The message quotes the last lines
+ * of stderr, without the output. At the end all processes of its process group are killed.
  */
 export const make = (
   timeout: Duration.Duration = defaultTimeout
 ): Effect.Effect<NonNullable<InputSources["runCommand"]>, never, ChildProcessSpawner.ChildProcessSpawner> =>
   Effect.map(ChildProcessSpawner.ChildProcessSpawner, (spawner) => ({ args = {}, command }) => {
+    const chunks: Array<Uint8Array> = []
+    const errorOutput = makeErrorOutput()
+    const failWithErrorOutput = (message: string) => {
+      const quoted = errorOutput.quote(Buffer.concat(chunks).toString("utf8"))
+      return Effect.fail(commandFailed(quoted === "" ? message : `${message}, stderr: ${quoted}`))
+    }
     const value = Effect.gen(function* () {
       const child = yield* spawnGuarded(makeShellCommand(command, args)).pipe(
         Effect.provideService(ChildProcessSpawner.ChildProcessSpawner, spawner),
@@ -60,14 +68,17 @@ export const make = (
         // Node throws when an argument is too long for the system.
         Effect.catchDefect(() => Effect.fail(commandFailed("could not be started: is it, or an argument, too long?")))
       )
-      const text = yield* readOutput(child.stdout)
-      const code = yield* Effect.mapError(child.exitCode, () => commandFailed("was ended by a signal"))
-      return code === 0 ? text : yield* commandFailed(`ended with code ${code}`)
+      yield* errorOutput.collect(child.stderr)
+      yield* readOutput(child.stdout, chunks)
+      const code = yield* Effect.option(child.exitCode)
+      if (Option.contains(code, ChildProcessSpawner.ExitCode(0))) return yield* decodeOutput(chunks)
+      yield* errorOutput.settle
+      return yield* failWithErrorOutput(Option.isNone(code) ? "was ended by a signal" : `ended with code ${code.value}`)
     })
     return Effect.scoped(
       Effect.timeoutOrElse(value, {
         duration: timeout,
-        orElse: () => Effect.fail(commandFailed(`timed out after ${Duration.format(timeout)}`))
+        orElse: () => failWithErrorOutput(`timed out after ${Duration.format(timeout)}`)
       })
     )
   })

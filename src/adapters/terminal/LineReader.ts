@@ -4,12 +4,15 @@ import { Effect, FiberSet, Latch, Option, type Scope, Semaphore } from "effect"
 
 import { definedOnly } from "../../domain/objects.ts"
 import { escapeForTerminal, escapeLinesForTerminal } from "../log/escapeForTerminal.ts"
+import { type LineHistory, maxHistoryLines } from "./LineHistory.ts"
 import { clearRowsAbove, type Context, joinLines, makeContextLines, type TerminalOutput } from "./questionContext.ts"
 
 export interface LineStreams {
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean }
   readonly output: NodeJS.WritableStream & TerminalOutput & { readonly isTTY?: boolean }
   readonly errors: NodeJS.WritableStream
+  /** The history of earlier shells; without it, the history ends with the reader. */
+  readonly history?: LineHistory
   /** By default: input and output are both terminals. */
   readonly isTerminal?: boolean
 }
@@ -62,17 +65,17 @@ export interface LineReader {
 
 interface PendingRead extends Prompt {
   readonly contextLines: () => ReadonlyArray<string>
+  readonly isQuestion: boolean
   readonly onLine: (line: Line) => void
 }
 
 /** Unread lines at which the input is paused. */
 const maxBacklogLines = 256
 
-const maxHistoryLines = 500
-
 /** Reads lines until the scope closes, and then restores the terminal. */
 export const makeLineReader = Effect.fnUntraced(function* ({
   errors,
+  history,
   input,
   output,
   isTerminal = input.isTTY === true && output.isTTY === true
@@ -83,7 +86,10 @@ export const makeLineReader = Effect.fnUntraced(function* ({
   /** Open after a Ctrl-C since the last line, until a listener has received it. */
   const interrupted = Latch.makeUnsafe(false)
   let pendingRead: PendingRead | undefined
-  let isPrivate: NonNullable<Prompt["isPrivate"]> = () => false
+  let isPrivate: Prompt["isPrivate"]
+  /** The current line, when it belongs into the saved history. */
+  let lineToSave: string | undefined
+  let isHistoryReported = false
   let isClosed = false
   let isHidden = false
   let shownContext: ReadonlyArray<string> = []
@@ -112,7 +118,14 @@ export const makeLineReader = Effect.fnUntraced(function* ({
     Effect.sync(() => {
       output.on("resize", onResize)
       return isTerminal
-        ? createInterface({ input, output: maskedOutput, terminal: true, historySize: maxHistoryLines, completer })
+        ? createInterface({
+            input,
+            output: maskedOutput,
+            terminal: true,
+            history: history === undefined ? [] : history.lines.toReversed(),
+            historySize: maxHistoryLines,
+            completer
+          })
         : createInterface({ input, terminal: false, crlfDelay: Number.POSITIVE_INFINITY })
     }),
     (open) =>
@@ -133,14 +146,28 @@ export const makeLineReader = Effect.fnUntraced(function* ({
     waiting?.onLine(line)
   }
 
+  /** Saves the line that the history has received. A failure is reported once. */
+  const saveLine = () => {
+    const problem = lineToSave === undefined ? undefined : history?.append(lineToSave)
+    lineToSave = undefined
+    if (problem === undefined || isHistoryReported) return
+    isHistoryReported = true
+    printAbove(() => void errors.write(`${escapeForTerminal(`The history cannot be saved: ${problem}`)}\n`))
+  }
   lines.on("line", (text) => {
-    if (pendingRead !== undefined) return completeRead({ _tag: "Line", text })
+    if (pendingRead !== undefined) {
+      completeRead({ _tag: "Line", text })
+      return saveLine()
+    }
+    saveLine()
     backlog.push(text)
     if (backlog.length >= maxBacklogLines) lines.pause()
   })
-  lines.on("history", (history) => {
-    const [latest = ""] = history
-    if (isHidden || isPrivate(latest)) history.shift()
+  lines.on("history", (recalled) => {
+    const [latest = ""] = recalled
+    if (isHidden || isPrivate?.(latest) === true) recalled.shift()
+    // The first prompt tells which lines are private. Answers to questions are not lines of the shell.
+    else if (isPrivate !== undefined && pendingRead?.isQuestion !== true) lineToSave = latest
   })
   const onClose = () => {
     isClosed = true
@@ -171,6 +198,7 @@ export const makeLineReader = Effect.fnUntraced(function* ({
   const nextLine = (given: Prompt, hidden: boolean, isQuestion: boolean) =>
     Effect.callback<Line>((resume) => {
       const prompt = { ...given, text: escapeForTerminal(given.text) }
+      if (!isQuestion) isPrivate = prompt.isPrivate ?? (() => false)
       const waiting = isQuestion ? undefined : backlog.shift()
       if (waiting !== undefined) {
         if (backlog.length === 0 && !isClosed) lines.resume()
@@ -179,9 +207,8 @@ export const makeLineReader = Effect.fnUntraced(function* ({
       if (isClosed) return resume(Effect.succeed({ _tag: "Closed" }))
       interrupted.closeUnsafe()
       const contextLines = makeContextLines(prompt.context, output)
-      const own = { ...prompt, contextLines, onLine: (line: Line) => resume(Effect.succeed(line)) }
+      const own = { ...prompt, contextLines, isQuestion, onLine: (line: Line) => resume(Effect.succeed(line)) }
       pendingRead = own
-      if (!isQuestion) isPrivate = prompt.isPrivate ?? (() => false)
       if (isTerminal) {
         shownContext = contextLines()
         output.write(joinLines(shownContext))

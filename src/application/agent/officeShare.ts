@@ -1,4 +1,4 @@
-import { Duration, Effect, Result, type Scope, SubscriptionRef } from "effect"
+import { Duration, Effect, Result, type Scope, Stream, SubscriptionRef } from "effect"
 import type { CallStatus } from "../../domain/model/CallStatus.ts"
 import type { Membership } from "../../domain/model/Membership.ts"
 import {
@@ -37,7 +37,7 @@ const toProtocolError = (error: Effect.Error<ReturnType<OfficeMember["request"]>
 }
 
 /** The Agent that shares its connection. */
-type SharingAgent = Pick<AgentShape, "member" | "statuses">
+type SharingAgent = Pick<AgentShape, "events" | "member" | "statuses">
 
 /**
  * Handles the messages of another process that acts as the Agent: its join succeeds at once, and its requests go through
@@ -45,7 +45,7 @@ type SharingAgent = Pick<AgentShape, "member" | "statuses">
  * `link`.
  */
 export const makeShareHandler = (
-  { member, statuses }: SharingAgent,
+  { member, statuses }: Pick<SharingAgent, "member" | "statuses">,
   { name, office }: Omit<Membership, "role">,
   link: Pick<Link, "notify">
 ): MessageHandler => {
@@ -103,11 +103,26 @@ export const makeShareHandler = (
   }
 }
 
+/** Passes the notifications of the office on to another process. */
+const forwardEvents = ({ events, member: { line } }: SharingAgent, link: Pick<Link, "notify">) =>
+  Stream.runForEach(events, (event) => {
+    if (event._tag === "Joined" || event._tag === "Disconnected") return Effect.void
+    const { body, event: name } = line.encodeNotification(event)
+    return Effect.ignore(link.notify(name, jsonBody(body)))
+  })
+
 /** Lets other processes act as this Agent, on the transport of the context, until the scope closes. */
 export const shareOffice = (
   agent: SharingAgent,
   membership: Omit<Membership, "role">
 ): Effect.Effect<void, ListenError, TransportServer | Scope.Scope> =>
   TransportServer.use(({ serve }) =>
-    Effect.asVoid(serve((link) => Effect.succeed(makeShareHandler(agent, membership, link))))
+    Effect.asVoid(
+      serve((link) =>
+        Effect.as(
+          Effect.forkScoped(forwardEvents(agent, link), { startImmediately: true }),
+          makeShareHandler(agent, membership, link)
+        )
+      )
+    )
   )

@@ -12,6 +12,7 @@ import { toMcpResult, toMcpTool } from "../../domain/tools/mcpConversion.ts"
 import { errorCodeOf } from "../../domain/tools/errorResults.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
+import { formatCount } from "../shared/formatCount.ts"
 
 export interface OfficeToolsOptions {
   /** Maximum length of a tool name; 45 by default, which leaves room for the prefixes of MCP hosts. */
@@ -170,7 +171,7 @@ const searchByQuery = (byName: ToolsByName, { limit, query }: JsonObject): JsonO
     typeof limit === "number" ? Math.max(1, Math.min(limit, searchResults.maxCount)) : searchResults.defaultCount
   const names = buildIndex(byName).search(stringOrEmpty(query), count)
   const lines = names.map((name) => `${name}: ${byName.get(name)?.tool.description ?? ""}`)
-  const none = `No tool matches; the office has ${byName.size} tools. Try other keywords.`
+  const none = `No tool matches; the office has ${formatCount(byName.size, "tool")}. Try other keywords.`
   return textResult(lines.length === 0 ? none : lines.join("\n"))
 }
 
@@ -189,7 +190,7 @@ const noComputers = "No Computer is in this office."
 
 const listComputers = ({ computers }: OfficeView): JsonObject => {
   const lines = [...computers].map(([name, { tools }]) =>
-    tools === undefined ? `${name}: tools not loaded yet` : `${name}: ${tools.length} tools`
+    tools === undefined ? `${name}: tools not loaded yet` : `${name}: ${formatCount(tools.length, "tool")}`
   )
   return textResult(lines.length === 0 ? noComputers : lines.join("\n"))
 }
@@ -208,7 +209,7 @@ const showDesktop = Effect.fnUntraced(function* (
     typeof computer === "string" ? [computer] : [...computers.keys()],
     (name) =>
       Effect.match(agent.getDesktop(name, options), {
-        onSuccess: (windows) => [`Computer ${name}: ${windows.length} windows`, ...windows],
+        onSuccess: (windows) => [`Computer ${name}: ${formatCount(windows.length, "window")}`, ...windows],
         onFailure: ({ message }) => [`Computer ${name} has no desktop to show: ${message}`]
       }),
     { concurrency: "unbounded" }

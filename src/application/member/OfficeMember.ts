@@ -110,9 +110,13 @@ const isJoinRetryable = (error: JoinFailed): boolean => {
   }
 }
 
-/** A rejoin may outlast more: another member may hold the name, and a proxy answers 404 while its Server restarts. */
+/**
+ * A rejoin may outlast more: another member may hold the name, a proxy answers 404 while its Server restarts, and a
+ * certificate that has expired is renewed.
+ */
 const isRejoinRetryable = (error: JoinFailed): boolean =>
   isJoinRetryable(error) ||
+  (error._tag === "Unreachable" && error.reason !== undefined) ||
   error._tag === "JoinRejected" ||
   (error._tag === "AdmissionRejected" && error.code === errorCodes.notFound)
 

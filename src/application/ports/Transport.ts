@@ -139,8 +139,9 @@ export class VersionRejected extends Data.TaggedError("VersionRejected")<{
 /** The Server cannot be reached. */
 export class Unreachable extends Data.TaggedError("Unreachable")<{
   readonly message: string
-  /** A retry cannot succeed: the address is invalid. */
+  /** A retry cannot succeed: the address or the certificate is invalid. */
   readonly permanent?: boolean
+  readonly reason?: "untrusted_certificate" | "invalid_certificate"
 }> {}
 
 export type ConnectError = VersionRejected | AdmissionRejected | Unreachable

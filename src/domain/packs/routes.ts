@@ -52,7 +52,7 @@ const maxQuotedLength = 64
 const maxRoutes = 256
 
 /** Names of members: those of this package, and those of the seed. */
-const memberAliases = {
+export const memberAliases = {
   endpoint: ["endpoint"],
   params: ["params", "paramsClass", "params_class"],
   useForm: ["useForm", "use_form"],

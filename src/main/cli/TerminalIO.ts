@@ -2,7 +2,9 @@ import { Effect, type Layer, Option, type Scope } from "effect"
 import * as Dialogue from "../../adapters/terminal/Dialogue.ts"
 import { escapeForTerminal } from "../../adapters/log/escapeForTerminal.ts"
 import { type LineReader, makeLineReader } from "../../adapters/terminal/LineReader.ts"
+import { defaultHistoryFile, openHistory } from "../../adapters/terminal/LineHistory.ts"
 import * as TerminalLog from "../../adapters/log/TerminalLog.ts"
+import { definedOnly } from "../../domain/objects.ts"
 import { printLine } from "./output/print.ts"
 
 /** The terminal of a command: questions, log and results. */
@@ -32,7 +34,8 @@ export const makeTerminalIO: Effect.Effect<TerminalIO> = Effect.gen(function* ()
 export const makeReplTerminalIO: Effect.Effect<TerminalIO & { readonly reader: LineReader }, never, Scope.Scope> =
   Effect.gen(function* () {
     const { stderr: errors, stdin: input, stdout: output } = process
-    const reader = yield* makeLineReader({ input, output, errors })
+    const history = input.isTTY && output.isTTY ? yield* openHistory(defaultHistoryFile()) : undefined
+    const reader = yield* makeLineReader({ input, output, errors, ...definedOnly({ history }) })
     return {
       reader,
       dialogue: reader.isTerminal ? yield* Dialogue.fromLineReader(reader) : undefined,

@@ -1,87 +1,10 @@
 #!/usr/bin/env node
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Effect, Layer, Runtime } from "effect"
-import { CliError, CliOutput, Command } from "effect/cli"
-import * as TerminalLog from "../../adapters/log/TerminalLog.ts"
-import { packageVersion } from "../../domain/packageVersion.ts"
-import * as DotEnv from "../config/dotEnv.ts"
-import { hangup } from "../config/hangup.ts"
-import { CommandFailed } from "./CommandFailed.ts"
-import { printFailure, printHelp } from "./output/print.ts"
-import { rootCommand } from "./root.ts"
+import { nodeVersionError } from "../entrypoints/nodeVersion.ts"
 
-/** The message of an error of stdout. A closed pipe is no error: `a2c … | head -1` succeeds. */
-const stdoutErrorMessage = (failure: NodeJS.ErrnoException | null | undefined): string | undefined =>
-  failure === null || failure === undefined || failure.code === "EPIPE" ? undefined : failure.message
-
-/** Exits as soon as stdout is flushed; idle HTTP connections would keep the process running for seconds. */
-const exitAfterFlush: Runtime.Teardown = (exit) =>
-  Runtime.defaultTeardown(exit, (code) => {
-    const { stderr, stdout } = process
-    stdout.on("error", () => undefined)
-    stdout.write("", (failure) => {
-      const reason = stdoutErrorMessage(failure ?? stdout.errored)
-      if (reason === undefined || code !== 0) return process.exit(code)
-      stderr.write(`a2c: Cannot write the results: ${reason}\n`, () => process.exit(1))
-    })
-  })
-
-/**
- * Ends when the reader of stdout closes it, as in `a2c agent watch | head -1`; the command then shuts down silently. A
- * closed stderr does not end a command.
- */
-const stdoutClosed = Effect.callback<void>((resume) => {
-  process.stderr.on("error", () => undefined)
-  process.stdout.on("error", (failure) => {
-    if (stdoutErrorMessage(failure) === undefined) resume(Effect.void)
-  })
-})
-
-/** Names an invalid variable, which Effect reports as a flag with the value "config". */
-const explainInvalidVariable = (error: CliError.NonShowHelpErrors): CliError.NonShowHelpErrors => {
-  if (error._tag !== "InvalidValue" || error.value !== "config") return error
-  const [, issue, variable] = /^SchemaError\((.*)\n {2}at \["(\w+)"\](?:\[\d+\])?\)$/su.exec(error.expected) ?? []
-  return issue === undefined || variable === undefined
-    ? error
-    : new CliError.UserError({ cause: error, userMessage: `Invalid value of ${variable}. ${issue}` })
+const problem = nodeVersionError()
+// An old version of Node cannot load what the command imports.
+if (problem === undefined) void import("./run.ts")
+else {
+  process.stderr.write(`a2c: ${problem}\n`)
+  process.exitCode = 1
 }
-
-/** Prints the help of an invalid command line to stderr: scripts read results from stdout. */
-const presenterLayer = CliOutput.layerPresenter({
-  present: (event) =>
-    event._tag === "InvalidInvocation"
-      ? printHelp(
-          CliOutput.defaultPresenter.present({ ...event, errors: event.errors.map(explainInvalidVariable) }),
-          "stderr"
-        )
-      : printHelp(CliOutput.defaultPresenter.present(event), "stdout")
-})
-
-/** Logs a failure without an output of another kind: a defect. */
-const reportDefect = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
-  Cause.hasInterruptsOnly(cause) || !Runtime.getErrorReported(Cause.squash(cause))
-    ? Effect.void
-    : Effect.logError("command failed", cause)
-
-/** The `engines` of package.json, which npm only warns about. */
-const minimumNode = { major: 22, minor: 19 }
-
-const [major = 0, minor = 0] = process.version.slice(1).split(".").map(Number)
-if (major < minimumNode.major || (major === minimumNode.major && minor < minimumNode.minor)) {
-  const required = `${minimumNode.major}.${minimumNode.minor}`
-  process.stderr.write(`a2c: Node ${required} or later is required, this is ${process.version}\n`)
-  process.exit(1)
-}
-
-rootCommand.pipe(
-  Command.run({ version: packageVersion }),
-  Effect.tapErrorTag("CommandFailed", ({ message }) => printFailure(message)),
-  Effect.raceFirst(stdoutClosed),
-  Effect.raceFirst(Effect.andThen(hangup, new CommandFailed({ message: "hangup", exitCode: 129 }))),
-  Effect.tapCause(reportDefect),
-  Effect.provide(
-    Layer.mergeAll(TerminalLog.layer, presenterLayer, DotEnv.layer).pipe(Layer.provideMerge(NodeServices.layer))
-  ),
-  NodeRuntime.runMain({ teardown: exitAfterFlush, disableErrorReporting: true })
-)

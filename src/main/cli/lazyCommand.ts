@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
-import { warnOfLiteralSecrets } from "./secretFlags.ts"
+import { warnOfLiteralSecrets } from "./flags/secretFlags.ts"
 import { type CommandError, toCommandFailed } from "./CommandFailed.ts"
 
 /** Makes a command whose implementation is loaded when it runs, not for its help. Every error becomes a message. */

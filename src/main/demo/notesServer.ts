@@ -10,6 +10,7 @@ import {
   UnsubscribeRequestSchema
 } from "@modelcontextprotocol/sdk/types.js"
 import { packageVersion } from "../../domain/packageVersion.ts"
+import { formatCount } from "../../application/shared/formatCount.ts"
 
 const board = "window://a2c.demo.notes/board?priority=80"
 const statusWindow = "window://a2c.demo.notes/status"
@@ -23,7 +24,7 @@ const notes: Array<string> = []
 const subscribed = new Set<string>()
 
 const contents = (uri: string): string => {
-  if (uri === statusWindow) return `${notes.length} notes on the board`
+  if (uri === statusWindow) return `${formatCount(notes.length, "note")} on the board`
   return notes.length === 0 ? "The board is empty." : notes.map((note) => `- ${note}`).join("\n")
 }
 

@@ -13,6 +13,7 @@ import { agentLayer } from "../layers/agentLayer.ts"
 import { computerLayer } from "../layers/computerLayer.ts"
 import { serverLayer } from "../layers/serverLayer.ts"
 import { deskConfig, labConfig } from "./demoConfigs.ts"
+import { formatCount } from "../../application/shared/formatCount.ts"
 
 const office = "demo"
 
@@ -45,7 +46,7 @@ const printComputer = Effect.fnUntraced(function* (name: string, computer: Compu
     if (state._tag !== "Ready") return yield* failCommand(`The demo failed: the MCP server '${server}' does not run`)
     const { info } = state.session
     yield* printIndented(
-      `${name}: ${server} is ${info.name} ${info.version}, ${state.tools.length} tools (${state.config.type})`
+      `${name}: ${server} is ${info.name} ${info.version}, ${formatCount(state.tools.length, "tool")} (${state.config.type})`
     )
   }
 })

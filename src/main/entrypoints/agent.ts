@@ -2,6 +2,7 @@
  * The Agent for browsers and other runtimes without Node: as an Effect layer on Socket.IO, and with promises. A Server
  * accepts pages of other origins only when it lists their origins.
  */
+import "./requireNode.ts"
 export * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.ts"
 export { Agent, type AgentEvent, type AgentOptions, type ToolCall } from "../../application/agent/Agent.ts"
 export {

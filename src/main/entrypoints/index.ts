@@ -2,6 +2,7 @@
  * A2C-SMCP for host programs: Server, Agent, Computer and device gateway as Effect layers, with their ports and the
  * adapters for Socket.IO, MCP and TCP. The pure part is at `a2c-smcp/domain`, in-memory peers are at `a2c-smcp/testing`.
  */
+import "./requireNode.ts"
 export * as AjvValidator from "../../adapters/ajv/AjvValidator.ts"
 export * as ApiKeys from "../../adapters/auth/ApiKeys.ts"
 export * as Jwt from "../../adapters/auth/Jwt.ts"

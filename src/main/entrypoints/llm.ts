@@ -2,6 +2,7 @@
  * Offices for agent frameworks, in process and without a network: an MCP client shape for the Anthropic SDK, an MCP
  * server for the OpenAI Agents SDK, and a transport for the AI SDK.
  */
+import "./requireNode.ts"
 export {
   type AgentsCallOptions,
   type AgentsContent,

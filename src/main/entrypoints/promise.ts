@@ -2,6 +2,7 @@
  * A2C-SMCP for programs without Effect: Server, Agent and Computer with promises, async iterables, `AbortSignal` and
  * plain errors. Methods have the names of the services in `a2c-smcp`. For browsers use `a2c-smcp/agent`.
  */
+import "./requireNode.ts"
 export type { Grants, Identity, Right } from "../../domain/model/Identity.ts"
 export type { CallStatus } from "../../domain/model/CallStatus.ts"
 export { A2cError, type A2cErrorCode } from "../promise/A2cError.ts"

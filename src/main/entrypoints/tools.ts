@@ -1,4 +1,5 @@
 /** Building blocks of tools, for authors of packs. Imports only `effect`. */
+import "./requireNode.ts"
 export {
   type ArgsOf,
   BaseMcpTool,

@@ -70,11 +70,11 @@ const historyCommand: ReplCommand = {
     const records = yield* Computer.use(({ history: calls }) => calls)
     if (records.length === 0) return "no calls yet"
     return formatColumns(
-      records.map(({ server, success, timestamp, tool }) => [
+      records.map(({ outcome, server, timestamp, tool }) => [
         new Date(timestamp).toISOString(),
         server,
         tool,
-        success ? "done" : "failed"
+        outcome.replace("_", " ")
       ])
     )
   })

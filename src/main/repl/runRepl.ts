@@ -5,6 +5,7 @@ import { type CommandFailed, failCommand } from "../cli/CommandFailed.ts"
 import { print, printError } from "../cli/output/print.ts"
 import { complete, isPrivate, parseLine } from "./replCommands.ts"
 import type { PromptUser, ReplServices } from "./ReplCommand.ts"
+import { formatCount } from "../../application/shared/formatCount.ts"
 
 interface Output {
   readonly print: (text: string) => Effect.Effect<void>
@@ -56,7 +57,7 @@ const makeLineRunner = (output: Output, interruption: Effect.Effect<void>, promp
   })
 
   const finish = Effect.suspend(() =>
-    count.failed === 0 ? Effect.void : failCommand(`${count.failed} of ${count.all} commands failed`)
+    count.failed === 0 ? Effect.void : failCommand(`${count.failed} of ${formatCount(count.all, "command")} failed`)
   )
   return { run, finish }
 }

@@ -4,6 +4,7 @@ import { isRunning, type ServerState } from "../../application/computer/servers/
 import { isWindowUri } from "../../domain/desktop/WindowUri.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
+import { formatCount } from "../../application/shared/formatCount.ts"
 
 /** A short label for the state of a server: "backing off" for `BackingOff`. */
 export const stateLabel = ({ _tag }: ServerState): string => _tag.replaceAll(/\B[A-Z]/g, " $&").toLowerCase()
@@ -23,8 +24,6 @@ export const stateReason = (state: ServerState, now: number): string => {
   const seconds = Math.max(0, Math.ceil((state.retryAt - now) / 1000))
   return `${state.reason}; attempt ${state.attempt} in ${seconds} s`
 }
-
-const formatCount = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`
 
 const isWindow = ({ uri }: JsonObject): boolean => typeof uri === "string" && isWindowUri(uri)
 

@@ -10,6 +10,8 @@ describe("documentation page", () => {
       Effect.gen(function* () {
         const { url } = yield* served({ key: Redacted.make("sesame") })
         const context = yield* launchChromium
+        // The user types the key when the browser asks for a password.
+        yield* Effect.promise(() => context.setHTTPCredentials({ username: "", password: "sesame" }))
         const page = yield* Effect.promise(() => context.newPage())
         const errors: Array<string> = []
         const asked = new Set<string>()

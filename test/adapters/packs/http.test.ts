@@ -355,13 +355,49 @@ describe("tool server access", () => {
     )
   }
 
-  for (const path of ["/", "/health", "/openapi.json", "/docs"]) {
+  for (const path of ["/", "/health"]) {
     live(`shows ${path} without a key`, { key }, ({ url }) =>
       Effect.gen(function* () {
         assert.strictEqual((yield* ask(`${url}${path}`)).status, 200)
       })
     )
   }
+
+  const basic = (text: string) => ({ Authorization: `Basic ${Buffer.from(text).toString("base64")}` })
+
+  for (const path of ["/openapi.json", "/docs"]) {
+    live(`shows ${path} with the key, which a browser asks for as password`, { key }, ({ url }) =>
+      Effect.gen(function* () {
+        for (const headers of [{}, { "X-API-Key": "sesam" }, basic("u:sesam"), basic("sesame"), basic(":")]) {
+          const answer = yield* ask(`${url}${path}`, { headers })
+          assert.strictEqual(answer.status, 401)
+          assert.match(answer.headers.get("www-authenticate") ?? "", /^Basic realm=/)
+        }
+        const accepted = [
+          { "X-API-Key": "sesame" },
+          { Authorization: "Bearer sesame" },
+          basic(":sesame"),
+          basic("u:sesame")
+        ]
+        for (const headers of accepted) {
+          assert.strictEqual((yield* ask(`${url}${path}`, { headers })).status, 200)
+        }
+      })
+    )
+
+    live(`shows ${path} without the key when documentation is public`, { key, publicDocs: true }, ({ url }) =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* ask(`${url}${path}`)).status, 200)
+      })
+    )
+  }
+
+  live("accepts no password for calls, and lets no browser ask for one", { key }, ({ url }) =>
+    Effect.gen(function* () {
+      const called = yield* post(`${url}/tools/echo`, {}, { ...json, ...basic(":sesame") })
+      assert.deepStrictEqual([called.status, called.headers.get("www-authenticate")], [401, "Bearer"])
+    })
+  )
 
   live("rejects pages of other origins", {}, ({ calls, url }) =>
     Effect.gen(function* () {

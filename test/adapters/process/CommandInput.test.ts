@@ -31,7 +31,8 @@ const timedOut = Effect.fnUntraced(function* (command: string, file: string) {
   const running = yield* Effect.forkChild(Effect.flip(run(command, {}, minute)))
   const soon = TestClock.withLive(Effect.sleep("10 millis"))
   yield* Effect.repeat(soon, { until: () => existsSync(file) && readFileSync(file, "utf8").endsWith("\n") })
-  const passing = Effect.forever(Effect.andThen(TestClock.adjust(minute), soon))
+  // First a turn of the event loop, for output that has arrived.
+  const passing = Effect.forever(Effect.andThen(soon, TestClock.adjust(minute)))
   return yield* Effect.raceFirst(Fiber.join(running), passing)
 })
 
@@ -56,8 +57,46 @@ describe("CommandInput", () => {
   it.live("case 214: reports the exit code and not the output", () =>
     Effect.gen(function* () {
       const { message } = yield* Effect.flip(resolve("echo s3cret; echo s3cret >&2; exit 1"))
-      assert.strictEqual(message, 'the command of input "token" ended with code 1')
+      assert.strictEqual(message, 'the command of input "token" ended with code 1, stderr: <redacted>')
+      const quiet = yield* Effect.flip(resolve("echo s3cret; exit 1"))
+      assert.strictEqual(quiet.message, 'the command of input "token" ended with code 1')
     }).pipe(Effect.provide(inputs))
+  )
+
+  it.live("reports the last lines of stderr, escaped and without secrets", () =>
+    Effect.gen(function* () {
+      const lines = "printf 'first\\nsecond\\n\\033[2Jthird\\nAuthorization: Bearer abc.def.ghi\\n' >&2"
+      const { message } = yield* Effect.flip(run(`${lines}; exit 3`))
+      assert.strictEqual(message, "ended with code 3, stderr: second | \\u001b[2Jthird | Authorization: <redacted>")
+      const killed = yield* Effect.flip(run("echo locked >&2; kill -9 $$"))
+      assert.strictEqual(killed.message, "was ended by a signal, stderr: locked")
+    })
+  )
+
+  it.live("reads all of stderr, and quotes a bounded part of its end", () =>
+    Effect.gen(function* () {
+      const { message } = yield* Effect.flip(
+        run("head -c 1000000 /dev/zero | tr '\\0' x >&2; echo >&2; echo end >&2; false")
+      )
+      assert.strictEqual(message, "ended with code 1, stderr: end")
+      const long = yield* Effect.flip(run("head -c 1000 /dev/zero | tr '\\0' x >&2; false"))
+      assert.strictEqual(long.message, `ended with code 1, stderr: ${"x".repeat(200)}…`)
+    })
+  )
+
+  it.live("does not wait for a process that keeps stderr open", () =>
+    Effect.gen(function* () {
+      const { message } = yield* Effect.flip(run("sleep 600 >/dev/null & echo broken >&2; exit 1"))
+      assert.strictEqual(message, "ended with code 1, stderr: broken")
+    })
+  )
+
+  it.effect("reports stderr of a command that timed out", () =>
+    Effect.gen(function* () {
+      const file = join(yield* directory, "ready")
+      const { message } = yield* timedOut(`echo 'Password:' >&2; echo > ${file}; sleep 600`, file)
+      assert.strictEqual(message, "timed out after 1m, stderr: Password:")
+    })
   )
 
   it.live("reports an argument that is too long for the system", () =>

@@ -1,5 +1,5 @@
 import { assert, describe } from "@effect/vitest"
-import { Context, Deferred, Duration, Effect, Fiber, Layer, Queue, Result, type Scope, SubscriptionRef } from "effect"
+import { Context, Deferred, Duration, Effect, Fiber, Layer, Queue, Result, type Scope, Stream, SubscriptionRef } from "effect"
 import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
 import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
 import { Agent } from "../../../src/application/agent/Agent.ts"
@@ -133,6 +133,21 @@ describe("shared office", () => {
       const { holder, second } = yield* sharedOffice(world)
       yield* SubscriptionRef.set(holder.member.status, { _tag: "Disconnected", reason: "test" })
       assert.propertyVal(yield* Effect.flip(second()), "_tag", "JoinRejected")
+    })
+  )
+
+  conform("passes the notifications of the office on to the second process", (world) =>
+    Effect.gen(function* () {
+      const { second } = yield* sharedOffice(world)
+      const agent = yield* second()
+      yield* agent.settled
+      yield* computerUnderTest(world, { name: "pc-2", servers: {} })
+      const [seen] = yield* agent.changes.pipe(
+        Stream.filter(({ computers }) => computers.has("pc-2")),
+        Stream.take(1),
+        Stream.runCollect
+      )
+      assert.deepStrictEqual([...(seen?.computers.keys() ?? [])].toSorted(), ["pc-1", "pc-2"])
     })
   )
 

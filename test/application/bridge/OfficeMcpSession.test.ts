@@ -176,9 +176,9 @@ describe("OfficeMcpSession", () => {
         tools: [tool("read")],
         resources: [resource("window://app/notes", ["hello"])]
       })
-      assert.strictEqual(textOf(yield* session.callTool("computers_list", {})), "desk: 1 tools")
+      assert.strictEqual(textOf(yield* session.callTool("computers_list", {})), "desk: 1 tool")
       const desktop = textOf(yield* session.callTool("desktop_get", { computer: "desk" }))
-      assert.strictEqual(desktop, "Computer desk: 1 windows\nwindow://app/notes\n\nhello")
+      assert.strictEqual(desktop, "Computer desk: 1 window\nwindow://app/notes\n\nhello")
       assert.isTrue((yield* session.callTool("desktop_get", { computer: "attic" }))["isError"])
     })
   )

@@ -163,6 +163,24 @@ describe("rejoin", () => {
     })
   )
 
+  it.effect("waits for a valid certificate in a reconnect, not in the first connect", () =>
+    Effect.gen(function* () {
+      const reason = "untrusted_certificate"
+      const { isDown, join, links } = yield* failing(
+        new Unreachable({ message: "self-signed", permanent: true, reason })
+      )
+      const { status } = yield* join("one")
+      yield* Ref.set(isDown, true)
+      assert.deepInclude(yield* Effect.flip(join("other")), { reason })
+      yield* (yield* Queue.take(links)).link.close("lost")
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual((yield* SubscriptionRef.get(status))._tag, "Disconnected")
+      yield* Ref.set(isDown, false)
+      yield* TestClock.adjust("12 seconds")
+      assert.strictEqual((yield* SubscriptionRef.get(status))._tag, "Joined")
+    })
+  )
+
   const rejections: ReadonlyArray<readonly [string, AdmissionRejected, "Joined" | "Failed"]> = [
     [
       "retries while a proxy answers 404",

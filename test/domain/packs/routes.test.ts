@@ -1,6 +1,12 @@
+import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { findRouteMismatches, parseRoutes, findRouteConflicts } from "../../../src/domain/packs/routes.ts"
+import {
+  findRouteMismatches,
+  memberAliases,
+  parseRoutes,
+  findRouteConflicts
+} from "../../../src/domain/packs/routes.ts"
 
 const params = { type: "object", properties: { url: { type: "string" } } }
 const errorOf = (entry: unknown) => {
@@ -179,5 +185,18 @@ describe("route conflict", () => {
 
   it("never replaces a reserved endpoint", () => {
     assert.match(findRouteConflicts([{ endpoint: "/mcp" }], new Map()).get("/mcp") ?? "", /belongs to the host$/)
+  })
+})
+
+describe("the reference of routes in docs/packs.md", () => {
+  it("has every key with its other names", () => {
+    const text = readFileSync("docs/packs.md", "utf8")
+    const [, section = ""] = text.split("### Keys of a route")
+    const rows = [...section.matchAll(/^\| `(\w+)`(?: \(([^)]*)\))? \| [^|]+ \| [^|]+ \| [^|]+ \|$/gm)]
+    const names = rows.map(([, key = "", others = ""]) => [
+      key,
+      [key, ...[...others.matchAll(/`(\w+)`/g)].map(([, name]) => name)]
+    ])
+    assert.deepStrictEqual(Object.fromEntries(names), memberAliases)
   })
 })

@@ -163,7 +163,7 @@ describe("a2c server status with a hostile Server", () => {
     "escapes a line of --watch, and an error page",
     Effect.gen(function* () {
       const { url } = yield* hostileServer
-      assertEscaped(yield* (yield* a2c("server", "status", url, "--watch")).says("offices"))
+      assertEscaped(yield* (yield* a2c("server", "status", url, "--watch")).says("1 office "))
       const watching = yield* a2c(
         "server",
         "status",

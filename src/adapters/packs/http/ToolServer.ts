@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http"
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
 import { Effect, FiberSet, type Redacted, type Scope } from "effect"
 import { PackHost } from "../../../application/packs/PackHost.ts"
 import {
@@ -8,6 +8,7 @@ import {
   checkTokenOption,
   type AccessDenied
 } from "../../http/AccessPolicy.ts"
+import { basicPassword } from "../../auth/basicPassword.ts"
 import { jsonRpcErrorResponse } from "../../mcp/publish/http/webHandler.ts"
 import { PublishError, type PublishHttpOptions } from "../../mcp/publish/http/publishHttp.ts"
 import { makeMcpHttpHandler } from "../../mcp/publish/http/McpHttpHandler.ts"
@@ -22,6 +23,8 @@ import { type UploadLimits, makeToolCallHandler } from "./toolCalls.ts"
 export interface ServeToolsOptions extends Partial<UploadLimits>, Omit<PublishHttpOptions, "token"> {
   /** API key, sent as `X-API-Key` or as bearer token. `"allowAll"` admits every client, which suits loopback only. */
   readonly key: Redacted.Redacted<string> | "allowAll"
+  /** Shows `/docs` and `/openapi.json`, which describe all tools, without the key. */
+  readonly publicDocs?: boolean
 }
 
 /** Times in milliseconds. */
@@ -45,8 +48,17 @@ const isPreflight = ({ headers, method }: IncomingMessage): boolean =>
 
 const challenge = { "WWW-Authenticate": "Bearer" }
 
-const accessDeniedReply = ({ message, status }: AccessDenied): Reply =>
-  status === 401 ? errorReply(401, "Invalid API key", challenge) : errorReply(403, message)
+/** Makes a browser ask for the key. */
+const passwordChallenge = { "WWW-Authenticate": 'Basic realm="The password is the API key", charset="UTF-8"' }
+
+const accessDeniedReply = ({ message, status }: AccessDenied, headers: Record<string, string> = challenge): Reply =>
+  status === 401 ? errorReply(401, "Invalid API key", headers) : errorReply(403, message)
+
+/** The headers with the password of a browser as the key. Pages only: a browser adds it to every later request. */
+const withPasswordAsKey = (headers: IncomingHttpHeaders): IncomingHttpHeaders => {
+  const password = basicPassword(headers.authorization ?? "")
+  return password === undefined ? headers : { ...headers, "x-api-key": password }
+}
 
 /**
  * Serves tools over HTTP (seed 004) and returns the URL: routes by POST; `/`, `/health`, `/tools`, `/openapi.json` and
@@ -60,6 +72,7 @@ export const serveTools = Effect.fn("serveTools")(function* ({
   key,
   maxUnreadBytes = defaultMaxUnreadBytes,
   port,
+  publicDocs = false,
   ...limits
 }: ServeToolsOptions): Effect.fn.Return<{ readonly url: string }, PublishError, Scope.Scope | PackHost> {
   const problem = checkTokenOption("The API key", key)
@@ -84,14 +97,14 @@ export const serveTools = Effect.fn("serveTools")(function* ({
     ({ message }) => new PublishError({ message: `Cannot serve the tools over MCP: ${message}` })
   )
 
-  const pages = yield* makePages(host, key !== "allowAll")
+  const pages = yield* makePages(host, { publicDocs, requiresKey: key !== "allowAll" })
   const findRoute = (path: string, request: IncomingMessage, response: ServerResponse) => {
     const found = pages.get(path)
     if (found !== undefined) return { ...found, methods: ["GET", "HEAD"] }
     const hosted = host.route(path)
     return hosted === undefined
       ? undefined
-      : { requiresKey: true, reply: handleCall(hosted, request, response), methods: ["POST"] }
+      : { readers: "key" as const, reply: handleCall(hosted, request, response), methods: ["POST"] }
   }
   /** Routes a request before its body is read. */
   const routeRequest = Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse) {
@@ -104,8 +117,11 @@ export const serveTools = Effect.fn("serveTools")(function* ({
     if (!found.methods.includes(method)) {
       return errorReply(405, "Method Not Allowed", { Allow: found.methods.join(", ") })
     }
-    const denied = found.requiresKey ? checkAccess(access, headers) : undefined
-    return denied === undefined ? yield* found.reply : accessDeniedReply(denied)
+    const isPage = found.readers === "key_or_password"
+    const denied =
+      found.readers === "all" ? undefined : checkAccess(access, isPage ? withPasswordAsKey(headers) : headers)
+    if (denied === undefined) return yield* found.reply
+    return accessDeniedReply(denied, isPage ? passwordChallenge : challenge)
   })
 
   const handleRequest = Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse) {

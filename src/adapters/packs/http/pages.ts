@@ -30,8 +30,14 @@ const describePack = ({ description, name, routes, status, usage }: RoutedPack) 
   routes: routes.map(({ endpoint, tool, useForm }) => ({ endpoint, tool, useForm }))
 })
 
+/** The readers of a page: all, clients with the key, or also browsers, which ask their user for the key. */
+export type PageReaders = "all" | "key" | "key_or_password"
+
 /** Makes all pages that the server answers by GET, by path. */
-export const makePages = Effect.fnUntraced(function* (host: PackHost["Service"], requiresKey: boolean) {
+export const makePages = Effect.fnUntraced(function* (
+  host: PackHost["Service"],
+  { publicDocs, requiresKey }: { readonly publicDocs: boolean; readonly requiresKey: boolean }
+) {
   const packs = Effect.map(host.packs, (views) =>
     views.map((view): RoutedPack => {
       const own = host.routes().filter(({ pack }) => pack.name === view.name)
@@ -53,7 +59,8 @@ export const makePages = Effect.fnUntraced(function* (host: PackHost["Service"],
     }),
     { capacity: 1, timeToLive: (exit) => (Exit.isSuccess(exit) ? Duration.infinity : Duration.zero) }
   )
-  const page = (reply: Effect.Effect<Reply>) => ({ requiresKey: false, reply })
+  const page = (reply: Effect.Effect<Reply>, readers: PageReaders = "all") => ({ readers, reply })
+  const docsReaders = publicDocs ? "all" : "key_or_password"
   const status = Effect.map(packs, (all) => {
     const tools_count = all.flatMap(listTools).length
     return jsonReply(200, { message: "The tool server is up", version: packageVersion, tools_count })
@@ -64,9 +71,21 @@ export const makePages = Effect.fnUntraced(function* (host: PackHost["Service"],
   return new Map([
     ["/", page(status)],
     ["/health", page(Effect.succeed(jsonReply(200, { status: "healthy" })))],
-    ["/tools", { requiresKey: true, reply: listing }],
-    ["/openapi.json", page(Effect.map(document, (current) => jsonReply(200, current)))],
-    ["/docs", page(Effect.flatMap(document, (current) => Cache.get(docs, JSON.stringify(current))))],
+    ["/tools", page(listing, "key")],
+    [
+      "/openapi.json",
+      page(
+        Effect.map(document, (current) => jsonReply(200, current)),
+        docsReaders
+      )
+    ],
+    [
+      "/docs",
+      page(
+        Effect.flatMap(document, (current) => Cache.get(docs, JSON.stringify(current))),
+        docsReaders
+      )
+    ],
     // Browsers request it unasked, and log an error for 404.
     ["/favicon.ico", page(Effect.succeed(emptyReply))]
   ])

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { realpathSync } from "node:fs"
-import { createRequire, registerHooks, type ResolveFnOutput, type ResolveHookContext } from "node:module"
+// By namespace: old versions of Node have no `registerHooks`, and must get as far as the check of their version.
+import * as NodeModule from "node:module"
 import { relative } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { Effect, Predicate } from "effect"
@@ -9,7 +10,7 @@ import { importModule } from "./importModule.ts"
 import { type EnterPackCode, runPackCode } from "../execution/runPackCode.ts"
 import { thrownMessage } from "../execution/thrown.ts"
 
-type NextResolve = (specifier: string, context?: Partial<ResolveHookContext>) => ResolveFnOutput
+type NextResolve = (specifier: string, context?: Partial<NodeModule.ResolveHookContext>) => NodeModule.ResolveFnOutput
 
 interface ModuleLoad {
   /** URL of its folder, with a trailing slash. */
@@ -24,13 +25,17 @@ const sharedPackages = /^(effect|zod)(\/|$)/
 /** Entry point for pack authors: TypeScript in the sources, JavaScript in the build. */
 const toolsEntryUrl = new URL(`../../../main/entrypoints/tools${import.meta.url.slice(-3)}`, import.meta.url).href
 
-const require = createRequire(import.meta.url)
+const require = NodeModule.createRequire(import.meta.url)
 
 const isInNodeModules = (url: string): boolean => url.includes("/node_modules/")
 
 const errorCodeOf = (error: unknown): unknown => (Predicate.hasProperty(error, "code") ? error.code : undefined)
 
-const resolveWithFallback = (specifier: string, context: ResolveHookContext, next: NextResolve): ResolveFnOutput => {
+const resolveWithFallback = (
+  specifier: string,
+  context: NodeModule.ResolveHookContext,
+  next: NextResolve
+): NodeModule.ResolveFnOutput => {
   try {
     return next(specifier, context)
   } catch (error) {
@@ -95,7 +100,11 @@ export const make = Effect.gen(function* () {
     return latest === undefined || isInNodeModules(url.slice(latest.folder.length)) ? undefined : latest
   }
 
-  const resolve = (specifier: string, context: ResolveHookContext, next: NextResolve): ResolveFnOutput => {
+  const resolve = (
+    specifier: string,
+    context: NodeModule.ResolveHookContext,
+    next: NextResolve
+  ): NodeModule.ResolveFnOutput => {
     const load = context.parentURL === undefined ? undefined : findImporter(context.parentURL)
     if (load === undefined) return next(specifier, context)
     if (specifier === "a2c-smcp/tools") return next(toolsEntryUrl, context)
@@ -106,7 +115,7 @@ export const make = Effect.gen(function* () {
   }
 
   yield* Effect.acquireRelease(
-    Effect.sync(() => registerHooks({ resolve })),
+    Effect.sync(() => NodeModule.registerHooks({ resolve })),
     (hooks) => Effect.sync(() => hooks.deregister())
   )
 

@@ -1,3 +1,4 @@
+import type { SecureContext } from "node:tls"
 import { Duration, Effect, FiberSet, Layer, type Scope } from "effect"
 import { io, type Socket } from "socket.io-client"
 import { type ConnectError, type Link, TransportClient, Unreachable } from "../../../application/ports/Transport.ts"
@@ -5,10 +6,12 @@ import { definedOnly } from "../../../domain/objects.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { versionQueryParameter } from "../../../domain/wire/version.ts"
 import { closeReasonCode } from "../closeReasons.ts"
-import { defaultNamespace, defaultPath, maxEnvelopeBytes } from "../limits.ts"
+import * as internals from "../internals.ts"
+import { defaultNamespace, maxEnvelopeBytes } from "../limits.ts"
 import { type ConnectAttempt, makeUnreachable, type RawConnectError, toConnectError } from "./connectErrors.ts"
 import { Decoder, Encoder } from "./parser.ts"
-import { rejectRedirects } from "./rejectRedirects.ts"
+import { makeNodeAgent, trustAuthorities } from "./nodeAgent.ts"
+import { displayUrl, parseServerUrl } from "./serverAddress.ts"
 import { makeSocketIoLink } from "./SocketIoLink.ts"
 import { extendKeepaliveOnData } from "./keepalive.ts"
 
@@ -16,7 +19,10 @@ import { extendKeepaliveOnData } from "./keepalive.ts"
 export type Token = string | Effect.Effect<string, { readonly message: string }>
 
 export interface SocketIoClientOptions {
-  /** The Server's URL, `http://host:port`, with a path if it is not the default `/smcp`. */
+  /**
+   * The Server's URL, `http://host:port`, with a path if it is not the default `/smcp`. Its query is part of every
+   * request. Messages show neither the query nor a user and password.
+   */
   readonly url: string
   /** Namespace of Socket.IO, `/smcp` by default. */
   readonly namespace?: string
@@ -27,7 +33,7 @@ export interface SocketIoClientOptions {
   readonly auth?: JsonObject
   /** Headers of every request. Browsers send none on WebSocket. */
   readonly headers?: { readonly [name: string]: string }
-  /** Certificates to trust instead of the platform's, as PEM. Browsers ignore this. */
+  /** Certificates of authorities to trust beside those of the platform, as PEM. Browsers ignore this. */
   readonly ca?: string
   /** Timeout of one attempt to connect; 20 seconds by default. */
   readonly connectTimeout?: Duration.Duration
@@ -38,18 +44,6 @@ type ConnectOptions = SocketIoClientOptions & { readonly socketPath?: string }
 
 /** The size limit of a Server that announces none. */
 const defaultServerMaxBytes = 1_000_000
-
-/** Splits the Server's URL: Socket.IO takes origin and path separately. */
-const parseServerUrl = (url: string) =>
-  Effect.try({
-    try: () => {
-      const { host, pathname, protocol } = new URL(url)
-      if (!["http:", "https:", "ws:", "wss:"].includes(protocol)) throw new TypeError()
-      const path = pathname === "/" ? defaultPath : pathname.replace(/\/$/, "")
-      return { origin: `${protocol}//${host}`, path }
-    },
-    catch: () => new Unreachable({ message: `Cannot reach ${url}: not an http or https URL`, permanent: true })
-  })
 
 /** Time for the Server to receive a disconnect. */
 const disconnectTimeout = Duration.seconds(1)
@@ -71,7 +65,7 @@ const disconnect = (socket: Socket): Effect.Effect<void> =>
 
 /** Makes a socket that does not connect yet and closes with the scope. */
 const openSocket = (
-  { ca, namespace = defaultNamespace, socketPath, transports }: ConnectOptions,
+  { namespace = defaultNamespace, transports }: SocketIoClientOptions,
   attempt: ConnectAttempt,
   auth: JsonObject
 ) =>
@@ -80,14 +74,13 @@ const openSocket = (
       io(`${attempt.origin}${namespace}`, {
         path: attempt.path,
         parser: { Encoder, Decoder },
-        query: { [versionQueryParameter]: attempt.version },
+        query: { ...attempt.query, [versionQueryParameter]: attempt.version },
         auth,
         transports: [...(transports ?? ["polling", "websocket"])],
         reconnection: false,
         autoConnect: false,
         forceNew: true,
-        ...rejectRedirects(attempt.origin, socketPath),
-        ...(ca !== undefined && { ca }),
+        ...(attempt.agent !== undefined && { agent: internals.asAgentOption(attempt.agent) }),
         ...(attempt.headers !== undefined && { extraHeaders: { ...attempt.headers } })
       })
     ),
@@ -112,21 +105,24 @@ const resolveToken = (url: string, token: Token | undefined): Effect.Effect<stri
     ? Effect.mapError(token, ({ message }) => new Unreachable({ message: `No token for ${url}: ${message}` }))
     : Effect.succeed(token)
 
-/** Removes user and password: errors with the URL are logged. */
-const stripCredentials = (url: string): string => url.replace(/\/\/[^/?#]*@/, "//")
-
 const connect = Effect.fnUntraced(function* (
   options: ConnectOptions,
+  trusted: Effect.Effect<SecureContext | undefined, string>,
   { auth, onMessage, version }: Parameters<TransportClient["Service"]["connect"]>[0]
 ): Effect.fn.Return<Link, ConnectError, Scope.Scope> {
   const { connectTimeout: duration = Duration.seconds(20), headers } = options
-  const url = stripCredentials(options.url)
+  const url = displayUrl(options.url)
   const timeoutTo = (reason: string) =>
     Effect.timeoutOrElse({ duration, orElse: () => Effect.fail(makeUnreachable(url, reason)) })
   const token = yield* resolveToken(url, options.token).pipe(timeoutTo("token request timed out"))
-  const server = yield* parseServerUrl(url)
+  const server = yield* parseServerUrl(options.url)
+  const secureContext = yield* Effect.mapError(
+    trusted,
+    (reason) => new Unreachable({ message: `Cannot reach ${url}: the option ca: ${reason}`, permanent: true })
+  )
+  const agent = makeNodeAgent(server.origin, { secureContext, socketPath: options.socketPath })
   const isTokenRenewable = Effect.isEffect(options.token)
-  const attempt: ConnectAttempt = { ...server, url, version, token, isTokenRenewable, headers }
+  const attempt: ConnectAttempt = { ...server, url, version, token, isTokenRenewable, headers, agent }
   const run = yield* FiberSet.makeRuntime<never>()
   const socket = yield* openSocket(options, attempt, { ...options.auth, ...auth, ...definedOnly({ token }) })
   const limit = { bytes: defaultServerMaxBytes }
@@ -143,11 +139,20 @@ const connect = Effect.fnUntraced(function* (
 
 /** Connects to a Server over Socket.IO. Runs in Node and in browsers. */
 export const layer = (options: SocketIoClientOptions): Layer.Layer<TransportClient> =>
-  Layer.succeed(TransportClient, TransportClient.of({ connect: (request) => connect(options, request) }))
+  Layer.effect(
+    TransportClient,
+    Effect.gen(function* () {
+      // Parsing the authorities of the platform takes longer than a handshake.
+      const trusted = yield* Effect.cached(options.ca === undefined ? Effect.undefined : trustAuthorities(options.ca))
+      return TransportClient.of({ connect: (request) => connect(options, trusted, request) })
+    })
+  )
 
 /** Connects over a Unix socket of this machine, on Node. */
 export const layerOnSocket = (socketPath: string): Layer.Layer<TransportClient> =>
   Layer.succeed(
     TransportClient,
-    TransportClient.of({ connect: (request) => connect({ url: "http://localhost", socketPath }, request) })
+    TransportClient.of({
+      connect: (request) => connect({ url: "http://localhost", socketPath }, Effect.undefined, request)
+    })
   )

@@ -1,3 +1,4 @@
+import type { Agent } from "node:http"
 import { Effect, Option, Schema } from "effect"
 import {
   AdmissionRejected,
@@ -9,18 +10,21 @@ import { definedOnly } from "../../../domain/objects.ts"
 import { asObject, asString, parseJson } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { versionQueryParameter } from "../../../domain/wire/version.ts"
+import { certificateProblem } from "../../bytes/certificateErrors.ts"
 import { formatNetworkError } from "../../bytes/formatNetworkError.ts"
+import { plainRequest } from "./plainRequest.ts"
+import type { ServerAddress } from "./serverAddress.ts"
 
-export interface ConnectAttempt {
-  /** The configured URL without credentials. */
+export interface ConnectAttempt extends ServerAddress {
+  /** The configured URL for messages. */
   readonly url: string
-  readonly origin: string
-  readonly path: string
   readonly version: string
   readonly token: string | undefined
   /** The next attempt gets a new token. */
   readonly isTokenRenewable: boolean
   readonly headers: { readonly [name: string]: string } | undefined
+  /** The agent of all requests on Node, which trusts the configured authorities. */
+  readonly agent: Agent | undefined
 }
 
 /** A connection error of Socket.IO, of any transport. */
@@ -81,16 +85,11 @@ const errorFromResponse = (url: string, status: number, text: string): ConnectEr
 }
 
 /** Sends one plain HTTP request for the reason of a rejected WebSocket, whose error has no body (spec §2.4). */
-const probeRejection = ({ headers, origin, path, token, url, version }: ConnectAttempt) => {
-  const query = new URLSearchParams({ EIO: "4", transport: "polling", [versionQueryParameter]: version })
-  return Effect.tryPromise(async (signal) => {
-    const response = await fetch(`${origin.replace(/^ws/, "http")}${path}/?${query.toString()}`, {
-      signal,
-      redirect: "manual",
-      headers: { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers }
-    })
-    return { status: response.status, text: await response.text() }
-  }).pipe(
+const probeRejection = ({ agent, headers, origin, path, query: own, token, url, version }: ConnectAttempt) => {
+  const query = new URLSearchParams({ ...own, EIO: "4", transport: "polling", [versionQueryParameter]: version })
+  const page = new URL(`${origin.replace(/^ws/, "http")}${path}/?${query.toString()}`)
+  const authorization = definedOnly({ authorization: token === undefined ? undefined : `Bearer ${token}` })
+  return Effect.tryPromise((signal) => plainRequest(page, { ...authorization, ...headers }, agent, signal)).pipe(
     Effect.timeout("5 seconds"),
     Effect.match({
       onFailure: () => makeUnreachable(url, "connection timed out"),
@@ -100,10 +99,16 @@ const probeRejection = ({ headers, origin, path, token, url, version }: ConnectA
   )
 }
 
-export const toConnectError = (
-  attempt: ConnectAttempt,
-  { context, data, description, message }: RawConnectError
-): Effect.Effect<ConnectError> => {
+/** The error of the network below an error of Socket.IO; browsers hide it. */
+const networkErrorOf = ({ context, description }: RawConnectError): Error | undefined => {
+  const event = typeof description === "object" && description !== null && "error" in description ? description : {}
+  return [context?.statusText, "error" in event ? event.error : undefined].find(
+    (error): error is Error => error instanceof Error && "code" in error
+  )
+}
+
+export const toConnectError = (attempt: ConnectAttempt, raw: RawConnectError): Effect.Effect<ConnectError> => {
+  const { context, data, description, message } = raw
   const { isTokenRenewable, url } = attempt
   const { code, message: text, reason } = asObject(data)
   if (typeof code === "number") {
@@ -117,13 +122,17 @@ export const toConnectError = (
   }
   const status = typeof description === "number" ? description : (context?.status ?? 0)
   if (status >= 300) return Effect.succeed(errorFromResponse(url, status, context?.responseText ?? ""))
+  const networkError = networkErrorOf(raw)
+  const certificate = certificateProblem(networkError)
+  if (certificate !== undefined) {
+    const { reason, text: problem } = certificate
+    const what = `its certificate is not accepted: ${problem}`
+    return Effect.succeed(new Unreachable({ message: `Cannot reach ${url}: ${what}`, permanent: true, reason }))
+  }
+  if (networkError !== undefined) return Effect.succeed(makeUnreachable(url, formatNetworkError(networkError)))
   if (message === "websocket error") return probeRejection(attempt)
   if (message === "Invalid namespace") {
     return Effect.succeed(new AdmissionRejected({ code: 404, message: `${url} is not an A2C-SMCP server` }))
   }
-  const networkError = context?.statusText
-  const problem = message === "xhr poll error" ? "connection refused or lost" : message
-  return Effect.succeed(
-    makeUnreachable(url, networkError instanceof Error ? formatNetworkError(networkError) : problem)
-  )
+  return Effect.succeed(makeUnreachable(url, message === "xhr poll error" ? "connection refused or lost" : message))
 }

@@ -33,7 +33,8 @@ export interface ToolCallRecord {
   readonly reqId: string
   readonly server: string
   readonly tool: string
-  readonly success: boolean
+  /** A call is cancelled by its Agent, by the shell, or when the Computer leaves the office. */
+  readonly outcome: "done" | "failed" | "cancelled" | "timed_out"
 }
 
 /** A call from outside the office. */
@@ -88,6 +89,13 @@ const failureResult = (server: string, { reason, message }: McpSessionError): To
 /** Tells the Agent of a call why it waits, best effort. */
 export type ReportCall = (report: CallReport) => Effect.Effect<void>
 
+/** The outcome of a call to a server, without a result when it timed out. */
+const outcomeOf = (exit: Exit.Exit<Option.Option<ToolResult>>): ToolCallRecord["outcome"] => {
+  if (Exit.isFailure(exit)) return Cause.hasInterruptsOnly(exit.cause) ? "cancelled" : "failed"
+  if (Option.isNone(exit.value)) return "timed_out"
+  return exit.value.value.isError ? "failed" : "done"
+}
+
 /** Executes calls on the running MCP servers; all calls end with the scope. */
 export const makeToolCalls = Effect.fnUntraced(function* (
   computer: string,
@@ -103,9 +111,15 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   const toolRevisions = makeToolRevisions()
   const revisionOf = (entry: CatalogueEntry) => toolRevisions(entry, servers.find(entry.server)?.config)
 
-  const record = ({ reqId }: Call, { originalName: tool, server }: CatalogueEntry, success: boolean) =>
+  const record = (
+    { reqId }: Call,
+    { originalName: tool, server }: CatalogueEntry,
+    exit: Exit.Exit<Option.Option<ToolResult>>
+  ) =>
     Effect.flatMap(Clock.currentTimeMillis, (timestamp) =>
-      Ref.update(history, (records) => [...records, { timestamp, reqId, server, tool, success }].slice(-maxHistory))
+      Ref.update(history, (records) =>
+        [...records, { timestamp, reqId, server, tool, outcome: outcomeOf(exit) }].slice(-maxHistory)
+      )
     )
 
   /** Validates the parameters; an unusable schema is logged once and skips validation. */
@@ -154,19 +168,19 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     return current !== undefined && revisionOf(current) === revision ? undefined : toolDisabled(tool)
   })
 
-  const invoke = Effect.fnUntraced(
-    function* ({ params, reqId, toolName: tool }: Call, entry: CatalogueEntry, { session }: RunningMcpServer) {
-      const options = { onProgress: (step: McpProgress) => onProgress({ ...step, reqId, tool }) }
-      const outcome = yield* Effect.result(session.callTool(entry.originalName, params, options))
-      return Result.isFailure(outcome)
-        ? failureResult(entry.server, outcome.failure)
-        : Result.getOrElse(fromMcpResult(outcome.success), (message) =>
-            toolFailed(`The tool's result is malformed: ${message}`)
-          )
-    },
-    (running, call, entry) =>
-      Effect.onExit(running, (exit) => record(call, entry, Exit.isSuccess(exit) && !exit.value.isError))
-  )
+  const invoke = Effect.fnUntraced(function* (
+    { params, reqId, toolName: tool }: Call,
+    entry: CatalogueEntry,
+    { session }: RunningMcpServer
+  ) {
+    const options = { onProgress: (step: McpProgress) => onProgress({ ...step, reqId, tool }) }
+    const outcome = yield* Effect.result(session.callTool(entry.originalName, params, options))
+    return Result.isFailure(outcome)
+      ? failureResult(entry.server, outcome.failure)
+      : Result.getOrElse(fromMcpResult(outcome.success), (message) =>
+          toolFailed(`The tool's result is malformed: ${message}`)
+        )
+  })
 
   /** Turns defects into failed calls; only interruption leaves a call without a result. */
   const defectsAsFailures = (running: Effect.Effect<ToolResult>, { reqId, toolName: tool }: Call) =>
@@ -215,7 +229,9 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     if (current?.server !== entry.server || current.originalName !== entry.originalName) return toolDisabled(toolName)
     const server = servers.find(entry.server)
     if (server === undefined) return toolFailed(`MCP server '${entry.server}' is not running`)
-    const result = yield* Effect.timeoutOption(invoke(call, entry, server), yield* remaining)
+    const result = yield* Effect.timeoutOption(invoke(call, entry, server), yield* remaining).pipe(
+      Effect.onExit((exit) => record(call, entry, exit))
+    )
     if (Option.isNone(result)) return toolTimedOut("computer")
     const script = vrlScript(server.config.vrl)
     if (script === undefined || Option.isNone(engine)) return result.value

@@ -2,11 +2,11 @@ import { Effect, Layer, type Scope, Stream } from "effect"
 import { escapeForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
 import { Agent, type AgentEvent } from "../../../application/agent/Agent.ts"
 import { AmbiguousTool } from "../../../application/agent/OfficeView.ts"
-import { type CallStatus, formatServerNames } from "../../../domain/model/CallStatus.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { stringOrEmpty } from "../../../domain/json.ts"
 import { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { agentLayer } from "../../layers/agentLayer.ts"
+import { ownCodes } from "../../promise/A2cError.ts"
 import {
   type CommandError,
   CommandFailed,
@@ -14,22 +14,25 @@ import {
   toCommandFailed,
   untilMembershipEnds
 } from "../CommandFailed.ts"
-import { memberToken } from "../memberToken.ts"
+import { memberConnection } from "../memberConnection.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
-import { printJson, printLine, printResult, printToolResult, printWaiting } from "../output/print.ts"
+import { printJson, printLine, printResult } from "../output/print.ts"
 import { joinOptions } from "../office/joinFlags.ts"
 import { explainJoinRejection } from "../office/joinRejections.ts"
 import { sharedAgentLayer, shareWithCommands } from "../office/officeShare.ts"
-import { parseToolArguments } from "../sharedFlags.ts"
 import type * as flags from "./flags.ts"
+import { formatCount } from "../../../application/shared/formatCount.ts"
 
 const explainAgentError = (error: CommandError): CommandFailed => {
   if (error instanceof AmbiguousTool && error.owners.length > 0) {
     const choice = `choose one by --computer ${error.owners.join("|")}`
-    return new CommandFailed({ message: `Several Computers have a tool '${error.tool}': ${choice}` })
+    return new CommandFailed({
+      message: `Several Computers have a tool '${error.tool}': ${choice}`,
+      code: ownCodes.AmbiguousTool
+    })
   }
   return error instanceof ProtocolError
-    ? new CommandFailed({ message: `${error.message} (${error.code})` })
+    ? new CommandFailed({ message: `${error.message} (${error.code})`, code: error.code })
     : toCommandFailed(error)
 }
 
@@ -40,17 +43,17 @@ const runWithAgent = <E extends CommandError, E2, R>(
   Effect.mapError(action, explainAgentError).pipe(Effect.provide(layer), explainJoinRejection("agent"), Effect.scoped)
 
 const joiningLayer = (
-  { name, office, server, tokenFile, ...terms }: flags.AgentSharedOptions,
+  { name, office, server, tlsCa, tokenFile, ...terms }: flags.AgentSharedOptions,
   retryInitialConnect: boolean
 ) =>
   Layer.unwrap(
-    Effect.map(memberToken(tokenFile), (token) =>
-      agentLayer({ url: server, office, name, retryInitialConnect, ...joinOptions(terms), ...token })
+    Effect.map(memberConnection({ tlsCa, tokenFile }), (connection) =>
+      agentLayer({ url: server, office, name, retryInitialConnect, ...joinOptions(terms), ...connection })
     )
   )
 
 /** Acts through the connection of another command with the same identity; without one it joins, acts and leaves. */
-const runAsAgent = <E extends CommandError>(
+export const runAsAgent = <E extends CommandError>(
   action: Effect.Effect<void, E, Agent | Scope.Scope>,
   options: flags.AgentSharedOptions
 ) => {
@@ -104,24 +107,6 @@ export const listTools = Effect.fnUntraced(function* (options: flags.ComputerOpt
   const rows = found.flat().map(({ computer, description, name }) => [computer, name, truncateLine(description)])
   yield* printResult(options, found.flat(), rows.length === 0 ? "no tools" : formatColumns(rows))
 }, runAsAgent)
-
-const printStatus = (status: CallStatus): Effect.Effect<void> =>
-  printWaiting(
-    status._tag === "WaitingForConsent"
-      ? `consent at ${status.computer}`
-      : `servers that start at ${status.computer}: ${formatServerNames(status.servers)}`
-  )
-
-export const callTool = Effect.fnUntraced(function* (options: flags.CallOptions) {
-  const { args, computer, timeout, tool } = options
-  // Invalid arguments fail before a connection is opened.
-  const params = yield* parseToolArguments(args)
-  const call = Agent.use((agent) => agent.callTool({ computer, tool, params, timeout, onStatus: printStatus }))
-  yield* runAsAgent(
-    Effect.flatMap(call, (result) => printToolResult(result, result, options)),
-    options
-  )
-})
 
 export const showDesktop = Effect.fnUntraced(function* (options: flags.DesktopOptions) {
   const { size, window } = options
@@ -186,7 +171,7 @@ export const findDocuments = Effect.fnUntraced(function* (options: flags.FindOpt
     Effect.map(agent.findDocuments(computer, query), (page) => ({ computer, ...page }))
   )
   const rows = found.flatMap(({ computer, documents }) =>
-    documents.map(({ pageCount, title, uri }) => [computer, uri, `${pageCount} pages`, truncateLine(title)])
+    documents.map(({ pageCount, title, uri }) => [computer, uri, formatCount(pageCount, "page"), truncateLine(title)])
   )
   yield* printResult(options, found, rows.length === 0 ? "no documents" : formatColumns(rows))
 }, runAsAgent)

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import type { CommandError } from "../CommandFailed.ts"
-import { withTelemetry } from "../globalFlags.ts"
+import { withTelemetry } from "../flags/globalFlags.ts"
 import { lazyCommand } from "../lazyCommand.ts"
 import * as flags from "./flags.ts"
 
@@ -24,13 +24,15 @@ const subcommand = <const Name extends string, const C extends Command.Command.C
 
 const actions = () => import("./actions.ts")
 
-const callCommand = subcommand("call", flags.callFlags, async () => (await actions()).callTool).pipe(
+const callCommand = subcommand("call", flags.callFlags, async () => (await import("./callTool.ts")).callTool).pipe(
   Command.withDescription("Call a tool; exits with 2 when the tool fails. Ctrl-C cancels the call"),
   Command.withExamples([
     {
-      command: `a2c agent --office team call echo --args '{"message":"hi"}'`,
+      command: "a2c agent --office team call echo message=hi",
       description: "Call the tool 'echo' of the only Computer that has it"
-    }
+    },
+    { command: "a2c agent --office team call import rows:='[1, 2]' note=@note.txt", description: "JSON, and a file" },
+    { command: "jq '{message: .text}' x.json | a2c agent --office team call echo -", description: "All from stdin" }
   ])
 )
 
@@ -68,6 +70,9 @@ const subcommands = [
   ),
   subcommand("tools", flags.computerFlags, async () => (await actions()).listTools).pipe(
     Command.withDescription("List the tools of the Computers")
+  ),
+  subcommand("tool", flags.toolFlags, async () => (await import("./showTool.ts")).showTool).pipe(
+    Command.withDescription("Show one tool: its description, parameters and an example call")
   ),
   callCommand,
   subcommand("desktop", flags.desktopFlags, async () => (await actions()).showDesktop).pipe(

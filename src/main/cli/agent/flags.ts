@@ -2,9 +2,9 @@ import { Argument, type Command } from "effect/cli"
 import { defaultOfficeCallSeconds, defaultToolTimeoutSeconds, maxTimeoutSeconds } from "../../../domain/model/fields.ts"
 import { finderPageSizes } from "../../../domain/model/requests.ts"
 import { defaultMaxNameLength, lowestMaxNameLength } from "../../../domain/tools/exposedNames.ts"
-import { between, flag } from "../setting.ts"
+import { between, flag } from "../flags/setting.ts"
+import * as shared from "../flags/sharedFlags.ts"
 import { joinFlags } from "../office/joinFlags.ts"
-import * as shared from "../sharedFlags.ts"
 
 export type Infer<F extends Command.Command.Config> = Command.Command.Config.Infer<F>
 
@@ -14,6 +14,7 @@ export const agentFlags = {
   office: shared.office,
   name: shared.agentName,
   tokenFile: shared.tokenFile,
+  tlsCa: shared.tlsCa,
   ...joinFlags,
   json: shared.jsonFlag
 }
@@ -33,11 +34,23 @@ const callTimeout = (defaultSeconds: number) =>
 export const callFlags = {
   ...computerFlags,
   tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool")),
+  words: Argument.String("arguments").pipe(
+    Argument.withDescription(
+      "KEY=VALUE, converted by the tool's schema; KEY=@FILE, a text file; KEY:=JSON; or all arguments: @FILE, - for stdin"
+    ),
+    Argument.variadic()
+  ),
   args: shared.argsFlag,
   raw: shared.rawFlag,
   timeout: callTimeout(defaultToolTimeoutSeconds)
 }
 export type CallOptions = AgentSharedOptions & Infer<typeof callFlags>
+
+export const toolFlags = {
+  ...computerFlags,
+  tool: Argument.String("tool").pipe(Argument.withDescription("name of the tool"))
+}
+export type ToolOptions = AgentSharedOptions & Infer<typeof toolFlags>
 
 export const desktopFlags = {
   ...computerFlags,

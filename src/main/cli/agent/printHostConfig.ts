@@ -3,6 +3,7 @@ import { resolve } from "node:path"
 import { Effect } from "effect"
 import { errorMessage } from "../../../domain/errorMessage.ts"
 import { isJsonObject } from "../../../domain/json.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import { CommandFailed, failCommand } from "../CommandFailed.ts"
 import { print, printError } from "../output/print.ts"
 import type { HostConfigOptions } from "./flags.ts"
@@ -23,7 +24,7 @@ const appendArguments = (value: unknown): unknown => {
 
 /** Prints the entry for the configuration of an MCP host to stdout, and the path of the configuration to stderr. */
 export const printHostConfig = Effect.fnUntraced(function* (options: HostConfigOptions) {
-  const { host, name, office, server, tokenFile, url } = options
+  const { host, name, office, server, tlsCa, tokenFile, url } = options
   const registry = new MCPConfigRegistry({ serverPackage: packageName })
   const known = registry.getAllConfigs().map(({ id }) => id)
   const id = known.find((one) => one === (hostAliases[host] ?? host))
@@ -33,7 +34,12 @@ export const printHostConfig = Effect.fnUntraced(function* (options: HostConfigO
   }
   const serverName = `office-${office}`
   // The host starts the process in another folder.
-  const token = tokenFile === undefined ? {} : { A2C_TOKEN_FILE: resolve(tokenFile) }
+  const files = Object.fromEntries(
+    Object.entries(definedOnly({ A2C_TOKEN_FILE: tokenFile, A2C_TLS_CA: tlsCa })).map(([variable, file]) => [
+      variable,
+      resolve(file)
+    ])
+  )
   const snippet = yield* Effect.try({
     try: () => {
       const builder = registry.createBuilder(id)
@@ -42,7 +48,7 @@ export const printHostConfig = Effect.fnUntraced(function* (options: HostConfigO
           ? builder.buildConfiguration({
               transport: "stdio",
               serverName,
-              env: { A2C_SERVER: server, A2C_OFFICE: office, A2C_NAME: name, ...token }
+              env: { A2C_SERVER: server, A2C_OFFICE: office, A2C_NAME: name, ...files }
             })
           : builder.buildConfiguration({ transport: "http", serverName, serverUrl: url })
       return { text: builder.toString(appendArguments(config) as typeof config), place: builder.getConfigPath() }

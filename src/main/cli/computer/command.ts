@@ -1,5 +1,5 @@
 import { Command } from "effect/cli"
-import { withTelemetry } from "../globalFlags.ts"
+import { withTelemetry } from "../flags/globalFlags.ts"
 import { lazyCommand } from "../lazyCommand.ts"
 import { checkFlags, computerFlags } from "./flags.ts"
 

@@ -1,11 +1,12 @@
 import { Argument, type Command, Flag } from "effect/cli"
-import { flag, setting } from "../setting.ts"
+import { flag, setting } from "../flags/setting.ts"
+import * as shared from "../flags/sharedFlags.ts"
 import { joinFlags } from "../office/joinFlags.ts"
-import * as shared from "../sharedFlags.ts"
 
 export const computerFlags = {
   server: shared.serverUrl,
   tokenFile: shared.tokenFile,
+  tlsCa: shared.tlsCa,
   office: Flag.withDefault(shared.office, undefined),
   name: shared.computerName,
   ...joinFlags,

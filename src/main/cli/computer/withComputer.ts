@@ -12,10 +12,10 @@ import { watchConfig } from "../../config/watchConfig.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { joinOptions } from "../office/joinFlags.ts"
 import { explainJoinRejection } from "../office/joinRejections.ts"
-import { defaultServerUrl } from "../sharedFlags.ts"
+import { defaultServerUrl } from "../flags/sharedFlags.ts"
 import type { TerminalIO } from "../TerminalIO.ts"
 import { computerLayerRequiringInputs } from "../../layers/computerLayer.ts"
-import { memberToken } from "../memberToken.ts"
+import { memberConnection } from "../memberConnection.ts"
 import type { ComputerCommandOptions } from "./flags.ts"
 import { warnOfLiteralInputs } from "./literalInputs.ts"
 import { makeDpeResolver } from "./makeDpeResolver.ts"
@@ -25,7 +25,12 @@ export type ConfiguredComputerOptions = Pick<
   ComputerCommandOptions,
   "name" | "configFiles" | "inputs" | "approve" | "watch"
 > &
-  Partial<Pick<ComputerCommandOptions, "server" | "tokenFile" | "takeOver" | "wait" | "allWindows" | "dpe" | "dpeUrl">>
+  Partial<
+    Pick<
+      ComputerCommandOptions,
+      "server" | "tokenFile" | "tlsCa" | "takeOver" | "wait" | "allWindows" | "dpe" | "dpeUrl"
+    >
+  >
 
 const logWarnings = (warnings: ReadonlyArray<string>) =>
   Effect.forEach(warnings, (warning) => Effect.logWarning(warning), { discard: true })
@@ -76,7 +81,7 @@ export const withComputer = <A, E, R>(
       ...joinOptions(options),
       ...setup,
       url: options.server ?? defaultServerUrl,
-      ...(yield* memberToken(options.tokenFile)),
+      ...(yield* memberConnection(options)),
       name,
       ...definedOnly({ authorize: dialogue && logAuthorizationRequest, prepare: dialogue && prompt }),
       settings: { confirm, resolveDpe, showUnsubscribable: allWindows }

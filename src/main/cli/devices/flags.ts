@@ -1,8 +1,16 @@
 import { Option } from "effect"
 import { type Command, Flag } from "effect/cli"
 import { defaultGatewayLimits } from "../../../application/devices/DeviceLimits.ts"
-import { between, flag, setting } from "../setting.ts"
-import { approve, computerName, configFiles, inputValues, listenHost, mcpTokenFlag, watch } from "../sharedFlags.ts"
+import { between, flag, setting } from "../flags/setting.ts"
+import {
+  approve,
+  computerName,
+  configFiles,
+  inputValues,
+  listenHost,
+  mcpTokenFlag,
+  watch
+} from "../flags/sharedFlags.ts"
 
 const deviceToken = setting.secret("token", "token that a device must send", { env: "A2C_DEVICES_TOKEN" })
 

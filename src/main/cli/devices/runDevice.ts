@@ -9,6 +9,7 @@ import { failCommand } from "../CommandFailed.ts"
 import { type TerminalIO, makeTerminalIO } from "../TerminalIO.ts"
 import { withComputer } from "../computer/withComputer.ts"
 import type { ConnectCommandOptions } from "./flags.ts"
+import { formatCount } from "../../../application/shared/formatCount.ts"
 
 /** Gives the MCP servers time to start before the device connects; the tools of later ones are registered then. */
 const awaitServersStarted = Computer.use(({ changes }) =>
@@ -31,7 +32,7 @@ const stayConnected = Effect.fnUntraced(function* (options: ConnectCommandOption
   })
   yield* Stream.runForEach(status, (deviceStatus) => {
     if (deviceStatus._tag === "Registered") {
-      return print(`registered ${deviceStatus.services} services at ${addressText}`)
+      return print(`registered ${formatCount(deviceStatus.services, "service")} at ${addressText}`)
     }
     return deviceStatus._tag === "Failed" ? Effect.fail(deviceStatus.error) : Effect.void
   })

@@ -1,5 +1,5 @@
 import { Duration } from "effect"
-import { between, setting } from "../setting.ts"
+import { between, setting } from "../flags/setting.ts"
 
 /** How a member joins when another one is at its place. */
 export const joinFlags = {

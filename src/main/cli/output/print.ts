@@ -1,5 +1,6 @@
 import { Console, Effect } from "effect"
 import { escapeForTerminal, escapeLinesForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { CommandFailed } from "../CommandFailed.ts"
 import { formatJson, formatToolResult } from "./format.ts"
@@ -30,6 +31,33 @@ export const printFailure = (message: string): Effect.Effect<void> =>
 export const printWaiting = (message: string): Effect.Effect<void> =>
   Console.error(`a2c: waiting for ${escapeForTerminal(message)}`)
 
+/** True when a command line wants JSON; its errors are then JSON, too. */
+export const wantsJson = (args: ReadonlyArray<string>): boolean =>
+  args.some((word) => word === "--json" || word === "--json=true")
+
+interface Failure {
+  readonly message: string
+  readonly code?: string | number
+  readonly reason?: string
+}
+
+/** Prints a failure to stderr: as text, or as one JSON object on one line. */
+export const reportFailure = ({ code = "failed", message, reason }: Failure, json: boolean): Effect.Effect<void> =>
+  json ? printError(JSON.stringify({ error: { code, message, ...definedOnly({ reason }) } })) : printFailure(message)
+
+/** Prints what is wrong with a command line to stderr, and where its help is. */
+export const reportUsageErrors = (
+  messages: ReadonlyArray<string>,
+  commandPath: ReadonlyArray<string>,
+  json: boolean
+): Effect.Effect<void> => {
+  const help = `${commandPath.join(" ")} --help`
+  const message = messages.join("\n")
+  return json
+    ? reportFailure({ code: "usage", message }, true)
+    : Effect.andThen(printFailure(message), printError(`See '${help}'.`))
+}
+
 /** Prints a value as JSON, indented unless `compact`. Escapes inside strings leave the value unchanged. */
 export const printJson = (value: unknown, compact = false): Effect.Effect<void> =>
   print(compact ? JSON.stringify(value) : formatJson(value))
@@ -46,11 +74,12 @@ export const printToolResult = Effect.fnUntraced(function* (
 ) {
   const text = formatToolResult(result)
   if (options.json || !result.isError) yield* printResult(options, value, text)
-  if (result.isError) return yield* new CommandFailed({ message: text || "The tool failed", exitCode: 2 })
+  if (result.isError)
+    return yield* new CommandFailed({ message: text || "The tool failed", exitCode: 2, code: "tool_failed" })
 })
 
 /** Runs an effect that prints help. Colours stay, and quoted words of the command line are escaped. */
-export const printHelp = (printing: Effect.Effect<void>, target: "stdout" | "stderr"): Effect.Effect<void> =>
+export const printHelp = (printing: Effect.Effect<void>): Effect.Effect<void> =>
   Effect.flatMap(Console.Console, (console) => {
     const escape = (text: unknown) =>
       String(text)
@@ -59,6 +88,6 @@ export const printHelp = (printing: Effect.Effect<void>, target: "stdout" | "std
         .map((part, index) => (index % 2 === 0 ? escapeLinesForTerminal(part) : part))
         .join("")
     const error = (text: unknown) => console.error(escape(text))
-    const log = target === "stderr" ? error : (text: unknown) => console.log(escape(text))
+    const log = (text: unknown) => console.log(escape(text))
     return Effect.provideService(printing, Console.Console, { ...console, error, log })
   })

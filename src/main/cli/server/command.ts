@@ -1,15 +1,23 @@
 import { Command } from "effect/cli"
-import { withTelemetry } from "../globalFlags.ts"
+import { withTelemetry } from "../flags/globalFlags.ts"
 import { lazyCommand } from "../lazyCommand.ts"
 import { keyFlags, serverFlags, statusFlags } from "./flags.ts"
 
-const keyCommand = lazyCommand("key", keyFlags, async () => (await import("./printKey.ts")).printKey).pipe(
-  Command.withDescription("Generate an API key: prints the key to stdout, its entry for --api-keys to stderr"),
+const keyCommand = lazyCommand("key", keyFlags, async () => (await import("./manageKeys.ts")).manageKeys).pipe(
+  Command.withDescription(
+    "Generate an API key: prints the key to stdout, its entry for --api-keys to stderr, or adds the entry to a file"
+  ),
   Command.withExamples([
     {
       command: "a2c server key --subject desk --right computer --office team > desk.key",
       description: "A key for a Computer of the office 'team', for --token-file desk.key"
-    }
+    },
+    {
+      command: "a2c server key --add keys.json --subject desk --right computer > desk.key",
+      description: "The same for all offices, with its entry in keys.json"
+    },
+    { command: "a2c server key --list keys.json", description: "The keys of a file and their ids" },
+    { command: "a2c server key --revoke keys.json desk", description: "Ends the connections of this key, too" }
   ])
 )
 

@@ -10,9 +10,9 @@ import {
   maxConfigurableMessageBytes
 } from "../../../adapters/socketio/limits.ts"
 import { Right } from "../../../domain/model/Identity.ts"
-import { hasNoPassword } from "../secretFlags.ts"
-import { between, flag, setting } from "../setting.ts"
-import { defaultServerUrl, jsonFlag, originRow } from "../sharedFlags.ts"
+import { hasNoPassword } from "../flags/secretFlags.ts"
+import { between, flag, setting } from "../flags/setting.ts"
+import { defaultServerUrl, jsonFlag, originRow, tlsCa } from "../flags/sharedFlags.ts"
 import { limitFlags } from "./limitFlags.ts"
 
 /** A keepalive time: whole seconds for operators, milliseconds for the Server. */
@@ -52,7 +52,15 @@ const authenticationFlags = {
   tlsKey: setting.text("tls-key", "the private key of the certificate, PEM", { metavar: "FILE" })
 }
 
+export const configFlagName = "config"
+export const configVariable = "A2C_SERVER_CONFIG"
+
 export const serverFlags = {
+  config: setting.text(
+    configFlagName,
+    "file with flags, YAML or JSON, as in 'port: 7070'; flags and variables take precedence",
+    { env: configVariable, metavar: "FILE" }
+  ),
   host: setting.text("host", "address to listen on", { default: "127.0.0.1" }),
   port: setting.port("port", "port to listen on; 0 picks a free port", { default: 7070 }),
   path: setting.text("path", "HTTP path of Socket.IO", {
@@ -115,6 +123,13 @@ export const serverFlags = {
 export type ServerCommandOptions = Command.Command.Config.Infer<typeof serverFlags>
 
 export const keyFlags = {
+  add: flag.text("add", "add the entry to this file of keys, which is created if necessary", { metavar: "FILE" }),
+  list: flag.text("list", "list the keys of this file", { metavar: "FILE" }),
+  revoke: flag.text("revoke", "remove a key from this file, by its subject or id", { metavar: "FILE" }),
+  key: Argument.String("key").pipe(
+    Argument.withDescription("with --revoke: the subject of the key, or its id in --list"),
+    Argument.withDefault(undefined)
+  ),
   subject: flag.text("subject", "subject of the key, for the log", { metavar: "NAME", default: "member" }),
   rights: flag.choices("right", "right that the key grants", Right.literals, { default: ["agent", "computer"] }),
   offices: flag.texts("office", "office that the key opens: 'team*'", {
@@ -141,6 +156,7 @@ export const statusFlags = {
     Argument.withDefault(defaultServerUrl)
   ),
   tokenFile: setting.text("token-file", "file with the token of an operator and nothing else", { metavar: "FILE" }),
+  tlsCa,
   listOffices: flag.toggle("offices", "list the offices by name"),
   json: jsonFlag,
   watch: flag.toggle("watch", "print a line every two seconds until Ctrl-C")

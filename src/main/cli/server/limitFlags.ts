@@ -4,7 +4,7 @@ import { type MemoryLimits, memoryShares } from "../../../adapters/process/memor
 import { Limits } from "../../../application/server/connections/Limits.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { maxIdentifierLength } from "../../../domain/model/fields.ts"
-import { between, envVariableOf, setting } from "../setting.ts"
+import { between, envVariableOf, setting } from "../flags/setting.ts"
 
 /**
  * A kind of limits, as operators set them: counts and bytes, times in seconds. 0 disables a limit whose minimum is 0.

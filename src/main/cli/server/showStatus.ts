@@ -1,12 +1,18 @@
+import type { Agent } from "node:http"
 import { Clock, Effect, Schema } from "effect"
+import { certificateProblem } from "../../../adapters/bytes/certificateErrors.ts"
 import { formatNetworkError } from "../../../adapters/bytes/formatNetworkError.ts"
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
+import { makeNodeAgent, trustAuthorities } from "../../../adapters/socketio/client/nodeAgent.ts"
+import { plainRequest } from "../../../adapters/socketio/client/plainRequest.ts"
 import { parseJson } from "../../../domain/json.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
-import { CommandFailed, failCommand } from "../CommandFailed.ts"
+import { CommandFailed, failCommand, hintFor } from "../CommandFailed.ts"
+import { readAuthorities } from "../memberConnection.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
-import { printFailure, printJson, printLine, printResult } from "../output/print.ts"
+import { printJson, printLine, printResult, reportFailure } from "../output/print.ts"
 import type { StatusCommandOptions } from "./flags.ts"
+import { formatCount } from "../../../application/shared/formatCount.ts"
 
 const requestTimeout = "10 seconds"
 
@@ -53,7 +59,7 @@ const statusPageUrl = ({ listOffices, url }: StatusCommandOptions): Effect.Effec
   if (base === null || !/^https?:$/.test(base.protocol)) {
     return failCommand(`${JSON.stringify(url)} is not the URL of a Server: expected one like http://127.0.0.1:7070`)
   }
-  const page = new URL("/status", base)
+  const page = new URL(`/status${base.search}`, base)
   if (listOffices) page.searchParams.set("offices", "1")
   return Effect.succeed(page)
 }
@@ -66,22 +72,23 @@ const readToken = Effect.fnUntraced(function* (file: string) {
 })
 
 const httpErrorHints: { readonly [status: number]: string } = {
+  300: "it redirects to another URL: use that one",
   401: "the token of an operator is required: give --token-file",
   403: "the token, or the address in the URL, does not permit access",
   404: "it has no page /status: is it an A2C Server of this version?"
 }
 
-const fetchStatus = Effect.fnUntraced(function* (page: URL, token: string | undefined) {
+const fetchStatus = Effect.fnUntraced(function* (page: URL, token: string | undefined, agent: Agent | undefined) {
   const where = page.origin
   const { status, text } = yield* Effect.tryPromise({
-    try: async (signal) => {
-      const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
-      // The token must not reach the target of a redirect.
-      const response = await fetch(page, { headers, signal, redirect: "error" })
-      return { status: response.status, text: await response.text() }
-    },
+    // Redirects are not followed: the token must not reach their target.
+    try: (signal) => plainRequest(page, token === undefined ? {} : { authorization: `Bearer ${token}` }, agent, signal),
     catch: (error) => {
-      const reason = formatNetworkError(error instanceof Error ? (error.cause ?? error) : error)
+      const certificate = certificateProblem(error)
+      const reason =
+        certificate === undefined
+          ? formatNetworkError(error)
+          : `its certificate is not accepted: ${certificate.text}${hintFor(certificate.reason)}`
       return new CommandFailed({ message: `The Server at ${where} cannot be reached: ${reason}` })
     }
   }).pipe(
@@ -156,7 +163,7 @@ const formatSummary = (report: StatusReport): string => {
     ["version", `${report.version}, protocol ${report.protocol}`],
     ["uptime", formatUptime(report.uptimeSeconds)],
     ["offices", String(offices)],
-    ["members", `${members.agents} agents, ${members.computers} computers`],
+    ["members", `${formatCount(members.agents, "agent")}, ${formatCount(members.computers, "computer")}`],
     ["connections", String(gauges["connections"] ?? "unknown")],
     ["calls", `${totals.calls} so far, ${recent.perSecond.toFixed(1)} a second`],
     ["in flight", String(gauges["calls_in_flight"] ?? "unknown")],
@@ -169,8 +176,8 @@ const formatSummary = (report: StatusReport): string => {
   ]
   const list = officeList?.map(({ agents, computers, office }) => [
     office,
-    `${agents} agents`,
-    `${computers} computers`
+    formatCount(agents, "agent"),
+    formatCount(computers, "computer")
   ])
   return [rows, list ?? []]
     .filter((table) => table.length > 0)
@@ -185,7 +192,7 @@ const formatLine = (now: number, report: StatusReport): string => {
     new Date(now).toISOString().slice(11, 19),
     formatState(report),
     ...failingComponents(report).map((error) => `(component failed: ${error})`),
-    `${offices} offices`,
+    formatCount(offices, "office"),
     `${members.agents}+${members.computers} members`,
     `${recent.perSecond.toFixed(1)} calls/s`,
     formatLatency(report),
@@ -197,15 +204,21 @@ const formatLine = (now: number, report: StatusReport): string => {
 
 /** Shows the status of a Server once, or repeatedly; with `--watch` a failed request does not end the command. */
 export const showStatus = Effect.fnUntraced(function* (options: StatusCommandOptions) {
-  const { json, tokenFile, watch } = options
+  const { json, tlsCa, tokenFile, watch } = options
   const page = yield* statusPageUrl(options)
   const token = tokenFile === undefined ? undefined : yield* readToken(tokenFile)
-  const fetching = fetchStatus(page, token)
+  const secureContext =
+    tlsCa === undefined
+      ? undefined
+      : yield* Effect.mapError(Effect.flatMap(readAuthorities(tlsCa), trustAuthorities), (reason) =>
+          typeof reason === "string" ? new CommandFailed({ message: `--tls-ca: ${reason}` }) : reason
+        )
+  const fetching = fetchStatus(page, token, makeNodeAgent(page.origin, { secureContext }))
   if (watch) {
     const step = Effect.gen(function* () {
       const { raw, report } = yield* fetching
       yield* json ? printJson(raw, true) : printLine(formatLine(yield* Clock.currentTimeMillis, report))
-    }).pipe(Effect.catchTag("CommandFailed", ({ message }) => printFailure(message)))
+    }).pipe(Effect.catchTag("CommandFailed", (failure) => reportFailure(failure, json)))
     return yield* Effect.forever(Effect.andThen(step, Effect.sleep("2 seconds")))
   }
   const { raw, report } = yield* fetching

@@ -5,14 +5,14 @@ import { stringOrEmpty } from "../../../domain/json.ts"
 import { parseToolResult } from "../../../domain/model/ToolResult.ts"
 import { CommandFailed, failCommand } from "../CommandFailed.ts"
 import { printError, printToolResult } from "../output/print.ts"
-import { parseToolArguments } from "../sharedFlags.ts"
+import { readWholeArguments } from "../arguments/argumentSource.ts"
 import type { CallToolOptions } from "./flags.ts"
 import { packHostFor, packProblems } from "./packHostFor.ts"
 
 /** Calls one tool in this process, without a server. */
 export const callTool = Effect.fnUntraced(function* (options: CallToolOptions) {
   const { dir, timeout, tool } = options
-  const args = yield* parseToolArguments(options.args)
+  const args = yield* readWholeArguments(options.args)
   const call = Effect.gen(function* () {
     const { packs, session } = yield* PackHost
     const problems = (yield* packs).flatMap(packProblems)

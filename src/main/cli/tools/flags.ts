@@ -1,7 +1,7 @@
 import { Duration } from "effect"
 import { Argument, type Command } from "effect/cli"
-import { between, flag, setting } from "../setting.ts"
-import { argsFlag, jsonFlag, originRow, rawFlag } from "../sharedFlags.ts"
+import { between, flag, setting } from "../flags/setting.ts"
+import { argsFlag, jsonFlag, originRow, rawFlag } from "../flags/sharedFlags.ts"
 
 /** The folder of packs without an argument or variable. */
 export const defaultFolder = "src"
@@ -40,6 +40,7 @@ export const serveFlags = {
   host: setting.text("host", "address to listen on", { env: "HOST", default: "127.0.0.1" }),
   port: setting.port("port", "port to listen on, 0 for a free one", { env: "PORT", default: 8000 }),
   key: setting.secret("key", "key that clients must send as X-API-Key", { env: "AUTOMATA_API_KEY" }),
+  publicDocs: setting.toggle("public-docs", "show /docs and /openapi.json without the key"),
   force: flag.toggle("force", "allow an address that other machines reach without a key"),
   mcp: flag.choice("mcp", "serve MCP at /mcp beside the endpoints, or over stdio and nothing else", ["http", "stdio"], {
     default: "http"

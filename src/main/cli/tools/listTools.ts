@@ -7,6 +7,7 @@ import { formatColumns, truncateLine } from "../output/format.ts"
 import { print, printError, printFailure, printJson } from "../output/print.ts"
 import type { ListToolsOptions } from "./flags.ts"
 import { foldersOrDefault, packHostFor, packProblems } from "./packHostFor.ts"
+import { formatCount } from "../../../application/shared/formatCount.ts"
 
 const packRows = ({ description, name, status }: PackView): ReadonlyArray<ReadonlyArray<string>> => {
   if (status._tag !== "Ready") {
@@ -34,7 +35,8 @@ export const listTools = Effect.fnUntraced(function* (options: ListToolsOptions)
   if (options.json) yield* printJson(packs)
   else if (packs.length === 0) yield* printError(`no packs in ${folders.join(", ")}`)
   else yield* print(formatColumns([["PACK", "TOOL", "ENDPOINT", ""], ...packs.flatMap(packRows)]))
-  for (const line of packs.flatMap(packProblems)) yield* printFailure(line)
+  // The JSON has the problems of each pack.
+  if (!options.json) for (const line of packs.flatMap(packProblems)) yield* printFailure(line)
   const broken = packs.filter(({ status }) => status._tag === "Failed").length
-  if (broken > 0) return yield* failCommand(`${broken} of ${packs.length} packs cannot be used`)
+  if (broken > 0) return yield* failCommand(`${broken} of ${formatCount(packs.length, "pack")} cannot be used`)
 })

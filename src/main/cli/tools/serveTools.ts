@@ -8,6 +8,7 @@ import { printLine } from "../output/print.ts"
 import { requireCredentials } from "../requireCredentials.ts"
 import type { ServeToolsCommandOptions } from "./flags.ts"
 import { foldersOrDefault, packHostFor } from "./packHostFor.ts"
+import { formatCount } from "../../../application/shared/formatCount.ts"
 
 /** Logs every pack that becomes ready. PackHost itself logs the problems of a pack. */
 const logReadyPacks = Effect.gen(function* () {
@@ -36,11 +37,22 @@ const servePacks = Effect.fnUntraced(function* (options: ServeToolsCommandOption
     globalThis.console = new NodeConsole(process.stderr)
     return yield* publishStdio(session)
   }
-  const { allowedHosts, allowedOrigins, host, key, maxBodyBytes, maxFileBytes, port } = options
+  const { allowedHosts, allowedOrigins, host, key, maxBodyBytes, maxFileBytes, port, publicDocs } = options
   const limits = { maxBodyBytes, maxFileBytes }
-  const { url } = yield* serveHttp({ host, port, allowedHosts, allowedOrigins, key: key ?? "allowAll", ...limits })
+  const { url } = yield* serveHttp({
+    host,
+    port,
+    publicDocs,
+    allowedHosts,
+    allowedOrigins,
+    key: key ?? "allowAll",
+    ...limits
+  })
   const ready = found.filter(({ status }) => status._tag === "Ready").length
-  return yield* Effect.andThen(printLine(`serving ${ready} of ${found.length} packs at ${url}`), Effect.never)
+  return yield* Effect.andThen(
+    printLine(`serving ${ready} of ${formatCount(found.length, "pack")} at ${url}`),
+    Effect.never
+  )
 })
 
 /** Serves packs until the process is stopped. */

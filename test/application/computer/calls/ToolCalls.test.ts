@@ -200,7 +200,7 @@ describe("ToolCalls", () => {
     })
   )
 
-  it.effect("records calls with their success", () =>
+  it.effect("records calls with their outcome", () =>
     Effect.gen(function* () {
       const { call, history } = yield* callsOn([
         tool("good"),
@@ -209,12 +209,29 @@ describe("ToolCalls", () => {
       ])
       for (const name of ["good", "bad", "broken"]) yield* call(request(name, name))
       assert.deepStrictEqual(
-        history().map(({ reqId, server, success, tool }) => [reqId, server, tool, success]),
+        history().map(({ outcome, reqId, server, tool }) => [reqId, server, tool, outcome]),
         [
-          ["good", "alpha", "good", true],
-          ["bad", "alpha", "bad", false],
-          ["broken", "alpha", "broken", false]
+          ["good", "alpha", "good", "done"],
+          ["bad", "alpha", "bad", "failed"],
+          ["broken", "alpha", "broken", "failed"]
         ]
+      )
+    })
+  )
+
+  it.effect("records a cancelled call and one that timed out as such", () =>
+    Effect.gen(function* () {
+      const { call, callLocally, cancel, history } = yield* callsOn([tool("slow", () => Effect.never)])
+      yield* Effect.forkChild(call(request("cancelled", "slow")))
+      const aborted = yield* Effect.forkChild(callLocally({ tool: "slow", params: {} }))
+      yield* runPending
+      yield* cancel("cancelled")
+      yield* Fiber.interrupt(aborted)
+      yield* Effect.forkChild(call(request("late", "slow")))
+      yield* TestClock.adjust("11 minutes")
+      assert.deepStrictEqual(
+        history().map(({ outcome }) => outcome),
+        ["cancelled", "cancelled", "timed_out"]
       )
     })
   )

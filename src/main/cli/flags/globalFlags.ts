@@ -1,7 +1,7 @@
 import { Config, ConfigProvider, Effect, Layer, Option, References } from "effect"
 import { Command, Flag, GlobalFlag } from "effect/cli"
-import { LogFormat } from "../../adapters/log/TerminalLog.ts"
-import { CommandFailed } from "./CommandFailed.ts"
+import { LogFormat } from "../../../adapters/log/TerminalLog.ts"
+import { CommandFailed } from "../CommandFailed.ts"
 import { rejectCredentials } from "./secretFlags.ts"
 import { setting } from "./setting.ts"
 
@@ -14,7 +14,7 @@ const logFormatFlag = GlobalFlag.Setting("log-format")({
   )
 })
 
-const otlpFlag = GlobalFlag.Setting("otlp")({
+export const otlpFlag = GlobalFlag.Setting("otlp")({
   flag: Flag.String("otlp").pipe(
     Flag.withMetavar("URL"),
     Flag.withDescription(
@@ -80,7 +80,7 @@ const telemetryLayer = (service: string) =>
         Effect.orDie(Config.withDefault(Config.String(name), ""))
       )
       if (Option.isNone(given) && set.every((endpoint) => endpoint === "")) return Layer.empty
-      const { otlpLayer } = yield* Effect.promise(() => import("../layers/otlpLayer.ts"))
+      const { otlpLayer } = yield* Effect.promise(() => import("../../layers/otlpLayer.ts"))
       const exporter = otlpLayer(service)
       if (Option.isNone(given)) return exporter
       const settings = ConfigProvider.fromEnv({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: given.value } })

@@ -58,6 +58,9 @@ const helpOf = (help: string, row: Row<never>, env: string | undefined): string 
   return notes.length === 0 ? help : `${help} [${notes.join("; ")}]`
 }
 
+/** The variable of a flag by its help. */
+export const variableInHelp = (help: string): string | undefined => /\[env (\w+)/.exec(help)?.[1]
+
 const commaSeparated = <A extends string>(item: Schema.Codec<A, string>) =>
   Schema.String.pipe(
     Schema.decodeTo(Schema.Array(Schema.Trim.pipe(Schema.decodeTo(item))), {

@@ -1,8 +1,6 @@
 import { hostname } from "node:os"
-import { Effect, Schema } from "effect"
-import { Identifier } from "../../domain/model/fields.ts"
-import { isJsonObject, type JsonObject, parseJson } from "../../domain/json.ts"
-import { type CommandFailed, failCommand } from "./CommandFailed.ts"
+import { Schema } from "effect"
+import { Identifier } from "../../../domain/model/fields.ts"
 import { flag, setting } from "./setting.ts"
 
 const check = [Schema.is(Identifier), "a text that is not empty, of at most 256 characters"] as const
@@ -17,6 +15,12 @@ export const tokenFile = setting.text(
   "token-file",
   "file with the key or token for the Server, read before every connection",
   { metavar: "FILE", envNote: "or the token itself in A2C_TOKEN" }
+)
+
+export const tlsCa = setting.text(
+  "tls-ca",
+  "file with certificates of authorities to trust beside those of the platform, PEM",
+  { metavar: "FILE" }
 )
 
 export const office = setting.text("office", "office to join", { metavar: "ID", check, required: true })
@@ -74,14 +78,10 @@ export const jsonFlag = flag.toggle("json", "print JSON")
 
 export const rawFlag = flag.toggle("raw", "print texts without escaping what a terminal would interpret")
 
-export const argsFlag = flag.text("args", "arguments of the tool, a JSON object", {
-  metavar: "JSON",
-  default: "{}",
-  shown: ""
-})
-
-export const parseToolArguments = (text: string): Effect.Effect<JsonObject, CommandFailed> => {
-  const value = parseJson(text)
-  if (isJsonObject(value)) return Effect.succeed(value)
-  return failCommand(value === undefined ? "--args is not JSON" : "--args must be a JSON object")
-}
+export const argsFlag = flag.text(
+  "args",
+  "arguments of the tool: a JSON object, a file that holds it, or - for stdin",
+  {
+    metavar: "JSON|@FILE|-"
+  }
+)

@@ -1,7 +1,7 @@
 import { Effect, Redacted } from "effect"
 import { CliError } from "effect/cli"
-import { asObject } from "../../domain/json.ts"
-import { readTokenFile } from "../../adapters/credentials/readTokenFile.ts"
+import { asObject } from "../../../domain/json.ts"
+import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
 
 const invalidFlag = (message: string) => Effect.fail(new CliError.UserError({ cause: message, userMessage: message }))
 

@@ -1,0 +1,98 @@
+import { closeSync, fchmodSync, fstatSync, mkdirSync, openSync, readSync, writeSync } from "node:fs"
+import { homedir } from "node:os"
+import { dirname, isAbsolute, join } from "node:path"
+import { Effect } from "effect"
+import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
+import { replaceFile } from "../credentials/replaceFile.ts"
+import { escapeForTerminal } from "../log/escapeForTerminal.ts"
+
+/** The lines of earlier shells, which a shell recalls and adds to. */
+export interface LineHistory {
+  /** Oldest first. */
+  readonly lines: ReadonlyArray<string>
+  /** Adds a line; returns the reason when it cannot be saved. */
+  readonly append: (line: string) => string | undefined
+}
+
+export const maxHistoryLines = 500
+
+/** In bytes. A longer line is not kept, and of a longer file only the end is read. */
+const maxLineBytes = 4096
+const maxFileBytes = 256 * 1024
+
+/** The history file in the state folder of the user. */
+export const defaultHistoryFile = (
+  env: { readonly [name: string]: string | undefined } = process.env,
+  home: string = homedir()
+): string => {
+  // The XDG specification ignores relative paths.
+  const configured = env["XDG_STATE_HOME"] ?? ""
+  return join(isAbsolute(configured) ? configured : join(home, ".local", "state"), "a2c", "history")
+}
+
+/** The end of a file, and whether the file is longer. */
+const readTail = (file: string) => {
+  const descriptor = openSync(file, "r")
+  try {
+    const { size } = fstatSync(descriptor)
+    const start = Math.max(0, size - maxFileBytes)
+    const buffer = Buffer.alloc(Math.min(size, maxFileBytes))
+    const length = readSync(descriptor, buffer, 0, buffer.length, start)
+    return { text: buffer.toString("utf8", 0, length), isCut: start > 0 }
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** A terminal would interpret the characters of other lines when they are recalled. */
+const isKept = (line: string): boolean =>
+  line.trim() !== "" && Buffer.byteLength(line) <= maxLineBytes && escapeForTerminal(line) === line
+
+/** Appends a line as one write: the lines of several shells do not mix. */
+const appendLine = (file: string, line: string): void => {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const descriptor = openSync(file, "a", 0o600)
+  try {
+    if (fstatSync(descriptor).isFile()) fchmodSync(descriptor, 0o600)
+    writeSync(descriptor, `${line}\n`)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/**
+ * Opens a history file, which only its owner can read. It is created with the first line, and shortened to its latest
+ * lines when it is opened. A file that cannot be used is reported, and the shell runs without it.
+ */
+export const openHistory = Effect.fnUntraced(function* (file: string) {
+  const tail = yield* Effect.result(
+    Effect.try({
+      try: () => readTail(file),
+      catch: (error) => ({ code: systemErrorCode(error), reason: errorMessage(error) })
+    })
+  )
+  if (tail._tag === "Failure" && tail.failure.code !== "ENOENT") {
+    yield* Effect.logWarning("shell history not loaded", { file, reason: tail.failure.reason })
+    return undefined
+  }
+  const { isCut, text } = tail._tag === "Success" ? tail.success : { isCut: false, text: "" }
+  const all = text.split("\n").slice(isCut ? 1 : 0, -1)
+  const lines = all.filter(isKept).slice(-maxHistoryLines)
+  if (isCut || all.length > 2 * maxHistoryLines) {
+    yield* Effect.tryPromise({ try: () => replaceFile(file, `${lines.join("\n")}\n`), catch: errorMessage }).pipe(
+      Effect.catch((reason) => Effect.logWarning("shell history not shortened", { file, reason }))
+    )
+  }
+  let latest = lines.at(-1)
+  const append = (line: string): string | undefined => {
+    if (line === latest || !isKept(line)) return undefined
+    latest = line
+    try {
+      appendLine(file, line)
+      return undefined
+    } catch (error) {
+      return errorMessage(error)
+    }
+  }
+  return { lines, append } satisfies LineHistory
+})

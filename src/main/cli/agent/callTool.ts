@@ -1,0 +1,50 @@
+import { Duration, Effect } from "effect"
+import * as AjvValidator from "../../../adapters/ajv/AjvValidator.ts"
+import { Agent } from "../../../application/agent/Agent.ts"
+import { type CallStatus, formatServerNames } from "../../../domain/model/CallStatus.ts"
+import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
+import { convertArguments } from "../arguments/convertArguments.ts"
+import { type GivenArgument, readArguments } from "../arguments/argumentSource.ts"
+import { failCommand } from "../CommandFailed.ts"
+import { printToolResult, printWaiting } from "../output/print.ts"
+import { runAsAgent } from "./actions.ts"
+import { findTool } from "./findTool.ts"
+import type { CallOptions } from "./flags.ts"
+
+const printStatus = (status: CallStatus): Effect.Effect<void> =>
+  printWaiting(
+    status._tag === "WaitingForConsent"
+      ? `consent at ${status.computer}`
+      : `servers that start at ${status.computer}: ${formatServerNames(status.servers)}`
+  )
+
+/** Converts arguments by the schema of the tool, and checks them like its Computer does. */
+const prepareCall = Effect.fnUntraced(function* (
+  given: ReadonlyArray<GivenArgument>,
+  { computer: wanted, timeout, tool: name }: CallOptions
+) {
+  const search = { name, computer: wanted, timeout: Duration.seconds(timeout), onStatus: printStatus }
+  const { computer, tool } = yield* findTool(search)
+  const params = yield* Effect.catch(Effect.fromResult(convertArguments(tool.paramsSchema, given)), (reason) =>
+    failCommand(`The tool '${name}' ${reason}`)
+  )
+  const check = yield* Effect.provide(makeParamsCheck, AjvValidator.layer)
+  const errors = yield* check(tool.paramsSchema, params)
+  if (errors.length === 0) return { computer, params }
+  const list = errors.map((error) => `\n- ${error}`).join("")
+  return yield* failCommand(`Tool '${name}' was not called: its arguments do not fit its schema.${list}`)
+})
+
+/** Calls a tool. Arguments by key need its schema; all others are sent without a further request. */
+export const callTool = Effect.fnUntraced(function* (options: CallOptions) {
+  const { args, computer, timeout, tool, words } = options
+  const given = yield* readArguments(words, args)
+  const call = Effect.gen(function* () {
+    const target =
+      given._tag === "Whole" ? { computer, params: given.params } : yield* prepareCall(given.given, options)
+    const agent = yield* Agent
+    const result = yield* agent.callTool({ ...target, tool, timeout, onStatus: printStatus })
+    return yield* printToolResult(result, result, options)
+  })
+  yield* runAsAgent(call, options)
+})

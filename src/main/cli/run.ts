@@ -1,0 +1,88 @@
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Cause, Effect, Layer, Runtime } from "effect"
+import { CliError, CliOutput, Command } from "effect/cli"
+import * as TerminalLog from "../../adapters/log/TerminalLog.ts"
+import { packageVersion } from "../../domain/packageVersion.ts"
+import * as DotEnv from "../config/dotEnv.ts"
+import { hangup } from "../config/hangup.ts"
+import { CommandFailed } from "./CommandFailed.ts"
+import { printHelp, reportFailure, reportUsageErrors, wantsJson } from "./output/print.ts"
+import { rootCommand } from "./root.ts"
+
+/** The message of an error of stdout. A closed pipe is no error: `a2c … | head -1` succeeds. */
+const stdoutErrorMessage = (failure: NodeJS.ErrnoException | null | undefined): string | undefined =>
+  failure === null || failure === undefined || failure.code === "EPIPE" ? undefined : failure.message
+
+/** Exits as soon as stdout is flushed; idle HTTP connections would keep the process running for seconds. */
+const exitAfterFlush: Runtime.Teardown = (exit) =>
+  Runtime.defaultTeardown(exit, (code) => {
+    const { stderr, stdout } = process
+    stdout.on("error", () => undefined)
+    stdout.write("", (failure) => {
+      const reason = stdoutErrorMessage(failure ?? stdout.errored)
+      if (reason === undefined || code !== 0) return process.exit(code)
+      stderr.write(`a2c: Cannot write the results: ${reason}\n`, () => process.exit(1))
+    })
+  })
+
+/**
+ * Ends when the reader of stdout closes it, as in `a2c agent watch | head -1`; the command then shuts down silently. A
+ * closed stderr does not end a command.
+ */
+const stdoutClosed = Effect.callback<void>((resume) => {
+  process.stderr.on("error", () => undefined)
+  process.stdout.on("error", (failure) => {
+    if (stdoutErrorMessage(failure) === undefined) resume(Effect.void)
+  })
+})
+
+/** Names an invalid variable, which Effect reports as a flag with the value "config". */
+const explainInvalidVariable = (error: CliError.NonShowHelpErrors): CliError.NonShowHelpErrors => {
+  if (error._tag !== "InvalidValue" || error.value !== "config") return error
+  const [, issue, variable] = /^SchemaError\((.*)\n {2}at \["(\w+)"\](?:\[\d+\])?\)$/su.exec(error.expected) ?? []
+  return issue === undefined || variable === undefined
+    ? error
+    : new CliError.UserError({ cause: error, userMessage: `Invalid value of ${variable}. ${issue}` })
+}
+
+const args = process.argv.slice(2)
+const json = wantsJson(args)
+
+/** Prints the errors of an invalid command line to stderr, not its help: the error would scroll away. */
+const presenterLayer = CliOutput.layerPresenter({
+  present: (event) =>
+    event._tag === "InvalidInvocation"
+      ? reportUsageErrors(
+          event.errors.map((error) => explainInvalidVariable(error).message),
+          event.commandPath,
+          json
+        )
+      : printHelp(CliOutput.defaultPresenter.present(event))
+})
+
+/** Logs a failure without an output of another kind: a defect. */
+const reportDefect = (cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+  Cause.hasInterruptsOnly(cause) || !Runtime.getErrorReported(Cause.squash(cause))
+    ? Effect.void
+    : Effect.logError("command failed", cause)
+
+/** The arguments with those of a configuration file; its parsers are loaded for a Server only. */
+const expandedArguments = args.includes("server")
+  ? Effect.flatMap(
+      Effect.promise(() => import("./server/flagsFile.ts")),
+      ({ expandServerConfig }) => expandServerConfig(args)
+    )
+  : Effect.succeed(args)
+
+expandedArguments.pipe(
+  Effect.flatMap(Command.runWith(rootCommand, { version: packageVersion })),
+  Effect.tapErrorTag("CommandFailed", (failure) => reportFailure(failure, json)),
+  Effect.raceFirst(stdoutClosed),
+  Effect.raceFirst(Effect.andThen(hangup, new CommandFailed({ message: "hangup", exitCode: 129 }))),
+  Effect.tapCause(reportDefect),
+  Effect.provide(
+    Layer.mergeAll(TerminalLog.layer, presenterLayer, DotEnv.layer).pipe(Layer.provideMerge(NodeServices.layer))
+  ),
+  NodeRuntime.runMain({ teardown: exitAfterFlush, disableErrorReporting: true })
+)

@@ -1,0 +1,76 @@
+import { createRequire } from "node:module"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { runComputer, runServer } from "../../../../src/main/entrypoints/promise.ts"
+import { temporaryFile } from "../../processes.ts"
+import { a2cInProcess } from "../inProcess.ts"
+
+const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
+
+/** An office with one Computer, and commands of its Agent. */
+const office = Effect.gen(function* () {
+  const server = yield* Effect.acquireRelease(
+    Effect.promise(() => runServer({ authenticate: "allowAll" })),
+    (one) => Effect.promise(() => one.close())
+  )
+  const desk = {
+    type: "stdio",
+    default_tool_meta: { auto_apply: true },
+    server_parameters: { command: process.execPath, args: [everything] }
+  }
+  const computer = yield* Effect.acquireRelease(
+    Effect.promise(() =>
+      runComputer({ url: server.url, office: "o", name: "desk", config: { servers: { everything: desk } } })
+    ),
+    (one) => Effect.promise(() => one.close())
+  )
+  yield* Effect.promise(async () => {
+    for await (const servers of computer.changes()) if (servers.get("everything")?._tag === "Ready") break
+  })
+  return (...args: ReadonlyArray<string>) => a2cInProcess("agent", "--server", server.url, "--office", "o", ...args)
+})
+
+const messageOf = (failure: unknown): string => (failure instanceof Error ? failure.message : String(failure))
+
+describe("a2c agent", () => {
+  it.live("calls a tool with arguments by key, and shows it", () =>
+    Effect.gen(function* () {
+      const agent = yield* office
+      const sum = yield* agent("call", "get-sum", "a=40", "b=2")
+      assert.deepStrictEqual([sum.failure, sum.stdout], [undefined, "The sum of 40 and 2 is 42.\n"])
+      const note = yield* temporaryFile("note.txt", "from a file")
+      assert.include((yield* agent("call", "echo", `message=@${note}`)).stdout, "from a file")
+      assert.include((yield* agent("call", "echo", "message=42", "--computer", "desk")).stdout, "42")
+      const whole = yield* temporaryFile("args.json", '{"a": 1, "b": 2}')
+      assert.include((yield* agent("call", "get-sum", "--args", `@${whole}`)).stdout, "3")
+      assert.include((yield* agent("call", "get-sum", `@${whole}`)).stdout, "3")
+
+      const reasonOf = (...words: ReadonlyArray<string>) =>
+        Effect.map(agent("call", ...words), ({ failure }) => messageOf(failure))
+      assert.strictEqual(
+        yield* reasonOf("get-sum", "a=1", "c=2"),
+        "The tool 'get-sum' has no argument 'c': did you mean 'a'?"
+      )
+      assert.strictEqual(
+        yield* reasonOf("get-sum", "a=one", "b=2"),
+        "Tool 'get-sum' was not called: its arguments do not fit its schema.\n- /a: must be number"
+      )
+      assert.match(yield* reasonOf("get-sum", "a=1"), /must have required property 'b'/)
+      assert.strictEqual(
+        yield* reasonOf("get-sun", "a=1"),
+        `No Computer of this office has a tool "get-sun": did you mean 'get-sum'?`
+      )
+      assert.strictEqual(
+        yield* reasonOf("get-sun", "a=1", "--computer", "desk"),
+        "The Computer 'desk' has no tool 'get-sun': did you mean 'get-sum'?"
+      )
+
+      const shown = yield* agent("tool", "get-sum")
+      assert.match(shown.stdout, /^name +get-sum\ncomputer +desk\n/)
+      assert.match(shown.stdout, /^PARAMETER +TYPE +REQUIRED +DEFAULT +DESCRIPTION\na +number +yes +First number$/m)
+      assert.match(shown.stdout, /^example:\n {2}a2c agent --office o call get-sum a=1 b=1\n$/m)
+      const json = yield* agent("--json", "tool", "get-sum")
+      assert.deepInclude(JSON.parse(json.stdout), { computer: "desk", name: "get-sum" })
+    }).pipe(Effect.scoped)
+  )
+})
