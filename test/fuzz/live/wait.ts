@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises"
 
-/** Timeout of a wait in milliseconds. */
-const waitTimeout = 10_000
+/** Timeout of a wait in milliseconds: only for what hangs. A busy machine takes its time. */
+const waitTimeout = 60_000
 
 /** Poll interval in milliseconds. */
 const pause = 10
