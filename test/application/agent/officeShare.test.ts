@@ -1,5 +1,17 @@
 import { assert, describe } from "@effect/vitest"
-import { Context, Deferred, Duration, Effect, Fiber, Layer, Queue, Result, type Scope, Stream, SubscriptionRef } from "effect"
+import {
+  Context,
+  Deferred,
+  Duration,
+  Effect,
+  Fiber,
+  Layer,
+  Queue,
+  Result,
+  type Scope,
+  Stream,
+  SubscriptionRef
+} from "effect"
 import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
 import * as MemoryTransport from "../../../src/adapters/memory/MemoryTransport.ts"
 import { Agent } from "../../../src/application/agent/Agent.ts"
