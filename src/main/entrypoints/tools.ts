@@ -1,6 +1,6 @@
 /** Building blocks of tools, for authors of packs. Imports only `effect`. */
 export {
-  type ArgsOf,
+  type ParamsOf,
   BaseMcpTool,
   type ListedTool,
   type LogFields,
