@@ -1,11 +1,12 @@
 /**
- * Tests the packed package in an empty project: installs the archive, imports every entry point, type-checks against
- * the declarations, and runs the command.
+ * Tests the packed package in an empty project: installs the archive, imports every entry point, type-checks this and the
+ * documented programs against the declarations, and runs the program of the README and the command.
  */
 import { execFileSync } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { docsPrograms, programOptions } from "./docsPrograms.ts"
 
 const run = (command: string, args: ReadonlyArray<string>, cwd = process.cwd()): string =>
   execFileSync(command, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
@@ -41,22 +42,21 @@ await (await web.connectAgent({ ...place, name: "page" })).close()
 await computer.close()
 await server.close()
 `
-const settings = {
-  compilerOptions: {
-    module: "NodeNext",
-    target: "ES2024",
-    lib: ["ES2024", "ESNext.Disposable", "DOM"],
-    types: [],
-    strict: true,
-    skipLibCheck: true,
-    noEmit: true
-  },
-  include: ["use.ts"]
-}
+/** The projects of users: with and without exact optional properties, and with and without the DOM. */
+const projects = [true, false].flatMap((exactOptionalPropertyTypes) => [
+  { exactOptionalPropertyTypes, lib: programOptions.lib, declarations: "" },
+  // The declarations of effect name this type of the DOM.
+  { exactOptionalPropertyTypes, lib: ["ES2024", "ESNext.Disposable"], declarations: "interface JsonWebKey {}" }
+])
 
 const scripted = {
   servers: { s: { type: "stdio", server_parameters: { command: "x" }, vrl: ".processed = true" } }
 }
+
+const { devDependencies } = JSON.parse(readFileSync("package.json", "utf8")) as {
+  readonly devDependencies: { readonly [name: string]: string }
+}
+const everything = devDependencies["@modelcontextprotocol/server-everything"] ?? ""
 
 const folder = mkdtempSync(join(tmpdir(), "a2c-package-"))
 try {
@@ -66,12 +66,22 @@ try {
   run("publint", ["--strict", join(folder, filename)])
   run("attw", [join(folder, filename), "--profile", "esm-only"])
   writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "empty-project", type: "module", private: true }))
-  run("npm", ["install", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error", `./${filename}`], folder)
+  const packages = [`./${filename}`, `@modelcontextprotocol/server-everything@${everything}`]
+  run("npm", ["install", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error", ...packages], folder)
   writeFileSync(join(folder, "use.ts"), program)
-  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings))
-  run("tsc", ["-p", folder])
+  const documented = docsPrograms()
+  for (const [index, { code }] of documented.entries()) writeFileSync(join(folder, `docs${index}.mts`), code)
+  for (const { declarations, ...options } of projects) {
+    writeFileSync(join(folder, "globals.d.ts"), declarations)
+    const compilerOptions = { ...programOptions, ...options, skipLibCheck: false }
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts", "*.mts"] }))
+    run("tsc", ["-p", folder])
+  }
   const output = run(process.execPath, ["use.ts"], folder)
   if (output !== "0.2.0 1 Success true\ntrue\ndesk,thinker closed\n") throw new Error(`the package printed:\n${output}`)
+  const wholeOffice = documented.findIndex(({ section }) => section === "One program")
+  const sum = run(process.execPath, [`docs${wholeOffice}.mts`], folder)
+  if (sum !== "The sum of 2 and 3 is 5.\n") throw new Error(`the program of the README printed:\n${sum}`)
   const command = join(folder, "node_modules", ".bin", "a2c")
   const help = run(process.execPath, [command, "--help"], folder)
   if (!help.includes("a2c <subcommand>")) throw new Error(`the command printed:\n${help}`)

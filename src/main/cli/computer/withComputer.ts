@@ -76,7 +76,8 @@ export const withComputer = <A, E, R>(
       ...(yield* memberToken(options.tokenFile)),
       name,
       ...definedOnly({ authorize: dialogue && logAuthorizationRequest }),
-      settings: { confirm, resolveDpe, showUnsubscribable: allWindows }
+      confirm,
+      settings: { resolveDpe, showUnsubscribable: allWindows }
     })
     const followFiles =
       files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: options.watch })
