@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { Effect, FiberSet, Layer } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
+import * as webSockets from "ws"
 import { ListenError, TransportServer } from "../../application/ports/Transport.ts"
 import { makeBufferLimit } from "../../application/shared/BufferLimit.ts"
 import { Limits } from "../../application/server/connections/Limits.ts"
@@ -10,7 +11,7 @@ import { parseVersion, PROTOCOL_VERSION, type Version } from "../../domain/wire/
 import { listen, serverUrl } from "../http/httpServer.ts"
 import { makeTlsServer, type TlsOptions } from "../http/tlsServer.ts"
 import { checkRequest, isSocketIoRequest, type Rejection, rejectRequest, rejectUpgrade } from "./gate.ts"
-import { asEngineRequest } from "./internals.ts"
+import { asEngineRequest, canSendFrames } from "./internals.ts"
 import {
   defaultMaxMessageBytes,
   defaultPath,
@@ -90,12 +91,16 @@ const routeRequests = (
   })
 }
 
+const unsupportedRuntime =
+  "This runtime replaces the package ws, which sends the frames of a Server: run the Server in Node or Deno"
+
 const serve = Effect.fnUntraced(function* (
   options: SocketIoServerOptions,
   metrics: ServerMetrics["Service"],
   accept: RelayContext["accept"],
   onBacklogChange: RelayContext["onBacklogChange"]
 ) {
+  if (!canSendFrames(webSockets)) return yield* new ListenError({ message: unsupportedRuntime })
   const { allowedOrigins = [], host = "127.0.0.1", port = 0, tls, validate = false } = options
   const { maxMessageBytes = defaultMaxMessageBytes, validateBytes = defaultValidateBytes } = options
   const { pingInterval = defaultPingInterval, pingTimeout = defaultPingTimeout } = options

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { realpathSync } from "node:fs"
-import { createRequire, registerHooks, type ResolveFnOutput, type ResolveHookContext } from "node:module"
+// Bun has no registerHooks, and could not load this file with a named import of it.
+import nodeModule, { createRequire, type ResolveFnOutput, type ResolveHookContext } from "node:module"
 import { relative } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { Effect, Predicate } from "effect"
@@ -8,6 +9,8 @@ import { PackError, type PackSource } from "../../../application/ports/packs/Pac
 import { importModule } from "./importModule.ts"
 import { type EnterPackCode, runPackCode } from "../execution/runPackCode.ts"
 import { thrownMessage } from "../execution/thrown.ts"
+
+const { registerHooks } = nodeModule as Partial<typeof nodeModule>
 
 type NextResolve = (specifier: string, context?: Partial<ResolveHookContext>) => ResolveFnOutput
 
@@ -69,6 +72,8 @@ const explainLoadError = (error: unknown, { file, folder }: Pick<PackSource, "fi
   return message
 }
 
+const withoutHooks = "this runtime has no module hooks: run packs in Node or Deno"
+
 /** Node caches CommonJS modules by file, not by URL. */
 const clearRequireCache = (folder: string): void => {
   const remembered = require.cache
@@ -106,14 +111,15 @@ export const make = Effect.gen(function* () {
   }
 
   yield* Effect.acquireRelease(
-    Effect.sync(() => registerHooks({ resolve })),
-    (hooks) => Effect.sync(() => hooks.deregister())
+    Effect.sync(() => registerHooks?.({ resolve })),
+    (hooks) => Effect.sync(() => hooks?.deregister())
   )
 
   return {
     /** Loads a pack with fresh instances of the modules in its folder; dependencies are shared. */
     load: ({ file, folder }: PackSource, enter: EnterPackCode): Effect.Effect<object, PackError> =>
       Effect.suspend(() => {
+        if (registerHooks === undefined) return Effect.fail({ value: new Error(withoutHooks) })
         const urlSuffix = `?load=${loaderId}-${loads.size + 1}`
         return runPackCode(enter, () => {
           const folderUrl = pathToFileURL(`${realpathSync(folder)}/`).href
