@@ -17,7 +17,7 @@ const desk = await runComputer({
   ...place,
   name: "desk",
   config: { mcpServers: { memory: { command: "npx", args: ["-y", "@modelcontextprotocol/server-memory"] } } },
-  settings: { confirm: () => true }
+  confirm: () => true
 })
 const agent = await connectAgent({ ...place, name: "thinker" })
 

@@ -13,7 +13,7 @@ await using _desk = await runComputer({
   office: "team",
   name: "desk",
   config,
-  settings: { confirm: () => true }
+  confirm: () => true
 })
 
 await using agent = await connectAgent({ url, office: "team", name: "page" })

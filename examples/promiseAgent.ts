@@ -1,23 +1,45 @@
 /** Uses the API without Effect: promises, async iterables and plain errors. */
-import { A2cError, connectAgent, runComputer, runServer } from "a2c-smcp/promise"
-
-const config = {
-  mcpServers: { memory: { command: "npx", args: ["-y", "@modelcontextprotocol/server-memory"] } }
-}
+import { A2cError, connectAgent, type ContentBlock, runComputer, runServer } from "a2c-smcp/promise"
 
 await using server = await runServer({ authenticate: "allowAll" })
 const place = { url: server.url, office: "team" }
+
 await using _desk = await runComputer({
   ...place,
   name: "desk",
-  config,
-  settings: { confirm: ({ tool }) => tool.startsWith("read_") }
+  config: {
+    mcpServers: { memory: { command: "npx", args: ["-y", "@modelcontextprotocol/server-memory"] } }
+  },
+  confirm: ({ agent, params, tool }) => {
+    console.log(`${agent} calls ${tool} with ${JSON.stringify(params)}`)
+    return tool.startsWith("search_")
+  }
 })
+
 await using agent = await connectAgent({ ...place, name: "thinker" })
 
 // Only one Computer has the tool, so the call names none. The signal cancels the call on the Computer.
-const { content } = await agent.callTool({ tool: "read_graph" }, { signal: AbortSignal.timeout(10_000) })
-console.log(content)
+const { content, isError, meta } = await agent.callTool(
+  { tool: "search_nodes", params: { query: "Ada" } },
+  { signal: AbortSignal.timeout(10_000) }
+)
+
+const describe = (block: ContentBlock): string => {
+  switch (block.type) {
+    case "text":
+      return block.text
+    case "image":
+    case "audio":
+      return `${block.mimeType} of ${block.data.length} characters`
+    case "resource_link":
+      return block.uri
+    case "resource":
+      return block.resource.uri
+    default:
+      return `a block of the newer type ${String(block.type)}`
+  }
+}
+console.log(isError ? "failed" : "done", meta, content.map(describe))
 
 // Nothing is printed here: the call waits for nothing.
 await agent.callTool({

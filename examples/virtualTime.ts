@@ -1,57 +1,66 @@
-/** Runs an office on virtual time: a call of half an hour ends at once, and every run is equal. */
+/** Tests calls of half an hour on virtual time: they end at once, and every run is equal. */
+import { deepStrictEqual, strictEqual } from "node:assert/strict"
 import { Console, Deferred, Effect, Fiber, Layer, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, Authenticator, Computer, Inputs, Observability, parseComputerConfig, Server } from "a2c-smcp"
-import { MemoryMcp, MemoryCluster, MemoryTransport } from "a2c-smcp/testing"
+import { MemoryCluster, MemoryMcp, MemoryTransport } from "a2c-smcp/testing"
 
-const office = "team"
+const config = Result.getOrThrow(
+  parseComputerConfig({
+    servers: {
+      clock: { type: "stdio", server_parameters: { command: "in memory" }, default_tool_meta: { auto_apply: true } }
+    }
+  })
+)
 
-const program = Effect.gen(function* () {
+/** An office in memory: a Server, the Computer `desk` with these MCP servers, and an Agent. */
+const officeWith = (servers: Parameters<typeof MemoryMcp.layer>[0]) =>
+  Agent.layer({ office: "team", name: "thinker" }).pipe(
+    Layer.provideMerge(Computer.layer({ office: "team", name: "desk", config })),
+    Layer.provideMerge(Server.layer),
+    Layer.provide([Authenticator.layerAllowAll, Observability.layer]),
+    Layer.provide([MemoryTransport.layer(), MemoryCluster.layer, MemoryMcp.layer(servers), Inputs.layer()])
+  )
+
+const test = Effect.gen(function* () {
   const asleep = yield* Deferred.make<void>()
+  const cancelled = yield* Deferred.make<void>()
   const clock = yield* MemoryMcp.makeMemoryMcpServer({
     tools: [
       {
         definition: { name: "nap", inputSchema: { type: "object" } },
-        run: () =>
+        run: ({ minutes }) =>
           Deferred.succeed(asleep, undefined).pipe(
-            Effect.andThen(Effect.sleep("30 minutes")),
-            Effect.as({ content: [{ type: "text", text: "rested" }] })
+            Effect.andThen(Effect.sleep(`${Number(minutes)} minutes`)),
+            Effect.as({ content: [{ type: "text", text: "rested" }] }),
+            Effect.onInterrupt(() => Deferred.succeed(cancelled, undefined))
           )
       }
     ]
   })
-  const config = Result.getOrThrow(
-    parseComputerConfig({
-      servers: {
-        clock: {
-          type: "stdio",
-          server_parameters: { command: "in memory" },
-          default_tool_meta: { auto_apply: true }
-        }
-      }
-    })
-  )
-  const Office = Agent.layer({ office, name: "thinker" }).pipe(
-    Layer.provideMerge(Computer.layer({ office, name: "desk", config })),
-    Layer.provideMerge(Server.layer),
-    Layer.provide([Authenticator.layerAllowAll, Observability.layer]),
-    Layer.provide(MemoryTransport.layer()),
-    Layer.provide(MemoryCluster.layer),
-    Layer.provide(MemoryMcp.layer(new Map([["clock", clock]]))),
-    Layer.provide(Inputs.layer())
-  )
 
-  const call = Effect.gen(function* () {
+  const calls = Effect.gen(function* () {
     const agent = yield* Agent
-    const napping = yield* Effect.forkChild(agent.callTool({ computer: "desk", tool: "nap", timeout: 3600 }))
+    const nap = agent.callTool({ computer: "desk", tool: "nap", params: { minutes: 30 }, timeout: 3600 })
+
+    // A call that takes 30 minutes. Wait for the tool before the clock moves.
+    const napping = yield* Effect.forkChild(nap)
     yield* Deferred.await(asleep)
     yield* TestClock.adjust("29 minutes")
-    yield* Console.log(`after 29 minutes: ${napping.pollUnsafe() === undefined ? "asleep" : "awake"}`)
+    strictEqual(napping.pollUnsafe(), undefined)
     yield* TestClock.adjust("1 minute")
     const { content } = yield* Fiber.join(napping)
-    yield* Console.log(`after 30 minutes: ${String(content[0]?.["text"])}`)
+    deepStrictEqual(content, [{ type: "text", text: "rested" }])
+    yield* Console.log("rested after 30 minutes")
+
+    // Interrupting the call cancels it: the Computer interrupts the tool.
+    const disturbed = yield* Effect.forkChild(nap)
+    yield* TestClock.adjust("10 minutes")
+    yield* Fiber.interrupt(disturbed)
+    yield* Deferred.await(cancelled)
+    yield* Console.log("cancelled after 10 minutes")
   })
-  yield* Effect.provide(call, Office)
+  yield* Effect.provide(calls, officeWith(new Map([["clock", clock]])))
 })
 
-await Effect.runPromise(Effect.provide(Effect.scoped(program), TestClock.layer()))
+await Effect.runPromise(Effect.provide(Effect.scoped(test), TestClock.layer()))

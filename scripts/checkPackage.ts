@@ -1,14 +1,11 @@
 /**
- * Tests the packed package in an empty project: installs the archive, imports every entry point, type-checks against
- * the declarations, and runs the command.
+ * Tests the packed package in an empty project: installs the archive, imports every entry point, type-checks this and the
+ * documented programs against the declarations, and runs the program of the README and the command.
  */
-import { execFileSync } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-
-const run = (command: string, args: ReadonlyArray<string>, cwd = process.cwd()): string =>
-  execFileSync(command, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
+import { docsPrograms, programOptions } from "./docsPrograms.ts"
+import { makePackedProject, run } from "./packedProject.ts"
 
 const program = `
 import { Effect, Layer } from "effect"
@@ -41,45 +38,40 @@ await (await web.connectAgent({ ...place, name: "page" })).close()
 await computer.close()
 await server.close()
 `
-const settings = {
-  compilerOptions: {
-    module: "NodeNext",
-    target: "ES2024",
-    lib: ["ES2024", "ESNext.Disposable", "DOM"],
-    types: [],
-    strict: true,
-    skipLibCheck: true,
-    noEmit: true
-  },
-  include: ["use.ts"]
-}
+/** The projects of users: with and without exact optional properties, and with and without the DOM. */
+const projects = [true, false].flatMap((exactOptionalPropertyTypes) => [
+  { exactOptionalPropertyTypes, lib: programOptions.lib, declarations: "" },
+  // The declarations of effect name this type of the DOM.
+  { exactOptionalPropertyTypes, lib: ["ES2024", "ESNext.Disposable"], declarations: "interface JsonWebKey {}" }
+])
 
 const scripted = {
   servers: { s: { type: "stdio", server_parameters: { command: "x" }, vrl: ".processed = true" } }
 }
 
-const folder = mkdtempSync(join(tmpdir(), "a2c-package-"))
-try {
-  const [{ filename }] = JSON.parse(run("npm", ["pack", "--json", "--pack-destination", folder])) as [
-    { readonly filename: string }
-  ]
-  run("publint", ["--strict", join(folder, filename)])
-  run("attw", [join(folder, filename), "--profile", "esm-only"])
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "empty-project", type: "module", private: true }))
-  run("npm", ["install", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error", `./${filename}`], folder)
-  writeFileSync(join(folder, "use.ts"), program)
-  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings))
+using project = makePackedProject()
+const { archive, folder } = project
+run("publint", ["--strict", archive])
+run("attw", [archive, "--profile", "esm-only"])
+writeFileSync(join(folder, "use.ts"), program)
+const documented = docsPrograms()
+for (const [index, { code }] of documented.entries()) writeFileSync(join(folder, `docs${index}.mts`), code)
+for (const { declarations, ...options } of projects) {
+  writeFileSync(join(folder, "globals.d.ts"), declarations)
+  const compilerOptions = { ...programOptions, ...options, skipLibCheck: false }
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts", "*.mts"] }))
   run("tsc", ["-p", folder])
-  const output = run(process.execPath, ["use.ts"], folder)
-  if (output !== "0.2.0 1 Success true\ntrue\ndesk,thinker closed\n") throw new Error(`the package printed:\n${output}`)
-  const command = join(folder, "node_modules", ".bin", "a2c")
-  const help = run(process.execPath, [command, "--help"], folder)
-  if (!help.includes("a2c <subcommand>")) throw new Error(`the command printed:\n${help}`)
-  // VRL scripts run in a worker thread, whose file must be part of the package.
-  writeFileSync(join(folder, "mcp.json"), JSON.stringify(scripted))
-  const checked = run(process.execPath, [command, "computer", "check", "mcp.json"], folder)
-  if (!checked.includes("server s: stdio")) throw new Error(`the check printed:\n${checked}`)
-  process.stdout.write("the package works in an empty project\n")
-} finally {
-  rmSync(folder, { recursive: true, force: true })
 }
+const output = run(process.execPath, ["use.ts"], folder)
+if (output !== "0.2.0 1 Success true\ntrue\ndesk,thinker closed\n") throw new Error(`the package printed:\n${output}`)
+const wholeOffice = documented.findIndex(({ section }) => section === "One program")
+const sum = run(process.execPath, [`docs${wholeOffice}.mts`], folder)
+if (sum !== "The sum of 2 and 3 is 5.\n") throw new Error(`the program of the README printed:\n${sum}`)
+const command = join(folder, "node_modules", ".bin", "a2c")
+const help = run(process.execPath, [command, "--help"], folder)
+if (!help.includes("a2c <subcommand>")) throw new Error(`the command printed:\n${help}`)
+// VRL scripts run in a worker thread, whose file must be part of the package.
+writeFileSync(join(folder, "mcp.json"), JSON.stringify(scripted))
+const checked = run(process.execPath, [command, "computer", "check", "mcp.json"], folder)
+if (!checked.includes("server s: stdio")) throw new Error(`the check printed:\n${checked}`)
+process.stdout.write("the package works in an empty project\n")

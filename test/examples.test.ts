@@ -17,7 +17,7 @@ const runOffice = async () => {
     office: "team",
     name: "desk",
     config: { mcpServers: { everything: { command: process.execPath, args: [everything, "stdio"] } } },
-    settings: { confirm: () => true }
+    confirm: () => true
   })
   return {
     url: server.url,
@@ -41,10 +41,12 @@ const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "mountHono.ts": ["Hello from Hono", "entities"],
   "officeForHosts.ts": ["desk__temperature", "tools_search", "It is 21 °C in Vienna"],
   "openaiAgents.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
+  "ownTools.ts": ["The lamp desk is on", "There is no lamp attic"],
   "pageAgent.ts": ["desk", "entities"],
   "promiseAgent.ts": ["entities", "ambiguous_tool", "Computers: desk"],
   "quickStart.ts": ["The sum of 2 and 3 is 5."],
-  "virtualTime.ts": ["after 29 minutes: asleep", "after 30 minutes: rested"]
+  "virtualTime.ts": ["rested after 30 minutes", "cancelled after 10 minutes"],
+  "wholeOffice.ts": ["The sum of 2 and 3 is 5."]
 }
 
 describe("the example programs", () => {

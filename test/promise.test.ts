@@ -18,6 +18,7 @@ import {
 } from "../src/main/entrypoints/promise.ts"
 import { loopbackAddress, unusedUrl } from "./loopbackAddress.ts"
 import { computerUnderTest, resource } from "./conformance/members.ts"
+import { firstText } from "./firstText.ts"
 
 const node = (...args: ReadonlyArray<string>) => ({
   type: "stdio",
@@ -73,7 +74,7 @@ const first = async <A>(values: AsyncIterable<A>, accepts: (value: A) => boolean
 /** Counts the started and cancelled calls of the tool `wait`. */
 const waits = async (computer: RunningComputer) => {
   const { content } = await computer.callTool({ tool: "waits" })
-  return JSON.parse(String(content[0]?.["text"])) as { readonly started: number; readonly cancelled: number }
+  return JSON.parse(firstText({ content })) as { readonly started: number; readonly cancelled: number }
 }
 async function* poll<A>(query: () => Promise<A>): AsyncGenerator<A> {
   while (true) {
@@ -447,12 +448,10 @@ describe("runComputer", () => {
       await computer(
         { contract: node("test/fixtures/contractServer.ts", "stdio") },
         {
-          settings: {
-            confirm: async ({ params, tool }) => {
-              asked.push(tool)
-              if (params["bad"] === true) throw new Error("the dialogue broke")
-              return true
-            }
+          confirm: async ({ params, tool }) => {
+            asked.push(tool)
+            if (params["bad"] === true) throw new Error("the dialogue broke")
+            return true
           }
         }
       )

@@ -1,11 +1,12 @@
 import { execFile, execFileSync, spawnSync } from "node:child_process"
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
-import { dirname, join } from "node:path"
+import { dirname, join, resolve } from "node:path"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { metricDefinitions, metricPrefix } from "../src/application/server/observability/ServerMetrics.ts"
+import { docsPrograms, programOptions } from "../scripts/docsPrograms.ts"
 import { errorCodes } from "../src/domain/model/ProtocolError.ts"
 import { ownCodes } from "../src/main/promise/A2cError.ts"
 
@@ -47,6 +48,7 @@ const examples = [...programsIn("examples"), ...newPack()]
 
 const packageJson = JSON.parse(readFileSync("package.json", "utf8")) as {
   readonly dependencies: { readonly [name: string]: string }
+  readonly exports: { readonly [path: string]: string | { readonly "a2c-source": string } }
   readonly files: ReadonlyArray<string>
 }
 
@@ -85,6 +87,33 @@ describe("a program in README and docs", () => {
       )
     })
   }
+})
+
+describe("each program of README and docs/programs.md", () => {
+  it("compiles with strict settings", { timeout: 180_000 }, async () => {
+    const cache = resolve("node_modules/.cache")
+    mkdirSync(cache, { recursive: true })
+    const folder = mkdtempSync(join(cache, "docs-programs-"))
+    try {
+      const programs = docsPrograms()
+      assert.isAbove(programs.length, 5)
+      for (const [index, { code }] of programs.entries()) writeFileSync(join(folder, `${index}.mts`), code)
+      const paths = Object.fromEntries(
+        Object.entries(packageJson.exports).flatMap(([path, target]) =>
+          typeof target === "string" ? [] : [[`a2c-smcp${path.slice(1)}`, [resolve(target["a2c-source"])]]]
+        )
+      )
+      // The sources read members of an index signature by name.
+      const sources = { paths, skipLibCheck: true, noPropertyAccessFromIndexSignature: false }
+      const compilerOptions = { ...programOptions, ...sources, allowImportingTsExtensions: true }
+      const settings = { compilerOptions, include: ["*.mts"] }
+      writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings))
+      const { stdout } = await run("node_modules/.bin/tsc", ["-p", folder]).catch((error: { stdout: string }) => error)
+      assert.strictEqual(stdout, "", programs.map(({ section }, index) => `${index}: ${section}`).join(", "))
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
 })
 
 describe("a command in README and docs", () => {

@@ -1,6 +1,7 @@
 import { Cause, Effect } from "effect"
 import type { Agent, ToolCall } from "../../src/application/agent/Agent.ts"
 import { errorCodeOf } from "../../src/domain/tools/errorResults.ts"
+import { firstText } from "../firstText.ts"
 
 /** Arguments of an Agent process. */
 export interface AgentOrders {
@@ -39,7 +40,7 @@ export type AgentReport =
 export const outcomeOf = (agent: Agent["Service"], call: ToolCall): Effect.Effect<Outcome> =>
   agent.callTool(call).pipe(
     Effect.map((result): Outcome => {
-      const text = String(result.content[0]?.["text"])
+      const text = firstText(result)
       if (!result.isError) return { _tag: "Answered", text }
       const code = errorCodeOf(result)
       const error =

@@ -26,6 +26,7 @@ import {
   tally,
   until
 } from "./nodes.ts"
+import { firstText } from "../firstText.ts"
 
 const tool = (name: string, run: MemoryTool["run"]): MemoryTool => ({
   definition: { name, description: name, inputSchema: { type: "object" } },
@@ -121,7 +122,7 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
       const said = yield* agent.callTool({ computer: "desk", tool: "say", params: { words: "ä€😀" } })
       assert.deepStrictEqual(said.content, [{ type: "text", text: "said ä€😀" }])
       const fetched = yield* agent.callTool({ computer: "store", tool: "fetch" })
-      assert.strictEqual(String(fetched.content[0]?.["text"]).length, 8_000_000)
+      assert.strictEqual(firstText(fetched).length, 8_000_000)
 
       const waiting = yield* Effect.forkChild(agent.callTool({ computer: "desk", tool: "wait" }))
       yield* Deferred.await(begun)

@@ -5,6 +5,7 @@ import { type TrackedRequest, type Counts, noCounts } from "./History.ts"
 import { always, type Findings, nothingIsLeaked, onceQuiet, onceQuietAsking } from "./invariants.ts"
 import type { Action, Plan, Step, MemberRef } from "./plan.ts"
 import { lineOf, makeWorld, nameOf, officeName, type Sabotage, type World } from "./World.ts"
+import { firstText } from "../firstText.ts"
 
 /** The outcome of a run. */
 export interface Outcome {
@@ -180,10 +181,7 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
               timeout: action.seconds
             })
             .pipe(
-              Effect.map((result) => {
-                const [first] = result.content as ReadonlyArray<{ readonly text?: unknown }>
-                return result.isError === true ? `error ${String(first?.text)}` : String(first?.text)
-              }),
+              Effect.map((result) => (result.isError ? `error ${firstText(result)}` : firstText(result))),
               Effect.filterOrFail(
                 (text) => !text.startsWith("error "),
                 (text) => ({ message: text })

@@ -17,7 +17,7 @@ export interface AgentsCallOptions {
 
 type AgentsCallParams = [
   name: string,
-  args: Record<string, unknown> | null,
+  params: Record<string, unknown> | null,
   meta?: Record<string, unknown> | null,
   options?: AgentsCallOptions
 ]
@@ -46,8 +46,8 @@ export const makeAgentsServer = (client: McpClientLike): AgentsServer => {
   let closing = new AbortController()
   const clientUntilClosed = () => withSignal(client, closing.signal)
   const { name } = client.getServerVersion()
-  const callToolResult: AgentsServer["callToolResult"] = (tool, args, _meta, options) =>
-    clientUntilClosed().callTool({ name: tool, arguments: args ?? {} }, undefined, options)
+  const callToolResult: AgentsServer["callToolResult"] = (tool, params, _meta, options) =>
+    clientUntilClosed().callTool({ name: tool, arguments: params ?? {} }, undefined, options)
   return {
     name,
     cacheToolsList: false,

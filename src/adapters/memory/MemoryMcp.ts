@@ -9,17 +9,10 @@ import {
   type McpProgress,
   type McpSession
 } from "../../application/ports/McpSession.ts"
+import type { SessionTool } from "../../application/shared/toolsOnlySession.ts"
 import type { JsonObject } from "../../domain/json.ts"
 
-export interface ToolContext {
-  readonly progress: (progress: McpProgress) => Effect.Effect<void>
-}
-
-export interface MemoryTool {
-  /** The tool as `tools/list` returns it. */
-  readonly definition: JsonObject & { readonly name: string }
-  readonly run: (args: JsonObject, context: ToolContext) => Effect.Effect<JsonObject, McpSessionError>
-}
+export type MemoryTool = SessionTool
 
 export interface MemoryResource {
   /** The resource as `resources/list` returns it. */
@@ -93,12 +86,12 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
 
   const call = Effect.fnUntraced(function* (
     tool: string,
-    args: JsonObject,
+    params: JsonObject,
     onProgress: (progress: McpProgress) => Effect.Effect<void>
   ) {
     const found = (yield* Ref.get(tools)).find(({ definition }) => definition.name === tool)
     if (found === undefined) return { content: [{ type: "text", text: `Unknown tool: ${tool}` }], isError: true }
-    return yield* found.run(args, { progress: onProgress })
+    return yield* found.run(params, { progress: onProgress })
   })
 
   const connect = Effect.gen(function* () {
@@ -131,7 +124,7 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
             return found?.read ?? Effect.fail(new McpSessionError({ reason: "protocol", code: -32002, message }))
           })
         ),
-      callTool: (tool, args, { onProgress = () => Effect.void } = {}) => whileOpen(call(tool, args, onProgress)),
+      callTool: (tool, params, { onProgress = () => Effect.void } = {}) => whileOpen(call(tool, params, onProgress)),
       watch: Effect.fnUntraced(function* (wanted) {
         const { uris } = wanted
         if (uris.length > 0 && !info.capabilities.subscribe) {

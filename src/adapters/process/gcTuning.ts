@@ -21,7 +21,7 @@ export const tuneGcForRelay = (): void => {
   setFlagsFromString("--semi-space-growth-factor=1")
   setFlagsFromString("--expose-gc")
   // Only new contexts have `gc`.
-  const gc: unknown = runInNewContext("gc")
+  const gc: unknown = runInNewContext("globalThis.gc")
   if (typeof gc === "function") collectYoungGeneration = () => void gc({ type: "minor" })
 }
 

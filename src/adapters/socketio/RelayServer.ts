@@ -1,5 +1,6 @@
 import { Effect, Layer } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
+import * as webSockets from "ws"
 import { ListenError, TransportServer } from "../../application/ports/Transport.ts"
 import { noMetrics, ServerMetrics } from "../../application/server/observability/ServerMetrics.ts"
 import { listen, serverUrl } from "../http/httpServer.ts"
@@ -7,6 +8,7 @@ import { makeTlsServer, type TlsOptions } from "../http/tlsServer.ts"
 import { listenOnSocket } from "../http/unixSocket.ts"
 import { closeLinksWithScope, makeConnectionContext, type MessageOptions } from "./connection/ConnectionContext.ts"
 import type { KeepaliveOptions } from "./connection/engineOptions.ts"
+import { canSendFrames } from "./internals.ts"
 import { maxConfigurableMessageBytes } from "./limits.ts"
 import { RelayConnection } from "./relay/RelayConnection.ts"
 import { RelayEngine } from "./relay/RelayEngine.ts"
@@ -49,6 +51,9 @@ interface ServeOptions extends RelayServerOptions {
   readonly socketPath?: string
 }
 
+const unsupportedRuntime =
+  "This runtime replaces the package ws, which sends the frames of a Server: run the Server in Node or Deno"
+
 type MakeContext = Parameters<typeof makeConnectionContext>
 
 const serve = Effect.fnUntraced(function* (
@@ -57,6 +62,7 @@ const serve = Effect.fnUntraced(function* (
   accept: MakeContext[2],
   onBacklogChange: MakeContext[3]
 ) {
+  if (!canSendFrames(webSockets)) return yield* new ListenError({ message: unsupportedRuntime })
   const { host = "127.0.0.1", port = 0, tls } = options
   const check = yield* makeRequestCheck(options)
   const context = yield* makeConnectionContext(options, metrics, accept, onBacklogChange)

@@ -50,6 +50,12 @@ interface FrameSender {
   readonly sendFrame: (frame: ReadonlyArray<Buffer>, done: (error?: Error | null) => void) => void
 }
 
+/** True for the module `ws` of npm. Bun has another one under this name, which sends only whole messages. */
+export const canSendFrames = (webSockets: object): boolean => {
+  const { Sender } = webSockets as { readonly Sender?: { readonly prototype?: Partial<FrameSender> } }
+  return typeof Sender?.prototype?.sendFrame === "function"
+}
+
 export const frameSenderOf = (webSocket: object | undefined): FrameSender | undefined =>
   (webSocket as { readonly _sender?: FrameSender } | undefined)?._sender
 
@@ -144,9 +150,11 @@ export const isDiscarded = (transport: Transport): boolean => transport["discard
 /** The connection of the request that carries the member's messages now. */
 export const dataSocketOf = (polling: EnginePolling): NetSocket | undefined => polling["dataReq"]?.socket
 
-/** The TCP or TLS socket of a client on WebSocket; `undefined` in browsers and with polling. */
-export const netSocketOf = ({ transport }: ClientEngine): NetSocket | undefined =>
-  (transport as { readonly ws?: { readonly _socket?: NetSocket } } | null)?.ws?._socket
+/** The TCP or TLS socket of a client on WebSocket; `undefined` with polling, and where the runtime hides its data. */
+export const netSocketOf = ({ transport }: ClientEngine): NetSocket | undefined => {
+  const socket = (transport as { readonly ws?: { readonly _socket?: Partial<NetSocket> } } | null)?.ws?._socket
+  return typeof socket?.on === "function" ? (socket as NetSocket) : undefined
+}
 
 /** Milliseconds after which a client without a ping closes the connection. */
 export const keepaliveTimeoutOf = (engine: ClientEngine): number => engine["_pingInterval"] + engine["_pingTimeout"]
@@ -180,16 +188,16 @@ export const observeRequests = (agent: Agent, onRequest: (request: ClientRequest
 }
 
 interface TcpHandle {
-  readonly bytesWritten: number
-  readonly writeQueueSize: number
+  readonly bytesWritten?: number
+  readonly writeQueueSize?: number
   /** The TCP handle of a TLS handle. TLS counts a write only when all of it is sent. */
   readonly _parent?: TcpHandle
 }
 
-/** Bytes that the network took from a socket, and bytes that still wait. */
+/** Bytes that the network took from a socket, and bytes that still wait; only whole writes where the handle counts none. */
 export const writeProgressOf = (socket: NetSocket) => {
   const { _handle: own } = socket as { readonly _handle?: TcpHandle | null }
   const handle = own?._parent ?? own
-  const bytesQueued = handle?.writeQueueSize ?? 0
-  return { bytesSent: (handle?.bytesWritten ?? 0) - bytesQueued, bytesQueued }
+  const bytesQueued = handle?.writeQueueSize ?? socket.writableLength
+  return { bytesSent: (handle?.bytesWritten ?? socket.bytesWritten) - bytesQueued, bytesQueued }
 }

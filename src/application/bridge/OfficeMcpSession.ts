@@ -88,9 +88,9 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
     listResources: () =>
       Effect.map(Effect.andThen(settled, listOfficeResources(agent)), (items) => ({ items, nextCursor: undefined })),
     readResource: (uri) => readOfficeResource(agent, uri),
-    callTool: (name, args) =>
+    callTool: (name, params) =>
       Effect.flatMap(current, ({ byName }) =>
-        byName.has(name) ? call(name, args) : Effect.andThen(settled, call(name, args))
+        byName.has(name) ? call(name, params) : Effect.andThen(settled, call(name, params))
       ),
     watch: (wanted) =>
       Effect.map(PubSub.subscribe(hub), (subscription) =>

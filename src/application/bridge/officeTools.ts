@@ -239,9 +239,9 @@ export const makeToolCaller = (
     desktop_get: (params) => showDesktop(agent, params),
     tools_search: (params) => Effect.map(current, ({ byName }) => searchByQuery(byName, params)),
     tools_describe: (params) => Effect.map(current, ({ byName }) => describeByName(byName, params)),
-    tools_call: ({ arguments: args = {}, name }) =>
-      typeof name === "string" && isJsonObject(args)
-        ? call(name, args)
+    tools_call: ({ arguments: params = {}, name }) =>
+      typeof name === "string" && isJsonObject(params)
+        ? call(name, params)
         : Effect.succeed(errorResult("Expected {name, arguments}: the name of a tool, and an object"))
   }
   return (name: string, params: JsonObject): Effect.Effect<JsonObject> => {

@@ -36,11 +36,11 @@ export const makePackSession = Effect.fnUntraced(function* (
     ...toolsOnlySession("a2c-tools"),
     listTools: () =>
       Effect.map(SubscriptionRef.get(tableRef), (table) => ({ items: definitions(table), nextCursor: undefined })),
-    callTool: (name, args, { onProgress = () => Effect.void } = {}) =>
+    callTool: (name, params, { onProgress = () => Effect.void } = {}) =>
       Effect.suspend(() => {
         const tool = SubscriptionRef.getUnsafe(tableRef).tools.get(name)
         if (tool === undefined) return Effect.fail(toolNotFound(name))
-        const call = { tool: tool.originalName, args, form: false, files: {} }
+        const call = { tool: tool.originalName, params, form: false, files: {} }
         return Effect.catch(tool.running.call(call, onProgress), (error) =>
           Effect.succeed({ content: [{ type: "text", text: formatFailure(error) }], isError: true })
         )

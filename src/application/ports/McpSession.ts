@@ -73,7 +73,7 @@ export interface McpSession {
   /** Calls a tool and gives its raw result. Interruption cancels the call at the peer. */
   readonly callTool: (
     name: string,
-    args: JsonObject,
+    params: JsonObject,
     options?: { readonly onProgress?: (progress: McpProgress) => Effect.Effect<void> }
   ) => Effect.Effect<JsonObject, McpSessionError>
   /**

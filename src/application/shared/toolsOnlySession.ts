@@ -1,6 +1,7 @@
-import { Effect } from "effect"
+import { Effect, Stream } from "effect"
+import type { JsonObject } from "../../domain/json.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
-import { McpSessionError, type McpInfo, type McpSession } from "../ports/McpSession.ts"
+import { McpSessionError, type McpInfo, type McpProgress, type McpSession } from "../ports/McpSession.ts"
 
 const noResources = Effect.fail(
   new McpSessionError({ reason: "unsupported", message: "this session has no resources" })
@@ -25,3 +26,36 @@ export const toolsOnlySession = (
 /** The error of a call to a tool that does not exist, or was removed. */
 export const toolNotFound = (name: string): McpSessionError =>
   new McpSessionError({ reason: "protocol", code: -32602, message: `Tool '${name}' not found` })
+
+/** A tool of an in-process session. */
+export interface SessionTool {
+  /** The tool as `tools/list` returns it. */
+  readonly definition: JsonObject & { readonly name: string }
+  /** Runs a call and gives its MCP result; a failed tool sets `isError`. Interruption cancels the call. */
+  readonly run: (
+    params: JsonObject,
+    context: { readonly progress: (progress: McpProgress) => Effect.Effect<void> }
+  ) => Effect.Effect<JsonObject, McpSessionError>
+}
+
+/** Makes a session of a fixed list of tools in this process, for `computerLayer({ sessions })` and `publishHttp`. */
+export const makeToolsSession = ({
+  instructions,
+  name,
+  tools
+}: {
+  readonly name: string
+  readonly instructions?: string
+  readonly tools: ReadonlyArray<SessionTool>
+}): McpSession => {
+  const byName = new Map(tools.map((tool) => [tool.definition.name, tool]))
+  return {
+    ...toolsOnlySession(name, instructions),
+    listTools: () => Effect.succeed({ items: tools.map(({ definition }) => definition), nextCursor: undefined }),
+    callTool: (tool, params, { onProgress = () => Effect.void } = {}) =>
+      byName.get(tool)?.run(params, { progress: onProgress }) ?? Effect.fail(toolNotFound(tool)),
+    watch: () => Effect.succeed(Stream.never),
+    ping: Effect.void,
+    closed: Effect.never
+  }
+}

@@ -1,31 +1,37 @@
 import { Effect, Result, Schema, SchemaGetter, SchemaIssue } from "effect"
 import { isJsonObject, type JsonObject } from "../json.ts"
+import { type ContentBlock, contentBlockProblem, isContentBlock } from "./ContentBlock.ts"
 
 /** An MCP `CallToolResult` with all its members; its metadata is sent as `meta` or `_meta` (spec §6.4). */
 export interface ToolResult extends JsonObject {
-  readonly content: ReadonlyArray<JsonObject>
+  readonly content: ReadonlyArray<ContentBlock>
   readonly isError: boolean
   readonly structuredContent?: unknown
   readonly meta?: JsonObject
 }
 
-const isContent = (value: unknown): value is ReadonlyArray<JsonObject> =>
-  Array.isArray(value) && value.every(isJsonObject)
+const parseContent = (value: unknown): Result.Result<ReadonlyArray<ContentBlock>, string> => {
+  if (!Array.isArray(value)) return Result.fail("content: expected an array")
+  if (value.every(isContentBlock)) return Result.succeed(value)
+  const index = value.findIndex((block) => !isContentBlock(block))
+  return Result.fail(`content[${index}]: ${contentBlockProblem(value[index])}`)
+}
 
 const isToolResult = (value: unknown): value is ToolResult =>
-  isJsonObject(value) && isContent(value["content"]) && typeof value["isError"] === "boolean"
+  isJsonObject(value) && Result.isSuccess(parseContent(value["content"])) && typeof value["isError"] === "boolean"
 
 export const parseToolResult = (value: unknown): Result.Result<ToolResult, string> => {
   if (!isJsonObject(value)) return Result.fail("a tool result must be an object")
-  const { _meta, content = [], isError, meta, ...rest } = value
-  if (!isContent(content)) return Result.fail("content: expected an array of objects")
+  const { _meta, content: blocks = [], isError, meta, ...rest } = value
+  const content = parseContent(blocks)
+  if (Result.isFailure(content)) return Result.fail(content.failure)
   if (isError !== undefined && isError !== null && typeof isError !== "boolean") {
     return Result.fail("isError: expected a boolean")
   }
   const metadata = isJsonObject(meta) ? meta : isJsonObject(_meta) ? _meta : undefined
   return Result.succeed({
     ...rest,
-    content,
+    content: content.success,
     isError: isError === true,
     ...(metadata !== undefined && { meta: metadata })
   })

@@ -29,6 +29,15 @@ export { type DocumentContent, DocumentReader, DocumentUnreadable } from "../../
 export { AdmissionRejected, Unreachable, VersionRejected } from "../../application/ports/Transport.ts"
 export type { JsonObject } from "../../domain/json.ts"
 export type { Tool } from "../../domain/model/Tool.ts"
+export type {
+  AudioContent,
+  ContentBlock,
+  EmbeddedResource,
+  ImageContent,
+  ResourceLink,
+  TextContent,
+  UnknownContent
+} from "../../domain/model/ContentBlock.ts"
 export type { ToolResult } from "../../domain/model/ToolResult.ts"
 export { PROTOCOL_VERSION } from "../../domain/wire/version.ts"
 export { errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"

@@ -122,6 +122,15 @@ export type {
   StreamableParameters
 } from "../../domain/config/endpointParameters.ts"
 export { Tool } from "../../domain/model/Tool.ts"
+export type {
+  AudioContent,
+  ContentBlock,
+  EmbeddedResource,
+  ImageContent,
+  ResourceLink,
+  TextContent,
+  UnknownContent
+} from "../../domain/model/ContentBlock.ts"
 export { ToolResult } from "../../domain/model/ToolResult.ts"
 export {
   formatToolMeta,

@@ -117,6 +117,7 @@ export {
   type McpSession,
   type McpWatchOptions
 } from "../../application/ports/McpSession.ts"
+export { makeToolsSession, type SessionTool } from "../../application/shared/toolsOnlySession.ts"
 export { InvalidSchema, SchemaValidator } from "../../application/ports/SchemaValidator.ts"
 export {
   type AdmissionReason,
@@ -152,6 +153,15 @@ export type { JsonObject } from "../../domain/json.ts"
 export { allGrants, type Grants, type Identity, type Right } from "../../domain/model/Identity.ts"
 export type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
 export type { Tool } from "../../domain/model/Tool.ts"
+export type {
+  AudioContent,
+  ContentBlock,
+  EmbeddedResource,
+  ImageContent,
+  ResourceLink,
+  TextContent,
+  UnknownContent
+} from "../../domain/model/ContentBlock.ts"
 export type { ToolResult } from "../../domain/model/ToolResult.ts"
 export { PROTOCOL_VERSION } from "../../domain/wire/version.ts"
 export { errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"

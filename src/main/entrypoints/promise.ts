@@ -3,7 +3,20 @@
  * plain errors. Methods have the names of the services in `a2c-smcp`. For browsers use `a2c-smcp/agent`.
  */
 import "./requireNode.ts"
+export type { ConfirmRequest } from "../../application/computer/ComputerSettings.ts"
+export type { JsonObject } from "../../domain/json.ts"
+export type {
+  AudioContent,
+  ContentBlock,
+  EmbeddedResource,
+  ImageContent,
+  ResourceLink,
+  TextContent,
+  UnknownContent
+} from "../../domain/model/ContentBlock.ts"
 export type { Grants, Identity, Right } from "../../domain/model/Identity.ts"
+export type { Tool } from "../../domain/model/Tool.ts"
+export type { ToolResult } from "../../domain/model/ToolResult.ts"
 export type { CallStatus } from "../../domain/model/CallStatus.ts"
 export { A2cError, type A2cErrorCode } from "../promise/A2cError.ts"
 export { connectAgent, type NodeAgentConnectOptions } from "../promise/connectAgent.ts"

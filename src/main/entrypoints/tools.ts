@@ -1,7 +1,7 @@
 /** Building blocks of tools, for authors of packs. Imports only `effect`. */
 import "./requireNode.ts"
 export {
-  type ArgsOf,
+  type ParamsOf,
   BaseMcpTool,
   type ListedTool,
   type LogFields,

@@ -7,7 +7,7 @@ import type { AuthorizerOptions } from "../../adapters/mcp/oauth/Authorizer.ts"
 import * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.ts"
 import * as VerelEngine from "../../adapters/vrl/VerelEngine.ts"
 import { Computer, type ComputerOptions } from "../../application/computer/Computer.ts"
-import { ComputerSettings } from "../../application/computer/ComputerSettings.ts"
+import { ComputerSettings, type Confirm } from "../../application/computer/ComputerSettings.ts"
 import { Inputs, type InputSources } from "../../application/computer/inputs/Inputs.ts"
 import * as InProcess from "../../application/computer/servers/InProcessConnector.ts"
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"
@@ -16,14 +16,18 @@ import { layerOverride } from "./layerOverride.ts"
 type ComputerLayerOptions = ComputerOptions &
   SocketIoClient.SocketIoClientOptions &
   AuthorizerOptions & {
-    readonly settings?: Partial<ComputerSettings>
+    /** Confirms calls of tools without `auto_apply`; without it such calls fail with 4005. */
+    readonly confirm?: Confirm | undefined
+    readonly settings?: Partial<Omit<ComputerSettings, "confirm">>
     /** In-process peers that replace the servers of these names, configured or not. */
     readonly sessions?: InProcess.InProcessSessions
   }
 
 /** A Computer in an office of a Server on Socket.IO, with MCP servers; the host provides the inputs. */
 export const computerLayerRequiringInputs = ({
+  confirm,
   sessions = {},
+  settings,
   ...options
 }: ComputerLayerOptions): Layer.Layer<Computer, JoinFailed, Inputs> =>
   Computer.layer({ ...options, config: InProcess.addInProcessServers(options.config, sessions) }).pipe(
@@ -34,7 +38,7 @@ export const computerLayerRequiringInputs = ({
     Layer.provide(NodeServices.layer),
     Layer.provide(AjvValidator.layer),
     Layer.provide(VerelEngine.layer()),
-    Layer.provide(layerOverride(ComputerSettings, options.settings))
+    Layer.provide(layerOverride(ComputerSettings, { ...settings, confirm }))
   )
 
 /** A Computer with the values of its inputs: given ones, else from the environment, else from the sources of `inputs`. */

@@ -126,7 +126,14 @@ const wrapComputer = ({ iterate, run, ...closeable }: RunningService<Computer["S
 
 /** Runs a Computer with its MCP servers, and joins `office` if given; otherwise `join` does that later. */
 export const runComputer = async (options: ComputerOptions, cancellable?: Cancellable): Promise<RunningComputer> => {
-  const { authorize: _authorize, config, inputs: _inputs, settings: _settings, ...connection } = options
+  const {
+    authorize: _authorize,
+    config,
+    confirm: _confirm,
+    inputs: _inputs,
+    settings: _settings,
+    ...connection
+  } = options
   const read = parseConfig(config)
   if (Result.isFailure(read)) throw new A2cError("config_invalid", read.failure.message)
   const layer = computerLayer({ ...toClientOptions(connection), ...toLayerOptions(options), config: read.success })

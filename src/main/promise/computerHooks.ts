@@ -32,6 +32,8 @@ export interface ComputerHooks {
     /** Runs the program of an input; resolves with its output. */
     readonly run?: (input: CommandInput, options: HookOptions) => Awaitable<string>
   }
+  /** Confirms calls of tools without `auto_apply`; without this hook such calls fail with 4005. */
+  readonly confirm?: (request: ConfirmRequest, options: HookOptions) => Awaitable<boolean>
   /** Shows the user the page that authorizes an MCP server. */
   readonly authorize?: (request: AuthorizationRequest, options: HookOptions) => Awaitable<void>
   /** As in `ComputerSettings`, times in milliseconds. */
@@ -42,8 +44,6 @@ export interface ComputerHooks {
     readonly keepaliveInterval?: number
     readonly changeThrottle?: number
     readonly showUnsubscribable?: boolean
-    /** Confirms calls of tools without `auto_apply`; without this hook such calls fail with 4005. */
-    readonly confirm?: (request: ConfirmRequest, options: HookOptions) => Awaitable<boolean>
     /** Resolves documents to URIs that an Agent can fetch; without this hook requests fail with 4011. */
     readonly resolveDpe?: (request: DpeRequest, options: HookOptions) => Awaitable<ResolvedDpe>
     /** Receives the progress of running calls. */
@@ -83,29 +83,30 @@ const toInputSources = ({ ask, run, values }: NonNullable<ComputerHooks["inputs"
 }
 
 const toComputerSettings = ({
-  confirm,
   onProgress,
   resolveDpe,
   showUnsubscribable,
   ...times
-}: NonNullable<ComputerHooks["settings"]>): Partial<ComputerSettings> => {
+}: NonNullable<ComputerHooks["settings"]>): Partial<Omit<ComputerSettings, "confirm">> => {
   const reportProgress = hookEffect("onProgress", onProgress)
   return {
     ...durations(times),
     ...definedOnly({
       showUnsubscribable,
-      confirm: hookEffect("confirm", confirm),
       resolveDpe: hookEffect("resolveDpe", resolveDpe),
       onProgress: reportProgress && flow(reportProgress, Effect.ignore)
     })
   }
 }
 
-export const toLayerOptions = ({ authorize, inputs = {}, settings = {} }: ComputerHooks) => {
+export const toLayerOptions = ({ authorize, confirm, inputs = {}, settings = {} }: ComputerHooks) => {
   const openPage = hookEffect("authorize", authorize)
   return {
     inputs: toInputSources(inputs),
     settings: toComputerSettings(settings),
-    ...definedOnly({ authorize: openPage && flow(openPage, Effect.ignore) })
+    ...definedOnly({
+      authorize: openPage && flow(openPage, Effect.ignore),
+      confirm: hookEffect("confirm", confirm)
+    })
   }
 }

@@ -69,9 +69,9 @@ export const packSource = ({
 /** Ignores progress. */
 export const ignoreProgress: (progress: McpProgress) => Effect.Effect<void> = () => Effect.void
 
-export const callOf = (tool: string, args: JsonObject, more: Partial<PackCall> = {}): PackCall => ({
+export const callOf = (tool: string, params: JsonObject, more: Partial<PackCall> = {}): PackCall => ({
   tool,
-  args,
+  params,
   form: false,
   files: {},
   ...more

@@ -109,7 +109,7 @@ export const served = Effect.fnUntraced(function* (options: Partial<ServeToolsOp
     tools: [
       {
         definition: { name: "echo", inputSchema: { type: "object" } },
-        run: (args) => Effect.succeed({ content: [{ type: "text", text: JSON.stringify(args) }] })
+        run: (params) => Effect.succeed({ content: [{ type: "text", text: JSON.stringify(params) }] })
       }
     ]
   })
@@ -121,13 +121,13 @@ export const served = Effect.fnUntraced(function* (options: Partial<ServeToolsOp
     route: (endpoint) => hosted.find((one) => one.route.endpoint === endpoint),
     call: Effect.fnUntraced(function* ({ route: { endpoint } }, call) {
       yield* Queue.offer(calls, { ...call, endpoint })
-      const { do: what } = call.args
+      const { do: what } = call.params
       if (what === "hang") {
         yield* Effect.onInterrupt(Deferred.await(release), () => Deferred.succeed(interrupted, undefined))
       }
       return typeof what === "string" && outcomes[what] !== undefined
         ? yield* outcomes[what]
-        : { content: [{ type: "text", text: JSON.stringify(call.args) }] }
+        : { content: [{ type: "text", text: JSON.stringify(call.params) }] }
     }),
     session: yield* server.connect,
     rescan: Effect.void

@@ -38,9 +38,9 @@ describe("multipart form", () => {
           )
         )
       )
-      const { args, files, form: isForm } = yield* Queue.take(world.calls)
+      const { params, files, form: isForm } = yield* Queue.take(world.calls)
       assert.isTrue(isForm)
-      assert.deepStrictEqual(args, { do: "hang", 字: "値", list: ["1", "2"] })
+      assert.deepStrictEqual(params, { do: "hang", 字: "値", list: ["1", "2"] })
       const [file] = files["file"] ?? []
       assert.include(file, { filename: "a b.PNG", contentType: "image/png", size: bytes.byteLength })
       assert.match(file?.path ?? "", /\.PNG$/)
@@ -179,8 +179,8 @@ describe("multipart form", () => {
       ])
       const { status } = yield* ask(`${url}/tools/form`, { method: "POST", body })
       assert.strictEqual(status, 200)
-      const { args, form: isForm } = yield* Queue.take(calls)
-      assert.deepStrictEqual(args, { text: "字 &", list: ["1", "2"] })
+      const { params, form: isForm } = yield* Queue.take(calls)
+      assert.deepStrictEqual(params, { text: "字 &", list: ["1", "2"] })
       assert.isTrue(isForm)
     })
   )
@@ -188,8 +188,8 @@ describe("multipart form", () => {
   live("accepts JSON when it requires no file", {}, ({ calls, url }) =>
     Effect.gen(function* () {
       assert.strictEqual((yield* post(`${url}/tools/form`, { n: 1 })).status, 200)
-      const { args, form: isForm } = yield* Queue.take(calls)
-      assert.deepStrictEqual(args, { n: 1 })
+      const { params, form: isForm } = yield* Queue.take(calls)
+      assert.deepStrictEqual(params, { n: 1 })
       assert.isFalse(isForm)
     })
   )

@@ -2,12 +2,13 @@ import { EventEmitter } from "node:events"
 import { readdirSync, readFileSync } from "node:fs"
 import { createServer as createHttpServer, type IncomingMessage, type Server as HttpServer } from "node:http"
 import { createServer as createHttpsServer } from "node:https"
-import type { AddressInfo } from "node:net"
+import type { AddressInfo, Socket as NetSocket } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { Server, type Socket as EngineSocket, transports } from "engine.io"
 import { Server as SocketIo } from "socket.io"
 import { io } from "socket.io-client"
+import * as webSockets from "ws"
 import { WebSocketServer } from "ws"
 import * as internals from "../../../src/adapters/socketio/internals.ts"
 
@@ -212,6 +213,13 @@ describe("the WebSocket of ws", () => {
     })
   )
 
+  it("differs from a replacement that sends no frames", () => {
+    assert.isTrue(internals.canSendFrames(webSockets))
+    for (const replacement of [{}, { Sender: {} }, { Sender: class {} }]) {
+      assert.isFalse(internals.canSendFrames(replacement))
+    }
+  })
+
   it("accepts a close timeout", () => {
     const server = new WebSocketServer(internals.withCloseTimeout({ noServer: true }, 123))
     assert.strictEqual((server.options as Fields)["closeTimeout"], 123)
@@ -246,6 +254,23 @@ describe("a client of Engine.IO", () => {
       })
     )
   }
+})
+
+describe("a client of Engine.IO in another runtime", () => {
+  it("has no socket where the runtime hides its data", () => {
+    for (const ws of [undefined, {}, { _socket: { ref: () => undefined } }]) {
+      assert.isUndefined(internals.netSocketOf({ transport: { ws } } as unknown as internals.ClientEngine))
+    }
+  })
+})
+
+describe("a socket of another runtime", () => {
+  it("counts whole writes where its handle counts no bytes", () => {
+    for (const _handle of [null, {}, { _parent: {} }]) {
+      const socket = { _handle, bytesWritten: 30, writableLength: 10 } as unknown as NetSocket
+      assert.deepStrictEqual(internals.writeProgressOf(socket), { bytesSent: 20, bytesQueued: 10 })
+    }
+  })
 })
 
 describe("a socket of Node", () => {

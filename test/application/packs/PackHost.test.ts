@@ -26,12 +26,12 @@ const toolsOf = ({ session }: Host) =>
 
 const textResult = (text: string) => ({ content: [{ type: "text", text }] })
 
-const callRoute = (host: Host, endpoint: string, args = {}) =>
+const callRoute = (host: Host, endpoint: string, params = {}) =>
   Effect.suspend(() => {
     const hosted = host.route(endpoint)
     return hosted === undefined
       ? Effect.die(`no route ${endpoint}`)
-      : host.call(hosted, { args, form: false, files: {} })
+      : host.call(hosted, { params, form: false, files: {} })
   })
 
 describe("pack host", () => {
@@ -328,7 +328,7 @@ describe("pack host", () => {
     Effect.gen(function* () {
       const { host, packs, put } = yield* makeHost({ limits: { concurrency: 1, maxQueued: 1 } })
       packs.set("slow 1", {
-        call: ({ args }) => (args["hang"] === true ? Effect.never : Effect.succeed(textResult("done")))
+        call: ({ params }) => (params["hang"] === true ? Effect.never : Effect.succeed(textResult("done")))
       })
       yield* put(entry("slow"))
       yield* host.rescan

@@ -81,7 +81,7 @@ export const makeHost = Effect.fnUntraced(function* (options: Partial<PackHostOp
     const text = (value: string) => ({ content: [{ type: "text", text: value }] })
     return {
       manifest: { ...manifestOf(name), ...manifest },
-      call: call ?? (({ args, tool }) => Effect.succeed(text(`${key} ${tool} ${JSON.stringify(args)}`))),
+      call: call ?? (({ params, tool }) => Effect.succeed(text(`${key} ${tool} ${JSON.stringify(params)}`))),
       exited: Deferred.await(exited)
     }
   })

@@ -10,8 +10,13 @@ import {
 } from "../../../src/domain/tools/vrl.ts"
 
 const Json = Schema.Record(Schema.String, Schema.Json)
+const Text = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
 const Results = Schema.StructWithRest(
-  Schema.Struct({ content: Schema.Array(Json), isError: Schema.Boolean, meta: Schema.optionalKey(Json) }),
+  Schema.Struct({
+    content: Schema.Array(Schema.StructWithRest(Text, [Json])),
+    isError: Schema.Boolean,
+    meta: Schema.optionalKey(Json)
+  }),
   [Json]
 )
 

@@ -95,17 +95,17 @@ const makeFeed = () => {
     const said = isJsonObject(value) ? value : {}
     const config = decodePackConfig(said["config"])
     if (Result.isFailure(config)) must(config.failure !== "", "an error has no message")
-    parseEmbeddedFile(said["args"])
-    const args = isJsonObject(said["args"]) ? said["args"] : {}
+    parseEmbeddedFile(said["params"])
+    const params = isJsonObject(said["params"]) ? said["params"] : {}
     const schema = isJsonObject(said["schema"]) ? said["schema"] : {}
-    const read = fillDefaults(schema, coerceForm(schema, args))
+    const read = fillDefaults(schema, coerceForm(schema, params))
     must(isJsonObject(read), "parameters are not an object")
     const playing = Effect.gen(function* () {
       const { call, manifest } = yield* startPack(moduleOf(said), source, packRuntime)
       checkManifest({ manifest })
       const tools = [...manifest.tools.map((tool) => String(tool["name"])), "pack"]
       for (const tool of tools.slice(0, 2)) {
-        const result = yield* call({ tool, args, form: said["form"] === true, files: {} }, quiet)
+        const result = yield* call({ tool, params, form: said["form"] === true, files: {} }, quiet)
         must(Array.isArray(result["content"]), "a result without content")
         must(typeof JSON.stringify(result) === "string", "a result is not JSON")
       }
@@ -133,7 +133,7 @@ const declared: ReadonlyArray<unknown> = [
   {
     routes: [{ endpoint: "/tools/pack", params, useForm: true, toolName: "pack" }],
     tools: [{ name: "pack", description: "does it", inputSchema: params, annotations: { readOnlyHint: true } }],
-    args: { text: "a", count: "3", flag: "", list: ["a"], file: "data:text/plain;base64,aGk=" },
+    params: { text: "a", count: "3", flag: "", list: ["a"], file: "data:text/plain;base64,aGk=" },
     schema: params,
     form: true,
     result: { content: [{ type: "text", text: "hi" }], structuredContent: { a: 1 } },
@@ -142,16 +142,16 @@ const declared: ReadonlyArray<unknown> = [
   {
     routes: { endpoint: "/tools/pack", params_class: plain, use_form: false },
     tools: [{ name: "pack", input_schema: plain }, { name: "b" }],
-    args: { a: 1 },
+    params: { a: 1 },
     schema: plain,
     result: "text"
   },
-  { routes: [], tools: [{ name: "pack" }], args: {}, result: [{ type: "image", data: "", mimeType: "i/p" }] },
-  { routes: [], tools: [{ name: "pack" }], args: {}, throws: { message: "no", code: -32602, _tag: "Bad" } },
+  { routes: [], tools: [{ name: "pack" }], params: {}, result: [{ type: "image", data: "", mimeType: "i/p" }] },
+  { routes: [], tools: [{ name: "pack" }], params: {}, throws: { message: "no", code: -32602, _tag: "Bad" } },
   {
     routes: [{ endpoint: "/a/%41", params: { $ref: "#/$defs/X", $defs: { X: plain } } }],
     tools: [{ name: "pack", inputSchema: { $ref: "#/$defs/X", $defs: { X: plain } } }],
-    args: { a: 2 },
+    params: { a: 2 },
     schema: { $ref: "#/$defs/X", $defs: { X: plain } },
     result: { a: 1 }
   },

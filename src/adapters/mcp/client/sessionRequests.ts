@@ -27,12 +27,12 @@ export const makeSessionRequests = Effect.fnUntraced(function* (request: SendReq
       if (omitted > 0) yield* Effect.logWarning("items omitted from listing: not encodable", { list: name, omitted })
       return { items, nextCursor: typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined }
     })
-  const callTool: McpSession["callTool"] = (name, args, { onProgress } = {}) =>
+  const callTool: McpSession["callTool"] = (name, params, { onProgress } = {}) =>
     withPeerSpan(`tools/call ${name}`, { "mcp.method.name": "tools/call", "gen_ai.tool.name": name }, (traceparent) =>
       request(
         "tools/call",
         // SEP-414: MCP servers read the trace context here.
-        { name, arguments: args, ...(traceparent !== undefined && { _meta: { traceparent } }) },
+        { name, arguments: params, ...(traceparent !== undefined && { _meta: { traceparent } }) },
         onProgress &&
           (({ message, progress, total }) => {
             if (typeof progress !== "number") return

@@ -1,8 +1,8 @@
-import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Duration, Effect, Fiber, FiberMap, FiberSet, Option, Result, type Scope } from "effect"
 import { CredentialStore } from "../../../application/ports/CredentialStore.ts"
 import type { McpSessionError } from "../../../application/ports/McpSession.ts"
 import type { StreamableParameters } from "../../../domain/config/endpointParameters.ts"
+import type { Fetch } from "../../http/checkedFetch.ts"
 import { sessionError } from "../sessionError.ts"
 import { makeOAuthCredentialStore, noCredentials, type OAuthCredentialStore } from "./OAuthCredentialStore.ts"
 import { forbiddenPageReason } from "./oauthFetch.ts"
@@ -29,7 +29,7 @@ export interface AuthorizerOptions {
 /** OAuth is disabled when the headers contain `Authorization`. */
 type HttpEndpoint = Pick<StreamableParameters, "headers" | "url">
 
-export type WrapFetch = (fetch: FetchLike) => FetchLike
+export type WrapFetch = (fetch: Fetch) => Fetch
 
 /**
  * Runs `open`, which must send every HTTP request of a session through `wrap(fetch)`. Stored tokens are sent and

@@ -8,7 +8,7 @@ export type ToolReturn<A> = A | PromiseLike<A> | Effect.Effect<A, unknown>
 export type ToolParams = Schema.ConstraintDecoder<unknown> | StandardSchemaV1 | { readonly [keyword: string]: unknown }
 
 /** Type of the arguments for a schema. A plain JSON Schema is validated at runtime but has no static types. */
-export type ArgsOf<P> =
+export type ParamsOf<P> =
   P extends Schema.ConstraintDecoder<unknown>
     ? P["Type"]
     : P extends StandardSchemaV1
@@ -97,12 +97,12 @@ export abstract class BaseMcpTool {
   abstract listTools(): ToolReturn<ReadonlyArray<ListedTool>>
 
   /**
-   * Calls a tool with validated and decoded arguments; annotate them as `ArgsOf<typeof params>`.
+   * Calls a tool with validated and decoded arguments; annotate them as `ParamsOf<typeof params>`.
    *
    * Returns a string, an MCP content block or a list of blocks, an MCP tool result, or any JSON value, which becomes
    * structured content and text.
    */
-  abstract callTool(name: string, args: object, context: ToolContext): unknown
+  abstract callTool(name: string, params: object, context: ToolContext): unknown
 
   /** Runs once when the host unloads the pack, after its last call, with a timeout of 5 seconds. */
   dispose?(): ToolReturn<void>

@@ -1,4 +1,4 @@
-import type { ArgsOf, ListedTool, RouteConfig, ToolAnnotations, ToolContext, ToolParams } from "./BaseMcpTool.ts"
+import type { ParamsOf, ListedTool, RouteConfig, ToolAnnotations, ToolContext, ToolParams } from "./BaseMcpTool.ts"
 
 /** A pack with one tool. */
 export interface ToolDefinition<P extends ToolParams> {
@@ -6,7 +6,7 @@ export interface ToolDefinition<P extends ToolParams> {
   readonly description: string
   readonly params: P
   /** Runs the tool; return values are those of `BaseMcpTool.callTool`. */
-  readonly run: (args: ArgsOf<P>, context: ToolContext) => unknown
+  readonly run: (params: ParamsOf<P>, context: ToolContext) => unknown
   /** Path of the route; `/tools/` plus the name by default. */
   readonly endpoint?: string
   /** Parameters come as a form; implied by a file parameter. */
@@ -20,7 +20,7 @@ export interface DefinedTool<P extends ToolParams> {
   readonly getRouteConfig: () => RouteConfig
   readonly listTools: () => ReadonlyArray<ListedTool>
   /** Calls the tool without validating the arguments. */
-  readonly callTool: (name: string, args: ArgsOf<P>, context: ToolContext) => unknown
+  readonly callTool: (name: string, params: ParamsOf<P>, context: ToolContext) => unknown
 }
 
 /** Makes a pack with one tool: `export default defineTool({ name: "shout", description, params, run })`. */
@@ -36,6 +36,6 @@ export const defineTool = <const P extends ToolParams>(definition: ToolDefinitio
     listTools: () => [
       { name, description, ...(title !== undefined && { title }), ...(annotations && { annotations }) }
     ],
-    callTool: (_, args, context) => definition.run(args, context)
+    callTool: (_, params, context) => definition.run(params, context)
   }
 }

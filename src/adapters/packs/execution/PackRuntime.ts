@@ -73,7 +73,7 @@ const prepareArguments = Effect.fnUntraced(function* (tool: ToolValidator, call:
     openToolFiles(tool.files, call),
     ({ message }) => new PackError({ reason: "failed", message })
   )
-  const given = call.form ? coerceForm(tool.schema, call.args) : call.args
+  const given = call.form ? coerceForm(tool.schema, call.params) : call.params
   return yield* Effect.mapError(tool.check({ ...given, ...opened }), invalidParamsError)
 })
 
@@ -136,7 +136,7 @@ export const startPack = Effect.fnUntraced(function* (
     if (tool === undefined) {
       return yield* new PackError({ reason: "unknown_tool", message: `unknown tool '${request.tool}'` })
     }
-    const args = yield* prepareArguments(tool, yield* writeEmbeddedFiles(tool.files, request))
+    const params = yield* prepareArguments(tool, yield* writeEmbeddedFiles(tool.files, request))
     const value = yield* withProgress(onProgress, (onReport) => {
       const controller = new AbortController()
       const progress = (given: ToolProgress): void => {
@@ -145,7 +145,7 @@ export const startPack = Effect.fnUntraced(function* (
       }
       const { signal } = controller
       const context: ToolContext = { signal, logger: makeToolLogger(log), progress, config: source.config }
-      return runPackCode(enter, () => methods.callTool(request.tool, args, context)).pipe(
+      return runPackCode(enter, () => methods.callTool(request.tool, params, context)).pipe(
         Effect.onInterrupt(() => Effect.sync(() => enter(() => controller.abort()))),
         Effect.mapError((thrown) => toPackError(thrown.value))
       )

@@ -1,29 +1,12 @@
 import { Result } from "effect"
 import { isJsonObject, type JsonObject, parseJsonOrThrow } from "../../../domain/json.ts"
+import { isKnownContentBlock } from "../../../domain/model/ContentBlock.ts"
 import { thrownMessage } from "./thrown.ts"
 
 const isText = (value: unknown): value is string => typeof value === "string"
 
-/** Checks the required members too: other values can have a `type`. */
-const isContentBlock = (value: unknown): boolean => {
-  if (!isJsonObject(value)) return false
-  switch (value["type"]) {
-    case "text":
-      return isText(value["text"])
-    case "image":
-    case "audio":
-      return isText(value["data"]) && isText(value["mimeType"])
-    case "resource":
-      return isJsonObject(value["resource"]) && isText(value["resource"]["uri"])
-    case "resource_link":
-      return isText(value["uri"]) && isText(value["name"])
-    default:
-      return false
-  }
-}
-
 const isContentBlockList = (value: unknown): value is ReadonlyArray<unknown> =>
-  Array.isArray(value) && value.every(isContentBlock)
+  Array.isArray(value) && value.every(isKnownContentBlock)
 
 const toJson = (value: unknown): Result.Result<unknown, string> =>
   Result.try({
@@ -37,7 +20,7 @@ const toJson = (value: unknown): Result.Result<unknown, string> =>
 
 const toResult = (value: unknown): JsonObject => {
   if (isText(value)) return { content: [{ type: "text", text: value }] }
-  if (isContentBlock(value)) return { content: [value] }
+  if (isKnownContentBlock(value)) return { content: [value] }
   if (isContentBlockList(value)) return { content: value }
   if (isJsonObject(value) && isContentBlockList(value["content"])) return value
   // Structured content must be an object.

@@ -38,16 +38,16 @@ export const writeEmbeddedFiles = Effect.fnUntraced(function* (
   fileParams: PackRoute["files"],
   call: PackCall
 ): Effect.fn.Return<PackCall, PackError, Scope.Scope> {
-  const names = call.form ? [] : Object.keys(fileParams).filter((name) => Object.hasOwn(call.args, name))
+  const names = call.form ? [] : Object.keys(fileParams).filter((name) => Object.hasOwn(call.params, name))
   if (names.length === 0) return call
   const path = yield* makeTemporaryFolder("a2c-files-")
-  const args = { ...call.args }
+  const params = { ...call.params }
   const files: { [name: string]: ReadonlyArray<UploadedFile> } = { ...call.files }
   const problems: Array<ParamsProblem> = []
   let count = 0
   for (const name of names) {
     const written: Array<UploadedFile> = []
-    for (const value of valuesOf(args[name], fileParams[name]?.multiple === true)) {
+    for (const value of valuesOf(params[name], fileParams[name]?.multiple === true)) {
       const parsed = parseEmbeddedFile(value)
       if (Result.isFailure(parsed)) {
         problems.push(paramsProblem(parsed.failure, [name]))
@@ -59,10 +59,10 @@ export const writeEmbeddedFiles = Effect.fnUntraced(function* (
       yield* Effect.promise(() => writeFile(file, bytes, { mode: 0o600 }))
       written.push({ filename, contentType, size: bytes.length, path: file })
     }
-    delete args[name]
+    delete params[name]
     if (written.length > 0) files[name] = written
   }
-  return problems.length === 0 ? { ...call, args, files } : yield* invalidParamsError(problems)
+  return problems.length === 0 ? { ...call, params, files } : yield* invalidParamsError(problems)
 })
 
 class FileUnavailable extends Data.TaggedError("FileUnavailable")<{ readonly message: string }> {}
@@ -79,12 +79,12 @@ const openToolFile = ({ contentType, filename, path }: UploadedFile): Effect.Eff
 /** Finds surplus files, and texts in the place of files. */
 export const checkFileParams = (
   fileParams: PackRoute["files"],
-  { args, files }: PackCall
+  { params, files }: PackCall
 ): ReadonlyArray<ParamsProblem> =>
   Object.entries(fileParams).flatMap(([name, { multiple }]) => {
     const count = files[name]?.length ?? 0
     if (!multiple && count > 1) return [paramsProblem(`one file is expected, not ${count}`, [name])]
-    const isText = count === 0 && typeof args[name] === "string"
+    const isText = count === 0 && typeof params[name] === "string"
     return isText ? [paramsProblem("a file is expected, not a text", [name])] : []
   })
 

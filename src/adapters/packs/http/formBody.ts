@@ -107,13 +107,13 @@ const failOnParserDefect = <A, E>(stream: Stream.Stream<A, E>): Stream.Stream<A,
   )
 
 /** Collects texts by name; a repeated name makes a list. */
-const collectArgs = (fields: Iterable<readonly [string, string]>) => {
-  const args = new Map<string, string | ReadonlyArray<string>>()
+const collectParams = (fields: Iterable<readonly [string, string]>) => {
+  const params = new Map<string, string | ReadonlyArray<string>>()
   for (const [name, value] of fields) {
-    const before = args.get(name)
-    args.set(name, before === undefined ? value : [...(typeof before === "string" ? [before] : before), value])
+    const before = params.get(name)
+    params.set(name, before === undefined ? value : [...(typeof before === "string" ? [before] : before), value])
   }
-  return checkParams(Object.fromEntries(args))
+  return checkParams(Object.fromEntries(params))
 }
 
 /**
@@ -173,12 +173,12 @@ export const readMultipart = Effect.fnUntraced(function* (
   )
   // Bytes after the last part are ignored, but the next request follows them on the connection.
   yield* Stream.runDrain(body)
-  return { args: yield* collectArgs(fields), files: Object.fromEntries(files), form: true }
+  return { params: yield* collectParams(fields), files: Object.fromEntries(files), form: true }
 })
 
 /** Reads a form without files. */
 export const readUrlEncoded = Effect.fnUntraced(function* (body: PendingRequest, maxBytes: number) {
   const fields = [...new URLSearchParams(yield* readText(body, maxBytes))]
   if (fields.length > maxFields) return yield* tooManyParts("fields", maxFields)
-  return { args: yield* collectArgs(fields), files: {}, form: true }
+  return { params: yield* collectParams(fields), files: {}, form: true }
 })

@@ -102,5 +102,5 @@ export const readText = Effect.fnUntraced(function* (body: PendingRequest, maxBy
 export const readJson = Effect.fnUntraced(function* (body: PendingRequest, maxBytes: number) {
   const text = yield* readText(body, maxBytes)
   if (text === "") return yield* rejectParams("The body is missing", [], "missing")
-  return { args: yield* checkParams(yield* parseRequestJson(text)), files: {}, form: false }
+  return { params: yield* checkParams(yield* parseRequestJson(text)), files: {}, form: false }
 })

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { realpathSync } from "node:fs"
-// By namespace: old versions of Node have no `registerHooks`, and must get as far as the check of their version.
-import * as NodeModule from "node:module"
+// Bun and old versions of Node have no registerHooks, and could not load this file with a named import of it.
+import nodeModule, { createRequire, type ResolveFnOutput, type ResolveHookContext } from "node:module"
 import { relative } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { Effect, Predicate } from "effect"
@@ -10,7 +10,9 @@ import { importModule } from "./importModule.ts"
 import { type EnterPackCode, runPackCode } from "../execution/runPackCode.ts"
 import { thrownMessage } from "../execution/thrown.ts"
 
-type NextResolve = (specifier: string, context?: Partial<NodeModule.ResolveHookContext>) => NodeModule.ResolveFnOutput
+const { registerHooks } = nodeModule as Partial<typeof nodeModule>
+
+type NextResolve = (specifier: string, context?: Partial<ResolveHookContext>) => ResolveFnOutput
 
 interface ModuleLoad {
   /** URL of its folder, with a trailing slash. */
@@ -25,17 +27,13 @@ const sharedPackages = /^(effect|zod)(\/|$)/
 /** Entry point for pack authors: TypeScript in the sources, JavaScript in the build. */
 const toolsEntryUrl = new URL(`../../../main/entrypoints/tools${import.meta.url.slice(-3)}`, import.meta.url).href
 
-const require = NodeModule.createRequire(import.meta.url)
+const require = createRequire(import.meta.url)
 
 const isInNodeModules = (url: string): boolean => url.includes("/node_modules/")
 
 const errorCodeOf = (error: unknown): unknown => (Predicate.hasProperty(error, "code") ? error.code : undefined)
 
-const resolveWithFallback = (
-  specifier: string,
-  context: NodeModule.ResolveHookContext,
-  next: NextResolve
-): NodeModule.ResolveFnOutput => {
+const resolveWithFallback = (specifier: string, context: ResolveHookContext, next: NextResolve): ResolveFnOutput => {
   try {
     return next(specifier, context)
   } catch (error) {
@@ -74,6 +72,8 @@ const explainLoadError = (error: unknown, { file, folder }: Pick<PackSource, "fi
   return message
 }
 
+const withoutHooks = "this runtime has no module hooks: run packs in Node or Deno"
+
 /** Node caches CommonJS modules by file, not by URL. */
 const clearRequireCache = (folder: string): void => {
   const remembered = require.cache
@@ -100,11 +100,7 @@ export const make = Effect.gen(function* () {
     return latest === undefined || isInNodeModules(url.slice(latest.folder.length)) ? undefined : latest
   }
 
-  const resolve = (
-    specifier: string,
-    context: NodeModule.ResolveHookContext,
-    next: NextResolve
-  ): NodeModule.ResolveFnOutput => {
+  const resolve = (specifier: string, context: ResolveHookContext, next: NextResolve): ResolveFnOutput => {
     const load = context.parentURL === undefined ? undefined : findImporter(context.parentURL)
     if (load === undefined) return next(specifier, context)
     if (specifier === "a2c-smcp/tools") return next(toolsEntryUrl, context)
@@ -115,14 +111,15 @@ export const make = Effect.gen(function* () {
   }
 
   yield* Effect.acquireRelease(
-    Effect.sync(() => NodeModule.registerHooks({ resolve })),
-    (hooks) => Effect.sync(() => hooks.deregister())
+    Effect.sync(() => registerHooks?.({ resolve })),
+    (hooks) => Effect.sync(() => hooks?.deregister())
   )
 
   return {
     /** Loads a pack with fresh instances of the modules in its folder; dependencies are shared. */
     load: ({ file, folder }: PackSource, enter: EnterPackCode): Effect.Effect<object, PackError> =>
       Effect.suspend(() => {
+        if (registerHooks === undefined) return Effect.fail({ value: new Error(withoutHooks) })
         const urlSuffix = `?load=${loaderId}-${loads.size + 1}`
         return runPackCode(enter, () => {
           const folderUrl = pathToFileURL(`${realpathSync(folder)}/`).href

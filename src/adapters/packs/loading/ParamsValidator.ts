@@ -20,7 +20,7 @@ export interface ParamsValidator {
   /** JSON Schema of an object. */
   readonly schema: JsonObject
   /** Decodes arguments, including files; fails with all problems. */
-  readonly check: (args: JsonObject) => Effect.Effect<unknown, ReadonlyArray<ParamsProblem>>
+  readonly check: (params: JsonObject) => Effect.Effect<unknown, ReadonlyArray<ParamsProblem>>
   readonly warnings: ReadonlyArray<string>
 }
 
@@ -75,9 +75,9 @@ const validatorFromEffectSchema = (params: Schema.ConstraintDecoder<unknown>): R
     const $defs = Object.keys(definitions).length === 0 ? {} : { $defs: definitions }
     return {
       schema: yield* normalizeSchema({ ...schema, ...$defs }),
-      check: (args) =>
-        decode(args, { errors: errorsFor(args) }).pipe(
-          Effect.mapError(({ issue }) => problemsFromStandardIssues(formatIssues(issue).issues, args)),
+      check: (params) =>
+        decode(params, { errors: errorsFor(params) }).pipe(
+          Effect.mapError(({ issue }) => problemsFromStandardIssues(formatIssues(issue).issues, params)),
           // Transformations of a foreign schema can throw.
           Effect.catchDefect((defect) => Effect.fail(generalProblem(defect)))
         ),
@@ -95,10 +95,10 @@ const isIssue = (value: unknown): value is StandardIssue =>
 
 const validationOutcome = (
   outcome: unknown,
-  args: JsonObject
+  params: JsonObject
 ): Effect.Effect<unknown, ReadonlyArray<ParamsProblem>> => {
   const issues = Predicate.hasProperty(outcome, "issues") ? outcome.issues : undefined
-  if (Array.isArray(issues)) return Effect.fail(problemsFromStandardIssues(issues.filter(isIssue), args))
+  if (Array.isArray(issues)) return Effect.fail(problemsFromStandardIssues(issues.filter(isIssue), params))
   return Effect.succeed(Predicate.hasProperty(outcome, "value") ? outcome.value : undefined)
 }
 
@@ -115,10 +115,10 @@ const validatorFromStandardSchema = (
       : Result.try({ try: (): JsonObject => jsonSchema.input(options), catch: thrownMessage })
     return {
       schema: yield* normalizeSchema(declared),
-      check: (args) =>
-        runPackCode(enterDirectly, () => validate(args)).pipe(
+      check: (params) =>
+        runPackCode(enterDirectly, () => validate(params)).pipe(
           Effect.mapError(({ value }) => generalProblem(value)),
-          Effect.flatMap((outcome) => validationOutcome(outcome, args))
+          Effect.flatMap((outcome) => validationOutcome(outcome, params))
         ),
       warnings: jsonSchema === undefined && listedSchema === undefined ? noSchemaWarning : []
     }
@@ -141,9 +141,9 @@ const validatorFromJsonSchema = (
     if (validate instanceof InvalidSchema) return yield* Result.fail(validate.message)
     return {
       schema,
-      check: (args) =>
+      check: (params) =>
         Effect.suspend(() => {
-          const filled = fillDefaults(schema, args)
+          const filled = fillDefaults(schema, params)
           const jsonArgs = Record.map(filled, replaceFilesByName)
           const problems = Result.merge(
             Result.try({ try: () => problemsFromKeywordIssues(validate(jsonArgs), jsonArgs), catch: generalProblem })

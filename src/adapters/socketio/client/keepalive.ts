@@ -1,6 +1,6 @@
 import * as internals from "../internals.ts"
 
-/** Counts all received bytes as keepalive: no ping arrives during a long message, whose bytes browsers hide. */
+/** Counts all received bytes as keepalive: no ping arrives during a long message, whose bytes browsers and Bun hide. */
 export const extendKeepaliveOnData = (engine: internals.ClientEngine): void => {
   let lastDataAt = 0
   const attach = () =>

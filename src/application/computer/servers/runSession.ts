@@ -40,12 +40,14 @@ const instrumentSession = (session: McpSession, { redact }: Secrets, activity: C
     listTools: (cursor) => redacted(session.listTools(cursor)),
     listResources: (cursor) => redacted(session.listResources(cursor)),
     readResource: (uri) => redacted(session.readResource(uri)),
-    callTool: (name, args, { onProgress } = {}) => {
+    callTool: (name, params, { onProgress } = {}) => {
       const redactedProgress =
         onProgress &&
         (({ message, ...step }: McpProgress) =>
           onProgress({ ...step, ...(message !== undefined && { message: redact(message) }) }))
-      return redacted(trackCall(activity, session.callTool(name, args, definedOnly({ onProgress: redactedProgress }))))
+      return redacted(
+        trackCall(activity, session.callTool(name, params, definedOnly({ onProgress: redactedProgress })))
+      )
     },
     watch: (wanted) => redacted(session.watch(wanted)),
     ping: redacted(session.ping),

@@ -35,7 +35,7 @@ export interface UploadedFile {
 export interface PackCall {
   readonly tool: string
   /** Unvalidated parameters. Those of a form are strings or lists of strings, which are converted by the schema. */
-  readonly args: JsonObject
+  readonly params: JsonObject
   readonly form: boolean
   /** The files of a form by parameter name. */
   readonly files: { readonly [name: string]: ReadonlyArray<UploadedFile> }

@@ -84,7 +84,8 @@ export const withComputer = <A, E, R>(
       ...(yield* memberConnection(options)),
       name,
       ...definedOnly({ authorize: dialogue && logAuthorizationRequest, prepare: dialogue && prompt }),
-      settings: { confirm, resolveDpe, showUnsubscribable: allWindows }
+      confirm,
+      settings: { resolveDpe, showUnsubscribable: allWindows }
     })
     const followFiles =
       files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: options.watch })

@@ -1,6 +1,7 @@
 import { escapeForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
-import { isJsonObject, type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
+import { stringOrEmpty } from "../../../domain/json.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
+import type { ContentBlock } from "../../../domain/model/ContentBlock.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 
 /** In characters; a cell quotes the start of a longer text. */
@@ -44,14 +45,22 @@ export const formatServerLocation = ({ parameters, type }: ServerConfig): string
         .replace(/[?#].*$/s, "")
         .replace(/\/\/[^/]*@/, "//")
 
-const formatContent = (content: JsonObject): string => {
-  const type = stringOrEmpty(content["type"])
-  if (type === "text") return stringOrEmpty(content["text"])
-  const mime = stringOrEmpty(content["mimeType"])
-  const { resource } = content
-  if (isJsonObject(resource)) return stringOrEmpty(resource["text"]) || `[resource ${stringOrEmpty(resource["uri"])}]`
-  const size = stringOrEmpty(content["data"]).length
-  return `[${[type, mime, size > 0 ? `${Math.ceil((size * 3) / 4)} bytes` : ""].filter(Boolean).join(" ")}]`
+const formatContent = (block: ContentBlock): string => {
+  switch (block.type) {
+    case "text":
+      return block.text
+    case "resource": {
+      const { text, uri } = block.resource
+      return stringOrEmpty(text) || `[resource ${uri}]`
+    }
+    case "image":
+    case "audio":
+      return `[${block.type} ${block.mimeType} ${Math.ceil((block.data.length * 3) / 4)} bytes]`
+    case "resource_link":
+      return `[resource_link ${block.uri}]`
+    default:
+      return `[${String(block.type)}]`
+  }
 }
 
 export const formatToolResult = ({ content, structuredContent }: ToolResult): string => {

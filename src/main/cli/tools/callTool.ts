@@ -12,7 +12,7 @@ import { packHostFor, packProblems } from "./packHostFor.ts"
 /** Calls one tool in this process, without a server. */
 export const callTool = Effect.fnUntraced(function* (options: CallToolOptions) {
   const { dir, timeout, tool } = options
-  const args = yield* readWholeArguments(options.args)
+  const params = yield* readWholeArguments(options.args)
   const call = Effect.gen(function* () {
     const { packs, session } = yield* PackHost
     const problems = (yield* packs).flatMap(packProblems)
@@ -22,7 +22,7 @@ export const callTool = Effect.fnUntraced(function* (options: CallToolOptions) {
       return yield* failCommand([`There is no tool '${tool}' in ${dir}${others}`, ...problems].join("\n"))
     }
     return yield* Effect.mapError(
-      session.callTool(tool, args, {
+      session.callTool(tool, params, {
         onProgress: ({ message, progress, total }) =>
           printError(
             escapeForTerminal(`${progress}${total === undefined ? "" : `/${total}`} ${message ?? ""}`.trimEnd())

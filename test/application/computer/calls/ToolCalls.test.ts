@@ -18,6 +18,7 @@ import { makeToolCalls } from "../../../../src/application/computer/calls/ToolCa
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { hangingTool, textResult, tool } from "../../../conformance/members.ts"
 import { setupOf } from "../stage.ts"
+import { firstText } from "../../../firstText.ts"
 
 const runPending = TestClock.adjust(0)
 
@@ -318,7 +319,7 @@ describe("ToolCalls", () => {
       const { call } = yield* callsOn([tool("t", () => Effect.fail(failure))])
       const { content, meta } = yield* call(request("r1", "t"))
       assert.deepStrictEqual(meta, { error_code: 4003 })
-      assert.strictEqual(content[0]?.["text"], "HTTP 502")
+      assert.deepStrictEqual(content, [{ type: "text", text: "HTTP 502" }])
     })
   )
 
@@ -347,7 +348,7 @@ describe("ToolCalls", () => {
       )
       const { content, isError, meta } = yield* call(request("r1", "t"))
       assert.deepStrictEqual([isError, meta?.["error_code"], runs], [true, 4003, 0])
-      assert.include(String(content[0]?.["text"]), "\n- /a: must be a number\n- /b: is required")
+      assert.include(firstText({ content }), "\n- /a: must be a number\n- /b: is required")
       assert.deepStrictEqual(checked, [[{ type: "object" }, {}]])
     })
   )
