@@ -33,14 +33,11 @@ const lock = (file: string): Effect.Effect<void, CommandFailed, Scope.Scope> => 
   const lockFile = `${file}.lock`
   const acquire = Effect.tryPromise({
     try: () => writeFile(lockFile, `${process.pid}\n`, { flag: "wx", mode: 0o600 }),
-    catch: (error) => error
+    catch: (error) => ({ isHeld: systemErrorCode(error) === "EEXIST", message: errorMessage(error) })
   }).pipe(
-    Effect.retry({ schedule: lockRetry, while: (error) => systemErrorCode(error) === "EEXIST" }),
-    Effect.mapError((error) => {
-      const reason =
-        systemErrorCode(error) === "EEXIST"
-          ? `another command edits it; delete ${lockFile} if no command runs`
-          : errorMessage(error)
+    Effect.retry({ schedule: lockRetry, while: ({ isHeld }) => isHeld }),
+    Effect.mapError(({ isHeld, message }) => {
+      const reason = isHeld ? `another command edits it; delete ${lockFile} if no command runs` : message
       return new CommandFailed({ message: `${file} cannot be changed: ${reason}` })
     })
   )
