@@ -137,7 +137,10 @@ describe("a2c computer", () => {
         ok: boolean
         findings: ReadonlyArray<{ path: unknown; line: number }>
       }
-      assert.deepStrictEqual([code, stderr, report.ok], [1, "a2c: 1 error\n", false])
+      assert.deepStrictEqual(
+        [code, JSON.parse(stderr), report.ok],
+        [1, { error: { code: "failed", message: "1 error" } }, false]
+      )
       assert.deepStrictEqual(
         report.findings.map(({ line, path }) => [path, line]),
         [[["servers", "s", "vrl"], 1]]

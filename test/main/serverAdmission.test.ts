@@ -212,7 +212,10 @@ describe("a2c server", () => {
       assert.match(url, /^https:/)
       const trusting = (name: string) => ({ NODE_EXTRA_CA_CERTS: fixture(`${name}.cert`) })
       assert.strictEqual((yield* members(url, trusting("first"))).code, 0)
-      assert.match((yield* members(url)).stderr, /^a2c: Cannot reach https:\/\/[^ ]+: self-signed certificate/)
+      assert.match(
+        (yield* members(url)).stderr,
+        /^a2c: Cannot reach https:\/\/[^ ]+: its certificate is not accepted: it is self-signed/
+      )
       put("second")
       yield* process.says("certificate reloaded", "stderr")
       assert.strictEqual((yield* members(url, trusting("second"))).code, 0)

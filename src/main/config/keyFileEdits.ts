@@ -33,12 +33,12 @@ const lock = (file: string): Effect.Effect<void, CommandFailed, Scope.Scope> => 
   const lockFile = `${file}.lock`
   const acquire = Effect.tryPromise({
     try: () => writeFile(lockFile, `${process.pid}\n`, { flag: "wx", mode: 0o600 }),
-    catch: (error) => ({ isHeld: systemErrorCode(error) === "EEXIST", message: errorMessage(error) })
+    catch: (error) => ({ isLocked: systemErrorCode(error) === "EEXIST", reason: errorMessage(error) })
   }).pipe(
-    Effect.retry({ schedule: lockRetry, while: ({ isHeld }) => isHeld }),
-    Effect.mapError(({ isHeld, message }) => {
-      const reason = isHeld ? `another command edits it; delete ${lockFile} if no command runs` : message
-      return new CommandFailed({ message: `${file} cannot be changed: ${reason}` })
+    Effect.retry({ schedule: lockRetry, while: ({ isLocked }) => isLocked }),
+    Effect.mapError(({ isLocked, reason }) => {
+      const cause = isLocked ? `another command edits it; delete ${lockFile} if no command runs` : reason
+      return new CommandFailed({ message: `${file} cannot be changed: ${cause}` })
     })
   )
   return Effect.asVoid(Effect.acquireRelease(acquire, () => Effect.promise(() => rm(lockFile, { force: true }))))

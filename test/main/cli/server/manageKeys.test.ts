@@ -1,7 +1,8 @@
 import { chmodSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
 import { hashApiKey } from "../../../../src/adapters/auth/apiKeyEntries.ts"
 import { temporaryFile } from "../../processes.ts"
 import { a2cInProcess } from "../inProcess.ts"
@@ -101,6 +102,22 @@ describe("a2c server key", () => {
         subjects
       )
       assert.isFalse(existsSync(`${file}.lock`))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("names the lock of a command that was killed, after five seconds", () =>
+    Effect.gen(function* () {
+      const file = yield* newFile
+      writeFileSync(`${file}.lock`, "1\n")
+      const adding = yield* Effect.forkChild(key("--add", file))
+      const soon = TestClock.withLive(Effect.sleep("5 millis"))
+      const passing = Effect.forever(Effect.andThen(soon, TestClock.adjust("1 second")))
+      const { failure } = yield* Effect.raceFirst(Fiber.join(adding), passing)
+      assert.strictEqual(
+        messageOf(failure),
+        `${file} cannot be changed: another command edits it; delete ${file}.lock if no command runs`
+      )
+      assert.isTrue(existsSync(`${file}.lock`))
     }).pipe(Effect.scoped)
   )
 
