@@ -38,6 +38,7 @@ const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "host.ts": ["desk", "entities"],
   "mountExpress.ts": ["Hello from Express - Hello from the chat", "entities"],
   "mountFastify.ts": ["Hello from Fastify", "entities"],
+  "mountHttp.ts": ["Hello from the program", "thinker"],
   "mountHono.ts": ["Hello from Hono", "entities"],
   "officeForHosts.ts": ["desk__temperature", "tools_search", "It is 21 °C in Vienna"],
   "openaiAgents.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],

@@ -63,7 +63,7 @@ export const areas: ReadonlyArray<Area> = [
     widerTests: [
       "test/adapters/transport.test.ts",
       "test/adapters/redis/nodelink/contract.test.ts",
-      "test/adapters/socketio/relay/protocol.test.ts"
+      "test/adapters/socketio/connection/protocol.test.ts"
     ]
   }
 ]

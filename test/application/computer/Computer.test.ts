@@ -43,7 +43,10 @@ describe("start of a Computer with an office", () => {
       assert.deepStrictEqual([events(), isReady()], [["server:join_office"], false])
       yield* TestClock.adjust("1 second")
       const { computer } = yield* Fiber.join(building)
-      assert.deepStrictEqual([yield* computer.office, events()], ["o", ["server:join_office"]])
+      assert.deepStrictEqual(
+        [yield* computer.office, events()],
+        ["o", ["server:join_office", "server:update_tool_list"]]
+      )
     })
   )
 
@@ -92,7 +95,10 @@ describe("start of a Computer with an office", () => {
       yield* staged({ servers: { alpha }, office: "o", transport })
       yield* Deferred.succeed(lost, "gone")
       yield* TestClock.adjust("10 seconds")
-      assert.deepStrictEqual([events(), alpha.starts.count], [["server:join_office", "server:join_office"], 1])
+      assert.deepStrictEqual(
+        [events(), alpha.starts.count],
+        [["server:join_office", "server:update_tool_list", "server:join_office"], 1]
+      )
     })
   )
 

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Duration, Effect, Layer } from "effect"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
-import type { ComputerSettings } from "../../../src/application/computer/ComputerSettings.ts"
+import type { Confirm } from "../../../src/application/computer/ComputerSettings.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { computerLayer } from "../../../src/main/layers/computerLayer.ts"
 import { serverLayer } from "../../../src/main/layers/serverLayer.ts"
@@ -14,7 +14,7 @@ import { a2cInProcess } from "./inProcess.ts"
 const silent = { command: process.execPath, args: ["-e", "process.stdin.resume()"] }
 
 /** An office with a Computer `desk` that has a tool `t`, and a server that keeps starting. Gives `a2c agent call`. */
-const office = Effect.fnUntraced(function* (starting: string, settings: Partial<ComputerSettings>) {
+const office = Effect.fnUntraced(function* (starting: string, hooks: { readonly confirm?: Confirm } = {}) {
   const server = yield* Layer.build(serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll)))
   const { url } = yield* Effect.provideContext(Server, server)
   const memory = yield* makeMemoryMcpServer({ tools: [tool("t")] })
@@ -27,7 +27,8 @@ const office = Effect.fnUntraced(function* (starting: string, settings: Partial<
       [starting]: { type: "stdio", server_parameters: silent }
     }),
     sessions: { memory: yield* memory.connect },
-    settings: { startupTimeout: Duration.seconds(1), ...settings }
+    settings: { startupTimeout: Duration.seconds(1) },
+    ...hooks
   })
   yield* Layer.build(Layer.fresh(layer))
   return (...args: ReadonlyArray<string>) =>
@@ -49,7 +50,7 @@ describe("agent call", () => {
 
   it.live("names the servers that start, escaped and in one line", () =>
     Effect.gen(function* () {
-      const call = yield* office("slow\u001b[2J\nno", {})
+      const call = yield* office("slow\u001b[2J\nno")
       const { failure, stderr } = yield* call("late", "--timeout", "2")
       assert.include(stderr, String.raw`a2c: waiting for servers that start at desk: slow\u001b[2J\nno${"\n"}`)
       assert.include(String(failure), "MCP servers that are still starting: slow")
