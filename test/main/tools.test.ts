@@ -13,7 +13,7 @@ const inspector = fileURLToPath(new URL("../../node_modules/.bin/mcp-inspector",
 /** Serves packs with a file of the command, and returns the URL. */
 const serveWith = Effect.fnUntraced(function* (file: string, ...args: ReadonlyArray<string>) {
   const process = yield* node([file, "tools", "serve", ...args, "--port", "0"])
-  const said = yield* process.says("packs at ")
+  const said = yield* process.says("serving ")
   return { process, said, url: said.replace(/^.* at /, "") }
 })
 
@@ -327,7 +327,7 @@ describe("a2c tools", () => {
       const process = yield* node([sourceCli, "tools", "serve", spy, examples, "--port", "0"], {
         AUTOMATA_API_KEY: "s3cret"
       })
-      const url = (yield* process.says("packs at ")).replace(/^.* at /, "")
+      const url = (yield* process.says("serving ")).replace(/^.* at /, "")
       assert.deepStrictEqual(yield* post(`${url}/tools/spy`, {}, { "X-API-Key": "s3cret" }), said("undefined"))
       const args = { text: "a" }
       assert.strictEqual((yield* post(`${url}/tools/text_counter`, args)).status, 401)
@@ -351,7 +351,7 @@ describe("a2c tools", () => {
         const call = yield* node([cli, "tools", "call", "spy", "--dir", folder, ...flags], key)
         assert.deepStrictEqual(yield* ended(call), [0, "undefined,false\n", ""])
         const served = yield* node([cli, "tools", "serve", folder, "--port", "0", ...flags], key)
-        const url = (yield* served.says("packs at ")).replace(/^.* at /, "")
+        const url = (yield* served.says("serving ")).replace(/^.* at /, "")
         assert.deepStrictEqual(yield* post(`${url}/tools/spy`, {}, { "X-API-Key": "s3cret" }), said("undefined,false"))
       })
     )
