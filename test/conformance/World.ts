@@ -76,7 +76,7 @@ interface ConnectOptions {
 }
 
 /** The transport of a world: with the relay, or with the stock Socket.IO server. Over polling the Server defers the parsing of bodies, as with large ones. */
-type Way = "memory" | "socket.io" | "polling" | "stock" | "stock polling"
+type Way = "memory" | "socket.io" | "polling" | "stock"
 
 /** A Server on a transport, with constructors for its members. */
 export interface World {
@@ -171,12 +171,10 @@ const memoryPeer = Effect.fnUntraced(function* (options: ConnectOptions) {
   return peer
 })
 
-const isPolling = (way: Way): boolean => way.endsWith("polling")
-
-const serverOf = (way: Way) => (way.startsWith("stock") ? SocketIoServer : RelayServer)
+const serverOf = (way: Way) => (way === "stock" ? SocketIoServer : RelayServer)
 
 const transportsOf = (way: Way): Array<"polling" | "websocket"> =>
-  isPolling(way) ? ["polling"] : ["polling", "websocket"]
+  way === "polling" ? ["polling"] : ["polling", "websocket"]
 
 const socketPeer = Effect.fnUntraced(function* (way: Way, url: string, options: ConnectOptions) {
   const { answering, answers, arrive, hear, heard } = inbox()
@@ -255,7 +253,7 @@ export const buildWorld = Effect.fnUntraced(function* (
     maxMessageBytes,
     reading,
     tally = noMetrics,
-    validateBytes = isPolling(transport) ? 0 : undefined,
+    validateBytes = transport === "polling" ? 0 : undefined,
     version,
     ...settings
   }: Conditions
@@ -314,8 +312,7 @@ export const buildWorld = Effect.fnUntraced(function* (
 })
 
 /** Mutation tests run each case many times, and in memory only. */
-const socketTransports =
-  process.env["A2C_TRANSPORT"] === "memory" ? [] : (["socket.io", "polling", "stock", "stock polling"] as const)
+const socketTransports = process.env["A2C_TRANSPORT"] === "memory" ? [] : (["socket.io", "polling", "stock"] as const)
 
 /** Runs a conformance test on every transport. The title starts with the numbers of its cases. */
 export const conform = (
