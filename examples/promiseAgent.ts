@@ -44,7 +44,7 @@ console.log(isError ? "failed" : "done", meta, content.map(describe))
 // Nothing is printed here: the call waits for nothing.
 await agent.callTool({
   tool: "read_graph",
-  onStatus: (status) => console.log(status._tag === "WaitingForConsent" ? "waits for consent" : "waits for servers")
+  onStatus: ({ _tag, computer }) => console.log(_tag, "at", computer)
 })
 
 try {

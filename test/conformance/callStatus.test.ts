@@ -82,6 +82,39 @@ describe("status of a call", () => {
     })
   )
 
+  conform("has the progress of the tool, twice a second at most, with a message of limited length", (world) =>
+    Effect.gen(function* () {
+      const message = "m".repeat(300)
+      const step = yield* Queue.unbounded<number>()
+      const done = yield* Deferred.make<void>()
+      const steps = tool("steps", (_params, { progress }) =>
+        Effect.forEach(
+          [1, 2, 3],
+          (count) => Effect.andThen(Queue.take(step), progress({ progress: count, total: 3, message })),
+          { discard: true }
+        ).pipe(Effect.andThen(Deferred.await(done)), Effect.as(textResult("steps")))
+      )
+      const alpha = yield* makeMemoryMcpServer({ tools: [steps] })
+      yield* computerUnderTest(world, { servers: { alpha } })
+      const agent = yield* agentUnderTest(world)
+      const statuses = yield* Queue.unbounded<CallStatus>()
+      const onStatus = (found: CallStatus) => Effect.asVoid(Queue.offer(statuses, found))
+      const calling = yield* Effect.forkChild(agent.callTool({ computer: "pc-1", tool: "steps", onStatus }), {
+        startImmediately: true
+      })
+      const progressing = (progress: number) => {
+        return { _tag: "Progressing", computer: "pc-1", progress, total: 3, message: "m".repeat(256) }
+      }
+      yield* Queue.offerAll(step, [1, 2])
+      assert.deepStrictEqual<unknown>(yield* Queue.take(statuses), progressing(1))
+      yield* world.transport === "memory" ? world.elapse("1 second") : Effect.sleep("1 second")
+      yield* Queue.offer(step, 3)
+      assert.deepStrictEqual<unknown>(yield* Queue.take(statuses), progressing(3))
+      yield* Deferred.succeed(done, undefined)
+      assert.isFalse((yield* Fiber.join(calling)).isError)
+    })
+  )
+
   conform("does not end a call whose handler of statuses fails", (world) =>
     Effect.gen(function* () {
       const go = yield* Deferred.make<void>()

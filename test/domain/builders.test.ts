@@ -292,11 +292,13 @@ describe("builder", () => {
   inverse(
     "CallStatus",
     "keeps the status of a call",
-    Schema.Struct({ servers: Schema.Array(Schema.String), name: Schema.NonEmptyString }),
-    ({ name, servers }) => {
+    Schema.Struct({ servers: Schema.Array(Schema.String), name: Schema.NonEmptyString, count: Schema.Int }),
+    ({ count, name, servers }) => {
       const waits: ReadonlyArray<CallStatus> = [
         { _tag: "WaitingForConsent", computer: name },
-        { _tag: "WaitingForServers", computer: name, servers: truncateServerNames(servers) }
+        { _tag: "WaitingForServers", computer: name, servers: truncateServerNames(servers) },
+        { _tag: "Progressing", computer: name, progress: count + 0 },
+        { _tag: "Progressing", computer: name, progress: 1, total: count + 0, message: name.slice(0, 9).toWellFormed() }
       ]
       for (const status of waits) {
         const wire = jsonOf(line.encodeCallStatus({ reqId: name, status }))

@@ -1,8 +1,16 @@
-/** Why an Agent waits for a call. */
+/** The state of a call that an Agent waits for. */
 export type CallStatus =
   | { readonly _tag: "WaitingForConsent"; readonly computer: string }
   /** The tool is not known yet; `servers` are MCP servers of the Computer that start, the first ones of many. */
   | { readonly _tag: "WaitingForServers"; readonly computer: string; readonly servers: ReadonlyArray<string> }
+  /** The tool runs; its MCP server reports its progress, in a unit that it chooses. */
+  | {
+      readonly _tag: "Progressing"
+      readonly computer: string
+      readonly progress: number
+      readonly total?: number
+      readonly message?: string
+    }
 
 /** The status of a call with its request id. */
 export interface CallReport {
@@ -15,6 +23,9 @@ export const maxServerNames = 20
 
 /** The length of a server name in a message, in UTF-16 units. */
 export const maxServerNameLength = 256
+
+/** The length of a progress message, in UTF-16 units. */
+export const maxProgressMessageLength = 256
 
 /** Server names that fit into a message. */
 export const truncateServerNames = (names: ReadonlyArray<string>): ReadonlyArray<string> =>

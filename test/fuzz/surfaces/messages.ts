@@ -160,6 +160,7 @@ const settings = JSON.stringify({
 const bodies: ReadonlyArray<unknown> = [
   call,
   { computer: "c", req_id: "r", status: "waiting_for_servers", servers: ["s"] },
+  { computer: "c", req_id: "r", status: "progress", progress: 1, total: 2, message: "m" },
   { role: "agent", name: "a", office_id: "o", take_over: true },
   "x', connected since 2026-11-23T12:00:00.000Z",
   { ...call, tool_name: "echo", params: { text: "x", deep: [{ a: [1, null] }] }, timeout: 30 },

@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Layer } from "effect"
+import { Duration, Effect, Layer } from "effect"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import type { Confirm } from "../../../src/application/computer/ComputerSettings.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { computerLayer } from "../../../src/main/layers/computerLayer.ts"
 import { serverLayer } from "../../../src/main/layers/serverLayer.ts"
-import { tool } from "../../conformance/members.ts"
+import { textResult, tool } from "../../conformance/members.ts"
 import { configOf } from "../computers.ts"
 import { a2cInProcess } from "./inProcess.ts"
 
@@ -17,7 +17,10 @@ const silent = { command: process.execPath, args: ["-e", "process.stdin.resume()
 const office = Effect.fnUntraced(function* (starting: string, hooks: { readonly confirm?: Confirm } = {}) {
   const server = yield* Layer.build(serverLayer().pipe(Layer.provide(Authenticator.layerAllowAll)))
   const { url } = yield* Effect.provideContext(Server, server)
-  const memory = yield* makeMemoryMcpServer({ tools: [tool("t")] })
+  const steps = tool("steps", (_params, { progress }) =>
+    Effect.as(progress({ progress: 1, total: 4, message: "on its way\u001b[2J" }), textResult("arrived"))
+  )
+  const memory = yield* makeMemoryMcpServer({ tools: [tool("t"), steps] })
   const layer = computerLayer({
     url,
     name: "desk",
@@ -38,13 +41,20 @@ const office = Effect.fnUntraced(function* (starting: string, hooks: { readonly 
 describe("agent call", () => {
   it.live("says at which Computer it waits for consent", () =>
     Effect.gen(function* () {
-      const answered = yield* Deferred.make<void>()
-      const confirm = () => Effect.as(Deferred.await(answered), true)
-      const call = yield* office("slow", { confirm })
-      yield* Effect.forkScoped(Effect.delay(Deferred.succeed(answered, undefined), "2 seconds"))
+      // Longer than the time after which a wait is reported.
+      const call = yield* office("slow", { confirm: () => Effect.delay(Effect.succeed(true), "1 second") })
       const { failure, stderr, stdout } = yield* call("t")
       assert.deepStrictEqual([failure, stdout], [undefined, "t\n"])
       assert.include(stderr, "a2c: waiting for consent at desk\n")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("prints the progress of the tool, escaped", () =>
+    Effect.gen(function* () {
+      const call = yield* office("slow", { confirm: () => Effect.succeed(true) })
+      const { stderr, stdout } = yield* call("steps")
+      assert.strictEqual(stdout, "arrived\n")
+      assert.include(stderr, String.raw`a2c: progress at desk: 1 of 4, on its way\u001b[2J${"\n"}`)
     }).pipe(Effect.scoped)
   )
 

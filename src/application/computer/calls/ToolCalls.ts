@@ -1,8 +1,14 @@
 import { Cause, Clock, Duration, Effect, Exit, Option, Ref, Result, Stream } from "effect"
-import { type CallReport, type CallStatus, truncateServerNames } from "../../../domain/model/CallStatus.ts"
+import {
+  type CallReport,
+  type CallStatus,
+  maxProgressMessageLength,
+  truncateServerNames
+} from "../../../domain/model/CallStatus.ts"
 import type { ToolCallRequest } from "../../../domain/model/requests.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import type { JsonObject } from "../../../domain/json.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import {
@@ -86,7 +92,10 @@ const failureResult = (server: string, { reason, message }: McpSessionError): To
   return toolFailed(message)
 }
 
-/** Tells the Agent of a call why it waits, best effort. */
+/** Milliseconds between two reports of the progress of a call. */
+const progressInterval = 500
+
+/** Tells the Agent of a call its status, best effort. */
 export type ReportCall = (report: CallReport) => Effect.Effect<void>
 
 /** The outcome of a call to a server, without a result when it timed out. */
@@ -168,12 +177,25 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     return current !== undefined && revisionOf(current) === revision ? undefined : toolDisabled(tool)
   })
 
-  const invoke = Effect.fnUntraced(function* (
-    { params, reqId, toolName: tool }: Call,
-    entry: CatalogueEntry,
-    { session }: RunningMcpServer
-  ) {
-    const options = { onProgress: (step: McpProgress) => onProgress({ ...step, reqId, tool }) }
+  /** Reports the progress of an Agent's call, the first step and then some of the next ones. */
+  const makeProgressReport = ({ isLocal, reqId }: Call) => {
+    let nextAt = 0
+    return ({ message, progress, total }: McpProgress): Effect.Effect<void> =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        if (isLocal || now < nextAt) return Effect.void
+        nextAt = now + progressInterval
+        const shown = message?.slice(0, maxProgressMessageLength).toWellFormed()
+        const step = { progress, ...definedOnly({ total, message: shown }) }
+        return reportCall({ reqId, status: { _tag: "Progressing", computer, ...step } })
+      })
+  }
+
+  const invoke = Effect.fnUntraced(function* (call: Call, entry: CatalogueEntry, { session }: RunningMcpServer) {
+    const { params, reqId, toolName: tool } = call
+    const report = makeProgressReport(call)
+    const options = {
+      onProgress: (step: McpProgress) => Effect.andThen(onProgress({ ...step, reqId, tool }), report(step))
+    }
     const outcome = yield* Effect.result(session.callTool(entry.originalName, params, options))
     return Result.isFailure(outcome)
       ? failureResult(entry.server, outcome.failure)

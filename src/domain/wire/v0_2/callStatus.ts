@@ -1,5 +1,6 @@
 import { Result } from "effect"
-import type { CallReport } from "../../model/CallStatus.ts"
+import type { CallReport, CallStatus } from "../../model/CallStatus.ts"
+import { definedOnly } from "../../objects.ts"
 import { makeCodec } from "../../validation.ts"
 import { CallStatusData, CallStatusHead } from "./messages.ts"
 
@@ -19,18 +20,29 @@ export const callStatus = {
 const codec = makeCodec(CallStatusData)
 
 export const encodeCallStatus = ({ reqId, status }: CallReport): unknown => {
-  const { computer } = status
-  return status._tag === "WaitingForConsent"
-    ? codec.encode({ computer, reqId, status: "waiting_for_consent" })
-    : codec.encode({ computer, reqId, status: "waiting_for_servers", servers: status.servers })
+  const { _tag, ...fields } = status
+  switch (_tag) {
+    case "WaitingForConsent":
+      return codec.encode({ ...fields, reqId, status: "waiting_for_consent" })
+    case "WaitingForServers":
+      return codec.encode({ ...fields, reqId, status: "waiting_for_servers" })
+    case "Progressing":
+      return codec.encode({ ...fields, reqId, status: "progress" })
+  }
+}
+
+const toStatus = (data: typeof CallStatusData.Type): CallStatus => {
+  const { computer, message, progress = 0, servers = [], status, total } = data
+  switch (status) {
+    case "waiting_for_consent":
+      return { _tag: "WaitingForConsent", computer }
+    case "waiting_for_servers":
+      return { _tag: "WaitingForServers", computer, servers }
+    case "progress":
+      return { _tag: "Progressing", computer, progress, ...definedOnly({ total, message }) }
+  }
 }
 
 /** Decodes the status of a call; fails with the error in one line. */
 export const decodeCallStatus = (body: unknown): Result.Result<CallReport, string> =>
-  Result.map(codec.decode(body), ({ computer, reqId, servers = [], status }) => ({
-    reqId,
-    status:
-      status === "waiting_for_consent"
-        ? { _tag: "WaitingForConsent", computer }
-        : { _tag: "WaitingForServers", computer, servers }
-  }))
+  Result.map(codec.decode(body), (data) => ({ reqId: data.reqId, status: toStatus(data) }))

@@ -1,6 +1,6 @@
 import { Schema, SchemaGetter } from "effect"
 import { BoundedText, Identifier, optionalField } from "../../model/fields.ts"
-import { maxServerNameLength, maxServerNames } from "../../model/CallStatus.ts"
+import { maxProgressMessageLength, maxServerNameLength, maxServerNames } from "../../model/CallStatus.ts"
 import { Role, SessionInfo } from "../../model/Membership.ts"
 import {
   DocumentLocation,
@@ -128,8 +128,11 @@ export const CallStatusHead = Schema.Struct({ computer: Identifier, reqId: Ident
 export const CallStatusData = Schema.Struct({
   computer: Identifier,
   reqId: Identifier,
-  status: Schema.Literals(["waiting_for_consent", "waiting_for_servers"]),
-  servers: optionalField(serverNames)
+  status: Schema.Literals(["waiting_for_consent", "waiting_for_servers", "progress"]),
+  servers: optionalField(serverNames),
+  progress: optionalField(Schema.Finite),
+  total: optionalField(Schema.Finite),
+  message: optionalField(Schema.String.check(Schema.isMaxLength(maxProgressMessageLength)))
 }).pipe(Schema.encodeKeys({ reqId: "req_id" }))
 
 /** `EnterOfficeNotification` and `LeaveOfficeNotification`: exactly one of the names is set. */

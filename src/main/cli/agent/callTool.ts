@@ -6,17 +6,24 @@ import { makeParamsCheck } from "../../../application/shared/paramsCheck.ts"
 import { convertArguments } from "../arguments/convertArguments.ts"
 import { type GivenArgument, readArguments } from "../arguments/argumentSource.ts"
 import { failCommand } from "../CommandFailed.ts"
-import { printToolResult, printWaiting } from "../output/print.ts"
+import { printToolResult, printProgress } from "../output/print.ts"
 import { runAsAgent } from "./actions.ts"
 import { findTool } from "./findTool.ts"
 import type { CallOptions } from "./flags.ts"
 
-const printStatus = (status: CallStatus): Effect.Effect<void> =>
-  printWaiting(
-    status._tag === "WaitingForConsent"
-      ? `consent at ${status.computer}`
-      : `servers that start at ${status.computer}: ${formatServerNames(status.servers)}`
-  )
+const printStatus = (status: CallStatus): Effect.Effect<void> => {
+  switch (status._tag) {
+    case "WaitingForConsent":
+      return printProgress(`waiting for consent at ${status.computer}`)
+    case "WaitingForServers":
+      return printProgress(`waiting for servers that start at ${status.computer}: ${formatServerNames(status.servers)}`)
+    case "Progressing": {
+      const { computer, message = "", progress, total } = status
+      const count = total === undefined ? String(progress) : `${progress} of ${total}`
+      return printProgress(`progress at ${computer}: ${count}${message === "" ? "" : `, ${message}`}`)
+    }
+  }
+}
 
 /** Converts arguments by the schema of the tool, and checks them like its Computer does. */
 const prepareCall = Effect.fnUntraced(function* (

@@ -27,9 +27,9 @@ export const printError = (text: string): Effect.Effect<void> => Console.error(e
 export const printFailure = (message: string): Effect.Effect<void> =>
   Console.error(escapeLinesForTerminal(message).replaceAll(/^/gm, "a2c: "))
 
-/** Prints why a command waits to stderr, in one line. */
-export const printWaiting = (message: string): Effect.Effect<void> =>
-  Console.error(`a2c: waiting for ${escapeForTerminal(message)}`)
+/** Prints what a command waits for to stderr, in one line. */
+export const printProgress = (message: string): Effect.Effect<void> =>
+  Console.error(`a2c: ${escapeForTerminal(message)}`)
 
 /** True when a command line wants JSON; its errors are then JSON, too. */
 export const wantsJson = (args: ReadonlyArray<string>): boolean =>
