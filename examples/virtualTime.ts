@@ -1,6 +1,6 @@
 /** Tests calls of half an hour on virtual time: they end at once, and every run is equal. */
 import { deepStrictEqual, strictEqual } from "node:assert/strict"
-import { Console, Deferred, Effect, Fiber, Layer, Result } from "effect"
+import { Console, Deferred, Effect, Fiber, Layer, Queue, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, Authenticator, Computer, Inputs, Observability, parseComputerConfig, Server } from "a2c-smcp"
 import { MemoryCluster, MemoryMcp, MemoryTransport } from "a2c-smcp/testing"
@@ -23,14 +23,14 @@ const officeWith = (servers: Parameters<typeof MemoryMcp.layer>[0]) =>
   )
 
 const test = Effect.gen(function* () {
-  const asleep = yield* Deferred.make<void>()
+  const asleep = yield* Queue.unbounded<void>()
   const cancelled = yield* Deferred.make<void>()
   const clock = yield* MemoryMcp.makeMemoryMcpServer({
     tools: [
       {
         definition: { name: "nap", inputSchema: { type: "object" } },
         run: ({ minutes }) =>
-          Deferred.succeed(asleep, undefined).pipe(
+          Queue.offer(asleep, undefined).pipe(
             Effect.andThen(Effect.sleep(`${Number(minutes)} minutes`)),
             Effect.as({ content: [{ type: "text", text: "rested" }] }),
             Effect.onInterrupt(() => Deferred.succeed(cancelled, undefined))
@@ -45,7 +45,7 @@ const test = Effect.gen(function* () {
 
     // A call that takes 30 minutes. Wait for the tool before the clock moves.
     const napping = yield* Effect.forkChild(nap)
-    yield* Deferred.await(asleep)
+    yield* Queue.take(asleep)
     yield* TestClock.adjust("29 minutes")
     strictEqual(napping.pollUnsafe(), undefined)
     yield* TestClock.adjust("1 minute")
@@ -55,6 +55,7 @@ const test = Effect.gen(function* () {
 
     // Interrupting the call cancels it: the Computer interrupts the tool.
     const disturbed = yield* Effect.forkChild(nap)
+    yield* Queue.take(asleep)
     yield* TestClock.adjust("10 minutes")
     yield* Fiber.interrupt(disturbed)
     yield* Deferred.await(cancelled)
