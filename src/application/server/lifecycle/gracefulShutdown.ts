@@ -35,9 +35,10 @@ export const shutDownGracefully = Effect.fnUntraced(function* (
     })
   }
   const remaining = inFlightCount()
-  yield* remaining === 0
-    ? logProgress("graceful shutdown: no calls in flight")
-    : Effect.logWarning("graceful shutdown: drain timeout exceeded", { calls: remaining, seconds })
+  if (remaining === 0) yield* logProgress("graceful shutdown: no calls in flight")
+  // Without a drain timeout, ended calls are no surprise.
+  else if (drainMillis === 0) yield* Effect.logDebug("graceful shutdown: calls end", { calls: remaining })
+  else yield* Effect.logWarning("graceful shutdown: drain timeout exceeded", { calls: remaining, seconds })
   yield* logProgress("graceful shutdown: closing connections", { connections: connections.size() })
   yield* connections.closeAll("the Server is shutting down")
 })

@@ -136,6 +136,17 @@ describe("the drain of a Server", () => {
     })
   )
 
+  it.effect("warns of no call that ends without a drain timeout", () =>
+    Effect.gen(function* () {
+      const { begin, closed, connection, entries, inFlightCalls } = yield* startParts(Duration.zero)
+      inFlightCalls.add(connection, "far", new InFlightCall("O", () => undefined), 0)
+      yield* begin
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(closed.length, 1)
+      assert.isFalse(entries.some(([level]) => level === "Warn"))
+    })
+  )
+
   it.effect("completes at once without connections", () =>
     Effect.gen(function* () {
       const settings = { ...ServerSettings.defaultValue(), drainTimeout: Duration.seconds(10) }
