@@ -15,7 +15,7 @@ const fontConfiguration = `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>
   <dir prefix="relative">fonts</dir>
-  <cachedir prefix="relative">cache</cachedir>
+  <cachedir prefix="xdg">fontconfig</cachedir>
 </fontconfig>
 `
 
@@ -27,7 +27,7 @@ const unpack = async (folder: string): Promise<void> => {
   const args = ["--input-type=module", "-e", script, pathToFileURL(entry).href]
   await promisify(execFile)(process.execPath, args, { env, timeout: 120_000 })
   writeFileSync(join(folder, "fonts", "fonts.conf"), fontConfiguration)
-  writeCommand(folder, "chromium", { FONTCONFIG_PATH: "$here/fonts" })
+  writeCommand(folder, "chromium", { FONTCONFIG_PATH: "$here/fonts", XDG_CACHE_HOME: "$here/cache" })
 }
 
 /** The browser of the browser tests. */
