@@ -360,8 +360,8 @@ for (const [engine, makeServer] of engines) {
 
     it.live("fails for an unreachable and for an invalid address", () =>
       Effect.gen(function* () {
-        const nobody = yield* Effect.flip(connectWith("http://127.0.0.1:9", {}))
-        assert.isTrue(nobody._tag === "Unreachable" && nobody.message.includes("http://127.0.0.1:9"))
+        const unreachable = yield* Effect.flip(connectWith("http://127.0.0.1:9", {}))
+        assert.isTrue(unreachable._tag === "Unreachable" && unreachable.message.includes("http://127.0.0.1:9"))
         assert.strictEqual((yield* Effect.flip(connectWith("nonsense", {})))._tag, "Unreachable")
         assert.strictEqual((yield* Effect.flip(connectWith("ftp://h", {})))._tag, "Unreachable")
       }).pipe(Effect.scoped)

@@ -23,7 +23,7 @@ const inFull: PacketLimits = { namespace: "/smcp", maxMessageBytes: 1_000_000, v
 const scanned: PacketLimits = { ...inFull, validateBytes: 0 }
 const small: PacketLimits = { namespace: "/smcp", maxMessageBytes: 200, validateBytes: 60 }
 
-const nobody = () => undefined
+const onDequeued = () => undefined
 
 /** The expected head of a value: unchanged scalars, placeholders for the rest. */
 const headOf = (value: JsonObject): JsonObject =>
@@ -74,14 +74,14 @@ const checkPassedOn = (packet: Extract<InboundPacket, { readonly type: "event" |
   if (packet.type === "event") {
     const value = packet.body.value()
     if (Result.isFailure(value) || value.success === undefined) return
-    const next = again(makeEventPacket("/smcp", packet.id, packet.event, packet.body, nobody))
+    const next = again(makeEventPacket("/smcp", packet.id, packet.event, packet.body, onDequeued))
     must(next?.type === "event" && next.id === packet.id && next.event === packet.event, "another event")
     must(next?.type === "event" && isSame(Result.getOrUndefined(next.body.value()), value.success), "another body")
     return
   }
   const values = packet.values.map((body) => body.value())
   if (values.some((value) => Result.isFailure(value) || value.success === undefined)) return
-  const next = again(makeAckPacket("/smcp", packet.id, packet.values, nobody))
+  const next = again(makeAckPacket("/smcp", packet.id, packet.values, onDequeued))
   must(next?.type === "ack" && next.id === packet.id, "another answer")
   must(
     next?.type === "ack" &&
