@@ -93,13 +93,13 @@ describe("source tree", () => {
 })
 
 describe("import", () => {
-  it("names effect or the domain from the domain", () => {
-    assertPackages(/^domain\//, /^effect$/)
+  it("names effect, hashes or the domain from the domain", () => {
+    assertPackages(/^domain\//, /^(effect|@noble\/hashes\/[\w.]+)$/)
     assertNoImport(/^domain\//, /^(application|adapters|main)\//)
   })
 
   it("names effect, the domain or the application from the application", () => {
-    assertPackages(/^application\//, /^effect(\/encoding)?$/)
+    assertPackages(/^application\//, /^(effect(\/encoding)?|@noble\/hashes\/[\w.]+)$/)
     assertNoImport(/^application\//, /^(adapters|main)\//)
   })
 
@@ -154,7 +154,7 @@ describe("bundle", () => {
   it("holds only the domain and effect for the domain, without Node", async () => {
     const { inputs, text } = await bundle({ entryPoints: ["src/main/entrypoints/domain.ts"] })
     const allowed =
-      /^(src\/domain\/|src\/main\/entrypoints\/domain\.ts$|(?:\.\.\/)*(?:[\w/]+\/)?node_modules\/effect\/)/
+      /^(src\/domain\/|src\/main\/entrypoints\/domain\.ts$|(?:\.\.\/)*(?:[\w/]+\/)?node_modules\/(effect|@noble\/hashes)\/)/
     assert.deepStrictEqual(
       inputs.filter((path) => !allowed.test(path)),
       []

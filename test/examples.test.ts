@@ -45,6 +45,7 @@ const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "ownTools.ts": ["The lamp desk is on", "There is no lamp attic"],
   "pageAgent.ts": ["desk", "entities"],
   "promiseAgent.ts": ["entities", "ambiguous_tool", "Computers: desk"],
+  "protocolLines.ts": ["thinker", "0.4.0"],
   "quickStart.ts": ["The sum of 2 and 3 is 5."],
   "virtualTime.ts": ["rested after 30 minutes", "cancelled after 10 minutes"],
   "wholeOffice.ts": ["The sum of 2 and 3 is 5."]

@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto"
+import { Effect } from "effect"
 
 /** A local address and port. */
 export interface LoopbackAddress {
@@ -21,3 +22,10 @@ export const unusedUrl = (): string => {
   const { host, port } = loopbackAddress()
   return `http://${host}:${port}`
 }
+
+/**
+ * Repeats an effect until it succeeds: it listens at a port that was closed just before, or expects a refused
+ * connection there. A process that another thread starts at that moment holds the port for some milliseconds.
+ */
+export const whenPortIsFree = <A, E, R>(use: Effect.Effect<A, E, R>): Effect.Effect<A, never, R> =>
+  Effect.eventually(use)

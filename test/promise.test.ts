@@ -228,7 +228,7 @@ describe("connectAgent", () => {
       const thinker = await agent()
       assert.strictEqual((await rejection(thinker.getTools("absent"))).code, 404)
       const missing = await rejection(thinker.getResources("desk", "none"))
-      assert.deepStrictEqual([missing.code, missing.extra], [404, { mcp_server_name: "none" }])
+      assert.deepStrictEqual([missing.code, missing.extra], [4014, { mcp_server: "none" }])
     })
   )
 

@@ -1,4 +1,4 @@
-import { Option } from "effect"
+import { Option, Order } from "effect"
 
 // All runtimes have these two, but TypeScript's ES library does not declare them.
 declare const TextEncoder: new () => { readonly encode: (text: string) => Uint8Array }
@@ -21,3 +21,8 @@ export const decodeUtf8: (bytes: Uint8Array) => Option.Option<string> = Option.l
 
 /** Like {@link decodeUtf8}, for logs and people: invalid bytes become U+FFFD. */
 export const decodeUtf8Lossy = (bytes: Uint8Array): string => lossyDecoder.decode(bytes)
+
+/** Compares strings by Unicode code points, independent of the locale: in the order of their UTF-8 bytes. */
+export const byCodePoints = Order.mapInput(Order.Array(Order.Number), (text: string) =>
+  Array.from(text, (character) => character.codePointAt(0) ?? 0)
+)

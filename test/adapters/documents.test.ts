@@ -9,7 +9,7 @@ import { Effect, Layer, type Scope } from "effect"
 import * as HttpDocuments from "../../src/adapters/dpe/HttpDocumentReader.ts"
 import * as NodeDocuments from "../../src/adapters/dpe/NodeDocumentReader.ts"
 import { makeVictim } from "./http/victim.ts"
-import { DocumentReader } from "../../src/application/ports/DocumentReader.ts"
+import { DocumentReader } from "../../src/application/ports/files/DocumentReader.ts"
 
 const read = (reader: Layer.Layer<DocumentReader>, uri: string, maxBytes = 1000) =>
   DocumentReader.use((documents) => documents.read(uri, maxBytes)).pipe(Effect.provide(Layer.fresh(reader)))

@@ -25,12 +25,13 @@ import { allowAll, Authenticator } from "../../src/application/ports/Authenticat
 import { jsonBody } from "../../src/application/ports/Body.ts"
 import type { NodeLink } from "../../src/application/ports/NodeLink.ts"
 import type { OfficeRegistry } from "../../src/application/ports/OfficeRegistry.ts"
+import { ServedLines } from "../../src/application/ports/ServedLines.ts"
 import { TransportClient, type TransportServer } from "../../src/application/ports/Transport.ts"
 import { Limits } from "../../src/application/server/connections/Limits.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { ServerSettings } from "../../src/application/server/lifecycle/ServerContext.ts"
 import { noMetrics, ServerMetrics } from "../../src/application/server/observability/ServerMetrics.ts"
-import { PROTOCOL_VERSION } from "../../src/domain/wire/version.ts"
+import { type LineName, linesNamed, PROTOCOL_VERSION } from "../../src/domain/wire/lines.ts"
 import { Readiness } from "../../src/application/server/lifecycle/Readiness.ts"
 
 /** A received message as on the wire. */
@@ -231,7 +232,8 @@ export interface Conditions extends Partial<ServerSettings> {
   readonly maxMessageBytes?: number
   /** Over polling bodies are not fully parsed unless a case requests it. */
   readonly validateBytes?: number
-  readonly version?: string
+  /** The protocol lines that the Server serves; all by default. */
+  readonly lines?: ReadonlyArray<LineName>
   readonly allowedOrigins?: ReadonlyArray<string>
   readonly limits?: Partial<Limits>
   readonly tally?: ServerMetrics["Service"]
@@ -252,15 +254,14 @@ export const buildWorld = Effect.fnUntraced(function* (
     limits,
     maxMessageBytes,
     reading,
+    lines,
     tally = noMetrics,
     validateBytes = transport === "polling" ? 0 : undefined,
-    version,
     ...settings
   }: Conditions
 ): Effect.fn.Return<World, never, Scope.Scope> {
   const options = {
     ...(maxMessageBytes !== undefined && { maxMessageBytes }),
-    ...(version !== undefined && { version }),
     ...(allowedOrigins !== undefined && { allowedOrigins }),
     ...(validateBytes !== undefined && { validateBytes })
   }
@@ -281,6 +282,7 @@ export const buildWorld = Effect.fnUntraced(function* (
   const context = yield* Server.layer.pipe(
     Layer.provideMerge(transports),
     Layer.provide(cluster),
+    Layer.provide(Layer.succeed(ServedLines, linesNamed(lines))),
     Layer.provide(Layer.succeed(ServerSettings, { ...ServerSettings.defaultValue(), ...settings })),
     Layer.provide(Layer.succeed(Limits, { ...Limits.defaultValue(), ...limits })),
     Layer.provide([Layer.succeed(ServerMetrics, tally), Readiness.layer]),

@@ -232,7 +232,10 @@ describe("client:get_resources", () => {
       const { ask } = yield* office(world, {
         alpha: { resources: five, capabilities: { subscribe: false } }
       })
-      const all = { resources: five.map(({ definition }) => definition), req_id: "r1" }
+      // With the names of MCP and those of published peers.
+      const withBothNames = ({ definition }: MemoryMcp.MemoryResource) =>
+        "mimeType" in definition ? { ...definition, mime_type: definition["mimeType"] } : definition
+      const all = { resources: five.map(withBothNames), req_id: "r1" }
       assert.deepStrictEqual(yield* ask("client:get_resources", listing({})), all)
       assert.deepStrictEqual(yield* ask("client:get_resources", listing({ cursor: null })), all)
     })

@@ -1,13 +1,17 @@
 import { request as httpRequest } from "node:http"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Layer, type Scope } from "effect"
+import { Context, Effect, Layer, Result, type Scope } from "effect"
 import { io, Manager } from "socket.io-client"
 import * as SocketIoClient from "../../src/adapters/socketio/client/SocketIoClient.ts"
 import * as MemoryCluster from "../../src/adapters/memory/MemoryCluster.ts"
 import type { RelayServerOptions } from "../../src/adapters/socketio/RelayServer.ts"
 import { allowAll, Authenticator } from "../../src/application/ports/Authenticator.ts"
+import { ServedLines } from "../../src/application/ports/ServedLines.ts"
 import { AdmissionRejected, TransportClient } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
+import { defaultLine, type Lines, linesNamed } from "../../src/domain/wire/lines.ts"
+import { extendLine } from "../../src/domain/wire/makeLine.ts"
+import { parseVersion } from "../../src/domain/wire/version.ts"
 import { computerUnderTest, agentUnderTest } from "./members.ts"
 import { engines } from "../adapters/socketio/engines.ts"
 import { conform, type World } from "./World.ts"
@@ -21,13 +25,14 @@ interface HttpAnswer {
 
 for (const [engine, makeServer] of engines) {
   const serve = (
-    options: RelayServerOptions = {},
+    { lines = linesNamed(["0.2"]), ...options }: RelayServerOptions & { readonly lines?: Lines } = {},
     authenticator: Authenticator["Service"] = allowAll
   ): Effect.Effect<string, never, Scope.Scope> =>
     Server.layer.pipe(
       Layer.provide(makeServer(options)),
       Layer.provide(MemoryCluster.layer),
       Layer.provide([Layer.succeed(Authenticator, authenticator), Observability.layerNone]),
+      Layer.provide(Layer.succeed(ServedLines, lines)),
       Layer.fresh,
       Layer.build,
       Effect.map((context) => Context.get(context, Server).url),
@@ -153,7 +158,8 @@ for (const [engine, makeServer] of engines) {
           ["0.2.3", "0.2.0", 200]
         ] as const
         for (const [version, client, status] of rows) {
-          const url = yield* serve({ version })
+          const line = extendLine(defaultLine, { name: version, version: Result.getOrThrow(parseVersion(version)) })
+          const url = yield* serve({ lines: [line] })
           assert.strictEqual((yield* polling(url, `&a2c_version=${client}`)).status, status)
         }
       }).pipe(Effect.scoped)
@@ -313,21 +319,21 @@ for (const [engine, makeServer] of engines) {
       Effect.gen(function* () {
         const { url, urls } = yield* rejectingServer(
           400,
-          JSON.stringify({ ...mismatch("0.2.0"), server_version: "0.3.0" })
+          JSON.stringify({ ...mismatch("0.2.0"), min_supported: "0.3.0", max_supported: "0.3.999" })
         )
         const error = yield* Effect.flip(connectWith(url, {}))
         assert.isTrue(error._tag === "VersionRejected")
-        assert.include(error.message, "0.3.0")
-        assert.include(error.message, "0.2.0")
+        assert.include(error.message, "0.3.0 to 0.3.999")
+        assert.include(error.message, "use the protocol 0.3")
         assert.strictEqual(urls.length, 1)
       }).pipe(Effect.scoped)
     )
 
     it.live("case 339: requests the reason over HTTP once for WebSocket", () =>
       Effect.gen(function* () {
-        const url = yield* serve({ version: "0.3.0" })
+        const url = yield* serve({ lines: linesNamed(["0.3"]) })
         const error = yield* Effect.flip(connectWith(url, { transports: ["websocket"] }))
-        assert.isTrue(error._tag === "VersionRejected" && error.mismatch?.server_version === "0.3.0")
+        assert.isTrue(error._tag === "VersionRejected" && error.mismatch?.server_version === "0.3.1")
       }).pipe(Effect.scoped)
     )
 
@@ -466,7 +472,7 @@ for (const [engine, makeServer] of engines) {
             assert.include(said, "0.3.0")
           }
         }),
-      { version: "0.3.0" }
+      { lines: ["0.3"] }
     )
   })
 }

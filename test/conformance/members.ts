@@ -9,6 +9,7 @@ import { Inputs } from "../../src/application/computer/inputs/Inputs.ts"
 import { McpSessionError } from "../../src/application/ports/McpSession.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
+import type { LineName } from "../../src/domain/wire/lines.ts"
 import type { World } from "./World.ts"
 
 /** The services of a world that our members need. */
@@ -59,6 +60,7 @@ export const unreadable = (uri: string): MemoryMcp.MemoryResource => ({
 /** The options of a Computer under test. */
 export interface Cut {
   readonly name?: string
+  readonly protocol?: LineName | "auto"
   readonly office?: string
   /** MCP servers by name, in configuration order. */
   readonly servers?: { readonly [name: string]: MemoryMcp.MemoryMcpServer }
@@ -73,7 +75,16 @@ export interface Cut {
 /** Starts our Computer in an office of the world. */
 export const computerUnderTest = Effect.fnUntraced(function* (
   world: Place,
-  { config = {}, configure = {}, environment = {}, name = "pc-1", office = "O1", servers = {}, settings = {} }: Cut = {}
+  {
+    config = {},
+    configure = {},
+    environment = {},
+    name = "pc-1",
+    office = "O1",
+    protocol = "0.2",
+    servers = {},
+    settings = {}
+  }: Cut = {}
 ): Effect.fn.Return<Computer["Service"], never, Scope.Scope> {
   const given = {
     servers: Object.fromEntries(
@@ -92,6 +103,7 @@ export const computerUnderTest = Effect.fnUntraced(function* (
   const context = yield* Computer.layer({
     name,
     office,
+    protocol,
     config: Result.getOrThrow(parseComputerConfig(given))
   }).pipe(
     Layer.provide(MemoryMcp.layer(new Map(Object.entries(servers)))),
@@ -118,9 +130,9 @@ export const computerUnderTest = Effect.fnUntraced(function* (
 /** Starts our Agent in an office of the world. */
 export const agentUnderTest = Effect.fnUntraced(function* (
   world: Place,
-  { name = "agent-1", office = "O1" }: { readonly name?: string; readonly office?: string } = {}
+  { name = "agent-1", office = "O1", protocol = "0.2" }: Pick<Cut, "name" | "office" | "protocol"> = {}
 ): Effect.fn.Return<Agent["Service"], never, Scope.Scope> {
-  const context = yield* Agent.layer({ name, office }).pipe(
+  const context = yield* Agent.layer({ name, office, protocol }).pipe(
     Layer.provide(world.client),
     Layer.provide(world.logging),
     Layer.fresh,

@@ -5,8 +5,8 @@ import { agent, agentIn, assertRejected, computerIn, newsSince, settled } from "
 import { conform } from "./World.ts"
 
 const everyEvent = [calls, serverRequests, updates, { cancel }]
-  .flatMap((group) => Object.values(group))
-  .map(({ event }) => event)
+  .flatMap((group): ReadonlyArray<{ readonly event: string } | undefined> => Object.values(group))
+  .flatMap((definition) => definition?.event ?? [])
 
 const nested = (depth: number): unknown => {
   let value: unknown = 1
@@ -82,7 +82,7 @@ describe("security and robustness", () => {
           timeout: 5
         })
         const hostile = [
-          { deep: nested(5000) },
+          { deep: nested(1000) },
           JSON.parse('{"a":{"__proto__":{"polluted":1}}}'),
           { bytes: new Uint8Array([1, 2, 3]) }
         ]
@@ -93,7 +93,7 @@ describe("security and robustness", () => {
         const [denied, why] = yield* c1.ask("server:join_office", {
           role: "computer",
           name: "x",
-          office_id: nested(5000)
+          office_id: nested(1000)
         })
         assert.deepStrictEqual([denied, typeof why], [false, "string"])
         yield* settled([a1, c1])
@@ -110,7 +110,7 @@ describe("security and robustness", () => {
       Effect.gen(function* () {
         const a1 = yield* agentIn(world, "O1")
         const c1 = yield* computerIn(world, "O1")
-        for (const value of [{ deep: nested(5000) }, { bytes: new Uint8Array([1]) }]) {
+        for (const value of [{ deep: nested(1000) }, { bytes: new Uint8Array([1]) }]) {
           yield* c1.answers(() => Effect.succeed([value]))
           assertRejected(yield* a1.ask("client:get_tools", { agent: "agent-1", req_id: "r", computer: "pc-1" }), 500)
         }

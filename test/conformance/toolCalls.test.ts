@@ -166,7 +166,16 @@ describe("tool call at a Computer", () => {
       })
       assert.isFalse((yield* ask(a1, "t", { params: { x: 1 } })).isError)
       assert.deepStrictEqual(asked, [
-        { computer: "pc-1", agent: "agent-1", reqId: "r1", server: "alpha", tool: "t", revision: 1, params: { x: 1 } }
+        {
+          computer: "pc-1",
+          agent: "agent-1",
+          reqId: "r1",
+          server: "alpha",
+          tool: "t",
+          shortName: "t",
+          revision: 1,
+          params: { x: 1 }
+        }
       ])
     })
   )

@@ -366,7 +366,7 @@ describe("client:get_config", () => {
   conform("rejects an unknown request of a newer peer", (world) =>
     Effect.gen(function* () {
       yield* computerUnderTest(world, {})
-      assertRejected(yield* (yield* agentIn(world, "O1")).ask("client:get_skills", base), 404)
+      assertRejected(yield* (yield* agentIn(world, "O1")).ask("client:something_new", base), 404)
     })
   )
 

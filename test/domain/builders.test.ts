@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import { Option, Result, Schema } from "effect"
+import { BlobReference, formatBlobHandle, parseBlobHandle } from "../../src/domain/blobs/blobHandle.ts"
 import { organizeDesktop, parseRenderedWindow } from "../../src/domain/desktop/organizeDesktop.ts"
 import { buildWindowUri, isWindowUri, parseWindowUri } from "../../src/domain/desktop/WindowUri.ts"
 import { decodeDeviceMessage, makeDeviceMessage } from "../../src/domain/devices/deviceMessages.ts"
@@ -9,8 +10,9 @@ import { formatCredentials, formatStatus, parseCredentials, parseStatus } from "
 import { buildDpeUri, parseStrictDpeUri } from "../../src/domain/documents/DpeUri.ts"
 import { formatSpacedJson, parseJson } from "../../src/domain/json.ts"
 import { type CallStatus, truncateServerNames } from "../../src/domain/model/CallStatus.ts"
-import { parseOfficeUri, toOfficeUri } from "../../src/domain/office/officeUris.ts"
+import { parseOfficeUri, parseSkillUri, toOfficeUri, toSkillUri } from "../../src/domain/office/officeUris.ts"
 import { parsePackage } from "../../src/domain/packs/npmPackages.ts"
+import { formatSkillName, parseSkillName } from "../../src/domain/skills/skillNames.ts"
 import { makeDecoder } from "../../src/domain/validation.ts"
 import { formatToolMeta, parseToolMeta, ToolMeta } from "../../src/domain/tools/toolMeta.ts"
 import { formatTraceparent, parseTraceparent } from "../../src/domain/traceparent.ts"
@@ -64,6 +66,7 @@ const UriText = Schema.Array(
     "fullscreen=on"
   ])
 )
+const SkillNameText = Schema.Array(Schema.Literals(["mcp", ":", "a", "-", "7", "_", "A", "."]))
 const PriorityNumber = Schema.Union([Schema.Int.check(Schema.isBetween({ minimum: -1, maximum: 101 })), Schema.Finite])
 /** JSON has no negative zero. */
 const jsonOf = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
@@ -134,6 +137,26 @@ describe("builder", () => {
       const again = Result.getOrThrow(Result.flatMap(buildDpeUri(host, path), parseStrictDpeUri))
       assert.deepStrictEqual([again.host, again.path, again.docRef], [host, path, docRef])
     }
+  })
+
+  inverse("BlobHandle", "keeps the reference of a blob", BlobReference, (reference) =>
+    assert.deepStrictEqual(parseBlobHandle(formatBlobHandle(reference)), reference)
+  )
+
+  inverse(
+    "SkillUri",
+    "finds the file of a skill for its URI",
+    Schema.Struct({ computer: Schema.NonEmptyString, skill: Schema.NonEmptyString, relPath: Schema.NonEmptyString }),
+    (file) => {
+      const isWellFormed = Object.values(file).every((text) => text.isWellFormed())
+      if (isWellFormed) assert.deepStrictEqual(parseSkillUri(toSkillUri(file), ["other", file.computer]), file)
+    }
+  )
+
+  inverse("SkillName", "keeps every parsed name of a skill", SkillNameText, (words) => {
+    const name = words.join("")
+    const parsed = parseSkillName(name)
+    if (Result.isSuccess(parsed)) assert.strictEqual(formatSkillName(parsed.success), name)
   })
 
   inverse(

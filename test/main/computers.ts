@@ -28,7 +28,7 @@ import { jsonBody } from "../../src/application/ports/Body.ts"
 import { TransportClient } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
-import { PROTOCOL_VERSION } from "../../src/domain/wire/version.ts"
+import { PROTOCOL_VERSION } from "../../src/domain/wire/lines.ts"
 import { Authenticator } from "../../src/application/ports/Authenticator.ts"
 import { Observability } from "../../src/application/server/observability/Observability.ts"
 

@@ -145,7 +145,7 @@ describe("a2c server observability", () => {
       assert.match(status.stdout(), /^members +0 agents, 1 computer$/m)
       assert.match(status.stdout(), /^outcomes +.*tool_error 1/m)
       assert.match(status.stdout(), /^latency +p50 [\d.]+ m?s, p90/m)
-      assert.match(status.stdout(), /^team +0 agents +1 computer$/m)
+      assert.match(status.stdout(), /^team +0\.2 +0 agents +1 computer$/m)
 
       const watching = yield* node([cli, "server", "status", url, "--watch"])
       yield* watching.says("1 office ", "stdout", 2)

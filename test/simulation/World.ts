@@ -15,7 +15,9 @@ import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import { isJsonObject } from "../../src/domain/json.ts"
 import { membersOf } from "../../src/domain/office/MembershipState.ts"
 import { type Member } from "../../src/domain/model/Membership.ts"
-import { PROTOCOL_VERSION } from "../../src/domain/wire/version.ts"
+import { officeIdOf } from "../../src/domain/model/officeKey.ts"
+import { defaultLineName, type LineName, lineNamed, lineNames } from "../../src/domain/wire/lines.ts"
+import { formatVersion } from "../../src/domain/wire/version.ts"
 import type { ComputerConfig } from "../../src/domain/config/computerConfig.ts"
 import { type History, makeHistory } from "./History.ts"
 import { makeNet, type Net } from "./Net.ts"
@@ -109,8 +111,22 @@ export interface World {
   readonly shut: Effect.Effect<void>
 }
 
-export const officeName = (index: number): string => `office-${index}`
-const witnessOf = (office: string): string => `witness-${office}`
+/** The key of an office: each id is in use on every protocol line. */
+export const officeName = (index: number): string => {
+  const line = lineNames[index % lineNames.length] ?? defaultLineName
+  return lineNamed(line).officeKey(`office-${Math.floor(index / lineNames.length)}`)
+}
+
+/** The protocol line of an office. */
+const officeLine = (office: string): LineName =>
+  lineNames.find((name) => lineNamed(name).officeKey(officeIdOf(office)) === office) ?? defaultLineName
+
+/** The callable name of a tool in an office. */
+export const toolNameIn = (office: string, tool: string, server = "main"): string =>
+  lineNamed(officeLine(office)).naming.toolName({ name: server, bundleId: server }, tool)
+
+const officeLabel = (office: string): string => `${officeLine(office)}/${officeIdOf(office)}`
+const witnessOf = (office: string): string => `witness ${officeLabel(office)}`
 export const nameOf = ({ index, kind }: MemberRef): string => `${kind}-${index}`
 /** The name of one process's connections in the network. */
 export const lineOf = ({ incarnation, name }: Pick<Party<unknown>, "incarnation" | "name">): string =>
@@ -325,18 +341,19 @@ export const makeWorld = Effect.fnUntraced(function* (
     (party: Party<unknown>, office: string) =>
     <R>(entering: Effect.Effect<void, { readonly message: string }, R>): Effect.Effect<void, never, R> =>
       Effect.matchEffect(entering, {
-        onSuccess: () => Effect.sync(() => note(`${party.name} joined ${office}`)),
+        onSuccess: () => Effect.sync(() => note(`${party.name} joined ${officeLabel(office)}`)),
         onFailure: ({ message }) =>
           Effect.sync(() => {
             party.office = undefined
-            note(`${party.name} failed to join ${office}: ${message}`)
+            note(`${party.name} failed to join ${officeLabel(office)}: ${message}`)
           })
       })
 
   const startAgent = (party: Party<Agent["Service"]>, office: string, takeOver: boolean) =>
     Effect.gen(function* () {
       party.office = office
-      const layer = Agent.layer({ name: party.name, office, retryInitialConnect: true, takeOver }).pipe(
+      const place = { office: officeIdOf(office), protocol: officeLine(office) }
+      const layer = Agent.layer({ name: party.name, ...place, retryInitialConnect: true, takeOver }).pipe(
         Layer.provide(clientOf(party))
       )
       const process = yield* spawn(party, Agent, layer)
@@ -387,7 +404,8 @@ export const makeWorld = Effect.fnUntraced(function* (
         const { service } = yield* startComputer(party)
         yield* service.leave
         party.office = office
-        yield* service.join({ office, retryInitialConnect: true, takeOver })
+        const place = { office: officeIdOf(office), protocol: officeLine(office) }
+        yield* service.join({ ...place, retryInitialConnect: true, takeOver })
       }).pipe(recordJoin(party, office))
       return begin(party, going)
     })
@@ -427,8 +445,9 @@ export const makeWorld = Effect.fnUntraced(function* (
   // Witnesses
 
   const witness = Effect.fnUntraced(function* (office: string, transport: TransportClient["Service"]) {
+    const line = lineNamed(officeLine(office))
     const link = yield* transport.connect({
-      version: PROTOCOL_VERSION,
+      version: formatVersion(line.version),
       auth: { role: "computer" },
       onMessage: (event, body) =>
         Effect.sync(() => {
@@ -438,9 +457,9 @@ export const makeWorld = Effect.fnUntraced(function* (
           if (event === "notify:enter_office" || event === "notify:leave_office") {
             const what = event === "notify:enter_office" ? "entered" : "left"
             const role = message["agent"] === undefined ? "computer" : "agent"
-            const of = String(message["office_id"])
+            const of = line.officeKey(String(message["office_id"]))
             history.notified.push({ at: now(), witness: office, office: of, what, role, name })
-            note(`${name} ${what} ${of}, received by ${witnessOf(office)}`)
+            note(`${name} ${what} ${officeLabel(of)}, received by ${witnessOf(office)}`)
             return []
           }
           if (event.startsWith("notify:")) {
@@ -452,7 +471,7 @@ export const makeWorld = Effect.fnUntraced(function* (
     })
     yield* link.request(
       "server:join_office",
-      jsonBody({ role: "computer", name: witnessOf(office), office_id: office }),
+      jsonBody({ role: "computer", name: witnessOf(office), office_id: officeIdOf(office) }),
       Duration.minutes(1)
     )
   })

@@ -1,6 +1,6 @@
 import { Effect, HashMap, Option, SubscriptionRef } from "effect"
 import type { TrackedRequest } from "./History.ts"
-import { agentOf, nameOf, officesOf, windowText, type World } from "./World.ts"
+import { agentOf, nameOf, officesOf, toolNameIn, windowText, type World } from "./World.ts"
 
 /** The violations of a rule; empty when it holds. */
 export type Findings = ReadonlyArray<string>
@@ -23,6 +23,15 @@ const oneAgentPerOffice = (world: World): Findings =>
       Option.exists(membership, (one) => one.office === office && one.role === "agent")
     )
     return sitting.length > 1 ? [`${office} has the Agents ${sitting.map(({ sid }) => sid).join(", ")}`] : []
+  })
+
+/** All members of an office speak one protocol line. */
+const linesNeverMeet = (world: World): Findings =>
+  officesOf(world).flatMap((office) => {
+    const versions = [...HashMap.values(world.cluster.offices.state.sessions)].flatMap(({ membership, version }) =>
+      Option.exists(membership, (one) => one.office === office) ? [version] : []
+    )
+    return new Set(versions).size > 1 ? [`${office} has members of the versions ${versions.join(", ")}`] : []
   })
 
 /** The names of the Computers in an office are unique. */
@@ -117,6 +126,7 @@ const noErrorIsLogged = ({ errors }: World): Findings => errors
 /** Rules that hold after every step. */
 export const always = [
   oneAgentPerOffice,
+  linesNeverMeet,
   namesAreUnique,
   everyRequestEndsOnce,
   resultsReachTheirCaller,
@@ -199,7 +209,10 @@ const viewsAreTrue = (world: World): Effect.Effect<Findings> =>
           const view = computers.get(computer)
           const machine = world.machines[index]
           if (view === undefined || machine === undefined) continue
-          const tools = ["work", `tool-${machine.tools}`, ...(machine.hasExtra ? ["extra"] : [])]
+          const tools = [
+            ...["work", `tool-${machine.tools}`].map((tool) => toolNameIn(office, tool)),
+            ...(machine.hasExtra ? [toolNameIn(office, "extra", "extra")] : [])
+          ]
           const found = (view.tools ?? []).map((tool) => tool.name)
           if (sorted(found) !== sorted(tools)) {
             findings.push(`${name} sees the tools ${sorted(found)} of ${computer}, expected ${sorted(tools)}`)

@@ -12,6 +12,7 @@ import {
 } from "../../src/application/ports/Transport.ts"
 import { isJsonObject } from "../../src/domain/json.ts"
 import type { MembershipCommand } from "../../src/domain/office/decide.ts"
+import { officeIdOf } from "../../src/domain/model/officeKey.ts"
 import { type MembershipError } from "../../src/domain/model/Membership.ts"
 import type { Sabotage } from "./World.ts"
 
@@ -160,6 +161,16 @@ const searchAllOffices = (): Sabotage => ({
   })
 })
 
+/** Forgets the protocol line of offices. */
+const mergeLines = (): Sabotage => ({
+  registry: (registry) => ({
+    ...registry,
+    apply: (command, capacity) => registry.apply({ ...command, office: officeIdOf(command.office) }, capacity),
+    members: (office) => registry.members(officeIdOf(office)),
+    findComputer: (office, name) => registry.findComputer(officeIdOf(office), name)
+  })
+})
+
 /** Doubles the timeouts of members. */
 const doubleTimeouts = (): Sabotage => ({
   client: ({ connect }) => ({
@@ -269,6 +280,7 @@ export const faults: { readonly [what: string]: Fault } = {
     plant: () => ignoringRejection("agent_exists")
   },
   "an office takes a name twice": { by: "namesAreUnique", plant: () => ignoringRejection("name_taken") },
+  "offices of all lines are one": { by: "linesNeverMeet", plant: mergeLines },
   "a closed connection stays a member": { by: "membershipConverges", plant: keepingMembers },
   "a closed connection is never removed": { by: "nothingIsLeaked", plant: keepingMembers },
   "a handler throws": { by: "noErrorIsLogged", plant: () => throwInHandler("server:update_desktop", 3) }

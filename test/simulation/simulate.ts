@@ -4,7 +4,7 @@ import { jsonBody } from "../../src/application/ports/Body.ts"
 import { type TrackedRequest, type Counts, noCounts } from "./History.ts"
 import { always, type Findings, nothingIsLeaked, onceQuiet, onceQuietAsking } from "./invariants.ts"
 import type { Action, Plan, Step, MemberRef } from "./plan.ts"
-import { lineOf, makeWorld, nameOf, officeName, type Sabotage, type World } from "./World.ts"
+import { lineOf, makeWorld, nameOf, officeName, type Sabotage, toolNameIn, type World } from "./World.ts"
 import { firstText } from "../firstText.ts"
 
 /** The outcome of a run. */
@@ -148,7 +148,7 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
               agent: agent.name,
               req_id: `again-${number}`,
               computer: computer.name,
-              tool_name: "work",
+              tool_name: toolNameIn(office, "work"),
               params: { id, from: office, takes: action.takes },
               timeout: 30
             }
@@ -176,7 +176,7 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
           service
             .callTool({
               computer: computer.name,
-              tool: "work",
+              tool: toolNameIn(office, "work"),
               params: { id, from: office, takes: action.takes },
               timeout: action.seconds
             })

@@ -11,7 +11,7 @@ import { maxMessageBytes, path } from "../limits.ts"
 const redis = process.env["A2C_BENCH_REDIS"]
 const options: Parameters<typeof serverLayer>[0] = {
   port: 0,
-  path,
+  paths: [path],
   engine: process.env["A2C_BENCH_ENGINE"] === "socket.io" ? "socket.io" : "relay",
   maxMessageBytes,
   ...(redis !== undefined && { redis: { url: Redacted.make(redis) } })

@@ -1,5 +1,9 @@
 import { Effect, Layer } from "effect"
-import { type DocumentContent, DocumentReader, DocumentUnreadable } from "../../application/ports/DocumentReader.ts"
+import {
+  type DocumentContent,
+  DocumentReader,
+  DocumentUnreadable
+} from "../../application/ports/files/DocumentReader.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 
 type FetchUrl = (url: URL, init: RequestInit) => Promise<Response>

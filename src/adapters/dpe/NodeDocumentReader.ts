@@ -3,7 +3,7 @@ import { type FileHandle, open, realpath } from "node:fs/promises"
 import { isAbsolute, relative } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, Layer } from "effect"
-import { type DocumentContent, DocumentReader } from "../../application/ports/DocumentReader.ts"
+import { type DocumentContent, DocumentReader } from "../../application/ports/files/DocumentReader.ts"
 import { makeDocumentFetch } from "./documentFetch.ts"
 import { makeReader, transfer, unreadable, unsupportedScheme } from "./HttpDocumentReader.ts"
 

@@ -5,7 +5,7 @@ import { Authenticator, resolveIdentity } from "../../application/ports/Authenti
 import type { Handshake } from "../../application/ports/Transport.ts"
 import { Observability } from "../../application/server/observability/Observability.ts"
 import { MembershipObservers } from "../../application/server/observability/observers.ts"
-import { parseVersion, PROTOCOL_VERSION } from "../../domain/wire/version.ts"
+import { defaultLine } from "../../domain/wire/lines.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
 import { isOwnHost } from "./hostAccess.ts"
 
@@ -83,8 +83,7 @@ export const makeServerPages = Effect.fnUntraced(function* (isLoopbackOnly: bool
   const checkOperator = Effect.fnUntraced(function* (request: IncomingMessage) {
     const { headers, socket } = request
     const remoteAddress = socket.remoteAddress ?? unknownAddress
-    const version = Result.getOrThrow(parseVersion(PROTOCOL_VERSION))
-    const handshake: Handshake = { version, auth: {}, headers, remoteAddress }
+    const handshake: Handshake = { version: defaultLine.version, auth: {}, headers, remoteAddress }
     const identity = yield* Effect.result(resolveIdentity(authenticator, handshake))
     if (Result.isSuccess(identity) && identity.success.grants.rights.includes("operator")) return undefined
     const { code, message } = Result.match(identity, {

@@ -110,6 +110,7 @@ const make = Effect.fnUntraced(function* (cluster: MemoryOffices, node: string) 
     members: (office) =>
       Option.match(HashMap.get(cluster.state.offices, office), { onNone: () => [], onSome: sortedMembers }),
     isComputerElsewhere: (office, name) => Effect.sync(() => isComputerElsewhere(cluster.state, office, name)),
+    areInUse: (offices) => Effect.sync(() => offices.map((office) => HashMap.has(cluster.state.offices, office))),
     state: () => ({
       available: true,
       nodes: cluster.nodes.size,

@@ -1,5 +1,6 @@
 import { Context, Deferred, Effect, Exit, FiberSet, Layer, Result, Scope } from "effect"
 import { type Body, invalidBody, receivedBody } from "../../application/ports/Body.ts"
+import { ServedLines, versionsOf } from "../../application/ports/ServedLines.ts"
 import {
   AdmissionRejected,
   type Link,
@@ -14,15 +15,14 @@ import {
   VersionRejected
 } from "../../application/ports/Transport.ts"
 import { errorCodes, payloadTooLarge } from "../../domain/model/ProtocolError.ts"
-import { parseVersion, PROTOCOL_VERSION, versionGate, type VersionRejection } from "../../domain/wire/version.ts"
+import { formatMismatch } from "../../domain/wire/lines.ts"
+import { type ServedVersions, versionGate, type VersionRejection } from "../../domain/wire/version.ts"
 import { fitsBytes, sendError } from "../bytes/sendError.ts"
 import { parseJsonOrThrow } from "../../domain/json.ts"
 
 export interface MemoryTransportOptions {
   /** Largest body a member may send, in bytes of its JSON text; unlimited by default. */
   readonly maxMessageBytes?: number
-  /** The protocol version of the Server. */
-  readonly version?: string
   /** Delays the messages and replies to one end of a link, which count as backlog meanwhile; no delay by default. */
   readonly delay?: (id: string, to: "member" | "server") => Effect.Effect<void>
   /** The prefix of link ids, `memory` by default. Servers that share offices need different ones. */
@@ -180,37 +180,33 @@ const makeMemoryLink = Effect.fnUntraced(function* (
 
 const toConnectError = ({ body }: VersionRejection): VersionRejected | AdmissionRejected =>
   body.code === errorCodes.versionMismatch
-    ? new VersionRejected({ message: body.message, mismatch: body })
+    ? new VersionRejected({ message: formatMismatch(body), mismatch: body })
     : new AdmissionRejected({ code: body.code, message: body.message })
 
 type Serve = TransportServer["Service"]["serve"]
 
-const make = Effect.fnUntraced(function* ({
-  delay,
-  idPrefix = "memory",
-  maxMessageBytes = Number.POSITIVE_INFINITY,
-  version = PROTOCOL_VERSION
-}: MemoryTransportOptions) {
-  const serverVersion = yield* Effect.orDie(Effect.fromResult(parseVersion(version)))
+const make = ({ delay, idPrefix = "memory", maxMessageBytes = Number.POSITIVE_INFINITY }: MemoryTransportOptions) => {
   let serving:
     | {
         readonly accept: Parameters<Serve>[0]
         readonly onBacklogChange: (link: Link) => void
         readonly context: Context.Context<Scope.Scope>
+        readonly versions: ServedVersions
       }
     | undefined
   let count = 0
 
   const serve: Serve = Effect.fnUntraced(function* (accept, onBacklogChange = () => undefined) {
-    serving = { accept, onBacklogChange, context: yield* Effect.context<Scope.Scope>() }
+    const versions = versionsOf(yield* ServedLines)
+    serving = { accept, onBacklogChange, context: yield* Effect.context<Scope.Scope>(), versions }
     yield* Effect.addFinalizer(() => Effect.sync(() => void (serving = undefined)))
     return { url: "memory:" }
   })
 
   const connect: TransportClient["Service"]["connect"] = Effect.fnUntraced(function* (request) {
     if (serving === undefined) return yield* new Unreachable({ message: "No Server is running" })
-    const { accept, context, onBacklogChange } = serving
-    const gated = versionGate([request.version], serverVersion)
+    const { accept, context, onBacklogChange, versions } = serving
+    const gated = versionGate([request.version], versions)
     if (Result.isFailure(gated)) return yield* toConnectError(gated.failure)
     const id = `${idPrefix}-${++count}`
     const clientScope = yield* Effect.scope
@@ -253,11 +249,11 @@ const make = Effect.fnUntraced(function* ({
   return Context.make(TransportServer, TransportServer.of({ serve })).pipe(
     Context.add(TransportClient, TransportClient.of({ connect }))
   )
-})
+}
 
 /**
  * Both ends of a transport in one process, for tests on virtual time and for hosts of Server and members. Behaves like
  * the Socket.IO adapter.
  */
 export const layer = (options: MemoryTransportOptions = {}): Layer.Layer<TransportServer | TransportClient> =>
-  Layer.effectContext(make(options))
+  Layer.effectContext(Effect.sync(() => make(options)))

@@ -17,7 +17,7 @@ import { mountOffice } from "./stock/mountOffice.ts"
 /** Options of a Server with an own listener, or on a server of the host: give `httpServer` or `io`, or none. */
 export interface SocketIoServerOptions extends RelayServerOptions {
   /**
-   * Serves on this HTTP server, which the host opens and closes. Requests outside of `path` go to the listeners that it has
+   * Serves on this HTTP server, which the host opens and closes. Requests outside of `paths` go to the listeners that it has
    * now. `host`, `port`, `tls` and `fallback` have no effect.
    */
   readonly httpServer?: HttpServer
@@ -55,7 +55,7 @@ const serve = Effect.fnUntraced(function* (
   accept: MakeContext[2],
   onBacklogChange: MakeContext[3]
 ) {
-  const { host = "127.0.0.1", httpServer, io: hostIo, path = defaultPath, port = 0, tls } = options
+  const { host = "127.0.0.1", httpServer, io: hostIo, paths, port = 0, tls } = options
   const check = yield* makeRequestCheck(options)
   const context = yield* makeConnectionContext(options, metrics, accept, onBacklogChange, hostIo === undefined)
   if (hostIo !== undefined) {
@@ -70,10 +70,10 @@ const serve = Effect.fnUntraced(function* (
   const io = new SocketIo({ serveClient: false }).bind(engine)
   const closeServer = () => void io.close()
   if (httpServer !== undefined) {
-    const restore = routeSharedRequests(httpServer, engine, check, { path })
+    const restore = routeSharedRequests(httpServer, engine, check, options)
     yield* Effect.addFinalizer(() => Effect.sync(restore))
     yield* mountOffice(io, context, check, closeServer)
-    return { url: urlOf(httpServer, path) }
+    return { url: urlOf(httpServer, paths?.[0] ?? defaultPath) }
   }
   const http = yield* makeTlsServer(tls)
   routeOwnRequests(http, engine, check, options)

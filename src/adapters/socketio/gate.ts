@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream"
 import { Result } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
 import type { Handshake } from "../../application/ports/Transport.ts"
-import { parseVersion, type Version, versionGate, versionQueryParameter } from "../../domain/wire/version.ts"
+import { parseVersion, type ServedVersions, versionGate, versionQueryParameter } from "../../domain/wire/version.ts"
 import { isOriginAllowed, listedOriginOf, type PageAccess } from "../http/hostAccess.ts"
 
 /** A response that rejects a request before Socket.IO sees it. */
@@ -15,10 +15,10 @@ export interface Rejection {
 
 const requestUrl = ({ url = "/" }: IncomingMessage): URL | null => URL.parse(url, "http://localhost")
 
-/** True for requests to the path of Socket.IO, with or without a trailing slash (case 023). */
-export const isSocketIoRequest = (path: string, request: IncomingMessage): boolean => {
+/** True for requests to a path of Socket.IO, with or without a trailing slash (case 023). */
+export const isSocketIoRequest = (paths: ReadonlyArray<string>, request: IncomingMessage): boolean => {
   const pathname = requestUrl(request)?.pathname
-  return pathname === path || pathname === `${path}/`
+  return paths.some((path) => pathname === path || pathname === `${path}/`)
 }
 
 const originNotAllowed: Rejection = {
@@ -39,7 +39,7 @@ const corsHeaders = ({ headers }: IncomingMessage, access: PageAccess) => {
  */
 export const checkRequest = (
   request: IncomingMessage,
-  server: Version,
+  served: ServedVersions,
   allowedOrigins: ReadonlyArray<string>
 ): Rejection | undefined => {
   const access: PageAccess = { allowedOrigins, schemes: ["http", "https"] }
@@ -50,7 +50,7 @@ export const checkRequest = (
   // Engine.IO uses the last one, and opens a session when it is empty.
   const session = query?.getAll("sid").at(-1) ?? ""
   if (versions.length === 0 && session !== "") return undefined
-  const gated = versionGate(versions, server)
+  const gated = versionGate(versions, served)
   if (Result.isSuccess(gated)) return undefined
   return { ...gated.failure, headers: { ...gated.failure.headers, ...corsHeaders(request, access) } }
 }

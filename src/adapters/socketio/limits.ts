@@ -1,5 +1,11 @@
-/** HTTP path of Socket.IO by default (spec §1). */
+/** HTTP path of Socket.IO (spec §1). */
 export const defaultPath = "/smcp"
+
+/** The path of clients that take the default of Socket.IO: all published peers. */
+const socketIoPath = "/socket.io"
+
+/** HTTP paths of a Server with an own listener by default. */
+export const defaultPaths: ReadonlyArray<string> = [defaultPath, socketIoPath]
 
 /** Namespace of all events by default (seed 003). */
 export const defaultNamespace = "/smcp"

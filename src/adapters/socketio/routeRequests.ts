@@ -1,28 +1,30 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
 import { Effect } from "effect"
+import { ServedLines, versionsOf } from "../../application/ports/ServedLines.ts"
 import { MembershipObservers } from "../../application/server/observability/observers.ts"
-import { parseVersion, PROTOCOL_VERSION } from "../../domain/wire/version.ts"
 import { checkRequest, isSocketIoRequest, type Rejection, rejectRequest, rejectUpgrade } from "./gate.ts"
 import { asEngineRequest, type EngineRequest } from "./internals.ts"
-import { defaultPath } from "./limits.ts"
+import { defaultPath, defaultPaths } from "./limits.ts"
 
 export interface RequestOptions {
-  /** HTTP path of Socket.IO. */
-  readonly path?: string
+  /**
+   * HTTP paths of Socket.IO: `/smcp`, and on an own listener also `/socket.io`, which published clients use. A server of
+   * the host may serve its own Socket.IO there.
+   */
+  readonly paths?: ReadonlyArray<string>
   /** Origins of pages that may connect; `*` allows all. Other clients need no entry. */
   readonly allowedOrigins?: ReadonlyArray<string>
-  readonly version?: string
 }
 
 export type RequestCheck = (request: IncomingMessage) => Rejection | undefined
 
 /** Makes the check of origin and version, which reports rejections to the observers. */
-export const makeRequestCheck = Effect.fnUntraced(function* ({ allowedOrigins = [], ...options }: RequestOptions) {
-  const version = yield* Effect.orDie(Effect.fromResult(parseVersion(options.version ?? PROTOCOL_VERSION)))
+export const makeRequestCheck = Effect.fnUntraced(function* ({ allowedOrigins = [] }: RequestOptions) {
+  const served = versionsOf(yield* ServedLines)
   const observers = yield* MembershipObservers
   return (request: IncomingMessage): Rejection | undefined => {
-    const rejection = checkRequest(request, version, allowedOrigins)
+    const rejection = checkRequest(request, served, allowedOrigins)
     if (rejection === undefined) return undefined
     const remoteAddress = request.socket.remoteAddress ?? "unknown"
     const { code, message: reason } = rejection.body
@@ -37,27 +39,25 @@ export interface RequestEngine {
   readonly handleUpgrade: (request: EngineRequest, socket: Duplex, head: Buffer) => void
 }
 
-interface RouteOptions extends Pick<RequestOptions, "path"> {
+interface RouteOptions {
+  readonly paths: ReadonlyArray<string>
   readonly check: RequestCheck
-  /** Handles a request outside the path. */
+  /** Handles a request outside the paths. */
   readonly onOtherRequest: (request: IncomingMessage, response: ServerResponse) => void
-  /** Handles an upgrade outside the path. */
+  /** Handles an upgrade outside the paths. */
   readonly onOtherUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
 
-/** Passes the requests to the path that the check accepts to the engine. */
-const routeRequests = (
-  engine: RequestEngine,
-  { check, onOtherRequest, onOtherUpgrade, path = defaultPath }: RouteOptions
-) => ({
+/** Passes the requests to the paths that the check accepts to the engine. */
+const routeRequests = (engine: RequestEngine, { check, onOtherRequest, onOtherUpgrade, paths }: RouteOptions) => ({
   onRequest: (request: IncomingMessage, response: ServerResponse): void => {
-    if (!isSocketIoRequest(path, request)) return onOtherRequest(request, response)
+    if (!isSocketIoRequest(paths, request)) return onOtherRequest(request, response)
     const rejection = check(request)
     if (rejection === undefined) engine.handleRequest(asEngineRequest(request), response)
     else rejectRequest(response, rejection)
   },
   onUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    if (!isSocketIoRequest(path, request)) return onOtherUpgrade(request, socket, head)
+    if (!isSocketIoRequest(paths, request)) return onOtherUpgrade(request, socket, head)
     const rejection = check(request)
     if (rejection === undefined) engine.handleUpgrade(asEngineRequest(request), socket, head)
     else rejectUpgrade(socket, rejection)
@@ -66,7 +66,7 @@ const routeRequests = (
 
 const notFound: Rejection = { status: 404, headers: {}, body: { code: 404, message: "Not found" } }
 
-/** Handles a request outside the path of Socket.IO; the Server answers 404 when it returns false. */
+/** Handles a request outside the paths of Socket.IO; the Server answers 404 when it returns false. */
 export type RequestFallback = (request: IncomingMessage, response: ServerResponse) => boolean
 
 /** Routes all requests of an own HTTP server. */
@@ -74,11 +74,14 @@ export const routeOwnRequests = (
   http: Server,
   engine: RequestEngine,
   check: RequestCheck,
-  { fallback = () => false, path }: Pick<RequestOptions, "path"> & { readonly fallback?: RequestFallback }
+  {
+    fallback = () => false,
+    paths = defaultPaths
+  }: Pick<RequestOptions, "paths"> & { readonly fallback?: RequestFallback }
 ): void => {
   const { onRequest, onUpgrade } = routeRequests(engine, {
     check,
-    ...(path !== undefined && { path }),
+    paths,
     onOtherRequest: (request, response) => {
       if (!fallback(request, response)) rejectRequest(response, notFound)
     },
@@ -100,19 +103,19 @@ const replaceListeners = (http: Server, event: "request" | "upgrade", listener: 
 }
 
 /**
- * Routes the requests of a host's HTTP server. Its present listeners get those outside the path. The returned function
+ * Routes the requests of a host's HTTP server. Its present listeners get those outside the paths. The returned function
  * restores them.
  */
 export const routeSharedRequests = (
   http: Server,
   engine: RequestEngine,
   check: RequestCheck,
-  options: Pick<RequestOptions, "path">
+  { paths = [defaultPath] }: Pick<RequestOptions, "paths">
 ): (() => void) => {
   const [onHostRequest, onHostUpgrade] = (["request", "upgrade"] as const).map((event) => http.listeners(event))
   const { onRequest, onUpgrade } = routeRequests(engine, {
     check,
-    ...options,
+    paths,
     onOtherRequest: (...args) => {
       for (const listener of onHostRequest ?? []) Reflect.apply(listener, http, args)
     },

@@ -37,7 +37,12 @@ export const inputContext =
     ]
     const options = input.type === "pickString" ? input.options : []
     const shown = options.slice(0, remainingRows(rows, 1 + about.length * maxTextLines))
-    const choices = shown.map((value, index): Field => ({ label: `${index + 1})`, value }))
+    const choices = shown.map(
+      ({ label, value }, index): Field => ({
+        label: `${index + 1})`,
+        value: label === value ? value : `${value} (${label})`
+      })
+    )
     const omitted = options.length - shown.length
     return [
       "An MCP server needs a value:",
@@ -52,12 +57,13 @@ const promptForString = (input: StringInput, { readLine }: Prompter) => {
   return Effect.map(readLine({ context: inputContext(input), prompt: `Value${hint}: `, hidden }), nonEmpty)
 }
 
-/** The option with this text, else the one with this number. */
+/** The value of the option with this value or label, else of the one with this number. */
 const parsePick = ({ options }: PickInput, entered: string): string | undefined => {
   const text = entered.trim()
-  const option = options.find((candidate) => candidate.trim() === text)
-  if (option !== undefined) return option
-  return /^\d{1,9}$/.test(text) ? options[Number(text) - 1] : undefined
+  const option =
+    options.find(({ value }) => value.trim() === text) ?? options.find(({ label }) => label.trim() === text)
+  if (option !== undefined) return option.value
+  return /^\d{1,9}$/.test(text) ? options[Number(text) - 1]?.value : undefined
 }
 
 const promptForPick = Effect.fnUntraced(function* (input: PickInput, { readLine }: Prompter) {

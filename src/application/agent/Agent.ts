@@ -49,8 +49,8 @@ export interface ToolCall extends Omit<ToolRequest, "computer"> {
 
 export interface AgentShape extends Omit<AgentRequests, "callTool">, AgentQueries {
   /**
-   * Calls a tool once, without retries. Failed tools and timeouts are results with `isError`. Interrupting the effect
-   * cancels the call on the Computer.
+   * Calls a tool once, without retries, and reads the blobs of its result. Failed tools and timeouts are results with
+   * `isError`. Interrupting the effect cancels the call on the Computer.
    */
   readonly callTool: (call: ToolCall) => Effect.Effect<ToolResult, AgentError | AmbiguousTool>
   /** Members, tools and desktops as last seen; notifications keep them current. */
@@ -78,7 +78,8 @@ const invalidatedPart: { readonly [P in ComputerPart]: ViewPart } = {
   config: "tools",
   toolList: "tools",
   desktop: "desktop",
-  finder: "documents"
+  finder: "documents",
+  skills: "skills"
 }
 
 const make = Effect.fnUntraced(function* (
@@ -96,7 +97,8 @@ const make = Effect.fnUntraced(function* (
     const fetchers: { readonly [P in ViewPart]: Fetch } = {
       tools: requests.getToolList,
       desktop: (computer) => Effect.map(requests.getDesktop(computer), (desktop) => ({ desktop })),
-      documents: (computer) => Effect.map(requests.findDocuments(computer), ({ documents }) => ({ documents }))
+      documents: (computer) => Effect.map(requests.findDocuments(computer), ({ documents }) => ({ documents })),
+      skills: (computer) => Effect.map(requests.skills(computer), (skills) => ({ skills }))
     }
     const refreshPart = (part: ViewPart, computer: string) =>
       refresh(

@@ -1,19 +1,24 @@
 import { Data, Duration, Effect, Result, Schema } from "effect"
 import type { FinderPage } from "../../domain/documents/findDocuments.ts"
 import { parseStrictDpeUri } from "../../domain/documents/DpeUri.ts"
+import { chunkSizeFor } from "../../domain/blobs/chunks.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import type { CallDefinition } from "../../domain/wire/lines.ts"
+import type { CallDefinition } from "../../domain/wire/ProtocolLine.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
-import { defaultDpeTimeoutSeconds, defaultToolTimeoutSeconds } from "../../domain/model/fields.ts"
-import { type DocumentLocation, finderPageSizes, type ResourcePage } from "../../domain/model/requests.ts"
+import { defaultDpeTimeoutSeconds, defaultToolTimeoutSeconds, maxIdentifierLength } from "../../domain/model/fields.ts"
+import { type DocumentLocation, finderPageSizes, type ResourcePage } from "../../domain/model/messages/requests.ts"
 import type { SessionInfo } from "../../domain/model/Membership.ts"
+import type { SkillRef } from "../../domain/model/messages/skills.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { formatSchemaError } from "../../domain/validation.ts"
-import { badRequest, errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"
+import { badRequest, errorCodes, payloadTooLarge, ProtocolError } from "../../domain/model/ProtocolError.ts"
 import { toolTimedOut } from "../../domain/tools/errorResults.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
+import { type BlobOptions, type BlobUnreadable, type FetchedBlob, readBlob, restoreBlobs } from "./blobs.ts"
+import { completeSkillFile, type SkillContent } from "./skillContent.ts"
+import { type PutBlobOptions, sendUpload, type UploadedFile, type UploadFailed, uploadsUnsupported } from "./uploads.ts"
 import { type CallStatuses, makeCallStatuses, type OnCallStatus } from "./callStatuses.ts"
 import { jsonBody } from "../ports/Body.ts"
 import { withClientSpan } from "../shared/tracing.ts"
@@ -38,6 +43,11 @@ export interface ToolRequest {
   readonly timeout?: number
   /** Receives the reasons why the call waits; needs a Computer and a Server that report them. */
   readonly onStatus?: OnCallStatus | undefined
+  /**
+   * Computers send large binary data as blobs. `fetch`, the default, reads them after the call, again within `timeout`,
+   * and restores the data; a blob that cannot be read keeps its handle. `keep` leaves all handles to the caller.
+   */
+  readonly blobs?: "fetch" | "keep"
 }
 
 /** The tools of a Computer, and its MCP servers that start and may have more. */
@@ -50,7 +60,10 @@ export interface ToolList {
 export interface AgentRequests {
   /** All members of the office. */
   readonly members: Effect.Effect<ReadonlyArray<SessionInfo>, AgentError>
-  /** Calls a tool. Failed tools and timeouts are results with `isError`. Interruption cancels the call on the Computer. */
+  /**
+   * Calls a tool, and reads the blobs of its result. Failed tools and timeouts are results with `isError`. Interruption
+   * cancels the call on the Computer.
+   */
   readonly callTool: (request: ToolRequest) => Effect.Effect<ToolResult, AgentError>
   readonly getTools: (computer: string) => Effect.Effect<ReadonlyArray<Tool>, AgentError>
   /** As `getTools`, with the servers that start. */
@@ -81,6 +94,30 @@ export interface AgentRequests {
       readonly limit?: number
     }
   ) => Effect.Effect<FinderPage, AgentError>
+  /** Reads the content of a blob handle, verified; a handle is valid at its Computer only. */
+  readonly blob: (
+    computer: string,
+    handle: string,
+    options?: BlobOptions
+  ) => Effect.Effect<FetchedBlob, AgentError | BlobUnreadable>
+  /**
+   * Puts a file of at least one byte on a Computer that accepts uploads; needs the protocol 0.4. The Computer removes the
+   * parts of an interrupted upload.
+   */
+  readonly putBlob: (
+    computer: string,
+    bytes: Uint8Array,
+    options?: PutBlobOptions
+  ) => Effect.Effect<UploadedFile, AgentError | UploadFailed>
+  /** The skills of a Computer. */
+  readonly skills: (computer: string) => Effect.Effect<ReadonlyArray<SkillRef>, AgentError>
+  /** Reads a file of a skill, verified: `SKILL.md` without its front matter, or the file at `relPath`. */
+  readonly readSkill: (
+    computer: string,
+    name: string,
+    relPath?: string,
+    options?: BlobOptions
+  ) => Effect.Effect<SkillContent, AgentError | BlobUnreadable>
 }
 
 /** Timeout of requests without a `timeout` field: longer than the Server's, whose error then arrives first. */
@@ -88,6 +125,9 @@ const defaultTimeout = Duration.seconds(35)
 
 /** Time in seconds that the Agent waits longer than the Computer may take to locate a document. */
 const dpeMarginSeconds = 10
+
+/** A text of the maximum length, in place of an id that is not known yet. */
+const longestIdentifier = "x".repeat(maxIdentifierLength)
 
 /** Maps an encoding failure: the caller passed a value that the protocol does not allow. */
 const toBadRequest = (error: unknown): ProtocolError =>
@@ -150,9 +190,41 @@ export const makeAgentRequests = (
       send(definition, makePayload({ agent, reqId }), timeout)
     )
 
-  const callTool = ({ computer, onStatus, params = {}, timeout = defaultToolTimeoutSeconds, tool }: ToolRequest) => {
+  /** Reads a blob in chunks whose messages the Server accepts. */
+  const blob: AgentRequests["blob"] = (computer, blobHandle, options) => {
+    const readChunk = (chunkOffset: number) => {
+      const texts = [blobHandle, longestIdentifier, longestIdentifier]
+      const maxChunkBytes = Math.max(1, chunkSizeFor(member.maxBytes(), texts))
+      return request(calls.getBlob, (base) => ({ ...base, computer, blobHandle, chunkOffset, maxChunkBytes }))
+    }
+    return readBlob(readChunk, options)
+  }
+
+  const putBlob: AgentRequests["putBlob"] = (computer, bytes, options = {}) => {
+    const { putBlob: definition } = calls
+    if (definition === undefined) return Effect.fail(uploadsUnsupported(member.line.name))
+    if (bytes.length === 0) return Effect.fail(badRequest("An upload needs at least one byte"))
+    const texts = [agent, computer, options.nameHint ?? "", longestIdentifier, longestIdentifier]
+    const chunkSize = chunkSizeFor(member.maxBytes(), texts)
+    if (chunkSize === 0) return Effect.fail(payloadTooLarge(member.maxBytes()))
+    return sendUpload(
+      (chunk) => request(definition, (base) => ({ ...base, computer, ...chunk })),
+      bytes,
+      chunkSize,
+      options
+    )
+  }
+
+  const callTool = ({
+    blobs = "fetch",
+    computer,
+    onStatus,
+    params = {},
+    timeout = defaultToolTimeoutSeconds,
+    tool
+  }: ToolRequest) => {
     const attributes = { "a2c.office": office, "a2c.computer": computer, "gen_ai.tool.name": tool }
-    return withClientSpan(calls.toolCall.event, attributes, (reqId) => {
+    const called = withClientSpan(calls.toolCall.event, attributes, (reqId) => {
       const cancelBody = jsonBody(cancel.request.encode({ agent, reqId }))
       const sendCancel = Effect.ignore(member.notify(cancel.event, cancelBody))
       const payload = { agent, reqId, computer, toolName: tool, params, timeout }
@@ -163,6 +235,10 @@ export const makeAgentRequests = (
           Effect.catchTag("ServerTimeout", () => Effect.as(sendCancel, toolTimedOut("agent")))
         )
     })
+    if (blobs === "keep") return called
+    return Effect.flatMap(called, (result) =>
+      restoreBlobs(result, (handle, limits) => blob(computer, handle, limits), timeout)
+    )
   }
 
   const getToolList = (computer: string) =>
@@ -205,6 +281,16 @@ export const makeAgentRequests = (
         ...base,
         computer,
         ...query
-      })).pipe(Effect.map(withoutReqId))
+      })).pipe(Effect.map(withoutReqId)),
+    blob,
+    putBlob,
+    skills: (computer) =>
+      request(calls.getSkills, (base): typeof base & { readonly computer: string } => ({ ...base, computer })).pipe(
+        Effect.map(({ skills }) => skills)
+      ),
+    readSkill: (computer, name, relPath, options) =>
+      request(calls.getSkill, (base) => ({ ...base, computer, name, ...definedOnly({ relPath }) })).pipe(
+        Effect.flatMap((file) => completeSkillFile(file, (handle) => blob(computer, handle, options)))
+      )
   }
 }

@@ -1,8 +1,9 @@
 import { Data, type Duration, Effect, Stream } from "effect"
 import { type CallStatus, formatServerNames, truncateServerNames } from "../../domain/model/CallStatus.ts"
 import type { Notification } from "../../domain/model/Notification.ts"
-import type { DocumentSummary } from "../../domain/model/requests.ts"
+import type { DocumentSummary } from "../../domain/model/messages/requests.ts"
 import type { Role } from "../../domain/model/Membership.ts"
+import type { SkillRef } from "../../domain/model/messages/skills.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import { notifyListener, type OnCallStatus } from "./callStatuses.ts"
 
@@ -14,6 +15,8 @@ export interface ComputerView {
   readonly desktop: ReadonlyArray<string> | undefined
   /** The first page of its documents; fetched after a change notification. */
   readonly documents: ReadonlyArray<DocumentSummary> | undefined
+  /** Its skills; fetched after a change notification. */
+  readonly skills: ReadonlyArray<SkillRef> | undefined
 }
 
 /** An Agent's view of its office. */
@@ -26,7 +29,8 @@ const unknownComputer: ComputerView = {
   tools: undefined,
   startingServers: [],
   desktop: undefined,
-  documents: undefined
+  documents: undefined,
+  skills: undefined
 }
 
 /** Builds a view from the members alone. */

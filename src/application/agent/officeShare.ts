@@ -9,10 +9,11 @@ import {
   unavailable,
   unknownEvent
 } from "../../domain/model/ProtocolError.ts"
-import type { RoutedDefinition } from "../../domain/wire/lines.ts"
+import type { RoutedDefinition } from "../../domain/wire/ProtocolLine.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
 import type { AgentShape } from "./Agent.ts"
 import { type Body, decodeHead, jsonBody } from "../ports/Body.ts"
+import { ServedLines } from "../ports/ServedLines.ts"
 import { type Link, type ListenError, type MessageHandler, type Reply, TransportServer } from "../ports/Transport.ts"
 
 /** The timeout of a request that states none. Longer than the Server's and the other process's, which end it first. */
@@ -125,4 +126,4 @@ export const shareOffice = (
         )
       )
     )
-  )
+  ).pipe(Effect.provideService(ServedLines, [agent.member.line]))

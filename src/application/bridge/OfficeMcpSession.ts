@@ -20,20 +20,20 @@ const changeBacklog = 1024
 
 const instructions = (office: string): string =>
   `These are the tools of the Computers in the office '${office}'. Each tool is named COMPUTER__TOOL and runs on that ` +
-  "Computer. computers_list lists the Computers, desktop_get shows their windows. Computers join and leave; a call to " +
+  "Computer. computers_list lists the Computers, desktop_get shows their windows. Resources skill://COMPUTER/NAME/SKILL.md " +
+  "are instructions for tasks. Computers join and leave; a call to " +
   "a removed tool returns an error that says so."
 
 const toolsInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
   [...computers].flatMap(([name, { tools }]) => (tools === undefined ? [] : [name, tools]))
 
-const documentsInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
-  [...computers].map(([, { documents }]) => documents)
+const listingsInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
+  [...computers].flatMap(([, { documents, skills }]) => [documents, skills])
 
 const changesBetween = (before: OfficeView, after: OfficeView): ReadonlyArray<McpChange> => {
   const [old, now] = [windowsOf(before), windowsOf(after)]
   const isResourceListChanged =
-    !isShallowEqual([...old.keys()], [...now.keys()]) ||
-    !isShallowEqual(documentsInView(before), documentsInView(after))
+    !isShallowEqual([...old.keys()], [...now.keys()]) || !isShallowEqual(listingsInView(before), listingsInView(after))
   return [
     ...(isShallowEqual(toolsInView(before), toolsInView(after)) ? [] : [{ _tag: "ToolsChanged" } as const]),
     ...(isResourceListChanged ? [{ _tag: "ResourcesChanged" } as const] : []),
@@ -45,7 +45,7 @@ const changesBetween = (before: OfficeView, after: OfficeView): ReadonlyArray<Mc
 
 /**
  * Exposes a whole office as one MCP peer. The tools of all Computers have names that do not depend on other members;
- * windows and documents are resources; further tools describe the office itself. Use it to publish an office as an MCP
+ * windows, documents and skills are resources; further tools describe the office itself. Use it to publish an office as an MCP
  * server, for models in this process, or as an MCP server of another office's Computer.
  */
 export const makeOfficeMcpSession = Effect.fnUntraced(function* (

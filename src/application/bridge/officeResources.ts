@@ -1,10 +1,11 @@
 import { Effect, Result } from "effect"
 import { Base64 } from "effect/encoding"
 import { definedOnly } from "../../domain/objects.ts"
-import { parseOfficeUri, toOfficeUri } from "../../domain/office/officeUris.ts"
+import { parseOfficeUri, parseSkillUri, toOfficeUri, toSkillUri } from "../../domain/office/officeUris.ts"
 import { parseRenderedWindow } from "../../domain/desktop/organizeDesktop.ts"
 import type { JsonObject } from "../../domain/json.ts"
-import type { DocumentSummary } from "../../domain/model/requests.ts"
+import type { DocumentSummary } from "../../domain/model/messages/requests.ts"
+import type { SkillRef } from "../../domain/model/messages/skills.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { FetchedDocument } from "../agent/AgentQueries.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
@@ -12,6 +13,9 @@ import { McpSessionError } from "../ports/McpSession.ts"
 
 /** The maximum number of listed documents per Computer, and the page size of the requests. */
 const documentPaging = { maxCount: 1000, pageSize: 100 }
+
+/** Time limit of listing one kind of resource of one Computer. */
+const listTimeout = "10 seconds"
 
 /** The text of every window in an office, by its URI in the office. */
 export const windowsOf = (view: OfficeView): ReadonlyMap<string, string> =>
@@ -50,19 +54,46 @@ const documentsOf = Effect.fnUntraced(function* (agent: Agent["Service"], comput
   return found
 })
 
-/** Lists the windows and documents of all Computers as MCP resources. */
+const toSkillResource = (computer: string, { description, license, name, version }: SkillRef): JsonObject => ({
+  uri: toSkillUri({ computer, skill: name }),
+  name,
+  description,
+  mimeType: "text/markdown",
+  _meta: definedOnly({ license, version })
+})
+
+/** Lists a kind of resource of one Computer, or nothing when that fails. */
+const listOrNothing = <A>(
+  kind: "documents" | "skills",
+  computer: string,
+  listing: Effect.Effect<ReadonlyArray<A>, { readonly message: string }>
+): Effect.Effect<ReadonlyArray<A>> =>
+  listing.pipe(
+    // A Computer of another implementation does not reply to requests that it does not know.
+    Effect.timeoutOrElse({ duration: listTimeout, orElse: () => Effect.fail({ message: "timed out" }) }),
+    Effect.catch(({ message: reason }) =>
+      Effect.as(Effect.logDebug("listing for the office failed", { kind, computer, reason }), [])
+    )
+  )
+
+/** Lists the windows, documents and skills of all Computers as MCP resources. */
 export const listOfficeResources = Effect.fnUntraced(function* (agent: Agent["Service"]) {
   const view = yield* agent.view
   const lists = yield* Effect.forEach(
     view.computers.keys(),
     Effect.fnUntraced(function* (computer) {
-      const summaries = yield* Effect.catch(documentsOf(agent, computer), ({ message: reason }) =>
-        Effect.as(Effect.logDebug("document listing failed", { computer, reason }), [])
+      const [summaries, skills] = yield* Effect.all(
+        [
+          listOrNothing("documents", computer, documentsOf(agent, computer)),
+          listOrNothing("skills", computer, agent.skills(computer))
+        ],
+        { concurrency: "unbounded" }
       )
-      return summaries.flatMap((summary) => {
+      const documents = summaries.flatMap((summary) => {
         const uri = toOfficeUri({ computer, uri: summary.uri })
         return uri === undefined ? [] : [toDocumentResource(uri, summary)]
       })
+      return [...documents, ...skills.map((skill) => toSkillResource(computer, skill))]
     }),
     { concurrency: "unbounded" }
   )
@@ -75,7 +106,7 @@ const notFound = (uri: string) =>
 const textType = /^text\/|[/+](json|xml|yaml|toml)\b|javascript/i
 
 /** Converts a document to MCP contents: text for text types in valid UTF-8, base64 for the rest. */
-const toContents = (uri: string, { bytes, mimeType }: FetchedDocument): JsonObject => {
+const toContents = (uri: string, { bytes, mimeType }: Pick<FetchedDocument, "bytes" | "mimeType">): JsonObject => {
   const blob = Base64.encode(bytes)
   const text = textType.test(mimeType ?? "")
     ? Result.getOrElse(Base64.decodeString(blob), () => "\u{fffd}")
@@ -83,16 +114,21 @@ const toContents = (uri: string, { bytes, mimeType }: FetchedDocument): JsonObje
   return { uri, ...definedOnly({ mimeType }), ...(text.includes("\u{fffd}") ? { blob } : { text }) }
 }
 
-/** Reads the current content of a window, or fetches a document. */
+/** Reads the current content of a window, fetches a document, or reads a file of a skill. */
 export const readOfficeResource = Effect.fnUntraced(function* (
   agent: Agent["Service"],
   uri: string
 ): Effect.fn.Return<ReadonlyArray<JsonObject>, McpSessionError> {
   const { computers } = yield* agent.view
-  const target = parseOfficeUri(uri, computers.keys())
-  if (target === undefined) return yield* notFound(uri)
   const unavailable = ({ message }: { readonly message: string }) =>
     new McpSessionError({ reason: "unavailable", message })
+  const skillFile = parseSkillUri(uri, computers.keys())
+  if (skillFile !== undefined) {
+    const { computer, relPath, skill } = skillFile
+    return [toContents(uri, yield* Effect.mapError(agent.readSkill(computer, skill, relPath), unavailable))]
+  }
+  const target = parseOfficeUri(uri, computers.keys())
+  if (target === undefined) return yield* notFound(uri)
   if (target.uri.startsWith("window:")) {
     const desktop = agent.getDesktop(target.computer, { window: target.uri })
     const [entry] = yield* Effect.mapError(desktop, unavailable)

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { definedOnly } from "../../domain/objects.ts"
 import { exposedName } from "../../domain/tools/exposedNames.ts"
+import { shortToolName } from "../../domain/tools/naming.ts"
 import { makeToolIndex } from "../../domain/tools/ToolIndex.ts"
 import { defaultOfficeCallSeconds } from "../../domain/model/fields.ts"
 import { asString, isJsonObject, type JsonObject, stringOrEmpty } from "../../domain/json.ts"
@@ -125,7 +126,8 @@ export const exposeTools = (
   }
   const isSearchMode = tools === "search" || (tools === "auto" && byName.size > searchThreshold)
   const shown = [...byName].filter(
-    ([, { computer, tool }]) => !isSearchMode || matchesToolPattern(pinned, computer, tool.name)
+    ([, { computer, tool }]) =>
+      !isSearchMode || [tool.name, shortToolName(tool)].some((name) => matchesToolPattern(pinned, computer, name))
   )
   return {
     byName,

@@ -4,14 +4,18 @@ import type { CallReport } from "../../domain/model/CallStatus.ts"
 import type { ComputerPart } from "../../domain/model/Notification.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
+import { toBlobError } from "../../domain/skills/skillErrors.ts"
 import type { Catalogue } from "../../domain/tools/catalogue.ts"
 import type { JoinFailed, MemberOptions, OfficeMember } from "../member/OfficeMember.ts"
 import { jsonBody } from "../ports/Body.ts"
 import type { McpConnector } from "../ports/McpSession.ts"
 import type { TransportClient } from "../ports/Transport.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
+import { makeBlobs } from "./content/Blobs.ts"
 import { type DesktopRequest, makeDesktop } from "./content/Desktop.ts"
 import { makeDocuments } from "./content/Documents.ts"
+import { makeSkills, type SkillFolders } from "./content/Skills.ts"
+import { makeUploads, type UploadOptions } from "./content/Uploads.ts"
 import type { Inputs } from "./inputs/Inputs.ts"
 import type { ServerStates } from "./servers/ServersSnapshot.ts"
 import { makeComputerRequestHandler } from "./office/computerRequestHandler.ts"
@@ -31,6 +35,10 @@ export interface ComputerOptions extends Omit<MemberOptions, "office" | "role"> 
   readonly config: ComputerConfig
   /** Values of the `${name}` placeholders in server parameters. */
   readonly variables?: Variables
+  /** Where Agents of the protocol 0.4 may put files, by the `LandingFolder` of the context; without it they may not. */
+  readonly uploads?: UploadOptions
+  /** Folders with skills. Skills need the port `SkillFiles` of the context, also those of MCP servers. */
+  readonly skills?: SkillFolders
   /** Runs before the servers start and after the join of `office`, for example to prompt for inputs. */
   readonly prepare?: Effect.Effect<void>
 }
@@ -98,24 +106,37 @@ const make = Effect.fnUntraced(function* (
     makeServerSupervisor({ config, variables }, secrets, notifyChanged, Deferred.await(mayStart))
   )
   const calls = yield* withRedactedLogs(makeToolCalls(name, servers, reportCall))
-  const recentServers = () => calls.history().map(({ server }) => server)
+  const recentServers = () => calls.history().map(({ server }) => servers.identify(server))
   const desktop = yield* makeDesktop(servers, recentServers)
   const documents = yield* makeDocuments(servers, recentServers)
+  const skills = yield* withRedactedLogs(makeSkills({ servers, folders: options.skills ?? {}, notify: notifyChanged }))
+  const readSkill = (skill: string, relPath: string) =>
+    Effect.mapError(skills.read({ name: skill, relPath }), toBlobError)
+  const blobs = makeBlobs({ computer: name, readSkill })
+  const uploads = yield* makeUploads(options.uploads)
+  /** Ends the work for the Agent of the office. */
+  const endRequests = Effect.andThen(calls.reset, uploads.reset)
 
   const join = (request: JoinOptions) =>
     connection.join(request, (member) => {
       backlog.clear()
-      const handle = makeComputerRequestHandler({ name, servers, calls, desktop, documents }, member)
+      const services = { name, servers, calls, desktop, documents, skills, blobs, uploads }
+      const handle = makeComputerRequestHandler(services, member)
       return {
         onMessage: (event, body) => withRedactedLogs(handle(event, body)),
+        onConnected: servers.setNaming(member.line.naming),
         onJoined: flush,
-        onLost: () => calls.reset
+        onLost: () => endRequests
       }
     })
   // Only a leave resets the status; the link closes before the servers stop in any case.
   yield* Effect.addFinalizer(() => connection.leave)
-  // The second reset cancels calls that arrived during the first.
-  const leave = calls.reset.pipe(Effect.andThen(connection.leave), Effect.andThen(calls.reset))
+  // The second time ends requests that arrived during the first. The next office may have another Agent.
+  const leave = endRequests.pipe(
+    Effect.andThen(connection.leave),
+    Effect.andThen(endRequests),
+    Effect.andThen(blobs.clear)
+  )
 
   // Without its name in the office, a Computer starts no processes.
   if (office !== undefined) yield* Effect.catchTag(join({ ...options, office }), "AlreadyJoined", Effect.die)

@@ -1,6 +1,6 @@
 import { Context, Duration, Effect } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
-import type { DocumentLocation } from "../../domain/model/requests.ts"
+import type { DocumentLocation } from "../../domain/model/messages/requests.ts"
 import type { McpProgress } from "../ports/McpSession.ts"
 
 /** A call that needs consent. */
@@ -13,6 +13,8 @@ export interface ConfirmRequest {
   readonly server: string
   /** The exposed name of the tool. */
   readonly tool: string
+  /** Its alias, or else its name at the MCP server. */
+  readonly shortName: string
   /** Changes with the definition of the tool and the endpoint of its server: a lasting consent covers one revision. */
   readonly revision: number
   readonly params: JsonObject

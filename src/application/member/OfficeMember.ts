@@ -1,10 +1,12 @@
 import { Clock, Data, Deferred, Duration, Effect, Result, type Scope, SubscriptionRef } from "effect"
 import { errorCodes, isRetryableMessage } from "../../domain/model/ProtocolError.ts"
-import { type ProtocolLine, lineForVersion } from "../../domain/wire/lines.ts"
+import { defaultLineName, type LineName, lineNamed } from "../../domain/wire/lines.ts"
+import type { ProtocolLine } from "../../domain/wire/ProtocolLine.ts"
 import type { Role } from "../../domain/model/Membership.ts"
 import { type CurrentMember, parseMembershipConflict } from "../../domain/model/membershipConflict.ts"
 import { definedOnly } from "../../domain/objects.ts"
-import { parseVersion, PROTOCOL_VERSION } from "../../domain/wire/version.ts"
+import { formatVersion } from "../../domain/wire/version.ts"
+import { connectOnNewestLine } from "./connectOnNewestLine.ts"
 import { makePlaceWait } from "./placeWait.ts"
 import { reconnectBackoff, backoffDelay, backoffSchedule } from "../shared/backoff.ts"
 import { type Body, jsonBody } from "../ports/Body.ts"
@@ -55,6 +57,8 @@ export type MemberStatus =
 
 export interface MemberOptions {
   readonly role: Role
+  /** The protocol line, 0.2 by default; `auto` takes the newest one that the Server accepts at the first connection. */
+  readonly protocol?: LineName | "auto"
   readonly office: string
   readonly name: string
   /** Retries the first join while its failure is temporary; without it the first failure is final. */
@@ -70,6 +74,8 @@ export interface MemberOptions {
 
 export interface MemberHandlers {
   readonly onMessage: MessageHandler
+  /** Runs after every connection, before the join. */
+  readonly onConnected?: Effect.Effect<void>
   /** Runs after every join and rejoin. */
   readonly onJoined: Effect.Effect<void>
   /** Runs after every lost connection. */
@@ -89,6 +95,11 @@ export interface OfficeMember {
   /** Maximum body size that the Server accepts, in bytes of JSON text; infinite while disconnected. */
   readonly maxBytes: () => number
   readonly fits: (body: Body) => boolean
+}
+
+/** A member on a line, and its handlers. */
+interface Binding extends MemberHandlers {
+  readonly member: OfficeMember
 }
 
 const joinTimeout = Duration.seconds(20)
@@ -132,48 +143,59 @@ const makeInstanceSecret = (): string =>
  * connection rejoins with backoff until the Server reports a permanent failure.
  */
 export const joinOffice = Effect.fnUntraced(function* (
-  { name, office, retryInitialConnect = false, role, takeOver = false, wait = Duration.zero }: MemberOptions,
+  options: MemberOptions,
   makeHandlers: (member: OfficeMember) => MemberHandlers
 ): Effect.fn.Return<OfficeMember, JoinFailed, Scope.Scope | TransportClient> {
+  const { name, office, protocol = defaultLineName, role, wait = Duration.zero } = options
+  const { retryInitialConnect = false, takeOver = false } = options
   const transport = yield* TransportClient
-  const line = lineForVersion(yield* Effect.orDie(Effect.fromResult(parseVersion(PROTOCOL_VERSION))))
   let current: Link | undefined
   // The Server recognises this member by the secret and replaces its stale connection.
   const instance = makeInstanceSecret()
   const status = yield* SubscriptionRef.make<MemberStatus>({ _tag: "Disconnected", reason: "not connected" })
 
-  const permittedLink = Effect.fnUntraced(function* (event: string) {
-    const from = line.findEventDefinition(event)?.from
-    if (from !== role && from !== "member") return yield* new NotPermitted({ event, role })
-    return current ?? (yield* new LinkClosed({ reason: "not connected" }))
-  })
-
-  const member: OfficeMember = {
-    line,
-    status,
-    request: (event, body, timeout) =>
-      Effect.flatMap(permittedLink(event), (link) => link.request(event, body, timeout)),
-    notify: (event, body) => Effect.flatMap(permittedLink(event), (link) => link.notify(event, body)),
-    maxBytes: () => current?.maxBytes() ?? Number.POSITIVE_INFINITY,
-    fits: (body) => current?.fits(body) ?? true
+  const makeMember = (line: ProtocolLine): OfficeMember => {
+    const permittedLink = Effect.fnUntraced(function* (event: string) {
+      const from = line.findEventDefinition(event)?.from
+      if (from !== role && from !== "member") return yield* new NotPermitted({ event, role })
+      return current ?? (yield* new LinkClosed({ reason: "not connected" }))
+    })
+    return {
+      line,
+      status,
+      request: (event, body, timeout) =>
+        Effect.flatMap(permittedLink(event), (link) => link.request(event, body, timeout)),
+      notify: (event, body) => Effect.flatMap(permittedLink(event), (link) => link.notify(event, body)),
+      maxBytes: () => current?.maxBytes() ?? Number.POSITIVE_INFINITY,
+      fits: (body) => current?.fits(body) ?? true
+    }
   }
-  const { onJoined, onLost, onMessage } = makeHandlers(member)
 
-  const sendJoin = Effect.fnUntraced(function* (link: Link): Effect.fn.Return<void, JoinFailed> {
+  const sendJoin = Effect.fnUntraced(function* (
+    link: Link,
+    { decodeMembershipAck, serverRequests: { join } }: ProtocolLine
+  ): Effect.fn.Return<void, JoinFailed> {
     const terms = takeOver && !hasJoined ? { takeOver } : {}
-    const body = jsonBody(line.serverRequests.join.request.encode({ role, name, officeId: office, ...terms }))
+    const body = jsonBody(join.request.encode({ role, name, officeId: office, ...terms }))
     const reply = yield* Effect.mapError(
-      link.request(line.serverRequests.join.event, body, joinTimeout),
+      link.request(join.event, body, joinTimeout),
       () => new Unreachable({ message: "The Server did not reply to the join request in time" })
     )
     const values = reply.map(({ head }) => Result.getOrElse(head, () => undefined))
-    yield* Effect.mapError(Effect.fromResult(line.decodeMembershipAck(values)), (message) => {
+    yield* Effect.mapError(Effect.fromResult(decodeMembershipAck(values)), (message) => {
       const current = parseMembershipConflict({ office, role }, message)
       return new JoinRejected({ office, message, ...definedOnly({ current }) })
     })
   })
 
-  const firstJoin = yield* Deferred.make<void, JoinFailed>()
+  const bind = (line: ProtocolLine): Binding => {
+    const member = makeMember(line)
+    return { ...makeHandlers(member), member }
+  }
+  /** The member on its line; `undefined` until the first connection chooses the line. */
+  let chosen = protocol === "auto" ? undefined : bind(lineNamed(protocol))
+
+  const firstJoin = yield* Deferred.make<OfficeMember, JoinFailed>()
   let hasJoined = false
   /** Consecutive short memberships. Each costs the office two notifications, so they are delayed. */
   let shortLived = 0
@@ -181,22 +203,35 @@ export const joinOffice = Effect.fnUntraced(function* (
   /** Connects, joins, and stays until the connection is lost. Fails when another connection takes over. */
   const stayConnected = Effect.gen(function* () {
     let isReplaced = false
-    const onLinkMessage: MessageHandler = (event, body) =>
-      Effect.suspend(() => {
-        if (event !== line.replacedEvent) return onMessage(event, body)
-        isReplaced = true
-        return Effect.succeed([])
-      })
-    const auth = { role, instance }
-    const link = yield* transport.connect({ version: PROTOCOL_VERSION, auth, onMessage: onLinkMessage })
-    yield* sendJoin(link)
+    const connect = Effect.fnUntraced(function* (binding: Binding) {
+      const { line } = binding.member
+      const onMessage: MessageHandler = (event, body) =>
+        Effect.suspend(() => {
+          if (event !== line.replacedEvent) return binding.onMessage(event, body)
+          isReplaced = true
+          return Effect.succeed([])
+        })
+      const auth = line.hasRoleInHandshake ? { role, instance } : { instance }
+      const link = yield* transport.connect({ version: formatVersion(line.version), auth, onMessage })
+      chosen = binding
+      return { link, ...binding }
+    })
+    const {
+      link,
+      member,
+      onConnected = Effect.void,
+      onJoined,
+      onLost
+    } = yield* chosen === undefined ? connectOnNewestLine((line) => connect(bind(line))) : connect(chosen)
+    yield* onConnected
+    yield* sendJoin(link, member.line)
     current = link
     yield* SubscriptionRef.set(status, { _tag: "Joined" })
-    yield* Effect.logDebug("joined office", { office, name, role })
+    yield* Effect.logDebug("joined office", { office, name, role, line: member.line.name })
     yield* onJoined
     if (hasJoined) yield* Effect.logInfo("rejoined office", { office })
     hasJoined = true
-    yield* Deferred.succeed(firstJoin, undefined)
+    yield* Deferred.succeed(firstJoin, member)
     const since = yield* Clock.currentTimeMillis
     const reason = yield* link.closed
     const lasted = (yield* Clock.currentTimeMillis) - since
@@ -240,7 +275,5 @@ export const joinOffice = Effect.fnUntraced(function* (
     Effect.onError((cause) => Deferred.failCause(firstJoin, cause)),
     Effect.forkScoped
   )
-  yield* Deferred.await(firstJoin)
-
-  return member
+  return yield* Deferred.await(firstJoin)
 })

@@ -42,7 +42,7 @@ export interface RegistryState {
 }
 
 /**
- * The members of all offices, shared by the Servers of one cluster. A node is one run of a Server. Synchronous reads
+ * The members of all offices by their keys, shared by the Servers of one cluster. A node is one run of a Server. Synchronous reads
  * cover the offices in which this node has members.
  */
 export class OfficeRegistry extends Context.Service<
@@ -66,6 +66,8 @@ export class OfficeRegistry extends Context.Service<
     readonly members: (office: string) => ReadonlyArray<Member>
     /** True when another office has this Computer. Uses local knowledge while the shared store cannot be reached. */
     readonly isComputerElsewhere: (office: string, name: string) => Effect.Effect<boolean>
+    /** Tells which of the offices have members. False for all while the shared store cannot be reached. */
+    readonly areInUse: (offices: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<boolean>>
     readonly state: () => RegistryState
   }
 >()("a2c-smcp/application/ports/OfficeRegistry") {}

@@ -1,8 +1,9 @@
-import { Schema, SchemaGetter } from "effect"
+import { Record, Schema, SchemaGetter } from "effect"
 import { JsonObject } from "../json.ts"
-import { fieldWithDefault, Identifier, optionalField } from "../model/fields.ts"
+import { fieldWithDefault, Identifier, maxIdentifierLength, optionalField } from "../model/fields.ts"
 import { withParameterDefaults, checkParameters, type ServerType } from "./endpointParameters.ts"
 import { ToolMeta } from "../tools/toolMeta.ts"
+import { checkBundleId, deriveBundleId } from "./bundleId.ts"
 
 /** Rust peers write `http` for what the protocol calls `streamable`; it is only decoded (spec §8.2). */
 const WireServerType = Schema.Literals(["stdio", "streamable", "sse", "http"]).pipe(
@@ -12,7 +13,11 @@ const WireServerType = Schema.Literals(["stdio", "streamable", "sse", "http"]).p
   })
 )
 
-const ServerConfigFields = Schema.Struct({
+const isIdentifier = Schema.is(Identifier)
+
+const BundleId = Identifier.check(Schema.makeFilter((text: string) => checkBundleId(text) ?? true))
+
+const sharedFields = {
   name: Identifier,
   type: WireServerType,
   disabled: fieldWithDefault(Schema.Boolean, () => false),
@@ -21,10 +26,17 @@ const ServerConfigFields = Schema.Struct({
   defaultToolMeta: fieldWithDefault(Schema.NullOr(ToolMeta), () => null),
   vrl: fieldWithDefault(Schema.NullOr(Schema.String), () => null),
   parameters: JsonObject
-})
+}
+
+const WireServerConfig = Schema.Struct({ ...sharedFields, bundleId: optionalField(BundleId) })
+
+const ServerConfigFields = Schema.toType(
+  Schema.Struct({ ...sharedFields, bundleId: Schema.String, displayName: Schema.optionalKey(Schema.String) })
+)
 type ServerConfigFields = typeof ServerConfigFields.Type
 
 const wireKeys = {
+  bundleId: "bundle_id",
   forbiddenTools: "forbidden_tools",
   toolMeta: "tool_meta",
   defaultToolMeta: "default_tool_meta",
@@ -32,21 +44,26 @@ const wireKeys = {
 } as const
 
 export const serverFieldNames: ReadonlyArray<string> = Object.keys(
-  ServerConfigFields.pipe(Schema.encodeKeys(wireKeys)).from.fields
+  WireServerConfig.pipe(Schema.encodeKeys(wireKeys)).from.fields
 )
 
 /**
  * The configuration of one MCP server (seed 000, `MCPServerConfig`). `parameters` keep their wire names and their `${…}`
- * placeholders; `decodeEndpoint` reads them after rendering.
+ * placeholders; `decodeEndpoint` reads them after rendering. `bundleId` identifies the server on protocol lines with
+ * bundle ids; it is derived when it is not given.
  */
-export const ServerConfig = ServerConfigFields.pipe(
+export const ServerConfig = WireServerConfig.pipe(
   Schema.encodeKeys(wireKeys),
-  Schema.decodeTo(Schema.toType(ServerConfigFields), {
-    decode: SchemaGetter.transform((config: ServerConfigFields) => ({
+  Schema.decodeTo(ServerConfigFields, {
+    decode: SchemaGetter.transform((config: typeof WireServerConfig.Type) => ({
       ...config,
+      bundleId: config.bundleId ?? deriveBundleId(config.name, config.type, config.parameters),
       parameters: withParameterDefaults(config.type, config.parameters)
     })),
-    encode: SchemaGetter.passthrough()
+    encode: SchemaGetter.transform(({ displayName, ...config }: ServerConfigFields) => ({
+      ...config,
+      name: displayName ?? config.name
+    }))
   }),
   Schema.check(
     Schema.makeFilter(({ defaultToolMeta, parameters, type }: ServerConfigFields) => [
@@ -61,6 +78,20 @@ export type ServerConfig = typeof ServerConfig.Type
 
 const inputFields = { id: Identifier, description: fieldWithDefault(Schema.String, () => "") }
 
+const LabelledOption = Schema.Struct({ label: Schema.String, value: Schema.String })
+
+/** An option of a `pickString`: a value, or a value with the label that people see. */
+const PickOption = Schema.Union([Schema.String, LabelledOption]).pipe(
+  Schema.decodeTo(LabelledOption, {
+    decode: SchemaGetter.transform((option: string | typeof LabelledOption.Type) =>
+      typeof option === "string" ? { label: option, value: option } : option
+    ),
+    encode: SchemaGetter.transform((option: typeof LabelledOption.Type) =>
+      option.label === option.value ? option.value : option
+    )
+  })
+)
+
 /** A value that a configuration requests by `${input:id}` (seed 000, `MCPServerInput`). */
 export const Input = Schema.Union([
   Schema.Struct({
@@ -72,7 +103,7 @@ export const Input = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("pickString"),
     ...inputFields,
-    options: Schema.Array(Schema.String),
+    options: Schema.Array(PickOption),
     default: optionalField(Schema.String)
   }),
   Schema.Struct({
@@ -92,15 +123,29 @@ const uniqueInputIds = Schema.makeFilter((inputs: ReadonlyArray<Input>) =>
   )
 )
 
-const namesMatchKeys = Schema.makeFilter((servers: { readonly [name: string]: ServerConfig }) =>
-  Object.entries(servers).flatMap(([key, { name }]) =>
-    key === name ? [] : [{ path: [key, "name"], issue: `must be "${key}", like its key` }]
+const Servers = Schema.Record(Schema.String, ServerConfig)
+
+const keysAreIdentifiers = Schema.makeFilter((servers: typeof Servers.Type) =>
+  Object.keys(servers).flatMap((key) =>
+    isIdentifier(key) ? [] : [{ path: [key], issue: `expected 1 to ${maxIdentifierLength} characters` }]
   )
 )
 
-/** The configuration of a Computer, and the reply to `client:get_config` (seed 000, `GetComputerConfigRet`). */
+/** Servers by their unique keys, which are their names here. A `name` that differs is the name for people. */
+const KeyedServers = Servers.pipe(
+  Schema.decodeTo(Schema.toType(Servers).check(keysAreIdentifiers), {
+    decode: SchemaGetter.transform((servers: typeof Servers.Type) =>
+      Record.map(servers, (server, name) =>
+        server.name === name ? server : { ...server, name, displayName: server.name }
+      )
+    ),
+    encode: SchemaGetter.passthrough()
+  })
+)
+
+/** The configuration of a Computer (seed 000, `GetComputerConfigRet`). */
 export const ComputerConfig = Schema.Struct({
   inputs: fieldWithDefault(Schema.Array(Input).check(uniqueInputIds), () => []),
-  servers: Schema.Record(Schema.String, ServerConfig).check(namesMatchKeys)
+  servers: KeyedServers
 })
 export type ComputerConfig = typeof ComputerConfig.Type

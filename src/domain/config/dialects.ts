@@ -124,15 +124,13 @@ const unflattenServer = (entry: JsonObject, path: Path, dialect: Dialect) => {
   }
 }
 
-/** Converts an input of VS Code: options may have labels, and commands exist only in the editor. */
+/** Converts an input of VS Code: commands exist only in the editor. */
 const fromVsCodeInput = (input: unknown): unknown => {
   if (!isJsonObject(input)) return input
-  const { command, id, options, type } = input
-  if (type === "command") {
-    return { type: "promptString", id, description: `The result of the editor's command ${stringOrEmpty(command)}` }
-  }
-  if (!Array.isArray(options)) return input
-  return { ...input, options: options.map((option: unknown) => (isJsonObject(option) ? option["value"] : option)) }
+  const { command, id, type } = input
+  return type === "command"
+    ? { type: "promptString", id, description: `The result of the editor's command ${stringOrEmpty(command)}` }
+    : input
 }
 
 const failTranslation = (value: unknown, issue: string): TranslatedConfig => ({

@@ -1,10 +1,4 @@
-import { Order } from "effect"
-
-/** Compares strings by Unicode code points, independent of the locale. */
-const byCodePoints = Order.mapInput(Order.Array(Order.Number), (text: string) =>
-  Array.from(text, (character) => character.codePointAt(0) ?? 0)
-)
-
+import { byCodePoints } from "../utf8.ts"
 /**
  * Groups items by their server and orders the groups for the Agent: the most recently used server first, then the
  * others by name (seed 001, step 2). `history` names the server of each call, oldest first.

@@ -2,7 +2,7 @@ import { Option, Order, Result } from "effect"
 import { definedOnly } from "../objects.ts"
 import { asObject, asString, asStrings, type JsonObject, parseJsonObject } from "../json.ts"
 import { groupByServer } from "../desktop/groupByServer.ts"
-import { type DocumentSummary, finderPageSizes, type FinderRequest } from "../model/requests.ts"
+import { type DocumentSummary, finderPageSizes, type FinderRequest } from "../model/messages/requests.ts"
 import { type DpeUri, parseDpeUri } from "./DpeUri.ts"
 
 /** A query of an Agent; an empty list of keywords does not filter (spec §11.4). */

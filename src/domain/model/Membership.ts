@@ -1,15 +1,23 @@
 import { Data, type Option, Schema } from "effect"
 import { optionalField } from "./fields.ts"
+import { officeIdOf } from "./officeKey.ts"
 import { retryableMessage } from "./ProtocolError.ts"
 
 export const Role = Schema.Literals(["agent", "computer"])
 export type Role = typeof Role.Type
 
 export interface Membership {
+  /** The id of the office; inside a Server its key, which includes the protocol line. */
   readonly office: string
   readonly role: Role
   readonly name: string
 }
+
+/** A membership with the id of its office in place of the key. */
+export const publicMembership = (membership: Membership): Membership => ({
+  ...membership,
+  office: officeIdOf(membership.office)
+})
 
 /** A connection. The handshake or the first join fixes its role. */
 export interface Session {
@@ -68,7 +76,7 @@ export const makeMembershipError = (reason: MembershipError["reason"], message: 
 export const registryUnavailable = () =>
   makeMembershipError("unavailable", retryableMessage("The office registry is unavailable"))
 
-export const officeFull = (office: string) => makeMembershipError("office_full", `Room '${office}' is full`)
+export const officeFull = (office: string) => makeMembershipError("office_full", `Room '${officeIdOf(office)}' is full`)
 
 export const tooManyOffices = () =>
   makeMembershipError("too_many_offices", retryableMessage("The Server has as many rooms as it may"))

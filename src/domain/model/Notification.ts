@@ -1,7 +1,7 @@
 import type { Membership } from "./Membership.ts"
 
 /** The parts of a Computer that can change while it runs. */
-export const computerParts = ["config", "toolList", "desktop", "finder"] as const
+export const computerParts = ["config", "toolList", "desktop", "finder", "skills"] as const
 export type ComputerPart = (typeof computerParts)[number]
 
 /** A notification for the members of an office. One about a member is never sent to that member (spec §3.4). */

@@ -36,6 +36,10 @@ export const errorCodes = {
   dpeResolutionFailed: 4013,
   mcpServerNotFound: 4014,
   capabilityNotSupported: 4015,
+  invalidSkillName: 4016,
+  skillFileNotAccessible: 4017,
+  blobNotAccessible: 4018,
+  uploadFailed: 4019,
   officeFull: 4101,
   officeNotFound: 4102,
   notInOffice: 4103,
@@ -69,8 +73,13 @@ export const forbidden = (message: string) => makeProtocolError(errorCodes.forbi
 export const unknownEvent = (event: string) =>
   makeProtocolError(errorCodes.notFound, `Unknown event ${JSON.stringify(event)}`)
 
+/** Published Agents of the protocol 0.2 read the name in `details`. */
 export const computerNotFound = (computer: string) =>
-  makeProtocolError(errorCodes.notFound, `Computer '${computer}' not found in the office`)
+  new ProtocolError({
+    code: errorCodes.notFound,
+    message: `Computer '${computer}' not found in the office`,
+    details: { computer_name: computer }
+  })
 
 export const notInOffice = () => makeProtocolError(errorCodes.notInOffice, "Join an office first")
 
@@ -99,12 +108,12 @@ export const internalError = (message: string) => makeProtocolError(errorCodes.i
 export const unavailable = (message: string) => makeProtocolError(errorCodes.unavailable, message)
 
 /** The Computer has no running MCP server with this name (spec §10.5). */
-export const mcpServerNotFound = (name: string) =>
-  makeProtocolError(errorCodes.notFound, `MCP Server '${name}' not found`, { mcp_server_name: name })
+export const mcpServerNotFound = (server: string) =>
+  makeProtocolError(errorCodes.mcpServerNotFound, `MCP Server '${server}' not found`, { mcp_server: server })
 
 /** The MCP server lacks a capability that the request needs (spec §10.5). */
-export const capabilityNotSupported = (name: string, capability: string) =>
+export const capabilityNotSupported = (server: string, capability: string) =>
   makeProtocolError(errorCodes.capabilityNotSupported, `MCP Server does not support '${capability}' capability`, {
-    mcp_server_name: name,
+    mcp_server: server,
     capability
   })

@@ -1,5 +1,6 @@
 import { definedOnly } from "../objects.ts"
 import { type Membership, type MembershipError, makeMembershipError, type Role } from "./Membership.ts"
+import { officeIdOf } from "./officeKey.ts"
 
 /** The member that holds a membership, as far as a Server tells; `joinedAt` in epoch milliseconds. */
 export interface CurrentMember {
@@ -15,7 +16,7 @@ const roleNames: { readonly [R in Role]: string } = { agent: "Agent", computer: 
 
 const formatCurrent = ({ office, role }: Membership, { joinedAt, name }: CurrentMember): string => {
   const since = joinedAt === undefined ? "" : `, connected since ${new Date(joinedAt).toISOString()}`
-  return name === undefined ? "" : `: office '${office}' has the ${roleNames[role]} '${name}'${since}`
+  return name === undefined ? "" : `: office '${officeIdOf(office)}' has the ${roleNames[role]} '${name}'${since}`
 }
 
 /**
@@ -27,7 +28,7 @@ export const membershipConflict = (membership: Membership, current: CurrentMembe
   const { name, office, role } = membership
   return role === "agent"
     ? makeMembershipError("agent_exists", agentExists + details)
-    : makeMembershipError("name_taken", `Computer with name '${name}' ${nameTaken} '${office}'${details}`)
+    : makeMembershipError("name_taken", `Computer with name '${name}' ${nameTaken} '${officeIdOf(office)}'${details}`)
 }
 
 const currentMember = /^(?<name>.*)'(?:, connected since (?<since>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z))?$/su

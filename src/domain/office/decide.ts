@@ -10,6 +10,7 @@ import {
   tooManyOffices
 } from "../model/Membership.ts"
 import { membershipConflict } from "../model/membershipConflict.ts"
+import { officeIdOf } from "../model/officeKey.ts"
 import { definedOnly } from "../objects.ts"
 import {
   addMember,
@@ -70,18 +71,18 @@ export const checkJoin = (
   if (current === undefined) return Result.succeed("new")
   if (current.office !== membership.office) {
     return role === "agent"
-      ? reject("agent_in_other_office", `Already in room '${current.office}': leave it first`)
+      ? reject("agent_in_other_office", `Already in room '${officeIdOf(current.office)}': leave it first`)
       : Result.succeed("new")
   }
   return current.name === membership.name
     ? Result.succeed("unchanged")
-    : reject("name_mismatch", `Name mismatch: already in room '${membership.office}' as '${current.name}'`)
+    : reject("name_mismatch", `Name mismatch: already in room '${officeIdOf(membership.office)}' as '${current.name}'`)
 }
 
 export const checkLeave = (session: Session, office: string): Result.Result<Membership, MembershipError> =>
   Result.fromOption(
     Option.filter(session.membership, (membership) => membership.office === office),
-    () => makeMembershipError("not_in_office", `Not in room '${office}'`)
+    () => makeMembershipError("not_in_office", `Not in room '${officeIdOf(office)}'`)
   )
 
 /** True for two sessions of one subject. Without authentication it takes the same name, too. */

@@ -1,3 +1,5 @@
+import { Iterable, Option, Result } from "effect"
+import { skillMainFile } from "../model/messages/skills.ts"
 import { hostLabel } from "../tools/exposedNames.ts"
 
 export interface OfficeResource {
@@ -35,4 +37,32 @@ export const parseOfficeUri = (uri: string, computers: Iterable<string>): Office
     }
   }
   return undefined
+}
+
+/** A file of a skill of an office. */
+export interface OfficeSkillFile {
+  readonly computer: string
+  readonly skill: string
+  /** The path below the folder of the skill; the main file without one. */
+  readonly relPath?: string
+}
+
+const skillUriPattern = /^skill:\/\/([^/?#]+)\/([^/?#]+)(?:\/([^?#]+))?$/i
+
+/** Formats the URI of a skill's file for the whole office: `skill://desk/review/SKILL.md`. */
+export const toSkillUri = ({ computer, relPath = skillMainFile, skill }: OfficeSkillFile): string => {
+  const path = relPath.split("/").map(encodeURIComponent).join("/")
+  return `skill://${hostLabel(computer)}/${encodeURIComponent(skill)}/${path}`
+}
+
+const decodeSegment = (text: string): string | undefined =>
+  Result.getOrUndefined(Result.try(() => decodeURIComponent(text)))
+
+/** Finds the file for a URI of {@link toSkillUri}. */
+export const parseSkillUri = (uri: string, computers: Iterable<string>): OfficeSkillFile | undefined => {
+  const [, label, name = "", path = skillMainFile] = skillUriPattern.exec(uri) ?? []
+  const computer = Iterable.findFirst(computers, (known) => hostLabel(known) === label)
+  const [skill, ...segments] = [name, ...path.split("/")].map(decodeSegment)
+  if (Option.isNone(computer) || skill === undefined || segments.includes(undefined)) return undefined
+  return { computer: computer.value, skill, relPath: segments.join("/") }
 }

@@ -1,7 +1,9 @@
+import { Result } from "effect"
 import { asObject, isJsonObject, type JsonObject, stringOrEmpty } from "../json.ts"
 import type { ServerConfig } from "../config/computerConfig.ts"
 import type { Tool } from "../model/Tool.ts"
-import { mergeToolMeta, formatToolMeta } from "./toolMeta.ts"
+import { type Naming, plainNaming } from "./naming.ts"
+import { formatToolMeta, mergeToolMeta, parseDeclaredTags, withDeclaredTags } from "./toolMeta.ts"
 
 export interface ServerTools {
   readonly config: ServerConfig
@@ -12,8 +14,12 @@ export interface ServerTools {
 export interface CatalogueEntry {
   readonly tool: Tool
   readonly server: string
+  /** The identity of the server in the office. */
+  readonly serverId: string
   /** Its name at the MCP server. */
   readonly originalName: string
+  /** Its alias, or else its name at the MCP server. */
+  readonly shortName: string
   /** True when calls need no confirmation. */
   readonly autoApply: boolean
 }
@@ -33,51 +39,62 @@ export interface Catalogue {
   /** Names whose calls are rejected as disabled. */
   readonly forbidden: ReadonlySet<string>
   readonly hidden: ReadonlyArray<HiddenTool>
+  /** Tools whose declared tags are malformed, and ignored. */
+  readonly invalidTags: ReadonlyArray<{ readonly server: string; readonly originalName: string }>
 }
 
-const toCatalogueEntry = (config: ServerConfig, listed: JsonObject): CatalogueEntry => {
+const toCatalogueEntry = (config: ServerConfig, listed: JsonObject, naming: Naming): CatalogueEntry => {
   const { _meta, annotations, inputSchema, outputSchema } = listed
   const originalName = stringOrEmpty(listed["name"])
-  const meta = mergeToolMeta(
+  const configured = mergeToolMeta(
     config.defaultToolMeta,
     Object.hasOwn(config.toolMeta, originalName) ? config.toolMeta[originalName] : undefined
   )
+  const meta = withDeclaredTags(configured, Result.getOrUndefined(parseDeclaredTags(asObject(_meta))))
+  const shortName = meta?.alias ?? originalName
   return {
     tool: {
-      name: meta?.alias ?? originalName,
+      name: naming.toolName(config, shortName),
+      bundleId: config.bundleId,
       description: stringOrEmpty(listed["description"]),
       paramsSchema: asObject(inputSchema),
       returnSchema: isJsonObject(outputSchema) ? outputSchema : null,
       meta: formatToolMeta(asObject(_meta), isJsonObject(annotations) ? annotations : undefined, meta)
     },
     server: config.name,
+    serverId: naming.serverId(config),
     originalName,
+    shortName,
     autoApply: meta?.autoApply === true
   }
 }
 
 /**
- * Builds the catalogue of a Computer from the tools of its servers, in configuration order (spec §7.3). The exposed
- * name of a tool is its alias, or else its name. The first tool with a name gets it; later ones are hidden. A tool
- * that is forbidden by its name or alias is neither listed nor callable.
+ * Builds the catalogue of a Computer from the tools of its servers, in configuration order (spec §7.3). The naming makes
+ * the exposed name of a tool of its alias, or else of its name. The first tool with a name gets it; later ones are
+ * hidden. A tool that is forbidden by any of its names is neither listed nor callable.
  */
-export const buildCatalogue = (servers: ReadonlyArray<ServerTools>): Catalogue => {
+export const buildCatalogue = (servers: ReadonlyArray<ServerTools>, naming = plainNaming): Catalogue => {
   const entries = new Map<string, CatalogueEntry>()
-  const forbidden = new Set<string>(servers.flatMap(({ config }) => config.forbiddenTools))
+  const forbidden = new Set<string>(
+    servers.flatMap(({ config }) => config.forbiddenTools.map((tool) => naming.toolName(config, tool)))
+  )
   const hidden: Array<HiddenTool> = []
+  const invalidTags: Array<Catalogue["invalidTags"][number]> = []
   for (const { config, tools } of servers) {
     const forbiddenHere = new Set(config.forbiddenTools)
     for (const listed of tools) {
-      const entry = toCatalogueEntry(config, listed)
-      const { originalName, server, tool } = entry
+      const entry = toCatalogueEntry(config, listed, naming)
+      const { originalName, server, shortName, tool } = entry
+      if (Result.isFailure(parseDeclaredTags(asObject(listed["_meta"])))) invalidTags.push({ server, originalName })
       const hide = (reason: HiddenTool["reason"]) => hidden.push({ server, originalName, name: tool.name, reason })
       if (originalName === "") hide("no_name")
-      else if (forbiddenHere.has(originalName) || forbiddenHere.has(tool.name)) {
-        forbidden.add(originalName).add(tool.name)
+      else if ([originalName, shortName, tool.name].some((name) => forbiddenHere.has(name))) {
+        forbidden.add(naming.toolName(config, originalName)).add(tool.name)
         hide("forbidden")
       } else if (entries.has(tool.name)) hide("name_taken")
       else entries.set(tool.name, entry)
     }
   }
-  return { entries, forbidden, hidden }
+  return { entries, forbidden, hidden, invalidTags }
 }

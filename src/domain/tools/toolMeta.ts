@@ -1,5 +1,5 @@
 import { Result, Schema, SchemaGetter } from "effect"
-import { formatSpacedJson, isJsonObject, JsonObject, parseJsonObject } from "../json.ts"
+import { asObject, asStrings, formatSpacedJson, isJsonObject, JsonObject, parseJsonObject } from "../json.ts"
 import { makeDecoder } from "../validation.ts"
 
 /** The wire fields of `ToolMeta` (seed 000). */
@@ -73,13 +73,34 @@ export const mergeToolMeta = (fallback: ToolMeta | null, own: ToolMeta | undefin
   return { ...fallback, ...own, extra: { ...fallback.extra, ...Object.fromEntries(stated) } }
 }
 
-const isPrimitive = (value: unknown): boolean =>
-  value === null || ["string", "number", "boolean"].includes(typeof value)
+/**
+ * Parses the tags that an MCP server declares for a tool, the only setting that it may declare. Fails when they are no
+ * list of texts; `undefined` without tags.
+ */
+export const parseDeclaredTags = (
+  native: JsonObject | undefined
+): Result.Result<ReadonlyArray<string> | undefined, string> => {
+  const { tags } = asObject(native?.[toolMetaKey])
+  if (tags === undefined || tags === null) return Result.succeed(undefined)
+  const texts = asStrings(tags)
+  return texts === undefined ? Result.fail("tags: expected a list of texts") : Result.succeed(texts)
+}
+
+/** Adds the tags that the MCP server declares, unless the configuration sets tags. */
+export const withDeclaredTags = (
+  meta: ToolMeta | undefined,
+  tags: ReadonlyArray<string> | undefined
+): ToolMeta | undefined => (tags === undefined || meta?.tags !== undefined ? meta : { extra: {}, ...meta, tags })
+
+const isPrimitive = (value: unknown): boolean => ["string", "number", "boolean"].includes(typeof value)
 
 const isPrimitiveArray = (value: unknown): boolean =>
-  Array.isArray(value) && value.every((item) => item !== null && isPrimitive(item) && typeof item === typeof value[0])
+  Array.isArray(value) && value.every((item) => isPrimitive(item) && typeof item === typeof value[0])
 
-/** Converts a value for `meta`: primitives and arrays of one primitive type stay, others become JSON text. */
+/**
+ * Converts a value for `meta`: primitives and arrays of one primitive type stay, others become JSON text. So does null:
+ * published Servers drop a whole list of tools with one.
+ */
 const toMetaValue = (value: unknown): unknown =>
   isPrimitive(value) || isPrimitiveArray(value) ? value : JSON.stringify(value)
 

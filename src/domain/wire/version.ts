@@ -1,9 +1,6 @@
 import { Result } from "effect"
 import { errorCodes } from "../model/ProtocolError.ts"
 
-/** The default protocol version. Clients send it in the URL. */
-export const PROTOCOL_VERSION = "0.2.0"
-
 /** The URL query parameter for the version (spec §2). */
 export const versionQueryParameter = "a2c_version"
 
@@ -36,6 +33,10 @@ export const formatVersion = ({ major, minor, patch }: Version): string => `${ma
 export const isCompatible = (client: Version, server: Version): boolean =>
   client.major === server.major && (client.major === 0 ? client.minor === server.minor : client.minor <= server.minor)
 
+/** Negative when the first version is older. */
+export const compareVersions = (one: Version, other: Version): number =>
+  one.major - other.major || one.minor - other.minor || one.patch - other.patch
+
 /** The body of a version mismatch, with the field names of the wire. */
 export interface VersionMismatch {
   readonly code: typeof errorCodes.versionMismatch
@@ -58,15 +59,21 @@ const reject = (body: VersionRejection["body"], headers: VersionRejection["heade
 
 const rejectBadRequest = (message: string) => reject({ code: 400, message })
 
-const rejectMismatch = (client: Version, server: Version) => {
-  const oldest = server.major === 0 ? { ...server, patch: 0 } : { ...server, minor: 0, patch: 0 }
+const oldestCompatible = (server: Version): Version =>
+  server.major === 0 ? { ...server, patch: 0 } : { ...server, minor: 0, patch: 0 }
+
+/** The versions of the lines that a Server serves, oldest first. */
+export type ServedVersions = readonly [Version, ...ReadonlyArray<Version>]
+
+const rejectMismatch = (client: Version, served: ServedVersions) => {
+  const newest = served.at(-1) ?? served[0]
   const body = {
     code: errorCodes.versionMismatch,
     message: "Protocol version mismatch",
-    server_version: formatVersion(server),
+    server_version: formatVersion(newest),
     client_version: formatVersion(client),
-    min_supported: formatVersion(oldest),
-    max_supported: formatVersion({ ...server, patch: 999 })
+    min_supported: formatVersion(oldestCompatible(served[0])),
+    max_supported: formatVersion({ ...newest, patch: 999 })
   } as const
   return reject(body, { "X-A2C-Error-Code": String(errorCodes.versionMismatch) })
 }
@@ -74,7 +81,7 @@ const rejectMismatch = (client: Version, server: Version) => {
 /** Checks the values of `a2c_version` in a handshake (spec §2.1, cases 001–016). */
 export const versionGate = (
   values: ReadonlyArray<string>,
-  server: Version
+  served: ServedVersions
 ): Result.Result<Version, VersionRejection> => {
   const [text, ...others] = values
   if (text === undefined || (text === "" && others.length === 0)) {
@@ -83,6 +90,7 @@ export const versionGate = (
   if (others.length > 0) return rejectBadRequest(`Invalid ${versionQueryParameter}: given more than once`)
   return Result.match(parseVersion(text), {
     onFailure: (reason) => rejectBadRequest(`Invalid ${versionQueryParameter}: ${reason}`),
-    onSuccess: (client) => (isCompatible(client, server) ? Result.succeed(client) : rejectMismatch(client, server))
+    onSuccess: (client) =>
+      served.some((server) => isCompatible(client, server)) ? Result.succeed(client) : rejectMismatch(client, served)
   })
 }

@@ -14,7 +14,11 @@ export {
   type ToolRequest,
   ServerTimeout
 } from "../../application/agent/AgentRequests.ts"
-export type { DocumentLocation, ResourcePage } from "../../domain/model/requests.ts"
+export { type BlobOptions, BlobUnreadable, type FetchedBlob } from "../../application/agent/blobs.ts"
+export type { SkillContent } from "../../application/agent/skillContent.ts"
+export { type PutBlobOptions, type UploadedFile, UploadFailed } from "../../application/agent/uploads.ts"
+export type { SkillRef } from "../../domain/model/messages/skills.ts"
+export type { DocumentLocation, ResourcePage } from "../../domain/model/messages/requests.ts"
 export type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
 export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
 export type { CallStatus } from "../../domain/model/CallStatus.ts"
@@ -25,7 +29,11 @@ export {
   MemberReplaced,
   type MemberStatus
 } from "../../application/member/OfficeMember.ts"
-export { type DocumentContent, DocumentReader, DocumentUnreadable } from "../../application/ports/DocumentReader.ts"
+export {
+  type DocumentContent,
+  DocumentReader,
+  DocumentUnreadable
+} from "../../application/ports/files/DocumentReader.ts"
 export { AdmissionRejected, Unreachable, VersionRejected } from "../../application/ports/Transport.ts"
 export type { JsonObject } from "../../domain/json.ts"
 export type { Tool } from "../../domain/model/Tool.ts"
@@ -39,7 +47,7 @@ export type {
   UnknownContent
 } from "../../domain/model/ContentBlock.ts"
 export type { ToolResult } from "../../domain/model/ToolResult.ts"
-export { PROTOCOL_VERSION } from "../../domain/wire/version.ts"
+export { type LineName, PROTOCOL_VERSION } from "../../domain/wire/lines.ts"
 export { errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"
 export { webAgentLayer as agentLayer } from "../layers/webAgentLayer.ts"
 export { A2cError, type A2cErrorCode } from "../promise/A2cError.ts"

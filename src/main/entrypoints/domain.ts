@@ -112,8 +112,9 @@ export {
 export type { PackManifest, PackRoute, ParamsProblem } from "../../domain/packs/PackManifest.ts"
 export { type OpenApiHost, type OpenApiPack, makeOpenApiDocument } from "../../domain/packs/openapi/openApiDocument.ts"
 export { parsePackage, parsePackages } from "../../domain/packs/npmPackages.ts"
-export { type ProtocolLine, lineForVersion } from "../../domain/wire/lines.ts"
-export type { DocumentSummary, ToolCallRequest } from "../../domain/model/requests.ts"
+export { type LineName, lineForVersion, lineNamed, lineNames, PROTOCOL_VERSION } from "../../domain/wire/lines.ts"
+export type { ProtocolLine } from "../../domain/wire/ProtocolLine.ts"
+export type { DocumentSummary, ToolCallRequest } from "../../domain/model/messages/requests.ts"
 export { ComputerConfig, Input, ServerConfig } from "../../domain/config/computerConfig.ts"
 export type {
   Endpoint,
@@ -145,7 +146,6 @@ export {
   versionGate,
   type VersionRejection,
   parseVersion,
-  PROTOCOL_VERSION,
   type Version,
   type VersionMismatch
 } from "../../domain/wire/version.ts"

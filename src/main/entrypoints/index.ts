@@ -35,6 +35,7 @@ export { tuneGcForRelay } from "../../adapters/process/gcTuning.ts"
 export { readTokenFile, TokenUnreadable } from "../../adapters/credentials/readTokenFile.ts"
 export { serveTools, type ServeToolsOptions } from "../../adapters/packs/http/ToolServer.ts"
 export * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.ts"
+export * as NodeLandingFolder from "../../adapters/uploads/NodeLandingFolder.ts"
 export * as RelayServer from "../../adapters/socketio/RelayServer.ts"
 export * as SocketIoServer from "../../adapters/socketio/SocketIoServer.ts"
 export * as TcpConnector from "../../adapters/tcp/TcpConnector.ts"
@@ -50,13 +51,18 @@ export {
   type ToolRequest,
   ServerTimeout
 } from "../../application/agent/AgentRequests.ts"
-export type { DocumentLocation, ResourcePage } from "../../domain/model/requests.ts"
+export { type BlobOptions, BlobUnreadable, type FetchedBlob } from "../../application/agent/blobs.ts"
+export type { SkillContent } from "../../application/agent/skillContent.ts"
+export { type PutBlobOptions, type UploadedFile, UploadFailed } from "../../application/agent/uploads.ts"
+export type { SkillRef } from "../../domain/model/messages/skills.ts"
+export type { DocumentLocation, ResourcePage } from "../../domain/model/messages/requests.ts"
 export type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
 export { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../application/bridge/OfficeMcpSession.ts"
 export type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
 export type { CallStatus } from "../../domain/model/CallStatus.ts"
 export { AmbiguousTool } from "../../application/agent/OfficeView.ts"
 export { Computer, type ComputerOptions } from "../../application/computer/Computer.ts"
+export type { UploadOptions } from "../../application/computer/content/Uploads.ts"
 export { makeComputerMcpSession } from "../../application/computer/ComputerMcpSession.ts"
 export {
   ComputerSettings,
@@ -106,7 +112,12 @@ export {
   type ByteListenOptions
 } from "../../application/ports/ByteLink.ts"
 export { CredentialStore } from "../../application/ports/CredentialStore.ts"
-export { type DocumentContent, DocumentReader, DocumentUnreadable } from "../../application/ports/DocumentReader.ts"
+export { LandingFailed, LandingFolder, type LandingPart } from "../../application/ports/files/LandingFolder.ts"
+export {
+  type DocumentContent,
+  DocumentReader,
+  DocumentUnreadable
+} from "../../application/ports/files/DocumentReader.ts"
 export {
   type McpChange,
   McpConnector,
@@ -163,7 +174,7 @@ export type {
   UnknownContent
 } from "../../domain/model/ContentBlock.ts"
 export type { ToolResult } from "../../domain/model/ToolResult.ts"
-export { PROTOCOL_VERSION } from "../../domain/wire/version.ts"
+export { type LineName, PROTOCOL_VERSION } from "../../domain/wire/lines.ts"
 export { errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"
 export { agentLayer } from "../layers/agentLayer.ts"
 export { computerLayer } from "../layers/computerLayer.ts"

@@ -4,7 +4,9 @@ import * as AjvValidator from "../../adapters/ajv/AjvValidator.ts"
 import * as FileCredentialStore from "../../adapters/credentials/FileCredentialStore.ts"
 import * as McpClient from "../../adapters/mcp/client/McpClient.ts"
 import type { AuthorizerOptions } from "../../adapters/mcp/oauth/Authorizer.ts"
+import * as NodeSkillFiles from "../../adapters/skills/NodeSkillFiles.ts"
 import * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.ts"
+import * as NodeLandingFolder from "../../adapters/uploads/NodeLandingFolder.ts"
 import * as VerelEngine from "../../adapters/vrl/VerelEngine.ts"
 import { Computer, type ComputerOptions } from "../../application/computer/Computer.ts"
 import { ComputerSettings, type Confirm } from "../../application/computer/ComputerSettings.ts"
@@ -35,6 +37,8 @@ export const computerLayerRequiringInputs = ({
     Layer.provide(InProcess.layer(sessions)),
     Layer.provide(McpClient.layerWithOAuth(options)),
     Layer.provide(FileCredentialStore.layer()),
+    Layer.provide(NodeLandingFolder.layer),
+    Layer.provide(NodeSkillFiles.layer()),
     Layer.provide(NodeServices.layer),
     Layer.provide(AjvValidator.layer),
     Layer.provide(VerelEngine.layer()),

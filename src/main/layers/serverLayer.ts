@@ -6,17 +6,21 @@ import * as ProcessMetrics from "../../adapters/process/ProcessMetrics.ts"
 import type { RedisClusterOptions } from "../../adapters/redis/RedisCluster.ts"
 import type { RedisUrlInvalid } from "../../adapters/redis/redisClient.ts"
 import { Authenticator } from "../../application/ports/Authenticator.ts"
+import { ServedLines } from "../../application/ports/ServedLines.ts"
 import type { ListenError } from "../../application/ports/Transport.ts"
 import { Limits } from "../../application/server/connections/Limits.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
 import { ServerSettings } from "../../application/server/lifecycle/ServerContext.ts"
 import { Observability } from "../../application/server/observability/Observability.ts"
 import { definedOnly } from "../../domain/objects.ts"
+import { type LineName, linesNamed } from "../../domain/wire/lines.ts"
 import { layerOverride } from "./layerOverride.ts"
 import { transportLayer, type TransportOptions } from "./transportLayer.ts"
 
 /** Options of a Server; missing ones have their defaults. */
 export interface ServerLayerOptions extends TransportOptions {
+  /** The protocol lines that it serves; all by default. Members of different lines never meet. */
+  readonly lines?: ReadonlyArray<LineName>
   readonly settings?: Partial<ServerSettings>
   /** The limits of all clients together are shares of the memory by default. */
   readonly limits?: Partial<Limits>
@@ -54,6 +58,7 @@ const warnWithoutCredentials = Effect.fnUntraced(function* (transport: Transport
  */
 export const serverLayer = ({
   limits = {},
+  lines,
   redis,
   settings,
   ...transport
@@ -63,6 +68,7 @@ export const serverLayer = ({
     Layer.provide(transportLayer(transport)),
     Layer.provide(clusterLayer(redis)),
     Layer.provide(layerOverride(ServerSettings, settings)),
+    Layer.provide(Layer.succeed(ServedLines, linesNamed(lines))),
     Layer.provide(layerOverride(Limits, { ...makeMemoryLimits(), ...definedOnly(limits) })),
     // Several Servers of one process keep separate metrics.
     Layer.provide(Layer.provideMerge(ProcessMetrics.layer, Layer.fresh(Observability.layer)))

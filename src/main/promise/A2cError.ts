@@ -1,10 +1,12 @@
 import { Cause, Data, Option } from "effect"
 import type { AgentError } from "../../application/agent/AgentRequests.ts"
+import type { BlobUnreadable } from "../../application/agent/blobs.ts"
 import type { AmbiguousTool } from "../../application/agent/OfficeView.ts"
+import type { UploadFailed } from "../../application/agent/uploads.ts"
 import type { AlreadyJoined } from "../../application/computer/office/OfficeConnection.ts"
 import type { UnknownServer } from "../../application/computer/servers/ServerSupervisor.ts"
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"
-import type { DocumentUnreadable } from "../../application/ports/DocumentReader.ts"
+import type { DocumentUnreadable } from "../../application/ports/files/DocumentReader.ts"
 import type { ServerStartFailed } from "../layers/serverLayer.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import type { JsonObject } from "../../domain/json.ts"
@@ -17,6 +19,8 @@ export class ConfigInvalid extends Data.TaggedError("ConfigInvalid")<{ readonly 
 export type ExpectedError =
   | AgentError
   | AmbiguousTool
+  | BlobUnreadable
+  | UploadFailed
   | DocumentUnreadable
   | JoinFailed
   | ServerStartFailed
@@ -35,6 +39,8 @@ export const ownCodes = {
   ServerTimeout: "server_timeout",
   BadReply: "bad_reply",
   AmbiguousTool: "ambiguous_tool",
+  BlobUnreadable: "blob_unreadable",
+  UploadFailed: "upload_failed",
   DocumentUnreadable: "document_unreadable",
   Unreachable: "unreachable",
   JoinRejected: "join_rejected",

@@ -7,8 +7,11 @@ import {
   type AgentOptions,
   type ToolCall as CoreToolCall
 } from "../../application/agent/Agent.ts"
+import type { BlobOptions, FetchedBlob } from "../../application/agent/blobs.ts"
+import type { SkillContent } from "../../application/agent/skillContent.ts"
+import type { PutBlobOptions, UploadedFile } from "../../application/agent/uploads.ts"
 import type { CallStatus } from "../../domain/model/CallStatus.ts"
-import type { DocumentLocation, ResourcePage } from "../../domain/model/requests.ts"
+import type { DocumentLocation, ResourcePage } from "../../domain/model/messages/requests.ts"
 import type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
 import type { FetchedDocument, FetchOptions } from "../../application/agent/AgentQueries.ts"
 import { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../application/bridge/OfficeMcpSession.ts"
@@ -19,6 +22,7 @@ import { errorMessage } from "../../domain/errorMessage.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { SessionInfo } from "../../domain/model/Membership.ts"
+import type { SkillRef } from "../../domain/model/messages/skills.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { durations } from "./durations.ts"
@@ -50,8 +54,9 @@ export interface ConnectedAgent extends Closeable {
   /** The members of the office. */
   readonly members: (options?: Cancellable) => Promise<ReadonlyArray<SessionInfo>>
   /**
-   * Calls a tool, on the only Computer that has it unless `computer` names one. A failed tool and a timeout are
-   * results with `isError`, not rejections. Aborting the signal cancels the call on the Computer.
+   * Calls a tool, on the only Computer that has it unless `computer` names one, and reads the blobs of its result. A
+   * failed tool and a timeout are results with `isError`, not rejections. Aborting the signal cancels the call on the
+   * Computer.
    */
   readonly callTool: (call: ToolCall, options?: Cancellable) => Promise<ToolResult>
   readonly getTools: (computer: string, options?: Cancellable) => Promise<ReadonlyArray<Tool>>
@@ -94,6 +99,25 @@ export interface ConnectedAgent extends Closeable {
       readonly limit?: number
     }
   ) => Promise<FinderPage>
+  /** Reads the content of a blob handle, verified; `timeout` in whole seconds. A handle is valid at its Computer only. */
+  readonly blob: (computer: string, handle: string, options?: Cancellable & BlobOptions) => Promise<FetchedBlob>
+  /**
+   * Puts a file of at least one byte on a Computer that accepts uploads; needs `protocol: "0.4"`. The Computer chooses the
+   * path, which `nameHint` influences. Aborting the signal stops the upload, and the Computer removes its parts.
+   */
+  readonly putBlob: (
+    computer: string,
+    bytes: Uint8Array,
+    options?: Cancellable & PutBlobOptions
+  ) => Promise<UploadedFile>
+  /** The skills of a Computer. */
+  readonly skills: (computer: string, options?: Cancellable) => Promise<ReadonlyArray<SkillRef>>
+  /** Reads a file of a skill, verified: `SKILL.md` without its front matter, or the file at `relPath`. */
+  readonly readSkill: (
+    computer: string,
+    name: string,
+    options?: Cancellable & BlobOptions & { readonly relPath?: string }
+  ) => Promise<SkillContent>
   /** Waits until all pending requests for the view are complete. */
   readonly settled: (options?: Cancellable) => Promise<void>
   /** The current view of the office: members, tools and desktops, updated by notifications. */
@@ -133,6 +157,12 @@ const wrapAgent = (
   allResources: (computer, mcpServer, options) => run(({ allResources }) => allResources(computer, mcpServer), options),
   findDocuments: (computer, { signal, ...query } = {}) =>
     run(({ findDocuments }) => findDocuments(computer, query), { signal }),
+  blob: (computer, handle, { signal, ...limits } = {}) => run(({ blob }) => blob(computer, handle, limits), { signal }),
+  putBlob: (computer, bytes, { signal, ...how } = {}) =>
+    run(({ putBlob }) => putBlob(computer, bytes, how), { signal }),
+  skills: (computer, options) => run(({ skills }) => skills(computer), options),
+  readSkill: (computer, name, { relPath, signal, ...limits } = {}) =>
+    run(({ readSkill }) => readSkill(computer, name, relPath, limits), { signal }),
   settled: (options) => run(({ settled }) => settled, options),
   view: (options) => run(({ view }) => view, options),
   changes: (options) => iterate(({ changes }) => changes, options),

@@ -30,7 +30,10 @@ export interface ComputerOptions
   extends ConnectionOptions,
     ComputerSetup,
     ComputerHooks,
-    Pick<CoreComputerOptions, "name" | "office" | "retryInitialConnect" | "takeOver"> {}
+    Pick<
+      CoreComputerOptions,
+      "name" | "office" | "protocol" | "retryInitialConnect" | "skills" | "takeOver" | "uploads"
+    > {}
 
 /** An office to join; `wait` in milliseconds. */
 export interface ComputerJoinOptions extends Omit<JoinOptions, "wait">, Pick<ConnectionOptions, "wait"> {}

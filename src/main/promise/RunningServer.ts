@@ -4,6 +4,7 @@ import type { Handshake } from "../../application/ports/Transport.ts"
 import type { Limits } from "../../application/server/connections/Limits.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
 import { definedOnly } from "../../domain/objects.ts"
+import type { LineName } from "../../domain/wire/lines.ts"
 import { allGrants, type Identity } from "../../domain/model/Identity.ts"
 import { serverLayer } from "../layers/serverLayer.ts"
 import type { TransportOptions } from "../layers/transportLayer.ts"
@@ -22,6 +23,8 @@ export interface ServerOptions extends TransportOptions {
    * `"allowAll"` admits every client with all rights, which suits loopback only.
    */
   readonly authenticate: AuthenticateClient | "allowAll"
+  /** The protocol lines that it serves; all by default. Members of different lines never meet. */
+  readonly lines?: ReadonlyArray<LineName>
   readonly settings?: {
     /** Timeout in milliseconds of requests that state none. */
     readonly routingTimeout?: number

@@ -2,7 +2,7 @@ import { Effect, Option, Result } from "effect"
 import { inputContext } from "../../adapters/terminal/prompts.ts"
 import { Computer } from "../../application/computer/Computer.ts"
 import { type ResolvedInput, Inputs } from "../../application/computer/inputs/Inputs.ts"
-import { validateInputValue, defaultInputValue } from "../../domain/config/inputValues.ts"
+import { defaultInputValue, type InputUser, validateInputValue } from "../../domain/config/inputValues.ts"
 import { serversUsingInput } from "../../domain/config/Setup.ts"
 import type { Input } from "../../domain/config/computerConfig.ts"
 import { formatColumns } from "../cli/output/format.ts"
@@ -17,7 +17,7 @@ const inputIds = Effect.map(currentConfig, ({ inputs }) => inputs.map(({ id }) =
 const formatValue = (input: Input, { source, value }: ResolvedInput): string =>
   `${input.type === "pickString" ? value : "set"} (${source})`
 
-const inputStatus = Effect.fnUntraced(function* (input: Input, server: string) {
+const inputStatus = Effect.fnUntraced(function* (input: Input, server: InputUser | undefined) {
   const { peek } = yield* Inputs
   return yield* peek(input, server).pipe(
     Effect.map(
@@ -32,8 +32,9 @@ const inputStatus = Effect.fnUntraced(function* (input: Input, server: string) {
 
 /** The status of an input, by server where servers differ. */
 const inputStatuses = Effect.fnUntraced(function* (input: Input, servers: ReadonlyArray<string>) {
+  const config = yield* currentConfig
   const found = yield* Effect.forEach(servers.length === 0 ? [""] : servers, (server) =>
-    Effect.map(inputStatus(input, server), (text) => ({ server, text }))
+    Effect.map(inputStatus(input, config.servers[server]), (text) => ({ server, text }))
   )
   const texts = new Set(found.map(({ text }) => text))
   return texts.size > 1 ? found.map(({ server, text }) => `${server}: ${text}`).join("; ") : [...texts].join()
@@ -100,7 +101,7 @@ const setInputCommand: ReplCommand = {
   complete: Effect.fnUntraced(function* ([id, ...others]) {
     if (id === undefined) return yield* inputIds
     const input = (yield* currentConfig).inputs.find((one) => one.id === id)
-    return input?.type === "pickString" && others.length === 0 ? input.options : []
+    return input?.type === "pickString" && others.length === 0 ? input.options.map(({ value }) => value) : []
   })
 }
 

@@ -176,7 +176,7 @@ describe("the audit of a Server", () => {
       const url = yield* Effect.provide(serve(), layer)
       yield* get(url, "/status", { host: "evil.example" })
       yield* get(url, "/smcp/?EIO=4&transport=polling&a2c_version=0.2.0", { origin: "https://evil.example" })
-      yield* get(url, "/smcp/?EIO=4&transport=polling&a2c_version=0.3.0")
+      yield* get(url, "/smcp/?EIO=4&transport=polling&a2c_version=0.9.0")
       yield* get(url, "/smcp/?EIO=4&transport=polling")
       assert.deepStrictEqual(events, [
         refused(403, "/status: foreign Host header"),

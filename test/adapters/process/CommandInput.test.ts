@@ -45,7 +45,7 @@ const inputs = Effect.map(CommandInput.make(), (value) => Inputs.layer({ runComm
   Layer.unwrap,
   Layer.provide(NodeServices.layer)
 )
-const resolve = (command: string) => Inputs.use(({ resolve }) => resolve(input(command), "s"))
+const resolve = (command: string) => Inputs.use(({ resolve }) => resolve(input(command), undefined))
 
 describe("CommandInput", () => {
   it.live("case 213: takes the trimmed output as the value", () =>

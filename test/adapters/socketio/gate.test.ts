@@ -17,24 +17,26 @@ const requestOf = (url: string | undefined, { headers = {}, method = "GET" }: Re
   return request
 }
 
-const server = { major: 0, minor: 2, patch: 0 }
+const served = [{ major: 0, minor: 2, patch: 0 }] as const
 const open = "/smcp?a2c_version=0.2.0"
 
 const check = (url: string | undefined, parts?: RequestParts, origins: ReadonlyArray<string> = []) =>
-  checkRequest(requestOf(url, parts), server, origins)
+  checkRequest(requestOf(url, parts), served, origins)
 
-describe("path of Socket.IO", () => {
+describe("paths of Socket.IO", () => {
   it.each([
     ["/smcp", true],
     ["/smcp/", true],
     ["/smcp?EIO=4", true],
     ["/smcp/x", false],
     ["/smcpx", false],
+    ["/socket.io/?EIO=4", true],
+    ["/socket", false],
     ["/", false],
     ["//", false],
     ["", false]
   ])("recognizes %j: %s", (url, expected) => {
-    assert.strictEqual(isSocketIoRequest("/smcp", requestOf(url)), expected)
+    assert.strictEqual(isSocketIoRequest(["/smcp", "/socket.io"], requestOf(url)), expected)
   })
 })
 

@@ -10,13 +10,15 @@ import { makeTerminal } from "./terminal.ts"
 
 type PromptInput = Exclude<Input, { readonly type: "command" }>
 
+const optionsOf = (...values: ReadonlyArray<string>) => values.map((value) => ({ label: value, value }))
+
 const name: PromptInput = { type: "promptString", id: "name", description: "Your name" }
 const token: PromptInput = { type: "promptString", id: "token", description: "", password: true }
 const size: PromptInput = {
   type: "pickString",
   id: "size",
   description: "",
-  options: ["S", "M", "10"],
+  options: optionsOf("S", "M", "10"),
   default: "M"
 }
 
@@ -49,6 +51,7 @@ const request = (params: JsonObject = {}): ConfirmRequest => ({
   reqId: "r",
   server: "files",
   tool: "remove",
+  shortName: "remove",
   revision: 1,
   params
 })
@@ -126,9 +129,26 @@ describe("input prompt", () => {
     })
   )
 
+  it.effect("shows the label of an option, and accepts value, label and number", () =>
+    Effect.gen(function* () {
+      const labelled = {
+        ...size,
+        options: [
+          { label: "Small", value: "S" },
+          { label: "Large", value: "L" }
+        ]
+      }
+      const byLabel = yield* answered(labelled, "Number or text", "Large")
+      assert.strictEqual(byLabel.answer, "L")
+      assert.include(byLabel.screen, '"S (Small)"')
+      assert.strictEqual((yield* answered(labelled, "Number or text", "L")).answer, "L")
+      assert.strictEqual((yield* answered(labelled, "Number or text", "2")).answer, "L")
+    })
+  )
+
   it.effect("ignores white space around options and answers", () =>
     Effect.gen(function* () {
-      const spaced = { ...size, options: [" S ", "M"] }
+      const spaced = { ...size, options: optionsOf(" S ", "M") }
       assert.strictEqual((yield* answered(spaced, "Number or text", "S")).answer, " S ")
       assert.strictEqual((yield* answered(spaced, "Number or text", "  M ")).answer, "M")
       assert.strictEqual((yield* answered(spaced, "Number or text", " 2 ")).answer, "M")
@@ -137,7 +157,7 @@ describe("input prompt", () => {
 
   it.effect("accepts a number of several digits, and nothing beside it", () =>
     Effect.gen(function* () {
-      const options = Array.from({ length: 12 }, (_, index) => `option ${index + 1}`)
+      const options = optionsOf(...Array.from({ length: 12 }, (_, index) => `option ${index + 1}`))
       const many = { ...size, options }
       assert.strictEqual((yield* answered(many, "Number or text", "12")).answer, "option 12")
       assert.isUndefined((yield* answered(many, "Number or text", "1x", "x1", "1 2")).answer)
@@ -148,7 +168,7 @@ describe("input prompt", () => {
     Effect.gen(function* () {
       const screenWith = Effect.fnUntraced(function* (count: number, rows: number) {
         const { enter, promptForInput, screen, shows } = yield* terminalOf(80, rows)
-        const options = Array.from({ length: count }, (_, index) => `option ${index + 1}`)
+        const options = optionsOf(...Array.from({ length: count }, (_, index) => `option ${index + 1}`))
         const asking = yield* Effect.forkChild(promptForInput({ ...size, options, default: "option 1" }))
         yield* shows("Number or text")
         yield* enter("")

@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { type AgentRequests, makeAgentRequests } from "../../../src/application/agent/AgentRequests.ts"
 import type { OfficeMember } from "../../../src/application/member/OfficeMember.ts"
 import { LinkClosed } from "../../../src/application/ports/Transport.ts"
-import type { ProtocolLine } from "../../../src/domain/wire/lines.ts"
-import { line } from "../../../src/domain/wire/v0_2/line.ts"
+import type { ProtocolLine } from "../../../src/domain/wire/ProtocolLine.ts"
+import { lineNamed } from "../../../src/domain/wire/lines.ts"
 import type { ConnectedAgent } from "../../../src/main/entrypoints/promise.ts"
 
 /** The method of every request to a Computer, also in the Promise API. */
@@ -15,8 +15,15 @@ const methods = {
   getDesktop: "getDesktop",
   getDpe: "getDpe",
   getResources: "getResources",
-  getFinder: "findDocuments"
+  getFinder: "findDocuments",
+  getSkills: "skills",
+  getSkill: "readSkill",
+  getBlob: "blob",
+  putBlob: "putBlob"
 } as const satisfies { readonly [Call in keyof ProtocolLine["calls"]]: keyof AgentRequests & keyof ConnectedAgent }
+
+/** The newest line, which has all calls. */
+const line = lineNamed("0.4")
 
 type Method = (typeof methods)[keyof typeof methods]
 
@@ -27,7 +34,11 @@ const requestOf: { readonly [M in Method]: (agent: AgentRequests) => Effect.Effe
   getDesktop: ({ getDesktop }) => getDesktop("pc-1"),
   getDpe: ({ getDpe }) => getDpe("pc-1", "dpe://documents/a"),
   getResources: ({ getResources }) => getResources("pc-1", "files"),
-  findDocuments: ({ findDocuments }) => findDocuments("pc-1")
+  findDocuments: ({ findDocuments }) => findDocuments("pc-1"),
+  skills: ({ skills }) => skills("pc-1"),
+  readSkill: ({ readSkill }) => readSkill("pc-1", "s"),
+  blob: ({ blob }) => blob("pc-1", "h"),
+  putBlob: ({ putBlob }) => putBlob("pc-1", new Uint8Array(1))
 }
 
 describe("AgentRequests", () => {
@@ -38,8 +49,9 @@ describe("AgentRequests", () => {
     it.effect(`sends the event of ${call} by ${method}`, () =>
       Effect.gen(function* () {
         const events: Array<string> = []
-        const member: Pick<OfficeMember, "line" | "notify" | "request"> = {
+        const member: Pick<OfficeMember, "line" | "maxBytes" | "notify" | "request"> = {
           line,
+          maxBytes: () => Number.POSITIVE_INFINITY,
           notify: () => Effect.void,
           request: (event) => {
             events.push(event)
@@ -47,7 +59,7 @@ describe("AgentRequests", () => {
           }
         }
         yield* Effect.flip(requestOf[method](makeAgentRequests(member as OfficeMember, "agent-1", "O1")))
-        assert.deepStrictEqual(events, [line.calls[call].event])
+        assert.deepStrictEqual(events, [line.calls[call]?.event])
       })
     )
   }

@@ -32,7 +32,8 @@ describe("OfficeView", () => {
       tools: undefined,
       startingServers: [],
       desktop: undefined,
-      documents: undefined
+      documents: undefined,
+      skills: undefined
     })
     assert.strictEqual(again.members.length, 2)
   })

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../../src/application/agent/Agent.ts"
 import { makeOfficeMcpSession, type OfficeMcpSessionOptions } from "../../../src/application/bridge/OfficeMcpSession.ts"
-import { DocumentReader } from "../../../src/application/ports/DocumentReader.ts"
+import { DocumentReader } from "../../../src/application/ports/files/DocumentReader.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import {
   agentUnderTest,

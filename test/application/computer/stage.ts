@@ -2,9 +2,12 @@ import { ConfigProvider, Context, Duration, Effect, Layer, Logger, References, R
 import { TestClock } from "effect/testing"
 import { Computer } from "../../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../../src/application/computer/ComputerSettings.ts"
+import type { UploadOptions } from "../../../src/application/computer/content/Uploads.ts"
 import { Inputs, type InputSources } from "../../../src/application/computer/inputs/Inputs.ts"
 import type { ServerState } from "../../../src/application/computer/servers/ServersSnapshot.ts"
+import type { SkillFolders } from "../../../src/application/computer/content/Skills.ts"
 import { McpConnector, McpSessionError, type McpSession } from "../../../src/application/ports/McpSession.ts"
+import type { SkillFiles } from "../../../src/application/ports/files/SkillFiles.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import {
   type ConnectError,
@@ -17,6 +20,7 @@ import { definedOnly } from "../../../src/domain/objects.ts"
 import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import type { Setup, Variables } from "../../../src/domain/config/Setup.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
+import { defaultLineName, type LineName } from "../../../src/domain/wire/lines.ts"
 
 /** An MCP server to connect to. */
 export interface Startable {
@@ -36,6 +40,10 @@ export interface Staged {
   /** The office to join at the start. */
   readonly office?: string
   readonly prepare?: Effect.Effect<void>
+  readonly uploads?: UploadOptions
+  readonly skills?: SkillFolders
+  /** The file system of skills; none by default. */
+  readonly skillFiles?: Layer.Layer<SkillFiles>
   /** The transport to an office; connections fail by default. */
   readonly transport?: TransportClient["Service"]
 }
@@ -58,7 +66,7 @@ export const setupOf = (
 
 /** Runs a Computer and collects its log. */
 export const staged = Effect.fnUntraced(function* (stage: Staged) {
-  const { environment = {}, office, prepare, servers, settings, sources } = stage
+  const { environment = {}, office, prepare, servers, settings, skillFiles, skills, sources, uploads } = stage
   const logs: Array<string> = []
   const logger = Logger.make<unknown, void>(({ cause, message }) => {
     logs.push(`${JSON.stringify(message)} ${String(cause)}`)
@@ -67,8 +75,9 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
   const context = yield* Computer.layer({
     name: "pc",
     ...setupOf(Object.keys(servers), stage),
-    ...definedOnly({ office, prepare })
+    ...definedOnly({ office, prepare, skills, uploads })
   }).pipe(
+    Layer.provide(skillFiles ?? Layer.empty),
     Layer.provide(Layer.succeed(McpConnector, { connect: (name) => servers[name]?.connect ?? Effect.fail(dead) })),
     Layer.provideMerge(Inputs.layer(sources)),
     Layer.provide(
@@ -132,7 +141,8 @@ export const link: Link = {
 /** Joins a Computer to an office; `receive` is its end of the connection, `ask` sends a request as an Agent would. */
 export const joined = Effect.fnUntraced(function* (
   stage: Staged,
-  connect: Effect.Effect<Link, ConnectError, Scope.Scope> = Effect.succeed(link)
+  connect: Effect.Effect<Link, ConnectError, Scope.Scope> = Effect.succeed(link),
+  protocol: LineName = defaultLineName
 ) {
   let handle: MessageHandler = () => Effect.succeed([])
   const { computer, logged, logs } = yield* staged({
@@ -145,7 +155,7 @@ export const joined = Effect.fnUntraced(function* (
     }
   })
   yield* TestClock.adjust(0)
-  yield* computer.join({ office: "o" })
+  yield* computer.join({ office: "o", protocol })
   const receive = (event: string, body: unknown): Effect.Effect<ReadonlyArray<unknown>> =>
     Effect.map(logged(handle(event, jsonBody(body))), (reply) => reply.map((part) => Result.getOrThrow(part.value())))
   const ask = (event: string, request: object) =>

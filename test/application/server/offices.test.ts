@@ -7,7 +7,7 @@ import { type Reply, TransportClient } from "../../../src/application/ports/Tran
 import { Limits } from "../../../src/application/server/connections/Limits.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { asObject } from "../../../src/domain/json.ts"
-import { PROTOCOL_VERSION } from "../../../src/domain/wire/version.ts"
+import { PROTOCOL_VERSION } from "../../../src/domain/wire/lines.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { Observability } from "../../../src/application/server/observability/Observability.ts"
 
@@ -113,7 +113,7 @@ describe("an office shared by several Servers", () => {
       )
       assert.deepStrictEqual(
         reply.map(({ head }) => Result.getOrElse(head, () => "?")),
-        [{ code: 404, message: "Computer 'desk' not found in the office" }]
+        [{ code: 404, message: "Computer 'desk' not found in the office", details: { computer_name: "desk" } }]
       )
       assert.deepStrictEqual(yield* Queue.clear(computer.heard), [])
     })

@@ -8,7 +8,7 @@ import { type Reply, TransportClient } from "../../../src/application/ports/Tran
 import { Limits } from "../../../src/application/server/connections/Limits.ts"
 import { Server } from "../../../src/application/server/lifecycle/Server.ts"
 import { ServerSettings } from "../../../src/application/server/lifecycle/ServerContext.ts"
-import { PROTOCOL_VERSION } from "../../../src/domain/wire/version.ts"
+import { PROTOCOL_VERSION } from "../../../src/domain/wire/lines.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { Observability } from "../../../src/application/server/observability/Observability.ts"
 

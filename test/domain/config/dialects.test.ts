@@ -178,7 +178,13 @@ describe("configuration with warnings", () => {
     assert.deepStrictEqual(paths(parseConfig(vsCode).warnings), ["inputs[0]"])
     const [command, pick, prompt] = loaded(vsCode).inputs
     assert.deepStrictEqual([command?.type, command?.id], ["promptString", "c"])
-    assert.deepInclude(pick, { type: "pickString", options: ["a", "b"] })
+    assert.deepInclude(pick, {
+      type: "pickString",
+      options: [
+        { label: "a", value: "a" },
+        { label: "B", value: "b" }
+      ]
+    })
     assert.deepStrictEqual(prompt, { type: "promptString", id: "q", description: "Q" })
     const [kept] = loaded({ inputs: inputs.slice(0, 1), servers: { s: stdio } }).inputs
     assert.deepInclude(kept, { type: "command", command: "editor.pick" })

@@ -23,11 +23,12 @@ const errorOf = (value: unknown) => Result.getOrThrow(Result.flip(parseComputerC
 const oneServer = (type: string, server_parameters: object, more: object = {}) => ({
   servers: { s: { type, server_parameters, ...more } }
 })
-const written = (type: string, parameters: object) => encode(loaded(oneServer(type, parameters))).servers["s"]
+const written = (type: string, parameters: object, more: object = {}) =>
+  encode(loaded(oneServer(type, parameters, more))).servers["s"]
 
 describe("parseComputerConfig", () => {
   it("cases 193 and 195: completes a stdio server from its command", () => {
-    assert.deepStrictEqual(written("stdio", { command: "x" }), plainServer)
+    assert.deepStrictEqual(written("stdio", { command: "x" }), { ...plainServer, bundle_id: "s" })
   })
 
   it("cases 194, 196 and 197: completes HTTP servers, with ISO 8601 durations or seconds", () => {
@@ -82,8 +83,15 @@ describe("parseComputerConfig", () => {
     assert.match(errorOf({ inputs: [input, input], servers: {} }), /inputs\[1\]\.id/)
   })
 
-  it("rejects a name that differs from its key", () => {
-    assert.match(errorOf(oneServer("stdio", { command: "x" }, { name: "t" })), /servers\.s\.name/)
+  it("takes a name that differs from its key as the name for people", () => {
+    const { servers } = loaded(oneServer("stdio", { command: "x" }, { name: "My t" }))
+    assert.deepInclude(servers["s"], { name: "s", displayName: "My t", bundleId: "My_t" })
+    assert.strictEqual(written("stdio", { command: "x" }, { name: "My t" })?.name, "My t")
+  })
+
+  it("rejects a key that is too long", () => {
+    const key = "k".repeat(257)
+    assert.match(errorOf({ servers: { [key]: { command: "x" } } }), /^servers\.k+/)
   })
 
   it("rejects a member named __proto__ at every depth", () => {
@@ -204,14 +212,18 @@ describe("renderPlaceholders", () => {
 })
 
 describe("input", () => {
-  const pick: Input = { type: "pickString", id: "p", description: "", options: ["a", "b"] }
+  const optionsOf = (...values: ReadonlyArray<string>) => values.map((value) => ({ label: value, value }))
+  const pick: Input = { type: "pickString", id: "p", description: "", options: optionsOf("a", "b") }
 
   it("prefers the most specific environment variable", () => {
-    assert.deepStrictEqual(inputEnvironmentNames("api_key"), ["A2C_SMCP_API_KEY"])
-    assert.deepStrictEqual(inputEnvironmentNames("api_key", "feishu-mcp"), [
-      "A2C_SMCP_API_KEY_FEISHU-MCP",
+    assert.deepStrictEqual(inputEnvironmentNames("api_key"), ["A2C_SMCP_API_KEY", "A2C_SMCP_api_key"])
+    assert.deepStrictEqual(inputEnvironmentNames("api-key", { name: "feishu-mcp", bundleId: "Feishu-1" }), [
+      "A2C_SMCP_API-KEY_FEISHU-MCP",
       "A2C_SMCP_API_KEY_FEISHU_MCP",
-      "A2C_SMCP_API_KEY"
+      "A2C_SMCP_api_key_Feishu_1",
+      "A2C_SMCP_API-KEY",
+      "A2C_SMCP_API_KEY",
+      "A2C_SMCP_api_key"
     ])
   })
 

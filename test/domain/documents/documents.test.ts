@@ -12,7 +12,7 @@ import {
   findDocuments,
   summarizeDocument
 } from "../../../src/domain/documents/findDocuments.ts"
-import type { DocumentSummary } from "../../../src/domain/model/requests.ts"
+import type { DocumentSummary } from "../../../src/domain/model/messages/requests.ts"
 
 const parse = (uri: string) => Result.getOrThrow(parseDpeUri(uri))
 

@@ -14,10 +14,10 @@ const membersOf = ({ code, extra }: ProtocolError): object => ({ code, ...extra 
 
 describe("ProtocolError", () => {
   it("has the members of its code", () => {
-    assert.deepStrictEqual(membersOf(mcpServerNotFound("s")), { code: 404, mcp_server_name: "s" })
+    assert.deepStrictEqual(membersOf(mcpServerNotFound("s")), { code: 4014, mcp_server: "s" })
     assert.deepStrictEqual(membersOf(capabilityNotSupported("s", "resources")), {
       code: 4015,
-      mcp_server_name: "s",
+      mcp_server: "s",
       capability: "resources"
     })
     assert.notProperty(badRequest("x"), "extra")

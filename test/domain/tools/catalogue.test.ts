@@ -44,6 +44,7 @@ describe("catalogue", () => {
     const entry = buildCatalogue([server("alpha", ["hello"])]).entries.get("hello")
     assert.deepStrictEqual(entry?.tool, {
       name: "hello",
+      bundleId: "alpha",
       description: "",
       paramsSchema: {},
       returnSchema: null,
@@ -63,6 +64,7 @@ describe("catalogue", () => {
     const entry = buildCatalogue([server("alpha", [listed])]).entries.get("read")
     assert.deepStrictEqual(entry?.tool, {
       name: "read",
+      bundleId: "alpha",
       description: "Reads",
       paramsSchema: { type: "object" },
       returnSchema: { type: "string" },

@@ -99,7 +99,7 @@ describe("tool meta", () => {
       k: "v",
       n: 1,
       b: false,
-      z: null,
+      z: "null",
       o: '{"a":1}',
       list: ["x", "y"],
       mixed: '[1,"x"]',

@@ -5,14 +5,13 @@ import {
   formatVersion,
   versionGate,
   parseVersion,
-  PROTOCOL_VERSION,
   type Version
 } from "../../../src/domain/wire/version.ts"
 
 const version = (text: string): Version => Result.getOrThrow(parseVersion(text))
-const server = version(PROTOCOL_VERSION)
-const bodyOf = (values: ReadonlyArray<string>, at = server) =>
-  Result.match(versionGate(values, at), {
+const server = version("0.2.0")
+const bodyOf = (values: ReadonlyArray<string>, ...[first = server, ...others]: ReadonlyArray<Version>) =>
+  Result.match(versionGate(values, [first, ...others]), {
     onSuccess: () => "admitted" as const,
     onFailure: ({ body }) => body
   })
@@ -86,7 +85,7 @@ describe("version", () => {
   })
 
   it("rejects an incompatible version with both versions and the supported range", () => {
-    assert.deepStrictEqual(Result.flip(versionGate(["0.3.0"], server)).pipe(Result.getOrThrow), {
+    assert.deepStrictEqual(Result.flip(versionGate(["0.3.0"], [server])).pipe(Result.getOrThrow), {
       status: 400,
       headers: { "X-A2C-Error-Code": "4008" },
       body: {
@@ -98,6 +97,20 @@ describe("version", () => {
         max_supported: "0.2.999"
       }
     })
+  })
+
+  it("admits the versions of every served line, and names the full range to others", () => {
+    const lines = [version("0.2.0"), version("0.4.0")]
+    assert.strictEqual(bodyOf(["0.2.9"], ...lines), "admitted")
+    assert.strictEqual(bodyOf(["0.4.1"], ...lines), "admitted")
+    for (const client of ["0.1.0", "0.3.0", "0.5.0"]) {
+      assert.deepInclude(bodyOf([client], ...lines), {
+        code: 4008,
+        server_version: "0.4.0",
+        min_supported: "0.2.0",
+        max_supported: "0.4.999"
+      })
+    }
   })
 
   it("starts the supported range at the first minor from 1.0 on", () => {

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Result } from "effect"
 import { receivedBody } from "../../../src/application/ports/Body.ts"
-import type { Codec } from "../../../src/domain/validation.ts"
+import { ComputerConfig } from "../../../src/domain/config/computerConfig.ts"
+import { type Codec, makeCodec } from "../../../src/domain/validation.ts"
 import {
   canonicalJson,
   checkJsonBody,
@@ -10,7 +11,8 @@ import {
   parseJsonOrThrow
 } from "../../../src/domain/json.ts"
 import { membershipConflict, parseMembershipConflict } from "../../../src/domain/model/membershipConflict.ts"
-import { line } from "../../../src/domain/wire/v0_2/line.ts"
+import { lineNamed } from "../../../src/domain/wire/lines.ts"
+import type { ProtocolLine } from "../../../src/domain/wire/ProtocolLine.ts"
 import { parseToolResult } from "../../../src/domain/model/ToolResult.ts"
 import { mergeToolMeta, parseAnnotations, parseToolMeta, formatToolMeta } from "../../../src/domain/tools/toolMeta.ts"
 import { addTransformedEvent, toVrlEvent, removeTransformedEvent } from "../../../src/domain/tools/vrl.ts"
@@ -24,8 +26,21 @@ type AnyCodec = Pick<Codec<unknown>, "decode"> & { readonly encode: (value: neve
 /** Encodes a decoded value of unknown type. */
 const writeWith = (encode: AnyCodec["encode"], read: unknown): unknown => plain(encode(read as never))
 
+/** The first and the last line: the others have parts of either. */
+const line = lineNamed("0.2")
+const lastLine = lineNamed("0.4")
+
+/** Each line sends only a part of a configuration, which a file has as a whole. */
+const codecsOfCalls = ({ calls: { getConfig, ...calls } }: ProtocolLine): ReadonlyArray<AnyCodec> => [
+  getConfig.request,
+  ...Object.values(calls).flatMap(
+    (call): ReadonlyArray<AnyCodec> => (call === undefined ? [] : [call.request, call.reply])
+  )
+]
+
 const codecs: ReadonlyArray<AnyCodec> = [
-  ...Object.values(line.calls).flatMap(({ reply, request }) => [request, reply]),
+  ...[line, lastLine].flatMap(codecsOfCalls),
+  makeCodec(ComputerConfig),
   line.serverRequests.join.request,
   line.serverRequests.leave.request,
   line.serverRequests.list.request,
@@ -42,6 +57,7 @@ const notificationEvents = [
   "update_tool_list",
   "update_desktop",
   "update_finder",
+  "update_skills",
   "tool_call_cancel"
 ].map((name) => `notify:${name}`)
 
@@ -64,7 +80,7 @@ const checkCodec = ({ decode, encode }: AnyCodec, value: unknown): boolean => {
 }
 
 const checkRouting = (value: unknown): void => {
-  for (const { request, decodeRouting } of Object.values(line.calls)) {
+  for (const { request, decodeRouting } of Object.values(lastLine.calls).filter((call) => call !== undefined)) {
     const routing = decodeRouting(value)
     const read = request.decode(value)
     must(Result.isSuccess(routing) === Result.isSuccess(read), "routing and decoding disagree")
@@ -212,6 +228,37 @@ const bodies: ReadonlyArray<unknown> = [
     req_id: "r"
   },
   { sessions: [{ sid: "s", name: "n", role: "agent", office_id: "o", a2c_version: "0.2.0" }], req_id: "r" },
+  {
+    tools: [{ name: "b__t", bundle_id: "b", description: "", params_schema: {}, return_schema: null, meta: {} }],
+    req_id: "r"
+  },
+  { skills: [{ name: "s", source: "user", path: "/s", description: "d", allowed_tools: ["t"] }], req_id: "r" },
+  { name: "s", rel_path: "a", mime_type: "text/plain", total_size: 1, sha256: "0", body: "x", req_id: "r" },
+  {
+    blob_handle: "h",
+    mime_type: "image/png",
+    total_size: 3,
+    sha256: "0",
+    chunk_offset: 0,
+    eof: true,
+    blob: "AAAA",
+    req_id: "r"
+  },
+  { agent: "a", req_id: "r", computer: "c", blob_handle: "h", chunk_offset: 1, max_chunk_bytes: 2 },
+  {
+    agent: "a",
+    req_id: "r",
+    computer: "c",
+    chunk_offset: 0,
+    eof: true,
+    blob: "AAAA",
+    total_size: 3,
+    sha256: "0",
+    name_hint: "x"
+  },
+  { upload_id: "u", chunk_offset: 0, landing_path: "/x", total_size: 3, sha256: "0", req_id: "r" },
+  { resources: [{ uri: "a:b", mime_type: "t/x", annotations: { last_modified: "2026" } }], req_id: "r" },
+  { code: 4014, message: "no", mcp_server_name: "s" },
   { role: "computer", name: "c", office_id: "o" },
   { office_id: "o", computer: "c" },
   { office_id: "o", agent: "a" },

@@ -23,14 +23,14 @@ const server = { major: 0, minor: 2, patch: 0 }
 
 const checkVersion = (text: string): boolean => {
   const version = parseVersion(text)
-  const passed = versionGate([text], server)
+  const passed = versionGate([text], [server])
   if (Result.isFailure(version)) {
     must(Result.isFailure(passed), "an invalid version passed")
     return false
   }
   must(formatVersion(version.success) === text, "a version changes in a round trip")
   must(
-    Result.isFailure(versionGate([text, text], server)) && Result.isFailure(versionGate([], server)),
+    Result.isFailure(versionGate([text, text], [server])) && Result.isFailure(versionGate([], [server])),
     "two versions, or none, passed"
   )
   return true

@@ -60,7 +60,7 @@ const counts = { [`c${hostile}`]: 1 }
 
 const statusReport = {
   version: hostile,
-  protocol: hostile,
+  lines: [hostile],
   state: `ready${hostile}`,
   reason: hostile,
   components: { [`registry${hostile}`]: { error: hostile } },
@@ -70,7 +70,7 @@ const statusReport = {
   recent: { perSecond: 1 },
   totals: { calls: 1, outcomes: counts, limitRejections: counts, dropped: counts, rejectedConnections: counts },
   gauges: {},
-  officeList: [{ office: hostile, agents: 1, computers: 1 }]
+  officeList: [{ office: hostile, line: hostile, otherLines: [hostile], agents: 1, computers: 1 }]
 }
 
 /** Serves members like an A2C Server that wants to take over their terminals, until the scope closes. */

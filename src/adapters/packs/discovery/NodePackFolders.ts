@@ -5,7 +5,7 @@ import { parse } from "yaml"
 import { FolderUnreadable, type PackFolderEntry, PackFolders } from "../../../application/ports/packs/PackFolders.ts"
 import { fingerprint, isExcluded } from "./fingerprint.ts"
 import { thrownMessage } from "../execution/thrown.ts"
-import { watchFolders } from "./watchFolders.ts"
+import { watchFolders } from "../../folders/watchFolders.ts"
 import { systemErrorCode } from "../../../domain/errorMessage.ts"
 
 /** In order of priority. */
@@ -80,5 +80,5 @@ export const layer: Layer.Layer<PackFolders> = Layer.succeed(PackFolders, {
       catch: (error) =>
         new FolderUnreadable({ message: `the folder ${folder} cannot be read: ${thrownMessage(error)}` })
     }),
-  watch: watchFolders
+  watch: (folders) => watchFolders(folders, isExcluded)
 })

@@ -108,6 +108,8 @@ const make = Effect.fnUntraced(function* (options: RedisRegistryOptions) {
         onFailure: () =>
           local.offices().some((other) => other !== office && Option.isSome(local.findComputer(other, name)))
       }),
+    areInUse: (offices) =>
+      offices.length === 0 ? Effect.succeed([]) : Effect.orElseSucceed(scripts.areInUse(offices), () => []),
     state: () => ({ available: isReady() && sync.isInSync(), nodes: recovery.nodeCount(), ...local.counts() })
   })
 })

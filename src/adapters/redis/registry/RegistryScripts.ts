@@ -9,6 +9,7 @@ import { RedisClock } from "./RedisClock.ts"
 import {
   memberField,
   encodeMember,
+  decodeInUse,
   decodeJoined,
   decodeReconciled,
   decodeRenewed,
@@ -85,7 +86,9 @@ export const makeRegistryScripts = (node: string, { run }: ScriptRunner) => {
       Effect.map(
         run("isComputerElsewhere", [office, memberField({ role: "computer", name }), name]),
         (found) => found === 1
-      )
+      ),
+    areInUse: (offices: ReadonlyArray<string>) =>
+      Effect.map(Effect.flatMap(run("areInUse", offices), decodeInUse), (found) => found.map((one) => one === 1))
   }
 }
 

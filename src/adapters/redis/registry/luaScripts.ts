@@ -230,6 +230,13 @@ local here = member and member.seat.name == ARGV[3] and 1 or 0
 local all = tonumber(call('HGET', prefix .. 'names', ARGV[3]) or '0')
 if all > here then return 1 end
 return 0
+`,
+
+  /** ARGV: offices. Returns 1 for each office with members, 0 for others. */
+  areInUse: `${sharedFunctions}
+local found = {}
+for i, office in ipairs(ARGV) do found[i] = call('HEXISTS', prefix .. 'offices', office) end
+return found
 `
 } as const
 export type ScriptName = keyof typeof luaScripts

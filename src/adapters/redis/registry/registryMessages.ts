@@ -51,6 +51,7 @@ export const decodeJoined = Schema.decodeUnknownEffect(
     Schema.Tuple([Schema.Literal("taken"), Schema.String, Schema.String])
   ])
 )
+export const decodeInUse = Schema.decodeUnknownEffect(Schema.Array(Schema.Literals([0, 1])))
 export const decodeSnapshot = Schema.decodeUnknownEffect(
   Schema.Tuple([
     Schema.Literals(["ok", "unknown_node"]),

@@ -8,7 +8,14 @@ import { versionQueryParameter } from "../../../domain/wire/version.ts"
 import { closeReasonCode } from "../closeReasons.ts"
 import * as internals from "../internals.ts"
 import { defaultNamespace, maxEnvelopeBytes } from "../limits.ts"
-import { type ConnectAttempt, makeUnreachable, type RawConnectError, toConnectError } from "./connectErrors.ts"
+import {
+  type ConnectAttempt,
+  makeUnreachable,
+  notFoundReason,
+  type RawConnectError,
+  toConnectError,
+  versionCloseError
+} from "./connectErrors.ts"
 import { Decoder, Encoder } from "./parser.ts"
 import { makeNodeAgent, trustAuthorities } from "./nodeAgent.ts"
 import { displayUrl, parseServerUrl } from "./serverAddress.ts"
@@ -94,6 +101,11 @@ const awaitConnected = (socket: Socket, limit: { bytes: number }, attempt: Conne
     socket.once("connect_error", (error) => resume(Effect.fail(error)))
     socket.connect()
     extendKeepaliveOnData(socket.io.engine)
+    // Before the handshake, the client of Socket.IO does not report the end of a connection.
+    socket.io.engine.once("close", (_reason: string, details: unknown) => {
+      const error = versionCloseError(details)
+      if (error !== undefined) resume(Effect.fail(error))
+    })
     socket.io.engine.once("handshake", ({ maxPayload }: { readonly maxPayload?: number }) => {
       limit.bytes = (maxPayload ?? defaultServerMaxBytes) - maxEnvelopeBytes
     })
@@ -105,24 +117,16 @@ const resolveToken = (url: string, token: Token | undefined): Effect.Effect<stri
     ? Effect.mapError(token, ({ message }) => new Unreachable({ message: `No token for ${url}: ${message}` }))
     : Effect.succeed(token)
 
-const connect = Effect.fnUntraced(function* (
+type ConnectRequest = Parameters<TransportClient["Service"]["connect"]>[0]
+
+/** Connects at one path. */
+const connectAt = Effect.fnUntraced(function* (
   options: ConnectOptions,
-  trusted: Effect.Effect<SecureContext | undefined, string>,
-  { auth, onMessage, version }: Parameters<TransportClient["Service"]["connect"]>[0]
+  attempt: ConnectAttempt,
+  { auth, onMessage }: ConnectRequest,
+  timeoutTo: (reason: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Unreachable, R>
 ): Effect.fn.Return<Link, ConnectError, Scope.Scope> {
-  const { connectTimeout: duration = Duration.seconds(20), headers } = options
-  const url = displayUrl(options.url)
-  const timeoutTo = (reason: string) =>
-    Effect.timeoutOrElse({ duration, orElse: () => Effect.fail(makeUnreachable(url, reason)) })
-  const token = yield* resolveToken(url, options.token).pipe(timeoutTo("token request timed out"))
-  const server = yield* parseServerUrl(options.url)
-  const secureContext = yield* Effect.mapError(
-    trusted,
-    (reason) => new Unreachable({ message: `Cannot reach ${url}: the option ca: ${reason}`, permanent: true })
-  )
-  const agent = makeNodeAgent(server.origin, { secureContext, socketPath: options.socketPath })
-  const isTokenRenewable = Effect.isEffect(options.token)
-  const attempt: ConnectAttempt = { ...server, url, version, token, isTokenRenewable, headers, agent }
+  const { token } = attempt
   const run = yield* FiberSet.makeRuntime<never>()
   const socket = yield* openSocket(options, attempt, { ...options.auth, ...auth, ...definedOnly({ token }) })
   const limit = { bytes: defaultServerMaxBytes }
@@ -135,6 +139,38 @@ const connect = Effect.fnUntraced(function* (
     Effect.tapError(() => Effect.sync(() => socket.disconnect()))
   )
   return { ...link, id: socket.id ?? "" }
+})
+
+const isNotFound = (error: ConnectError): boolean =>
+  error._tag === "AdmissionRejected" && error.reason === notFoundReason
+
+const connect = Effect.fnUntraced(function* (
+  options: ConnectOptions,
+  trusted: Effect.Effect<SecureContext | undefined, string>,
+  request: ConnectRequest
+): Effect.fn.Return<Link, ConnectError, Scope.Scope> {
+  const { connectTimeout: duration = Duration.seconds(20), headers } = options
+  const url = displayUrl(options.url)
+  const timeoutTo = (reason: string) =>
+    Effect.timeoutOrElse({ duration, orElse: () => Effect.fail(makeUnreachable(url, reason)) })
+  const token = yield* resolveToken(url, options.token).pipe(timeoutTo("token request timed out"))
+  const { paths, ...server } = yield* parseServerUrl(options.url)
+  const secureContext = yield* Effect.mapError(
+    trusted,
+    (reason) => new Unreachable({ message: `Cannot reach ${url}: the option ca: ${reason}`, permanent: true })
+  )
+  const agent = makeNodeAgent(server.origin, { secureContext, socketPath: options.socketPath })
+  const isTokenRenewable = Effect.isEffect(options.token)
+  const { version } = request
+  const attempt = { ...server, url, version, token, isTokenRenewable, headers, agent }
+  const attempts = paths.map((path) => connectAt(options, { ...attempt, path }, request, timeoutTo))
+  const [first = Effect.fail(makeUnreachable(url, "no path")), ...others] = attempts
+  // A Server may be at another path, but its absence is reported for the first one.
+  return yield* others.reduce(
+    (connecting, next) =>
+      Effect.catchIf(connecting, isNotFound, (error) => Effect.catchIf(next, isNotFound, () => Effect.fail(error))),
+    first
+  )
 })
 
 /** Connects to a Server over Socket.IO. Runs in Node and in browsers. */

@@ -9,13 +9,15 @@ import {
 import { definedOnly } from "../../../domain/objects.ts"
 import { asObject, asString, parseJson } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
+import { formatMismatch } from "../../../domain/wire/lines.ts"
 import { versionQueryParameter } from "../../../domain/wire/version.ts"
 import { certificateProblem } from "../../bytes/certificateErrors.ts"
 import { formatNetworkError } from "../../bytes/formatNetworkError.ts"
 import { plainRequest } from "./plainRequest.ts"
 import type { ServerAddress } from "./serverAddress.ts"
 
-export interface ConnectAttempt extends ServerAddress {
+export interface ConnectAttempt extends Omit<ServerAddress, "paths"> {
+  readonly path: string
   /** The configured URL for messages. */
   readonly url: string
   readonly version: string
@@ -53,6 +55,21 @@ const decodeVersionMismatch = Schema.decodeUnknownOption(
 /** Engine.IO's code for an unknown session id, sent with status 400. */
 const unknownSessionCode = 1
 
+/** The reason of a rejection without a Server at the path. */
+export const notFoundReason = "no_server"
+
+/** The close code of Servers that reject a version after they have accepted a WebSocket. */
+const versionCloseCode = 4900
+
+const versionRejectedMessage = "version rejected"
+
+/** The error of a WebSocket that the Server closed because of the version; `undefined` for another end. */
+export const versionCloseError = (details: unknown): RawConnectError | undefined => {
+  const event = asObject(details)["context"]
+  const code = typeof event === "object" && event !== null && "code" in event ? event.code : undefined
+  return code === versionCloseCode ? new Error(versionRejectedMessage) : undefined
+}
+
 /** Statuses of proxies that invite a retry: request timeout, too early, too many requests. */
 const retryableStatuses: ReadonlySet<number> = new Set([408, 425, 429])
 
@@ -63,11 +80,7 @@ const errorFromResponse = (url: string, status: number, text: string): ConnectEr
   const body = parseJson(text)
   const mismatch = Option.getOrUndefined(decodeVersionMismatch(body))
   if (mismatch !== undefined) {
-    const { client_version, max_supported, min_supported, server_version } = mismatch
-    const message =
-      `Protocol version mismatch: Server ${server_version}, client ${client_version}, ` +
-      `supported ${min_supported} to ${max_supported}`
-    return new VersionRejected({ message, mismatch })
+    return new VersionRejected({ message: formatMismatch(mismatch), mismatch })
   }
   const { code: bodyCode, message: bodyMessage } = asObject(body)
   const code = typeof bodyCode === "number" ? bodyCode : status
@@ -75,7 +88,8 @@ const errorFromResponse = (url: string, status: number, text: string): ConnectEr
     return makeUnreachable(url, "unknown session id (Server restarted, or request routed to another one)")
   }
   if (status >= 300 && status < 400) return makeUnreachable(url, "it redirects to another URL: use that one")
-  if (status === 404) return new AdmissionRejected({ code, message: `No A2C-SMCP server is at ${url}` })
+  if (status === 404)
+    return new AdmissionRejected({ code, message: `No A2C-SMCP server is at ${url}`, reason: notFoundReason })
   if (status < 400 || status >= 500) return makeUnreachable(url, `the server answered with HTTP ${status}`)
   return new AdmissionRejected({
     code,
@@ -131,6 +145,10 @@ export const toConnectError = (attempt: ConnectAttempt, raw: RawConnectError): E
   }
   if (networkError !== undefined) return Effect.succeed(makeUnreachable(url, formatNetworkError(networkError)))
   if (message === "websocket error") return probeRejection(attempt)
+  if (message === versionRejectedMessage) {
+    const unnamed = new VersionRejected({ message: "Protocol version mismatch", mismatch: undefined })
+    return Effect.map(probeRejection(attempt), (error) => (error._tag === "VersionRejected" ? error : unnamed))
+  }
   if (message === "Invalid namespace") {
     return Effect.succeed(new AdmissionRejected({ code: 404, message: `${url} is not an A2C-SMCP server` }))
   }

@@ -1,12 +1,13 @@
 import { Effect } from "effect"
 import { Unreachable } from "../../../application/ports/Transport.ts"
 import { versionQueryParameter } from "../../../domain/wire/version.ts"
-import { defaultPath } from "../limits.ts"
+import { defaultPaths } from "../limits.ts"
 
 /** The parts of a Server's URL, which Socket.IO takes separately. */
 export interface ServerAddress {
   readonly origin: string
-  readonly path: string
+  /** The paths to try in this order. A URL without a path has the defaults. */
+  readonly paths: ReadonlyArray<string>
   /** Parameters of the URL's query, for a proxy. */
   readonly query: { readonly [name: string]: string }
 }
@@ -35,6 +36,6 @@ export const parseServerUrl = (text: string): Effect.Effect<ServerAddress, Unrea
   const { host, pathname, protocol, searchParams } = url
   const problem = queryProblem(searchParams)
   if (problem !== undefined) return fail(problem)
-  const path = pathname === "/" ? defaultPath : pathname.replace(/\/$/, "")
-  return Effect.succeed({ origin: `${protocol}//${host}`, path, query: Object.fromEntries(searchParams) })
+  const paths = pathname === "/" ? defaultPaths : [pathname.replace(/\/$/, "")]
+  return Effect.succeed({ origin: `${protocol}//${host}`, paths, query: Object.fromEntries(searchParams) })
 }

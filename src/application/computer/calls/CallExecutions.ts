@@ -1,6 +1,6 @@
 import { Clock, Duration, Effect, Exit, Fiber, FiberMap, Hash } from "effect"
 import { maxJsonDepth } from "../../../domain/json.ts"
-import type { ToolCallRequest } from "../../../domain/model/requests.ts"
+import type { ToolCallRequest } from "../../../domain/model/messages/requests.ts"
 import { badRequest, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { toolCancelled } from "../../../domain/tools/errorResults.ts"

@@ -23,7 +23,8 @@ export const makeConsent = ({ autoApprove, prompt }: ConsentOptions): Effect.Eff
     const promptLock = yield* Semaphore.make(1)
 
     const isApproved = (request: ConfirmRequest) =>
-      matchesToolPattern(autoApprove, request.server, request.tool) || alwaysAllowed.has(keyOf(request))
+      [request.tool, request.shortName].some((tool) => matchesToolPattern(autoApprove, request.server, tool)) ||
+      alwaysAllowed.has(keyOf(request))
 
     return Effect.fnUntraced(function* (request) {
       if (isApproved(request)) return true

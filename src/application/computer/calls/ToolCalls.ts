@@ -5,7 +5,7 @@ import {
   maxProgressMessageLength,
   truncateServerNames
 } from "../../../domain/model/CallStatus.ts"
-import type { ToolCallRequest } from "../../../domain/model/requests.ts"
+import type { ToolCallRequest } from "../../../domain/model/messages/requests.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
@@ -155,7 +155,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   /** The result of a call without consent; `undefined` when it may run. */
   const consentDenial = Effect.fnUntraced(function* (call: Call, entry: CatalogueEntry) {
     const { agent, params, reqId, toolName: tool } = call
-    const { autoApply, server } = entry
+    const { autoApply, server, shortName } = entry
     if (autoApply || agent === undefined) return undefined
     if (confirm === undefined) {
       return confirmationRequired(
@@ -164,7 +164,9 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       )
     }
     const revision = revisionOf(entry)
-    const confirming = Effect.suspend(() => confirm({ computer, agent, reqId, server, tool, revision, params }))
+    const confirming = Effect.suspend(() =>
+      confirm({ computer, agent, reqId, server, tool, shortName, revision, params })
+    )
     const granted = yield* Effect.catchCause(
       waitReporting(call, confirming, () => ({ _tag: "WaitingForConsent", computer })),
       (cause) =>
@@ -198,7 +200,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     }
     const outcome = yield* Effect.result(session.callTool(entry.originalName, params, options))
     return Result.isFailure(outcome)
-      ? failureResult(entry.server, outcome.failure)
+      ? failureResult(entry.serverId, outcome.failure)
       : Result.getOrElse(fromMcpResult(outcome.success), (message) =>
           toolFailed(`The tool's result is malformed: ${message}`)
         )

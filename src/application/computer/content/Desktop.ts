@@ -29,9 +29,10 @@ export const makeDesktop = Effect.fnUntraced(function* (
 
   const readWindow = Effect.fnUntraced(function* (
     resource: JsonObject,
-    { config: { name: server }, session }: RunningMcpServer,
+    { config, session }: RunningMcpServer,
     remaining: Effect.Effect<Duration.Duration>
   ): Effect.fn.Return<Result.Result<WindowResource, DesktopWarning>> {
+    const server = servers.identify(config.name)
     const uri = uriOf(resource)
     const parsed = parseWindowUri(uri)
     if (Result.isFailure(parsed)) return leftOut(server, uri, parsed.failure.reason)
@@ -51,11 +52,16 @@ export const makeDesktop = Effect.fnUntraced(function* (
   const unshownWindows = (isRequested: (uri: string) => boolean): ReadonlyArray<DesktopWarning> => {
     const { running, shown } = servers.snapshot()
     const unshown = running.filter((server) => !hasSubscriptions(server) && !shown.includes(server))
-    return unshown.flatMap(({ config: { name: server }, resources }) =>
+    return unshown.flatMap(({ config, resources }) =>
       resources
         .map(uriOf)
         .filter(isRequested)
-        .map((uri) => ({ server, uri, reason: "the server lacks resources.subscribe", outcome: "left_out" }))
+        .map((uri) => ({
+          server: servers.identify(config.name),
+          uri,
+          reason: "the server lacks resources.subscribe",
+          outcome: "left_out"
+        }))
     )
   }
 

@@ -10,7 +10,7 @@ import {
 import { definedOnly } from "../../../domain/objects.ts"
 import { asString, type JsonObject } from "../../../domain/json.ts"
 import { defaultDpeTimeoutSeconds } from "../../../domain/model/fields.ts"
-import type { DpeRequest, FinderRequest, ResourcesRequest } from "../../../domain/model/requests.ts"
+import type { DpeRequest, FinderRequest, ResourcesRequest } from "../../../domain/model/messages/requests.ts"
 import {
   capabilityNotSupported,
   errorCodes,
@@ -45,7 +45,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
 
   /** Gets one page of a server's resources, unchanged (spec §10.5). */
   const getResources = Effect.fnUntraced(function* ({ cursor, mcpServer, reqId }: ResourcesRequest) {
-    const server = servers.find(mcpServer)
+    const server = servers.findById(mcpServer)
     if (server === undefined) return yield* mcpServerNotFound(mcpServer)
     if (!server.session.info.capabilities.resources) return yield* capabilityNotSupported(mcpServer, "resources")
     const { items, nextCursor } = yield* server.session.listResources(cursor).pipe(
@@ -56,7 +56,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
             code: errorCodes.internalError,
             message: `MCP Server '${mcpServer}' failed to list its resources`,
             details: { mcp_error: message },
-            extra: { mcp_server_name: mcpServer }
+            extra: { mcp_server: mcpServer }
           })
       )
     )
@@ -87,7 +87,7 @@ export const makeDocuments = Effect.fnUntraced(function* (
   ) {
     const owner = yield* ownerOf(host)
     if (owner === undefined) return yield* resolutionFailed(uri, `no MCP server has documents of host '${host}'`)
-    const { name } = owner.config
+    const name = servers.identify(owner.config.name)
     const failed = (reason: string, category: string, details: JsonObject = {}) =>
       resolutionFailed(uri, reason, category, { mcp_server_name: name, ...details })
     const resource = owner.resources.find((one) => uriOf(one) === uri)
@@ -129,11 +129,12 @@ export const makeDocuments = Effect.fnUntraced(function* (
 
   /** Summarizes a document from its listing or, where the listing has no page count, from its body. */
   const summaryOf = Effect.fnUntraced(function* (
-    { config: { name }, session }: RunningMcpServer,
+    { config, session }: RunningMcpServer,
     uri: DpeUri,
     resource: JsonObject,
     timeLeft: Effect.Effect<Duration.Duration>
   ) {
+    const name = servers.identify(config.name)
     if (listedPageCount(resource) !== undefined) return summarizeDocument(name, uri, resource)
     const remaining = yield* timeLeft
     if (Duration.isZero(remaining)) return undefined

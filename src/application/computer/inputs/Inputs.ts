@@ -3,6 +3,7 @@ import {
   validateInputValue,
   defaultInputValue,
   inputEnvironmentNames,
+  type InputUser,
   type InputValue,
   inputVariableName
 } from "../../../domain/config/inputValues.ts"
@@ -31,16 +32,19 @@ export interface InputSources {
 
 interface InputsShape {
   /** Resolves an input for a server. Prompts at most once per input (spec §8.5). */
-  readonly resolve: (input: Input, server: string) => Effect.Effect<ResolvedInput, InputMissing>
+  readonly resolve: (input: Input, server: InputUser | undefined) => Effect.Effect<ResolvedInput, InputMissing>
   /** Resolves an input without prompting and without running commands. */
-  readonly peek: (input: Input, server: string) => Effect.Effect<Option.Option<ResolvedInput>, InputMissing>
+  readonly peek: (
+    input: Input,
+    server: InputUser | undefined
+  ) => Effect.Effect<Option.Option<ResolvedInput>, InputMissing>
   /** Sets the value of an input; running servers keep the previous value. */
   readonly set: (id: string, value: InputValue) => Effect.Effect<void>
   readonly clear: (id: string) => Effect.Effect<void>
 }
 
 /** Begins with the id. Includes the definition: a changed input is resolved again. */
-const cacheKey = (input: Input, server?: string): string => JSON.stringify([input.id, input, server])
+const cacheKey = (input: Input, server?: InputUser): string => JSON.stringify([input.id, input, server?.name])
 
 const missing = ({ id }: Input, message: string) => new InputMissing({ id, message })
 
@@ -54,7 +58,7 @@ export const readEnvironment = Effect.fnUntraced(function* (name: string) {
   return Option.getOrUndefined(yield* Effect.orDie(Config.option(Config.String(name))))
 })
 
-const fromEnvironment = Effect.fnUntraced(function* (input: Input, server: string) {
+const fromEnvironment = Effect.fnUntraced(function* (input: Input, server: InputUser | undefined) {
   for (const name of inputEnvironmentNames(input.id, server)) {
     const value = yield* readEnvironment(name)
     if (value !== undefined) return Option.some(yield* acceptAs(input, value, "environment", name))
@@ -74,7 +78,7 @@ const make = Effect.fnUntraced(function* ({
   const cache = new Map<string, ResolvedInput>()
   const inFlight = yield* FiberMap.make<string, ResolvedInput, InputMissing>()
 
-  const peek = Effect.fnUntraced(function* (input: Input, server: string) {
+  const peek = Effect.fnUntraced(function* (input: Input, server: InputUser | undefined) {
     const explicit = explicitValues.get(input.id)
     if (explicit !== undefined) {
       return Option.some(yield* acceptAs(input, explicit, "explicit", `the value of input "${input.id}"`))

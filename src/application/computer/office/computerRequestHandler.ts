@@ -1,8 +1,11 @@
 import { Effect, Result } from "effect"
+import { removeReferences, smallInlineBytes } from "../../../domain/blobs/binaryContent.ts"
+import { formatBlobHandle } from "../../../domain/blobs/blobHandle.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { truncateServerNames } from "../../../domain/model/CallStatus.ts"
-import type { CallDefinition } from "../../../domain/wire/lines.ts"
+import type { CallDefinition } from "../../../domain/wire/ProtocolLine.ts"
 import type { Tool } from "../../../domain/model/Tool.ts"
+import type { ToolCallRequest } from "../../../domain/model/messages/requests.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import {
   computerNotFound,
@@ -17,8 +20,11 @@ import type { OfficeMember } from "../../member/OfficeMember.ts"
 import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
 import type { MessageHandler } from "../../ports/Transport.ts"
 import { withServerSpan } from "../../shared/tracing.ts"
+import type { Blobs } from "../content/Blobs.ts"
 import type { Desktop } from "../content/Desktop.ts"
 import type { Documents } from "../content/Documents.ts"
+import type { Skills } from "../content/Skills.ts"
+import type { Uploads } from "../content/Uploads.ts"
 import { truncateToFit } from "./truncateToFit.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import type { ToolCalls } from "../calls/ToolCalls.ts"
@@ -29,6 +35,9 @@ interface ComputerServices {
   readonly calls: ToolCalls
   readonly desktop: Desktop
   readonly documents: Documents
+  readonly skills: Skills
+  readonly blobs: Blobs
+  readonly uploads: Uploads
 }
 
 /** Serves one request, from its body to the body of its reply. */
@@ -36,7 +45,7 @@ type Handler = (body: Body) => Effect.Effect<Body, ProtocolError>
 
 /** Handles the requests and notifications that a Computer receives as a member of an office. */
 export const makeComputerRequestHandler = (
-  { calls, desktop, documents, name, servers }: ComputerServices,
+  { blobs, calls, desktop, documents, name, servers, skills, uploads }: ComputerServices,
   { fits, line, maxBytes }: OfficeMember
 ): MessageHandler => {
   const errorBody = (error: ProtocolError): Body => jsonBody(line.encodeProtocolError(error))
@@ -51,7 +60,7 @@ export const makeComputerRequestHandler = (
   >(
     { aliases, event, reply, request }: CallDefinition<Request, Reply>,
     handle: (request: Request) => Effect.Effect<Reply, ProtocolError>,
-    encodeReply: (reply: Reply) => Effect.Effect<Body> = (decoded) => {
+    encodeReply: (reply: Reply, request: Request) => Effect.Effect<Body> = (decoded) => {
       const body = jsonBody(reply.encode(decoded))
       return Effect.succeed(fits(body) ? body : tooLargeBody())
     }
@@ -61,19 +70,33 @@ export const makeComputerRequestHandler = (
       const { agent, computer, reqId } = decoded
       if (computer !== name) return yield* computerNotFound(computer)
       const attributes = { "a2c.computer": name, "a2c.agent": agent }
-      return yield* withServerSpan(event, attributes, reqId, Effect.flatMap(handle(decoded), encodeReply))
+      const served = Effect.flatMap(handle(decoded), (replied) => encodeReply(replied, decoded))
+      return yield* withServerSpan(event, attributes, reqId, served)
     })
     return [event, ...aliases].map((spelling) => [spelling, handler])
   }
 
-  const encodeToolResult = (result: ToolResult): Effect.Effect<Body> => {
+  /** Encodes a result as it is, or else what fits: without the transformed event, then with more data in blobs. */
+  const encodeToolResult = Effect.fnUntraced(function* (
+    result: ToolResult,
+    { agent }: ToolCallRequest
+  ): Effect.fn.Return<Body> {
     const bodyOf = (given: ToolResult) => jsonBody(line.calls.toolCall.reply.encode(given))
-    for (const given of [result, removeTransformedEvent(result)]) {
-      const body = bodyOf(given)
-      if (fits(body)) return Effect.succeed(body)
+    const moveToBlobs = (budgetBytes: number) => (given: ToolResult) => blobs.externalize(given, agent, budgetBytes)
+    const reductions = [
+      moveToBlobs(line.inlineBytes),
+      (given: ToolResult) => Effect.succeed(removeTransformedEvent(given)),
+      moveToBlobs(smallInlineBytes),
+      moveToBlobs(0)
+    ]
+    let reduced = removeReferences(result)
+    for (const reduce of reductions) {
+      reduced = yield* reduce(reduced)
+      const body = bodyOf(reduced)
+      if (fits(body)) return body
     }
-    return Effect.succeed(bodyOf(toolFailed("The result exceeds the message size limit")))
-  }
+    return bodyOf(toolFailed("The result exceeds the message size limit"))
+  })
 
   const encodeList = <A, Reply>(
     { event, reply }: Pick<CallDefinition<unknown, Reply>, "event" | "reply">,
@@ -87,7 +110,7 @@ export const makeComputerRequestHandler = (
     if (omitted.length === 0) return Effect.succeed(body)
     return Effect.as(Effect.logWarning("reply truncated", { event, omitted }), body)
   }
-  const { getDesktop, getTools } = line.calls
+  const { getDesktop, getSkills, getTools } = line.calls
   const entries = () => servers.snapshot().catalogue.entries
   const serverOf = (tool: Tool): string => entries().get(tool.name)?.server ?? ""
   /** The first line of a rendered window is its URI. */
@@ -114,7 +137,27 @@ export const makeComputerRequestHandler = (
     ),
     getDpe: handlersFor(line.calls.getDpe, documents.getDpe),
     getResources: handlersFor(line.calls.getResources, documents.getResources),
-    getFinder: handlersFor(line.calls.getFinder, documents.find)
+    getFinder: handlersFor(line.calls.getFinder, documents.find),
+    getSkills: handlersFor(
+      getSkills,
+      ({ reqId }) => Effect.map(skills.list, (listed) => ({ skills: listed, reqId })),
+      ({ reqId, skills: listed }) =>
+        encodeList(
+          getSkills,
+          listed,
+          ({ source }) => source,
+          (some) => ({ skills: some, reqId })
+        )
+    ),
+    getSkill: handlersFor(line.calls.getSkill, ({ name: skill, relPath, reqId }) =>
+      Effect.map(skills.read({ name: skill, relPath }), ({ read: _, ...file }) => {
+        if (file.body !== undefined) return { ...file, name: skill, reqId }
+        const reference = { channel: "skill", computer: name, name: skill, relPath: file.relPath } as const
+        return { ...file, name: skill, reqId, blobHandle: formatBlobHandle(reference) }
+      })
+    ),
+    getBlob: handlersFor(line.calls.getBlob, (request) => blobs.getBlob(request, maxBytes())),
+    putBlob: line.calls.putBlob === undefined ? [] : handlersFor(line.calls.putBlob, uploads.putBlob)
   }
   const handlers = new Map(Object.values(handlersByCall).flat())
 
@@ -126,7 +169,7 @@ export const makeComputerRequestHandler = (
     const notification = decoded.success
     if (notification._tag === "Cancelled") return calls.cancel(notification.reqId)
     const agentLeft = notification._tag === "Left" && notification.membership.role === "agent"
-    return agentLeft ? calls.reset : Effect.void
+    return agentLeft ? Effect.andThen(calls.reset, uploads.reset) : Effect.void
   }
 
   return (event, body) => {

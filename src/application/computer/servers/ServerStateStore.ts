@@ -1,5 +1,6 @@
 import { Effect, type Scope, Semaphore, Stream, SubscriptionRef } from "effect"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
+import type { Naming } from "../../../domain/tools/naming.ts"
 import { makeChangeNotifier } from "../office/ChangeNotifier.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import { makeServersSnapshot, type ServersSnapshot, type ServerState, type ServerStates } from "./ServersSnapshot.ts"
@@ -15,6 +16,8 @@ export interface ServerStateStore {
     name: string,
     transition: (state: ServerState | undefined) => ServerState | undefined
   ) => Effect.Effect<void>
+  /** Names servers and tools in another way. */
+  readonly setNaming: (naming: Naming) => Effect.Effect<void>
   /** Announces a change that the states do not show. */
   readonly markChanged: (part: ComputerPart) => Effect.Effect<void>
   /** Waits until the predicate holds and the change is announced. */
@@ -38,6 +41,12 @@ const logProblems = Effect.fnUntraced(function* (before: ServersSnapshot, after:
   for (const { name, originalName, reason, server } of hidden) {
     const fields = { server, tool: originalName, name, reason }
     yield* reason === "forbidden" ? Effect.logDebug("tool hidden", fields) : Effect.logWarning("tool hidden", fields)
+  }
+  const invalidTags = addedItems(before.catalogue.invalidTags, after.catalogue.invalidTags, (tool) =>
+    JSON.stringify(tool)
+  )
+  for (const { originalName, server } of invalidTags) {
+    yield* Effect.logWarning("declared tags ignored", { server, tool: originalName, reason: "not a list of texts" })
   }
   const conflicts = addedItems(before.hostConflicts, after.hostConflicts, (conflict) => JSON.stringify(conflict))
   for (const { host, servers } of conflicts.slice(0, maxLoggedConflicts)) {
@@ -63,16 +72,20 @@ export const makeServerStateStore = Effect.fnUntraced(function* (
   /** Keeps the announcements in the order of the changes. */
   const updateLock = yield* Semaphore.make(1)
 
-  const update: ServerStateStore["update"] = Effect.fnUntraced(function* (transition) {
+  const replace = Effect.fnUntraced(function* (
+    next: (before: ServersSnapshot) => { readonly states?: ServerStates; readonly naming?: Naming }
+  ) {
     const before = SubscriptionRef.getUnsafe(snapshots)
-    const states = transition(before.states)
-    if (states === before.states) return
-    const after = makeServersSnapshot(states, showUnsubscribable, before)
+    const { naming = before.naming, states = before.states } = next(before)
+    if (states === before.states && naming === before.naming) return
+    const after = makeServersSnapshot(states, showUnsubscribable, before, naming)
     yield* SubscriptionRef.set(snapshots, after)
     yield* logProblems(before, after)
     yield* observe(after.fingerprints)
     if (startedWithoutTools(before, after)) yield* markChanged("toolList")
   }, Semaphore.withPermit(updateLock))
+
+  const update: ServerStateStore["update"] = (transition) => replace(({ states }) => ({ states: transition(states) }))
 
   return {
     snapshot: () => SubscriptionRef.getUnsafe(snapshots),
@@ -84,6 +97,7 @@ export const makeServerStateStore = Effect.fnUntraced(function* (
         const next = transition(state)
         return next === undefined || next === state ? states : new Map(states).set(name, next)
       }),
+    setNaming: (naming) => replace(() => ({ naming })),
     markChanged,
     waitUntil: (predicate) =>
       changes.pipe(Stream.filter(predicate), Stream.runHead, Effect.andThen(updateLock.withPermit(Effect.void)))

@@ -3,6 +3,7 @@ import { diffSetups, type Setup, type SetupDiff } from "../../../domain/config/S
 import type { JsonObject } from "../../../domain/json.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
+import type { Naming } from "../../../domain/tools/naming.ts"
 import { type McpConnector, McpSessionError } from "../../ports/McpSession.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Inputs } from "../inputs/Inputs.ts"
@@ -16,7 +17,7 @@ import {
 import { makeServerStateStore, type ServerStateStore } from "./ServerStateStore.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import { listAllResources } from "./runSession.ts"
-import { serverConfigOf, superviseServer } from "./superviseServer.ts"
+import { findIdentityConflict, serverConfigOf, superviseServer } from "./superviseServer.ts"
 
 /** No MCP server of this name is configured. */
 export class UnknownServer extends Data.TaggedError("UnknownServer")<{ readonly server: string }> {
@@ -27,6 +28,15 @@ export class UnknownServer extends Data.TaggedError("UnknownServer")<{ readonly 
 
 export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "changes"> {
   readonly find: (name: string) => RunningMcpServer | undefined
+  /** The identity of a server in the office, by its name; the name of a server that is not configured any more. */
+  readonly identify: (name: string) => string
+  /** Finds a server by its identity in the office. */
+  readonly findById: (id: string) => RunningMcpServer | undefined
+  /**
+   * Names servers and tools in another way. Of servers with the same identity in the office only the first one of the
+   * configuration runs.
+   */
+  readonly setNaming: (naming: Naming) => Effect.Effect<void>
   readonly setup: () => Setup
   /** Lists a server's resources again, for changes that the server does not announce. */
   readonly refreshResources: (server: RunningMcpServer) => Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
@@ -71,6 +81,7 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
   const context = yield* Effect.context<McpConnector | Inputs>()
   const { readTimeout } = yield* ComputerSettings
   let setup = initial
+  let hasStarted = false
   const initialServers = Object.values(initial.config.servers)
   const store = yield* makeServerStateStore(
     new Map(initialServers.map((server) => [server.name, initialState(server)])),
@@ -124,7 +135,36 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
   const stopped: ServerState = { _tag: "Stopped", reason: "stopped_by_user" }
   const stopServer = (name: string) => stopAll([name], (states) => new Map(states).set(name, stopped))
 
+  /** Servers that do not run because an earlier one has the same identity in the office. */
+  const conflictingServers = (): ReadonlySet<string> => {
+    const { naming } = snapshot()
+    const names = Object.keys(setup.config.servers)
+    return new Set(names.filter((name) => findIdentityConflict(setup, naming, name) !== undefined))
+  }
+
+  /** Restarts servers whose conflict has appeared or gone since. */
+  const restartConflicting = Effect.fnUntraced(function* (
+    before: ReadonlySet<string>,
+    launched: ReadonlySet<string> = new Set()
+  ) {
+    if (!hasStarted) return
+    const now = conflictingServers()
+    const { states } = snapshot()
+    const names = [...new Set([...before, ...now])].filter(
+      (name) => before.has(name) !== now.has(name) && !launched.has(name) && states.get(name)?._tag !== "Stopped"
+    )
+    yield* Effect.forEach(names, (name) => Effect.andThen(stopServer(name), launch(name)), { discard: true })
+  })
+
+  const applyNaming = Effect.fnUntraced(function* (naming: Naming) {
+    if (naming === snapshot().naming) return
+    const before = conflictingServers()
+    yield* store.setNaming(naming)
+    yield* restartConflicting(before)
+  })
+
   const applySetup = Effect.fnUntraced(function* (next: Setup) {
+    const before = conflictingServers()
     const diff = diffSetups(setup, next)
     const { added, restarted, isReportedConfigChanged, removed, reconfigured } = diff
     const servers = Object.values(next.config.servers)
@@ -140,10 +180,15 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
     )
     if (isReportedConfigChanged) yield* store.markChanged("config")
     yield* launchAll(servers.filter(({ name }) => toLaunch.has(name)))
+    yield* restartConflicting(before, toLaunch)
     return diff
   })
 
-  yield* Effect.forkScoped(Effect.andThen(mayStart, launchAll(initialServers)), { startImmediately: true })
+  const launchInitial = Effect.suspend(() => {
+    hasStarted = true
+    return launchAll(initialServers)
+  })
+  yield* Effect.forkScoped(Effect.andThen(mayStart, launchInitial), { startImmediately: true })
 
   const refreshResources: ServerSupervisor["refreshResources"] = ({ config: { name }, session }) =>
     listAllResources(session).pipe(
@@ -171,6 +216,15 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
     snapshot,
     changes: store.changes,
     find: (name) => snapshot().running.find(({ config }) => config.name === name),
+    identify: (name) => {
+      const config = serverConfigOf(setup, name)
+      return config === undefined ? name : snapshot().naming.serverId(config)
+    },
+    findById: (id) => {
+      const { naming, running } = snapshot()
+      return running.find(({ config }) => naming.serverId(config) === id)
+    },
+    setNaming: (naming) => exclusively(Effect.suspend(() => applyNaming(naming))),
     setup: () => setup,
     refreshResources,
     readShown: (kind, read, select = (resources) => resources) =>

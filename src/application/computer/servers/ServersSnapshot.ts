@@ -6,6 +6,7 @@ import { isShallowEqual } from "../../../domain/objects.ts"
 import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import { buildCatalogue, type Catalogue } from "../../../domain/tools/catalogue.ts"
+import { type Naming, plainNaming } from "../../../domain/tools/naming.ts"
 import type { McpSession } from "../../ports/McpSession.ts"
 
 export interface RunningMcpServer {
@@ -46,6 +47,8 @@ type Servers = ReadonlyArray<RunningMcpServer>
 /** The states of all servers, and what they offer together. Servers are in configuration order. */
 export interface ServersSnapshot {
   readonly states: ServerStates
+  /** How the office names servers and tools. */
+  readonly naming: Naming
   /** The names of the servers in their first start attempt. */
   readonly starting: ReadonlyArray<string>
   readonly running: Servers
@@ -75,11 +78,11 @@ const setFingerprint = (servers: Servers, matches: (uri: string) => boolean): st
 
 const catalogueInputs = (running: Servers) => running.flatMap(({ config, tools }) => [config, tools])
 
-const catalogueOf = (running: Servers, previous: ServersSnapshot | undefined) => {
-  if (previous !== undefined && isShallowEqual(catalogueInputs(previous.running), catalogueInputs(running))) {
+const catalogueOf = (running: Servers, naming: Naming, previous: ServersSnapshot | undefined) => {
+  if (previous?.naming === naming && isShallowEqual(catalogueInputs(previous.running), catalogueInputs(running))) {
     return { catalogue: previous.catalogue, toolListFingerprint: previous.fingerprints.get("toolList") ?? "" }
   }
-  const catalogue = buildCatalogue(running)
+  const catalogue = buildCatalogue(running, naming)
   const toolListFingerprint = JSON.stringify([...catalogue.entries.values()].map(({ tool }) => tool))
   return { catalogue, toolListFingerprint }
 }
@@ -98,17 +101,19 @@ const hostConflictsOf = (running: Servers, previous: ServersSnapshot | undefined
 export const makeServersSnapshot = (
   states: ServerStates,
   showUnsubscribable: boolean,
-  previous?: ServersSnapshot
+  previous?: ServersSnapshot,
+  naming = previous?.naming ?? plainNaming
 ): ServersSnapshot => {
   const running = [...states.values()].filter(isRunning)
   const starting = startingServersOf(states)
-  if (previous !== undefined && isShallowEqual(previous.running, running)) return { ...previous, states, starting }
+  if (previous?.naming === naming && isShallowEqual(previous.running, running)) return { ...previous, states, starting }
   const shown = running.filter(
     ({ session: { info } }) => info.capabilities.subscribe || (showUnsubscribable && info.capabilities.resources)
   )
-  const { catalogue, toolListFingerprint } = catalogueOf(running, previous)
+  const { catalogue, toolListFingerprint } = catalogueOf(running, naming, previous)
   return {
     states,
+    naming,
     starting,
     running,
     shown,

@@ -16,7 +16,7 @@ const isSecretInput = (input: Input, { source, value }: ResolvedInput): boolean 
 /** Resolves one placeholder; gives `undefined` when it is not defined. */
 const resolvePlaceholder = Effect.fnUntraced(function* (
   text: string,
-  server: string,
+  server: ServerConfig,
   { config, variables }: Setup,
   secrets: Secrets
 ): Effect.fn.Return<unknown, InputMissing | ConfigUnusable, Inputs> {
@@ -38,7 +38,7 @@ const resolvePlaceholder = Effect.fnUntraced(function* (
       )
     }
     case "Variable": {
-      const value = findVariable(variables, server, reference.name)
+      const value = findVariable(variables, server.name, reference.name)
       if (!Redacted.isRedacted(value)) return value
       secrets.add(Redacted.value(value))
       return Redacted.value(value)
@@ -48,13 +48,14 @@ const resolvePlaceholder = Effect.fnUntraced(function* (
 
 /** Resolves the placeholders of a server. Values become secrets; undefined ones stay verbatim and are logged. */
 export const resolveEndpoint = Effect.fnUntraced(function* (
-  { name, parameters, type }: ServerConfig,
+  server: ServerConfig,
   setup: Setup,
   secrets: Secrets
 ): Effect.fn.Return<Endpoint, InputMissing | ConfigUnusable, Inputs> {
+  const { name, parameters, type } = server
   const values = new Map<string, unknown>()
   for (const text of findPlaceholders(parameters)) {
-    values.set(text, yield* resolvePlaceholder(text, name, setup, secrets))
+    values.set(text, yield* resolvePlaceholder(text, server, setup, secrets))
   }
   const { unresolved, value } = renderPlaceholders(parameters, (text) => values.get(text))
   for (const text of unresolved) {

@@ -1,6 +1,7 @@
 import { Clock, Duration, Effect, Option, Result, type Scope, Stream } from "effect"
 import type { Setup } from "../../../domain/config/Setup.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
+import type { Naming } from "../../../domain/tools/naming.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"
 import { restartBackoff, backoffDelay } from "../../shared/backoff.ts"
 import type { McpConnector } from "../../ports/McpSession.ts"
@@ -52,6 +53,17 @@ const updateState = (
 export const serverConfigOf = ({ config: { servers } }: Setup, name: string): ServerConfig | undefined =>
   Object.hasOwn(servers, name) ? servers[name] : undefined
 
+/** Finds the earlier server of the configuration that has the same identity in the office. */
+export const findIdentityConflict = (
+  { config: { servers } }: Setup,
+  { serverId }: Naming,
+  name: string
+): ServerConfig | undefined => {
+  const server = servers[name]
+  const first = server && Object.values(servers).find((other) => serverId(other) === serverId(server))
+  return first?.name === name ? undefined : first
+}
+
 /** Gives the reason why the VRL script of a server is unusable. */
 const checkScript = Effect.fnUntraced(function* ({ vrl }: ServerConfig) {
   const script = vrlScript(vrl)
@@ -71,6 +83,11 @@ const runAttempt = Effect.fnUntraced(function* (
   const { name, store, secrets, setup } = supervised
   const server = serverConfigOf(setup(), name)
   if (server === undefined) return permanentEnd("not configured")
+  const { naming } = store.snapshot()
+  const conflict = findIdentityConflict(setup(), naming, name)
+  if (conflict !== undefined) {
+    return permanentEnd(`'${conflict.name}' has the same bundle id ${naming.serverId(server)}`)
+  }
   const scriptError = yield* checkScript(server)
   if (scriptError !== undefined) return permanentEnd(scriptError)
   const endpoint = yield* Effect.result(resolveEndpoint(server, setup(), secrets))

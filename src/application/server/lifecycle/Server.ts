@@ -93,13 +93,13 @@ const make = Effect.gen(function* () {
     function* (link: Link, handshake: Handshake): Effect.fn.Return<MessageHandler, AdmissionRejected, Scope.Scope> {
       const sid = link.id
       yield* connections.reserve(link)
-      const { identity, role } = yield* admit(handshake)
+      const line = lineForVersion(handshake.version, context.servedLines)
+      const { identity, role } = yield* admit(handshake, line)
       const version = formatVersion(handshake.version)
       const reconnectKey = reconnectKeyOf(identity.subject, handshake.auth)
       const isPersonal = context.authenticator.requiresCredentials && identity.isShared !== true
       const subject = isPersonal ? identity.subject : ""
       const registration = yield* coordinator.connect({ sid, version, role, reconnectKey, subject })
-      const line = lineForVersion(handshake.version)
       const connection = connections.open({ link, line, identity, registration })
       yield* requireValidCredentials(connection)
       yield* Effect.logDebug("connection accepted", { sid, version, subject: identity.subject })

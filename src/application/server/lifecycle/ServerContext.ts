@@ -2,6 +2,7 @@ import { Clock, Context, Duration, Effect } from "effect"
 import { Authenticator } from "../../ports/Authenticator.ts"
 import { NodeLink } from "../../ports/NodeLink.ts"
 import { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
+import { ServedLines } from "../../ports/ServedLines.ts"
 import { Limits } from "../connections/Limits.ts"
 import { CallObservers, MembershipObservers } from "../observability/observers.ts"
 import { ServerMetrics } from "../observability/ServerMetrics.ts"
@@ -14,7 +15,7 @@ export interface ServerSettings {
   readonly timeoutGrace: Duration.Duration
   /** Time limit of calls in flight during a graceful shutdown; zero aborts them. */
   readonly drainTimeout: Duration.Duration
-  /** Reject connections that declare no role (spec §15, row 35). */
+  /** Reject connections without a role in the handshake (spec §15, row 35), on lines that have it there. */
   readonly requireRole: boolean
 }
 
@@ -34,6 +35,7 @@ export const ServerSettings = Context.Reference<ServerSettings>(
 /** The services and settings of one Server, which the constructors of its parts take. */
 export const makeServerContext = Effect.gen(function* () {
   return {
+    servedLines: yield* ServedLines,
     registry: yield* OfficeRegistry,
     nodeLink: yield* NodeLink,
     authenticator: yield* Authenticator,

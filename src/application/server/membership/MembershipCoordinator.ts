@@ -1,5 +1,5 @@
 import { Duration, Effect, FiberSet, Semaphore } from "effect"
-import type { Membership } from "../../../domain/model/Membership.ts"
+import { type Membership, publicMembership } from "../../../domain/model/Membership.ts"
 import { computerNotFound, notInOffice } from "../../../domain/model/ProtocolError.ts"
 import { jsonBody } from "../../ports/Body.ts"
 import {
@@ -75,9 +75,11 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
       if (connection !== undefined) {
         chargeFanOut(connection, recipients.length)
         const { subject } = connection.identity
-        for (const observe of membershipObservers) observe({ _tag, sid, membership, subject })
-        const { name, office, role } = membership
-        const fields = { sid, office, role, name }
+        const line = connection.line.name
+        const shown = publicMembership(membership)
+        for (const observe of membershipObservers) observe({ _tag, sid, membership: shown, line, subject })
+        const { name, office, role } = shown
+        const fields = { sid, office, line, role, name }
         yield* _tag === "Entered" ? Effect.logInfo("joined", fields) : Effect.logInfo("left", fields)
       }
       if (_tag === "Left") {

@@ -2,8 +2,9 @@ import { Effect, Result } from "effect"
 import { addToBacklog, backlogNotifications, makeBacklog } from "../../../domain/office/NotificationBacklog.ts"
 import type { Member } from "../../../domain/model/Membership.ts"
 import type { Notification } from "../../../domain/model/Notification.ts"
-import { lineForVersion, type ProtocolLine } from "../../../domain/wire/lines.ts"
-import { parseVersion, type Version } from "../../../domain/wire/version.ts"
+import { defaultLine, lineForVersion } from "../../../domain/wire/lines.ts"
+import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
+import { parseVersion } from "../../../domain/wire/version.ts"
 import { jsonBody } from "../../ports/Body.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
@@ -14,11 +15,8 @@ import type { ServerContext } from "../lifecycle/ServerContext.ts"
  */
 const maxDeferredNotifications = 8192
 
-/** The line for members of other nodes whose version cannot be parsed. */
-const oldestVersion: Version = { major: 0, minor: 2, patch: 0 }
-
 export const lineOf = ({ version }: Member): ProtocolLine =>
-  lineForVersion(Result.getOrElse(parseVersion(version), () => oldestVersion))
+  Result.match(parseVersion(version), { onSuccess: (parsed) => lineForVersion(parsed), onFailure: () => defaultLine })
 
 const encodeNotification = (line: ProtocolLine, notification: Notification) => {
   const { body, event } = line.encodeNotification(notification)

@@ -2,6 +2,7 @@ import { Duration, Effect, FiberSet, Option, Result, Schema, Stream } from "effe
 import { isJsonObject } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import { Role } from "../../../domain/model/Membership.ts"
+import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import { checkConnectRights } from "../../../domain/office/grants.ts"
 import { admissionRejected, checkCredentials, resolveIdentity } from "../../ports/Authenticator.ts"
 import { AdmissionRejected, type Handshake } from "../../ports/Transport.ts"
@@ -19,8 +20,11 @@ const maxInstanceLength = 128
 
 const isRole = Schema.is(Role)
 
-/** The role that a connection declares. It may declare none unless `required` (spec §2.5). */
-const parseDeclaredRole = (auth: unknown, required: boolean): Result.Result<Option.Option<Role>, AdmissionRejected> => {
+/** The role in the handshake, which may state none unless `required` (spec §2.5). */
+const parseHandshakeRole = (
+  auth: unknown,
+  required: boolean
+): Result.Result<Option.Option<Role>, AdmissionRejected> => {
   const declared = isJsonObject(auth) ? auth["role"] : auth
   if (isRole(declared) && isJsonObject(auth)) return Result.succeed(Option.some(declared))
   if ((declared === undefined || auth === null) && !required) return Result.succeed(Option.none())
@@ -47,15 +51,17 @@ export const makeAdmission = Effect.fnUntraced(function* (
   const run = yield* FiberSet.makeRuntime<never>()
   const authenticationTimeout = [joinTimeout, idleTimeout].reduce(Duration.min, maxAuthenticationTime)
 
-  /** The identity and the declared role of a connecting client. */
-  const admit = Effect.fnUntraced(function* (handshake: Handshake) {
+  /** The identity of a connecting client, and the role that it states. */
+  const admit = Effect.fnUntraced(function* (handshake: Handshake, { hasRoleInHandshake }: ProtocolLine) {
     const identity = yield* resolveIdentity(authenticator, handshake).pipe(
       Effect.timeoutOrElse({
         duration: authenticationTimeout,
         orElse: () => Effect.fail(admissionRejected("unavailable", "Credentials cannot be checked right now"))
       })
     )
-    const role = yield* Effect.fromResult(parseDeclaredRole(handshake.auth, settings.requireRole))
+    const role = hasRoleInHandshake
+      ? yield* Effect.fromResult(parseHandshakeRole(handshake.auth, settings.requireRole))
+      : Option.none<Role>()
     const denial = checkConnectRights(identity, role)
     if (denial !== undefined) return yield* admissionRejected("role_not_granted", denial)
     return { identity, role }

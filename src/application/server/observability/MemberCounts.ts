@@ -3,39 +3,58 @@ import type { MembershipEvent } from "./observers.ts"
 
 export interface OfficeCount {
   readonly office: string
+  readonly line: string
+  /** The other lines on which this Server has members in an office with this id: they do not meet. */
+  readonly otherLines?: ReadonlyArray<string>
   readonly agents: number
   readonly computers: number
 }
 
+interface Counts {
+  agent: number
+  computer: number
+}
+
 /** Counts the members of this Server from its membership events. */
 export const makeMemberCounts = () => {
-  const offices = new Map<string, { agent: number; computer: number }>()
-  const total = { agent: 0, computer: 0 }
+  /** By office id, then by line. */
+  const offices = new Map<string, Map<string, Counts>>()
+  const total: Counts = { agent: 0, computer: 0 }
+  let size = 0
 
   const observe = (event: MembershipEvent) => {
     if (event._tag !== "Entered" && event._tag !== "Left") return
-    const { office, role } = event.membership
+    const { line, membership } = event
+    const { office, role } = membership
     const step = event._tag === "Entered" ? 1 : -1
-    const counts = offices.get(office) ?? { agent: 0, computer: 0 }
+    const lines = offices.get(office) ?? new Map<string, Counts>()
+    const counts = lines.get(line) ?? { agent: 0, computer: 0 }
+    size -= lines.size
     counts[role] += step
     total[role] += step
-    if (counts.agent + counts.computer > 0) offices.set(office, counts)
+    if (counts.agent + counts.computer > 0) lines.set(line, counts)
+    else lines.delete(line)
+    size += lines.size
+    if (lines.size > 0) offices.set(office, lines)
     else offices.delete(office)
   }
 
-  /** At most `max` offices, without the names of their members. */
-  const list = (max: number): ReadonlyArray<OfficeCount> =>
-    Array.from(Iterable.take(offices, max), ([office, { agent, computer }]) => ({
-      office,
-      agents: agent,
-      computers: computer
-    }))
+  function* counted(): Generator<OfficeCount> {
+    for (const [office, lines] of offices) {
+      for (const [line, { agent, computer }] of lines) {
+        const otherLines = [...lines.keys()].filter((other) => other !== line)
+        const shown = otherLines.length === 0 ? {} : { otherLines }
+        yield { office, line, agents: agent, computers: computer, ...shown }
+      }
+    }
+  }
 
   return {
     observe,
     agents: () => total.agent,
     computers: () => total.computer,
-    offices: () => offices.size,
-    list
+    offices: () => size,
+    /** At most `max` offices, without the names of their members. */
+    list: (max: number): ReadonlyArray<OfficeCount> => Array.from(Iterable.take(counted(), max))
   }
 }

@@ -1,7 +1,7 @@
 import { Clock, Context, Effect, Layer, Option, Tracer } from "effect"
-import { PROTOCOL_VERSION } from "../../../domain/wire/version.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
+import { ServedLines } from "../../ports/ServedLines.ts"
 import { AuditLog } from "../../ports/AuditLog.ts"
 import { auditCall, makeMembershipAudit } from "./auditing.ts"
 import { recordCallSpan } from "./callSpans.ts"
@@ -15,7 +15,8 @@ import { type Gauge, ServerMetrics } from "./ServerMetrics.ts"
 /** The status of a Server, without names of members. */
 export interface StatusReport {
   readonly version: string
-  readonly protocol: string
+  /** The protocol lines that it serves. */
+  readonly lines: ReadonlyArray<string>
   readonly state: "starting" | "ready" | "draining"
   /** Why it is not ready. */
   readonly reason?: string
@@ -53,6 +54,7 @@ export class Observability extends Context.Service<
       const metrics = yield* makeEffectMetrics
       const audit = yield* Effect.serviceOption(AuditLog)
       const tracer = yield* Tracer.Tracer
+      const lines = (yield* ServedLines).map(({ name }) => name)
       const startedAt = clock.currentTimeMillisUnsafe()
       const latency = makeLatencyWindow(startedAt)
       const memberCounts = makeMemberCounts()
@@ -69,7 +71,7 @@ export class Observability extends Context.Service<
           read: () => [...readiness.components().values()].filter((error) => error !== undefined).length
         },
         { name: "uptime_seconds", read: uptimeSeconds },
-        { name: "build_info", labels: { version: packageVersion, protocol: PROTOCOL_VERSION }, read: () => 1 },
+        { name: "build_info", labels: { version: packageVersion, lines: lines.join(",") }, read: () => 1 },
         ...(Option.isSome(audit) ? [{ name: "audit_events_dropped_total", read: audit.value.lostCount } as const] : [])
       ]
       yield* Effect.forEach(gauges, metrics.service.gauge, { discard: true })
@@ -93,7 +95,7 @@ export class Observability extends Context.Service<
         )
         return {
           version: packageVersion,
-          protocol: PROTOCOL_VERSION,
+          lines,
           state: stateNames[state._tag],
           ...(state._tag === "Draining" && { reason: state.reason }),
           components: Object.fromEntries(components),

@@ -11,13 +11,14 @@ const truncate = (text: string): string => (text.length <= 256 ? text : `${text.
 export const auditCall =
   ({ record }: AuditLog["Service"]) =>
   (call: CompletedCall): void => {
-    const { agent, computer, endedAt, event, reqId, request, startedAt, subject } = call
+    const { agent, computer, endedAt, event, line, reqId, request, startedAt, subject } = call
     const head = asObject(Result.getOrElse(request.head, () => undefined))
     record({
       time: endedAt,
       fields: {
         type: "call",
         office: agent.office,
+        line,
         agent: agent.name,
         subject,
         computer: truncate(computer),
@@ -35,9 +36,10 @@ const membershipFields = (event: MembershipEvent) => {
   switch (event._tag) {
     case "Entered":
     case "Left": {
-      const { name, office, role } = event.membership
+      const { line, membership, sid, subject } = event
+      const { name, office, role } = membership
       const type = event._tag === "Entered" ? "join" : "leave"
-      return { type, office, role, name, subject: event.subject, sid: event.sid }
+      return { type, office, line, role, name, subject, sid }
     }
     case "ConnectionRejected": {
       const { code, reason, remoteAddress, sid } = event

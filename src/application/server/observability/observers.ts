@@ -12,6 +12,8 @@ export interface CompletedCall {
   /** The session of the Agent. */
   readonly sid: string
   readonly agent: Membership
+  /** The protocol line of both members. */
+  readonly line: string
   /** The subject of the Agent's identity. */
   readonly subject: string
   readonly computer: string
@@ -55,6 +57,8 @@ export type MembershipEvent =
       readonly _tag: "Entered" | "Left"
       readonly sid: string
       readonly membership: Membership
+      /** The protocol line of the member: offices of different lines are different ones. */
+      readonly line: string
       /** The subject of the member's identity. */
       readonly subject: string
     }

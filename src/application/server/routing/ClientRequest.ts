@@ -1,6 +1,6 @@
 import { type Effect, Option, Result } from "effect"
 import { checkName } from "../../../domain/model/names.ts"
-import type { Membership, MembershipError, Role } from "../../../domain/model/Membership.ts"
+import { type Membership, type MembershipError, publicMembership, type Role } from "../../../domain/model/Membership.ts"
 import {
   badRequest,
   errorCodes,
@@ -8,7 +8,7 @@ import {
   notInOffice,
   type ProtocolError
 } from "../../../domain/model/ProtocolError.ts"
-import type { EventDefinition } from "../../../domain/wire/lines.ts"
+import type { EventDefinition } from "../../../domain/wire/ProtocolLine.ts"
 import { type Body, jsonBody } from "../../ports/Body.ts"
 import type { Reply } from "../../ports/Transport.ts"
 import type { Connection } from "../connections/Connections.ts"
@@ -51,7 +51,7 @@ export const observeRejection = (
   const { subject } = identity
   // Beside joins, only a leave fails with a membership error: of another office.
   const code = error._tag === "ProtocolError" ? error.code : errorCodes.notInOffice
-  const membership = Option.getOrUndefined(registration.session.membership)
+  const membership = Option.getOrUndefined(Option.map(registration.session.membership, publicMembership))
   const rejection: MembershipEvent =
     definition?.kind === "join"
       ? { _tag: "JoinRejected", sid: link.id, subject, reason }

@@ -1,6 +1,7 @@
 import { Cause, Duration, Effect, Exit, Option, Result } from "effect"
-import type { Member } from "../../../domain/model/Membership.ts"
-import type { RoutedDefinition } from "../../../domain/wire/lines.ts"
+import { type Member, publicMembership } from "../../../domain/model/Membership.ts"
+import { officeIdOf } from "../../../domain/model/officeKey.ts"
+import type { RoutedDefinition } from "../../../domain/wire/ProtocolLine.ts"
 import {
   computerNotFound,
   internalError,
@@ -68,7 +69,7 @@ export const makeRouting = (
   const rejectAbsent = Effect.fnUntraced(function* (office: string, computer: string) {
     const isElsewhere = yield* registry.isComputerElsewhere(office, computer)
     if (!isElsewhere) return yield* computerNotFound(computer)
-    yield* Effect.logWarning("cross-office request rejected", { office, computer })
+    yield* Effect.logWarning("cross-office request rejected", { office: officeIdOf(office), computer })
     return yield* otherOffice(`Computer '${computer}'`)
   })
 
@@ -100,7 +101,8 @@ export const makeRouting = (
         const call: CompletedCall = {
           event: definition.event,
           sid: agentConnection.link.id,
-          agent,
+          agent: publicMembership(agent),
+          line: agentConnection.line.name,
           subject: agentConnection.identity.subject,
           computer,
           reqId,

@@ -12,7 +12,7 @@ import {
   unknownEvent
 } from "../../../domain/model/ProtocolError.ts"
 import { checkJoinRights } from "../../../domain/office/grants.ts"
-import type { EventDefinition, ServerRequests } from "../../../domain/wire/lines.ts"
+import type { EventDefinition, ProtocolLine, ServerRequests } from "../../../domain/wire/ProtocolLine.ts"
 import { checkCredentials } from "../../ports/Authenticator.ts"
 import { decodeBody, decodeHead } from "../../ports/Body.ts"
 import type { Reply } from "../../ports/Transport.ts"
@@ -45,7 +45,7 @@ export const makeClientRequestHandler = (
   route: Route,
   forwardCallStatus: ForwardCallStatus
 ): RequestHandler => {
-  const { authenticator, clock, registry } = context
+  const { authenticator, clock, registry, servedLines } = context
   const lengths = makeLengthChecks(context)
 
   const dropMessage = (request: ClientRequest, error: ProtocolError) => {
@@ -61,35 +61,46 @@ export const makeClientRequestHandler = (
       return jsonReply(...request.connection.line.encodeMembershipAck(outcome))
     })
 
+  /** Warns when members of another line use the same office id: these members do not meet. */
+  const warnOfOtherLines = Effect.fnUntraced(function* (line: ProtocolLine, office: string) {
+    const others = servedLines.filter(({ name }) => name !== line.name)
+    const inUse = yield* registry.areInUse(others.map(({ officeKey }) => officeKey(office)))
+    const otherLines = others.filter((_, index) => inUse[index] === true).map(({ name }) => name)
+    if (otherLines.length === 0) return
+    yield* Effect.logWarning("office id in use on another protocol line", { office, line: line.name, otherLines })
+  })
+
   const join = Effect.fnUntraced(
-    function* ({ body, connection: { identity, link } }: ClientRequest, definition: ServerRequests["join"]) {
+    function* ({ body, connection: { identity, line, link } }: ClientRequest, definition: ServerRequests["join"]) {
       const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkMembership)
-      const { name, officeId: office, role, takeOver = false } = yield* Effect.fromResult(request)
+      const { name, officeId, role, takeOver = false } = yield* Effect.fromResult(request)
       const at = clock.currentTimeMillisUnsafe()
       const invalid = checkCredentials(authenticator, identity, at)
       if (invalid !== undefined) return yield* unauthorized(invalid.message)
-      const denial = checkJoinRights(identity, { office, role, name })
+      const denial = checkJoinRights(identity, { office: officeId, role, name })
       if (denial !== undefined) return yield* forbidden(denial)
       // From here on a rejection may name the current member: this client may join the office.
+      const office = line.officeKey(officeId)
       yield* coordinator.apply({ _tag: "Join", sid: link.id, role, name, office, at, takeOver })
+      yield* warnOfOtherLines(line, officeId)
     },
     (joining, { connection: { link } }) =>
       Effect.tapError(joining, ({ message: reason }) => Effect.logWarning("join rejected", { sid: link.id, reason }))
   )
 
   const leave = Effect.fnUntraced(function* (
-    { body, connection: { link } }: ClientRequest,
+    { body, connection: { line, link } }: ClientRequest,
     definition: ServerRequests["leave"]
   ) {
-    const { officeId: office } = yield* Effect.fromResult(decodeHead(body, definition.request.decode))
-    yield* coordinator.apply({ _tag: "Leave", sid: link.id, office })
+    const { officeId } = yield* Effect.fromResult(decodeHead(body, definition.request.decode))
+    yield* coordinator.apply({ _tag: "Leave", sid: link.id, office: line.officeKey(officeId) })
   })
 
   const list = Effect.fnUntraced(function* ({ body, connection }: ClientRequest, definition: ServerRequests["list"]) {
     const request = Result.flatMap(decodeHead(body, definition.request.decode), lengths.checkRequestId)
     const { officeId, reqId } = yield* Effect.fromResult(request)
     const { office } = yield* Effect.fromResult(requireMembership(connection, definition.from))
-    if (office !== officeId) {
+    if (office !== connection.line.officeKey(officeId)) {
       const details = { sid: connection.link.id, office: officeId }
       yield* Effect.logWarning("list request for another office rejected", details)
       return yield* otherOffice(`Room '${officeId}'`)

@@ -1,24 +1,42 @@
 import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../../json.ts"
-import { ProtocolError } from "../../model/ProtocolError.ts"
+import { errorCodes, ProtocolError } from "../../model/ProtocolError.ts"
 
 /** Encodes an error for an acknowledgement: flat, without an envelope (spec §4.2). */
-export const encodeProtocolError = ({ code, details, extra, message }: ProtocolError): JsonObject => ({
+export const encodeFlatError = ({ code, details, extra, message }: ProtocolError): JsonObject => ({
   code,
   message,
   ...extra,
   ...(details !== undefined && { details })
 })
 
+/** As {@link encodeFlatError}, with the names of this line for errors about MCP servers (spec §10.5). */
+export const encodeProtocolError = (error: ProtocolError): JsonObject => {
+  const { code, message, mcp_server: server, ...rest } = encodeFlatError(error)
+  if (server === undefined) return encodeFlatError(error)
+  const ownCode = code === errorCodes.mcpServerNotFound ? errorCodes.notFound : code
+  return { code: ownCode, message, mcp_server_name: server, ...rest }
+}
+
 const isFlatError = (value: unknown): value is JsonObject & { code: number; message: string } =>
   isJsonObject(value) && Number.isInteger(value["code"]) && typeof value["message"] === "string"
 
-/** Decodes the error of an acknowledgement, flat or in the older nested envelope; `undefined` for other values. */
+/**
+ * Decodes the error of an acknowledgement, flat or in the older nested envelope, with the names of any line; `undefined`
+ * for other values.
+ */
 export const decodeProtocolError = (value: unknown): ProtocolError | undefined => {
   if (isJsonObject(value) && isFlatError(value["error"])) return decodeProtocolError(value["error"])
   if (!isFlatError(value)) return undefined
-  const { code, details, message, ...extra } = value
-  return new ProtocolError({ code, message, extra, ...(isJsonObject(details) && { details }) })
+  const { code, details, mcp_server_name: server, message, ...rest } = value
+  const extra = server === undefined ? rest : { mcp_server: server, ...rest }
+  const isUnknownServer = code === errorCodes.notFound && "mcp_server" in extra
+  return new ProtocolError({
+    code: isUnknownServer ? errorCodes.mcpServerNotFound : code,
+    message,
+    extra,
+    ...(isJsonObject(details) && { details })
+  })
 }
 
 /** Encodes the acknowledgement of a join or a leave: `(true, null)` or `(false, reason)` (spec §3.2). */

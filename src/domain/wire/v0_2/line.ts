@@ -1,15 +1,26 @@
+import { plainNaming } from "../../tools/naming.ts"
+import { makeLine } from "../makeLine.ts"
 import { decodeMembershipAck, decodeProtocolError, encodeMembershipAck, encodeProtocolError } from "./acks.ts"
 import { callStatus, decodeCallStatus, encodeCallStatus } from "./callStatus.ts"
-import { calls, cancel, findEventDefinition, serverRequests, updates } from "./events.ts"
+import { calls, cancel, serverRequests, unknownCall, updates } from "./events.ts"
 import { decodeNotification, encodeNotification, encodeReplaced, replacedEvent } from "./notifications.ts"
 
-export const line = {
+/** The protocol 0.2: that of the seeds, with the events of the later 0.2.1 and 0.2.2. */
+export const line = makeLine({
+  name: "0.2",
+  version: { major: 0, minor: 2, patch: 0 },
   calls,
+  unknownCall,
   serverRequests,
   updates,
   cancel,
   callStatus,
-  findEventDefinition,
+  // Nodes of earlier versions know only this line: the keys are the ids.
+  officeKey: (officeId) => officeId,
+  naming: plainNaming,
+  hasRoleInHandshake: true,
+  // Agents of the seeds show data in blobs as empty.
+  inlineBytes: Number.POSITIVE_INFINITY,
   encodeNotification,
   decodeNotification,
   encodeCallStatus,
@@ -20,4 +31,4 @@ export const line = {
   decodeMembershipAck,
   encodeProtocolError,
   decodeProtocolError
-}
+})

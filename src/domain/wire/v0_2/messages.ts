@@ -1,27 +1,37 @@
 import { Schema, SchemaGetter } from "effect"
-import { BoundedText, Identifier, optionalField } from "../../model/fields.ts"
+import { isJsonObject, JsonObject } from "../../json.ts"
+import { BlobChunk, BlobRequest } from "../../model/messages/blobs.ts"
+import { Identifier, optionalField } from "../../model/fields.ts"
 import { maxProgressMessageLength, maxServerNameLength, maxServerNames } from "../../model/CallStatus.ts"
 import { Role, SessionInfo } from "../../model/Membership.ts"
 import {
+  DesktopRequest,
   DocumentLocation,
   DocumentSummary,
   DpeRequest,
   FinderRequest,
   ResourcePage,
   ResourcesRequest,
-  targetFields,
+  TargetRequest,
   ToolCallRequest
-} from "../../model/requests.ts"
+} from "../../model/messages/requests.ts"
+import { SkillFile, SkillRef, SkillRequest } from "../../model/messages/skills.ts"
 import { Tool } from "../../model/Tool.ts"
 
 const reqId = Schema.String
 
-/** `GetToolsReq` and `GetComputerConfigReq`. Also decodes `client:*` events of newer peers (spec §4.1). */
-export const TargetReq = Schema.Struct(targetFields).pipe(Schema.encodeKeys({ reqId: "req_id" }))
+/** The body of requests that state only their target. Also decodes `client:*` events of newer peers (spec §4.1). */
+export const TargetReq = TargetRequest.pipe(Schema.encodeKeys({ reqId: "req_id" }))
 
 export const ToolCallReq = ToolCallRequest.pipe(Schema.encodeKeys({ reqId: "req_id", toolName: "tool_name" }))
 
-const SmcpTool = Tool.pipe(Schema.encodeKeys({ paramsSchema: "params_schema", returnSchema: "return_schema" }))
+/** The names of a tool's members on the wire. */
+export const toolKeys = { bundleId: "bundle_id", paramsSchema: "params_schema", returnSchema: "return_schema" } as const
+
+const { bundleId: _, ...toolFields } = Tool.fields
+const { bundleId: __, ...ownToolKeys } = toolKeys
+/** This line has no bundle ids. */
+const SmcpTool = Schema.Struct(toolFields).pipe(Schema.encodeKeys(ownToolKeys))
 
 /** Server names of a peer, in a bounded number. */
 const serverNames = Schema.Array(Schema.String.check(Schema.isMaxLength(maxServerNameLength))).check(
@@ -29,18 +39,15 @@ const serverNames = Schema.Array(Schema.String.check(Schema.isMaxLength(maxServe
 )
 
 /** `startingServers` is not part of the protocol: MCP servers whose tools are not in the list yet. */
-export const GetToolsRet = Schema.Struct({
-  tools: Schema.Array(SmcpTool),
-  startingServers: optionalField(serverNames),
-  reqId
-}).pipe(Schema.encodeKeys({ startingServers: "starting_servers", reqId: "req_id" }))
+export const makeGetToolsRet = <W>(tool: Schema.Codec<Tool, W>) =>
+  Schema.Struct({ tools: Schema.Array(tool), startingServers: optionalField(serverNames), reqId }).pipe(
+    Schema.encodeKeys({ startingServers: "starting_servers", reqId: "req_id" })
+  )
 
-/** A size of zero or less requests no windows, `window` one window by its exact URI. */
-export const GetDesktopReq = Schema.Struct({
-  ...targetFields,
-  desktopSize: optionalField(Schema.Int),
-  window: optionalField(BoundedText)
-}).pipe(Schema.encodeKeys({ reqId: "req_id", desktopSize: "desktop_size" }))
+export const GetToolsRet = makeGetToolsRet(SmcpTool)
+
+/** A size of zero or less requests no windows. */
+export const GetDesktopReq = DesktopRequest.pipe(Schema.encodeKeys({ reqId: "req_id", desktopSize: "desktop_size" }))
 
 export const GetDesktopRet = Schema.Struct({ desktops: Schema.Array(Schema.String), reqId }).pipe(
   Schema.encodeKeys({ reqId: "req_id" })
@@ -54,9 +61,47 @@ export const GetDpeRet = Schema.Struct({ ...DocumentLocation.fields, reqId }).pi
 
 export const GetResourcesReq = ResourcesRequest.pipe(Schema.encodeKeys({ reqId: "req_id", mcpServer: "mcp_server" }))
 
-export const GetResourcesRet = Schema.Struct({ ...ResourcePage.fields, reqId }).pipe(
-  Schema.encodeKeys({ nextCursor: "next_cursor", reqId: "req_id" })
+/** Copies the members under the other names of the pairs, where they are missing. */
+const addNames = (object: JsonObject, pairs: ReadonlyArray<readonly [from: string, to: string]>): JsonObject => ({
+  ...object,
+  ...Object.fromEntries(
+    pairs.flatMap(([from, to]) =>
+      Object.hasOwn(object, from) && !Object.hasOwn(object, to) ? [[to, object[from]] as const] : []
+    )
+  )
+})
+
+const removeNames = (object: JsonObject, names: ReadonlyArray<string>): JsonObject =>
+  Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)))
+
+/**
+ * A resource with the names of MCP and those of the published 0.2, in snake case: Servers of that version drop members
+ * with other names. Decoding gives the names of MCP.
+ */
+const WireResource = JsonObject.pipe(
+  Schema.decodeTo(JsonObject, {
+    decode: SchemaGetter.transform((resource: JsonObject) => {
+      const named = removeNames(addNames(resource, [["mime_type", "mimeType"]]), ["mime_type"])
+      const { annotations } = named
+      if (!isJsonObject(annotations)) return named
+      const dated = addNames(annotations, [["last_modified", "lastModified"]])
+      return { ...named, annotations: removeNames(dated, ["last_modified"]) }
+    }),
+    encode: SchemaGetter.transform((resource: JsonObject) => {
+      const { annotations } = resource
+      const dated = isJsonObject(annotations)
+        ? { annotations: addNames(annotations, [["lastModified", "last_modified"]]) }
+        : {}
+      return addNames({ ...resource, ...dated }, [["mimeType", "mime_type"]])
+    })
+  })
 )
+
+export const GetResourcesRet = Schema.Struct({
+  ...ResourcePage.fields,
+  resources: Schema.Array(WireResource),
+  reqId
+}).pipe(Schema.encodeKeys({ nextCursor: "next_cursor", reqId: "req_id" }))
 
 const WireFinderFields = FinderRequest.mapFields((fields) => ({
   ...fields,
@@ -90,6 +135,43 @@ export const GetFinderRet = Schema.Struct({
   totalCount: Schema.Int,
   reqId
 }).pipe(Schema.encodeKeys({ totalCount: "total_count", reqId: "req_id" }))
+
+const WireSkillRef = SkillRef.pipe(Schema.encodeKeys({ allowedTools: "allowed_tools", metadata: "skill_metadata" }))
+
+export const GetSkillsRet = Schema.Struct({ skills: Schema.Array(WireSkillRef), reqId }).pipe(
+  Schema.encodeKeys({ reqId: "req_id" })
+)
+
+export const GetSkillReq = SkillRequest.pipe(Schema.encodeKeys({ reqId: "req_id", relPath: "rel_path" }))
+
+export const GetSkillRet = Schema.Struct({ ...SkillFile.fields, reqId }).pipe(
+  Schema.encodeKeys({
+    relPath: "rel_path",
+    mimeType: "mime_type",
+    totalSize: "total_size",
+    blobHandle: "blob_handle",
+    reqId: "req_id"
+  })
+)
+
+export const GetBlobReq = BlobRequest.pipe(
+  Schema.encodeKeys({
+    reqId: "req_id",
+    blobHandle: "blob_handle",
+    chunkOffset: "chunk_offset",
+    maxChunkBytes: "max_chunk_bytes"
+  })
+)
+
+export const GetBlobRet = Schema.Struct({ ...BlobChunk.fields, reqId }).pipe(
+  Schema.encodeKeys({
+    blobHandle: "blob_handle",
+    mimeType: "mime_type",
+    totalSize: "total_size",
+    chunkOffset: "chunk_offset",
+    reqId: "req_id"
+  })
+)
 
 /** `takeOver` is an addition of this project, which published Servers ignore: it replaces a member of the same identity. */
 export const EnterOfficeReq = Schema.Struct({

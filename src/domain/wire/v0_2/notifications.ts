@@ -1,23 +1,17 @@
 import { Result } from "effect"
 import type { Membership } from "../../model/Membership.ts"
+import { officeIdOf } from "../../model/officeKey.ts"
 import { computerParts, type Notification } from "../../model/Notification.ts"
 import { makeCodec } from "../../validation.ts"
+import type { WireMessage } from "../ProtocolLine.ts"
+import { updates } from "./events.ts"
 import { AgentCallData, ComputerRef, OfficeNotification } from "./messages.ts"
 
-export interface WireMessage {
-  readonly event: string
-  readonly body: unknown
-}
-
-/** Events that the Server sends to an office (spec §5.3). */
+/** Events that the Server sends to an office (spec §5.3), beside those of the updates. */
 export const notificationEvents = {
   entered: "notify:enter_office",
   left: "notify:leave_office",
-  cancelled: "notify:tool_call_cancel",
-  config: "notify:update_config",
-  toolList: "notify:update_tool_list",
-  desktop: "notify:update_desktop",
-  finder: "notify:update_finder"
+  cancelled: "notify:tool_call_cancel"
 } as const
 
 /**
@@ -32,8 +26,10 @@ const membershipCodec = makeCodec(OfficeNotification)
 const updateCodec = makeCodec(ComputerRef)
 const cancelCodec = makeCodec(AgentCallData)
 
-const encodeMembership = ({ name, office, role }: Membership): unknown =>
-  membershipCodec.encode(role === "agent" ? { officeId: office, agent: name } : { officeId: office, computer: name })
+const encodeMembership = ({ name, office, role }: Membership): unknown => {
+  const officeId = officeIdOf(office)
+  return membershipCodec.encode(role === "agent" ? { officeId, agent: name } : { officeId, computer: name })
+}
 
 const decodeMembership = (body: unknown): Result.Result<Membership, string> =>
   Result.flatMap(membershipCodec.decode(body), ({ agent, computer, officeId: office }) => {
@@ -49,7 +45,7 @@ export const encodeNotification = (notification: Notification): WireMessage => {
     case "Left":
       return { event: notificationEvents.left, body: encodeMembership(notification.membership) }
     case "Updated":
-      return { event: notificationEvents[notification.part], body: updateCodec.encode(notification) }
+      return { event: updates[notification.part].notification, body: updateCodec.encode(notification) }
     case "Cancelled":
       return { event: notificationEvents.cancelled, body: cancelCodec.encode(notification) }
   }
@@ -65,7 +61,7 @@ export const decodeNotification = (event: string, body: unknown): Result.Result<
     case notificationEvents.cancelled:
       return Result.map(cancelCodec.decode(body), (call) => ({ _tag: "Cancelled", ...call }))
   }
-  const part = computerParts.find((one) => notificationEvents[one] === event)
+  const part = computerParts.find((one) => updates[one].notification === event)
   return part === undefined
     ? Result.fail(`Unknown notification ${JSON.stringify(event)}`)
     : Result.map(updateCodec.decode(body), ({ computer }) => ({ _tag: "Updated", part, computer }))

@@ -76,7 +76,7 @@ export const runAsSharingAgent = <E extends CommandError>(
 }
 
 /** The Computers of the office, or the requested one, once the view of the office is complete. */
-const targetComputers = Effect.fnUntraced(function* ({ computer }: flags.ComputerOptions) {
+export const targetComputers = Effect.fnUntraced(function* ({ computer }: flags.ComputerOptions) {
   const { settled, view } = yield* Agent
   yield* settled
   const names = [...(yield* view).computers.keys()]
@@ -86,7 +86,7 @@ const targetComputers = Effect.fnUntraced(function* ({ computer }: flags.Compute
   return yield* failCommand(`No Computer '${computer}' is in this office${present}`)
 })
 
-const forEachComputer = Effect.fnUntraced(function* <A, E, R>(
+export const forEachComputer = Effect.fnUntraced(function* <A, E, R>(
   options: flags.ComputerOptions,
   query: (computer: string, agent: Agent["Service"]) => Effect.Effect<A, E, R>
 ) {

@@ -90,6 +90,15 @@ const subcommands = [
   subcommand("find", flags.findFlags, async () => (await actions()).findDocuments).pipe(
     Command.withDescription("Find documents")
   ),
+  subcommand("skills", flags.computerFlags, async () => (await import("./skills.ts")).listSkills).pipe(
+    Command.withDescription("List the skills of the Computers")
+  ),
+  subcommand("skill", flags.skillFlags, async () => (await import("./skills.ts")).readSkill).pipe(
+    Command.withDescription("Print a skill, or another file of it")
+  ),
+  subcommand("put", flags.putFlags, async () => (await import("./putFile.ts")).putFile).pipe(
+    Command.withDescription("Store a file on a Computer; needs --protocol 0.4, and --uploads there")
+  ),
   subcommand("watch", {}, async () => (await actions()).watchEvents).pipe(
     Command.withDescription("Print the events of the office until Ctrl-C")
   ),

@@ -1,6 +1,6 @@
 import { Argument, type Command } from "effect/cli"
 import { defaultOfficeCallSeconds, defaultToolTimeoutSeconds, maxTimeoutSeconds } from "../../../domain/model/fields.ts"
-import { finderPageSizes } from "../../../domain/model/requests.ts"
+import { finderPageSizes } from "../../../domain/model/messages/requests.ts"
 import { defaultMaxNameLength, lowestMaxNameLength } from "../../../domain/tools/exposedNames.ts"
 import { between, flag } from "../flags/setting.ts"
 import * as shared from "../flags/sharedFlags.ts"
@@ -83,6 +83,25 @@ export const findFlags = {
   offset: flag.int("offset", "number of documents to skip", { default: 0, shown: "" })
 }
 export type FindOptions = AgentSharedOptions & Infer<typeof findFlags>
+
+export const skillFlags = {
+  ...computerFlags,
+  skill: Argument.String("skill").pipe(Argument.withDescription("name of the skill")),
+  path: Argument.String("path").pipe(
+    Argument.withDescription("path of a file below the folder of the skill; SKILL.md by default"),
+    Argument.withDefault(undefined)
+  ),
+  output: flag.text("output", "write the file here in place of stdout", { metavar: "FILE" }),
+  raw: shared.rawFlag
+}
+export type SkillOptions = AgentSharedOptions & Infer<typeof skillFlags>
+
+export const putFlags = {
+  ...computerFlags,
+  file: Argument.String("file").pipe(Argument.withDescription("file to send, or - for stdin")),
+  as: flag.text("as", "file name to suggest to the Computer; that of the file by default", { metavar: "NAME" })
+}
+export type PutOptions = AgentSharedOptions & Infer<typeof putFlags>
 
 export const publishFlags = {
   http: flag.port("http", "serve Streamable HTTP on this port, 0 for a free one; stdio without it"),

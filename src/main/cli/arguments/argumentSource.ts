@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { isJsonObject, type JsonObject, parseJson } from "../../../domain/json.ts"
 import { type CommandFailed, failCommand } from "../CommandFailed.ts"
-import { readStdin, readTextOf } from "./readText.ts"
+import { readStdin, readTextOf } from "./readFiles.ts"
 
 /** One argument by its key: a text to convert by the tool's schema, or a JSON value. */
 export type GivenArgument =

@@ -26,6 +26,15 @@ export const computerFlags = {
     { metavar: "HOW" }
   ),
   dpeUrl: setting.url("dpe-url", "public URL of the document server behind a proxy"),
+  skills: setting.text("skills", "folder of skills for Agents: a folder with a SKILL.md for each", {
+    metavar: "FOLDER"
+  }),
+  marketplaces: setting.texts("marketplace", "folder of a marketplace, whose plugins have skills for Agents", {
+    metavar: "FOLDER"
+  }),
+  uploads: setting.text("uploads", "folder in which Agents of the protocol 0.4 may store files; none by default", {
+    metavar: "FOLDER"
+  }),
   approve: shared.approve
 }
 export type ComputerCommandOptions = Command.Command.Config.Infer<typeof computerFlags>

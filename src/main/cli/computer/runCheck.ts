@@ -41,10 +41,10 @@ const sourceTexts = {
 /** One input and the source of its value. */
 const inputSummary = Effect.fnUntraced(function* (config: ComputerConfig, input: Input) {
   const { id, type } = input
-  const users = serversUsingInput(config, id)
+  const [user] = serversUsingInput(config, id)
   const line = (value: string) => ({ id, type, value })
-  if (users.length === 0) return line("not used")
-  const found = yield* Effect.result(Inputs.use(({ peek }) => peek(input, users[0] ?? "")))
+  if (user === undefined) return line("not used")
+  const found = yield* Effect.result(Inputs.use(({ peek }) => peek(input, config.servers[user])))
   if (Result.isFailure(found)) return line(found.failure.message)
   if (Option.isSome(found.success)) return line(sourceTexts[found.success.value.source])
   if (type === "command") return line("from its command")

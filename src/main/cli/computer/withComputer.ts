@@ -1,3 +1,4 @@
+import { resolve } from "node:path"
 import { Context, Effect, Layer, Record, Redacted } from "effect"
 import { logAuthorizationRequest } from "../../../adapters/mcp/oauth/Authorizer.ts"
 import * as CommandInput from "../../../adapters/process/CommandInput.ts"
@@ -28,7 +29,18 @@ export type ConfiguredComputerOptions = Pick<
   Partial<
     Pick<
       ComputerCommandOptions,
-      "server" | "tokenFile" | "tlsCa" | "takeOver" | "wait" | "allWindows" | "dpe" | "dpeUrl"
+      | "server"
+      | "tokenFile"
+      | "tlsCa"
+      | "protocol"
+      | "takeOver"
+      | "wait"
+      | "allWindows"
+      | "dpe"
+      | "dpeUrl"
+      | "skills"
+      | "marketplaces"
+      | "uploads"
     >
   >
 
@@ -50,8 +62,19 @@ const promptForInputs = Effect.fnUntraced(function* (config: ComputerConfig) {
   for (const input of config.inputs) {
     const users = serversUsingInput(config, input.id).filter((name) => config.servers[name]?.disabled === false)
     // The server reports a missing value itself.
-    yield* Effect.forEach(users, (name) => Effect.ignore(inputs.resolve(input, name)), { discard: true })
+    yield* Effect.forEach(users, (name) => Effect.ignore(inputs.resolve(input, config.servers[name])), {
+      discard: true
+    })
   }
+})
+
+/** The folders for skills and uploads, as absolute paths. */
+const folderOptions = ({ marketplaces = [], skills, uploads }: ConfiguredComputerOptions) => ({
+  skills: {
+    userFolder: skills === undefined ? undefined : resolve(skills),
+    marketplaces: marketplaces.map((folder) => resolve(folder))
+  },
+  ...(uploads !== undefined && { uploads: { folder: resolve(uploads) } })
 })
 
 /** Runs a Computer, by the flags of the command, for the duration of `use`. Without a Server it joins no office. */
@@ -83,6 +106,7 @@ export const withComputer = <A, E, R>(
       url: options.server ?? defaultServerUrl,
       ...(yield* memberConnection(options)),
       name,
+      ...folderOptions(options),
       ...definedOnly({ authorize: dialogue && logAuthorizationRequest, prepare: dialogue && prompt }),
       confirm,
       settings: { resolveDpe, showUnsubscribable: allWindows }

@@ -7,7 +7,7 @@ const check = [Schema.is(Identifier), "a text that is not empty, of at most 256 
 
 export const defaultServerUrl = "http://127.0.0.1:7070"
 
-export const serverUrl = setting.url("server", "URL of the Server, with its path unless that is /smcp", {
+export const serverUrl = setting.url("server", "URL of the Server, with its path unless that is /smcp or /socket.io", {
   default: defaultServerUrl
 })
 

@@ -1,8 +1,15 @@
 import { Duration } from "effect"
+import { defaultLineName, type LineName, lineNames } from "../../../domain/wire/lines.ts"
 import { between, setting } from "../flags/setting.ts"
 
-/** How a member joins when another one is at its place. */
+/** The protocol of a member, and how it joins when another one is at its place. */
 export const joinFlags = {
+  protocol: setting.choice(
+    "protocol",
+    "protocol line of this member; 'auto' takes the newest one that the Server accepts",
+    [...lineNames, "auto"],
+    { default: defaultLineName }
+  ),
   takeOver: setting.toggle(
     "take-over",
     "replace the current Agent, or the Computer of this name, if it has the same identity: the same subject, or " +
@@ -15,12 +22,13 @@ export const joinFlags = {
 }
 
 interface JoinFlags {
+  readonly protocol?: LineName | "auto"
   readonly takeOver?: boolean
   readonly wait?: number | undefined
 }
 
 /** The options of a member for {@link joinFlags}. */
-export const joinOptions = ({ takeOver = false, wait }: JoinFlags) => {
+export const joinOptions = ({ protocol = defaultLineName, takeOver = false, wait }: JoinFlags) => {
   const limit = wait === 0 ? Duration.infinity : Duration.seconds(wait ?? 0)
-  return { takeOver, wait: limit }
+  return { protocol, takeOver, wait: limit }
 }

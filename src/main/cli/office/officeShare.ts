@@ -6,6 +6,7 @@ import { isPrivateFolder, makePrivateFolder, maxSocketPathBytes } from "../../..
 import * as SocketIoClient from "../../../adapters/socketio/client/SocketIoClient.ts"
 import * as RelayServer from "../../../adapters/socketio/RelayServer.ts"
 import { Agent } from "../../../application/agent/Agent.ts"
+import type { LineName } from "../../../domain/wire/lines.ts"
 import { shareOffice } from "../../../application/agent/officeShare.ts"
 
 /** The identity of an Agent: processes with the same one share its connection. */
@@ -13,6 +14,7 @@ export interface SharedIdentity {
   readonly server: string
   readonly office: string
   readonly name: string
+  readonly protocol: LineName | "auto"
   readonly tokenFile: string | undefined
 }
 
@@ -37,9 +39,9 @@ const credentialOf = Effect.fnUntraced(function* (tokenFile: string | undefined)
 })
 
 /** The sockets at which an office may be shared, best first; on Windows an empty list. */
-const socketPaths = Effect.fnUntraced(function* ({ name, office, server, tokenFile }: SharedIdentity) {
+const socketPaths = Effect.fnUntraced(function* ({ name, office, protocol, server, tokenFile }: SharedIdentity) {
   if (process.platform === "win32") return []
-  const identity = [new URL(server).href, office, name, yield* credentialOf(tokenFile)]
+  const identity = [new URL(server).href, office, name, protocol, yield* credentialOf(tokenFile)]
   const id = createHash("sha256").update(JSON.stringify(identity)).digest("hex").slice(0, 32)
   const paths = (yield* socketFolders).map((folder) => posix.join(folder, id))
   return paths.filter((path) => Buffer.byteLength(path) <= maxSocketPathBytes)
@@ -65,8 +67,8 @@ export const sharedAgentLayer = <E, R>(identity: SharedIdentity, layer: Layer.La
       const paths = yield* socketPaths(identity)
       const safe = yield* Effect.filter(paths, (path) => isPrivateFolder(posix.dirname(path)))
       return safe.reduceRight((otherwise, path) => {
-        const { name, office } = identity
-        const shared = Agent.layer({ name, office }).pipe(Layer.provide(SocketIoClient.layerOnSocket(path)))
+        const { name, office, protocol } = identity
+        const shared = Agent.layer({ name, office, protocol }).pipe(Layer.provide(SocketIoClient.layerOnSocket(path)))
         return Layer.catch(shared, () => otherwise)
       }, layer)
     })

@@ -3,13 +3,14 @@ import { Argument, type Command, Flag } from "effect/cli"
 import { defaultAuditRotation } from "../../../adapters/audit/AuditFile.ts"
 import {
   defaultMaxMessageBytes,
-  defaultPath,
+  defaultPaths,
   defaultPingInterval,
   defaultPingTimeout,
   defaultValidateBytes,
   maxConfigurableMessageBytes
 } from "../../../adapters/socketio/limits.ts"
 import { Right } from "../../../domain/model/Identity.ts"
+import { lineNames, parseLineNames } from "../../../domain/wire/lines.ts"
 import { hasNoPassword } from "../flags/secretFlags.ts"
 import { between, flag, setting } from "../flags/setting.ts"
 import { defaultServerUrl, jsonFlag, originRow, tlsCa } from "../flags/sharedFlags.ts"
@@ -63,8 +64,9 @@ export const serverFlags = {
   ),
   host: setting.text("host", "address to listen on", { default: "127.0.0.1" }),
   port: setting.port("port", "port to listen on; 0 picks a free port", { default: 7070 }),
-  path: setting.text("path", "HTTP path of Socket.IO", {
-    default: defaultPath,
+  paths: setting.texts("path", "HTTP path of Socket.IO", {
+    metavar: "PATH",
+    default: defaultPaths,
     check: [(path: string) => /^\/[^\s?#]*[^\s?#/]$/.test(path), "a path like /smcp, without a slash at its end"]
   }),
   maxMessageBytes: setting.int("max-message-bytes", "maximum size of a message", {
@@ -84,6 +86,14 @@ export const serverFlags = {
     "adapter of Socket.IO: 'relay' forwards bodies as bytes, 'socket.io' uses the package of that name",
     ["relay", "socket.io"],
     { default: "relay" }
+  ),
+  lines: Flag.map(
+    setting.text("lines", "protocol lines to serve, comma-separated; members of different lines never meet", {
+      metavar: "LINES",
+      default: lineNames.join(","),
+      check: [(text: string) => parseLineNames(text) !== undefined, `some of ${lineNames.join(",")}`]
+    }),
+    (text) => parseLineNames(text) ?? lineNames
   ),
   requireRole: setting.toggle("require-role", "reject connections that do not state their role"),
   validate: setting.toggle(

@@ -24,7 +24,7 @@ const Counts = Schema.Record(Schema.String, Schema.Finite)
 /** The fields of a report that are shown; others, of newer Servers, are ignored. */
 const StatusReport = Schema.Struct({
   version: Schema.String,
-  protocol: Schema.String,
+  lines: Schema.Array(Schema.String),
   state: Schema.String,
   reason: Schema.optionalKey(Schema.String),
   components: Schema.Record(Schema.String, Schema.Struct({ error: Schema.optionalKey(Schema.String) })),
@@ -44,7 +44,15 @@ const StatusReport = Schema.Struct({
   }),
   gauges: Counts,
   officeList: Schema.optionalKey(
-    Schema.Array(Schema.Struct({ office: Schema.String, agents: Schema.Finite, computers: Schema.Finite }))
+    Schema.Array(
+      Schema.Struct({
+        office: Schema.String,
+        line: Schema.String,
+        otherLines: Schema.optionalKey(Schema.Array(Schema.String)),
+        agents: Schema.Finite,
+        computers: Schema.Finite
+      })
+    )
   )
 })
 type StatusReport = typeof StatusReport.Type
@@ -160,7 +168,7 @@ const formatSummary = (report: StatusReport): string => {
   const rows = [
     ["state", formatState(report)],
     ...failingComponents(report).map((error) => ["component failed", error]),
-    ["version", `${report.version}, protocol ${report.protocol}`],
+    ["version", `${report.version}, protocol ${report.lines.join(", ")}`],
     ["uptime", formatUptime(report.uptimeSeconds)],
     ["offices", String(offices)],
     ["members", `${formatCount(members.agents, "agent")}, ${formatCount(members.computers, "computer")}`],
@@ -174,10 +182,12 @@ const formatSummary = (report: StatusReport): string => {
     ["dropped", formatCounts(totals.dropped)],
     ["rejected connections", formatCounts(totals.rejectedConnections)]
   ]
-  const list = officeList?.map(({ agents, computers, office }) => [
+  const list = officeList?.map(({ agents, computers, line, office, otherLines }) => [
     office,
+    line,
     formatCount(agents, "agent"),
-    formatCount(computers, "computer")
+    formatCount(computers, "computer"),
+    ...(otherLines === undefined ? [] : [`in use on ${otherLines.join(", ")}, too`])
   ])
   return [rows, list ?? []]
     .filter((table) => table.length > 0)

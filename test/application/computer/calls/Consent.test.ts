@@ -9,6 +9,7 @@ const call = (tool: string, server = "s", revision = 1): ConfirmRequest => ({
   reqId: "r",
   server,
   tool,
+  shortName: tool,
   revision,
   params: {}
 })

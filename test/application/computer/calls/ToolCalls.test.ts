@@ -451,7 +451,16 @@ describe("ToolCalls", () => {
       const { call } = yield* callsOn([tool("t")], { confirm }, { tool_meta: { t: { alias: "u" } } })
       assert.isFalse((yield* call({ ...request("r1", "u"), params: { x: 1 } })).isError)
       assert.deepStrictEqual(asked, [
-        { computer: "pc-1", agent: "a", reqId: "r1", server: "alpha", tool: "u", revision: 1, params: { x: 1 } }
+        {
+          computer: "pc-1",
+          agent: "a",
+          reqId: "r1",
+          server: "alpha",
+          tool: "u",
+          shortName: "u",
+          revision: 1,
+          params: { x: 1 }
+        }
       ])
     })
   )

@@ -6,7 +6,9 @@ import { setupOf } from "../stage.ts"
 const entryOf = (name: string, description = "", server = "alpha"): CatalogueEntry => ({
   tool: { name, description, paramsSchema: {}, returnSchema: null },
   server,
+  serverId: server,
   originalName: name,
+  shortName: name,
   autoApply: false
 })
 

@@ -4,6 +4,10 @@ import { TestClock } from "effect/testing"
 import { Inputs } from "../../../../src/application/computer/inputs/Inputs.ts"
 import type { Input } from "../../../../src/domain/config/computerConfig.ts"
 
+const user = (name: string) => ({ name, bundleId: name })
+
+const optionsOf = (...values: ReadonlyArray<string>) => values.map((value) => ({ label: value, value }))
+
 const prompt = (id: string): Input => ({ type: "promptString", id, description: "" })
 
 const command: Input = { type: "command", id: "key", description: "", command: "print-key" }
@@ -21,7 +25,7 @@ const counting = (variables: { readonly [name: string]: string }) => {
 }
 
 const valueOf = (id: string, server: string) =>
-  Inputs.use(({ resolve }) => Effect.map(resolve(prompt(id), server), ({ value }) => value))
+  Inputs.use(({ resolve }) => Effect.map(resolve(prompt(id), user(server)), ({ value }) => value))
 
 describe("Inputs", () => {
   it.effect("case 216: looks up an input once for several references", () => {
@@ -44,9 +48,9 @@ describe("Inputs", () => {
 
   it.effect("case 212: rejects a value outside the options without quoting it", () => {
     const { layer } = counting({ A2C_SMCP_SIZE: "s3cret" })
-    const pick: Input = { type: "pickString", id: "size", description: "", options: ["S", "M"] }
+    const pick: Input = { type: "pickString", id: "size", description: "", options: optionsOf("S", "M") }
     return Effect.gen(function* () {
-      const missing = yield* Effect.flip(Inputs.use(({ resolve }) => resolve(pick, "s")))
+      const missing = yield* Effect.flip(Inputs.use(({ resolve }) => resolve(pick, user("s"))))
       assert.include(missing.message, "A2C_SMCP_SIZE")
       assert.notInclude(missing.message, "s3cret")
     }).pipe(Effect.provide(Layer.merge(Inputs.layer(), layer)))
@@ -57,18 +61,18 @@ describe("Inputs", () => {
     const withDefault = (id: string): Input => ({ type: "promptString", id, description: "", default: "d" })
     return Effect.gen(function* () {
       const { resolve } = yield* Inputs
-      assert.deepStrictEqual(yield* resolve(withDefault("api_key"), "s"), {
+      assert.deepStrictEqual(yield* resolve(withDefault("api_key"), user("s")), {
         value: "e",
         source: "environment"
       })
-      assert.deepStrictEqual(yield* resolve(withDefault("other"), "s"), { value: "d", source: "default" })
+      assert.deepStrictEqual(yield* resolve(withDefault("other"), user("s")), { value: "d", source: "default" })
     }).pipe(Effect.provide(Layer.merge(Inputs.layer(), layer)))
   })
 
   it.effect("case 212: ignores a default outside the options", () => {
-    const pick: Input = { type: "pickString", id: "size", description: "", options: ["S"], default: "M" }
+    const pick: Input = { type: "pickString", id: "size", description: "", options: optionsOf("S"), default: "M" }
     return Effect.gen(function* () {
-      const missing = yield* Effect.flip(Inputs.use(({ resolve }) => resolve(pick, "s")))
+      const missing = yield* Effect.flip(Inputs.use(({ resolve }) => resolve(pick, user("s"))))
       assert.include(missing.message, "has no value")
     }).pipe(Effect.provide(Layer.merge(Inputs.layer(), counting({}).layer)))
   })
@@ -119,7 +123,7 @@ describe("Inputs", () => {
   it.effect("prefers an explicit value to the environment", () =>
     Effect.gen(function* () {
       const { resolve } = yield* Inputs
-      assert.deepStrictEqual(yield* resolve(prompt("token"), "s"), { value: 7, source: "explicit" })
+      assert.deepStrictEqual(yield* resolve(prompt("token"), user("s")), { value: 7, source: "explicit" })
     }).pipe(
       Effect.provide(Layer.merge(Inputs.layer({ values: { token: 7 } }), counting({ A2C_SMCP_TOKEN: "t" }).layer))
     )
@@ -128,16 +132,16 @@ describe("Inputs", () => {
   it.effect("names a prompt as the source of its answer", () =>
     Effect.gen(function* () {
       const { resolve } = yield* Inputs
-      assert.deepStrictEqual(yield* resolve(prompt("token"), "s"), { value: "answered", source: "prompt" })
+      assert.deepStrictEqual(yield* resolve(prompt("token"), user("s")), { value: "answered", source: "prompt" })
     }).pipe(
       Effect.provide(Layer.merge(Inputs.layer({ prompt: () => Effect.succeedSome("answered") }), counting({}).layer))
     )
   )
 
   it.effect("rejects an answer outside the options", () => {
-    const pick: Input = { type: "pickString", id: "size", description: "", options: ["S"], default: "S" }
+    const pick: Input = { type: "pickString", id: "size", description: "", options: optionsOf("S"), default: "S" }
     return Effect.gen(function* () {
-      const missing = yield* Effect.flip(Inputs.use(({ resolve }) => resolve(pick, "s")))
+      const missing = yield* Effect.flip(Inputs.use(({ resolve }) => resolve(pick, user("s"))))
       assert.deepStrictEqual([missing._tag, missing.id], ["InputMissing", "size"])
     }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt: () => Effect.succeedSome("M") }), counting({}).layer)))
   })
@@ -146,7 +150,7 @@ describe("Inputs", () => {
     const withDefault: Input = { type: "promptString", id: "token", description: "", default: "d" }
     return Effect.gen(function* () {
       const { resolve } = yield* Inputs
-      assert.deepStrictEqual(yield* resolve(withDefault, "s"), { value: "d", source: "default" })
+      assert.deepStrictEqual(yield* resolve(withDefault, user("s")), { value: "d", source: "default" })
     }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt: () => Effect.succeedNone }), counting({}).layer)))
   })
 
@@ -168,7 +172,7 @@ describe("Inputs", () => {
     return Effect.gen(function* () {
       const { resolve } = yield* Inputs
       yield* valueOf("token", "s")
-      const redefined = yield* resolve({ type: "promptString", id: "token", description: "another" }, "s")
+      const redefined = yield* resolve({ type: "promptString", id: "token", description: "another" }, user("s"))
       assert.strictEqual(redefined.value, "answer 2")
     }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt }), counting({}).layer)))
   })
@@ -179,7 +183,7 @@ describe("Inputs", () => {
     return Effect.gen(function* () {
       const { resolve } = yield* Inputs
       for (const server of ["a", "b"]) {
-        assert.deepStrictEqual(yield* resolve(command, server), { value: "output 1", source: "command" })
+        assert.deepStrictEqual(yield* resolve(command, user(server)), { value: "output 1", source: "command" })
       }
     }).pipe(Effect.provide(Layer.merge(Inputs.layer({ runCommand }), counting({}).layer)))
   })
@@ -188,14 +192,14 @@ describe("Inputs", () => {
     const prompted: Array<string> = []
     const prompt = ({ id }: Input) => Effect.sync(() => (prompted.push(id), Option.some("answered")))
     return Effect.gen(function* () {
-      const missing = yield* Effect.flip(Inputs.use(({ resolve }) => resolve(command, "s")))
+      const missing = yield* Effect.flip(Inputs.use(({ resolve }) => resolve(command, user("s"))))
       assert.deepStrictEqual([missing.id, prompted], ["key", []])
     }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt }), counting({}).layer)))
   })
 
   it.effect("fails with the message of a failed command", () =>
     Effect.gen(function* () {
-      const missing = yield* Effect.flip(Inputs.use(({ resolve }) => resolve(command, "s")))
+      const missing = yield* Effect.flip(Inputs.use(({ resolve }) => resolve(command, user("s"))))
       assert.strictEqual(missing.id, "key")
       assert.include(missing.message, "exited with 3")
     }).pipe(
@@ -210,11 +214,11 @@ describe("Inputs", () => {
     const answer = () => Effect.sync(() => Option.some(`answer ${++questions}`))
     return Effect.gen(function* () {
       const { peek } = yield* Inputs
-      assert.deepStrictEqual(yield* peek(prompt("size"), "s"), Option.some({ value: "S", source: "environment" }))
-      assert.deepStrictEqual(yield* peek(prompt("token"), "s"), Option.none())
+      assert.deepStrictEqual(yield* peek(prompt("size"), user("s")), Option.some({ value: "S", source: "environment" }))
+      assert.deepStrictEqual(yield* peek(prompt("token"), user("s")), Option.none())
       yield* valueOf("token", "s")
       assert.deepStrictEqual(
-        yield* peek(prompt("token"), "other"),
+        yield* peek(prompt("token"), user("other")),
         Option.some({ value: "answer 1", source: "prompt" })
       )
     }).pipe(Effect.provide(Layer.merge(Inputs.layer({ prompt: answer }), counting({ A2C_SMCP_SIZE: "S" }).layer)))

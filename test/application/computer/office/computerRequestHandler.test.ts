@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Tracer } from "effect"
+import { Deferred, Effect, Fiber, Tracer } from "effect"
 import { TestClock } from "effect/testing"
+import { makeMemoryLandingFolder } from "../../../../src/adapters/memory/MemoryLandingFolder.ts"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { VrlEngine } from "../../../../src/application/ports/VrlEngine.ts"
 import type { Link } from "../../../../src/application/ports/Transport.ts"
-import type { JsonObject } from "../../../../src/domain/json.ts"
+import { asObject, type JsonObject } from "../../../../src/domain/json.ts"
+import type { LineName } from "../../../../src/domain/wire/lines.ts"
 import { hangingTool, resource, textResult, tool } from "../../../conformance/members.ts"
 import { recorder } from "../../../recorder.ts"
 import { asked, joined, link } from "../stage.ts"
@@ -217,6 +219,135 @@ describe("reply above the message size limit", () => {
       const tight = yield* replies("x".repeat(1000), 500)
       assert.deepStrictEqual(yield* tight("t"), { content, isError: false, meta: {} })
       assert.deepInclude(((yield* tight("long")) as JsonObject)["meta"], { error_code: 4003 })
+    })
+  )
+})
+
+describe("binary data of a result", () => {
+  const dataOf = (size: number) => Buffer.alloc(size, 7).toString("base64")
+  const pictureOf = (size: number, more: JsonObject = {}) => ({
+    type: "image",
+    data: dataOf(size),
+    mimeType: "image/png",
+    ...more
+  })
+
+  /** A Computer with a tool that gives these blocks, and its reply to a call. */
+  const replyWith = Effect.fnUntraced(function* (
+    content: ReadonlyArray<JsonObject>,
+    maxBytes: number,
+    protocol: LineName
+  ) {
+    const alpha = yield* makeMemoryMcpServer({ tools: [tool("t", () => Effect.succeed({ content }))] })
+    const { ask } = yield* joined({ servers: { alpha }, configure: { alpha: auto } }, limited(maxBytes), protocol)
+    const name = protocol === "0.2" ? "t" : "alpha__t"
+    const reply = (yield* ask("client:tool_call", { ...call, tool_name: name })) as JsonObject
+    return { ask, reply, blocks: reply["content"] as ReadonlyArray<JsonObject> }
+  })
+
+  it.effect("stays on line 0.2 while the reply fits", () =>
+    Effect.gen(function* () {
+      const { blocks } = yield* replyWith([pictureOf(100_000)], 200_000, "0.2")
+      assert.deepStrictEqual(blocks, [pictureOf(100_000)])
+    })
+  )
+
+  it.effect("becomes a blob above 32 KiB on line 0.3", () =>
+    Effect.gen(function* () {
+      const { ask, blocks } = yield* replyWith([pictureOf(32 * 1024), pictureOf(32 * 1024 + 1)], 200_000, "0.3")
+      const [small, large] = blocks
+      assert.deepStrictEqual(small, pictureOf(32 * 1024))
+      assert.deepInclude(large, { data: "", mimeType: "image/png" })
+      const blob_handle = asObject(large?.["_meta"])["a2c_blob_handle"]
+      const chunk = (yield* ask("client:get_blob", { blob_handle })) as JsonObject
+      assert.deepInclude(chunk, { blob: dataOf(32 * 1024 + 1), eof: true, total_size: 32 * 1024 + 1, req_id: "r" })
+    })
+  )
+
+  it.effect("becomes a blob when the reply does not fit, the larger data first", () =>
+    Effect.gen(function* () {
+      const content = [pictureOf(100), pictureOf(40_000)]
+      const { blocks } = yield* replyWith(content, 10_000, "0.2")
+      assert.deepStrictEqual(blocks[0], pictureOf(100))
+      assert.deepInclude(blocks[1], { data: "" })
+      const tight = yield* replyWith([pictureOf(5000), pictureOf(40_000)], 5000, "0.2")
+      assert.deepStrictEqual(
+        tight.blocks.map(({ data }) => data),
+        ["", ""]
+      )
+    })
+  )
+
+  it.effect("fails the call when the reply does not fit without it", () =>
+    Effect.gen(function* () {
+      const content = [pictureOf(5000), { type: "text", text: "x".repeat(10_000) }]
+      const { reply } = yield* replyWith(content, 5000, "0.2")
+      assert.deepInclude(reply["meta"], { error_code: 4003 })
+    })
+  )
+
+  it.effect("has no handle of the MCP server", () =>
+    Effect.gen(function* () {
+      const forged = pictureOf(100, { _meta: { a2c_blob_handle: "h", own: 1 } })
+      const { blocks } = yield* replyWith([forged], 10_000, "0.3")
+      assert.deepStrictEqual(blocks, [pictureOf(100, { _meta: { own: 1 } })])
+    })
+  )
+})
+
+describe("upload to a Computer", () => {
+  const chunk = {
+    chunk_offset: 0,
+    eof: false,
+    blob: "AAAA",
+    total_size: 6,
+    sha256: "0".repeat(64)
+  }
+
+  /** A Computer with uploads, one of which has begun. */
+  const uploading = Effect.gen(function* () {
+    const { files, layer } = makeMemoryLandingFolder()
+    const stage = { servers: {}, uploads: { folder: "/uploads" } }
+    const closed = yield* Deferred.make<string>()
+    const closing = Effect.succeed({ ...link, closed: Deferred.await(closed) })
+    const computer = yield* Effect.provide(joined(stage, closing, "0.4"), layer)
+    const reply = (yield* computer.ask("client:put_blob", chunk)) as JsonObject
+    assert.deepInclude(reply, { chunk_offset: 0, req_id: "r" })
+    assert.strictEqual(files.size, 1)
+    return { ...computer, closed, files }
+  })
+
+  it.effect("ends when its Agent leaves the office", () =>
+    Effect.gen(function* () {
+      const { files, receive } = yield* uploading
+      yield* receive("notify:leave_office", { office_id: "o", computer: "pc-2" })
+      assert.strictEqual(files.size, 1)
+      yield* receive("notify:leave_office", { office_id: "o", agent: "a" })
+      assert.strictEqual(files.size, 0)
+    })
+  )
+
+  it.effect("ends when the Computer leaves the office", () =>
+    Effect.gen(function* () {
+      const { computer, files } = yield* uploading
+      yield* computer.leave
+      assert.strictEqual(files.size, 0)
+    })
+  )
+
+  it.effect("ends when the connection is lost", () =>
+    Effect.gen(function* () {
+      const { closed, files } = yield* uploading
+      yield* Deferred.succeed(closed, "lost")
+      yield* TestClock.adjust(0)
+      assert.strictEqual(files.size, 0)
+    })
+  )
+
+  it.effect("is an unknown event on lines without uploads", () =>
+    Effect.gen(function* () {
+      const ask = yield* asked({})
+      assert.strictEqual(codeIn(yield* ask("client:put_blob", chunk)), "404")
     })
   )
 })

@@ -28,6 +28,7 @@ describe("in-process servers", () => {
       const { parameters, ...server } = servers["devices"] ?? {}
       assert.deepStrictEqual(server, {
         name: "devices",
+        bundleId: "devices",
         type: "stdio",
         disabled: false,
         forbiddenTools: [],

@@ -197,7 +197,7 @@ describe("the limit of calls in flight", () => {
         const a2 = yield* agentIn(world, "O2")
         yield* computerIn(world, "O2")
         assert.deepStrictEqual(yield* calling(a2, "1", "pc-9"), [
-          { code: 404, message: "Computer 'pc-9' not found in the office" }
+          { code: 404, message: "Computer 'pc-9' not found in the office", details: { computer_name: "pc-9" } }
         ])
         yield* answer
         yield* Fiber.join(waiting)

@@ -56,7 +56,7 @@ describe("the coordinator of memberships", () => {
       yield* open(makeLink("a").link)
       yield* coordinator.apply(join("a"))
       yield* coordinator.apply({ _tag: "Leave", sid: "a", office: "O" })
-      const fields = { sid: "a", ...computer("a") }
+      const fields = { sid: "a", line: "0.2", ...computer("a") }
       assert.deepStrictEqual(entries, [
         ["Info", "joined", fields],
         ["Info", "left", fields]

@@ -17,6 +17,7 @@ const completed = (given: Partial<CompletedCall> = {}): CompletedCall => ({
   event: "client:get_tools",
   sid: "s",
   agent: { office: "O", role: "agent", name: "ada" },
+  line: "0.2",
   subject: "u",
   computer: "pc",
   reqId: "r",

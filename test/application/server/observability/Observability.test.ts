@@ -9,7 +9,7 @@ import { OfficeRegistry } from "../../../../src/application/ports/OfficeRegistry
 import { AdmissionRejected, TransportClient } from "../../../../src/application/ports/Transport.ts"
 import { callOutcome } from "../../../../src/application/server/observability/observers.ts"
 import { packageVersion } from "../../../../src/domain/packageVersion.ts"
-import { PROTOCOL_VERSION } from "../../../../src/domain/wire/version.ts"
+import { lineNames, PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
 import { computerNotFound, ProtocolError } from "../../../../src/domain/model/ProtocolError.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "../../../conformance/members.ts"
 import { recorder } from "../../../recorder.ts"
@@ -100,7 +100,7 @@ describe("the ServerMetrics of a watched Server", () => {
       assert.deepStrictEqual(shown(), [1, 1, 1, 2, 1, undefined])
       yield* Scope.close(computerScope, Exit.void)
       assert.deepStrictEqual(shown(), [1, 0, 1, 1, 1, 1])
-      assert.deepStrictEqual(seen.observability.offices(10), [{ office: "O1", agents: 1, computers: 0 }])
+      assert.deepStrictEqual(seen.observability.offices(10), [{ office: "O1", line: "0.2", agents: 1, computers: 0 }])
     })
   )
 
@@ -161,8 +161,8 @@ describe("the report of a Server", () => {
       yield* TestClock.setTime(5000)
       const seen = yield* seenServer()
       yield* TestClock.adjust("90 seconds")
-      const { gauges, members, offices, protocol, startedAt, uptimeSeconds, version } = seen.observability.report()
-      assert.deepStrictEqual([version, protocol], [packageVersion, PROTOCOL_VERSION])
+      const { gauges, members, lines, offices, startedAt, uptimeSeconds, version } = seen.observability.report()
+      assert.deepStrictEqual([version, lines], [packageVersion, lineNames])
       assert.deepStrictEqual([startedAt, uptimeSeconds], [5000, 90])
       assert.deepStrictEqual([members, offices], [{ agents: 0, computers: 0 }, 0])
       assert.deepInclude(gauges, {
@@ -171,7 +171,7 @@ describe("the report of a Server", () => {
         ready: 1,
         components_unhealthy: 0,
         uptime_seconds: 90,
-        [`build_info{version=${packageVersion},protocol=${PROTOCOL_VERSION}}`]: 1,
+        [`build_info{version=${packageVersion},lines=${lineNames.join(",")}}`]: 1,
         audit_events_dropped_total: 0,
         connections: 0,
         nodes: 1,
@@ -247,7 +247,7 @@ describe("the report of a Server", () => {
       yield* Effect.repeat(Effect.yieldNow, { until: () => seen.observability.report().offices === 2 })
       assert.strictEqual(seen.observability.offices(1).length, 1)
       yield* Scope.close(lateScope, Exit.void)
-      assert.deepStrictEqual(seen.observability.offices(10), [{ office: "O1", agents: 1, computers: 0 }])
+      assert.deepStrictEqual(seen.observability.offices(10), [{ office: "O1", line: "0.2", agents: 1, computers: 0 }])
     })
   )
 })
@@ -326,6 +326,7 @@ describe("the audit of a Server", () => {
       assert.deepStrictEqual(fields, {
         type: "call",
         office: "O1",
+        line: "0.2",
         agent: "agent-1",
         subject: "anonymous",
         computer: "pc-1",

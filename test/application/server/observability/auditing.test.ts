@@ -18,6 +18,7 @@ describe("the audit of a call", () => {
       event: "client:tool_call",
       sid: "sid-1",
       agent: { office: "O1", role: "agent", name: "agent-1" },
+      line: "0.2",
       subject: "subject-1",
       computer: "pc-1",
       reqId: "request-1",
@@ -36,6 +37,7 @@ describe("the audit of a call", () => {
         time: 1002.3456,
         type: "call",
         office: "O1",
+        line: "0.2",
         agent: "agent-1",
         subject: "subject-1",
         computer: "pc-1",
@@ -73,13 +75,13 @@ describe("the audit of memberships", () => {
   const cases: ReadonlyArray<readonly [string, MembershipEvent, object]> = [
     [
       "a join",
-      { _tag: "Entered", sid: "s", membership: member, subject: "u" },
-      { type: "join", office: "O1", role: "computer", name: "pc-1", subject: "u", sid: "s" }
+      { _tag: "Entered", sid: "s", membership: member, line: "0.3", subject: "u" },
+      { type: "join", office: "O1", line: "0.3", role: "computer", name: "pc-1", subject: "u", sid: "s" }
     ],
     [
       "a leave",
-      { _tag: "Left", sid: "s", membership: member, subject: "u" },
-      { type: "leave", office: "O1", role: "computer", name: "pc-1", subject: "u", sid: "s" }
+      { _tag: "Left", sid: "s", membership: member, line: "0.3", subject: "u" },
+      { type: "leave", office: "O1", line: "0.3", role: "computer", name: "pc-1", subject: "u", sid: "s" }
     ],
     [
       "a rejected connection",

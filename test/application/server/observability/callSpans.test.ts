@@ -19,6 +19,7 @@ const record = (tracer: Tracer.Tracer, given: Partial<CompletedCall>): void =>
     event: "client:tool_call",
     sid: "sid-1",
     agent: { office: "O1", role: "agent", name: "agent-1" },
+    line: "0.2",
     subject: "subject-1",
     computer: "pc-1",
     reqId: "request-1",

@@ -4,7 +4,7 @@ import { allowAll } from "../../../../src/application/ports/Authenticator.ts"
 import { jsonBody } from "../../../../src/application/ports/Body.ts"
 import { type Reply, TransportClient } from "../../../../src/application/ports/Transport.ts"
 import type { Limits } from "../../../../src/application/server/connections/Limits.ts"
-import { PROTOCOL_VERSION } from "../../../../src/domain/wire/version.ts"
+import { PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
 import { type Seen, seenServer } from "../seen.ts"
 
 /** Connects a raw client. A Computer never replies to calls. */

@@ -10,7 +10,7 @@ import { Limits } from "../../../../src/application/server/connections/Limits.ts
 import { Readiness } from "../../../../src/application/server/lifecycle/Readiness.ts"
 import { Server } from "../../../../src/application/server/lifecycle/Server.ts"
 import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
-import { PROTOCOL_VERSION } from "../../../../src/domain/wire/version.ts"
+import { PROTOCOL_VERSION } from "../../../../src/domain/wire/lines.ts"
 import { recordGauges } from "../../../recordGauges.ts"
 
 const hour = Duration.hours(1)

@@ -106,7 +106,7 @@ describe("a2c server --config", () => {
   it.live("reports unknown keys and wrong types with their positions", () =>
     Effect.gen(function* () {
       const text =
-        "port: abc\nmax-conections: 5\nhost: true\ninsecure: 1\nallow-origin: [not an origin]\njwt-office: []\nconfig: x\npath: [/a]"
+        "port: abc\nmax-conections: 5\nhost: true\ninsecure: 1\nallow-origin: [not an origin]\njwt-office: []\nconfig: x\npath: [a]"
       assert.deepStrictEqual(yield* reasonsOf("server.yaml", text), [
         "server.yaml:1:1: error: port: expected a finite number",
         "server.yaml:2:1: error: max-conections: unknown flag: did you mean 'max-connections'?",
@@ -115,7 +115,7 @@ describe("a2c server --config", () => {
         "server.yaml:5:1: error: allow-origin: expected an origin like https://example.org, or *",
         "server.yaml:6:1: error: jwt-office: expected a list of texts",
         "server.yaml:7:1: error: config: unknown flag",
-        "server.yaml:8:1: error: path: expected a text or number"
+        "server.yaml:8:1: error: path: expected a path like /smcp, without a slash at its end"
       ])
       assert.deepStrictEqual(yield* reasonsOf("server.json", '{\n  "port": 70000 }'), [
         "server.json:2:3: error: port: expected a port from 0 to 65535"

@@ -6,7 +6,7 @@ import { Effect, Layer, Queue, Result, type Scope } from "effect"
 import * as McpClient from "../../../../../src/adapters/mcp/client/McpClient.ts"
 import { McpConnector, type McpSessionError, type McpSession } from "../../../../../src/application/ports/McpSession.ts"
 import { decodeEndpoint, type ServerType } from "../../../../../src/domain/config/endpointParameters.ts"
-import { loopbackAddress } from "../../../../loopbackAddress.ts"
+import { loopbackAddress, whenPortIsFree } from "../../../../loopbackAddress.ts"
 
 /** The HTTP method of a request, and the JSON-RPC message of a POST. */
 export interface Asked {
@@ -53,8 +53,8 @@ export const makeHttpPeer = Effect.fnUntraced(function* (
     handle({ verb, headers, id, method, params }, response)
     Queue.offerUnsafe(news, what)
   })
-  const start = Effect.callback<void>((resume) => {
-    const onError = (error: Error) => resume(Effect.die(error))
+  const listen = Effect.callback<void, Error>((resume) => {
+    const onError = (error: Error) => resume(Effect.fail(error))
     http.once("error", onError)
     http.listen(port, host, () => {
       http.off("error", onError)
@@ -65,13 +65,13 @@ export const makeHttpPeer = Effect.fnUntraced(function* (
     http.close(() => resume(Effect.void))
     http.closeAllConnections()
   })
-  yield* Effect.acquireRelease(start, () => stop)
+  yield* Effect.acquireRelease(Effect.orDie(listen), () => stop)
   return {
     url: `http://${host}:${port}/mcp`,
     requests,
     until: (what) => Effect.asVoid(Effect.repeat(Queue.take(news), { until: (one) => one === what })),
     stop,
-    start
+    start: whenPortIsFree(listen)
   }
 })
 

@@ -1,6 +1,5 @@
 import { type FSWatcher, statSync, watch as watchFolder } from "node:fs"
 import { Effect, Queue, Schedule, type Scope, Stream } from "effect"
-import { isExcluded } from "./fingerprint.ts"
 
 /** Editors and copies cause bursts of changes. */
 const debounceTime = "100 millis"
@@ -20,7 +19,11 @@ const folderIdentity = (folder: string): string | undefined => {
 }
 
 /** Works also before the folder exists. */
-const followFolder = Effect.fnUntraced(function* (folder: string, notify: () => void) {
+const followFolder = Effect.fnUntraced(function* (
+  folder: string,
+  isIgnored: (name: string) => boolean,
+  notify: () => void
+) {
   let identity: string | undefined
   let watcher: FSWatcher | undefined
   let changed = false
@@ -32,7 +35,7 @@ const followFolder = Effect.fnUntraced(function* (folder: string, notify: () => 
   const open = (): void => {
     try {
       const opened = watchFolder(folder, { recursive: true, persistent: false }, (_, path) => {
-        if (path !== null && path.split(/[/\\]/).some(isExcluded)) return
+        if (path !== null && path.split(/[/\\]/).some(isIgnored)) return
         changed = true
         notify()
       })
@@ -63,15 +66,16 @@ const followFolder = Effect.fnUntraced(function* (folder: string, notify: () => 
 })
 
 /**
- * Watches folders. Emits 100 ms after a change, and again within a second, because the system can miss files until the
- * folder is watched again. Events carry no details: the receiver scans the folders.
+ * Watches folders, without changes below entries with ignored names. Emits 100 ms after a change, and again within a
+ * second, because the system can miss files until the folder is watched again. Events carry no details: the receiver scans the folders.
  */
 export const watchFolders = Effect.fnUntraced(function* (
-  folders: ReadonlyArray<string>
+  folders: ReadonlyArray<string>,
+  isIgnored: (name: string) => boolean
 ): Effect.fn.Return<Stream.Stream<void>, never, Scope.Scope> {
   const changes = yield* Queue.sliding<void>(1)
   const notify = () => Queue.offerUnsafe(changes, undefined)
-  yield* Effect.forEach(new Set(folders), (folder) => followFolder(folder, notify), { discard: true })
+  yield* Effect.forEach(new Set(folders), (folder) => followFolder(folder, isIgnored, notify), { discard: true })
   yield* Queue.clear(changes) // the initial state is no change
   return Stream.mapEffect(Stream.fromQueue(changes), () =>
     Effect.andThen(Effect.sleep(debounceTime), Effect.asVoid(Queue.clear(changes)))

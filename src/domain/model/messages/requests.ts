@@ -1,9 +1,21 @@
 import { Schema } from "effect"
-import { JsonObject } from "../json.ts"
-import { BoundedText, fieldWithDefault, Identifier, optionalField, TimeoutSeconds } from "./fields.ts"
+import { JsonObject } from "../../json.ts"
+import { BoundedText, fieldWithDefault, Identifier, optionalField, TimeoutSeconds } from "../fields.ts"
 
 /** Fields of every request to a Computer (seed 000, `AgentCallData` plus the target). */
 export const targetFields = { agent: Identifier, reqId: Identifier, computer: Identifier }
+
+/** A request that states only its target. */
+export const TargetRequest = Schema.Struct(targetFields)
+export type TargetRequest = typeof TargetRequest.Type
+
+/** A request for the desktop: at most `desktopSize` windows, or the window with exactly this URI. */
+export const DesktopRequest = Schema.Struct({
+  ...targetFields,
+  desktopSize: optionalField(Schema.Int),
+  window: optionalField(BoundedText)
+})
+export type DesktopRequest = typeof DesktopRequest.Type
 
 /** A tool call; `timeout` in whole seconds. */
 export const ToolCallRequest = Schema.Struct({

@@ -1,0 +1,150 @@
+import { promisify } from "node:util"
+import { gunzip } from "node:zlib"
+import { Effect, Result, Stream } from "effect"
+import { Tar, Zip } from "effect/encoding"
+import { StagingError, type StagedFile } from "../../application/ports/files/SkillFiles.ts"
+import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
+import { skillMainFile } from "../../domain/model/messages/skills.ts"
+import { skillLimits } from "../../domain/skills/skillLimits.ts"
+import { normalizePath } from "../../domain/skills/skillPaths.ts"
+import type { ArchiveFormat } from "../../domain/skills/skillResources.ts"
+import { findZipModes } from "./zipModes.ts"
+
+const { maxDepth, maxFiles, maxStagedBytes } = skillLimits
+
+/** Headers and padding of a tar archive with the maximum number of files. */
+const maxTarBytes = maxStagedBytes + (maxFiles + 1) * 4096
+
+const rejected = (reason: string) => new StagingError({ message: `the archive is rejected: ${reason}` })
+
+const tooLarge = rejected(`its files have more than ${maxStagedBytes} bytes`)
+
+/** The longest path that a message quotes, in characters. */
+const maxQuotedPath = 256
+
+const quote = (path: string): string => JSON.stringify(path.slice(0, maxQuotedPath))
+
+/** Checks the number and the paths of files to stage, and gives their normalized paths. */
+const checkPath = (path: string, count: number): Result.Result<string, StagingError> => {
+  const normalized = normalizePath(path)
+  if (Result.isFailure(normalized)) return Result.fail(rejected(`${quote(path)} leads out of it`))
+  if (normalized.success.split("/").length > maxDepth) return Result.fail(rejected(`${quote(path)} is too deep`))
+  return count > maxFiles ? Result.fail(rejected(`more than ${maxFiles} files`)) : Result.succeed(normalized.success)
+}
+
+interface Entry<E> {
+  readonly path: string
+  readonly kind: "file" | "folder" | "other"
+  readonly isExecutable: boolean
+  readonly body: Stream.Stream<Uint8Array, E>
+}
+
+const concatenate = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
+  const bytes = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0))
+  let offset = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset)
+    offset += chunk.length
+  }
+  return bytes
+}
+
+/** Reads the files of an archive within the limits. Rejects links, and paths that lead out of the archive. */
+const readEntries = <E extends { readonly message: string }>(entries: Stream.Stream<Entry<E>, E>) =>
+  Effect.suspend(() => {
+    let left: number = maxStagedBytes
+    let count = 0
+    const readEntry = Effect.fnUntraced(function* ({ body, isExecutable, kind, path }: Entry<E>) {
+      if (kind === "folder") return []
+      if (kind === "other") return yield* rejected(`${quote(path)} is neither a file nor a folder`)
+      const checked = yield* Effect.fromResult(checkPath(path, ++count))
+      const chunks: Array<Uint8Array> = []
+      yield* Stream.runForEach(body, (chunk) => {
+        left -= chunk.length
+        if (left < 0) return Effect.fail(tooLarge)
+        chunks.push(chunk)
+        return Effect.void
+      })
+      return [{ path: checked, bytes: concatenate(chunks), isExecutable }]
+    })
+    return Stream.runCollect(Stream.mapEffect(entries, readEntry))
+  }).pipe(
+    Effect.map((files) => files.flat()),
+    Effect.mapError((error) => (error instanceof StagingError ? error : rejected(error.message)))
+  )
+
+const isExecutableMode = (mode: number): boolean => (mode & 0o111) !== 0
+
+const gunzipBytes = (bytes: Uint8Array) =>
+  Effect.tryPromise({
+    try: () => promisify(gunzip)(bytes, { maxOutputLength: maxTarBytes }),
+    catch: (error) => (systemErrorCode(error) === "ERR_BUFFER_TOO_LARGE" ? tooLarge : rejected(errorMessage(error)))
+  })
+
+const tarKind = (type: Tar.EntryType): Entry<never>["kind"] => {
+  if (type === "File") return "file"
+  return type === "Directory" ? "folder" : "other"
+}
+
+const unpackTar = (bytes: Uint8Array) =>
+  readEntries(
+    Stream.make(bytes).pipe(
+      Stream.pipeThroughChannel(Tar.decode()),
+      Stream.map(({ body, header: { mode, path, type } }) => ({
+        path,
+        kind: tarKind(type),
+        isExecutable: isExecutableMode(mode),
+        body
+      }))
+    )
+  )
+
+/** The bits of a mode that tell the kind of a file, and the values for files and for unknown kinds. */
+const kindMask = 0o170000
+const fileKinds: ReadonlySet<number> = new Set([0, 0o100000])
+
+const zipKind = (type: Zip.EntryType, mode: number): Entry<never>["kind"] => {
+  if (type === "Directory") return "folder"
+  return fileKinds.has(mode & kindMask) ? "file" : "other"
+}
+
+const unpackZip = (bytes: Uint8Array) => {
+  const modes = findZipModes(bytes)
+  const entries = Stream.make(bytes).pipe(
+    Stream.pipeThroughChannel(Zip.decode()),
+    Stream.map(({ body, header: { path, type } }) => {
+      const mode = modes.get(path) ?? 0
+      return { path, kind: zipKind(type, mode), isExecutable: isExecutableMode(mode), body }
+    })
+  )
+  return readEntries(entries)
+}
+
+/** Removes the only folder around all files, if the skill is in it. */
+const removeOuterFolder = (files: ReadonlyArray<StagedFile>): ReadonlyArray<StagedFile> => {
+  if (files.some(({ path }) => path === skillMainFile)) return files
+  const outer = files.find(({ path }) => path.split("/").slice(1).join("/") === skillMainFile)?.path
+  const prefix = outer?.slice(0, -skillMainFile.length)
+  return prefix !== undefined && files.every(({ path }) => path.startsWith(prefix))
+    ? files.map((file) => ({ ...file, path: file.path.slice(prefix.length) }))
+    : files
+}
+
+/** Unpacks an archive in memory. Its files are those of the skill, or are all in one folder. */
+export const unpackArchive = (
+  format: ArchiveFormat,
+  bytes: Uint8Array
+): Effect.Effect<ReadonlyArray<StagedFile>, StagingError> =>
+  Effect.map(format === "zip" ? unpackZip(bytes) : Effect.flatMap(gunzipBytes(bytes), unpackTar), removeOuterFolder)
+
+/** Gives the files to stage, checked against the limits. */
+export const checkFiles = (
+  files: ReadonlyArray<StagedFile>
+): Result.Result<ReadonlyArray<StagedFile>, StagingError> => {
+  const size = files.reduce((sum, { bytes }) => sum + bytes.length, 0)
+  if (size > maxStagedBytes) return Result.fail(tooLarge)
+  const checked = files.map((file, index) =>
+    Result.map(checkPath(file.path, index + 1), (path): StagedFile => ({ ...file, path }))
+  )
+  return Result.all(checked)
+}

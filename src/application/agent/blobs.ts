@@ -1,0 +1,144 @@
+import { sha256 } from "@noble/hashes/sha2.js"
+import { bytesToHex } from "@noble/hashes/utils.js"
+import { Data, Duration, Effect, Result } from "effect"
+import { Base64 } from "effect/encoding"
+import { referenceOf, restoreData } from "../../domain/blobs/binaryContent.ts"
+import { isRangeError } from "../../domain/blobs/blobErrors.ts"
+import { checkChunk } from "../../domain/blobs/chunks.ts"
+import type { BlobChunk } from "../../domain/model/messages/blobs.ts"
+import type { ContentBlock } from "../../domain/model/ContentBlock.ts"
+import type { ToolResult } from "../../domain/model/ToolResult.ts"
+import { startCountdown } from "../shared/startCountdown.ts"
+
+/**
+ * A blob cannot be read although its Computer replied.
+ *
+ * - `too_large`: it is larger than `maxBytes`
+ * - `changed`: its content changed during every attempt
+ * - `integrity`: the chunks contradict each other, or the content does not have the stated hash
+ * - `timeout`: it was not complete in time
+ */
+export class BlobUnreadable extends Data.TaggedError("BlobUnreadable")<{
+  readonly reason: "too_large" | "changed" | "integrity" | "timeout"
+  readonly message: string
+}> {}
+
+/** The verified content of a blob; `sha256` in hexadecimal. */
+export interface FetchedBlob {
+  readonly bytes: Uint8Array
+  readonly mimeType: string
+  readonly totalSize: number
+  readonly sha256: string
+}
+
+/** Limits for reading a blob. */
+export interface BlobOptions {
+  /** Timeout of all chunks together in whole seconds; 60 by default. */
+  readonly timeout?: number
+  /** Maximum size of the content in bytes; 32 MiB by default. */
+  readonly maxBytes?: number
+}
+
+/** Default maximum size in bytes: the caller holds the content in memory. */
+const defaultMaxBytes = 32 * 1024 * 1024
+
+const defaultTimeoutSeconds = 60
+
+/** Attempts to read content that changes. */
+const maxAttempts = 4
+
+/** Reads the chunk of a blob at an offset. */
+type ReadChunk<E> = (offset: number) => Effect.Effect<BlobChunk, E>
+
+const invalidBlob = (message: string) => new BlobUnreadable({ reason: "integrity", message })
+
+const timedOut = (seconds: number) => {
+  const message = `The blob was not read within ${Math.ceil(seconds)} seconds`
+  return new BlobUnreadable({ reason: "timeout", message })
+}
+
+/** Reads all chunks in order; `undefined` when the content changed meanwhile. */
+const readOnce = Effect.fnUntraced(function* <E>(
+  readChunk: ReadChunk<E>,
+  maxBytes: number
+): Effect.fn.Return<FetchedBlob | undefined, E | BlobUnreadable> {
+  const first = yield* readChunk(0)
+  const { mimeType, totalSize } = first
+  if (totalSize > maxBytes) {
+    const message = `The blob has ${totalSize} bytes, more than the ${maxBytes} allowed`
+    return yield* new BlobUnreadable({ reason: "too_large", message })
+  }
+  const content = new Uint8Array(totalSize)
+  let chunk = first
+  let offset = 0
+  for (;;) {
+    const decoded = Base64.decode(chunk.blob)
+    if (Result.isFailure(decoded)) return yield* invalidBlob("A chunk of the blob is not base64")
+    const bytes = decoded.success
+    const problem = checkChunk(chunk, bytes.length, offset, first)
+    if (problem === "drift") return undefined
+    if (problem === "invalid") return yield* invalidBlob("The chunks of the blob contradict each other")
+    content.set(bytes, offset)
+    offset += bytes.length
+    if (chunk.eof) break
+    const next = yield* Effect.result(readChunk(offset))
+    if (Result.isFailure(next)) return isRangeError(next.failure) ? undefined : yield* Effect.fail(next.failure)
+    chunk = next.success
+  }
+  const hash = bytesToHex(sha256(content))
+  if (hash !== first.sha256.toLowerCase()) return yield* invalidBlob("The blob does not have the stated hash")
+  return { bytes: content, mimeType, totalSize, sha256: hash }
+})
+
+/** Reads a blob chunk by chunk and verifies its hash. Starts again, a bounded number of times, when the content changes. */
+export const readBlob = Effect.fnUntraced(function* <E>(
+  readChunk: ReadChunk<E>,
+  { maxBytes = defaultMaxBytes, timeout = defaultTimeoutSeconds }: BlobOptions = {}
+): Effect.fn.Return<FetchedBlob, E | BlobUnreadable> {
+  const attempts = Effect.gen(function* () {
+    for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+      const blob = yield* readOnce(readChunk, maxBytes)
+      if (blob !== undefined) return blob
+    }
+    return yield* new BlobUnreadable({ reason: "changed", message: "The blob changed during every attempt to read it" })
+  })
+  return yield* Effect.timeoutOrElse(attempts, {
+    duration: Duration.seconds(timeout),
+    orElse: () => Effect.fail(timedOut(timeout))
+  })
+})
+
+/**
+ * Restores the data of a result from its blobs, one after the other, within `timeout` seconds and the default size for
+ * all together. A block whose blob cannot be read keeps its handle, and the reason is logged.
+ */
+export const restoreBlobs = Effect.fnUntraced(function* <E extends { readonly message: string }>(
+  result: ToolResult,
+  read: (handle: string, options: BlobOptions) => Effect.Effect<FetchedBlob, E>,
+  timeout: number
+): Effect.fn.Return<ToolResult> {
+  if (!result.content.some((block) => referenceOf(block) !== undefined)) return result
+  const remaining = yield* startCountdown(Duration.seconds(timeout))
+  let bytesLeft = defaultMaxBytes
+
+  const restore = Effect.fnUntraced(function* (block: ContentBlock) {
+    const reference = referenceOf(block)
+    if (reference === undefined) return block
+    const { handle, sha256: expected } = reference
+    const timeLeft = yield* remaining
+    const restored = Effect.gen(function* () {
+      if (Duration.isZero(timeLeft)) return yield* timedOut(timeout)
+      const limits = { maxBytes: bytesLeft, timeout: Duration.toSeconds(timeLeft) }
+      const { bytes, sha256: hash, totalSize } = yield* read(handle, limits)
+      if (expected !== undefined && hash !== expected) {
+        return yield* invalidBlob("The content has another hash than the result states")
+      }
+      bytesLeft -= totalSize
+      return restoreData(block, Base64.encode(bytes))
+    })
+    return yield* Effect.catch(restored, ({ message: reason }) =>
+      Effect.as(Effect.logWarning("blob of a result not read", { handle, reason }), block)
+    )
+  })
+  return { ...result, content: yield* Effect.forEach(result.content, restore) }
+})

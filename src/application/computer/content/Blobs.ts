@@ -1,0 +1,137 @@
+import { hmac } from "@noble/hashes/hmac.js"
+import { sha256 } from "@noble/hashes/sha2.js"
+import { bytesToHex } from "@noble/hashes/utils.js"
+import { Effect, Result } from "effect"
+import { Base64 } from "effect/encoding"
+import { binaryDataOf, decodedSize, toReference } from "../../../domain/blobs/binaryContent.ts"
+import { blobNotAccessible } from "../../../domain/blobs/blobErrors.ts"
+import { formatBlobHandle, parseBlobHandle } from "../../../domain/blobs/blobHandle.ts"
+import { chunkSizeFor, maxChunkSize, planChunk } from "../../../domain/blobs/chunks.ts"
+import type { BlobRequest } from "../../../domain/model/messages/blobs.ts"
+import type { ContentBlock } from "../../../domain/model/ContentBlock.ts"
+import { payloadTooLarge, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import type { ToolResult } from "../../../domain/model/ToolResult.ts"
+import { encodeUtf8 } from "../../../domain/utf8.ts"
+import { secureRandomBytes } from "../../shared/secureRandom.ts"
+import type { BlobSource } from "./BlobSource.ts"
+
+interface BlobsOptions {
+  /** The name of the Computer. Its handles are valid at no other one. */
+  readonly computer: string
+  /** Opens a file of a skill, with all checks of a direct request. */
+  readonly readSkill: (name: string, relPath: string) => Effect.Effect<BlobSource, ProtocolError>
+  /** Total size of the kept content in bytes; 128 MiB by default. The oldest is evicted first. */
+  readonly maxBytes?: number
+  /** Maximum number of kept contents; 1000 by default. */
+  readonly maxCount?: number
+}
+
+/** Content of a tool result, for the Agent of the call. */
+interface KeptContent {
+  readonly agent: string
+  readonly mimeType: string
+  readonly sha256: string
+  readonly bytes: Uint8Array
+}
+
+/** Length of a handle's tag in bytes: enough that it cannot be guessed. */
+const tagLength = 16
+
+const toSource = ({ bytes, mimeType, sha256: hash }: KeptContent): BlobSource => ({
+  mimeType,
+  sha256: hash,
+  totalSize: bytes.length,
+  read: (offset, length) => Effect.succeed(bytes.subarray(offset, offset + length))
+})
+
+/** Makes the blobs of a Computer: content of tool results that it keeps in memory, and files of its skills. */
+export const makeBlobs = ({ computer, maxBytes = 128 * 1024 * 1024, maxCount = 1000, readSkill }: BlobsOptions) => {
+  /** By id, oldest first. */
+  const kept = new Map<string, KeptContent>()
+  let keptBytes = 0
+  let created = 0
+  const key = secureRandomBytes(32)
+
+  /** A tag in each id distinguishes evicted content from forged handles, without a memory of all ids. */
+  const formatId = (number: string): string =>
+    `${number}.${bytesToHex(hmac(sha256, key, encodeUtf8(number)).subarray(0, tagLength))}`
+
+  const evict = (): void => {
+    for (const [id, { bytes }] of kept) {
+      if (keptBytes <= maxBytes && kept.size <= maxCount) return
+      kept.delete(id)
+      keptBytes -= bytes.length
+    }
+  }
+
+  const keep = (content: KeptContent): string => {
+    const id = formatId(String(created++))
+    kept.set(id, content)
+    keptBytes += content.bytes.length
+    evict()
+    return id
+  }
+
+  const externalizeBlock = (block: ContentBlock, agent: string, budgetBytes: number): ContentBlock => {
+    const data = binaryDataOf(block)
+    if (data === undefined || decodedSize(data.base64) <= budgetBytes) return block
+    const decoded = Base64.decode(data.base64)
+    if (Result.isFailure(decoded) || decoded.success.length > maxBytes) return block
+    const bytes = decoded.success
+    const hash = bytesToHex(sha256(bytes))
+    const id = keep({ agent, mimeType: data.mimeType, sha256: hash, bytes })
+    const handle = formatBlobHandle({ channel: "result", computer, id })
+    return toReference(block, { handle, totalSize: bytes.length, sha256: hash })
+  }
+
+  /**
+   * Replaces binary data above `budgetBytes`, each, by handles that `agent` can read until the content is evicted. Data
+   * that is not base64, or larger than all kept content may be, stays.
+   */
+  const externalize = (result: ToolResult, agent: string, budgetBytes: number): Effect.Effect<ToolResult> =>
+    Effect.sync(() => {
+      const content = result.content.map((block) => externalizeBlock(block, agent, budgetBytes))
+      return content.every((block, index) => block === result.content[index]) ? result : { ...result, content }
+    })
+
+  const findKept = (id: string, agent: string): Result.Result<BlobSource, ProtocolError> => {
+    if (formatId(id.split(".", 1)[0] ?? "") !== id) return Result.fail(blobNotAccessible("invalid_handle"))
+    const content = kept.get(id)
+    if (content === undefined) return Result.fail(blobNotAccessible("gone"))
+    return content.agent === agent ? Result.succeed(toSource(content)) : Result.fail(blobNotAccessible("forbidden"))
+  }
+
+  const open = (handle: string, agent: string): Effect.Effect<BlobSource, ProtocolError> => {
+    const reference = parseBlobHandle(handle)
+    if (reference === undefined || reference.computer !== computer) {
+      return Effect.fail(blobNotAccessible("invalid_handle"))
+    }
+    return reference.channel === "skill"
+      ? readSkill(reference.name, reference.relPath)
+      : Effect.fromResult(findKept(reference.id, agent))
+  }
+
+  /** Gives a chunk of a blob, small enough for a message of `maxMessageBytes`. Fails with 4018, or with 413. */
+  const getBlob = Effect.fnUntraced(function* (request: BlobRequest, maxMessageBytes: number) {
+    const { agent, blobHandle, chunkOffset, maxChunkBytes = maxChunkSize, reqId } = request
+    const { mimeType, read, sha256: hash, totalSize } = yield* open(blobHandle, agent)
+    const fitting = chunkSizeFor(maxMessageBytes, [blobHandle, mimeType, hash, reqId])
+    if (fitting === 0 && totalSize > 0) return yield* payloadTooLarge(maxMessageBytes)
+    const { eof, length } = yield* Effect.fromResult(
+      planChunk(totalSize, chunkOffset, Math.min(maxChunkBytes, fitting))
+    )
+    const bytes = yield* read(chunkOffset, length)
+    if (bytes.length !== length) return yield* blobNotAccessible("gone")
+    return { blobHandle, mimeType, totalSize, sha256: hash, chunkOffset, eof, blob: Base64.encode(bytes), reqId }
+  })
+
+  /** Drops all content of tool results. Its handles fail with 4018 `gone`. */
+  const clear: Effect.Effect<void> = Effect.sync(() => {
+    kept.clear()
+    keptBytes = 0
+  })
+
+  return { externalize, getBlob, clear }
+}
+
+export type Blobs = ReturnType<typeof makeBlobs>

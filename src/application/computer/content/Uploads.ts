@@ -1,0 +1,167 @@
+import { sha256 } from "@noble/hashes/sha2.js"
+import { bytesToHex } from "@noble/hashes/utils.js"
+import { Clock, Duration, Effect, FiberMap, Option, Result, Semaphore, type Scope } from "effect"
+import { Base64 } from "effect/encoding"
+import { uploadRejected } from "../../../domain/blobs/blobErrors.ts"
+import { parseDeclaration, receiveChunk, type UploadDeclaration } from "../../../domain/blobs/uploadRules.ts"
+import type { UploadReply, UploadRequest } from "../../../domain/model/messages/blobs.ts"
+import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { type LandingFailed, LandingFolder, type LandingPart } from "../../ports/files/LandingFolder.ts"
+import { secureRandomBytes } from "../../shared/secureRandom.ts"
+
+/** Where Agents may put files. */
+export interface UploadOptions {
+  /** The absolute path of a folder for this Computer alone; created if missing. */
+  readonly folder: string
+  /** Maximum size of a file in bytes; 100 MiB by default. */
+  readonly maxBytes?: number
+}
+
+/** Uploads in progress at once: each has an open file. */
+const maxUploads = 4
+
+const defaultMaxBytes = 100 * 1024 * 1024
+
+/** An upload without a chunk for this long ends. */
+const idleTimeout = Duration.minutes(2)
+
+/** An upload in progress. */
+interface Upload extends UploadDeclaration {
+  readonly id: string
+  readonly agent: string
+  readonly hash: ReturnType<typeof sha256.create>
+  /** Orders the chunks, and the end of the upload. */
+  readonly lock: Semaphore.Semaphore
+  part: LandingPart | undefined
+  received: number
+  lastChunkAt: number
+}
+
+type Reply = UploadReply & { readonly reqId: string }
+
+export interface Uploads {
+  /** Receives a chunk of an upload. Fails with 4019; every failure except an unknown id ends its upload. */
+  readonly putBlob: (request: UploadRequest) => Effect.Effect<Reply, ProtocolError>
+  /** Ends all uploads in progress and removes their files. */
+  readonly reset: Effect.Effect<void>
+}
+
+const forbidUploads: Uploads = {
+  putBlob: () => Effect.fail(uploadRejected("forbidden")),
+  reset: Effect.void
+}
+
+const toIoError = ({ message: reason }: LandingFailed): Effect.Effect<never, ProtocolError> =>
+  Effect.andThen(Effect.logError("upload failed", { reason }), Effect.fail(uploadRejected("io_error")))
+
+/**
+ * Makes the uploads of a Computer, which end with the scope. Without options all are rejected, and nothing is written. A
+ * file appears under its name only when it is complete and has the declared hash.
+ */
+export const makeUploads = Effect.fnUntraced(function* (
+  options: UploadOptions | undefined
+): Effect.fn.Return<Uploads, never, Scope.Scope> {
+  if (options === undefined) return forbidUploads
+  const landing = yield* Effect.serviceOption(LandingFolder)
+  if (Option.isNone(landing)) {
+    yield* Effect.logError("uploads rejected", { reason: "no LandingFolder is provided" })
+    return forbidUploads
+  }
+  const { collectOrphans, openPart } = landing.value
+  const { folder, maxBytes = defaultMaxBytes } = options
+  const uploads = new Map<string, Upload>()
+  const timers = yield* FiberMap.make<string>()
+  let isClosing = false
+
+  /** Ends an upload whose lock the caller holds. */
+  const release = (upload: Upload): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      uploads.delete(upload.id)
+      return upload.part?.discard ?? Effect.void
+    })
+
+  const end = (upload: Upload): Effect.Effect<void> => Effect.uninterruptible(upload.lock.withPermit(release(upload)))
+
+  const endWhenIdle = Effect.fnUntraced(function* (upload: Upload) {
+    let left = Duration.toMillis(idleTimeout)
+    while (left > 0) {
+      yield* Effect.sleep(Duration.millis(left))
+      left = upload.lastChunkAt + Duration.toMillis(idleTimeout) - (yield* Clock.currentTimeMillis)
+    }
+    yield* Effect.logInfo("upload ended", { reason: "idle", received: upload.received, of: upload.totalSize })
+    yield* end(upload)
+  })
+
+  const begin = Effect.fnUntraced(function* (request: UploadRequest): Effect.fn.Return<Upload, ProtocolError> {
+    const declaration = yield* Effect.fromResult(parseDeclaration(request, maxBytes))
+    const now = yield* Clock.currentTimeMillis
+    if (isClosing) return yield* uploadRejected("forbidden")
+    if (uploads.size >= maxUploads) return yield* uploadRejected("busy")
+    const upload: Upload = {
+      ...declaration,
+      id: bytesToHex(secureRandomBytes(16)),
+      agent: request.agent,
+      hash: sha256.create(),
+      lock: Semaphore.makeUnsafe(1),
+      part: undefined,
+      received: 0,
+      lastChunkAt: now
+    }
+    uploads.set(upload.id, upload)
+    yield* FiberMap.run(timers, upload.id, endWhenIdle(upload))
+    return upload
+  })
+
+  const receive = Effect.fnUntraced(function* (
+    upload: Upload,
+    { blob, chunkOffset, eof, reqId }: UploadRequest
+  ): Effect.fn.Return<Reply, ProtocolError> {
+    // The upload may have ended while this chunk waited for the previous one.
+    if (uploads.get(upload.id) !== upload) return yield* uploadRejected("invalid_upload")
+    const decoded = Base64.decode(blob)
+    // Not 400: published Servers pass on only the codes of their protocol.
+    if (Result.isFailure(decoded)) return yield* uploadRejected("integrity")
+    const bytes = decoded.success
+    const received = yield* Effect.fromResult(receiveChunk(upload, { chunkOffset, eof }, bytes.length))
+    const part = (upload.part ??= yield* Effect.catch(openPart(folder), toIoError))
+    upload.hash.update(bytes)
+    yield* Effect.catch(part.append(bytes), toIoError)
+    upload.received = received
+    upload.lastChunkAt = yield* Clock.currentTimeMillis
+    const reply = { uploadId: upload.id, chunkOffset, reqId }
+    if (!eof) return reply
+    if (bytesToHex(upload.hash.digest()) !== upload.sha256) return yield* uploadRejected("integrity")
+    const landingPath = yield* Effect.catch(part.finish(upload.fileName), toIoError)
+    yield* release(upload)
+    yield* Effect.logInfo("upload complete", { path: landingPath, bytes: received })
+    return { ...reply, landingPath, totalSize: received, sha256: upload.sha256 }
+  })
+
+  /** Finds the upload of a chunk. Each belongs to the Agent that began it. */
+  const find = (id: string, agent: string): Effect.Effect<Upload, ProtocolError> => {
+    const upload = uploads.get(id)
+    return upload?.agent === agent ? Effect.succeed(upload) : Effect.fail(uploadRejected("invalid_upload"))
+  }
+
+  const putBlob = Effect.fnUntraced(function* (request: UploadRequest) {
+    const upload = yield* request.uploadId === undefined ? begin(request) : find(request.uploadId, request.agent)
+    const received = Effect.onError(receive(upload, request), () => release(upload))
+    // The timer ends outside of the lock, for which it may wait.
+    const endTimer = Effect.suspend(() => (uploads.has(upload.id) ? Effect.void : FiberMap.remove(timers, upload.id)))
+    return yield* Effect.ensuring(upload.lock.withPermit(received), endTimer)
+  }, Effect.uninterruptible)
+
+  const reset = Effect.suspend(() =>
+    Effect.forEach([...uploads.values()], end, { concurrency: "unbounded", discard: true })
+  )
+  yield* Effect.addFinalizer(() => {
+    isClosing = true
+    return reset
+  })
+
+  yield* collectOrphans(folder).pipe(
+    Effect.tap((count) => (count === 0 ? Effect.void : Effect.logInfo("orphaned uploads removed", { folder, count }))),
+    Effect.catch(({ message: reason }) => Effect.logWarning("orphaned uploads not removed", { folder, reason }))
+  )
+  return { putBlob, reset }
+})

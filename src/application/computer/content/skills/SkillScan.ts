@@ -1,0 +1,42 @@
+import type { SkillRef } from "../../../../domain/model/messages/skills.ts"
+
+/** A skill of a Computer. */
+export interface FoundSkill {
+  readonly ref: SkillRef
+  /** The absolute folder of its files, with all links resolved. */
+  readonly root: string
+}
+
+/** A skill, or a source of skills, that is left out. */
+export interface SkillProblem {
+  readonly source: string
+  readonly skill: string
+  readonly reason: string
+}
+
+/** The skills of one source. */
+export interface SkillScan {
+  readonly skills: ReadonlyArray<FoundSkill>
+  readonly problems: ReadonlyArray<SkillProblem>
+}
+
+export const emptyScan: SkillScan = { skills: [], problems: [] }
+
+/** Joins the scans of several sources, in the order of their priority. */
+export const joinScans = (scans: ReadonlyArray<SkillScan>): SkillScan => ({
+  skills: scans.flatMap(({ skills }) => skills),
+  problems: scans.flatMap(({ problems }) => problems)
+})
+
+/** Gives each name to the first skill that has it. */
+export const withUniqueNames = ({ problems, skills }: SkillScan): SkillScan => {
+  const byName = new Map<string, FoundSkill>()
+  const duplicates: Array<SkillProblem> = []
+  for (const skill of skills) {
+    const { name, source } = skill.ref
+    const first = byName.get(name)
+    if (first === undefined) byName.set(name, skill)
+    else duplicates.push({ source, skill: name, reason: `${first.ref.source} has a skill with the same name` })
+  }
+  return { skills: [...byName.values()], problems: [...problems, ...duplicates] }
+}

@@ -1,0 +1,177 @@
+import { Effect, FiberMap, type Scope, Stream } from "effect"
+import { formatSkillName, mcpSource, serverSegment } from "../../../../domain/skills/skillNames.ts"
+import { definedOnly } from "../../../../domain/objects.ts"
+import { type McpSession, McpSessionError } from "../../../ports/McpSession.ts"
+import type { SkillFiles } from "../../../ports/files/SkillFiles.ts"
+import type { makeRefresher } from "../../../shared/Refresher.ts"
+import { ComputerSettings } from "../../ComputerSettings.ts"
+import { type RunningMcpServer, uriOf } from "../../servers/ServersSnapshot.ts"
+import type { ServerSupervisor } from "../../servers/ServerSupervisor.ts"
+import { joinScans, type SkillScan } from "./SkillScan.ts"
+import { makeSkillStaging, skillResourcesOf, type StagedServer, type StagedSkill } from "./stageSkills.ts"
+
+/** Resources of one server whose updates are followed. */
+const maxSubscriptions = 256
+
+/** The resources of a session that its skills come from. */
+interface Listing {
+  readonly session: McpSession
+  readonly resources: RunningMcpServer["resources"]
+  /** Changes with the resources of skills. */
+  readonly fingerprint: string
+}
+
+const listingOf = (server: RunningMcpServer): Listing => ({
+  session: server.session,
+  resources: server.resources,
+  fingerprint: JSON.stringify(skillResourcesOf(server))
+})
+
+const isSameListing = (one: Listing | undefined, other: Listing): boolean =>
+  one?.session === other.session && one.fingerprint === other.fingerprint
+
+const subscriptionTimedOut = new McpSessionError({ reason: "unavailable", message: "subscribing timed out" })
+
+const toScan = (segment: string, { problems, skills }: StagedServer): SkillScan => {
+  const source = mcpSource(segment)
+  return {
+    skills: skills.map(({ manifest, resource, root }: StagedSkill) => ({
+      root,
+      ref: {
+        ...manifest,
+        name: formatSkillName({ _tag: "Mcp", server: segment, skill: resource.skill }),
+        source,
+        path: root,
+        uri: resource.uri,
+        ...definedOnly({ version: resource.version })
+      }
+    })),
+    problems: problems.map((problem) => ({ source, ...problem }))
+  }
+}
+
+/**
+ * Follows the skills of the running MCP servers: stages those of a new session, of a changed listing and of an updated
+ * resource. `onChange` runs after every change of {@link scan}.
+ */
+export const makeServerSkills = Effect.fnUntraced(function* (
+  files: SkillFiles["Service"],
+  servers: ServerSupervisor,
+  { refresh }: Effect.Success<ReturnType<typeof makeRefresher>>,
+  onChange: Effect.Effect<void>
+): Effect.fn.Return<
+  { readonly refreshOutdated: Effect.Effect<void>; readonly scan: () => SkillScan },
+  never,
+  Scope.Scope
+> {
+  const { readTimeout } = yield* ComputerSettings
+  const stageSkills = yield* makeSkillStaging(files)
+  const followers = yield* FiberMap.make<string, void>()
+  const followed = new Map<string, Listing>()
+  const staged = new Map<string, Listing & StagedServer>()
+  /** The session of the last staging that has begun. */
+  const begun = new Map<string, McpSession>()
+  /** Servers with updates since their last staging has begun. */
+  const outdated = new Set<string>()
+
+  const isStaged = (name: string, listing: Listing): boolean =>
+    !outdated.has(name) && isSameListing(staged.get(name), listing)
+
+  const stageServer = (name: string): Effect.Effect<void> =>
+    Effect.gen(function* () {
+      const server = servers.find(name)
+      if (server === undefined) return
+      const listing = listingOf(server)
+      if (isStaged(name, listing)) return
+      outdated.delete(name)
+      begun.set(name, server.session)
+      const result = yield* stageSkills(server, staged.get(name)?.skills ?? [])
+      staged.set(name, { ...listing, ...result })
+      yield* onChange
+    })
+  const refreshServer = (name: string) => refresh(`server ${name}`, stageServer(name))
+
+  /** Follows the updates of resources. Stages once subscribed, in order to miss none. */
+  const follow = Effect.fnUntraced(
+    function* ({ config: { name }, session }: RunningMcpServer, uris: ReadonlyArray<string>) {
+      const updates = yield* session
+        .watch({ tools: false, resources: false, uris })
+        .pipe(Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(subscriptionTimedOut) }))
+      // A request of an Agent can have begun to stage before.
+      if (begun.get(name) === session) outdated.add(name)
+      yield* refreshServer(name)
+      yield* Stream.runForEach(updates, () => {
+        outdated.add(name)
+        return refreshServer(name)
+      })
+    },
+    Effect.scoped,
+    (effect, { config: { name } }) =>
+      effect.pipe(
+        Effect.catch(({ message: reason }) =>
+          Effect.andThen(Effect.logWarning("skill updates not followed", { server: name, reason }), refreshServer(name))
+        ),
+        Effect.catchDefect((defect) => Effect.logError("skill updates not followed", { server: name }, defect))
+      )
+  )
+
+  const observeServer = Effect.fnUntraced(function* (server: RunningMcpServer) {
+    const { name } = server.config
+    const before = followed.get(name)
+    if (before?.session === server.session && before.resources === server.resources) return
+    const listing = listingOf(server)
+    followed.set(name, listing)
+    if (isSameListing(before, listing)) return
+    const uris = skillResourcesOf(server).map(uriOf)
+    yield* FiberMap.remove(followers, name)
+    if (uris.length > 0 && server.session.info.capabilities.subscribe) {
+      yield* FiberMap.run(followers, name, follow(server, uris.slice(0, maxSubscriptions)))
+    } else if (uris.length > 0 || staged.has(name)) yield* refreshServer(name)
+  })
+
+  const observeServers = Effect.gen(function* () {
+    const { running } = servers.snapshot()
+    const names = new Set(running.map(({ config }) => config.name))
+    for (const name of [...followed.keys()].filter((name) => !names.has(name))) {
+      followed.delete(name)
+      yield* FiberMap.remove(followers, name)
+    }
+    yield* Effect.forEach(running, observeServer, { discard: true })
+    yield* onChange
+  })
+  yield* Effect.forkScoped(Stream.runForEach(servers.changes, () => observeServers))
+
+  return {
+    /** Requests the staging of all servers whose skills have changed since. */
+    refreshOutdated: Effect.suspend(() =>
+      Effect.forEach(
+        servers.snapshot().running.filter((server) => {
+          const { name } = server.config
+          if (!staged.has(name) && skillResourcesOf(server).length === 0) return false
+          return !isStaged(name, listingOf(server))
+        }),
+        ({ config }) => refreshServer(config.name),
+        { discard: true }
+      )
+    ),
+    /** The staged skills of the running servers. Of servers with the same segment only the first is used. */
+    scan: () => {
+      const owners = new Map<string, string>()
+      const scans = servers.snapshot().running.map(({ config: { name }, session }): SkillScan => {
+        const found = staged.get(name)
+        const segment = serverSegment(servers.identify(name))
+        if (found === undefined || found.session !== session || found.skills.length + found.problems.length === 0) {
+          return { skills: [], problems: [] }
+        }
+        const owner = owners.get(segment)
+        if (owner === undefined) owners.set(segment, name)
+        else {
+          const reason = `the MCP server '${owner}' has the same segment`
+          return { skills: [], problems: [{ source: mcpSource(segment), skill: name, reason }] }
+        }
+        return toScan(segment, found)
+      })
+      return joinScans(scans)
+    }
+  }
+})

@@ -1,0 +1,96 @@
+import { asObject, asString, type JsonObject } from "../json.ts"
+import type { AudioContent, ContentBlock, EmbeddedResource, ImageContent } from "../model/ContentBlock.ts"
+import type { ToolResult } from "../model/ToolResult.ts"
+
+/** The keys of a block's `_meta` that stand for its data (spec 0.2.1, binary content in tool results). */
+const referenceKeys = { handle: "a2c_blob_handle", totalSize: "a2c_total_size", sha256: "a2c_sha256" } as const
+
+/** Binary data up to this size in bytes stays in its block, on lines whose Agents read blobs. */
+export const smallInlineBytes = 32 * 1024
+
+type BinaryBlock = ImageContent | AudioContent | EmbeddedResource
+
+/** True for a block that can carry binary data. */
+const isBinaryBlock = (block: ContentBlock): block is BinaryBlock =>
+  block.type === "image" || block.type === "audio" || block.type === "resource"
+
+/** The binary data of a block in base64, and its MIME type. */
+interface BinaryData {
+  readonly base64: string
+  readonly mimeType: string
+}
+
+/** The MIME type of data whose block states none. */
+const unknownMimeType = "application/octet-stream"
+
+/** The binary data of a block; `undefined` without any. */
+export const binaryDataOf = (block: ContentBlock): BinaryData | undefined => {
+  if (!isBinaryBlock(block)) return undefined
+  if (block.type !== "resource") return { base64: block.data, mimeType: block.mimeType }
+  const base64 = asString(block.resource["blob"])
+  if (base64 === undefined) return undefined
+  return { base64, mimeType: asString(block.resource["mimeType"]) ?? unknownMimeType }
+}
+
+/** The size of base64 data in bytes, without decoding it. Line breaks count as data. */
+export const decodedSize = (base64: string): number => {
+  const padding = base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0
+  return Math.max(0, Math.floor((base64.length * 3) / 4) - padding)
+}
+
+const withData = (block: BinaryBlock, base64: string): BinaryBlock =>
+  block.type === "resource" ? { ...block, resource: { ...block.resource, blob: base64 } } : { ...block, data: base64 }
+
+/** Content that replaces the data of a block: its handle, size in bytes, and SHA-256 in hexadecimal. */
+interface ContentReference {
+  readonly handle: string
+  readonly totalSize: number
+  readonly sha256: string
+}
+
+/** Replaces the data of a block by a reference. MIME type and other members stay. */
+export const toReference = (block: ContentBlock, { handle, sha256, totalSize }: ContentReference): ContentBlock => {
+  if (!isBinaryBlock(block)) return block
+  const reference = {
+    [referenceKeys.handle]: handle,
+    [referenceKeys.totalSize]: totalSize,
+    [referenceKeys.sha256]: sha256
+  }
+  return { ...withData(block, ""), _meta: { ...asObject(block["_meta"]), ...reference } }
+}
+
+/** The reference in place of a block's data, as its Computer states it; `undefined` without one. */
+export const referenceOf = (
+  block: ContentBlock
+): { readonly handle: string; readonly sha256: string | undefined } | undefined => {
+  const meta = asObject(block["_meta"])
+  const handle = isBinaryBlock(block) ? asString(meta[referenceKeys.handle]) : undefined
+  return handle === undefined ? undefined : { handle, sha256: asString(meta[referenceKeys.sha256])?.toLowerCase() }
+}
+
+/** Removes the keys of a reference from the `_meta` of a block, and an empty `_meta`. */
+const withoutReference = <Block extends ContentBlock>(block: Block): Block => {
+  const {
+    [referenceKeys.handle]: _,
+    [referenceKeys.totalSize]: __,
+    [referenceKeys.sha256]: ___,
+    ...meta
+  } = asObject(block["_meta"])
+  const { _meta, ...rest }: JsonObject = block
+  return { ...rest, ...(Object.keys(meta).length > 0 && { _meta: meta }) } as Block
+}
+
+/** Restores the data of a block with a reference. */
+export const restoreData = (block: ContentBlock, base64: string): ContentBlock =>
+  isBinaryBlock(block) ? withData(withoutReference(block), base64) : block
+
+const hasReferenceKeys = (block: ContentBlock): boolean => {
+  const meta = asObject(block["_meta"])
+  return Object.values(referenceKeys).some((key) => Object.hasOwn(meta, key))
+}
+
+/** Removes references from a result of an MCP server: only a Computer makes them. */
+export const removeReferences = (result: ToolResult): ToolResult =>
+  result.content.some(hasReferenceKeys)
+    ? { ...result, content: result.content.map((block) => (hasReferenceKeys(block) ? withoutReference(block) : block)) }
+    : result

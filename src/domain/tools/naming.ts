@@ -1,0 +1,28 @@
+import type { ServerConfig } from "../config/computerConfig.ts"
+import type { Tool } from "../model/Tool.ts"
+
+/** Between a bundle id, which does not contain it, and the name of a tool. */
+const separator = "__"
+
+/** How a Computer names its servers and tools in an office. */
+export interface Naming {
+  /** The identity of a server in requests, replies and errors. */
+  readonly serverId: (server: Pick<ServerConfig, "name" | "bundleId">) => string
+  /** The callable name of a tool, from its alias, or else its name at the server. */
+  readonly toolName: (server: Pick<ServerConfig, "name" | "bundleId">, tool: string) => string
+}
+
+/** The name of a tool of an office without its bundle id, for patterns. */
+export const shortToolName = ({ bundleId, name }: Pick<Tool, "name" | "bundleId">): string =>
+  bundleId !== undefined && name.startsWith(`${bundleId}${separator}`)
+    ? name.slice(bundleId.length + separator.length)
+    : name
+
+/** Servers and tools go by their own names. */
+export const plainNaming: Naming = { serverId: ({ name }) => name, toolName: (_, tool) => tool }
+
+/** Servers go by their bundle ids, and tools by `bundle__tool`. */
+export const bundleNaming: Naming = {
+  serverId: ({ bundleId }) => bundleId,
+  toolName: ({ bundleId }, tool) => `${bundleId}${separator}${tool}`
+}

@@ -1,0 +1,392 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Fiber, Layer, Result, type Scope, Stream } from "effect"
+import { Tar, Zip } from "effect/encoding"
+import { type SkillFileError, SkillFiles, type StagedContent } from "../../../src/application/ports/files/SkillFiles.ts"
+import { skillLimits } from "../../../src/domain/skills/skillLimits.ts"
+import { encodeUtf8 } from "../../../src/domain/utf8.ts"
+import { tarGzOf, tarGzWithPath, zipOf, zipWithLink, zipWithPath } from "./archives.ts"
+
+/** A file system under test. Paths are below `folder`, which exists and is empty. */
+export interface SkillWorld {
+  readonly layer: Layer.Layer<SkillFiles>
+  /** Absolute, with all links resolved. */
+  readonly folder: string
+  readonly write: (path: string, content: string | Uint8Array) => Effect.Effect<void>
+  /** Makes a link; a relative target starts at the folder of the link. */
+  readonly link: (path: string, target: string) => Effect.Effect<void>
+  readonly remove: (path: string) => Effect.Effect<void>
+}
+
+const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
+
+/** Tests that all implementations of the port pass. */
+export const testSkillFiles = (name: string, open: Effect.Effect<SkillWorld, never, Scope.Scope>) => {
+  const opened = Effect.gen(function* () {
+    const world = yield* open
+    const files = Context.get(yield* Layer.build(world.layer), SkillFiles)
+    /** The text of a file. */
+    const textOf = (root: string, path: string) =>
+      files.open(root, path).pipe(
+        Effect.flatMap(({ read, size }) => read(0, size)),
+        Effect.map(decode),
+        Effect.scoped
+      )
+    const reasonOf = <A>(effect: Effect.Effect<A, SkillFileError>) =>
+      Effect.map(Effect.flip(effect), ({ reason }) => reason)
+    const stage = (content: StagedContent) => files.stage("alpha", "pdf", content)
+    const rejection = (content: StagedContent) => Effect.map(Effect.flip(stage(content)), ({ message }) => message)
+    return { ...world, files, textOf, reasonOf, stage, rejection }
+  })
+
+  describe(`${name}: folders`, () => {
+    it.effect("lists folders and links to folders by name, without files and hidden ones", () =>
+      Effect.gen(function* () {
+        const { files, folder, link, write } = yield* opened
+        yield* write("b/SKILL.md", "")
+        yield* write("a/deep/file", "")
+        yield* write(".git/config", "")
+        yield* write("node_modules/x/SKILL.md", "")
+        yield* write("file", "")
+        yield* link("c", "a/deep")
+        yield* link("broken", "none")
+        assert.deepStrictEqual(yield* files.listFolders(folder), ["a", "b", "c"])
+      })
+    )
+
+    it.effect("lists nothing in a missing folder", () =>
+      Effect.gen(function* () {
+        const { files, folder } = yield* opened
+        assert.deepStrictEqual(yield* files.listFolders(`${folder}/none`), [])
+      })
+    )
+
+    it.effect("resolves a folder below a root, and the root itself", () =>
+      Effect.gen(function* () {
+        const { files, folder, link, write } = yield* opened
+        yield* write("root/a/b/file", "")
+        yield* link("other", "root/a")
+        assert.strictEqual(yield* files.resolveFolder(`${folder}/root`, "a/b"), `${folder}/root/a/b`)
+        assert.strictEqual(yield* files.resolveFolder(`${folder}/other`, "."), `${folder}/root/a`)
+      })
+    )
+
+    it.effect("resolves no file, no missing folder and no folder outside of the root", () =>
+      Effect.gen(function* () {
+        const { files, folder, link, reasonOf, write } = yield* opened
+        yield* write("root/file", "")
+        yield* write("secret/file", "")
+        yield* link("root/out", "../secret")
+        const resolve = (path: string) => reasonOf(files.resolveFolder(`${folder}/root`, path))
+        assert.deepStrictEqual(yield* Effect.forEach(["file", "none", "out"], resolve), [
+          "not_found",
+          "not_found",
+          "traversal"
+        ])
+      })
+    )
+  })
+
+  describe(`${name}: file`, () => {
+    it.effect("is read in parts, fewer bytes at its end", () =>
+      Effect.gen(function* () {
+        const { files, folder, write } = yield* opened
+        yield* write("root/a/file.txt", "0123456789")
+        const { path, read, size } = yield* files.open(`${folder}/root`, "a/file.txt")
+        assert.deepStrictEqual([path, size], ["a/file.txt", 10])
+        const parts = yield* Effect.forEach(
+          [
+            [0, 4],
+            [8, 4],
+            [10, 4]
+          ] as const,
+          ([offset, length]) => read(offset, length)
+        )
+        assert.deepStrictEqual(parts.map(decode), ["0123", "89", ""])
+      })
+    )
+
+    it.effect("has another version after a change, and its old version is not readable", () =>
+      Effect.gen(function* () {
+        const { files, folder, reasonOf, write } = yield* opened
+        yield* write("file", "one")
+        const before = yield* files.open(folder, "file")
+        assert.strictEqual((yield* files.open(folder, "file")).version, before.version)
+        yield* write("file", "longer")
+        assert.strictEqual(yield* reasonOf(before.read(0, 3)), "changed")
+        assert.notStrictEqual((yield* files.open(folder, "file")).version, before.version)
+      })
+    )
+
+    it.effect("has the path of its target when it is a link below the root", () =>
+      Effect.gen(function* () {
+        const { files, folder, link, write } = yield* opened
+        yield* write("root/.env", "secret")
+        yield* link("root/readme.md", ".env")
+        assert.strictEqual((yield* files.open(`${folder}/root`, "readme.md")).path, ".env")
+      })
+    )
+
+    it.effect("is not readable through a link out of the root, not even when it is missing there", () =>
+      Effect.gen(function* () {
+        const { files, folder, link, reasonOf, write } = yield* opened
+        yield* write("root/SKILL.md", "")
+        yield* write("rooted/file", "secret")
+        yield* write("secret/file", "secret")
+        yield* link("root/file", "../secret/file")
+        yield* link("root/sibling", "../rooted")
+        yield* link("root/folder", "../secret")
+        yield* link("root/absolute", `${folder}/secret`)
+        yield* link("root/twice", "folder")
+        const paths = ["file", "sibling/file", "folder/file", "absolute/file", "twice/file", "folder/none", "file/none"]
+        const reasons = yield* Effect.forEach(paths, (path) =>
+          reasonOf(Effect.scoped(files.open(`${folder}/root`, path)))
+        )
+        assert.deepStrictEqual(
+          reasons,
+          paths.map(() => "traversal")
+        )
+      })
+    )
+
+    it.effect("is not found when it is missing or a folder", () =>
+      Effect.gen(function* () {
+        const { files, folder, reasonOf, write } = yield* opened
+        yield* write("root/a/file", "")
+        const paths = ["none", "a", "a/file/deeper", "none/file"]
+        const reasons = yield* Effect.forEach(paths, (path) =>
+          reasonOf(Effect.scoped(files.open(`${folder}/root`, path)))
+        )
+        assert.deepStrictEqual(
+          reasons,
+          paths.map(() => "not_found")
+        )
+      })
+    )
+  })
+
+  describe(`${name}: stage`, () => {
+    it.effect("holds the given files", () =>
+      Effect.gen(function* () {
+        const { stage, textOf } = yield* opened
+        const root = yield* stage({
+          _tag: "Files",
+          files: [
+            { path: "SKILL.md", bytes: encodeUtf8("main") },
+            { path: "scripts/run.sh", bytes: encodeUtf8("run") }
+          ]
+        })
+        assert.deepStrictEqual(yield* Effect.forEach(["SKILL.md", "scripts/run.sh"], (path) => textOf(root, path)), [
+          "main",
+          "run"
+        ])
+      })
+    )
+
+    it.effect("unpacks ZIP and tar archives, with or without a folder around their files", () =>
+      Effect.gen(function* () {
+        const { files, textOf } = yield* opened
+        const zip = yield* zipOf([
+          Zip.directory("scripts/"),
+          Zip.file("SKILL.md", "main", { method: "Deflate" }),
+          Zip.file("scripts/a.py", "a")
+        ])
+        const tar = yield* tarGzOf([
+          Tar.directory("./"),
+          Tar.file("./SKILL.md", "main"),
+          Tar.file("./scripts/a.py", "a")
+        ])
+        const wrapped = yield* tarGzOf([
+          Tar.directory("pdf/"),
+          Tar.file("pdf/scripts/a.py", "a"),
+          Tar.file("pdf/SKILL.md", "main")
+        ])
+        const contents = [
+          { _tag: "Archive", format: "zip", bytes: zip },
+          { _tag: "Archive", format: "tar.gz", bytes: tar },
+          { _tag: "Archive", format: "tar.gz", bytes: wrapped }
+        ] as const
+        for (const [index, content] of contents.entries()) {
+          const root = yield* files.stage(`s${index}`, "pdf", content)
+          assert.deepStrictEqual(yield* Effect.forEach(["SKILL.md", "scripts/a.py"], (path) => textOf(root, path)), [
+            "main",
+            "a"
+          ])
+        }
+      })
+    )
+
+    it.effect("replaces the files of a skill in its place", () =>
+      Effect.gen(function* () {
+        const { reasonOf, stage, textOf } = yield* opened
+        const first = yield* stage({ _tag: "Files", files: [{ path: "old", bytes: encodeUtf8("1") }] })
+        const second = yield* stage({ _tag: "Files", files: [{ path: "new", bytes: encodeUtf8("2") }] })
+        assert.strictEqual(second, first)
+        assert.strictEqual(yield* textOf(first, "new"), "2")
+        assert.strictEqual(yield* reasonOf(textOf(first, "old")), "not_found")
+      })
+    )
+
+    it.effect("keeps the files of other skills and servers, also of those whose names differ in case", () =>
+      Effect.gen(function* () {
+        const { files, textOf } = yield* opened
+        const content = (text: string) =>
+          ({ _tag: "Files", files: [{ path: "file", bytes: encodeUtf8(text) }] }) as const
+        const roots = yield* Effect.forEach(
+          [
+            ["a", "x"],
+            ["a", "y"],
+            ["A", "x"],
+            ["a/../b", "x"],
+            ["a b", "x"],
+            ["a.b", "x"]
+          ] as const,
+          ([server, skill]) => files.stage(server, skill, content(`${server} ${skill}`))
+        )
+        assert.deepStrictEqual(yield* Effect.forEach(roots, (root) => textOf(root, "file")), [
+          "a x",
+          "a y",
+          "A x",
+          "a/../b x",
+          "a b x",
+          "a.b x"
+        ])
+      })
+    )
+
+    it.effect("keeps the previous files when the new ones are rejected", () =>
+      Effect.gen(function* () {
+        const { rejection, stage, textOf } = yield* opened
+        const root = yield* stage({ _tag: "Files", files: [{ path: "file", bytes: encodeUtf8("1") }] })
+        yield* rejection({ _tag: "Archive", format: "zip", bytes: encodeUtf8("not an archive") })
+        assert.strictEqual(yield* textOf(root, "file"), "1")
+      })
+    )
+
+    it.effect("rejects paths out of the skill", () =>
+      Effect.gen(function* () {
+        const { rejection } = yield* opened
+        const archives: ReadonlyArray<StagedContent> = [
+          { _tag: "Archive", format: "tar.gz", bytes: yield* tarGzOf([Tar.file("a/../../x", "1")]) },
+          { _tag: "Archive", format: "tar.gz", bytes: yield* tarGzWithPath("/etc/x") },
+          { _tag: "Archive", format: "tar.gz", bytes: yield* tarGzWithPath("a\\..\\x") },
+          { _tag: "Archive", format: "zip", bytes: yield* zipOf([Zip.file("../x", "1")]) },
+          { _tag: "Archive", format: "zip", bytes: yield* zipWithPath("/etc/x") },
+          { _tag: "Archive", format: "zip", bytes: yield* zipWithPath("C:/x") },
+          { _tag: "Files", files: [{ path: "../x", bytes: encodeUtf8("1") }] }
+        ]
+        for (const archive of archives) assert.include(yield* rejection(archive), "leads out of it")
+      })
+    )
+
+    it.effect("rejects links", () =>
+      Effect.gen(function* () {
+        const { rejection } = yield* opened
+        const archives: ReadonlyArray<StagedContent> = [
+          { _tag: "Archive", format: "tar.gz", bytes: yield* tarGzOf([Tar.symlink("link", "/etc/passwd")]) },
+          {
+            _tag: "Archive",
+            format: "tar.gz",
+            bytes: yield* tarGzOf([Tar.file("SKILL.md", "1"), Tar.hardlink("link", "SKILL.md")])
+          },
+          { _tag: "Archive", format: "zip", bytes: yield* zipWithLink }
+        ]
+        for (const archive of archives) assert.include(yield* rejection(archive), "neither a file nor a folder")
+      })
+    )
+
+    it.effect("rejects more bytes than allowed, before it unpacks them", () =>
+      Effect.gen(function* () {
+        const { rejection } = yield* opened
+        const zeros = new Uint8Array(skillLimits.maxStagedBytes / 2 + 1)
+        const archives: ReadonlyArray<StagedContent> = [
+          { _tag: "Archive", format: "tar.gz", bytes: yield* tarGzOf([Tar.file("a", zeros), Tar.file("b", zeros)]) },
+          {
+            _tag: "Archive",
+            format: "zip",
+            bytes: yield* zipOf([
+              Zip.file("a", zeros, { method: "Deflate" }),
+              Zip.file("b", zeros, { method: "Deflate" })
+            ])
+          },
+          {
+            _tag: "Files",
+            files: [
+              { path: "a", bytes: zeros },
+              { path: "b", bytes: zeros }
+            ]
+          }
+        ]
+        for (const archive of archives) assert.include(yield* rejection(archive), "more than 67108864 bytes")
+      })
+    )
+
+    it.effect("rejects too many files, and too many folders in each other", () =>
+      Effect.gen(function* () {
+        const { rejection } = yield* opened
+        const many = Array.from({ length: skillLimits.maxFiles + 1 }, (_, index) => Zip.file(`f${index}`, ""))
+        const bytes = yield* zipOf(many)
+        assert.include(yield* rejection({ _tag: "Archive", format: "zip", bytes }), "more than 2000 files")
+        const deep = yield* tarGzOf([Tar.file(`${"d/".repeat(skillLimits.maxDepth)}file`, "1")])
+        assert.include(yield* rejection({ _tag: "Archive", format: "tar.gz", bytes: deep }), "too deep")
+      })
+    )
+
+    it.effect("rejects damaged archives", () =>
+      Effect.gen(function* () {
+        const { rejection } = yield* opened
+        const whole = yield* tarGzOf([Tar.file("SKILL.md", "x".repeat(5000))])
+        const archives: ReadonlyArray<StagedContent> = [
+          { _tag: "Archive", format: "tar.gz", bytes: whole.subarray(0, whole.length - 20) },
+          { _tag: "Archive", format: "tar.gz", bytes: encodeUtf8("text") },
+          { _tag: "Archive", format: "zip", bytes: new Uint8Array(0) },
+          { _tag: "Archive", format: "zip", bytes: (yield* zipOf([Zip.file("a", "0123456789")])).subarray(0, 35) }
+        ]
+        for (const archive of archives) assert.include(yield* rejection(archive), "the archive is rejected")
+      })
+    )
+  })
+
+  describe(`${name}: watch`, () => {
+    it.live("emits after changes below its folders", () =>
+      Effect.gen(function* () {
+        const { files, folder, remove, write } = yield* opened
+        yield* write("a/one/SKILL.md", "1")
+        const changes = yield* files.watch([`${folder}/a`, `${folder}/none`])
+        for (const change of [write("a/two/SKILL.md", "2"), remove("a/one"), write("none/x/SKILL.md", "3")]) {
+          const seen = yield* Effect.forkChild(Stream.runHead(changes), { startImmediately: true })
+          yield* change
+          yield* Fiber.join(seen)
+          // The same change may be reported again.
+          yield* Stream.runDrain(Stream.interruptWhen(changes, Effect.sleep("1200 millis")))
+        }
+      })
+    )
+  })
+
+  describe(`${name}: YAML`, () => {
+    it.effect("is parsed to JSON", () =>
+      Effect.gen(function* () {
+        const { files } = yield* opened
+        const text = "name: pdf\ntags: [a, b]\nmetadata:\n  n: 1\n  date: 2026-01-01\n  no: .nan\n"
+        assert.deepStrictEqual(
+          files.parseYaml(text),
+          Result.succeed({ name: "pdf", tags: ["a", "b"], metadata: { n: 1, date: "2026-01-01", no: null } })
+        )
+        assert.deepStrictEqual(files.parseYaml(""), Result.succeed(null))
+      })
+    )
+
+    it.effect("is rejected with errors, cycles and expansions", () =>
+      Effect.gen(function* () {
+        const { files } = yield* opened
+        const nested = Array.from({ length: 12 }, (_, n) => `a${n + 1}: &a${n + 1} [${`*a${n},`.repeat(9)}]`)
+        const bomb = ["a0: &a0 [x]", ...nested].join("\n")
+        for (const text of ["a: [", "a: &x [*x]", bomb, `a: &a ${"x".repeat(50_000)}\nb: [*a,*a,*a,*a,*a,*a]`]) {
+          const parsed = files.parseYaml(text)
+          assert.isTrue(Result.isFailure(parsed), text.slice(0, 20))
+          if (Result.isFailure(parsed)) assert.notInclude(parsed.failure, "\n")
+        }
+      })
+    )
+  })
+}

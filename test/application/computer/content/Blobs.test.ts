@@ -1,0 +1,262 @@
+import { createHash } from "node:crypto"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import type { BlobSource } from "../../../../src/application/computer/content/BlobSource.ts"
+import { type Blobs, makeBlobs } from "../../../../src/application/computer/content/Blobs.ts"
+import { binaryDataOf, referenceOf } from "../../../../src/domain/blobs/binaryContent.ts"
+import { blobNotAccessible } from "../../../../src/domain/blobs/blobErrors.ts"
+import { formatBlobHandle, parseBlobHandle } from "../../../../src/domain/blobs/blobHandle.ts"
+import type { ToolResult } from "../../../../src/domain/model/ToolResult.ts"
+
+const sha256Of = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
+
+const noSkills = () => Effect.fail(blobNotAccessible("invalid_handle"))
+
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64")
+
+const pictures = (...contents: ReadonlyArray<Uint8Array>): ToolResult => ({
+  content: contents.map((bytes) => ({ type: "image", data: base64(bytes), mimeType: "image/png" })),
+  isError: false
+})
+
+/** Moves the contents to blobs and gives their handles. */
+const handlesOf = (blobs: Blobs, ...contents: ReadonlyArray<Uint8Array>) =>
+  Effect.map(blobs.externalize(pictures(...contents), "a", 0), ({ content }) =>
+    content.map((block) => referenceOf(block)?.handle ?? assert.fail("no handle"))
+  )
+
+const target = { agent: "a", computer: "pc", reqId: "r", chunkOffset: 0 }
+
+/** Reads all chunks of a blob. */
+const readAll = Effect.fnUntraced(function* (blobs: Blobs, blobHandle: string, maxChunkBytes: number) {
+  const parts: Array<Buffer> = []
+  for (let chunkOffset = 0; ; ) {
+    const chunk = yield* blobs.getBlob({ ...target, blobHandle, chunkOffset, maxChunkBytes }, Number.POSITIVE_INFINITY)
+    const part = Buffer.from(chunk.blob, "base64")
+    assert.isAtMost(part.length, maxChunkBytes)
+    parts.push(part)
+    chunkOffset += part.length
+    if (chunk.eof) return { chunk, bytes: new Uint8Array(Buffer.concat(parts)), chunks: parts.length }
+  }
+})
+
+/** The code and the reason of a failed request for a blob. */
+const failureOf = (blobs: Blobs, blobHandle: string, more: object = {}) =>
+  Effect.map(
+    Effect.flip(blobs.getBlob({ ...target, blobHandle, ...more }, Number.POSITIVE_INFINITY)),
+    ({ code, details }) => [code, details?.["reason"]]
+  )
+
+const pixels = new Uint8Array(100).map((_, index) => index)
+
+describe("binary data of a result", () => {
+  it.effect.prop("arrives in chunks of any size as it was", [Schema.Uint8Array, Schema.Natural], ([bytes, step]) =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills })
+      const content = new Uint8Array([7, ...bytes])
+      const [handle = ""] = yield* handlesOf(blobs, content)
+      const read = yield* readAll(blobs, handle, step + 1)
+      assert.deepStrictEqual(read.bytes, content)
+      assert.deepInclude(read.chunk, {
+        blobHandle: handle,
+        mimeType: "image/png",
+        totalSize: content.length,
+        sha256: sha256Of(content),
+        reqId: "r"
+      })
+      assert.strictEqual(read.chunks, Math.ceil(content.length / (step + 1)))
+    })
+  )
+
+  it.effect("stays up to the budget, and becomes a blob above it", () =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills })
+      const result = pictures(pixels, new Uint8Array(101))
+      const { content } = yield* blobs.externalize(result, "a", 100)
+      assert.strictEqual(content[0], result.content[0])
+      assert.deepInclude(content[1], { data: "", mimeType: "image/png" })
+      assert.deepInclude(content[1]?.["_meta"], { a2c_total_size: 101, a2c_sha256: sha256Of(new Uint8Array(101)) })
+      assert.strictEqual(yield* blobs.externalize(result, "a", 101), result)
+    })
+  )
+
+  it.effect("stays when it is not base64, or above the limit of all content", () =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills, maxBytes: 99 })
+      const broken: ToolResult = { content: [{ type: "image", data: "no base64!", mimeType: "x/y" }], isError: false }
+      assert.strictEqual(yield* blobs.externalize(broken, "a", 0), broken)
+      const large = pictures(pixels)
+      assert.strictEqual(yield* blobs.externalize(large, "a", 0), large)
+    })
+  )
+
+  it.effect("evicts the oldest content above the total size", () =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills, maxBytes: 250 })
+      const [first = "", second = "", third = ""] = yield* handlesOf(blobs, pixels, pixels, pixels)
+      assert.deepStrictEqual(yield* failureOf(blobs, first), [4018, "gone"])
+      for (const handle of [second, third]) assert.deepStrictEqual((yield* readAll(blobs, handle, 64)).bytes, pixels)
+    })
+  )
+
+  it.effect("evicts the oldest content above the number", () =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills, maxCount: 1 })
+      const [first = "", second = ""] = yield* handlesOf(blobs, pixels, pixels)
+      assert.deepStrictEqual(yield* failureOf(blobs, first), [4018, "gone"])
+      assert.deepStrictEqual((yield* readAll(blobs, second, 64)).bytes, pixels)
+    })
+  )
+
+  it.effect("is gone after a clear", () =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills })
+      const [handle = ""] = yield* handlesOf(blobs, pixels)
+      yield* blobs.clear
+      assert.deepStrictEqual(yield* failureOf(blobs, handle), [4018, "gone"])
+    })
+  )
+
+  it.effect("is readable by the Agent of the call alone", () =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills })
+      const [handle = ""] = yield* handlesOf(blobs, pixels)
+      assert.deepStrictEqual(yield* failureOf(blobs, handle, { agent: "b" }), [4018, "forbidden"])
+    })
+  )
+
+  it.effect("has no chunk beyond its end", () =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills })
+      const [handle = ""] = yield* handlesOf(blobs, pixels)
+      assert.deepStrictEqual(yield* failureOf(blobs, handle, { chunkOffset: 101 }), [4018, "range"])
+    })
+  )
+
+  it.effect("comes in chunks whose messages fit, or not at all", () =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills })
+      const content = new Uint8Array(5000)
+      const [blobHandle = ""] = yield* handlesOf(blobs, content)
+      const chunk = yield* blobs.getBlob({ ...target, blobHandle }, 2000)
+      assert.isFalse(chunk.eof)
+      assert.isAtMost(JSON.stringify(chunk).length, 2000)
+      assert.strictEqual((yield* Effect.flip(blobs.getBlob({ ...target, blobHandle }, 100))).code, 413)
+      const whole = yield* blobs.getBlob({ ...target, blobHandle }, Number.POSITIVE_INFINITY)
+      assert.isTrue(whole.eof)
+    })
+  )
+
+  it.effect("comes in chunks of 256 KiB at most", () =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills })
+      const [blobHandle = ""] = yield* handlesOf(blobs, new Uint8Array(300 * 1024))
+      const request = { ...target, blobHandle, maxChunkBytes: 1024 * 1024 }
+      const { blob, eof } = yield* blobs.getBlob(request, Number.POSITIVE_INFINITY)
+      assert.deepStrictEqual([Buffer.from(blob, "base64").length, eof], [256 * 1024, false])
+    })
+  )
+})
+
+describe("handle of a blob", () => {
+  it.effect("is invalid when it is forged", () =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills })
+      const [handle = ""] = yield* handlesOf(blobs, pixels)
+      const parsed = parseBlobHandle(handle)
+      assert.strictEqual(parsed?.channel, "result")
+      const id = parsed?.channel === "result" ? parsed.id : ""
+      const otherNumber = id.replace(/^\d+/, "1")
+      const forged = ["", "h", "0", id.split(".", 1)[0] ?? "", otherNumber, `${id}0`].map((one) =>
+        formatBlobHandle({ channel: "result", computer: "pc", id: one })
+      )
+      for (const one of ["", "nonsense", ...forged]) {
+        assert.deepStrictEqual(yield* failureOf(blobs, one), [4018, "invalid_handle"])
+      }
+    })
+  )
+
+  it.effect("is invalid at another Computer, and at another run of the same one", () =>
+    Effect.gen(function* () {
+      const [handle = ""] = yield* handlesOf(makeBlobs({ computer: "pc-2", readSkill: noSkills }), pixels)
+      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills })
+      assert.deepStrictEqual(yield* failureOf(blobs, handle), [4018, "invalid_handle"])
+      const again = makeBlobs({ computer: "pc-2", readSkill: noSkills })
+      assert.deepStrictEqual(yield* failureOf(again, handle), [4018, "invalid_handle"])
+    })
+  )
+})
+
+describe("file of a skill", () => {
+  const handle = formatBlobHandle({ channel: "skill", computer: "pc", name: "s", relPath: "a.bin" })
+  const file: BlobSource = {
+    mimeType: "application/pdf",
+    totalSize: pixels.length,
+    sha256: sha256Of(pixels),
+    read: (offset, length) => Effect.succeed(pixels.subarray(offset, offset + length))
+  }
+
+  it.effect("is read by its name and path", () =>
+    Effect.gen(function* () {
+      const opened: Array<readonly [string, string]> = []
+      const readSkill = (name: string, relPath: string) =>
+        Effect.sync(() => {
+          opened.push([name, relPath])
+          return file
+        })
+      const { bytes, chunk } = yield* readAll(makeBlobs({ computer: "pc", readSkill }), handle, 1000)
+      assert.deepStrictEqual(bytes, pixels)
+      assert.strictEqual(chunk.mimeType, "application/pdf")
+      assert.deepStrictEqual(opened, [["s", "a.bin"]])
+    })
+  )
+
+  it.effect("is read at its own Computer alone", () =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc-2", readSkill: () => Effect.succeed(file) })
+      assert.deepStrictEqual(yield* failureOf(blobs, handle), [4018, "invalid_handle"])
+    })
+  )
+
+  it.effect("is gone when it has become shorter", () =>
+    Effect.gen(function* () {
+      const readSkill = () => Effect.succeed({ ...file, read: () => Effect.succeed(pixels.subarray(0, 10)) })
+      const blobs = makeBlobs({ computer: "pc", readSkill })
+      assert.deepStrictEqual(yield* failureOf(blobs, handle), [4018, "gone"])
+    })
+  )
+
+  it.effect("fails as its skill does", () =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc", readSkill: () => Effect.fail(blobNotAccessible("forbidden")) })
+      assert.deepStrictEqual(yield* failureOf(blobs, handle), [4018, "forbidden"])
+    })
+  )
+
+  it.effect("is one empty chunk when it has no bytes", () =>
+    Effect.gen(function* () {
+      const empty = { ...file, totalSize: 0, read: () => Effect.succeed(new Uint8Array()) }
+      const blobs = makeBlobs({ computer: "pc", readSkill: () => Effect.succeed(empty) })
+      const { bytes, chunks } = yield* readAll(blobs, handle, 10)
+      assert.deepStrictEqual([bytes.length, chunks], [0, 1])
+    })
+  )
+})
+
+describe("embedded resource", () => {
+  it.effect("becomes a blob by its blob member", () =>
+    Effect.gen(function* () {
+      const blobs = makeBlobs({ computer: "pc", readSkill: noSkills })
+      const resource = { uri: "f://1", mimeType: "a/b", blob: base64(pixels) }
+      const { content } = yield* blobs.externalize(
+        { content: [{ type: "resource", resource }], isError: false },
+        "a",
+        0
+      )
+      const [block] = content
+      assert.deepStrictEqual(block && binaryDataOf(block), { base64: "", mimeType: "a/b" })
+      const { bytes, chunk } = yield* readAll(blobs, (block && referenceOf(block)?.handle) ?? "", 1000)
+      assert.deepStrictEqual([bytes, chunk.mimeType], [pixels, "a/b"])
+    })
+  )
+})

@@ -1,0 +1,313 @@
+import { createHash } from "node:crypto"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Schema, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { makeMemoryLandingFolder } from "../../../../src/adapters/memory/MemoryLandingFolder.ts"
+import { makeUploads, type Uploads } from "../../../../src/application/computer/content/Uploads.ts"
+import { LandingFolder } from "../../../../src/application/ports/files/LandingFolder.ts"
+import type { UploadRequest } from "../../../../src/domain/model/messages/blobs.ts"
+
+const target = { agent: "a", computer: "pc", reqId: "r" }
+
+const folder = "/uploads"
+
+const sha256Of = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
+
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64")
+
+/** Uploads into a folder in memory. */
+const opened = Effect.fnUntraced(function* (options: { readonly maxBytes?: number } = {}) {
+  const { files, layer, setFreeBytes } = makeMemoryLandingFolder()
+  const uploads = yield* Effect.provide(makeUploads({ folder, ...options }), layer)
+  return { ...uploads, files, setFreeBytes }
+})
+
+const declared = (bytes: Uint8Array): Pick<UploadRequest, "totalSize" | "sha256"> => ({
+  totalSize: bytes.length,
+  sha256: sha256Of(bytes)
+})
+
+const content = new Uint8Array(30).map((_, index) => index)
+
+/** Sends the first chunk of {@link content} and gives its request. */
+const begin = ({ putBlob }: Uploads, more: Partial<UploadRequest> = {}) =>
+  putBlob({
+    ...target,
+    ...declared(content),
+    chunkOffset: 0,
+    eof: false,
+    blob: base64(content.subarray(0, 10)),
+    ...more
+  })
+
+/** The rest of {@link content}. */
+const rest = (uploadId: string): UploadRequest => ({
+  ...target,
+  uploadId,
+  chunkOffset: 10,
+  eof: true,
+  blob: base64(content.subarray(10))
+})
+
+/** Sends content in chunks of this length. */
+const send = Effect.fnUntraced(function* (
+  { putBlob }: Uploads,
+  bytes: Uint8Array,
+  step: number,
+  more: Partial<UploadRequest> = {}
+) {
+  let uploadId: string | undefined
+  for (let chunkOffset = 0; ; chunkOffset += step) {
+    const part = bytes.subarray(chunkOffset, chunkOffset + step)
+    const eof = chunkOffset + part.length === bytes.length
+    const head = uploadId === undefined ? { ...declared(bytes), ...more } : { uploadId }
+    const reply = yield* putBlob({ ...target, ...head, chunkOffset, eof, blob: base64(part) })
+    assert.strictEqual(reply.chunkOffset, chunkOffset)
+    uploadId = reply.uploadId
+    if (eof) return reply
+  }
+})
+
+const failureOf = <A>(
+  effect: Effect.Effect<A, { readonly code: number; readonly details?: { readonly [key: string]: unknown } }>
+) => Effect.map(Effect.flip(effect), ({ code, details }) => [code, details?.["reason"]])
+
+describe("upload", () => {
+  it.effect.prop(
+    "lands as it was sent, in chunks of any length",
+    [Schema.Uint8Array, Schema.Natural],
+    ([bytes, step]) =>
+      Effect.gen(function* () {
+        const { files, ...uploads } = yield* opened()
+        const whole = new Uint8Array([7, ...bytes])
+        const reply = yield* send(uploads, whole, step + 1, { nameHint: "a.bin" })
+        assert.deepInclude(reply, {
+          landingPath: `${folder}/a.bin`,
+          totalSize: whole.length,
+          sha256: sha256Of(whole),
+          reqId: "r"
+        })
+        assert.deepStrictEqual([...files], [[`${folder}/a.bin`, whole]])
+      })
+  )
+
+  it.effect("is not visible under its name before its end", () =>
+    Effect.gen(function* () {
+      const { files, ...uploads } = yield* opened()
+      const { landingPath, uploadId } = yield* begin(uploads, { nameHint: "a.bin" })
+      assert.isUndefined(landingPath)
+      assert.notInclude([...files.keys()], `${folder}/a.bin`)
+      yield* uploads.putBlob(rest(uploadId))
+      assert.deepStrictEqual([...files.keys()], [`${folder}/a.bin`])
+    })
+  )
+
+  it.effect("takes only the last segment of a path as its name", () =>
+    Effect.gen(function* () {
+      const uploads = yield* opened()
+      const { landingPath } = yield* send(uploads, content, 10, { nameHint: "../../etc/cron.d/job" })
+      assert.strictEqual(landingPath, `${folder}/job`)
+    })
+  )
+
+  it.effect("never replaces a file", () =>
+    Effect.gen(function* () {
+      const { files, ...uploads } = yield* opened()
+      yield* send(uploads, content, 10, { nameHint: "a" })
+      const { landingPath } = yield* send(uploads, content.subarray(1), 10, { nameHint: "a" })
+      assert.strictEqual(landingPath, `${folder}/a (2)`)
+      assert.deepStrictEqual(files.get(`${folder}/a`), content)
+    })
+  )
+
+  it.effect("lands beside another upload in progress", () =>
+    Effect.gen(function* () {
+      const { files, ...uploads } = yield* opened()
+      const other = content.toReversed()
+      const first = yield* begin(uploads, { nameHint: "a" })
+      yield* send(uploads, other, 7, { nameHint: "b" })
+      yield* uploads.putBlob(rest(first.uploadId))
+      assert.deepStrictEqual(
+        files,
+        new Map([
+          [`${folder}/a`, content],
+          [`${folder}/b`, other]
+        ])
+      )
+    })
+  )
+
+  it.effect("is rejected as busy beside four others, until one ends", () =>
+    Effect.gen(function* () {
+      const uploads = yield* opened()
+      const others = yield* Effect.forEach([1, 2, 3, 4], () => begin(uploads))
+      assert.deepStrictEqual(yield* failureOf(begin(uploads)), [4019, "busy"])
+      yield* uploads.putBlob(rest(others[0]?.uploadId ?? ""))
+      yield* begin(uploads)
+    })
+  )
+
+  it.effect("is rejected above the maximum size without writing a byte", () =>
+    Effect.gen(function* () {
+      const { files, ...uploads } = yield* opened({ maxBytes: 29 })
+      assert.deepStrictEqual(yield* failureOf(begin(uploads)), [4019, "too_large"])
+      assert.strictEqual(files.size, 0)
+    })
+  )
+
+  it.effect("is rejected with another hash, and leaves nothing", () =>
+    Effect.gen(function* () {
+      const { files, ...uploads } = yield* opened()
+      const sent = send(uploads, content, 10, { sha256: "0".repeat(64) })
+      assert.deepStrictEqual(yield* failureOf(sent), [4019, "integrity"])
+      assert.strictEqual(files.size, 0)
+    })
+  )
+
+  const faults: ReadonlyArray<readonly [string, Partial<UploadRequest>, string]> = [
+    ["a gap", { chunkOffset: 11 }, "range"],
+    ["a repeated chunk", { chunkOffset: 0 }, "range"],
+    ["an early end", { blob: base64(content.subarray(10, 20)) }, "range"],
+    ["content beyond the declared size", { blob: base64(content) }, "range"],
+    ["a chunk that is not base64", { blob: "no base64!" }, "integrity"]
+  ]
+
+  for (const [title, fault, reason] of faults) {
+    it.effect(`ends with ${title}, and leaves nothing`, () =>
+      Effect.gen(function* () {
+        const { files, ...uploads } = yield* opened()
+        const { uploadId } = yield* begin(uploads)
+        assert.deepStrictEqual(yield* failureOf(uploads.putBlob({ ...rest(uploadId), ...fault })), [4019, reason])
+        assert.strictEqual(files.size, 0)
+        assert.deepStrictEqual(yield* failureOf(uploads.putBlob(rest(uploadId))), [4019, "invalid_upload"])
+      })
+    )
+  }
+
+  it.effect("is unknown to another Agent", () =>
+    Effect.gen(function* () {
+      const uploads = yield* opened()
+      const { uploadId } = yield* begin(uploads)
+      const foreign = uploads.putBlob({ ...rest(uploadId), agent: "b" })
+      assert.deepStrictEqual(yield* failureOf(foreign), [4019, "invalid_upload"])
+      yield* uploads.putBlob(rest(uploadId))
+    })
+  )
+
+  it.effect("ends when the disk is full, and leaves nothing", () =>
+    Effect.gen(function* () {
+      const { files, setFreeBytes, ...uploads } = yield* opened()
+      setFreeBytes(15)
+      const { uploadId } = yield* begin(uploads)
+      assert.deepStrictEqual(yield* failureOf(uploads.putBlob(rest(uploadId))), [4019, "io_error"])
+      assert.strictEqual(files.size, 0)
+    })
+  )
+
+  it.effect("ends without a chunk for two minutes, and leaves nothing", () =>
+    Effect.gen(function* () {
+      const { files, ...uploads } = yield* opened()
+      const { uploadId } = yield* begin(uploads)
+      yield* TestClock.adjust("119 seconds")
+      assert.strictEqual(files.size, 1)
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(files.size, 0)
+      assert.deepStrictEqual(yield* failureOf(uploads.putBlob(rest(uploadId))), [4019, "invalid_upload"])
+    })
+  )
+
+  it.effect("stays while chunks arrive", () =>
+    Effect.gen(function* () {
+      const { files, ...uploads } = yield* opened()
+      const { uploadId } = yield* begin(uploads)
+      yield* TestClock.adjust("100 seconds")
+      const next = { ...rest(uploadId), eof: false, blob: base64(content.subarray(10, 20)) }
+      yield* uploads.putBlob(next)
+      yield* TestClock.adjust("100 seconds")
+      yield* uploads.putBlob({ ...rest(uploadId), chunkOffset: 20, blob: base64(content.subarray(20)) })
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual([...files.values()], [content])
+    })
+  )
+
+  it.effect("frees its place after the idle time", () =>
+    Effect.gen(function* () {
+      const uploads = yield* opened()
+      yield* Effect.forEach([1, 2, 3, 4], () => begin(uploads))
+      yield* TestClock.adjust("2 minutes")
+      yield* begin(uploads)
+    })
+  )
+
+  it.effect("leaves nothing after a reset, and its id is unknown", () =>
+    Effect.gen(function* () {
+      const { files, ...uploads } = yield* opened()
+      const { uploadId } = yield* begin(uploads)
+      yield* uploads.reset
+      assert.strictEqual(files.size, 0)
+      assert.deepStrictEqual(yield* failureOf(uploads.putBlob(rest(uploadId))), [4019, "invalid_upload"])
+    })
+  )
+
+  it.effect("leaves nothing after the end of the Computer", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { files, ...uploads } = yield* Scope.provide(opened(), scope)
+      yield* begin(uploads)
+      yield* Scope.close(scope, Exit.void)
+      assert.strictEqual(files.size, 0)
+    })
+  )
+
+  it.effect("takes chunks that arrive together in their order", () =>
+    Effect.gen(function* () {
+      const { files, layer } = makeMemoryLandingFolder()
+      const landing = yield* Effect.provide(LandingFolder, layer)
+      const slow = LandingFolder.of({
+        ...landing,
+        openPart: (path) =>
+          Effect.map(landing.openPart(path), (part) => ({
+            ...part,
+            append: (bytes) => Effect.delay(part.append(bytes), "1 second")
+          }))
+      })
+      const uploads = yield* Effect.provideService(makeUploads({ folder }), LandingFolder, slow)
+      const beginning = yield* Effect.forkChild(begin(uploads))
+      yield* TestClock.adjust("1 second")
+      const { uploadId } = yield* Fiber.join(beginning)
+      const middle = { ...rest(uploadId), eof: false, blob: base64(content.subarray(10, 20)) }
+      const last = { ...rest(uploadId), chunkOffset: 20, blob: base64(content.subarray(20)) }
+      const sent = yield* Effect.forEach([middle, last], (chunk) => Effect.forkChild(uploads.putBlob(chunk)))
+      yield* TestClock.adjust("2 seconds")
+      yield* Fiber.joinAll(sent)
+      assert.deepStrictEqual([...files.values()], [content])
+    })
+  )
+})
+
+describe("Computer with uploads", () => {
+  it.effect("removes the parts of an earlier run at its start", () =>
+    Effect.gen(function* () {
+      const { files, layer } = makeMemoryLandingFolder()
+      files.set(`${folder}/.7.part`, content)
+      yield* Effect.provide(makeUploads({ folder }), layer)
+      assert.strictEqual(files.size, 0)
+    })
+  )
+
+  it.effect("rejects all uploads without a folder, and writes nothing", () =>
+    Effect.gen(function* () {
+      const { files, layer } = makeMemoryLandingFolder()
+      const uploads = yield* Effect.provide(makeUploads(undefined), layer)
+      assert.deepStrictEqual(yield* failureOf(begin(uploads)), [4019, "forbidden"])
+      assert.strictEqual(files.size, 0)
+    })
+  )
+
+  it.effect("rejects all uploads without access to files", () =>
+    Effect.gen(function* () {
+      const uploads = yield* makeUploads({ folder })
+      assert.deepStrictEqual(yield* failureOf(begin(uploads)), [4019, "forbidden"])
+    })
+  )
+})
