@@ -40,13 +40,12 @@ export const startFleet = Effect.fnUntraced(function* (
   const pauseClock = new Map(cast.offices.map(({ agent }) => [agent.name, makePauseClock()]))
   const pauseClockOf = (agent: string) => pauseClock.get(agent) ?? makePauseClock()
   const ledger = new Ledger(load.timeout * 1000 + load.grace, (agent) => pauseClockOf(agent).total())
-  const offices = cast.offices.map((office, index) => ({ office, id: `office-${index + 1}` }))
   const computers = yield* Effect.forEach(
-    offices.flatMap(({ id, office }) => office.computers.map((home) => ({ home, id }))),
-    ({ home, id }) => startComputer(home, id, servers, folder)
+    cast.offices.flatMap((office) => office.computers.map((home) => ({ home, office }))),
+    ({ home, office }) => startComputer(home, office, servers, folder)
   )
-  const agents = yield* Effect.forEach(offices, ({ id, office }) =>
-    startAgent(office, id, servers, load, ledger, pauseClockOf(office.agent.name))
+  const agents = yield* Effect.forEach(cast.offices, (office) =>
+    startAgent(office, servers, load, ledger, pauseClockOf(office.agent.name))
   )
   return {
     redis,

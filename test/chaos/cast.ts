@@ -1,3 +1,5 @@
+import type { LineName } from "../../src/domain/wire/lines.ts"
+
 /** Index of the Server of a member. While that Server is down, the next one is used. */
 export interface Home {
   readonly name: string
@@ -6,11 +8,12 @@ export interface Home {
 
 /** An office: an Agent and the Computers that it calls. */
 export interface Office {
+  readonly protocol: LineName
   readonly agent: Home
   readonly computers: ReadonlyArray<Home>
 }
 
-/** All parts. Names are unique. */
+/** All parts. Names are unique. The offices of different protocols have the same id. */
 export interface Cast {
   readonly servers: number
   readonly offices: ReadonlyArray<Office>
@@ -28,11 +31,15 @@ export interface Load {
   readonly grace: number
 }
 
+/** The id of all offices. */
+export const officeId = "office"
+
 /** Three Servers, with pairs on one Server and across Servers. */
 export const largeCast: Cast = {
   servers: 3,
   offices: [
     {
+      protocol: "0.2",
       agent: { name: "ada", home: 0 },
       computers: [
         { name: "desk", home: 0 },
@@ -40,6 +47,7 @@ export const largeCast: Cast = {
       ]
     },
     {
+      protocol: "0.4",
       agent: { name: "bob", home: 1 },
       computers: [
         { name: "lamp", home: 1 },
@@ -54,6 +62,7 @@ export const smallCast: Cast = {
   servers: 2,
   offices: [
     {
+      protocol: "0.3",
       agent: { name: "ada", home: 0 },
       computers: [
         { name: "desk", home: 0 },

@@ -31,7 +31,8 @@ const counts = (numbers: { readonly [name: string]: number }) =>
 
 const formatStatus = ({ components, gauges, members, officeList, state, totals }: ServerStatus) => {
   const offices = officeList.map(
-    ({ agents, computers, office }) => `${office} with ${count(agents, "Agent")} and ${count(computers, "Computer")}`
+    ({ agents, computers, line, office }) =>
+      `${office} (${line}) with ${count(agents, "Agent")} and ${count(computers, "Computer")}`
   )
   const failing = Object.entries(components).flatMap(([component, { error, ok }]) =>
     ok ? [] : [`${component}: ${error}`]

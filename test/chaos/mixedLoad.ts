@@ -4,7 +4,8 @@ import { Agent } from "../../src/application/agent/Agent.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import { agentLayer } from "../../src/main/layers/agentLayer.ts"
 import { computerLayer } from "../../src/main/layers/computerLayer.ts"
-import { type Outcome, outcomeOf } from "./orders.ts"
+import { type LineName, lineNames } from "../../src/domain/wire/lines.ts"
+import { type Outcome, outcomeOf, toolNamed } from "./orders.ts"
 import { openProxy } from "./Proxy.ts"
 
 /** Counters of the members of some offices. */
@@ -24,7 +25,8 @@ export interface MixedLoad {
   readonly rest: Effect.Effect<void>
 }
 
-const offices = ["one", "two", "three"]
+/** The id of all offices, which are on different protocol lines. */
+const office = "shared"
 const computers = ["desk", "shelf"]
 
 /** Concurrent small calls of an office, and the milliseconds between two of them. */
@@ -67,6 +69,7 @@ const config = Result.getOrThrow(
 interface Place {
   readonly url: string
   readonly office: string
+  readonly protocol: LineName
 }
 
 const startComputer = Effect.fnUntraced(function* (
@@ -78,6 +81,12 @@ const startComputer = Effect.fnUntraced(function* (
   yield* Effect.orDie(Layer.build(Layer.fresh(layer)))
   return server
 })
+
+/** An Agent, and the names of tools on its protocol line. */
+interface Caller {
+  readonly agent: Agent["Service"]
+  readonly named: (tool: string) => string
+}
 
 /** Opens offices on the Server of this port until the scope closes. The load starts paused. */
 export const startMixedLoad = Effect.fnUntraced(function* (
@@ -97,15 +106,15 @@ export const startMixedLoad = Effect.fnUntraced(function* (
     count(what)
   }
 
-  const echo = (agent: Agent["Service"], what: string, computer: string, size = 0) =>
+  const echo = ({ agent, named }: Caller, what: string, computer: string, size = 0) =>
     Effect.suspend(() => {
       const text = `${++texts} `.padEnd(size, "x")
-      const call = { computer, tool: "echo", params: { text }, timeout }
+      const call = { computer, tool: named("echo"), params: { text }, timeout }
       return Effect.map(outcomeOf(agent, call), (outcome) => note(what, text, outcome))
     })
 
-  const giveUp = Effect.fnUntraced(function* (agent: Agent["Service"], computer: string) {
-    const call = yield* Effect.forkChild(agent.callTool({ computer, tool: "wait", timeout }))
+  const giveUp = Effect.fnUntraced(function* ({ agent, named }: Caller, computer: string) {
+    const call = yield* Effect.forkChild(agent.callTool({ computer, tool: named("wait"), timeout }))
     yield* Effect.sleep(givenUpAfter)
     yield* Fiber.interrupt(call)
     count("cancelled")
@@ -126,27 +135,28 @@ export const startMixedLoad = Effect.fnUntraced(function* (
     )
   }
 
-  const runOffice = Effect.fnUntraced(function* (office: string) {
+  const runOffice = Effect.fnUntraced(function* (protocol: LineName) {
     const way = yield* openProxy({ target: () => port })
-    const place = { url: `http://127.0.0.1:${way.port}`, office }
+    const place = { url: `http://127.0.0.1:${way.port}`, office, protocol }
+    const named = (name: string) => toolNamed(name, "memory", protocol)
     const servers = yield* Effect.forEach(computers, (name) => startComputer(place, name))
     const agentContext = yield* Effect.orDie(Layer.build(Layer.fresh(agentLayer({ ...place, name: "thinker" }))))
-    const agent = Context.get(agentContext, Agent)
+    const caller = { agent: Context.get(agentContext, Agent), named }
     let turn = 0
     const next = Effect.sync(() => computers[turn++ % computers.length] ?? "")
-    for (let caller = 0; caller < callers; caller++) {
+    for (let one = 0; one < callers; one++) {
       yield* again(
         pause,
-        Effect.flatMap(next, (computer) => echo(agent, "small call", computer))
+        Effect.flatMap(next, (computer) => echo(caller, "small call", computer))
       )
     }
     yield* again(
       every.large,
-      Effect.flatMap(next, (computer) => echo(agent, "large call", computer, largeSize))
+      Effect.flatMap(next, (computer) => echo(caller, "large call", computer, largeSize))
     )
     yield* again(
       every.cancel,
-      Effect.flatMap(next, (computer) => giveUp(agent, computer))
+      Effect.flatMap(next, (computer) => giveUp(caller, computer))
     )
     yield* again(
       every.change,
@@ -160,7 +170,7 @@ export const startMixedLoad = Effect.fnUntraced(function* (
     const visit = Effect.gen(function* () {
       const name = `visitor-${++visits}`
       yield* startComputer(place, name)
-      yield* echo(agent, "call of a temporary Agent", name)
+      yield* echo(caller, "call of a temporary Agent", name)
     })
     // A temporary Agent may lose its connection.
     yield* again(every.visit, Effect.ignoreCause(Effect.scoped(visit)))
@@ -176,7 +186,7 @@ export const startMixedLoad = Effect.fnUntraced(function* (
     )
   })
 
-  yield* Effect.forEach(offices, runOffice, { discard: true })
+  yield* Effect.forEach(lineNames, runOffice, { discard: true })
   const isOver = Effect.sync(() => underWay === 0)
   return {
     done: () => ({

@@ -1,5 +1,6 @@
 import { Cause, Effect } from "effect"
 import type { Agent, ToolCall } from "../../src/application/agent/Agent.ts"
+import type { LineName } from "../../src/domain/wire/lines.ts"
 import { errorCodeOf } from "../../src/domain/tools/errorResults.ts"
 import { firstText } from "../firstText.ts"
 
@@ -7,6 +8,8 @@ import { firstText } from "../firstText.ts"
 export interface AgentOrders {
   readonly url: string
   readonly office: string
+  readonly protocol: LineName
+  readonly tool: string
   readonly name: string
   /** Prefix of its call ids, unique for each process. */
   readonly life: string
@@ -20,6 +23,10 @@ export interface AgentOrders {
   /** Duration of the tool in milliseconds. */
   readonly work: number
 }
+
+/** The name of a tool of an MCP server on this protocol line. */
+export const toolNamed = (tool: string, server: string, protocol: LineName): string =>
+  protocol === "0.2" ? tool : `${server}__${tool}`
 
 /** Outcome of a call: a text, a protocol error, or an unexpected failure. */
 export type Outcome =

@@ -6,9 +6,9 @@ import type { TestRedis } from "../fixtures/redis.ts"
 import { sourceCli } from "../main/processes.ts"
 import { descendants } from "../processes.ts"
 import { watchAcknowledgements } from "./Acknowledgements.ts"
-import type { Home, Load, Office } from "./cast.ts"
+import { type Home, type Load, type Office, officeId } from "./cast.ts"
 import type { Execution, Ledger } from "./Ledger.ts"
-import type { AgentOrders, AgentReport } from "./orders.ts"
+import { type AgentOrders, type AgentReport, toolNamed } from "./orders.ts"
 import { type Kept, keepRunning, startNode } from "./Process.ts"
 import { openProxy, type Proxy } from "./Proxy.ts"
 
@@ -97,7 +97,7 @@ const openWay = Effect.fnUntraced(function* (
 /** Starts a Computer of an office. Its configuration and its journal are in this folder. */
 export const startComputer = Effect.fnUntraced(function* (
   { home, name }: Home,
-  office: string,
+  { protocol }: Office,
   servers: ReadonlyArray<ServerPart>,
   folder: string
 ): Effect.fn.Return<ComputerPart, never, Scope.Scope> {
@@ -112,7 +112,16 @@ export const startComputer = Effect.fnUntraced(function* (
     default_tool_meta: { auto_apply: true }
   }
   writeFileSync(config, JSON.stringify({ servers: { marks } }))
-  const place = ["--server", `http://127.0.0.1:${way.port}`, "--office", office, "--name", name]
+  const place = [
+    "--server",
+    `http://127.0.0.1:${way.port}`,
+    "--office",
+    officeId,
+    "--name",
+    name,
+    "--protocol",
+    protocol
+  ]
   const kept = yield* keepRunning(
     startNode([sourceCli, "computer", ...place, "--config", config, "--log-level", "warn"])
   )
@@ -187,8 +196,7 @@ const makeStanding = () => {
 
 /** Starts the Agent of an office. It calls its Computers continuously and reports to the ledger. */
 export const startAgent = Effect.fnUntraced(function* (
-  { agent: { home, name }, computers }: Office,
-  office: string,
+  { agent: { home, name }, computers, protocol }: Office,
   servers: ReadonlyArray<ServerPart>,
   { every, timeout, work }: Load,
   ledger: Ledger,
@@ -215,7 +223,9 @@ export const startAgent = Effect.fnUntraced(function* (
     standing.begin()
     const orders: AgentOrders = {
       url: `http://127.0.0.1:${way.port}`,
-      office,
+      office: officeId,
+      protocol,
+      tool: toolNamed("mark", "marks", protocol),
       name,
       life,
       computers: resting ? [] : computers.map((computer) => computer.name),

@@ -15,7 +15,7 @@ const callOnce = (agent: Agent["Service"], computer: string) =>
   Effect.suspend(() => {
     const id = `${orders.life}-${++calls}`
     tell({ _tag: "Started", id, computer })
-    const call = { computer, tool: "mark", params: { id, millis: orders.work }, timeout: orders.timeout }
+    const call = { computer, tool: orders.tool, params: { id, millis: orders.work }, timeout: orders.timeout }
     return Effect.map(outcomeOf(agent, call), (outcome) => tell({ _tag: "Ended", id, outcome }))
   })
 
@@ -43,8 +43,9 @@ const formatStatus = (status: MemberStatus): string => {
 }
 
 const program = Effect.gen(function* () {
-  const { name, office, url } = orders
-  const agent = Context.get(yield* Layer.build(agentLayer({ url, office, name, retryInitialConnect: true })), Agent)
+  const { name, office, protocol, url } = orders
+  const layer = agentLayer({ url, office, name, protocol, retryInitialConnect: true })
+  const agent = Context.get(yield* Layer.build(layer), Agent)
   process.on("message", () => {
     calling = false
   })
