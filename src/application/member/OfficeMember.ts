@@ -1,3 +1,4 @@
+import { bytesToHex } from "@noble/hashes/utils.js"
 import { Clock, Data, Deferred, Duration, Effect, Result, type Scope, SubscriptionRef } from "effect"
 import { errorCodes, isRetryableMessage } from "../../domain/model/ProtocolError.ts"
 import { defaultLineName, type LineName, lineNamed } from "../../domain/wire/lines.ts"
@@ -8,6 +9,7 @@ import { definedOnly } from "../../domain/objects.ts"
 import { formatVersion } from "../../domain/wire/version.ts"
 import { connectOnNewestLine } from "./connectOnNewestLine.ts"
 import { makePlaceWait } from "./placeWait.ts"
+import { secureRandomBytes } from "../shared/secureRandom.ts"
 import { reconnectBackoff, backoffDelay, backoffSchedule } from "../shared/backoff.ts"
 import { type Body, jsonBody } from "../ports/Body.ts"
 import {
@@ -131,12 +133,8 @@ const isRejoinRetryable = (error: JoinFailed): boolean =>
   error._tag === "JoinRejected" ||
   (error._tag === "AdmissionRejected" && error.code === errorCodes.notFound)
 
-/** Web Crypto of Node and browsers; this layer is compiled without the types of either. */
-declare const crypto: { readonly getRandomValues: (bytes: Uint8Array) => Uint8Array }
-
-/** Makes a secret of 128 bits in hexadecimal. Effect's Random does not suffice: it is seedable, hence predictable. */
-const makeInstanceSecret = (): string =>
-  [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("")
+/** Makes a secret of 128 bits in hexadecimal. */
+const makeInstanceSecret = (): string => bytesToHex(secureRandomBytes(16))
 
 /**
  * Joins an office and stays a member until the scope closes. Resolves after the first join. A member that loses its

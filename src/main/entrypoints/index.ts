@@ -34,6 +34,7 @@ export * as FileCredentialStore from "../../adapters/credentials/FileCredentialS
 export { tuneGcForRelay } from "../../adapters/process/gcTuning.ts"
 export { readTokenFile, TokenUnreadable } from "../../adapters/credentials/readTokenFile.ts"
 export { serveTools, type ServeToolsOptions } from "../../adapters/packs/http/ToolServer.ts"
+export * as NodeSkillFiles from "../../adapters/skills/NodeSkillFiles.ts"
 export * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.ts"
 export * as NodeLandingFolder from "../../adapters/uploads/NodeLandingFolder.ts"
 export * as RelayServer from "../../adapters/socketio/RelayServer.ts"
