@@ -130,6 +130,12 @@ export const answered = (command: Effect.Effect<void, MembershipError>) =>
     while: ({ reason }) => reason === "unavailable"
   })
 
+/** Nodes whose joins are repeated while Redis is too busy to answer in time. */
+export const patient =
+  (open: OpenNode): OpenNode =>
+  (name) =>
+    Effect.map(open(name), (node) => ({ ...node, join: (...join) => answered(node.join(...join)) }))
+
 /** The received changes in short form, with their recipients. */
 export const told = ({ heard }: TestNode): ReadonlyArray<string> =>
   heard.map((change) => {

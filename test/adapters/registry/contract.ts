@@ -3,7 +3,7 @@ import { Arbitrary, Effect, Exit, HashMap, Option, Result, Schema, Scope } from 
 import type { Session } from "../../../src/domain/model/Membership.ts"
 import { decide, evolve, type MembershipCommand } from "../../../src/domain/office/decide.ts"
 import { emptyMembershipState, unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
-import { answered, type OpenNode, outcome, type TestNode, told } from "./cluster.ts"
+import { type OpenNode, outcome, type TestNode, told } from "./cluster.ts"
 
 const sidsIn = ({ registry }: TestNode, office: string) => registry.members(office).map(({ sid }) => sid)
 
@@ -178,7 +178,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
           (index) => {
             const node = nodes[index % 3] as TestNode
             const sid = `a${index}`
-            return Effect.andThen(node.connect(sid), outcome(answered(node.join(sid, "agent", sid, "O"))))
+            return Effect.andThen(node.connect(sid), outcome(node.join(sid, "agent", sid, "O")))
           },
           { concurrency: "unbounded" }
         )
@@ -194,7 +194,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
           (index) => {
             const node = nodes[index % 3] as TestNode
             const sid = `c${index}`
-            return Effect.andThen(node.connect(sid), outcome(answered(node.join(sid, "computer", "desk", "O"))))
+            return Effect.andThen(node.connect(sid), outcome(node.join(sid, "computer", "desk", "O")))
           },
           { concurrency: "unbounded" }
         )
@@ -213,7 +213,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
             const sid = `c${index}`
             return Effect.andThen(
               node.connect(sid),
-              outcome(answered(node.join(sid, "computer", String(alike[index % alike.length]), "O")))
+              outcome(node.join(sid, "computer", String(alike[index % alike.length]), "O"))
             )
           },
           { concurrency: "unbounded" }
@@ -260,7 +260,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
             const sid = `c${index}`
             return Effect.andThen(
               node.connect(sid),
-              outcome(answered(node.join(sid, "computer", sid, "O", { ...unlimitedCapacity, membersPerOffice: 7 })))
+              outcome(node.join(sid, "computer", sid, "O", { ...unlimitedCapacity, membersPerOffice: 7 }))
             )
           },
           { concurrency: "unbounded" }
@@ -448,7 +448,7 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
           (index) => {
             const node = nodes[index % 3] as TestNode
             const sid = `c${index}`
-            const join = answered(node.join(sid, "computer", sid, "O"))
+            const join = node.join(sid, "computer", sid, "O")
             return Effect.all([node.connect(sid), join, node.disconnect(sid)], { discard: true })
           },
           { concurrency: "unbounded" }

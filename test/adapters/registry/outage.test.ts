@@ -30,8 +30,8 @@ const pair = Effect.fnUntraced(function* (gracePeriod: Duration.Duration = Durat
   const [n1, n2] = [yield* open("n1"), yield* open("n2")]
   yield* n1.connect("a")
   yield* n2.connect("c")
-  yield* n1.join("a", "agent", "thinker", "O")
-  yield* n2.join("c", "computer", "desk", "O")
+  yield* answered(n1.join("a", "agent", "thinker", "O"))
+  yield* answered(n2.join("c", "computer", "desk", "O"))
   yield* n1.until(() => n1.heard.length === 1)
   return { redis, open, n1, n2 }
 })
@@ -59,7 +59,7 @@ describe("a registry without Redis", () => {
     Effect.gen(function* () {
       const { n1, n2, redis } = yield* pair()
       yield* n1.connect("b")
-      yield* n1.join("b", "computer", "shelf", "O")
+      yield* answered(n1.join("b", "computer", "shelf", "O"))
       yield* n2.until(() => n2.heard.length === 1)
       yield* redis.kill
       yield* n1.disconnect("b")
@@ -80,7 +80,7 @@ describe("a registry without Redis", () => {
       assert.strictEqual(yield* outcome(node.join("a", "agent", "x", "O")), "unavailable")
       yield* redis.restart
       yield* up(node)
-      assert.strictEqual(yield* outcome(node.join("a", "agent", "x", "O")), "ok")
+      assert.strictEqual(yield* outcome(answered(node.join("a", "agent", "x", "O"))), "ok")
     })
   )
 })
@@ -94,7 +94,7 @@ describe("a Redis that restarts empty", () => {
       yield* redis.restart
       yield* Effect.all([up(n1), up(n2)])
       yield* n2.connect("d")
-      yield* n2.join("d", "computer", "shelf", "O")
+      yield* answered(n2.join("d", "computer", "shelf", "O"))
       yield* n1.until(() => told(n1).includes("+d shelf@O → a"))
       assert.deepStrictEqual([told(n1), told(n2)], [[...(before[0] ?? []), "+d shelf@O → a"], ["+d shelf@O → c"]])
       assert.deepStrictEqual([memberSids(n1), memberSids(n2)], [memberSids(n2), memberSids(n1)])
@@ -176,7 +176,7 @@ describe("a node that is lost", () => {
     // The lease is the usual one; the assertion allows more time for slow machines.
     const n1 = yield* redisNodes(redis.url, "{test}:", { gracePeriod: Duration.seconds(3) })("here")
     yield* n1.connect("c")
-    yield* n1.join("c", "computer", "desk", "O")
+    yield* answered(n1.join("c", "computer", "desk", "O"))
     const there = yield* startProcess(["--conditions=a2c-source", file, redis.url, "{test}:"])
     yield* there.says("joined")
     yield* n1.until(() => n1.heard.length === 2)
@@ -217,7 +217,7 @@ describe("a node that is lost", () => {
       yield* there.signal("SIGSTOP")
       yield* lost(n1)
       yield* n1.connect("a")
-      yield* n1.join("a", "agent", "thinker", "O")
+      yield* answered(n1.join("a", "agent", "thinker", "O"))
       yield* there.signal("SIGCONT")
       yield* n1.until(() => told(n1).at(-1) === "+there-computer there-computer@O → a,c")
       yield* there.says('"_tag":"Evicted","sid":"there-agent"')
