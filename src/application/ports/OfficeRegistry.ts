@@ -3,7 +3,7 @@ import type { MembershipCommand } from "../../domain/office/decide.ts"
 import type { Capacity } from "../../domain/office/MembershipState.ts"
 import type { Member, MembershipError, Membership, Session } from "../../domain/model/Membership.ts"
 
-/** A change in the cluster. Listeners get changes in the order in which they happened. */
+/** A change in the cluster. Listeners get the changes of each office in the order in which they happened. */
 export type RegistryChange =
   | {
       readonly _tag: "Entered" | "Left"

@@ -39,6 +39,38 @@ describe("order of commands", () => {
     assert.isTrue(isExplained(swap, [...moved, change("Left", "O"), evicted]))
   })
 
+  it("explains changes of different offices in any order, and those of one office in their order", () => {
+    const other = { office: "Q", role: "computer", name: "y" } as const
+    const sessions: ModelSessions = [
+      { sid: "here", node: "n1", reconnectKey: "", subject: "", role: "computer", membership: undefined },
+      { sid: "also", node: "n1", reconnectKey: "", subject: "", role: "computer", membership: undefined }
+    ]
+    const also = (_tag: "Entered" | "Left"): RegistryChange => ({
+      _tag,
+      sid: "also",
+      membership: other,
+      recipients: []
+    })
+    const commands: ReadonlyArray<Outcome> = [
+      joins("here", "O"),
+      joins("here", "P"),
+      { command: { _tag: "Join", sid: "also", ...other }, says: "ok" }
+    ]
+    const explains = (...heard: ReadonlyArray<RegistryChange>) =>
+      explain(sessions, commands, unlimitedCapacity, (order) =>
+        hasHeard(new Set(["here", "also"]), sessions, order, heard)
+      ) !== undefined
+    const [inO, outO, inP] = [change("Entered", "O"), change("Left", "O"), change("Entered", "P")]
+    assert.deepStrictEqual(
+      [
+        explains(inO, outO, inP, also("Entered")),
+        explains(also("Entered"), inO, outO, inP),
+        explains(also("Entered"), outO, inO, inP)
+      ],
+      [true, true, false]
+    )
+  })
+
   it("explains no missing eviction", () => {
     assert.isFalse(isExplained([joins("there", "P")], [change("Left", "P")]))
     assert.isTrue(isExplained([joins("there", "P")], [change("Left", "P"), evicted]))

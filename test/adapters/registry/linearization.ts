@@ -62,7 +62,8 @@ const isAbout = ({ membership, sid, kind }: ModelNotification, change: Coming): 
 
 /**
  * True when a node with these sessions received each change of the order once and with the right recipients. A leave
- * takes effect at its own node at once, before other nodes know; all other changes arrive in order.
+ * takes effect at its own node at once, before other nodes know; all other changes of an office arrive in order. Those of
+ * different offices may not: a node that begins to follow an office first asks for its members.
  */
 export const hasHeard = (
   own: ReadonlySet<string>,
@@ -86,12 +87,18 @@ export const hasHeard = (
       evicted.push(change.sid)
       continue
     }
-    while (pending[0] !== undefined && !concerns(pending[0])) pending.shift()
+    const { office } = change.membership
+    const isHere = (notice: ModelNotification) => notice.membership.office === office
+    const next = pending.find((notice) => isHere(notice) && concerns(notice))
     const place = pending.findIndex(
-      (notice, index) => isAbout(notice, change) && (index === 0 || (notice.isOwnWish && own.has(notice.sid)))
+      (notice) => isAbout(notice, change) && (notice === next || (notice.isOwnWish && own.has(notice.sid)))
     )
     if (place < 0) return false
+    const skipped = next === undefined ? 0 : pending.indexOf(next)
     pending.splice(place, 1)
+    // Earlier changes of the office did not concern the node, and do not later.
+    for (let index = Math.min(place, skipped) - 1; index >= 0; index--)
+      if (pending[index]?.membership.office === office) pending.splice(index, 1)
     const { _tag, membership, sid } = change
     if (own.has(sid) && _tag === "Left") sits.delete(sid)
     if (change.recipients.toSorted().join() !== recipients(membership.office, sid).join()) return false
