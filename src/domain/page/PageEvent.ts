@@ -1,0 +1,177 @@
+import type { CallStatus } from "../model/CallStatus.ts"
+import type { ComputerPart } from "../model/Notification.ts"
+import type { Role } from "../model/Membership.ts"
+
+/** Addresses an office: offices of one id on different protocol lines are different ones. */
+export interface OfficeAddress {
+  readonly line: string
+  readonly office: string
+}
+
+/** What a Computer of this project offers to the page beyond the protocol. Members of other implementations offer none. */
+export interface PageFeatures {
+  /** It reports the states of its MCP servers. */
+  readonly inspection: boolean
+  /** It runs calls of operators while the office has an Agent. */
+  readonly operatorCalls: boolean
+}
+
+/** A member as the page shows it. Times are milliseconds of the epoch. */
+export interface PageMember extends OfficeAddress {
+  readonly sid: string
+  readonly node: string
+  readonly role: Role
+  readonly name: string
+  /** The subject of its identity. */
+  readonly subject: string
+  /** The protocol version that it announced. */
+  readonly version: string
+  readonly joinedAt: number
+  readonly features: PageFeatures
+}
+
+/** A request of an Agent to a Computer as the page shows it. Times are milliseconds of the epoch, with fractions. */
+export interface PageCall extends OfficeAddress {
+  /** Unique among the calls of all nodes. */
+  readonly id: string
+  readonly node: string
+  readonly agent: string
+  readonly subject: string
+  readonly computer: string
+  readonly event: string
+  /** The tool of a tool call. */
+  readonly tool?: string
+  readonly reqId: string
+  readonly startedAt: number
+  /** What the Computer last reported; missing while it reports nothing. */
+  readonly status?: CallStatus
+  /** Missing while the call runs. */
+  readonly endedAt?: number
+  /** `ok`, `tool_error`, `cancelled`, `timeout`, or the code of an error as text; missing while the call runs. */
+  readonly outcome?: string
+  readonly traceId?: string
+}
+
+/** The health of a component of a node; `error` when it fails. */
+export interface ComponentHealth {
+  readonly ok: boolean
+  readonly error?: string
+}
+
+/** A node of the cluster, or the only Server. */
+export interface PageNode {
+  readonly node: string
+  readonly version: string
+  readonly lines: ReadonlyArray<string>
+  /** `unavailable` when another node does not report any more. */
+  readonly state: "starting" | "ready" | "draining" | "unavailable"
+  readonly reason?: string
+  readonly components: { readonly [component: string]: ComponentHealth }
+  readonly startedAt: number
+  readonly connections: number
+  readonly callsInFlight: number
+  readonly callsPerSecond: number
+  /** Percentiles of the last minute in milliseconds; missing without calls. */
+  readonly latency?: { readonly p50: number; readonly p90: number; readonly p99: number }
+  /** Bytes of memory of the process. */
+  readonly memoryBytes: number
+}
+
+/** The calls of an office in the last second. Offices without calls are not listed. */
+export interface OfficeActivity extends OfficeAddress {
+  readonly node: string
+  readonly calls: number
+  /** Calls that ended otherwise than with a successful result. */
+  readonly failed: number
+}
+
+/** An event that changes what the page shows. */
+export type PageEvent =
+  | { readonly _tag: "Entered"; readonly member: PageMember }
+  | { readonly _tag: "Left"; readonly sid: string; readonly at: number }
+  /** A call started, reported its status, or ended. Replaces what is known of the call. */
+  | { readonly _tag: "Call"; readonly call: PageCall }
+  /** A Computer announced a change of a part. */
+  | ({ readonly _tag: "Updated"; readonly computer: string; readonly part: ComputerPart; readonly at: number } & OfficeAddress)
+  /** A rejected connection, join or request. */
+  | {
+      readonly _tag: "Rejected"
+      readonly node: string
+      readonly at: number
+      readonly what: "connection" | "join" | "request"
+      /** Missing for a join. */
+      readonly code?: number
+      readonly reason: string
+      readonly subject?: string
+      readonly remoteAddress?: string
+    }
+  | { readonly _tag: "Node"; readonly node: PageNode }
+  | { readonly _tag: "Activity"; readonly at: number; readonly offices: ReadonlyArray<OfficeActivity> }
+  /** The state of a Computer with the feature `inspection`, in the office that the page watches. */
+  | ({ readonly _tag: "Inspected"; readonly computer: string; readonly inspection: Inspection } & OfficeAddress)
+
+/** An MCP server of a Computer. */
+export interface InspectedServer {
+  readonly name: string
+  readonly state: "starting" | "ready" | "degraded" | "backing off" | "failed" | "disabled" | "stopped"
+  readonly reason?: string
+  /** Milliseconds of the epoch. */
+  readonly since: number
+  readonly restarts: number
+  readonly tools: number
+  readonly windows: number
+  /** The last lines of its error output, where the Computer allows it. */
+  readonly stderr?: ReadonlyArray<string>
+}
+
+/** How the Computer decides about a call of a tool. */
+export interface InspectedConsent {
+  readonly tool: string
+  readonly rule: "runs without consent" | "needs consent" | "forbidden"
+}
+
+/** A device or a tool pack behind a Computer. */
+export interface InspectedPart {
+  readonly kind: "device" | "pack"
+  readonly name: string
+  readonly state: string
+  readonly reason?: string
+  /** Services of a device, or tools of a pack. */
+  readonly offers: ReadonlyArray<string>
+}
+
+/** What a Computer reports to the operators that watch its office. */
+export interface Inspection {
+  readonly servers: ReadonlyArray<InspectedServer>
+  readonly consent: ReadonlyArray<InspectedConsent>
+  readonly parts: ReadonlyArray<InspectedPart>
+}
+
+/** The first message of a stream: the state that the events change. */
+export interface PageSnapshot {
+  readonly _tag: "Snapshot"
+  /** Identifies the stream in commands. */
+  readonly stream: string
+  /** Milliseconds of the epoch at the Server. */
+  readonly at: number
+  readonly members: ReadonlyArray<PageMember>
+  /** Members that are not listed because there are too many. */
+  readonly omittedMembers: number
+  /** Running calls, and the latest ended ones. */
+  readonly calls: ReadonlyArray<PageCall>
+  readonly nodes: ReadonlyArray<PageNode>
+}
+
+/** Events in their order. */
+export interface PageBatch {
+  readonly _tag: "Batch"
+  /** Milliseconds of the epoch at the Server. */
+  readonly at: number
+  readonly events: ReadonlyArray<PageEvent>
+  /** Calls that were counted in {@link OfficeActivity} but not sent, because there were too many. */
+  readonly omittedCalls: number
+  /** Other events that were lost since the last batch, because the page reads too slowly. */
+  readonly droppedEvents: number
+}
+
+export type PageMessage = PageSnapshot | PageBatch
