@@ -34,7 +34,7 @@ export type AgentEvent =
   | { readonly _tag: "Disconnected"; readonly reason: string }
 
 /** Name and office of an Agent. */
-export interface AgentOptions extends Omit<MemberOptions, "role"> {}
+export interface AgentOptions extends Omit<MemberOptions, "role" | "features"> {}
 
 /** Buffered events per subscriber; the oldest are dropped first. */
 const eventBacklog = 1024

@@ -9,6 +9,7 @@ import type { Catalogue } from "../../domain/tools/catalogue.ts"
 import type { JoinFailed, MemberOptions, OfficeMember } from "../member/OfficeMember.ts"
 import { jsonBody } from "../ports/Body.ts"
 import type { McpConnector } from "../ports/McpSession.ts"
+import { ServerOutput } from "../ports/ServerOutput.ts"
 import type { TransportClient } from "../ports/Transport.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
 import { makeBlobs } from "./content/Blobs.ts"
@@ -18,6 +19,8 @@ import { makeSkills, type SkillFolders } from "./content/Skills.ts"
 import { makeUploads, type UploadOptions } from "./content/Uploads.ts"
 import type { Inputs } from "./inputs/Inputs.ts"
 import type { ServerStates } from "./servers/ServersSnapshot.ts"
+import { makeInspector } from "./office/Inspector.ts"
+import { featuresOf, makeServerOutputs, type OperatorAccess } from "./office/operatorAccess.ts"
 import { makeComputerRequestHandler } from "./office/computerRequestHandler.ts"
 import {
   type AlreadyJoined,
@@ -29,7 +32,7 @@ import { makeSecrets, redactLogs } from "./inputs/Secrets.ts"
 import { makeServerSupervisor, type ServerSupervisor } from "./servers/ServerSupervisor.ts"
 import { type LocalCall, makeToolCalls, type ToolCallRecord } from "./calls/ToolCalls.ts"
 
-export interface ComputerOptions extends Omit<MemberOptions, "office" | "role"> {
+export interface ComputerOptions extends Omit<MemberOptions, "office" | "role" | "features"> {
   /** The office to join before the servers start; without it the Computer stays outside until `join`. */
   readonly office?: string
   readonly config: ComputerConfig
@@ -39,6 +42,8 @@ export interface ComputerOptions extends Omit<MemberOptions, "office" | "role"> 
   readonly uploads?: UploadOptions
   /** Folders with skills. Skills need the port `SkillFiles` of the context, also those of MCP servers. */
   readonly skills?: SkillFolders
+  /** What the operators of the Server may see and do here. */
+  readonly operators?: OperatorAccess
   /** Runs before the servers start and after the join of `office`, for example to prompt for inputs. */
   readonly prepare?: Effect.Effect<void>
 }
@@ -70,11 +75,11 @@ interface ComputerShape extends Pick<ServerSupervisor, "changes" | "reconfigure"
 const make = Effect.fnUntraced(function* (
   options: ComputerOptions
 ): Effect.fn.Return<ComputerShape, JoinFailed, Scope.Scope | TransportClient | McpConnector | Inputs> {
-  const { config, name, office, prepare = Effect.void, variables = {} } = options
+  const { config, name, office, operators = {}, prepare = Effect.void, variables = {} } = options
   const { startupTimeout } = yield* ComputerSettings
   const secrets = makeSecrets()
   const withRedactedLogs = redactLogs(secrets)
-  const connection = yield* makeOfficeConnection(name)
+  const connection = yield* makeOfficeConnection(name, featuresOf(operators))
 
   /** Parts that changed during a join: Agents may have fetched them before, and were not notified. */
   const backlog = new Set<ComputerPart>()
@@ -102,9 +107,14 @@ const make = Effect.fnUntraced(function* (
     })
 
   const mayStart = yield* Deferred.make<void>()
-  const servers = yield* withRedactedLogs(
-    makeServerSupervisor({ config, variables }, secrets, notifyChanged, Deferred.await(mayStart))
-  )
+  const outputs = makeServerOutputs(secrets, operators)
+  const servers = yield* makeServerSupervisor(
+    { config, variables },
+    secrets,
+    notifyChanged,
+    Deferred.await(mayStart)
+  ).pipe(Effect.provideService(ServerOutput, outputs.record), withRedactedLogs)
+  const inspector = operators.states === false ? undefined : yield* makeInspector(servers, outputs)
   const calls = yield* withRedactedLogs(makeToolCalls(name, servers, reportCall))
   const recentServers = () => calls.history().map(({ server }) => servers.identify(server))
   const desktop = yield* makeDesktop(servers, recentServers)
@@ -120,7 +130,7 @@ const make = Effect.fnUntraced(function* (
   const join = (request: JoinOptions) =>
     connection.join(request, (member) => {
       backlog.clear()
-      const services = { name, servers, calls, desktop, documents, skills, blobs, uploads }
+      const services = { name, servers, calls, desktop, documents, skills, blobs, uploads, inspector }
       const handle = makeComputerRequestHandler(services, member)
       return {
         onMessage: (event, body) => withRedactedLogs(handle(event, body)),

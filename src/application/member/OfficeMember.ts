@@ -2,6 +2,7 @@ import { bytesToHex } from "@noble/hashes/utils.js"
 import { Clock, Data, Deferred, Duration, Effect, Result, type Scope, SubscriptionRef } from "effect"
 import { errorCodes, isRetryableMessage } from "../../domain/model/ProtocolError.ts"
 import { defaultLineName, type LineName, lineNamed } from "../../domain/wire/lines.ts"
+import type { MemberFeature } from "../../domain/page/Inspection.ts"
 import type { ProtocolLine } from "../../domain/wire/ProtocolLine.ts"
 import type { Role } from "../../domain/model/Membership.ts"
 import { type CurrentMember, parseMembershipConflict } from "../../domain/model/membershipConflict.ts"
@@ -63,6 +64,8 @@ export interface MemberOptions {
   readonly protocol?: LineName | "auto"
   readonly office: string
   readonly name: string
+  /** What the member announces to its Server beyond the protocol; nothing by default. */
+  readonly features?: ReadonlyArray<MemberFeature>
   /** Retries the first join while its failure is temporary; without it the first failure is final. */
   readonly retryInitialConnect?: boolean
   /**
@@ -145,7 +148,7 @@ export const joinOffice = Effect.fnUntraced(function* (
   makeHandlers: (member: OfficeMember) => MemberHandlers
 ): Effect.fn.Return<OfficeMember, JoinFailed, Scope.Scope | TransportClient> {
   const { name, office, protocol = defaultLineName, role, wait = Duration.zero } = options
-  const { retryInitialConnect = false, takeOver = false } = options
+  const { features = [], retryInitialConnect = false, takeOver = false } = options
   const transport = yield* TransportClient
   let current: Link | undefined
   // The Server recognises this member by the secret and replaces its stale connection.
@@ -209,7 +212,8 @@ export const joinOffice = Effect.fnUntraced(function* (
           isReplaced = true
           return Effect.succeed([])
         })
-      const auth = line.hasRoleInHandshake ? { role, instance } : { instance }
+      const announced = features.length === 0 ? {} : { a2c_features: features }
+      const auth = { ...(line.hasRoleInHandshake && { role }), instance, ...announced }
       const link = yield* transport.connect({ version: formatVersion(line.version), auth, onMessage })
       chosen = binding
       return { link, ...binding }

@@ -15,6 +15,8 @@ export class McpSessionError extends Data.TaggedError("McpSessionError")<{
   readonly reason: "protocol" | "unauthorized" | "forbidden" | "closed" | "unavailable" | "unsupported"
   readonly message: string
   readonly code?: number
+  /** The last line that the process of a lost session wrote to stderr: for the owner only. */
+  readonly output?: string
 }> {}
 
 /** The MCP peer's description of itself. */

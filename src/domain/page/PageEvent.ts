@@ -1,3 +1,4 @@
+import type { Inspection } from "./Inspection.ts"
 import type { CallStatus } from "../model/CallStatus.ts"
 import type { ComputerPart } from "../model/Notification.ts"
 import type { Role } from "../model/Membership.ts"
@@ -92,7 +93,12 @@ export type PageEvent =
   /** A call started, reported its status, or ended. Replaces what is known of the call. */
   | { readonly _tag: "Call"; readonly call: PageCall }
   /** A Computer announced a change of a part. */
-  | ({ readonly _tag: "Updated"; readonly computer: string; readonly part: ComputerPart; readonly at: number } & OfficeAddress)
+  | ({
+      readonly _tag: "Updated"
+      readonly computer: string
+      readonly part: ComputerPart
+      readonly at: number
+    } & OfficeAddress)
   /** A rejected connection, join or request. */
   | {
       readonly _tag: "Rejected"
@@ -109,43 +115,6 @@ export type PageEvent =
   | { readonly _tag: "Activity"; readonly at: number; readonly offices: ReadonlyArray<OfficeActivity> }
   /** The state of a Computer with the feature `inspection`, in the office that the page watches. */
   | ({ readonly _tag: "Inspected"; readonly computer: string; readonly inspection: Inspection } & OfficeAddress)
-
-/** An MCP server of a Computer. */
-export interface InspectedServer {
-  readonly name: string
-  readonly state: "starting" | "ready" | "degraded" | "backing off" | "failed" | "disabled" | "stopped"
-  readonly reason?: string
-  /** Milliseconds of the epoch. */
-  readonly since: number
-  readonly restarts: number
-  readonly tools: number
-  readonly windows: number
-  /** The last lines of its error output, where the Computer allows it. */
-  readonly stderr?: ReadonlyArray<string>
-}
-
-/** How the Computer decides about a call of a tool. */
-export interface InspectedConsent {
-  readonly tool: string
-  readonly rule: "runs without consent" | "needs consent" | "forbidden"
-}
-
-/** A device or a tool pack behind a Computer. */
-export interface InspectedPart {
-  readonly kind: "device" | "pack"
-  readonly name: string
-  readonly state: string
-  readonly reason?: string
-  /** Services of a device, or tools of a pack. */
-  readonly offers: ReadonlyArray<string>
-}
-
-/** What a Computer reports to the operators that watch its office. */
-export interface Inspection {
-  readonly servers: ReadonlyArray<InspectedServer>
-  readonly consent: ReadonlyArray<InspectedConsent>
-  readonly parts: ReadonlyArray<InspectedPart>
-}
 
 /** The first message of a stream: the state that the events change. */
 export interface PageSnapshot {

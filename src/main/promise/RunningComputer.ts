@@ -32,7 +32,7 @@ export interface ComputerOptions
     ComputerHooks,
     Pick<
       CoreComputerOptions,
-      "name" | "office" | "protocol" | "retryInitialConnect" | "skills" | "takeOver" | "uploads"
+      "name" | "office" | "operators" | "protocol" | "retryInitialConnect" | "skills" | "takeOver" | "uploads"
     > {}
 
 /** An office to join; `wait` in milliseconds. */

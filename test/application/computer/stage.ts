@@ -2,6 +2,7 @@ import { ConfigProvider, Context, Duration, Effect, Layer, Logger, References, R
 import { TestClock } from "effect/testing"
 import { Computer } from "../../../src/application/computer/Computer.ts"
 import { ComputerSettings } from "../../../src/application/computer/ComputerSettings.ts"
+import type { OperatorAccess } from "../../../src/application/computer/office/operatorAccess.ts"
 import type { UploadOptions } from "../../../src/application/computer/content/Uploads.ts"
 import { Inputs, type InputSources } from "../../../src/application/computer/inputs/Inputs.ts"
 import type { ServerState } from "../../../src/application/computer/servers/ServersSnapshot.ts"
@@ -42,6 +43,7 @@ export interface Staged {
   readonly prepare?: Effect.Effect<void>
   readonly uploads?: UploadOptions
   readonly skills?: SkillFolders
+  readonly operators?: OperatorAccess
   /** The file system of skills; none by default. */
   readonly skillFiles?: Layer.Layer<SkillFiles>
   /** The transport to an office; connections fail by default. */
@@ -66,7 +68,18 @@ export const setupOf = (
 
 /** Runs a Computer and collects its log. */
 export const staged = Effect.fnUntraced(function* (stage: Staged) {
-  const { environment = {}, office, prepare, servers, settings, skillFiles, skills, sources, uploads } = stage
+  const {
+    environment = {},
+    office,
+    operators,
+    prepare,
+    servers,
+    settings,
+    skillFiles,
+    skills,
+    sources,
+    uploads
+  } = stage
   const logs: Array<string> = []
   const logger = Logger.make<unknown, void>(({ cause, message }) => {
     logs.push(`${JSON.stringify(message)} ${String(cause)}`)
@@ -75,7 +88,7 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
   const context = yield* Computer.layer({
     name: "pc",
     ...setupOf(Object.keys(servers), stage),
-    ...definedOnly({ office, prepare, skills, uploads })
+    ...definedOnly({ office, operators, prepare, skills, uploads })
   }).pipe(
     Layer.provide(skillFiles ?? Layer.empty),
     Layer.provide(Layer.succeed(McpConnector, { connect: (name) => servers[name]?.connect ?? Effect.fail(dead) })),

@@ -111,7 +111,9 @@ export const openLegacySession = Effect.fnUntraced(function* ({
       ({ reason }) => reason === "closed",
       (failure) =>
         Effect.flatMap(Effect.timeoutOption(closed, "1 second"), (reason) =>
-          Effect.fail(reason._tag === "Some" ? sessionError("unavailable", reason.value.message) : failure)
+          Effect.fail(
+            reason._tag === "Some" ? sessionError("unavailable", reason.value.message, reason.value.output) : failure
+          )
         )
     )
   )

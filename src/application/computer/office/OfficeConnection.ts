@@ -1,4 +1,5 @@
 import { Data, Deferred, Effect, Exit, Scope, Stream, SubscriptionRef } from "effect"
+import type { MemberFeature } from "../../../domain/page/Inspection.ts"
 import {
   joinOffice,
   type JoinFailed,
@@ -20,7 +21,7 @@ export class AlreadyJoined extends Data.TaggedError("AlreadyJoined")<{ readonly 
   }
 }
 
-export interface JoinOptions extends Omit<MemberOptions, "role" | "name"> {}
+export interface JoinOptions extends Omit<MemberOptions, "role" | "name" | "features"> {}
 
 /** A membership, from the first attempt to join. */
 interface JoinState {
@@ -31,7 +32,10 @@ interface JoinState {
 }
 
 /** Makes a Computer's membership of at most one office, which ends with the scope. */
-export const makeOfficeConnection = Effect.fnUntraced(function* (name: string) {
+export const makeOfficeConnection = Effect.fnUntraced(function* (
+  name: string,
+  features: ReadonlyArray<MemberFeature> = []
+) {
   const transport = yield* TransportClient
   const parentScope = yield* Effect.scope
   const state = yield* SubscriptionRef.make<JoinState | undefined>(undefined)
@@ -56,7 +60,7 @@ export const makeOfficeConnection = Effect.fnUntraced(function* (name: string) {
       yield* Scope.close(scope, Exit.void)
       return yield* new AlreadyJoined({ office: previous.office })
     }
-    const joined = joinOffice({ role: "computer", name, ...request }, (member) => {
+    const joined = joinOffice({ role: "computer", name, features, ...request }, (member) => {
       const handlers = makeHandlers(member)
       const setMember = SubscriptionRef.update(state, (now) => (now?.scope === scope ? { ...now, member } : now))
       return { ...handlers, onJoined: Effect.andThen(setMember, handlers.onJoined) }

@@ -15,6 +15,7 @@ import {
   unknownEvent
 } from "../../../domain/model/ProtocolError.ts"
 import { toolFailed } from "../../../domain/tools/errorResults.ts"
+import { inspectEvent } from "../../../domain/page/Inspection.ts"
 import { removeTransformedEvent } from "../../../domain/tools/vrl.ts"
 import type { OfficeMember } from "../../member/OfficeMember.ts"
 import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
@@ -26,6 +27,7 @@ import type { Documents } from "../content/Documents.ts"
 import type { Skills } from "../content/Skills.ts"
 import type { Uploads } from "../content/Uploads.ts"
 import { truncateToFit } from "./truncateToFit.ts"
+import type { Inspector } from "./Inspector.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import type { ToolCalls } from "../calls/ToolCalls.ts"
 
@@ -38,6 +40,8 @@ interface ComputerServices {
   readonly skills: Skills
   readonly blobs: Blobs
   readonly uploads: Uploads
+  /** Missing where the operators of the Server see nothing. */
+  readonly inspector: Inspector | undefined
 }
 
 /** Serves one request, from its body to the body of its reply. */
@@ -45,7 +49,7 @@ type Handler = (body: Body) => Effect.Effect<Body, ProtocolError>
 
 /** Handles the requests and notifications that a Computer receives as a member of an office. */
 export const makeComputerRequestHandler = (
-  { blobs, calls, desktop, documents, name, servers, skills, uploads }: ComputerServices,
+  { blobs, calls, desktop, documents, inspector, name, servers, skills, uploads }: ComputerServices,
   { fits, line, maxBytes }: OfficeMember
 ): MessageHandler => {
   const errorBody = (error: ProtocolError): Body => jsonBody(line.encodeProtocolError(error))
@@ -159,7 +163,8 @@ export const makeComputerRequestHandler = (
     getBlob: handlersFor(line.calls.getBlob, (request) => blobs.getBlob(request, maxBytes())),
     putBlob: line.calls.putBlob === undefined ? [] : handlersFor(line.calls.putBlob, uploads.putBlob)
   }
-  const handlers = new Map(Object.values(handlersByCall).flat())
+  const handlers = new Map<string, Handler>(Object.values(handlersByCall).flat())
+  if (inspector !== undefined) handlers.set(inspectEvent, (body) => inspector.inspect(body, fits))
 
   const onNotification = (event: string, body: Body): Effect.Effect<void> => {
     const decoded = decodeBody(body, (wire) => line.decodeNotification(event, wire))

@@ -16,6 +16,14 @@ export interface RunningMcpServer {
   readonly resources: ReadonlyArray<JsonObject>
 }
 
+/** Why a server does not run. */
+interface ServerFailure {
+  /** For the owner: it may quote stderr. */
+  readonly reason: string
+  /** The reason without output of the server. */
+  readonly publicReason: string
+}
+
 export type ServerState =
   /** Disabled in the configuration, or stopped by the user. */
   | { readonly _tag: "Stopped"; readonly reason: "disabled" | "stopped_by_user" }
@@ -25,9 +33,9 @@ export type ServerState =
   /** The server is running with reduced function. */
   | ({ readonly _tag: "Degraded"; readonly reason: string } & RunningMcpServer)
   /** The server exited or failed to start; it restarts at `retryAt`, in milliseconds since 1970. */
-  | { readonly _tag: "BackingOff"; readonly reason: string; readonly attempt: number; readonly retryAt: number }
+  | ({ readonly _tag: "BackingOff"; readonly attempt: number; readonly retryAt: number } & ServerFailure)
   /** The failure is permanent: the server needs another configuration. */
-  | { readonly _tag: "Failed"; readonly reason: string }
+  | ({ readonly _tag: "Failed" } & ServerFailure)
 
 /** States by server name, in configuration order. */
 export type ServerStates = ReadonlyMap<string, ServerState>

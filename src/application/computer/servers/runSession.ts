@@ -30,11 +30,20 @@ export interface SessionCallbacks {
   readonly watchedUris: Stream.Stream<ReadonlySet<string>>
 }
 
+const redactFailure =
+  ({ redact }: Secrets) =>
+  ({ code, message, output, reason }: McpSessionError): McpSessionError =>
+    new McpSessionError({
+      reason,
+      message: redact(message),
+      ...definedOnly({ code, output: output === undefined ? undefined : redact(output) })
+    })
+
 /** Wraps a session: redacts secrets in its messages and records its calls. */
-const instrumentSession = (session: McpSession, { redact }: Secrets, activity: CallActivity): McpSession => {
-  const redactFailure = (failure: McpSessionError) =>
-    new McpSessionError({ ...failure, message: redact(failure.message) })
-  const redacted = <A, R>(effect: Effect.Effect<A, McpSessionError, R>) => Effect.mapError(effect, redactFailure)
+const instrumentSession = (session: McpSession, secrets: Secrets, activity: CallActivity): McpSession => {
+  const { redact } = secrets
+  const redacted = <A, R>(effect: Effect.Effect<A, McpSessionError, R>) =>
+    Effect.mapError(effect, redactFailure(secrets))
   return {
     ...session,
     listTools: (cursor) => redacted(session.listTools(cursor)),
@@ -52,7 +61,7 @@ const instrumentSession = (session: McpSession, { redact }: Secrets, activity: C
     watch: (wanted) => redacted(session.watch(wanted)),
     ping: redacted(session.ping),
     ...(session.degraded !== undefined && { degraded: Effect.map(session.degraded, redact) }),
-    closed: Effect.map(session.closed, redactFailure)
+    closed: Effect.map(session.closed, redactFailure(secrets))
   }
 }
 
@@ -83,10 +92,7 @@ export const runSession = Effect.fnUntraced(function* (
     const list = { tools: listAllTools(session), resources: listAllResources(session) }
     const changes = yield* session.watch({ tools: true, resources: true, uris: [] })
     return { session, list, changes, tools: yield* list.tools, resources: yield* Effect.result(list.resources) }
-  }).pipe(
-    withTimeout,
-    Effect.mapError(({ reason, message }) => new McpSessionError({ reason, message: secrets.redact(message) }))
-  )
+  }).pipe(withTimeout, Effect.mapError(redactFailure(secrets)))
 
   const { refresh } = yield* makeRefresher(changeThrottle)
   const subscriptions = yield* FiberMap.make<string, void>()

@@ -2,6 +2,7 @@ import { Clock, Duration, Effect, Option, Result, type Scope, Stream } from "eff
 import type { Setup } from "../../../domain/config/Setup.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { Naming } from "../../../domain/tools/naming.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"
 import { restartBackoff, backoffDelay } from "../../shared/backoff.ts"
 import type { McpConnector } from "../../ports/McpSession.ts"
@@ -18,6 +19,8 @@ const stableAfter = Duration.minutes(2)
 
 interface AttemptEnd {
   readonly reason: string
+  /** The last line of stderr of the server's process. */
+  readonly output?: string
   /** A retry would fail for the same reason. */
   readonly isPermanent: boolean
   /** When the server became ready, in milliseconds since 1970, if it did. */
@@ -129,11 +132,12 @@ const runAttempt = Effect.fnUntraced(function* (
       Stream.map(watchedUris)
     )
   }
-  const { message, reason } = yield* Effect.catch(
+  const { message, output, reason } = yield* Effect.catch(
     runSession(name, endpoint.success, secrets, callbacks),
     Effect.succeed
   )
-  return { reason: message, isPermanent: reason === "unauthorized" || reason === "forbidden", readySince }
+  const isPermanent = reason === "unauthorized" || reason === "forbidden"
+  return { reason: message, isPermanent, readySince, ...definedOnly({ output }) }
 })
 
 /** Restarts a server with backoff unless its failure is permanent. Calls that a failure interrupts are not retried. */
@@ -145,10 +149,16 @@ export const superviseServer = Effect.fnUntraced(function* (
   let attempt = 1
   let retryAt: number | undefined
 
-  const onAttemptEnd = Effect.fnUntraced(function* ({ isPermanent, readySince, reason }: AttemptEnd) {
+  const onAttemptEnd = Effect.fnUntraced(function* ({
+    isPermanent,
+    output,
+    readySince,
+    reason: publicReason
+  }: AttemptEnd) {
     retryAt = undefined
+    const reason = output === undefined ? publicReason : `${publicReason}: ${output}`
     if (isPermanent) {
-      yield* setState({ _tag: "Failed", reason })
+      yield* setState({ _tag: "Failed", reason, publicReason })
       return yield* Effect.logWarning("MCP server failed", { server: name, reason })
     }
     const now = yield* Clock.currentTimeMillis
@@ -156,7 +166,7 @@ export const superviseServer = Effect.fnUntraced(function* (
     const wait = yield* backoffDelay(restartBackoff, attempt)
     attempt++
     retryAt = now + Duration.toMillis(wait)
-    yield* setState({ _tag: "BackingOff", reason, attempt, retryAt })
+    yield* setState({ _tag: "BackingOff", reason, publicReason, attempt, retryAt })
     const retryInSeconds = Duration.toSeconds(wait)
     yield* Effect.logWarning("MCP server exited, restarting", { server: name, reason, retryInSeconds })
   })

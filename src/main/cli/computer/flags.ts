@@ -35,6 +35,14 @@ export const computerFlags = {
   uploads: setting.text("uploads", "folder in which Agents of the protocol 0.4 may store files; none by default", {
     metavar: "FOLDER"
   }),
+  operators: setting.toggle(
+    "operators",
+    "let operators of the Server call tools while the office has an Agent, with the consent that an Agent needs"
+  ),
+  shareStderr: setting.toggle(
+    "share-stderr",
+    "show operators of the Server the last lines that MCP servers write to stderr"
+  ),
   approve: shared.approve
 }
 export type ComputerCommandOptions = Command.Command.Config.Infer<typeof computerFlags>

@@ -41,6 +41,8 @@ export type ConfiguredComputerOptions = Pick<
       | "skills"
       | "marketplaces"
       | "uploads"
+      | "operators"
+      | "shareStderr"
     >
   >
 
@@ -86,6 +88,7 @@ export const withComputer = <A, E, R>(
 ) =>
   Effect.gen(function* () {
     const { allWindows = false, approve, configFiles: files, dpe, dpeUrl, inputs: given, name } = options
+    const { operators: calls = false, shareStderr: stderr = false } = options
     const { setup, sources } = yield* loadConfig(files)
     yield* logWarnings(unknownInputWarnings(setup.config, given))
     yield* warnOfLiteralInputs(setup.config, given)
@@ -107,6 +110,7 @@ export const withComputer = <A, E, R>(
       ...(yield* memberConnection(options)),
       name,
       ...folderOptions(options),
+      operators: { calls, stderr },
       ...definedOnly({ authorize: dialogue && logAuthorizationRequest, prepare: dialogue && prompt }),
       confirm,
       settings: { resolveDpe, showUnsubscribable: allWindows }

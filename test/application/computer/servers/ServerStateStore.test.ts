@@ -51,11 +51,11 @@ describe("ServerStateStore", () => {
   it.effect("changes the state of one server", () =>
     Effect.gen(function* () {
       const { snapshot, updateServer } = yield* makeStore()
-      yield* updateServer("alpha", () => ({ _tag: "Failed", reason: "forbidden" }))
+      yield* updateServer("alpha", () => ({ _tag: "Failed", reason: "forbidden", publicReason: "forbidden" }))
       assert.deepStrictEqual(
         [...snapshot().states],
         [
-          ["alpha", { _tag: "Failed", reason: "forbidden" }],
+          ["alpha", { _tag: "Failed", reason: "forbidden", publicReason: "forbidden" }],
           ["beta", stopped]
         ]
       )

@@ -37,7 +37,7 @@ const ready = Effect.fnUntraced(function* (
   return { _tag: "Ready" as const, config, session, tools: [], resources: [], ...listings }
 })
 
-const backingOff: ServerState = { _tag: "BackingOff", reason: "gone", attempt: 2, retryAt: 0 }
+const backingOff: ServerState = { _tag: "BackingOff", reason: "gone", publicReason: "gone", attempt: 2, retryAt: 0 }
 const namesOf = (servers: ServersSnapshot["running"]) => servers.map(({ config }) => config.name)
 const snapshotOf = (states: { readonly [name: string]: ServerState }, previous?: ServersSnapshot) =>
   makeServersSnapshot(new Map(Object.entries(states)), false, previous)
@@ -52,7 +52,7 @@ describe("ServersSnapshot", () => {
         gamma: backingOff,
         delta: { _tag: "Stopped", reason: "disabled" },
         epsilon: { _tag: "Starting", attempt: 1 },
-        zeta: { _tag: "Failed", reason: "forbidden" }
+        zeta: { _tag: "Failed", reason: "forbidden", publicReason: "forbidden" }
       })
       assert.deepStrictEqual(namesOf(running), ["alpha", "beta"])
     })

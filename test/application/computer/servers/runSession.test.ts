@@ -170,7 +170,7 @@ describe("runSession", () => {
         withSecret
       )
       yield* TestClock.adjust("1 hour")
-      assert.deepStrictEqual(yield* state, { _tag: "Failed", reason: "no <redacted>" })
+      assert.deepStrictEqual(yield* state, { _tag: "Failed", reason: "no <redacted>", publicReason: "no <redacted>" })
       assert.strictEqual(starts.count, 1)
     })
   )

@@ -107,7 +107,8 @@ describe("superviseServer", () => {
       yield* TestClock.adjust("1 hour")
       assert.deepStrictEqual((yield* computer.servers).get("alpha"), {
         _tag: "Failed",
-        reason: "log in first"
+        reason: "log in first",
+        publicReason: "log in first"
       })
       assert.strictEqual(alpha.starts.count, 1)
     })
@@ -687,7 +688,11 @@ describe("run of a server", () => {
 
   it.effect("ends with the reason of a permanent failure", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* run(true, ["alpha"]), { _tag: "Failed", reason: "not you" })
+      assert.deepStrictEqual(yield* run(true, ["alpha"]), {
+        _tag: "Failed",
+        reason: "not you",
+        publicReason: "not you"
+      })
     })
   )
 
@@ -699,7 +704,11 @@ describe("run of a server", () => {
 
   it.effect("fails without a configuration of the server", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* run(true), { _tag: "Failed", reason: "not configured" })
+      assert.deepStrictEqual(yield* run(true), {
+        _tag: "Failed",
+        reason: "not configured",
+        publicReason: "not configured"
+      })
     })
   )
 })

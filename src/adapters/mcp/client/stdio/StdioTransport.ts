@@ -2,6 +2,7 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js"
 import { type Cause, Deferred, Effect, Exit, Fiber, Queue, Result, Stream } from "effect"
 import type { McpSessionError } from "../../../../application/ports/McpSession.ts"
+import { ServerOutput } from "../../../../application/ports/ServerOutput.ts"
 import type { StdioParameters } from "../../../../domain/config/endpointParameters.ts"
 import { parseJson } from "../../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
@@ -67,6 +68,7 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
     Effect.catchDefect((defect) => Effect.fail(spawnFailure(defect)))
   )
   const outgoing = yield* Queue.bounded<Uint8Array, Cause.Done>(maxQueuedWrites)
+  const onOutput = yield* ServerOutput
   let lastStderrLine: string | undefined
 
   const started = yield* Deferred.make<void>()
@@ -150,6 +152,7 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
       const text = new TextDecoder().decode(bytes).trimEnd()
       if (text === "") return Effect.void
       lastStderrLine = text.slice(0, stderrLimits.maxCharacters)
+      onOutput(server, text)
       return Effect.logDebug("stderr", { server, line: text })
     })
   // The last line may lack its newline.
@@ -169,18 +172,16 @@ export const makeStdioTransport = Effect.fnUntraced(function* (server: string, p
   )
 
   const lost = yield* Deferred.make<McpSessionError>()
-  /** Quotes stderr, so it is for the owner only. */
-  const formatExit = (exit: Exit.Exit<number, unknown>): string => {
-    const quote = lastStderrLine === undefined ? "" : `: ${lastStderrLine}`
-    if (Exit.isFailure(exit)) return `the process was killed${quote}`
+  const exitError = (exit: Exit.Exit<number, unknown>): McpSessionError => {
+    if (Exit.isFailure(exit)) return sessionError("closed", "the process was killed", lastStderrLine)
     return exit.value === missingProgramCode
-      ? `command "${parameters.command}" not found`
-      : `the process exited with code ${exit.value}${quote}`
+      ? sessionError("closed", `command "${parameters.command}" not found`)
+      : sessionError("closed", `the process exited with code ${exit.value}`, lastStderrLine)
   }
   const reportExit = Effect.gen(function* () {
     const exit = yield* Effect.exit(child.exitCode)
     yield* Effect.timeoutOption(Fiber.await(stderrReader), stderrLimits.timeoutAfterExit)
-    yield* Deferred.succeed(lost, sessionError("closed", formatExit(exit)))
+    yield* Deferred.succeed(lost, exitError(exit))
     transport.onclose?.()
   })
   yield* Effect.forkScoped(reportExit)

@@ -44,7 +44,7 @@ describe("stdio MCP server", () => {
       const failure = yield* Effect.flip(open("exits"))
       assert.strictEqual(failure.reason, "unavailable")
       assert.include(failure.message, "code 9")
-      assert.include(failure.message, "no licence found")
+      assert.strictEqual(failure.output, "no licence found")
     })
   )
 

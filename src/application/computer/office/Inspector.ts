@@ -1,0 +1,153 @@
+import { Clock, Duration, Effect, type Scope, Stream } from "effect"
+import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
+import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { inspectCodecs, type InspectedServer, type Inspection } from "../../../domain/page/Inspection.ts"
+import { definedOnly } from "../../../domain/objects.ts"
+import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
+import type { ServerOutputs } from "./operatorAccess.ts"
+import { isRunning, type ServerState, uriOf } from "../servers/ServersSnapshot.ts"
+import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
+
+/** Characters of a text in a report. */
+const maxTextLength = 2000
+
+/** Servers and tools of a report; more are left out. */
+const maxServers = 200
+const maxTools = 2000
+
+/** The shortest time between a change and its report: states change in bursts. */
+const reportDelay = Duration.millis(200)
+
+const stateNames = {
+  Stopped: "stopped",
+  Starting: "starting",
+  Ready: "ready",
+  Degraded: "degraded",
+  BackingOff: "backing off",
+  Failed: "failed"
+} as const satisfies { readonly [T in ServerState["_tag"]]: InspectedServer["state"] }
+
+const truncate = (text: string): string => text.slice(0, maxTextLength).toWellFormed()
+
+/** When the state of a server began, and how often the server was started. */
+interface ServerTimes {
+  readonly tag: ServerState["_tag"]
+  readonly since: number
+  readonly starts: number
+}
+
+const nextTimes = (known: ServerTimes | undefined, { _tag: tag }: ServerState, now: number): ServerTimes => {
+  if (known?.tag === tag) return known
+  return { tag, since: now, starts: (known?.starts ?? 0) + (tag === "Starting" ? 1 : 0) }
+}
+
+const reasonOf = (state: ServerState): string | undefined => {
+  switch (state._tag) {
+    case "BackingOff":
+    case "Failed":
+      return state.publicReason
+    case "Degraded":
+      return state.reason
+    case "Stopped":
+      return state.reason === "disabled" ? "disabled in the configuration" : "stopped by its owner"
+    case "Starting":
+    case "Ready":
+      return undefined
+  }
+}
+
+export type Inspector = Effect.Success<ReturnType<typeof makeInspector>>
+
+/** Reports the states of the MCP servers of a Computer to the operators of its Server, as long as the scope. */
+export const makeInspector = Effect.fnUntraced(function* (
+  servers: ServerSupervisor,
+  outputs: ServerOutputs
+): Effect.fn.Return<
+  { readonly inspect: (body: Body, fits: (reply: Body) => boolean) => Effect.Effect<Body, ProtocolError> },
+  never,
+  Scope.Scope
+> {
+  const clock = yield* Clock.Clock
+  const times = new Map<string, ServerTimes>()
+  let revision = 0
+  let last = ""
+
+  const recordTimes = (states: ReadonlyMap<string, ServerState>) => {
+    const now = clock.currentTimeMillisUnsafe()
+    for (const name of times.keys()) if (!states.has(name)) times.delete(name)
+    for (const [name, state] of states) times.set(name, nextTimes(times.get(name), state, now))
+  }
+  recordTimes(servers.snapshot().states)
+  yield* Effect.forkScoped(
+    Stream.runForEach(servers.changes, (states) =>
+      Effect.sync(() => {
+        recordTimes(states)
+        outputs.wake()
+      })
+    ),
+    { startImmediately: true }
+  )
+
+  const inspectServer = (name: string, state: ServerState): InspectedServer => {
+    const { since = 0, starts = 0 } = times.get(name) ?? {}
+    const reason = reasonOf(state)
+    const running = isRunning(state) ? state : undefined
+    return {
+      name: truncate(name),
+      state: stateNames[state._tag],
+      since,
+      restarts: Math.max(0, starts - 1),
+      tools: running?.tools.length ?? 0,
+      windows: running?.resources.filter((resource) => isWindowUri(uriOf(resource))).length ?? 0,
+      ...definedOnly({ reason: reason === undefined ? undefined : truncate(reason), stderr: outputs.linesOf(name) })
+    }
+  }
+
+  const inspectAll = (): Inspection => {
+    const { catalogue, states } = servers.snapshot()
+    const exposed = [...catalogue.entries].map(
+      ([tool, { autoApply }]) =>
+        ({ tool: truncate(tool), rule: autoApply ? "runs without consent" : "needs consent" }) as const
+    )
+    const forbidden = [...catalogue.forbidden].map((tool) => ({ tool: truncate(tool), rule: "forbidden" }) as const)
+    return {
+      servers: [...states].slice(0, maxServers).map(([name, state]) => inspectServer(name, state)),
+      consent: [...exposed, ...forbidden].slice(0, maxTools),
+      parts: []
+    }
+  }
+
+  /** The inspection with its revision, which changes with its content. */
+  const current = () => {
+    const inspection = inspectAll()
+    const text = JSON.stringify(inspection)
+    if (text !== last) {
+      last = text
+      revision += 1
+    }
+    return { revision, inspection }
+  }
+
+  return {
+    /**
+     * Replies once the inspection differs from the revision of the request, or its time is over. Leaves out stderr when
+     * the reply does not fit into a message.
+     */
+    inspect: Effect.fnUntraced(function* (body, fits) {
+      const { revision: seen, waitMillis } = yield* Effect.fromResult(decodeBody(body, inspectCodecs.request.decode))
+      const changed = Effect.whileLoop({
+        while: () => current().revision === seen,
+        body: () => Effect.andThen(outputs.changed, Effect.sleep(reportDelay)),
+        step: () => undefined
+      })
+      yield* Effect.timeoutOption(changed, Duration.millis(waitMillis))
+      const { inspection, revision: shown } = current()
+      const whole = jsonBody(inspectCodecs.reply.encode({ revision: shown, inspection }))
+      if (fits(whole)) return whole
+      const withoutOutput = inspection.servers.map(({ stderr: _, ...server }) => server)
+      return jsonBody(
+        inspectCodecs.reply.encode({ revision: shown, inspection: { ...inspection, servers: withoutOutput } })
+      )
+    })
+  }
+})

@@ -1,0 +1,68 @@
+import { Schema } from "effect"
+import { makeCodec } from "../validation.ts"
+
+/** The request of a Server to a Computer with the feature `inspection`; no line of the protocol has it. */
+export const inspectEvent = "a2c:inspect"
+
+/** A word by which a Computer announces in `auth.a2c_features` what it offers to operators. */
+export type MemberFeature = "inspection" | "operator_calls"
+
+/** Lines of stderr of an MCP server that a Computer keeps, and characters of each. */
+export const stderrBounds = { lines: 50, characters: 500 } as const
+
+const Text = Schema.String.check(Schema.isMaxLength(2000))
+const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+const listOf = <S extends Schema.Constraint>(item: S, max: number) => Schema.Array(item).check(Schema.isMaxLength(max))
+
+/** An MCP server of a Computer. */
+export const InspectedServer = Schema.Struct({
+  name: Text,
+  state: Schema.Literals(["starting", "ready", "degraded", "backing off", "failed", "stopped"]),
+  reason: Schema.optionalKey(Text),
+  /** Milliseconds of the epoch. */
+  since: Schema.Finite,
+  /** Starts after the first one, since the Computer started. */
+  restarts: Count,
+  tools: Count,
+  windows: Count,
+  /** The last lines of its stderr, where the Computer shares them. */
+  stderr: Schema.optionalKey(listOf(Text, stderrBounds.lines))
+})
+export type InspectedServer = typeof InspectedServer.Type
+
+/** How the Computer decides about calls of a tool. */
+const InspectedConsent = Schema.Struct({
+  tool: Text,
+  rule: Schema.Literals(["runs without consent", "needs consent", "forbidden"])
+})
+
+/** A device or a tool pack behind a Computer. */
+const InspectedPart = Schema.Struct({
+  kind: Schema.Literals(["device", "pack"]),
+  name: Text,
+  state: Text,
+  reason: Schema.optionalKey(Text),
+  /** Services of a device, or tools of a pack. */
+  offers: listOf(Text, 200)
+})
+
+/** What a Computer reports to the operators that watch its office. */
+export const Inspection = Schema.Struct({
+  servers: listOf(InspectedServer, 200),
+  consent: listOf(InspectedConsent, 2000),
+  parts: listOf(InspectedPart, 500)
+})
+export type Inspection = typeof Inspection.Type
+
+/** The longest time that a Computer waits for a change before it replies, in milliseconds. */
+const maxInspectWait = 20_000
+
+/** Asks for the inspection once its revision differs from `revision`, or `waitMillis` have passed. */
+const InspectRequest = Schema.Struct({
+  revision: Schema.optionalKey(Count),
+  waitMillis: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: maxInspectWait }))
+})
+
+const InspectReply = Schema.Struct({ revision: Count, inspection: Inspection })
+
+export const inspectCodecs = { request: makeCodec(InspectRequest), reply: makeCodec(InspectReply) }

@@ -1,0 +1,195 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Result } from "effect"
+import { TestClock } from "effect/testing"
+import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import type { OperatorAccess } from "../../../../src/application/computer/office/operatorAccess.ts"
+import { McpSessionError } from "../../../../src/application/ports/McpSession.ts"
+import { ServerOutput } from "../../../../src/application/ports/ServerOutput.ts"
+import type { Link } from "../../../../src/application/ports/Transport.ts"
+import type { JsonObject } from "../../../../src/domain/json.ts"
+import { inspectCodecs, inspectEvent } from "../../../../src/domain/page/Inspection.ts"
+import { resource, textResult, tool } from "../../../conformance/members.ts"
+import { joined, link, type Startable, staged } from "../stage.ts"
+
+const noWait = { waitMillis: 0 }
+
+/** Runs a Computer with these servers and gives a function that inspects it. */
+const stage = Effect.fnUntraced(function* (
+  servers: { readonly [name: string]: Startable },
+  operators: OperatorAccess = {},
+  configure: { readonly [name: string]: JsonObject } = {},
+  to: Link = link
+) {
+  const { computer, receive } = yield* joined({ servers, operators, configure }, Effect.succeed(to))
+  const inspect = (request: object) =>
+    Effect.map(receive(inspectEvent, request), ([reply]) => Result.getOrThrow(inspectCodecs.reply.decode(reply)))
+  return { computer, inspect, receive }
+})
+
+const t = tool("t", () => Effect.succeed(textResult("ran")))
+
+/** A server that writes a line to stderr when it starts. */
+const writing = (line: string) =>
+  Effect.map(
+    makeMemoryMcpServer({ tools: [t] }),
+    ({ connect }): Startable => ({
+      connect: Effect.gen(function* () {
+        const write = yield* ServerOutput
+        write("alpha", line)
+        return yield* connect
+      })
+    })
+  )
+
+const exits: Startable = {
+  connect: Effect.fail(
+    new McpSessionError({ reason: "closed", message: "the process exited with code 9", output: "no licence found" })
+  )
+}
+
+describe("Inspector", () => {
+  it.effect("reports state, tools and windows of an MCP server", () =>
+    Effect.gen(function* () {
+      const alpha = yield* makeMemoryMcpServer({ tools: [t], resources: [resource("window://alpha/a")] })
+      const { inspect } = yield* stage({ alpha })
+      const { inspection } = yield* inspect(noWait)
+      assert.deepStrictEqual(inspection.servers, [
+        { name: "alpha", state: "ready", since: 0, restarts: 0, tools: 1, windows: 1 }
+      ])
+    })
+  )
+
+  it.effect("reports which tools need consent", () =>
+    Effect.gen(function* () {
+      const u = tool("u", () => Effect.succeed(textResult("ran")))
+      const v = tool("v", () => Effect.succeed(textResult("ran")))
+      const alpha = yield* makeMemoryMcpServer({ tools: [t, u, v] })
+      const { inspect } = yield* stage(
+        { alpha },
+        {},
+        { alpha: { forbidden_tools: ["v"], tool_meta: { t: { auto_apply: true } } } }
+      )
+      const { inspection } = yield* inspect(noWait)
+      assert.deepStrictEqual(inspection.consent, [
+        { tool: "t", rule: "runs without consent" },
+        { tool: "u", rule: "needs consent" },
+        { tool: "v", rule: "forbidden" }
+      ])
+    })
+  )
+
+  it.effect("counts restarts, and since when a server is in its state", () =>
+    Effect.gen(function* () {
+      const alpha = yield* makeMemoryMcpServer({ tools: [t] })
+      const { computer, inspect } = yield* stage({ alpha })
+      yield* TestClock.adjust("5 seconds")
+      yield* computer.restart("alpha")
+      const { inspection } = yield* inspect(noWait)
+      assert.deepInclude(inspection.servers[0], { state: "ready", since: 5000, restarts: 1 })
+    })
+  )
+
+  it.effect("waits for a change when the revision is known", () =>
+    Effect.gen(function* () {
+      const alpha = yield* makeMemoryMcpServer({ tools: [t] })
+      const { computer, inspect } = yield* stage({ alpha })
+      const { revision } = yield* inspect(noWait)
+      const next = yield* Effect.forkChild(inspect({ revision, waitMillis: 20_000 }), { startImmediately: true })
+      yield* TestClock.adjust("3 seconds")
+      assert.isUndefined(next.pollUnsafe())
+      yield* computer.stop("alpha")
+      yield* TestClock.adjust("1 second")
+      const { inspection, revision: after } = yield* Fiber.join(next)
+      assert.deepStrictEqual([inspection.servers[0]?.state, after > revision], ["stopped", true])
+    })
+  )
+
+  it.effect("replies without a change when the time is over", () =>
+    Effect.gen(function* () {
+      const alpha = yield* makeMemoryMcpServer({ tools: [t] })
+      const { inspect } = yield* stage({ alpha })
+      const { revision } = yield* inspect(noWait)
+      const next = yield* Effect.forkChild(inspect({ revision, waitMillis: 20_000 }), { startImmediately: true })
+      yield* TestClock.adjust("20 seconds")
+      assert.strictEqual((yield* Fiber.join(next)).revision, revision)
+    })
+  )
+
+  it.effect("leaves out stderr from the reason of a failure, which the owner sees", () =>
+    Effect.gen(function* () {
+      const { computer, inspect } = yield* stage({ alpha: exits })
+      const { inspection } = yield* inspect(noWait)
+      assert.strictEqual(inspection.servers[0]?.reason, "the process exited with code 9")
+      const state = (yield* computer.servers).get("alpha")
+      assert.deepInclude(state, { _tag: "BackingOff", reason: "the process exited with code 9: no licence found" })
+    })
+  )
+
+  it.effect("hides stderr by default", () =>
+    Effect.gen(function* () {
+      const { inspect } = yield* stage({ alpha: yield* writing("loading") })
+      const { inspection } = yield* inspect(noWait)
+      assert.isUndefined(inspection.servers[0]?.stderr)
+    })
+  )
+
+  it.effect("shows the last lines of stderr where the owner shares them", () =>
+    Effect.gen(function* () {
+      const { inspect } = yield* stage({ alpha: yield* writing("loading") }, { stderr: true })
+      const { inspection } = yield* inspect(noWait)
+      assert.deepStrictEqual(inspection.servers[0]?.stderr, ["loading"])
+    })
+  )
+
+  it.effect("leaves out stderr when the reply does not fit into a message", () =>
+    Effect.gen(function* () {
+      const small: Link = { ...link, maxBytes: () => 250, fits: (body) => body.byteLength() <= 250 }
+      const { inspect } = yield* stage({ alpha: yield* writing("x".repeat(400)) }, { stderr: true }, {}, small)
+      const { inspection } = yield* inspect(noWait)
+      assert.deepStrictEqual([inspection.servers[0]?.name, inspection.servers[0]?.stderr], ["alpha", undefined])
+    })
+  )
+
+  it.effect("rejects a malformed request", () =>
+    Effect.gen(function* () {
+      const alpha = yield* makeMemoryMcpServer({ tools: [t] })
+      const { receive } = yield* stage({ alpha })
+      const [reply] = yield* receive(inspectEvent, { waitMillis: 3_600_000 })
+      assert.include(JSON.stringify(reply), "waitMillis")
+    })
+  )
+
+  it.effect("does not know the request where operators may see nothing", () =>
+    Effect.gen(function* () {
+      const { receive } = yield* stage({}, { states: false })
+      const [reply] = yield* receive(inspectEvent, noWait)
+      assert.include(JSON.stringify(reply), "404")
+    })
+  )
+
+  for (const [access, features] of [
+    [{}, ["inspection"]],
+    [{ calls: true }, ["inspection", "operator_calls"]],
+    [{ states: false }, undefined]
+  ] as const) {
+    it.effect(
+      `announces the features ${features?.join(" and ") ?? "of no Computer"} for ${JSON.stringify(access)}`,
+      () =>
+        Effect.gen(function* () {
+          const announced: Array<unknown> = []
+          const { computer } = yield* staged({
+            servers: {},
+            operators: access,
+            transport: {
+              connect: ({ auth }) => {
+                announced.push(auth["a2c_features"])
+                return Effect.succeed(link)
+              }
+            }
+          })
+          yield* computer.join({ office: "o" })
+          assert.deepStrictEqual(announced, [features])
+        })
+    )
+  }
+})
