@@ -113,7 +113,7 @@ const make = Effect.fnUntraced(function* (cluster: MemoryOffices, node: string) 
     areInUse: (offices) => Effect.sync(() => offices.map((office) => HashMap.has(cluster.state.offices, office))),
     state: () => ({
       available: true,
-      nodes: cluster.nodes.size,
+      nodes: [...cluster.nodes.keys()],
       sessions: registrations.size,
       offices: HashMap.size(cluster.state.offices)
     })

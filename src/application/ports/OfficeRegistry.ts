@@ -33,8 +33,8 @@ export interface Registration {
 export interface RegistryState {
   /** False while the shared store cannot be reached: joins fail. */
   readonly available: boolean
-  /** Nodes in the cluster, including this one, as last reported. */
-  readonly nodes: number
+  /** Names of the nodes in the cluster, including this one, as last reported. */
+  readonly nodes: ReadonlyArray<string>
   /** Connections of this node. */
   readonly sessions: number
   /** Offices that this node follows. */

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Arbitrary, Effect, Exit, HashMap, Option, Result, Schema, Scope } from "effect"
+import { Arbitrary, Effect, Exit, HashMap, Option, Result, Schedule, Schema, Scope } from "effect"
 import type { Session } from "../../../src/domain/model/Membership.ts"
 import { decide, evolve, type MembershipCommand } from "../../../src/domain/office/decide.ts"
 import { emptyMembershipState, unlimitedCapacity } from "../../../src/domain/office/MembershipState.ts"
@@ -134,6 +134,21 @@ export const registryContract = (name: string, cluster: () => OpenNode): void =>
       Effect.gen(function* () {
         const { n1, n2 } = yield* pair(open)
         assert.deepStrictEqual([n1.registry.state().sessions, n2.registry.state().sessions], [1, 1])
+      })
+    )
+
+    check("names the nodes of the cluster", (open) =>
+      Effect.gen(function* () {
+        const { n1, n2 } = yield* pair(open)
+        const names = [n1.registry.node, n2.registry.node].toSorted()
+        for (const { registry } of [n1, n2]) {
+          yield* Effect.sync(() => [...registry.state().nodes].toSorted()).pipe(
+            Effect.repeat({
+              until: (nodes) => JSON.stringify(nodes) === JSON.stringify(names),
+              schedule: Schedule.spaced("20 millis")
+            })
+          )
+        }
       })
     )
 

@@ -13,11 +13,11 @@ export const makeLeaseRecovery = (
   { gracePeriod, local, node, scripts, sync }: RegistryContext,
   events: RegistryEvents
 ) => {
-  let nodeCount = 1
+  let nodes: ReadonlyArray<string> = [node]
 
   const renew = Effect.gen(function* () {
-    const [state, count] = yield* sync.outOfSyncOnError(scripts.renew(lease))
-    if (state === "ok") nodeCount = count
+    const [state, current] = yield* sync.outOfSyncOnError(scripts.renew(lease))
+    if (state === "ok") nodes = current
     else {
       yield* Effect.logWarning("node lease expired", { node })
       sync.markOutOfSync()
@@ -27,8 +27,8 @@ export const makeLeaseRecovery = (
   /** Writes the members of this node to Redis, waits for the other nodes to do so, then reads all offices. */
   const reconcile = Effect.gen(function* () {
     sync.startReconciling()
-    const [remainingMillis, count, losers] = yield* scripts.reconcile(lease, gracePeriod, local)
-    nodeCount = count
+    const [remainingMillis, current, losers] = yield* scripts.reconcile(lease, gracePeriod, local)
+    nodes = current
     for (const sid of losers) local.evict(sid)
     for (let left = remainingMillis; left > 0; left -= heartbeatMillis) {
       yield* Effect.sleep(Math.min(left, heartbeatMillis))
@@ -36,12 +36,13 @@ export const makeLeaseRecovery = (
     }
     sync.stopReconciling()
     yield* Effect.forEach(local.offices(), events.refresh, { concurrency: maxConcurrentReads, discard: true })
-    if (sync.tryMarkInSync()) yield* Effect.logDebug("office registry in sync", { node, nodes: nodeCount })
+    if (sync.tryMarkInSync()) yield* Effect.logDebug("office registry in sync", { node, nodes: nodes.length })
   }).pipe(sync.outOfSyncOnError, Effect.ensuring(Effect.sync(sync.stopReconciling)))
 
   return {
     /** Renews the lease, or reconciles when out of sync. Never fails: the next heartbeat retries. */
     heartbeat: Effect.suspend(() => Effect.ignore(sync.needsReconcile() ? reconcile : renew)),
-    nodeCount: () => nodeCount
+    /** The nodes of the cluster as last reported, with this one. */
+    nodes: () => nodes
   }
 }

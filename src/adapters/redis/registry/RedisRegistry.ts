@@ -110,6 +110,6 @@ const make = Effect.fnUntraced(function* (options: RedisRegistryOptions) {
       }),
     areInUse: (offices) =>
       offices.length === 0 ? Effect.succeed([]) : Effect.orElseSucceed(scripts.areInUse(offices), () => []),
-    state: () => ({ available: isReady() && sync.isInSync(), nodes: recovery.nodeCount(), ...local.counts() })
+    state: () => ({ available: isReady() && sync.isInSync(), nodes: recovery.nodes(), ...local.counts() })
   })
 })

@@ -109,7 +109,7 @@ export const luaScripts = {
   /**
    * ARGV: node, lease in ms, highest revision of the node, grace period in ms, n, n times session, office, field,
    * member and hash of the reconnect key, then sessions with a pending join. Adds the node and its members, except
-   * where another session has the membership by now. Returns the remaining grace period in ms, the number of nodes, the
+   * where another session has the membership by now. Returns the remaining grace period in ms, the nodes, the
    * sessions that lost their membership, and the time.
    */
   reconcile: `${sharedFunctions}
@@ -141,17 +141,17 @@ for i = 6, at - 1, 5 do
     else addMember(node, sid, office, field, ARGV[i + 3], ARGV[i + 4]) end
   end
 end
-return { math.max(0, gracePeriod - age()), call('ZCARD', prefix .. 'nodes'), evicted, now() }
+return { math.max(0, gracePeriod - age()), call('ZRANGE', prefix .. 'nodes', 0, -1), evicted, now() }
 `,
 
   /**
    * ARGV: node, lease in ms. Renews the lease and removes nodes with an expired lease. When no node has renewed for
-   * half a lease, Redis itself was stalled: then expired leases are renewed. Returns "ok" or "unknown_node", the number
-   * of nodes, and the time.
+   * half a lease, Redis itself was stalled: then expired leases are renewed. Returns "ok" or "unknown_node", the
+   * nodes, and the time.
    */
   renew: `${sharedFunctions}
 local node, lease = ARGV[1], tonumber(ARGV[2])
-if not call('ZSCORE', prefix .. 'nodes', node) then return { 'unknown_node', 0, now() } end
+if not call('ZSCORE', prefix .. 'nodes', node) then return { 'unknown_node', {}, now() } end
 local t = now()
 call('ZADD', prefix .. 'nodes', formatInteger(t + lease), node)
 local stalled = t - tonumber(call('GET', prefix .. 'seen') or '0') > lease / 2
@@ -159,7 +159,7 @@ call('SET', prefix .. 'seen', formatInteger(t))
 for _, other in ipairs(call('ZRANGEBYSCORE', prefix .. 'nodes', '-inf', '(' .. formatInteger(t))) do
   if stalled then call('ZADD', prefix .. 'nodes', formatInteger(t + lease), other) else removeNode(other) end
 end
-return { 'ok', call('ZCARD', prefix .. 'nodes'), t }
+return { 'ok', call('ZRANGE', prefix .. 'nodes', 0, -1), t }
 `,
 
   /**

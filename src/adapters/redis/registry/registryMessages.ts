@@ -39,10 +39,10 @@ const RegistryMessage = Schema.Union([
 export const decodeMessage = Schema.decodeUnknownResult(Schema.fromJsonString(RegistryMessage))
 
 export const decodeReconciled = Schema.decodeUnknownEffect(
-  Schema.Tuple([Schema.Finite, Schema.Finite, Schema.Array(Schema.String), Schema.Finite])
+  Schema.Tuple([Schema.Finite, Schema.Array(Schema.String), Schema.Array(Schema.String), Schema.Finite])
 )
 export const decodeRenewed = Schema.decodeUnknownEffect(
-  Schema.Tuple([Schema.Literals(["ok", "unknown_node"]), Schema.Finite, Schema.Finite])
+  Schema.Tuple([Schema.Literals(["ok", "unknown_node"]), Schema.Array(Schema.String), Schema.Finite])
 )
 /** A taken membership comes with the name of its member, and the time of its join, which is empty when unknown. */
 export const decodeJoined = Schema.decodeUnknownEffect(

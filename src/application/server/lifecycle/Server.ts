@@ -119,7 +119,7 @@ const make = Effect.gen(function* () {
     { name: "backlog_bytes", read: connections.totalBacklogBytes },
     { name: "request_bytes", read: requestBudget.totalBytes },
     ...memoryLimitGauges(context),
-    { name: "nodes", read: () => registry.state().nodes },
+    { name: "nodes", read: () => registry.state().nodes.length },
     { name: "registry_up", read: () => (registry.state().available ? 1 : 0) },
     { name: "registry_sessions", read: () => registry.state().sessions },
     { name: "registry_offices", read: () => registry.state().offices }

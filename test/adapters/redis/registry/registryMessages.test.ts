@@ -107,17 +107,17 @@ describe("message of the registry", () => {
 describe("reply of a script", () => {
   it.effect("has four values after a reconciliation", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* decodeReconciled([1, 2, ["s"], 3]), [1, 2, ["s"], 3])
-      assert.isFalse(yield* accepts(decodeReconciled, [1, 2, "s", 3]))
-      assert.isFalse(yield* accepts(decodeReconciled, [1, 2, ["s"]]))
+      assert.deepStrictEqual(yield* decodeReconciled([1, ["n"], ["s"], 3]), [1, ["n"], ["s"], 3])
+      assert.isFalse(yield* accepts(decodeReconciled, [1, ["n"], "s", 3]))
+      assert.isFalse(yield* accepts(decodeReconciled, [1, ["n"], ["s"]]))
     })
   )
 
   it.effect("tells after a renewal whether the node is known", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* decodeRenewed(["ok", 1, 2]), ["ok", 1, 2])
-      assert.deepStrictEqual(yield* decodeRenewed(["unknown_node", 1, 2]), ["unknown_node", 1, 2])
-      assert.isFalse(yield* accepts(decodeRenewed, ["other", 1, 2]))
+      assert.deepStrictEqual(yield* decodeRenewed(["ok", ["n"], 2]), ["ok", ["n"], 2])
+      assert.deepStrictEqual(yield* decodeRenewed(["unknown_node", [], 2]), ["unknown_node", [], 2])
+      assert.isFalse(yield* accepts(decodeRenewed, ["other", [], 2]))
     })
   )
 
