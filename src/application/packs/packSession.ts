@@ -1,9 +1,11 @@
 import { Effect, PubSub, type Scope, Stream, SubscriptionRef } from "effect"
-import type { JsonObject } from "../../domain/json.ts"
+import { type JsonObject, stringOrEmpty } from "../../domain/json.ts"
+import type { InspectedPart } from "../../domain/page/Inspection.ts"
 import { isWatched, type McpChange, type McpSession } from "../ports/McpSession.ts"
 import { toolNotFound, toolsOnlySession } from "../shared/toolsOnlySession.ts"
 import type { PackCallError } from "./RunningPack.ts"
-import type { PackTable } from "./PackTable.ts"
+import { withParts } from "../shared/partsResource.ts"
+import type { PackTable, PackView } from "./PackTable.ts"
 
 /** Describes an error for a model. */
 const formatFailure = (error: PackCallError): string => {
@@ -19,6 +21,14 @@ const formatFailure = (error: PackCallError): string => {
 const definitions = ({ tools }: PackTable): ReadonlyArray<JsonObject> =>
   [...tools.values()].map(({ definition }) => definition)
 
+const describePack = ({ name, status }: PackView): InspectedPart => ({
+  kind: "pack",
+  name,
+  state: status._tag.toLowerCase(),
+  ...(status._tag === "Failed" && { reason: status.reason }),
+  offers: status._tag === "Ready" ? status.tools.map((tool) => stringOrEmpty(tool["name"])) : []
+})
+
 /** Combines all tools of all packs into one MCP peer. */
 export const makePackSession = Effect.fnUntraced(function* (
   tableRef: SubscriptionRef.SubscriptionRef<PackTable>
@@ -33,7 +43,7 @@ export const makePackSession = Effect.fnUntraced(function* (
     Effect.forkScoped({ startImmediately: true })
   )
   return {
-    ...toolsOnlySession("a2c-tools"),
+    ...withParts(toolsOnlySession("a2c-tools"), () => SubscriptionRef.getUnsafe(tableRef).views.map(describePack)),
     listTools: () =>
       Effect.map(SubscriptionRef.get(tableRef), (table) => ({ items: definitions(table), nextCursor: undefined })),
     callTool: (name, params, { onProgress = () => Effect.void } = {}) =>

@@ -36,21 +36,34 @@ const InspectedConsent = Schema.Struct({
   rule: Schema.Literals(["runs without consent", "needs consent", "forbidden"])
 })
 
+/** Services or tools of a part. */
+export const maxOffers = 200
+
 /** A device or a tool pack behind a Computer. */
-const InspectedPart = Schema.Struct({
+export const InspectedPart = Schema.Struct({
   kind: Schema.Literals(["device", "pack"]),
   name: Text,
   state: Text,
   reason: Schema.optionalKey(Text),
   /** Services of a device, or tools of a pack. */
-  offers: listOf(Text, 200)
+  offers: listOf(Text, maxOffers)
 })
+export type InspectedPart = typeof InspectedPart.Type
+
+/** Devices or packs of a list. */
+export const maxParts = 500
+
+/** The resource by which an MCP server of this project lists its devices or tool packs. */
+export const partsUri = "a2c://parts"
+
+/** The text of {@link partsUri}, as JSON. */
+export const partsCodec = makeCodec(Schema.fromJsonString(listOf(InspectedPart, maxParts)))
 
 /** What a Computer reports to the operators that watch its office. */
 export const Inspection = Schema.Struct({
   servers: listOf(InspectedServer, 200),
   consent: listOf(InspectedConsent, 2000),
-  parts: listOf(InspectedPart, 500)
+  parts: listOf(InspectedPart, maxParts)
 })
 export type Inspection = typeof Inspection.Type
 

@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Fiber, type Scope, Stream } from "effect"
+import { Deferred, Duration, Effect, Fiber, Result, type Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { PackView } from "../../../src/application/packs/PackTable.ts"
 import { PackError } from "../../../src/application/ports/packs/PackLoader.ts"
+import { partsCodec, partsUri } from "../../../src/domain/page/Inspection.ts"
 import { entry, makeHost, manifestOf } from "./world.ts"
 
 const scoped = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
@@ -73,6 +74,26 @@ describe("pack host", () => {
       assert.match(sly ?? "", /^sly Failed: .*--registry=x/)
       assert.strictEqual(good, "good Ready")
       assert.deepStrictEqual(yield* toolsOf(host), ["good"])
+    })
+  )
+
+  scoped(
+    "describes its packs in a resource, also those that fail",
+    Effect.gen(function* () {
+      const { host, packs, put } = yield* makeHost()
+      packs.set("throws 1", { loadError: "it threw: boom" })
+      yield* put(entry("throws"), entry("good"))
+      yield* host.rescan
+      const { items } = yield* host.session.listResources()
+      assert.deepStrictEqual(
+        items.map(({ uri }) => uri),
+        [partsUri]
+      )
+      const [content] = yield* host.session.readResource(partsUri)
+      assert.deepStrictEqual(Result.getOrThrow(partsCodec.decode(content?.["text"])), [
+        { kind: "pack", name: "throws", state: "failed", reason: "it threw: boom", offers: [] },
+        { kind: "pack", name: "good", state: "ready", offers: ["good"] }
+      ])
     })
   )
 

@@ -1,11 +1,19 @@
 import { Clock, Duration, Effect, type Scope, Stream } from "effect"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
-import { inspectCodecs, type InspectedServer, type Inspection } from "../../../domain/page/Inspection.ts"
+import {
+  inspectCodecs,
+  type InspectedPart,
+  type InspectedServer,
+  type Inspection,
+  maxParts,
+  partsCodec,
+  partsUri
+} from "../../../domain/page/Inspection.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
 import type { ServerOutputs } from "./operatorAccess.ts"
-import { isRunning, type ServerState, uriOf } from "../servers/ServersSnapshot.ts"
+import { isRunning, type RunningMcpServer, type ServerState, uriOf } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 
 /** Characters of a text in a report. */
@@ -17,6 +25,11 @@ const maxTools = 2000
 
 /** The shortest time between a change and its report: states change in bursts. */
 const reportDelay = Duration.millis(200)
+
+/** Time limit and interval of reading the devices and packs of an MCP server, and concurrent reads. */
+const partsTimeout = Duration.seconds(2)
+const partsInterval = Duration.seconds(3)
+const maxConcurrentReads = 4
 
 const stateNames = {
   Stopped: "stopped",
@@ -71,6 +84,7 @@ export const makeInspector = Effect.fnUntraced(function* (
   const times = new Map<string, ServerTimes>()
   let revision = 0
   let last = ""
+  let parts: ReadonlyArray<InspectedPart> = []
 
   const recordTimes = (states: ReadonlyMap<string, ServerState>) => {
     const now = clock.currentTimeMillisUnsafe()
@@ -113,9 +127,31 @@ export const makeInspector = Effect.fnUntraced(function* (
     return {
       servers: [...states].slice(0, maxServers).map(([name, state]) => inspectServer(name, state)),
       consent: [...exposed, ...forbidden].slice(0, maxTools),
-      parts: []
+      parts: parts.slice(0, maxParts)
     }
   }
+
+  const serversWithParts = () =>
+    servers.snapshot().running.filter(({ resources }) => resources.some((resource) => uriOf(resource) === partsUri))
+
+  const readParts = ({ config: { name: server }, session }: RunningMcpServer) =>
+    session.readResource(partsUri).pipe(
+      Effect.flatMap(([content = {}]) => Effect.fromResult(partsCodec.decode(content["text"]))),
+      Effect.timeout(partsTimeout),
+      Effect.catch((error) => Effect.as(Effect.logDebug("parts not read", { server, reason: String(error) }), []))
+    )
+
+  const refreshParts = Effect.suspend(() =>
+    Effect.map(
+      Effect.forEach(serversWithParts(), readParts, { concurrency: maxConcurrentReads }),
+      (read) => void (parts = read.flat())
+    )
+  )
+
+  /** Waits for the next change. MCP servers do not announce changes of their parts. */
+  const nextChange = Effect.suspend(() =>
+    serversWithParts().length === 0 ? outputs.changed : Effect.raceFirst(outputs.changed, Effect.sleep(partsInterval))
+  )
 
   /** The inspection with its revision, which changes with its content. */
   const current = () => {
@@ -137,9 +173,10 @@ export const makeInspector = Effect.fnUntraced(function* (
       const { revision: seen, waitMillis } = yield* Effect.fromResult(decodeBody(body, inspectCodecs.request.decode))
       const changed = Effect.whileLoop({
         while: () => current().revision === seen,
-        body: () => Effect.andThen(outputs.changed, Effect.sleep(reportDelay)),
+        body: () => nextChange.pipe(Effect.andThen(Effect.sleep(reportDelay)), Effect.andThen(refreshParts)),
         step: () => undefined
       })
+      yield* refreshParts
       yield* Effect.timeoutOption(changed, Duration.millis(waitMillis))
       const { inspection, revision: shown } = current()
       const whole = jsonBody(inspectCodecs.reply.encode({ revision: shown, inspection }))

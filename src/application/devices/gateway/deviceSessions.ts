@@ -1,9 +1,11 @@
 import { Effect, Stream } from "effect"
 import type { DeviceService } from "../../../domain/devices/serviceDefinitions.ts"
 import type { JsonObject } from "../../../domain/json.ts"
+import type { InspectedPart } from "../../../domain/page/Inspection.ts"
 import { McpSessionError, type McpSession } from "../../ports/McpSession.ts"
 import { toolNotFound, toolsOnlySession } from "../../shared/toolsOnlySession.ts"
-import type { DeviceRegistry, DeviceEntry, RegisteredService } from "./DeviceRegistry.ts"
+import { withParts } from "../../shared/partsResource.ts"
+import type { Device, DeviceRegistry, DeviceEntry, RegisteredService } from "./DeviceRegistry.ts"
 
 const pageSize = 1000
 
@@ -56,6 +58,13 @@ const makeToolMembers = (
     })
 })
 
+const describeDevice = ({ connectedAt, name, remoteAddress, services }: Device): InspectedPart => ({
+  kind: "device",
+  name,
+  state: `connected since ${new Date(connectedAt).toISOString()} from ${remoteAddress}`,
+  offers: [...services.keys()]
+})
+
 /** Combines all devices of a gateway into one MCP peer with tools named `device__service`. */
 export const makeGatewaySession = (registry: DeviceRegistry): McpSession => {
   let cached: { readonly of: unknown; readonly items: ReadonlyArray<JsonObject> } | undefined
@@ -71,9 +80,12 @@ export const makeGatewaySession = (registry: DeviceRegistry): McpSession => {
     return cached.items
   }
   return {
-    ...toolsOnlySession(
-      "a2c-devices",
-      "Services of devices, each named DEVICE__SERVICE. Devices connect and disconnect."
+    ...withParts(
+      toolsOnlySession(
+        "a2c-devices",
+        "Services of devices, each named DEVICE__SERVICE. Devices connect and disconnect."
+      ),
+      () => [...registry.entries.values()].map(({ device }) => describeDevice(device))
     ),
     ...makeToolMembers(registry, { source: registry.tools, list, find: (tool) => registry.tools().get(tool) }),
     ping: Effect.void,

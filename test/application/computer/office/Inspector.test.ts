@@ -7,7 +7,7 @@ import { McpSessionError } from "../../../../src/application/ports/McpSession.ts
 import { ServerOutput } from "../../../../src/application/ports/ServerOutput.ts"
 import type { Link } from "../../../../src/application/ports/Transport.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
-import { inspectCodecs, inspectEvent } from "../../../../src/domain/page/Inspection.ts"
+import { inspectCodecs, inspectEvent, partsCodec, partsUri } from "../../../../src/domain/page/Inspection.ts"
 import { resource, textResult, tool } from "../../../conformance/members.ts"
 import { joined, link, type Startable, staged } from "../stage.ts"
 
@@ -147,6 +147,35 @@ describe("Inspector", () => {
       const { inspect } = yield* stage({ alpha: yield* writing("x".repeat(400)) }, { stderr: true }, {}, small)
       const { inspection } = yield* inspect(noWait)
       assert.deepStrictEqual([inspection.servers[0]?.name, inspection.servers[0]?.stderr], ["alpha", undefined])
+    })
+  )
+
+  it.effect("reports devices and packs of an MCP server, and their changes", () =>
+    Effect.gen(function* () {
+      let state = "connected"
+      const parts = Effect.sync(() => [
+        { uri: partsUri, text: partsCodec.encode([{ kind: "device", name: "lamp", state, offers: ["on"] }]) }
+      ])
+      const alpha = yield* makeMemoryMcpServer({
+        tools: [t],
+        resources: [{ definition: { uri: partsUri, name: "parts" }, read: parts }]
+      })
+      const { inspect } = yield* stage({ alpha })
+      const { inspection, revision } = yield* inspect(noWait)
+      assert.deepStrictEqual(inspection.parts, [{ kind: "device", name: "lamp", state: "connected", offers: ["on"] }])
+      const next = yield* Effect.forkChild(inspect({ revision, waitMillis: 20_000 }), { startImmediately: true })
+      state = "lost"
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual((yield* Fiber.join(next)).inspection.parts[0]?.state, "lost")
+    })
+  )
+
+  it.effect("ignores a list of parts that is malformed", () =>
+    Effect.gen(function* () {
+      const alpha = yield* makeMemoryMcpServer({ tools: [t], resources: [resource(partsUri, ["[{}]"])] })
+      const { inspect } = yield* stage({ alpha })
+      const { inspection } = yield* inspect(noWait)
+      assert.deepStrictEqual([inspection.parts, inspection.servers[0]?.state], [[], "ready"])
     })
   )
 

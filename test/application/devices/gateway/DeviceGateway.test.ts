@@ -5,6 +5,7 @@ import { ByteConnector } from "../../../../src/application/ports/ByteLink.ts"
 import { encodeFrame, encodeJson } from "../../../../src/domain/devices/framing/encoder.ts"
 import type { Frame } from "../../../../src/domain/devices/framing/frame.ts"
 import { makeDeviceMessage } from "../../../../src/domain/devices/deviceMessages.ts"
+import { partsCodec, partsUri } from "../../../../src/domain/page/Inspection.ts"
 import { encodeUtf8 } from "../../../../src/domain/utf8.ts"
 import { makeGateway, plain, registration, type RawPeer, until } from "../world.ts"
 
@@ -53,6 +54,31 @@ describe("device gateway", () => {
       const { method, params } = yield* answerNext(device, "14:30")
       assert.deepStrictEqual({ method, params }, { method: "get_current_time", params: { a: 1 } })
       assert.deepStrictEqual(yield* Fiber.join(call), textResult("14:30"))
+    })
+  )
+
+  scoped(
+    "describes its devices in a resource",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("get_current_time"))
+      yield* hasTools(gateway, "device-1__get_current_time")
+      const [content] = yield* gateway.session.readResource(partsUri)
+      const [part] = Result.getOrThrow(partsCodec.decode(content?.["text"]))
+      assert.deepInclude(part, { kind: "device", name: "device-1", offers: ["get_current_time"] })
+      assert.match(part?.state ?? "", /^connected since 1970-01-01T00:00:00.000Z from /)
+    })
+  )
+
+  scoped(
+    "rejects another resource",
+    Effect.gen(function* () {
+      const { session } = yield* makeGateway()
+      assert.include(yield* Effect.flip(session.readResource("file:///etc/passwd")), {
+        reason: "protocol",
+        code: -32002
+      })
     })
   )
 

@@ -1,0 +1,36 @@
+import { Effect } from "effect"
+import { type InspectedPart, maxOffers, maxParts, partsCodec, partsUri } from "../../domain/page/Inspection.ts"
+import type { JsonObject } from "../../domain/json.ts"
+import { McpSessionError, type McpSession } from "../ports/McpSession.ts"
+
+type SessionBase = Pick<McpSession, "info" | "listResources" | "readResource">
+
+const mimeType = "application/json"
+
+const definition: JsonObject = {
+  uri: partsUri,
+  name: "parts",
+  description: "The state of the devices or tool packs behind the tools",
+  mimeType
+}
+
+/** Adds the resource {@link partsUri} to a session with tools only. */
+export const withParts = ({ info }: SessionBase, parts: () => ReadonlyArray<InspectedPart>): SessionBase => ({
+  info: { ...info, capabilities: { ...info.capabilities, resources: true } },
+  listResources: () => Effect.succeed({ items: [definition], nextCursor: undefined }),
+  readResource: (uri) =>
+    uri === partsUri
+      ? Effect.sync(() => {
+          const listed = parts()
+            .slice(0, maxParts)
+            .map((part) => ({ ...part, offers: part.offers.slice(0, maxOffers) }))
+          return [{ uri, mimeType, text: partsCodec.encode(listed) }]
+        })
+      : Effect.fail(
+          new McpSessionError({
+            reason: "protocol",
+            code: -32002,
+            message: `Resource ${JSON.stringify(uri)} not found`
+          })
+        )
+})
