@@ -11,8 +11,8 @@ export const isJsonObject = (value: unknown): value is JsonObject => {
   return prototype === Object.prototype || prototype === null
 }
 
-/** Accepts a JSON object without copying or checking its members. */
-export const JsonObject = Schema.declare<JsonObject>(isJsonObject, { expected: "an object" })
+/** Accepts a JSON object without copying or checking its members. A bundle without schemas leaves the call out. */
+export const JsonObject = /* @__PURE__ */ Schema.declare<JsonObject>(isJsonObject, { expected: "an object" })
 
 /** The maximum nesting depth of arrays and objects in a message. */
 export const maxJsonDepth = 128

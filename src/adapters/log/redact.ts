@@ -1,11 +1,7 @@
-import { maxLogMembers, truncateLogText } from "../../application/shared/logLimits.ts"
+import { isSecretName, maxLogMembers, truncateLogText } from "../../application/shared/logLimits.ts"
 import { isJsonObject, maxJsonDepth } from "../../domain/json.ts"
 
 const placeholder = "<redacted>"
-
-/** Names of members with secret values, such as `apiKey`, `X-API-Key` and `mcp_token`. */
-const secretNamePattern =
-  /(authorization|token|secret|passwd|password|api[-_]?key|cookie|credentials?|private[-_]?key)$/i
 
 /** Every pattern takes linear time: foreign texts are redacted. */
 const secretPatterns: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> = [
@@ -41,7 +37,7 @@ export const redact = (value: unknown, depth = maxJsonDepth): unknown => {
       .slice(0, maxLogMembers)
       .map(([name, member]) => [
         name,
-        secretNamePattern.test(name) && (typeof member === "string" || typeof member === "object") && member !== null
+        isSecretName(name) && (typeof member === "string" || typeof member === "object") && member !== null
           ? placeholder
           : redact(member, depth - 1)
       ])

@@ -22,5 +22,5 @@ export const layerNode = ({ network, offices }: MemoryCluster, node: string): La
 
 /** A cluster of one node, for a single Server. Each use of the layer makes a new cluster. */
 export const layer: Layer.Layer<OfficeRegistry | NodeLink> = Layer.fresh(
-  Layer.suspend(() => layerNode(makeCluster(), "memory"))
+  Layer.suspend(() => layerNode(makeCluster(), "single"))
 )

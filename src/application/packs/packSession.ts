@@ -4,7 +4,7 @@ import type { InspectedPart } from "../../domain/page/Inspection.ts"
 import { isWatched, type McpChange, type McpSession } from "../ports/McpSession.ts"
 import { toolNotFound, toolsOnlySession } from "../shared/toolsOnlySession.ts"
 import type { PackCallError } from "./RunningPack.ts"
-import { withParts } from "../shared/partsResource.ts"
+import { withParts } from "../shared/page/partsResource.ts"
 import type { PackTable, PackView } from "./PackTable.ts"
 
 /** Describes an error for a model. */

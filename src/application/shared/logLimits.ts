@@ -16,3 +16,10 @@ const removeLastWord = (text: string): string => {
 /** Redacts a text for the log, truncated before: the cost depends on the part that is logged. */
 export const truncateLogText = (text: string, redact: (text: string) => string): string =>
   text.length <= maxLogTextLength ? redact(text) : `${redact(removeLastWord(text.slice(0, maxLogTextLength)))}…`
+
+/** Names of members with secret values, such as `apiKey`, `X-API-Key` and `mcp_token`. */
+const secretNamePattern =
+  /(authorization|token|secret|passwd|password|api[-_]?key|cookie|credentials?|private[-_]?key)$/i
+
+/** True for the name of a member whose value is probably a secret. */
+export const isSecretName = (name: string): boolean => secretNamePattern.test(name)

@@ -70,6 +70,8 @@ export const unauthorized = (message: string) => makeProtocolError(errorCodes.un
 
 export const forbidden = (message: string) => makeProtocolError(errorCodes.forbidden, message)
 
+export const notFound = (message: string) => makeProtocolError(errorCodes.notFound, message)
+
 export const unknownEvent = (event: string) =>
   makeProtocolError(errorCodes.notFound, `Unknown event ${JSON.stringify(event)}`)
 

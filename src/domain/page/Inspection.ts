@@ -36,6 +36,18 @@ const InspectedConsent = Schema.Struct({
   rule: Schema.Literals(["runs without consent", "needs consent", "forbidden"])
 })
 
+/** Faults of a part, the latest ones, and characters of each. */
+export const maxFaults = 10
+export const maxFaultLength = 500
+
+/** A failed call or an invalid message of a device. */
+const InspectedFault = Schema.Struct({
+  /** Milliseconds of the epoch. */
+  at: Schema.Finite,
+  text: Text
+})
+export type InspectedFault = typeof InspectedFault.Type
+
 /** Services or tools of a part. */
 export const maxOffers = 200
 
@@ -46,7 +58,9 @@ export const InspectedPart = Schema.Struct({
   state: Text,
   reason: Schema.optionalKey(Text),
   /** Services of a device, or tools of a pack. */
-  offers: listOf(Text, maxOffers)
+  offers: listOf(Text, maxOffers),
+  /** The oldest one first. */
+  faults: Schema.optionalKey(listOf(InspectedFault, maxFaults))
 })
 export type InspectedPart = typeof InspectedPart.Type
 

@@ -81,7 +81,10 @@ export type PageCallMessage =
 
 /** The session of a page; requests other than GET carry `csrf` in the header `X-A2C-CSRF`. */
 export interface PageSession {
+  /** The name of the operator. */
   readonly subject: string
+  /** The session was started with credentials, and another one needs them again. */
+  readonly requiresSignIn: boolean
   readonly csrf: string
   /** The operator may call tools. */
   readonly mayCall: boolean

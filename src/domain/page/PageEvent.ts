@@ -54,7 +54,7 @@ export interface PageCall extends OfficeAddress {
 }
 
 /** The health of a component of a node; `error` when it fails. */
-export interface ComponentHealth {
+interface ComponentHealth {
   readonly ok: boolean
   readonly error?: string
 }
@@ -112,6 +112,8 @@ export type PageEvent =
       readonly remoteAddress?: string
     }
   | { readonly _tag: "Node"; readonly node: PageNode }
+  /** Another node cannot be reached any more: its members and running calls are gone. */
+  | { readonly _tag: "NodeLost"; readonly node: string; readonly at: number }
   | { readonly _tag: "Activity"; readonly at: number; readonly offices: ReadonlyArray<OfficeActivity> }
   /** The state of a Computer with the feature `inspection`, in the office that the page watches. */
   | ({ readonly _tag: "Inspected"; readonly computer: string; readonly inspection: Inspection } & OfficeAddress)

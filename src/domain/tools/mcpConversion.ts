@@ -1,6 +1,6 @@
 import type { JsonObject } from "../json.ts"
 import type { Tool } from "../model/Tool.ts"
-import { parseAnnotations } from "./toolMeta.ts"
+import { parseAnnotations } from "./toolAnnotations.ts"
 import { Result } from "effect"
 import { parseToolResult, type ToolResult } from "../model/ToolResult.ts"
 

@@ -1,6 +1,7 @@
 import { Result, Schema, SchemaGetter } from "effect"
 import { asObject, asStrings, formatSpacedJson, isJsonObject, JsonObject, parseJsonObject } from "../json.ts"
 import { makeDecoder } from "../validation.ts"
+import { annotationsKey } from "./toolAnnotations.ts"
 
 /** The wire fields of `ToolMeta` (seed 000). */
 const toolMetaFields = {
@@ -63,7 +64,6 @@ function encodeToolMeta(meta: ToolMeta): typeof WireToolMeta.Type {
 const toolMetaKey = "a2c_tool_meta"
 
 /** The key of a tool's `meta` for its MCP annotations as JSON text. */
-const annotationsKey = "MCP_TOOL_ANNOTATION"
 
 /** Merges the settings of a tool with the default, field by field; the tool's own settings win (spec §7.4). */
 export const mergeToolMeta = (fallback: ToolMeta | null, own: ToolMeta | undefined): ToolMeta | undefined => {
@@ -128,7 +128,3 @@ const decodeToolMeta = makeDecoder(ToolMeta)
 /** Parses the Computer's settings in a tool's `meta`; `undefined` when absent or invalid. */
 export const parseToolMeta = (meta: JsonObject | undefined): ToolMeta | undefined =>
   Result.getOrUndefined(decodeToolMeta(parseJsonObject(meta?.[toolMetaKey])))
-
-/** Parses the MCP annotations in a tool's `meta`; `undefined` when absent or invalid. */
-export const parseAnnotations = (meta: JsonObject | undefined): JsonObject | undefined =>
-  parseJsonObject(meta?.[annotationsKey])

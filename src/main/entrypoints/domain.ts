@@ -133,13 +133,8 @@ export type {
   UnknownContent
 } from "../../domain/model/ContentBlock.ts"
 export { ToolResult } from "../../domain/model/ToolResult.ts"
-export {
-  formatToolMeta,
-  mergeToolMeta,
-  parseAnnotations,
-  parseToolMeta,
-  ToolMeta
-} from "../../domain/tools/toolMeta.ts"
+export { parseAnnotations } from "../../domain/tools/toolAnnotations.ts"
+export { formatToolMeta, mergeToolMeta, parseToolMeta, ToolMeta } from "../../domain/tools/toolMeta.ts"
 export {
   isCompatible,
   formatVersion,

@@ -1,13 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
 import { makeDecoder } from "../../../src/domain/validation.ts"
-import {
-  formatToolMeta,
-  mergeToolMeta,
-  parseAnnotations,
-  parseToolMeta,
-  ToolMeta
-} from "../../../src/domain/tools/toolMeta.ts"
+import { formatToolMeta, mergeToolMeta, parseToolMeta, ToolMeta } from "../../../src/domain/tools/toolMeta.ts"
+import { parseAnnotations } from "../../../src/domain/tools/toolAnnotations.ts"
 
 const decode = makeDecoder(ToolMeta)
 const meta = (wire: object) => Result.getOrThrow(decode(wire))

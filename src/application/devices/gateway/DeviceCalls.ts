@@ -7,6 +7,7 @@ import { makeParamsCheck } from "../../shared/paramsCheck.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
 import type { DeviceLimits } from "../DeviceLimits.ts"
 import type { FrameLink } from "../FrameLink.ts"
+import type { FaultLog } from "./faultLog.ts"
 
 export type DeviceCalls = Effect.Success<ReturnType<typeof makeDeviceCalls>>
 
@@ -14,7 +15,8 @@ export type DeviceCalls = Effect.Success<ReturnType<typeof makeDeviceCalls>>
 export const makeDeviceCalls = Effect.fnUntraced(function* (
   device: string,
   { sendMcp }: FrameLink,
-  { callTimeout, maxCalls }: DeviceLimits
+  { callTimeout, maxCalls }: DeviceLimits,
+  faults: Pick<FaultLog, "record">
 ) {
   const check = yield* makeParamsCheck
   const pending = new Map<string, Deferred.Deferred<ServiceOutcome>>()
@@ -59,21 +61,28 @@ export const makeDeviceCalls = Effect.fnUntraced(function* (
      * Calls a service; the result, an MCP tool result, covers every failure. Interruption stops waiting only: the
      * protocol has no message that cancels a call.
      */
-    call: Effect.fnUntraced(function* (name: string, service: DeviceService, params: JsonObject) {
-      const errors = yield* check(service.parameters, params)
-      if (errors.length > 0) {
-        const list = errors.map((error) => `\n- ${error}`).join("")
-        return failedOutcome(`'${name}' was not called: its arguments do not match its schema.${list}`)
-      }
-      if (disconnectReason !== undefined) return failedOutcome(disconnectMessage(disconnectReason))
-      if (Math.max(pending.size, yield* FiberSet.size(sending)) >= maxCalls) {
-        return failedOutcome(`Device '${device}' is busy: ${maxCalls} calls are in flight. Try again later.`)
-      }
-      return yield* Effect.timeoutOrElse(request(name, params), {
-        duration: callTimeout,
-        orElse: () => Effect.succeed(failedOutcome(timeoutMessage(name)))
-      })
-    }, Effect.map(outcomeToToolResult)),
+    call: Effect.fnUntraced(
+      function* (name: string, service: DeviceService, params: JsonObject) {
+        const errors = yield* check(service.parameters, params)
+        if (errors.length > 0) {
+          const list = errors.map((error) => `\n- ${error}`).join("")
+          return failedOutcome(`'${name}' was not called: its arguments do not match its schema.${list}`)
+        }
+        if (disconnectReason !== undefined) return failedOutcome(disconnectMessage(disconnectReason))
+        if (Math.max(pending.size, yield* FiberSet.size(sending)) >= maxCalls) {
+          return failedOutcome(`Device '${device}' is busy: ${maxCalls} calls are in flight. Try again later.`)
+        }
+        return yield* Effect.timeoutOrElse(request(name, params), {
+          duration: callTimeout,
+          orElse: () => Effect.succeed(failedOutcome(timeoutMessage(name)))
+        })
+      },
+      (calling, name) =>
+        Effect.map(calling, (outcome) => {
+          if (!outcome.success) faults.record(`${name}: ${outcome.error}`)
+          return outcomeToToolResult(outcome)
+        })
+    ),
     /** Completes a call; false when no call waits for the result. */
     complete: (callId: string, outcome: ServiceOutcome): boolean => {
       const result = pending.get(callId)

@@ -8,8 +8,9 @@ import type { BufferLimit } from "../../shared/BufferLimit.ts"
 import type { AuthenticateDevice } from "../AuthenticateDevice.ts"
 import type { GatewayLimits } from "../DeviceLimits.ts"
 import { type FrameLink, makeFrameLink } from "../FrameLink.ts"
-import type { AuthThrottle } from "./AuthThrottle.ts"
+import type { AuthThrottle } from "../../shared/AuthThrottle.ts"
 import { makeDeviceCalls } from "./DeviceCalls.ts"
+import { makeFaultLog } from "./faultLog.ts"
 import { makeMessageHandler } from "./deviceMessageHandler.ts"
 import type { DeviceEntry, DeviceRegistry } from "./DeviceRegistry.ts"
 
@@ -105,6 +106,7 @@ export const serveDevice = Effect.fnUntraced(function* (
   const onViolation = Effect.fnUntraced(function* (violation: string, reason: string, size = 0) {
     const device = admitted?.device.name
     yield* Effect.logDebug("device violation", { device, remoteAddress, violation, reason })
+    admitted?.faults.record(`${violation}: ${reason}`)
     violations = recordViolation(violations, yield* Clock.currentTimeMillis, violation, size)
     if (isExhausted(violations)) close(closings.violations)
   })
@@ -114,9 +116,11 @@ export const serveDevice = Effect.fnUntraced(function* (
   const admit = Effect.fnUntraced(function* (requestedName: string | undefined) {
     const trimmed = requestedName?.trim() ?? ""
     const name = isValidDeviceName(trimmed) ? trimmed : registry.nextFreeName()
+    const faults = makeFaultLog(yield* Clock.Clock)
     const entry: DeviceEntry = {
       device: { name, remoteAddress, connectedAt: yield* Clock.currentTimeMillis, services: new Map() },
-      calls: yield* makeDeviceCalls(name, link, limits),
+      calls: yield* makeDeviceCalls(name, link, limits, faults),
+      faults,
       evict: () => close(closings.takeover)
     }
     admitted = entry

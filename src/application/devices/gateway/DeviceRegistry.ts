@@ -3,6 +3,7 @@ import { exposedName } from "../../../domain/tools/exposedNames.ts"
 import type { DeviceService } from "../../../domain/devices/serviceDefinitions.ts"
 import { makeRefresher } from "../../shared/Refresher.ts"
 import type { DeviceCalls } from "./DeviceCalls.ts"
+import type { FaultLog } from "./faultLog.ts"
 
 export interface Device {
   readonly name: string
@@ -15,6 +16,7 @@ export interface Device {
 export interface DeviceEntry {
   device: Device
   readonly calls: DeviceCalls
+  readonly faults: FaultLog
   /** Closes the connection after a session takeover. */
   readonly evict: () => void
 }

@@ -44,7 +44,7 @@ export const makeMessageHandler = ({
     const device = entry.device.name
     if (errors.length > 0) {
       yield* Effect.logWarning("invalid service definitions", { device, errors: reported })
-      yield* onViolation("invalid_registration", "invalid service definitions")
+      yield* onViolation("invalid_registration", `invalid service definitions: ${reported.join("; ")}`)
     }
     if (JSON.stringify([...services]) !== JSON.stringify([...entry.device.services])) {
       yield* registry.updateServices(entry, services)

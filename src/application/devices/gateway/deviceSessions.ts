@@ -4,8 +4,8 @@ import type { JsonObject } from "../../../domain/json.ts"
 import type { InspectedPart } from "../../../domain/page/Inspection.ts"
 import { McpSessionError, type McpSession } from "../../ports/McpSession.ts"
 import { toolNotFound, toolsOnlySession } from "../../shared/toolsOnlySession.ts"
-import { withParts } from "../../shared/partsResource.ts"
-import type { Device, DeviceRegistry, DeviceEntry, RegisteredService } from "./DeviceRegistry.ts"
+import { withParts } from "../../shared/page/partsResource.ts"
+import type { DeviceRegistry, DeviceEntry, RegisteredService } from "./DeviceRegistry.ts"
 
 const pageSize = 1000
 
@@ -58,11 +58,13 @@ const makeToolMembers = (
     })
 })
 
-const describeDevice = ({ connectedAt, name, remoteAddress, services }: Device): InspectedPart => ({
+const describeDevice = ({ device, faults }: DeviceEntry): InspectedPart => ({
   kind: "device",
-  name,
-  state: `connected since ${new Date(connectedAt).toISOString()} from ${remoteAddress}`,
-  offers: [...services.keys()]
+  name: device.name,
+  state: "connected",
+  reason: `from ${device.remoteAddress} since ${new Date(device.connectedAt).toISOString()}`,
+  offers: [...device.services.keys()],
+  faults: faults.recent()
 })
 
 /** Combines all devices of a gateway into one MCP peer with tools named `device__service`. */
@@ -85,7 +87,7 @@ export const makeGatewaySession = (registry: DeviceRegistry): McpSession => {
         "a2c-devices",
         "Services of devices, each named DEVICE__SERVICE. Devices connect and disconnect."
       ),
-      () => [...registry.entries.values()].map(({ device }) => describeDevice(device))
+      () => [...registry.entries.values()].map(describeDevice)
     ),
     ...makeToolMembers(registry, { source: registry.tools, list, find: (tool) => registry.tools().get(tool) }),
     ping: Effect.void,

@@ -1,4 +1,4 @@
-import { type Duration, Effect, Exit, FiberSet, Option } from "effect"
+import { type Duration, Effect, Exit, FiberSet, Option, type Scope } from "effect"
 import type { Member } from "../../../domain/model/Membership.ts"
 import { shuttingDown, unavailable } from "../../../domain/model/ProtocolError.ts"
 import type { Body } from "../../ports/Body.ts"
@@ -7,9 +7,12 @@ import { LinkClosed, type ReplyExit, SendFailed } from "../../ports/Transport.ts
 import type { Connection, Connections } from "../connections/Connections.ts"
 import { makeForwardNotification } from "../connections/forwardNotification.ts"
 import type { Gauge } from "../observability/ServerMetrics.ts"
-import { isCallInFlight } from "../routing/callStatus.ts"
+import { makeCallStatusCheck } from "../routing/callStatus.ts"
 import { InFlightCall } from "../routing/InFlightCall.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
+
+/** Addresses the operators' service of a node in place of a member. */
+export const operatorsTarget = { sid: "a2c:operators", office: "" }
 
 const memberGone = new LinkClosed({ reason: "the member is not here" })
 
@@ -29,7 +32,10 @@ const nodeGauges = ({ load }: NodeLink["Service"]): ReadonlyArray<Gauge> => [
   { name: "node_dropped_messages_total", read: () => load().unsent }
 ]
 
-type ClusterContext = Pick<ServerContext, "clock" | "limits" | "metrics" | "nodeLink" | "readiness">
+type ClusterContext = Pick<
+  ServerContext,
+  "callStatusObservers" | "clock" | "limits" | "metrics" | "nodeLink" | "readiness"
+>
 
 export type ClusterNodes = Effect.Success<ReturnType<typeof makeClusterNodes>>
 
@@ -37,7 +43,9 @@ export type ClusterNodes = Effect.Success<ReturnType<typeof makeClusterNodes>>
 export const makeClusterNodes = Effect.fnUntraced(function* (context: ClusterContext, connections: Connections) {
   const { clock, metrics, nodeLink, readiness } = context
   const forward = makeForwardNotification(context)
+  const isCallInFlight = makeCallStatusCheck(context)
   const run = yield* FiberSet.makeRuntime<never>()
+  let serveOperators: ((body: Body) => Effect.Effect<Body>) | undefined
 
   /** Fails a request after a yield: the requester must first receive the function that cancels. */
   const failSoon = (onReply: (exit: ReplyExit) => void, error: LinkClosed | SendFailed): (() => void) => {
@@ -52,6 +60,10 @@ export const makeClusterNodes = Effect.fnUntraced(function* (context: ClusterCon
 
   const handler: NodeMessageHandler = {
     startRequest: ({ office, sid }, event, body, timeout, onReply) => {
+      if (sid === operatorsTarget.sid && serveOperators !== undefined) {
+        const fiber = run(Effect.map(serveOperators(body), (reply) => onReply(Exit.succeed([reply]))))
+        return () => fiber.interruptUnsafe()
+      }
       const connection = connections.get(sid)
       if (connection === undefined || hasMoved(connection, office)) return failSoon(onReply, memberGone)
       if (readiness.isDraining()) return failSoon(onReply, new SendFailed({ error: shuttingDown() }))
@@ -79,6 +91,12 @@ export const makeClusterNodes = Effect.fnUntraced(function* (context: ClusterCon
   yield* Effect.forEach(nodeGauges(nodeLink), metrics.gauge, { discard: true })
 
   return {
+    /** Serves the requests of other nodes for their operators, as long as the scope. */
+    serveOperators: (serve: (body: Body) => Effect.Effect<Body>): Effect.Effect<void, never, Scope.Scope> =>
+      Effect.acquireRelease(
+        Effect.sync(() => void (serveOperators = serve)),
+        () => Effect.sync(() => void (serveOperators = undefined))
+      ),
     /**
      * Sends a request to a member of another node. Fails with {@link SendFailed} and code 503 when its node cannot be
      * reached, though the member may have received the request.

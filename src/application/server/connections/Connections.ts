@@ -1,13 +1,16 @@
 import { Effect, FiberSet, type Semaphore } from "effect"
 import type { Identity } from "../../../domain/model/Identity.ts"
+import type { Membership } from "../../../domain/model/Membership.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import type { NotificationBacklog } from "../../../domain/office/NotificationBacklog.ts"
+import type { PageFeatures } from "../../../domain/page/PageEvent.ts"
 import { makeTokenBucket, type TokenBucket } from "../../../domain/tokenBucket.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { Registration } from "../../ports/OfficeRegistry.ts"
 import { AdmissionRejected, type Link } from "../../ports/Transport.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 import type { InFlightCall } from "../routing/InFlightCall.ts"
+import { noPageFeatures } from "./pageFeatures.ts"
 import { makeBufferLimit } from "../../shared/BufferLimit.ts"
 import { formatLimitName, type Limits } from "./Limits.ts"
 
@@ -17,6 +20,10 @@ export interface Connection {
   readonly line: ProtocolLine
   readonly identity: Identity
   readonly registration: Registration
+  /** What it offers to operators. */
+  readonly features: PageFeatures
+  /** The office in which an operator calls tools beside the Agent: its connection has the rights of a member there. */
+  operates: Membership | undefined
   /** Rate limit of its messages. */
   readonly bucket: TokenBucket
   /** Calls by Agents of this node: from this Agent, or to this Computer. */
@@ -125,9 +132,13 @@ export const makeConnections = Effect.fnUntraced(function* ({
     /** Reserves a slot for a link as long as the scope, from before its authentication. Fails without a free slot. */
     reserve: (link: Link) => Effect.acquireRelease(takeSlot(link), () => releaseSlot(link)),
     /** Opens the connection of a link that has a slot. Releasing the slot removes it. */
-    open: (parts: Pick<Connection, "link" | "line" | "identity" | "registration">): Connection => {
+    open: (
+      parts: Pick<Connection, "link" | "line" | "identity" | "registration"> & Partial<Pick<Connection, "features">>
+    ): Connection => {
       const now = clock.currentTimeMillisUnsafe()
       const connection: Connection = {
+        features: noPageFeatures,
+        operates: undefined,
         ...parts,
         bucket: makeTokenBucket(rate, now),
         calls: new Set(),

@@ -1,4 +1,5 @@
-import { Context, Effect, Layer, Scope } from "effect"
+import { Context, Effect, Layer, Option, Scope } from "effect"
+import type { Identity } from "../../../domain/model/Identity.ts"
 import { lineForVersion } from "../../../domain/wire/lines.ts"
 import { formatVersion } from "../../../domain/wire/version.ts"
 import type { Authenticator } from "../../ports/Authenticator.ts"
@@ -17,6 +18,7 @@ import { makeConnections } from "../connections/Connections.ts"
 import { startIdleReaper } from "../connections/idleReaper.ts"
 import { guardInbound } from "../connections/inboundGuard.ts"
 import { formatLimitName } from "../connections/Limits.ts"
+import { parsePageFeatures } from "../connections/pageFeatures.ts"
 import { makeRequestBudget } from "../connections/RequestBudget.ts"
 import { makeAdmission, reconnectKeyOf } from "../membership/admission.ts"
 import { makeMembershipCoordinator } from "../membership/MembershipCoordinator.ts"
@@ -26,6 +28,7 @@ import { makeCallStatusForwarding } from "../routing/callStatus.ts"
 import { makeInFlightCalls } from "../routing/InFlightCalls.ts"
 import { makeClientRequestHandler } from "../routing/clientRequestHandler.ts"
 import { makeRouting } from "../routing/Routing.ts"
+import { OfficeWatch } from "../watch/OfficeWatch.ts"
 import { shutDownGracefully } from "./gracefulShutdown.ts"
 import type { Readiness } from "./Readiness.ts"
 import { makeServerContext, type ServerContext } from "./ServerContext.ts"
@@ -90,17 +93,27 @@ const make = Effect.gen(function* () {
   const { admit, requireValidCredentials } = yield* makeAdmission(context, connections)
 
   const acceptConnection = Effect.fnUntraced(
-    function* (link: Link, handshake: Handshake): Effect.fn.Return<MessageHandler, AdmissionRejected, Scope.Scope> {
+    function* (
+      link: Link,
+      handshake: Handshake,
+      known?: Identity
+    ): Effect.fn.Return<MessageHandler, AdmissionRejected, Scope.Scope> {
       const sid = link.id
       yield* connections.reserve(link)
       const line = lineForVersion(handshake.version, context.servedLines)
-      const { identity, role } = yield* admit(handshake, line)
+      const { identity, role } = yield* admit(handshake, line, known)
       const version = formatVersion(handshake.version)
       const reconnectKey = reconnectKeyOf(identity.subject, handshake.auth)
       const isPersonal = context.authenticator.requiresCredentials && identity.isShared !== true
       const subject = isPersonal ? identity.subject : ""
       const registration = yield* coordinator.connect({ sid, version, role, reconnectKey, subject })
-      const connection = connections.open({ link, line, identity, registration })
+      const connection = connections.open({
+        link,
+        line,
+        identity,
+        registration,
+        features: parsePageFeatures(handshake.auth)
+      })
       yield* requireValidCredentials(connection)
       yield* Effect.logDebug("connection accepted", { sid, version, subject: identity.subject })
       return (event, body) => handle({ connection, event, definition: line.findEventDefinition(event), body })
@@ -131,9 +144,13 @@ const make = Effect.gen(function* () {
   yield* startIdleReaper(context, connections, notifications)
   // Its own scope, closed after the finalizer below has run: the transport serves during the graceful shutdown.
   const listenScope = yield* Scope.fork(yield* Effect.scope)
-  const { url } = yield* Scope.provide(transport.serve(acceptConnection, connections.onBacklogChange), listenScope)
+  const accept = (link: Link, handshake: Handshake) => acceptConnection(link, handshake)
+  const { url } = yield* Scope.provide(transport.serve(accept, connections.onBacklogChange), listenScope)
   readiness.setState({ _tag: "Ready" })
   yield* Effect.addFinalizer(() => shutDownGracefully(context, connections, inFlightCalls))
+  // Detached first: the streams of operators end when the shutdown begins.
+  const watch = yield* Effect.serviceOption(OfficeWatch)
+  if (Option.isSome(watch)) yield* watch.value.attach({ context, connections, nodes, notifications, acceptConnection })
   return Server.of({
     url,
     draining: readiness.isDraining,

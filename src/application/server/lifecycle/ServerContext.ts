@@ -4,7 +4,7 @@ import { NodeLink } from "../../ports/NodeLink.ts"
 import { OfficeRegistry } from "../../ports/OfficeRegistry.ts"
 import { ServedLines } from "../../ports/ServedLines.ts"
 import { Limits } from "../connections/Limits.ts"
-import { CallObservers, MembershipObservers } from "../observability/observers.ts"
+import { CallObservers, CallStatusObservers, MembershipObservers, UpdateObservers } from "../observability/observers.ts"
 import { ServerMetrics } from "../observability/ServerMetrics.ts"
 import { Readiness } from "./Readiness.ts"
 
@@ -44,7 +44,9 @@ export const makeServerContext = Effect.gen(function* () {
     limits: yield* Limits,
     settings: yield* ServerSettings,
     callObservers: yield* CallObservers,
+    callStatusObservers: yield* CallStatusObservers,
     membershipObservers: yield* MembershipObservers,
+    updateObservers: yield* UpdateObservers,
     clock: yield* Clock.Clock
   }
 })

@@ -1,6 +1,7 @@
 import { Duration, Effect, FiberSet, Option, Result, Schema, Stream } from "effect"
 import { isJsonObject } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
+import type { Identity } from "../../../domain/model/Identity.ts"
 import { Role } from "../../../domain/model/Membership.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import { checkConnectRights } from "../../../domain/office/grants.ts"
@@ -51,14 +52,21 @@ export const makeAdmission = Effect.fnUntraced(function* (
   const run = yield* FiberSet.makeRuntime<never>()
   const authenticationTimeout = [joinTimeout, idleTimeout].reduce(Duration.min, maxAuthenticationTime)
 
-  /** The identity of a connecting client, and the role that it states. */
-  const admit = Effect.fnUntraced(function* (handshake: Handshake, { hasRoleInHandshake }: ProtocolLine) {
-    const identity = yield* resolveIdentity(authenticator, handshake).pipe(
+  const authenticate = (handshake: Handshake) =>
+    resolveIdentity(authenticator, handshake).pipe(
       Effect.timeoutOrElse({
         duration: authenticationTimeout,
         orElse: () => Effect.fail(admissionRejected("unavailable", "Credentials cannot be checked right now"))
       })
     )
+
+  /** The identity of a connecting client, and the role that it states. `known` is an identity that has authenticated. */
+  const admit = Effect.fnUntraced(function* (
+    handshake: Handshake,
+    { hasRoleInHandshake }: ProtocolLine,
+    known: Identity | undefined
+  ) {
+    const identity = known ?? (yield* authenticate(handshake))
     const role = hasRoleInHandshake
       ? yield* Effect.fromResult(parseHandshakeRole(handshake.auth, settings.requireRole))
       : Option.none<Role>()

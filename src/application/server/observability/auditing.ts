@@ -1,11 +1,11 @@
 import { type Clock, Result, UndefinedOr } from "effect"
-import { asObject, asString } from "../../../domain/json.ts"
+import { asObject, asString, type JsonObject } from "../../../domain/json.ts"
 import { makeTokenBucket, takeToken } from "../../../domain/tokenBucket.ts"
 import type { AuditLog } from "../../ports/AuditLog.ts"
 import { callOutcome, type CompletedCall, type MembershipEvent } from "./observers.ts"
 
-/** Shortens a text that a client chose for a line of the audit. */
-const truncate = (text: string): string => (text.length <= 256 ? text : `${text.slice(0, 255)}…`)
+/** Shortens a text that a client chose for the audit and the office page. */
+export const truncateText = (text: string): string => (text.length <= 256 ? text : `${text.slice(0, 255)}…`)
 
 /** Records calls, with a digest of their arguments. */
 export const auditCall =
@@ -21,10 +21,10 @@ export const auditCall =
         line,
         agent: agent.name,
         subject,
-        computer: truncate(computer),
+        computer: truncateText(computer),
         event,
-        tool: UndefinedOr.map(asString(head["tool_name"]), truncate),
-        req_id: truncate(reqId),
+        tool: UndefinedOr.map(asString(head["tool_name"]), truncateText),
+        req_id: truncateText(reqId),
         outcome: callOutcome(call),
         ms: Math.round((endedAt - startedAt) * 1000) / 1000
       },
@@ -43,17 +43,35 @@ const membershipFields = (event: MembershipEvent) => {
     }
     case "ConnectionRejected": {
       const { code, reason, remoteAddress, sid } = event
-      return { type: "connection_refused", remote: remoteAddress, code, reason: truncate(reason), sid }
+      return { type: "connection_refused", remote: remoteAddress, code, reason: truncateText(reason), sid }
     }
     case "RequestRejected": {
       const { code, membership, reason, sid, subject } = event
-      const fields = { code, reason: truncate(reason), subject, sid }
-      return { type: "request_refused", event: truncate(event.event), ...membership, ...fields }
+      const fields = { code, reason: truncateText(reason), subject, sid }
+      return { type: "request_refused", event: truncateText(event.event), ...membership, ...fields }
     }
     case "JoinRejected":
-      return { type: "join_refused", subject: event.subject, reason: truncate(event.reason), sid: event.sid }
+      return { type: "join_refused", subject: event.subject, reason: truncateText(event.reason), sid: event.sid }
   }
 }
+
+/** A command of an operator on the office page. */
+export interface OperatorAction {
+  readonly command: "disconnect" | "drain" | "cancel_call" | "call"
+  readonly subject: string
+  readonly remoteAddress: string
+  /** The target of the command. */
+  readonly target: JsonObject
+  /** `ok`, or the code of the error. */
+  readonly outcome: string
+}
+
+/** Records a command of an operator. */
+export const auditOperator = (
+  { record }: AuditLog["Service"],
+  time: number,
+  { command, outcome, remoteAddress: remote, subject, target }: OperatorAction
+): void => record({ time, fields: { type: "operator", command, ...target, subject, remote, outcome } })
 
 /** Rate limit of rejected connections: clients without credentials must not displace other events from the audit. */
 const connectionRejectionRate = { perSecond: 10, burst: 1000 }

@@ -1,12 +1,16 @@
 import { Context, Result } from "effect"
 import { isJsonObject } from "../../../domain/json.ts"
 import type { Membership } from "../../../domain/model/Membership.ts"
+import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import { errorCodes, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { decodeProtocolError } from "../../../domain/wire/lines.ts"
+import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { Body } from "../../ports/Body.ts"
 
-/** A routed request and its outcome. */
-export interface CompletedCall {
+/** A routed request when its routing starts. */
+export interface StartedCall {
+  /** Unique among the calls of this Server. */
+  readonly serial: number
   /** The event of the protocol's table; `client:*` for an event that the table does not list. */
   readonly event: string
   /** The session of the Agent. */
@@ -19,10 +23,14 @@ export interface CompletedCall {
   readonly computer: string
   readonly reqId: string
   readonly request: Body
-  /** The Computer's reply, or the error. */
-  readonly outcome: Body | ProtocolError
   /** Milliseconds of the epoch, with fractions. */
   readonly startedAt: number
+}
+
+/** A routed request and its outcome. */
+export interface CompletedCall extends StartedCall {
+  /** The Computer's reply, or the error. */
+  readonly outcome: Body | ProtocolError
   readonly endedAt: number
 }
 
@@ -48,6 +56,25 @@ export const callOutcome = ({ outcome }: Pick<CompletedCall, "outcome">): string
 /** Called after every routed request: metrics, traces, the audit. An observer must not throw. */
 export const CallObservers = Context.Reference<ReadonlyArray<(call: CompletedCall) => void>>(
   "a2c-smcp/application/server/observability/CallObservers",
+  { defaultValue: () => [] }
+)
+
+/** Called for every status of a call that is forwarded to its Agent. An observer must not throw. */
+export const CallStatusObservers = Context.Reference<
+  ReadonlyArray<(describe: () => StartedCall, line: ProtocolLine, status: Body) => void>
+>("a2c-smcp/application/server/observability/CallStatusObservers", { defaultValue: () => [] })
+
+/** A part of a Computer that has changed. */
+export interface ComputerUpdate {
+  readonly line: string
+  readonly office: string
+  readonly computer: string
+  readonly part: ComputerPart
+}
+
+/** Called for every update that the members of an office are notified of. An observer must not throw. */
+export const UpdateObservers = Context.Reference<ReadonlyArray<(update: ComputerUpdate) => void>>(
+  "a2c-smcp/application/server/observability/UpdateObservers",
   { defaultValue: () => [] }
 )
 

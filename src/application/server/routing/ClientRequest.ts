@@ -61,12 +61,13 @@ export const observeRejection = (
 
 /** The membership of a client that must have this role, or the error of its request. */
 export const requireMembership = (
-  { registration: { session } }: Connection,
+  { operates, registration: { session } }: Connection,
   role: Role
-): Result.Result<Membership, ProtocolError> =>
-  Option.isSome(session.role) && session.role.value !== role
-    ? Result.fail(forbidden(`Only ${role}s may send this`))
-    : Result.fromOption(session.membership, notInOffice)
+): Result.Result<Membership, ProtocolError> => {
+  if (Option.isSome(session.role) && session.role.value !== role)
+    return Result.fail(forbidden(`Only ${role}s may send this`))
+  return operates === undefined ? Result.fromOption(session.membership, notInOffice) : Result.succeed(operates)
+}
 
 /** As {@link requireMembership}, for messages that other members receive: they must name their sender. */
 export const requireSender = (

@@ -1,27 +1,33 @@
 import { Exit } from "effect"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import type { StartedCall } from "../observability/observers.ts"
 import { type ReplyExit, SendFailed } from "../../ports/Transport.ts"
+
+/** The origin of a call, at the node of its Agent. */
+interface CallOrigin {
+  readonly computer: string
+  readonly reqId: string
+  /** As in {@link StartedCall}. */
+  readonly serial: number
+  readonly startedAt: number
+  /** Gives the call as observers see it. */
+  readonly describe: () => StartedCall
+}
 
 /** A call between two members. It ends once: by its reply, by {@link abort}, or by {@link cancel}. */
 export class InFlightCall {
   /** The office of both members. A member that changes offices keeps no calls. */
   readonly office: string
-  /** The Computer and the request id, at the node of the Agent. */
-  readonly computer: string | undefined
-  readonly reqId: string | undefined
+  /** Missing at the node of the Computer. */
+  readonly origin: CallOrigin | undefined
   readonly #onEnd: (call: InFlightCall, exit: ReplyExit | undefined) => void
   #cancelRequest = () => {}
   #hasEnded = false
 
   /** `onEnd` is called with the reply, or with `undefined` after {@link cancel}. */
-  constructor(
-    office: string,
-    onEnd: (call: InFlightCall, exit: ReplyExit | undefined) => void,
-    { computer, reqId }: { readonly computer?: string; readonly reqId?: string } = {}
-  ) {
+  constructor(office: string, onEnd: (call: InFlightCall, exit: ReplyExit | undefined) => void, origin?: CallOrigin) {
     this.office = office
-    this.computer = computer
-    this.reqId = reqId
+    this.origin = origin
     this.#onEnd = onEnd
   }
 

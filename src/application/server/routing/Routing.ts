@@ -15,7 +15,7 @@ import type { LinkClosed, Reply, RequestTimeout, SendFailed } from "../../ports/
 import type { ClusterNodes } from "../cluster/ClusterNodes.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
 import type { Notifications } from "../membership/Notifications.ts"
-import type { CompletedCall } from "../observability/observers.ts"
+import type { CompletedCall, StartedCall } from "../observability/observers.ts"
 import { type ClientRequest, makeLengthChecks, observeRejection, requireSender } from "./ClientRequest.ts"
 import { requestMemory } from "../connections/RequestBudget.ts"
 import { InFlightCall } from "./InFlightCall.ts"
@@ -65,6 +65,7 @@ export const makeRouting = (
   const { routingTimeout, timeoutGrace } = settings
   const { checkRequestId } = makeLengthChecks(context)
   const now = () => Number(clock.currentTimeNanosUnsafe()) / 1e6
+  let lastSerial = 0
 
   const rejectAbsent = Effect.fnUntraced(function* (office: string, computer: string) {
     const isElsewhere = yield* registry.isComputerElsewhere(office, computer)
@@ -96,21 +97,22 @@ export const makeRouting = (
       if (Result.isFailure(membership)) return reject(membership.failure)
       const agent = membership.success
       const startedAt = observers.length === 0 ? 0 : now()
+      const serial = ++lastSerial
+      const describe = (): StartedCall => ({
+        serial,
+        event: definition.event,
+        sid: agentConnection.link.id,
+        agent: publicMembership(agent),
+        line: agentConnection.line.name,
+        subject: agentConnection.identity.subject,
+        computer,
+        reqId,
+        request: body,
+        startedAt
+      })
       const notifyObservers = (outcome: Body | ProtocolError) => {
         if (observers.length === 0) return
-        const call: CompletedCall = {
-          event: definition.event,
-          sid: agentConnection.link.id,
-          agent: publicMembership(agent),
-          line: agentConnection.line.name,
-          subject: agentConnection.identity.subject,
-          computer,
-          reqId,
-          request: body,
-          outcome,
-          startedAt,
-          endedAt: now()
-        }
+        const call: CompletedCall = { ...describe(), outcome, endedAt: now() }
         for (const observe of observers) observe(call)
       }
       const member = Option.getOrUndefined(registry.findComputer(agent.office, computer))
@@ -153,7 +155,7 @@ export const makeRouting = (
           if (Result.isSuccess(outcome)) resume(Effect.succeed(outcome.success))
           else resume(Effect.andThen(cancelAtComputer(), Effect.fail(outcome.failure)))
         },
-        routing.success
+        { computer, reqId, serial, startedAt, describe }
       )
       const timeout =
         timeoutSeconds === undefined

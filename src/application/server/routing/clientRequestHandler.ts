@@ -1,6 +1,7 @@
 import { Effect, Result } from "effect"
 import type { Member, MembershipError } from "../../../domain/model/Membership.ts"
 import type { Notification } from "../../../domain/model/Notification.ts"
+import { officeIdOf } from "../../../domain/model/officeKey.ts"
 import {
   badRequest,
   errorCodes,
@@ -45,7 +46,7 @@ export const makeClientRequestHandler = (
   route: Route,
   forwardCallStatus: ForwardCallStatus
 ): RequestHandler => {
-  const { authenticator, clock, registry, servedLines } = context
+  const { authenticator, clock, registry, servedLines, updateObservers } = context
   const lengths = makeLengthChecks(context)
 
   const dropMessage = (request: ClientRequest, error: ProtocolError) => {
@@ -135,6 +136,11 @@ export const makeClientRequestHandler = (
     const { office } = membership.success
     const recipients = registry.members(office).filter(({ sid }) => sid !== connection.link.id)
     chargeFanOut(connection, recipients.length)
+    if (notification._tag === "Updated") {
+      const { computer, part } = notification
+      for (const observe of updateObservers)
+        observe({ line: connection.line.name, office: officeIdOf(office), computer, part })
+    }
     yield* notifications.notifyMembers(recipients, notification)
     return emptyReply
   })
@@ -152,7 +158,7 @@ export const makeClientRequestHandler = (
         : Result.flatMap(decodeBody(body, definition.request.decode), lengths.checkRequestId)
     const sender = Result.flatMap(decoded, ({ computer }) => requireSender(connection, definition.from, computer))
     if (Result.isFailure(sender)) return yield* dropMessage(request, sender.failure)
-    yield* forwardCallStatus(sender.success.office, body)
+    yield* forwardCallStatus(connection, sender.success.office, body)
     return emptyReply
   })
 

@@ -1,4 +1,3 @@
-import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../../json.ts"
 import type { PackRoute } from "../PackManifest.ts"
 
@@ -6,17 +5,18 @@ const maxSubschemas = 64
 
 export const unescapePointerSegment = (segment: string): string => segment.replaceAll("~1", "/").replaceAll("~0", "~")
 
+/** Decodes percent-encoded bytes. Bytes that are not UTF-8 belong to a name with literal percent signs. */
+const decodePercentCodes = (codes: string): string => {
+  try {
+    return decodeURIComponent(codes)
+  } catch {
+    return codes
+  }
+}
+
 /** Decodes one segment of a JSON Pointer in a URI fragment, which is percent-encoded as well. */
 export const decodePointerSegment = (segment: string): string =>
-  unescapePointerSegment(
-    segment.replaceAll(/(?:%[0-9A-Fa-f]{2})+/g, (codes) =>
-      // Bytes that are not UTF-8 belong to a name with literal percent signs.
-      Result.getOrElse(
-        Result.try(() => decodeURIComponent(codes)),
-        () => codes
-      )
-    )
-  )
+  unescapePointerSegment(segment.replaceAll(/(?:%[0-9A-Fa-f]{2})+/g, decodePercentCodes))
 
 /** Resolves a reference such as `#/$defs/Level` within a document; undefined when it leads elsewhere or nowhere. */
 export const resolveRef = (root: unknown, reference: string): unknown => {

@@ -5,6 +5,7 @@ import { ByteConnector } from "../../../../src/application/ports/ByteLink.ts"
 import { encodeFrame, encodeJson } from "../../../../src/domain/devices/framing/encoder.ts"
 import type { Frame } from "../../../../src/domain/devices/framing/frame.ts"
 import { makeDeviceMessage } from "../../../../src/domain/devices/deviceMessages.ts"
+import { failedOutcome } from "../../../../src/domain/devices/serviceOutcome.ts"
 import { partsCodec, partsUri } from "../../../../src/domain/page/Inspection.ts"
 import { encodeUtf8 } from "../../../../src/domain/utf8.ts"
 import { makeGateway, plain, registration, type RawPeer, until } from "../world.ts"
@@ -66,8 +67,55 @@ describe("device gateway", () => {
       yield* hasTools(gateway, "device-1__get_current_time")
       const [content] = yield* gateway.session.readResource(partsUri)
       const [part] = Result.getOrThrow(partsCodec.decode(content?.["text"]))
-      assert.deepInclude(part, { kind: "device", name: "device-1", offers: ["get_current_time"] })
-      assert.match(part?.state ?? "", /^connected since 1970-01-01T00:00:00.000Z from /)
+      assert.deepInclude(part, {
+        kind: "device",
+        name: "device-1",
+        state: "connected",
+        offers: ["get_current_time"],
+        faults: []
+      })
+      assert.match(part?.reason ?? "", /^from .* since 1970-01-01T00:00:00.000Z$/)
+    })
+  )
+
+  const faultsOf = ({ session }: Gateway) =>
+    Effect.map(session.readResource(partsUri), ([content]) =>
+      Result.getOrThrow(partsCodec.decode(content?.["text"])).flatMap(({ faults = [] }) =>
+        faults.map(({ text }) => text)
+      )
+    )
+
+  scoped(
+    "describes the failed calls of a device, the latest ten",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("get_current_time"))
+      yield* hasTools(gateway, "device-1__get_current_time")
+      for (let index = 1; index <= 11; index++) {
+        const call = yield* Effect.forkChild(gateway.session.callTool("device-1__get_current_time", {}))
+        const message = yield* device.nextMessage
+        if (message._tag !== "Call") return yield* Effect.die("no call")
+        yield* device.message(makeDeviceMessage.result(message.callId, failedOutcome(`no clock ${index}`)))
+        yield* Fiber.join(call)
+      }
+      assert.deepStrictEqual(
+        yield* faultsOf(gateway),
+        Array.from({ length: 10 }, (_, index) => `get_current_time: no clock ${index + 2}`)
+      )
+    })
+  )
+
+  scoped(
+    "describes the invalid registrations of a device",
+    Effect.gen(function* () {
+      const gateway = yield* makeGateway()
+      const device = yield* gateway.newDevice
+      yield* device.message(registration("get_current_time"))
+      yield* hasTools(gateway, "device-1__get_current_time")
+      yield* device.message(registration(""))
+      yield* until(Effect.map(faultsOf(gateway), (faults) => faults.length > 0))
+      assert.match((yield* faultsOf(gateway))[0] ?? "", /^invalid_registration: /)
     })
   )
 

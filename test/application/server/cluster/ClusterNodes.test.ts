@@ -26,6 +26,7 @@ const start = Effect.fnUntraced(function* (cluster: MemoryCluster.MemoryCluster,
   const context = yield* Layer.build(Layer.merge(MemoryCluster.layerNode(cluster, node), Layer.fresh(Readiness.layer)))
   const nodeLink = Context.get(context, NodeLink)
   const server = {
+    callStatusObservers: [],
     nodeLink,
     limits: Limits.defaultValue(),
     metrics: noMetrics,
@@ -203,7 +204,9 @@ describe("a message from another node", () => {
       const { handler, ...parts } = yield* startHandler()
       const { link, sent } = makeLink("ada")
       const agent = yield* openMember(parts, link, "agent")
-      const call = new InFlightCall("O", (ended) => void agent.calls.delete(ended), { computer: "pc", reqId: "r1" })
+      const describe = () => assert.fail("no observer")
+      const origin = { computer: "pc", reqId: "r1", serial: 1, startedAt: 0, describe }
+      const call = new InFlightCall("O", (ended) => void agent.calls.delete(ended), origin)
       agent.calls.add(call)
       const notify = (body: unknown) => {
         handler.notify(["ada"], "notify:update_tool_call", jsonBody(body))

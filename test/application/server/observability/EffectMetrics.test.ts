@@ -14,6 +14,7 @@ const start = Effect.gen(function* () {
 })
 
 const completed = (given: Partial<CompletedCall> = {}): CompletedCall => ({
+  serial: 1,
   event: "client:get_tools",
   sid: "s",
   agent: { office: "O", role: "agent", name: "ada" },

@@ -15,6 +15,7 @@ describe("the audit of a call", () => {
   const fieldsOf = (given: Partial<CompletedCall>): ReadonlyArray<Record<string, unknown>> => {
     const { audit, events } = recorder()
     auditCall(audit)({
+      serial: 1,
       event: "client:tool_call",
       sid: "sid-1",
       agent: { office: "O1", role: "agent", name: "agent-1" },

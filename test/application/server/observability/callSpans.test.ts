@@ -16,6 +16,7 @@ import { recorder } from "../../../recorder.ts"
 /** Records one call with a tracer. */
 const record = (tracer: Tracer.Tracer, given: Partial<CompletedCall>): void =>
   recordCallSpan(tracer)({
+    serial: 1,
     event: "client:tool_call",
     sid: "sid-1",
     agent: { office: "O1", role: "agent", name: "agent-1" },

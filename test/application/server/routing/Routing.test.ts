@@ -15,7 +15,7 @@ const start = Effect.fnUntraced(function* (limits: Partial<Limits> = {}) {
   const observed: Array<CompletedCall> = []
   const replies: Array<(exit: ReplyExit) => void> = []
   const parts = yield* makeParts({ limits, callObservers: [(call) => void observed.push(call)] })
-  const nodes = { startRequest: () => () => undefined }
+  const nodes = { serveOperators: () => Effect.void, startRequest: () => () => undefined }
   const route = makeRouting(parts.context, parts.connections, parts.inFlightCalls, nodes, parts.notifications)
   const agent = yield* openMember(parts, makeLink("ada").link, "agent")
   const pc = makeLink("pc", {

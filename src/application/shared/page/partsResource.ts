@@ -1,7 +1,7 @@
 import { Effect } from "effect"
-import { type InspectedPart, maxOffers, maxParts, partsCodec, partsUri } from "../../domain/page/Inspection.ts"
-import type { JsonObject } from "../../domain/json.ts"
-import { McpSessionError, type McpSession } from "../ports/McpSession.ts"
+import { type InspectedPart, maxOffers, maxParts, partsCodec, partsUri } from "../../../domain/page/Inspection.ts"
+import type { JsonObject } from "../../../domain/json.ts"
+import { McpSessionError, type McpSession } from "../../ports/McpSession.ts"
 
 type SessionBase = Pick<McpSession, "info" | "listResources" | "readResource">
 

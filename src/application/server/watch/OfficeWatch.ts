@@ -1,0 +1,305 @@
+import { bytesToHex } from "@noble/hashes/utils.js"
+import { Clock, Context, Deferred, Duration, Effect, FiberHandle, Layer, Option, type Scope } from "effect"
+import { tooManyRequests, unavailable } from "../../../domain/model/ProtocolError.ts"
+import type { PageEvent, PageMember, PageNode, PageSnapshot } from "../../../domain/page/PageEvent.ts"
+import { definedOnly } from "../../../domain/objects.ts"
+import { AuditLog } from "../../ports/AuditLog.ts"
+import { secureRandomBytes } from "../../shared/secureRandom.ts"
+import { auditOperator } from "../observability/auditing.ts"
+import { Observability } from "../observability/Observability.ts"
+import {
+  CallObservers,
+  CallStatusObservers,
+  type CompletedCall,
+  MembershipObservers,
+  UpdateObservers
+} from "../observability/observers.ts"
+import { type CallBodyOptions, makeCallBodies } from "./CallBodies.ts"
+import { makeCallTable } from "./CallTable.ts"
+import { type Focus, makeCommands } from "./commands.ts"
+import { makeDocumentPreviews } from "./documents.ts"
+import { type Inspections, makeInspections } from "./inspections.ts"
+import { makeClusterCommands } from "./nodes/clusterCommands.ts"
+import { makeNodeService } from "./nodes/nodeService.ts"
+import { type FollowedNodes, makeOtherNodes, type OtherNodes } from "./nodes/otherNodes.ts"
+import { makeOperatorCalls } from "./operatorCalls.ts"
+import { callId, toMembershipEvent, toPageMember } from "./pageEvents.ts"
+import type { WatchedServer } from "./WatchedServer.ts"
+import type { CallAsOperator, ExecuteCommand, PageSource } from "../../shared/page/PageSource.ts"
+import { batchInterval, type PageStream } from "../../shared/page/PageStream.ts"
+import { makeStreamBuffer, type StreamBuffer } from "../../shared/page/StreamBuffer.ts"
+import { makeRecordAction } from "./recordAction.ts"
+
+/** Streams that are open at the same time. */
+export const maxStreams = 16
+
+/** Members in a snapshot. */
+export const maxSnapshotMembers = 2000
+
+/** Time between two reports of the node and of the activity. */
+const statusInterval = Duration.seconds(1)
+
+/** How long the ended calls are kept without an open page, so that a reload shows them. */
+export const endedCallsRetention = Duration.minutes(5)
+
+export interface OfficeWatchOptions {
+  /** Captures arguments and results of calls while a page is open; off by default. */
+  readonly bodies?: CallBodyOptions
+}
+
+/** A Server to which the watch is attached. */
+interface Attached {
+  readonly server: WatchedServer
+  readonly execute: ExecuteCommand
+  readonly call: CallAsOperator
+  readonly others: OtherNodes
+  /** Completed when the Server begins to shut down. */
+  readonly detached: Deferred.Deferred<undefined>
+}
+
+interface OpenStream {
+  readonly buffer: StreamBuffer
+  readonly inspections: Inspections
+  /** The other nodes in the stream; missing in a stream of another node. */
+  others?: FollowedNodes
+}
+
+const notServing = () => unavailable("The Server is not serving")
+
+/**
+ * Observes all offices of one Server for its operators, and executes their commands. Nothing on the way of a call waits
+ * for it. Without an open stream it keeps no calls.
+ */
+export class OfficeWatch extends Context.Service<
+  OfficeWatch,
+  PageSource & {
+    /** Watches a Server until the scope closes, which ends all streams. */
+    readonly attach: (server: WatchedServer) => Effect.Effect<void, never, Scope.Scope>
+  }
+>()("a2c-smcp/application/server/watch/OfficeWatch") {
+  /** Observes the Server that this layer is provided to. Every Server needs its own. */
+  static readonly layer = (options: OfficeWatchOptions = {}): Layer.Layer<OfficeWatch, never, Observability> =>
+    Layer.fresh(Layer.effectContext(Effect.suspend(() => make(options))))
+}
+
+const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
+  const clock = yield* Clock.Clock
+  const observability = yield* Observability
+  const audit = yield* Effect.serviceOption(AuditLog)
+  /** Replaces the background task. */
+  const run = yield* FiberHandle.makeRuntime<never>()
+  const previewDocument = yield* makeDocumentPreviews
+  const bodies = options.bodies === undefined ? undefined : makeCallBodies(options.bodies)
+  const streams = new Map<string, OpenStream>()
+  let attached: Attached | undefined
+
+  const now = () => clock.currentTimeMillisUnsafe()
+
+  const addEvent = (event: PageEvent | undefined): void => {
+    if (event !== undefined) for (const { buffer } of streams.values()) buffer.addEvent(event)
+  }
+
+  const calls = makeCallTable({
+    addCall: (call) => {
+      for (const { buffer } of streams.values()) buffer.addCall(call)
+    },
+    hasSpaceForEnded: () => {
+      for (const { buffer } of streams.values()) if (buffer.hasSpaceForEnded()) return true
+      return false
+    },
+    addEndedCall: (call) => {
+      for (const { buffer } of streams.values()) buffer.addEndedCall(call)
+    },
+    omitCall: () => {
+      for (const { buffer } of streams.values()) buffer.omitCall()
+    }
+  })
+
+  /** The Server, while a stream is open. */
+  const watched = (): WatchedServer | undefined => (streams.size === 0 ? undefined : attached?.server)
+
+  const endCall = (completed: CompletedCall): void => {
+    const server = watched()
+    if (server === undefined) return
+    const { node } = server.context.registry
+    calls.end(completed, node)
+    bodies?.capture(callId(node, completed.serial), completed)
+  }
+
+  const nodeStatus = ({ context, connections }: WatchedServer): PageNode => {
+    const report = observability.report()
+    const { gauges, lines, reason, recent, startedAt, state, version } = report
+    return {
+      node: context.registry.node,
+      version,
+      lines,
+      state,
+      components: report.components,
+      startedAt,
+      connections: connections.size(),
+      callsInFlight: gauges["calls_in_flight"] ?? 0,
+      callsPerSecond: recent.perSecond,
+      memoryBytes: gauges["process_resident_memory_bytes"] ?? 0,
+      ...definedOnly({ reason, latency: recent.latency })
+    }
+  }
+
+  const reportStatus = Effect.sync(() => {
+    const server = watched()
+    if (server === undefined) return
+    const status: ReadonlyArray<PageEvent> = [
+      { _tag: "Activity", at: now(), offices: calls.takeActivity() },
+      { _tag: "Node", node: nodeStatus(server) }
+    ]
+    for (const { buffer } of streams.values()) buffer.setStatus(status)
+  })
+
+  const reporting = Effect.sleep(statusInterval).pipe(
+    Effect.andThen(reportStatus),
+    Effect.catchCause((cause) => Effect.logError("office watch failed", cause)),
+    Effect.forever
+  )
+
+  const forgetting = Effect.map(Effect.sleep(endedCallsRetention), () => {
+    calls.clearEnded()
+    bodies?.clear()
+  })
+
+  /** The calls in flight. Nothing observes their starts: the look at all of them once for a batch costs less. */
+  function* callsInFlight({ connections }: WatchedServer) {
+    for (const { calls } of connections.all()) for (const { origin } of calls) if (origin !== undefined) yield origin
+  }
+
+  const makeSnapshot = (server: WatchedServer, stream: string): PageSnapshot => {
+    const at = now()
+    const members: Array<PageMember> = []
+    let omittedMembers = 0
+    for (const connection of server.connections.all()) {
+      const member = toPageMember(connection, at)
+      if (member === undefined) continue
+      if (members.length < maxSnapshotMembers) members.push(member)
+      else omittedMembers += 1
+    }
+    const shown = calls.snapshot(callsInFlight(server), server.context.registry.node)
+    return { _tag: "Snapshot", stream, at, members, omittedMembers, calls: shown, nodes: [nodeStatus(server)] }
+  }
+
+  const openStream = Effect.gen(function* () {
+    if (attached === undefined) return yield* notServing()
+    const { detached, server } = attached
+    if (streams.size >= maxStreams)
+      return yield* tooManyRequests(`${maxStreams} pages are open and more are not allowed`, "page_streams", maxStreams)
+    if (streams.size === 0) run(reporting)
+    const id = bytesToHex(secureRandomBytes(16))
+    const snapshot = makeSnapshot(server, id)
+    const running = snapshot.calls.flatMap((call) => (call.endedAt === undefined ? [call.id] : []))
+    const buffer = makeStreamBuffer(running)
+    const stream: OpenStream = { buffer, inspections: yield* makeInspections(server, buffer.addEvent) }
+    streams.set(id, stream)
+    return { id, snapshot, stream, detached }
+  })
+
+  const closeStream = ({ id }: { readonly id: string }) =>
+    Effect.sync(() => {
+      streams.delete(id)
+      if (streams.size > 0) return
+      calls.clearRunning()
+      run(forgetting)
+    })
+
+  /** Opens a stream of this node. */
+  const openHere = Effect.map(
+    Effect.acquireRelease(openStream, closeStream),
+    ({ detached, snapshot, stream: { buffer } }): PageStream => {
+      const hasEvents = (): boolean => {
+        const server = watched()
+        if (server !== undefined) calls.showRunning(callsInFlight(server), server.context.registry.node, now())
+        return buffer.hasEvents()
+      }
+      return {
+        snapshot,
+        // Polls: an event that woke the reader would run it on the way of a call.
+        next: Effect.repeat(Effect.sleep(batchInterval), { until: hasEvents }).pipe(
+          Effect.map(() => buffer.take(now())),
+          Effect.raceFirst(Deferred.await(detached))
+        )
+      }
+    }
+  )
+
+  const open = Effect.gen(function* () {
+    const stream = yield* openHere
+    const opened = streams.get(stream.snapshot.stream)
+    if (opened !== undefined && attached !== undefined) opened.others = yield* attached.others.follow(opened.buffer)
+    return stream
+  })
+
+  const recorded = makeRecordAction((action) => {
+    if (Option.isSome(audit)) auditOperator(audit.value, now(), action)
+  })
+
+  const attach = Effect.fnUntraced(function* (server: WatchedServer) {
+    const focus: Focus = Effect.fnUntraced(function* (id, address, operator) {
+      const stream = streams.get(id)
+      if (stream === undefined) return false
+      yield* stream.inspections.focus(address)
+      if (stream.others !== undefined) yield* stream.others.focus(address, operator)
+      return true
+    })
+    const others = makeOtherNodes(server)
+    const execute = yield* makeCommands(server, { bodies, focus, previewDocument, recorded })
+    const startCall = yield* makeOperatorCalls(server)
+    const call: CallAsOperator = (request, operator) => {
+      const { computer, line, office, tool } = request
+      return recorded("call", operator, { line, office, computer, tool }, startCall(request, operator))
+    }
+    const serve = yield* makeNodeService({ open: openHere, execute, call })
+    yield* server.nodes.serveOperators(serve)
+    const commands = makeClusterCommands(server, others, { execute, call })
+    const detached = yield* Deferred.make<undefined>()
+    yield* Effect.acquireRelease(
+      Effect.sync(() => void (attached = { server, others, detached, ...commands })),
+      () =>
+        Effect.suspend(() => {
+          attached = undefined
+          return Deferred.succeed(detached, undefined)
+        })
+    )
+  })
+
+  const service = OfficeWatch.of({
+    hasBodies: bodies !== undefined,
+    open,
+    execute: (command, operator) =>
+      Effect.suspend(() => attached?.execute(command, operator) ?? Effect.fail(notServing())),
+    call: (request, operator) => Effect.suspend(() => attached?.call(request, operator) ?? Effect.fail(notServing())),
+    attach
+  })
+
+  return Context.make(OfficeWatch, service).pipe(
+    Context.add(CallObservers, [...(yield* CallObservers), endCall]),
+    Context.add(CallStatusObservers, [
+      ...(yield* CallStatusObservers),
+      (describe, line, status) => {
+        const server = watched()
+        if (server !== undefined) calls.report(describe(), server.context.registry.node, line, status)
+      }
+    ]),
+    Context.add(MembershipObservers, [
+      ...(yield* MembershipObservers),
+      (event) => {
+        const server = watched()
+        if (server === undefined) return
+        const connection = event.sid === undefined ? undefined : server.connections.get(event.sid)
+        addEvent(toMembershipEvent(event, server.context.registry.node, connection, now()))
+        if (event._tag === "Entered") for (const { inspections } of streams.values()) inspections.add(event.sid)
+      }
+    ]),
+    Context.add(UpdateObservers, [
+      ...(yield* UpdateObservers),
+      (update) => {
+        if (watched() !== undefined) addEvent({ _tag: "Updated", ...update, at: now() })
+      }
+    ])
+  )
+})

@@ -1,0 +1,21 @@
+import type { Effect, Scope } from "effect"
+import type { Identity } from "../../../domain/model/Identity.ts"
+import type { AdmissionRejected, Handshake, Link, MessageHandler } from "../../ports/Transport.ts"
+import type { ClusterNodes } from "../cluster/ClusterNodes.ts"
+import type { Connections } from "../connections/Connections.ts"
+import type { ServerContext } from "../lifecycle/ServerContext.ts"
+import type { Notifications } from "../membership/Notifications.ts"
+
+/** The parts of a running Server that operators watch and command. */
+export interface WatchedServer {
+  readonly context: ServerContext
+  readonly connections: Connections
+  readonly nodes: ClusterNodes
+  readonly notifications: Notifications
+  /** Accepts a client. `known` is an identity that has authenticated; without it the handshake is authenticated. */
+  readonly acceptConnection: (
+    link: Link,
+    handshake: Handshake,
+    known?: Identity
+  ) => Effect.Effect<MessageHandler, AdmissionRejected, Scope.Scope>
+}

@@ -1,0 +1,154 @@
+import { Duration, Effect, FiberSet, type Scope } from "effect"
+import { publicMembership } from "../../../domain/model/Membership.ts"
+import { forbidden, notFound, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { finderPageSizes } from "../../../domain/model/messages/requests.ts"
+import { definedOnly } from "../../../domain/objects.ts"
+import type { InFlightCall } from "../routing/InFlightCall.ts"
+import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
+import type { CallBodies } from "./CallBodies.ts"
+import type { PreviewDocument } from "./documents.ts"
+import { requestComputer } from "./computerRequests.ts"
+import { callId, toPageCall, toPageMember } from "./pageEvents.ts"
+import type { WatchedServer } from "./WatchedServer.ts"
+import type { ExecuteCommand, Operator, PageReply } from "../../shared/page/PageSource.ts"
+import type { RecordAction } from "./recordAction.ts"
+
+/** How long a cancelled call may still end by the reply of its Computer. Then the Server ends it with an error. */
+export const cancelGrace = Duration.seconds(5)
+
+/** Sets the office that a stream watches; false for an unknown stream. */
+export type Focus = (stream: string, office: OfficeAddress, operator: Operator) => Effect.Effect<boolean>
+
+interface CommandOptions {
+  readonly bodies: CallBodies | undefined
+  readonly focus: Focus
+  readonly previewDocument: PreviewDocument
+  /** Records a command that changes the Server. */
+  readonly recorded: RecordAction
+}
+
+/** Makes the function that executes commands. Computers reply to requests within ten seconds. */
+export const makeCommands = Effect.fnUntraced(function* (
+  server: WatchedServer,
+  { bodies, focus, previewDocument, recorded }: CommandOptions
+): Effect.fn.Return<ExecuteCommand, never, Scope.Scope> {
+  const { connections, context, notifications } = server
+  const { clock, readiness, registry } = context
+  const run = yield* FiberSet.makeRuntime<never>()
+
+  const disconnect = (sid: string, operator: Operator) => {
+    const connection = connections.get(sid)
+    if (connection === undefined)
+      return recorded("disconnect", operator, { sid }, Effect.fail(notFound(`No connection '${sid}'`)))
+    const member = toPageMember(connection, clock.currentTimeMillisUnsafe())
+    const { line, name, office, role } = member ?? {}
+    const target = { sid, ...definedOnly({ line, office, role, name }) }
+    const { subject } = connection.identity
+    connection.closing = true
+    const closing = Effect.andThen(
+      Effect.logInfo("connection closed", { sid, subject, reason: "operator_disconnect" }),
+      connection.link.close("disconnected by an operator")
+    )
+    return Effect.as(recorded("disconnect", operator, target, closing), {})
+  }
+
+  const drain = (node: string, operator: Operator) =>
+    recorded(
+      "drain",
+      operator,
+      { node },
+      Effect.suspend(() => {
+        if (node !== registry.node) return notFound(`This Server is not the node '${node}'`)
+        readiness.setState({ _tag: "Draining", reason: "an operator drains the Server" })
+        return Effect.succeed({})
+      })
+    )
+
+  const findRunning = (id: string) => {
+    for (const connection of connections.all()) {
+      for (const call of connection.calls) {
+        const started = call.origin?.describe()
+        if (started !== undefined && callId(registry.node, started.serial) === id) return { call, started }
+      }
+    }
+    return undefined
+  }
+
+  /**
+   * Cancels a call as its Agent does: the Computer is notified, and its reply, a cancelled result, ends the call. A call
+   * that cannot be cancelled this way ends with 403 at once, and one whose Computer does not reply after the grace period.
+   */
+  const cancelInFlight = Effect.fnUntraced(function* (call: InFlightCall, agent: string, isCancellable: boolean) {
+    const { office, origin } = call
+    const abort = () => call.abort(forbidden("An operator cancelled the call"))
+    if (!isCancellable || origin === undefined) return abort()
+    const { computer, reqId } = origin
+    const member = registry.findComputer(office, computer)
+    if (member._tag === "None") return abort()
+    yield* notifications.notifyMembers([member.value], { _tag: "Cancelled", agent, reqId })
+    run(Effect.map(Effect.sleep(cancelGrace), abort))
+  })
+
+  const cancelCall = (id: string, operator: Operator) => {
+    const found = findRunning(id)
+    if (found === undefined)
+      return recorded("cancel_call", operator, { call: id }, Effect.fail(notFound("The call does not run any more")))
+    const { call, started } = found
+    const { agent, computer, line, office, reqId, tool } = toPageCall(started, registry.node)
+    const target = { call: id, line, office, agent, computer, req_id: reqId, ...definedOnly({ tool }) }
+    const definition = context.servedLines.find(({ name }) => name === line)?.findEventDefinition(started.event)
+    const isCancellable = definition?.kind === "call" && definition.cancellable
+    const cancelling = cancelInFlight(call, publicMembership(started.agent).name, isCancellable)
+    return Effect.as(recorded("cancel_call", operator, target, cancelling), {})
+  }
+
+  return (command, operator) =>
+    Effect.suspend((): Effect.Effect<PageReply, ProtocolError> => {
+      switch (command._tag) {
+        case "Focus":
+          return Effect.flatMap(focus(command.stream, command, operator), (isKnown) =>
+            isKnown ? Effect.succeed({}) : Effect.fail(notFound("The stream has ended"))
+          )
+        case "Disconnect":
+          return disconnect(command.sid, operator)
+        case "Drain":
+          return drain(command.node, operator)
+        case "CancelCall":
+          return cancelCall(command.id, operator)
+        case "GetTools":
+          return requestComputer(
+            server,
+            operator,
+            command,
+            ({ calls }) => calls.getTools,
+            (base) => base
+          ).pipe(Effect.map(({ startingServers = [], tools }) => ({ tools, startingServers })))
+        case "GetDesktop":
+          return requestComputer(
+            server,
+            operator,
+            command,
+            ({ calls }) => calls.getDesktop,
+            (base) => base
+          ).pipe(Effect.map(({ desktops }) => ({ windows: desktops })))
+        case "FindDocuments": {
+          const { keywords, offset } = command
+          return requestComputer(
+            server,
+            operator,
+            command,
+            ({ calls }) => calls.getFinder,
+            (base) => ({ ...base, keywords, offset, limit: finderPageSizes.default })
+          ).pipe(Effect.map(({ documents, totalCount }) => ({ documents, total: totalCount })))
+        }
+        case "GetDocument":
+          return previewDocument(server, operator, command)
+        case "GetCallBody": {
+          const body = bodies?.get(command.id)
+          return body === undefined
+            ? Effect.fail(notFound("The arguments and the result of this call are not captured"))
+            : Effect.succeed(body)
+        }
+      }
+    })
+})

@@ -1,0 +1,97 @@
+import { Duration, Effect, Option, Schema } from "effect"
+import {
+  badRequest,
+  computerNotFound,
+  errorCodes,
+  notFound,
+  ProtocolError,
+  timedOut,
+  unavailable
+} from "../../../domain/model/ProtocolError.ts"
+import { type Codec, formatSchemaError } from "../../../domain/validation.ts"
+import type { CallDefinition, ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
+import { decodeBody, jsonBody } from "../../ports/Body.ts"
+import {
+  type LinkClosed,
+  type Reply,
+  requestUsing,
+  type RequestTimeout,
+  type SendFailed
+} from "../../ports/Transport.ts"
+import { makeRequestId } from "../../shared/tracing.ts"
+import { type WatchedServer } from "./WatchedServer.ts"
+import { type Operator, operatorName } from "../../shared/page/PageSource.ts"
+
+/** Timeout of an operator's request to a Computer. */
+const requestTimeout = Duration.seconds(10)
+
+/** The line with a name, if the Server serves it. */
+export const findLine = ({ context }: WatchedServer, name: string): Effect.Effect<ProtocolLine, ProtocolError> => {
+  const line = context.servedLines.find((one) => one.name === name)
+  return line === undefined ? Effect.fail(notFound(`The Server does not serve the line ${name}`)) : Effect.succeed(line)
+}
+
+/** Decodes a reply, or the error in its place. */
+export const decodeReply = Effect.fnUntraced(function* <A>(
+  { decodeProtocolError }: ProtocolLine,
+  codec: Codec<A>,
+  [body]: Reply
+): Effect.fn.Return<A, ProtocolError> {
+  if (body === undefined) return yield* badReply("The reply is empty")
+  const value = yield* Effect.fromResult(body.value())
+  const error = decodeProtocolError(value)
+  if (error !== undefined) return yield* error
+  return yield* Effect.mapError(Effect.fromResult(decodeBody(body, codec.decode)), ({ message }) => badReply(message))
+})
+
+const badReply = (message: string) =>
+  new ProtocolError({ code: errorCodes.internalError, message: `The reply of the Computer is invalid: ${message}` })
+
+const toProtocolError =
+  (computer: string) =>
+  (error: LinkClosed | RequestTimeout | SendFailed): ProtocolError => {
+    switch (error._tag) {
+      case "LinkClosed":
+        return computerNotFound(computer)
+      case "RequestTimeout":
+        return timedOut(Duration.toSeconds(error.timeout))
+      case "SendFailed":
+        return error.error
+    }
+  }
+
+/** The fields of a request to a Computer. */
+interface RequestBase {
+  readonly agent: string
+  readonly reqId: string
+  readonly computer: string
+}
+
+/** Sends a request of an operator to a Computer, over its link or its node. The office need not have an Agent. */
+export const requestComputer = Effect.fnUntraced(function* <Request extends RequestBase, A>(
+  server: WatchedServer,
+  operator: Operator,
+  address: { readonly line: string; readonly office: string; readonly computer: string },
+  select: (line: ProtocolLine) => CallDefinition<Request, A>,
+  makePayload: (base: RequestBase) => Request
+): Effect.fn.Return<A, ProtocolError> {
+  const { connections, context, nodes } = server
+  const { computer, office } = address
+  const line = yield* findLine(server, address.line)
+  const member = Option.getOrUndefined(context.registry.findComputer(line.officeKey(office), computer))
+  if (member === undefined) return yield* computerNotFound(computer)
+  const definition = select(line)
+  const base = { agent: operatorName(operator), reqId: yield* makeRequestId, computer }
+  const body = yield* Effect.try({
+    try: () => jsonBody(definition.request.encode(makePayload(base))),
+    catch: (error) => badRequest(Schema.isSchemaError(error) ? formatSchemaError(error) : String(error))
+  })
+  const connection = connections.get(member.sid)
+  const request =
+    member.node === context.registry.node
+      ? connection?.link.request
+      : requestUsing((...args) => nodes.startRequest(member, ...args))
+  if (request === undefined) return yield* unavailable(`Computer '${computer}' has just disconnected`)
+  const reply = yield* Effect.mapError(request(definition.event, body, requestTimeout), toProtocolError(computer))
+  return yield* decodeReply(line, definition.reply, reply)
+})

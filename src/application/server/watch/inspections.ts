@@ -1,0 +1,93 @@
+import { Duration, Effect, FiberMap, Option, Result, type Scope } from "effect"
+import { inspectCodecs, inspectEvent } from "../../../domain/page/Inspection.ts"
+import type { OfficeAddress, PageEvent } from "../../../domain/page/PageEvent.ts"
+import { decodeBody, jsonBody } from "../../ports/Body.ts"
+import type { Connection } from "../connections/Connections.ts"
+import type { WatchedServer } from "./WatchedServer.ts"
+
+/** How long a Computer waits for a change, in milliseconds, and how long the Server waits for its reply. */
+const waitMillis = 20_000
+const replyTimeout = Duration.seconds(25)
+
+/** The delay after an inspection that failed. */
+const retryDelay = Duration.seconds(5)
+
+/** Larger reports, in bytes of JSON text, are ignored: their parse would delay other members. */
+const maxInspectionBytes = 1024 * 1024
+
+/** The Computers that report to one stream. */
+export interface Inspections {
+  /** Asks the Computers of this office, in place of those of the office before. */
+  readonly focus: (address: OfficeAddress) => Effect.Effect<void>
+  /** Asks a session, if it is a Computer of the office that reports, until its connection closes. */
+  readonly add: (sid: string) => void
+}
+
+/**
+ * Asks the Computers of this node in one office for the states of their MCP servers, as long as the scope. Only
+ * Computers that announce it are asked: other peers never see the request.
+ */
+export const makeInspections = Effect.fnUntraced(function* (
+  { connections }: WatchedServer,
+  publish: (event: PageEvent) => void
+): Effect.fn.Return<Inspections, never, Scope.Scope> {
+  const fibers = yield* FiberMap.make<string, void>()
+  const run = yield* FiberMap.runtime(fibers)()
+  let focused: OfficeAddress | undefined
+
+  /** The name of a connection that is a Computer of the focused office and reports. */
+  const computerOf = ({ features, line, registration }: Connection): string | undefined => {
+    const membership = Option.getOrUndefined(registration.session.membership)
+    if (focused === undefined || membership === undefined || !features.inspection) return undefined
+    const isFocused = line.name === focused.line && membership.office === line.officeKey(focused.office)
+    return isFocused && membership.role === "computer" ? membership.name : undefined
+  }
+
+  const ask = Effect.fnUntraced(function* (connection: Connection, seen: number | undefined) {
+    const body = jsonBody(
+      inspectCodecs.request.encode(seen === undefined ? { waitMillis: 0 } : { waitMillis, revision: seen })
+    )
+    const [reply] = yield* connection.link.request(inspectEvent, body, replyTimeout)
+    if (reply === undefined || reply.byteLength() > maxInspectionBytes) return undefined
+    return Result.getOrUndefined(decodeBody(reply, inspectCodecs.reply.decode))
+  })
+
+  const report = (connection: Connection, address: OfficeAddress): Effect.Effect<void> => {
+    let seen: number | undefined
+    const next = Effect.gen(function* () {
+      const computer = computerOf(connection)
+      if (computer === undefined) return false
+      const reply = yield* ask(connection, seen).pipe(
+        Effect.catchTags({ RequestTimeout: () => Effect.undefined, SendFailed: () => Effect.undefined })
+      )
+      if (reply === undefined) {
+        seen = undefined
+        yield* Effect.sleep(retryDelay)
+        return true
+      }
+      if (reply.revision !== seen) publish({ _tag: "Inspected", ...address, computer, inspection: reply.inspection })
+      seen = reply.revision
+      return true
+    }).pipe(Effect.catchTag("LinkClosed", () => Effect.succeed(false)))
+    return Effect.asVoid(Effect.repeat(next, { until: (goesOn) => !goesOn }))
+  }
+
+  const addConnection = (connection: Connection): void => {
+    if (focused === undefined || computerOf(connection) === undefined) return
+    run(connection.link.id, report(connection, focused))
+  }
+
+  return {
+    focus: ({ line, office }) =>
+      Effect.gen(function* () {
+        if (focused?.line === line && focused.office === office) return
+        focused = { line, office }
+        yield* FiberMap.clear(fibers)
+        for (const connection of connections.all()) addConnection(connection)
+      }),
+    add: (sid) => {
+      const connection = connections.get(sid)
+      if (connection !== undefined) addConnection(connection)
+    }
+  }
+})

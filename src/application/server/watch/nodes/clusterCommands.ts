@@ -1,0 +1,81 @@
+import { Effect, Option } from "effect"
+import { computerNotFound, notFound, type ProtocolError } from "../../../../domain/model/ProtocolError.ts"
+import type { PageCommand } from "../../../../domain/page/PageCommand.ts"
+import type { WatchedServer } from "../WatchedServer.ts"
+import type { OtherNodes } from "./otherNodes.ts"
+import type { ExecuteCommand, CallAsOperator } from "../../../shared/page/PageSource.ts"
+
+/** Where the target of a command is: at a node, or at one of the other nodes. */
+type Place = { readonly node: string } | { readonly absent: ProtocolError }
+
+interface ComputerAddress {
+  readonly line: string
+  readonly office: string
+  readonly computer: string
+}
+
+interface LocalCommands {
+  readonly execute: ExecuteCommand
+  readonly call: CallAsOperator
+}
+
+/** The node of a call by its id, `NODE/SERIAL`. */
+const nodeOfCall = (id: string): string => id.slice(0, Math.max(0, id.lastIndexOf("/")))
+
+/** Executes commands and calls at the node of their target, which the given functions do for this node. */
+export const makeClusterCommands = (
+  { connections, context: { registry, servedLines } }: WatchedServer,
+  others: OtherNodes,
+  { call, execute }: LocalCommands
+): LocalCommands => {
+  /** The node of a Computer. This node knows the members of the offices in which it has members. */
+  const placeOfComputer = ({ computer, line, office }: ComputerAddress): Place => {
+    const served = servedLines.find(({ name }) => name === line)
+    const member = served && Option.getOrUndefined(registry.findComputer(served.officeKey(office), computer))
+    return member === undefined ? { absent: computerNotFound(computer) } : { node: member.node }
+  }
+
+  const placeOf = (command: PageCommand): Place => {
+    switch (command._tag) {
+      case "Focus":
+        return { node: registry.node }
+      case "Drain":
+        return { node: command.node }
+      case "CancelCall":
+      case "GetCallBody":
+        return { node: nodeOfCall(command.id) }
+      case "Disconnect":
+        return connections.get(command.sid) === undefined
+          ? { absent: notFound(`No connection '${command.sid}'`) }
+          : { node: registry.node }
+      case "GetTools":
+      case "GetDesktop":
+      case "FindDocuments":
+      case "GetDocument":
+        return placeOfComputer(command)
+    }
+  }
+
+  /** True when this node serves a place: also for an unknown target, to which it replies with an error. */
+  const isHere = (place: Place): boolean => {
+    const nodes = others.names()
+    return "node" in place ? !nodes.includes(place.node) : nodes.length === 0
+  }
+
+  return {
+    execute: (command, operator) =>
+      Effect.suspend(() => {
+        const place = placeOf(command)
+        if (isHere(place)) return execute(command, operator)
+        return "node" in place
+          ? others.execute(place.node, command, operator)
+          : others.executeAnywhere(command, operator, place.absent)
+      }),
+    call: (request, operator) =>
+      Effect.suspend(() => {
+        const place = placeOfComputer(request)
+        if (isHere(place)) return call(request, operator)
+        return others.call(request, operator, place)
+      })
+  }
+}

@@ -1,0 +1,141 @@
+import { bytesToHex } from "@noble/hashes/utils.js"
+import { type Cause, Duration, Effect, Exit, FiberMap, Option, Queue, Scope, Stream } from "effect"
+import { notFound, type ProtocolError } from "../../../../domain/model/ProtocolError.ts"
+import type { PageCallMessage } from "../../../../domain/page/PageCommand.ts"
+import type { PageSnapshot } from "../../../../domain/page/PageEvent.ts"
+import { type Body, decodeBody, jsonBody } from "../../../ports/Body.ts"
+import { secureRandomBytes } from "../../../shared/secureRandom.ts"
+import {
+  encodeNodeError,
+  encodeNodeReply,
+  fromNodeOperator,
+  type NextMessages,
+  type NodeRequest,
+  nodeRequestCodec,
+  type OpenedStream
+} from "./NodeRequest.ts"
+import type { ExecuteCommand, CallAsOperator } from "../../../shared/page/PageSource.ts"
+import type { PageStream } from "../../../shared/page/PageStream.ts"
+
+/** How long a request waits for the next message of a call. */
+const maxWait = Duration.seconds(10)
+
+/** A stream that its node does not read for this time is closed: the node may be lost. */
+const lease = Duration.seconds(30)
+
+/** Messages of a call that wait for the other node. */
+const maxQueuedMessages = 16
+
+interface ServedStream {
+  readonly next: Effect.Effect<NextMessages>
+  readonly scope: Scope.Closeable
+}
+
+/** A stream that was opened, with the reply to its request. */
+interface Opened<A> {
+  readonly stream: string
+  readonly reply: A
+  readonly next: Effect.Effect<NextMessages>
+}
+
+interface ServiceOptions {
+  readonly open: Effect.Effect<PageStream, ProtocolError, Scope.Scope>
+  readonly execute: ExecuteCommand
+  readonly call: CallAsOperator
+}
+
+const noStream = () => notFound("The stream has ended")
+
+/** Makes the function that serves the requests of other nodes, as long as the scope. */
+export const makeNodeService = Effect.fnUntraced(function* ({
+  call,
+  execute,
+  open
+}: ServiceOptions): Effect.fn.Return<(body: Body) => Effect.Effect<Body>, never, Scope.Scope> {
+  const scope = yield* Effect.scope
+  const streams = new Map<string, ServedStream>()
+  const leases = yield* FiberMap.make<string, void>()
+
+  const close = (id: string): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      const stream = streams.get(id)
+      streams.delete(id)
+      return stream === undefined ? Effect.void : Scope.close(stream.scope, Exit.void)
+    })
+
+  const extendLease = (id: string) => FiberMap.run(leases, id, Effect.andThen(Effect.sleep(lease), close(id)))
+
+  /** Opens a stream that ends with its lease, and gives its first reply. */
+  const serve = Effect.fnUntraced(function* <A>(opening: Effect.Effect<Opened<A>, ProtocolError, Scope.Scope>) {
+    const streamScope = yield* Scope.fork(scope)
+    const { next, reply, stream } = yield* Effect.onError(Scope.provide(opening, streamScope), () =>
+      Scope.close(streamScope, Exit.void)
+    )
+    streams.set(stream, { next, scope: streamScope })
+    yield* extendLease(stream)
+    return reply
+  })
+
+  const openPage = Effect.map(
+    open,
+    ({ next, snapshot }): Opened<PageSnapshot> => ({
+      stream: snapshot.stream,
+      reply: snapshot,
+      next: Effect.map(next, (batch) => ({ messages: batch === undefined ? [] : [batch], isLast: batch === undefined }))
+    })
+  )
+
+  const openCall = Effect.fnUntraced(function* ({
+    call: request,
+    operator
+  }: Extract<NodeRequest, { readonly _tag: "OpenCall" }>) {
+    const messages = yield* call(request, fromNodeOperator(operator))
+    const queue = yield* Queue.bounded<PageCallMessage, Cause.Done>(maxQueuedMessages)
+    yield* Effect.forkScoped(
+      Effect.andThen(
+        Stream.runForEach(messages, (message) => Queue.offer(queue, message)),
+        Queue.end(queue)
+      )
+    )
+    const next = Queue.take(queue).pipe(
+      Effect.timeoutOption(maxWait),
+      Effect.map((message): NextMessages => ({ messages: Option.toArray(message), isLast: false })),
+      Effect.orElseSucceed((): NextMessages => ({ messages: [], isLast: true }))
+    )
+    const stream = bytesToHex(secureRandomBytes(16))
+    return { stream, reply: { stream }, next } satisfies Opened<OpenedStream>
+  })
+
+  const readNext = Effect.fnUntraced(function* (id: string) {
+    const stream = streams.get(id)
+    if (stream === undefined) return yield* noStream()
+    yield* extendLease(id)
+    const read = yield* stream.next
+    if (read.isLast) yield* close(id)
+    return read
+  })
+
+  const handle = (request: NodeRequest): Effect.Effect<object, ProtocolError> => {
+    switch (request._tag) {
+      case "OpenPage":
+        return serve(openPage)
+      case "OpenCall":
+        return serve(openCall(request))
+      case "Next":
+        return readNext(request.stream)
+      case "Close":
+        return Effect.as(close(request.stream), {})
+      case "Execute":
+        return execute(request.command, fromNodeOperator(request.operator))
+    }
+  }
+
+  return (body) =>
+    Effect.fromResult(decodeBody(body, nodeRequestCodec.decode)).pipe(
+      Effect.flatMap(handle),
+      Effect.match({
+        onSuccess: (value) => jsonBody(encodeNodeReply(value)),
+        onFailure: (error) => jsonBody(encodeNodeError(error))
+      })
+    )
+})

@@ -1,0 +1,206 @@
+import { Clock, Duration, Effect, FiberMap, Option, Result, type Scope, Stream } from "effect"
+import { badRequest, errorCodes, ProtocolError, unavailable } from "../../../../domain/model/ProtocolError.ts"
+import type { PageCallMessage, PageCallRequest, PageCommand } from "../../../../domain/page/PageCommand.ts"
+import type { OfficeAddress, PageBatch, PageEvent, PageSnapshot } from "../../../../domain/page/PageEvent.ts"
+import { jsonBody } from "../../../ports/Body.ts"
+import type { NodeReplyExit } from "../../../ports/NodeLink.ts"
+import { operatorsTarget } from "../../cluster/ClusterNodes.ts"
+import type { WatchedServer } from "../WatchedServer.ts"
+import {
+  decodeNodeReply,
+  type NextMessages,
+  nodeRequestCodec,
+  type NodeRequest,
+  type OpenedStream,
+  operatorsEvent,
+  toNodeOperator
+} from "./NodeRequest.ts"
+import type { PageReply, Operator } from "../../../shared/page/PageSource.ts"
+import { batchInterval } from "../../../shared/page/PageStream.ts"
+import type { StreamBuffer } from "../../../shared/page/StreamBuffer.ts"
+
+/** How long another node may take to reply: longer than a Computer takes for a command, or a stream for a message. */
+const replyTimeout = Duration.seconds(15)
+
+/** Time between two looks for new nodes, and between two attempts to reach a node. */
+const lookInterval = Duration.seconds(1)
+
+/** The replies by the tag of the request. */
+interface NodeReplies {
+  readonly OpenPage: PageSnapshot
+  readonly OpenCall: OpenedStream
+  readonly Next: NextMessages
+  readonly Close: object
+  readonly Execute: PageReply
+}
+
+/** The other nodes in one stream of a page. */
+export interface FollowedNodes {
+  /** Sets the office that the stream watches at the other nodes. */
+  readonly focus: (address: OfficeAddress, operator: Operator) => Effect.Effect<void>
+}
+
+export type OtherNodes = ReturnType<typeof makeOtherNodes>
+
+const isNotFound = ({ code }: ProtocolError): boolean => code === errorCodes.notFound
+
+/** The other nodes of the cluster, as the operators of this one see and command them. */
+export const makeOtherNodes = ({ context: { nodeLink, registry } }: WatchedServer) => {
+  /** The names of the other nodes. */
+  const names = (): ReadonlyArray<string> => registry.state().nodes.filter((node) => node !== registry.node)
+
+  const unreachable = (node: string, reason: string) => unavailable(`The node ${node} cannot be reached: ${reason}`)
+
+  const request = <T extends NodeRequest["_tag"]>(
+    node: string,
+    message: Extract<NodeRequest, { readonly _tag: T }>
+  ): Effect.Effect<NodeReplies[T], ProtocolError> =>
+    Effect.callback<NodeReplies[T], ProtocolError>((resume) => {
+      const onReply = (exit: NodeReplyExit) =>
+        resume(
+          Effect.mapError(exit, (error) => unreachable(node, error._tag)).pipe(
+            Effect.flatMap(([body]) => Effect.fromResult(body?.value() ?? Result.fail(badRequest("no reply")))),
+            Effect.flatMap((value) => {
+              const reply = decodeNodeReply(value)
+              if (reply === undefined) return Effect.fail(unreachable(node, "its reply is malformed"))
+              if (reply instanceof ProtocolError) return Effect.fail(reply)
+              // The node is of this cluster, and replies as its service does.
+              return Effect.succeed(reply as NodeReplies[T])
+            })
+          )
+        )
+      const body = jsonBody(nodeRequestCodec.encode(message))
+      const cancel = nodeLink.startRequest(node, operatorsTarget, operatorsEvent, body, replyTimeout, onReply)
+      return Effect.sync(cancel)
+    })
+
+  const closeStream = (node: string, stream: string) =>
+    Effect.forkDetach(Effect.ignore(request(node, { _tag: "Close", stream })))
+
+  /**
+   * Asks all other nodes for what only one of them has, and gives its reply. Fails with 404 when all of them reply so,
+   * and with another error when a node cannot be asked.
+   */
+  const askAll = Effect.fnUntraced(function* <A>(
+    ask: (node: string) => Effect.Effect<A, ProtocolError>,
+    absent: ProtocolError
+  ) {
+    const results = yield* Effect.forEach(names(), (node) => Effect.result(ask(node)), { concurrency: "unbounded" })
+    const found = results.find(Result.isSuccess)
+    if (found !== undefined) return found.success
+    const failed = results.filter(Result.isFailure).find(({ failure }) => !isNotFound(failure))
+    return yield* failed?.failure ?? absent
+  })
+
+  const eventsOf = ({ calls, members, nodes }: PageSnapshot): ReadonlyArray<PageEvent> => [
+    ...nodes.map((node): PageEvent => ({ _tag: "Node", node })),
+    ...members.map((member): PageEvent => ({ _tag: "Entered", member })),
+    ...calls.map((call): PageEvent => ({ _tag: "Call", call }))
+  ]
+
+  return {
+    names,
+    /** Adds the events of the other nodes to a stream, as long as the scope. */
+    follow: Effect.fnUntraced(function* (buffer: StreamBuffer): Effect.fn.Return<FollowedNodes, never, Scope.Scope> {
+      const clock = yield* Clock.Clock
+      const fibers = yield* FiberMap.make<string, void>()
+      const streams = new Map<string, string>()
+      let focused: { readonly address: OfficeAddress; readonly operator: Operator } | undefined
+
+      const focusNode = (node: string, stream: string) => {
+        if (focused === undefined) return Effect.void
+        const { address, operator } = focused
+        const command: PageCommand = { _tag: "Focus", stream, line: address.line, office: address.office }
+        return Effect.ignore(request(node, { _tag: "Execute", command, operator: toNodeOperator(operator) }))
+      }
+
+      const openNode = (node: string) =>
+        Effect.acquireRelease(
+          Effect.tap(request(node, { _tag: "OpenPage" }), ({ stream }) => Effect.sync(() => streams.set(node, stream))),
+          ({ stream }) => {
+            streams.delete(node)
+            buffer.addEvent({ _tag: "NodeLost", node, at: clock.currentTimeMillisUnsafe() })
+            return closeStream(node, stream)
+          },
+          { interruptible: true }
+        )
+
+      const followNode = Effect.fnUntraced(function* (node: string) {
+        const snapshot = yield* openNode(node)
+        buffer.addOthers(eventsOf(snapshot), 0, 0)
+        yield* focusNode(node, snapshot.stream)
+        const next = Effect.gen(function* () {
+          // A slow reader slows the other node, which then leaves out more itself.
+          yield* Effect.repeat(Effect.sleep(batchInterval), { until: buffer.hasSpace })
+          const { isLast, messages } = yield* request(node, { _tag: "Next", stream: snapshot.stream })
+          for (const message of messages as ReadonlyArray<PageBatch>)
+            buffer.addOthers(message.events, message.omittedCalls, message.droppedEvents)
+          return isLast
+        })
+        yield* Effect.repeat(next, { until: (isLast) => isLast })
+      }, Effect.scoped)
+
+      const look = Effect.suspend(() =>
+        Effect.forEach(
+          names(),
+          (node) =>
+            FiberMap.run(
+              fibers,
+              node,
+              Effect.catch(followNode(node), ({ message: reason }) =>
+                Effect.logDebug("other node not watched", { node, reason })
+              ),
+              { onlyIfMissing: true }
+            ),
+          { discard: true }
+        )
+      )
+      yield* Effect.forkScoped(Effect.repeat(Effect.andThen(look, Effect.sleep(lookInterval)), { until: () => false }))
+      return {
+        focus: (address, operator) =>
+          Effect.suspend(() => {
+            focused = { address, operator }
+            return Effect.forEach(streams, ([node, stream]) => focusNode(node, stream), {
+              concurrency: "unbounded",
+              discard: true
+            })
+          })
+      }
+    }),
+    /** Executes a command at another node. */
+    execute: (node: string, command: PageCommand, operator: Operator): Effect.Effect<PageReply, ProtocolError> =>
+      request(node, { _tag: "Execute", command, operator: toNodeOperator(operator) }),
+    /** Executes a command at the node that has its target. */
+    executeAnywhere: (command: PageCommand, operator: Operator, absent: ProtocolError) =>
+      askAll((node) => request(node, { _tag: "Execute", command, operator: toNodeOperator(operator) }), absent),
+    /** Calls a tool at the node of its Computer. */
+    call: Effect.fnUntraced(function* (
+      call: PageCallRequest,
+      operator: Operator,
+      place: { readonly node: string } | { readonly absent: ProtocolError }
+    ): Effect.fn.Return<Stream.Stream<PageCallMessage>, ProtocolError, Scope.Scope> {
+      const openAt = (at: string) =>
+        Effect.map(request(at, { _tag: "OpenCall", call, operator: toNodeOperator(operator) }), ({ stream }) => ({
+          at,
+          stream
+        }))
+      const { at, stream } = yield* Effect.acquireRelease(
+        "node" in place ? openAt(place.node) : askAll(openAt, place.absent),
+        (opened) => closeStream(opened.at, opened.stream),
+        { interruptible: true }
+      )
+      return Stream.paginate(undefined, () =>
+        request(at, { _tag: "Next", stream }).pipe(
+          Effect.map(({ isLast, messages }) => {
+            const rest: Option.Option<undefined> = isLast ? Option.none() : Option.some(undefined)
+            return [messages as ReadonlyArray<PageCallMessage>, rest] as const
+          }),
+          Effect.catch(({ code, message }) => {
+            const failed: PageCallMessage = { _tag: "Failed", error: { code, message } }
+            return Effect.succeed([[failed], Option.none<undefined>()] as const)
+          })
+        )
+      )
+    })
+  }
+}

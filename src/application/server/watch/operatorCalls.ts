@@ -1,0 +1,186 @@
+import { bytesToHex } from "@noble/hashes/utils.js"
+import { Effect, Equal, Exit, Hash, Option, Queue, RcMap, Result, Scope, Stream } from "effect"
+import type { CallStatus } from "../../../domain/model/CallStatus.ts"
+import { parseMembershipConflict } from "../../../domain/model/membershipConflict.ts"
+import {
+  badRequest,
+  computerNotFound,
+  forbidden,
+  ProtocolError,
+  shuttingDown,
+  unavailable
+} from "../../../domain/model/ProtocolError.ts"
+import { checkJoinRights } from "../../../domain/office/grants.ts"
+import type { PageCallMessage, PageCallRequest } from "../../../domain/page/PageCommand.ts"
+import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
+import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
+import { secureRandomBytes } from "../../shared/secureRandom.ts"
+import { withClientSpan } from "../../shared/tracing.ts"
+import { decodeReply, findLine } from "./computerRequests.ts"
+import { openOperatorLink, type OperatorLink } from "./OperatorLink.ts"
+import { type WatchedServer } from "./WatchedServer.ts"
+import { type CallAsOperator, type Operator, operatorName } from "../../shared/page/PageSource.ts"
+
+/** The HTTP status of a request that the state of the office does not permit. */
+const conflictCode = 409
+
+/** Messages of a call that wait for a slow reader. The oldest ones are dropped. */
+const maxQueuedMessages = 64
+
+/** How an operator calls: as the Agent of an office that has none, or beside its Agent. */
+type SeatKind = Extract<PageCallMessage, { readonly _tag: "Started" }>["as"]
+
+/** The link of an operator in an office, which the calls of this operator share. */
+interface Seat {
+  readonly call: (request: PageCallRequest, onStatus: (status: CallStatus) => void) => Effect.Effect<PageCallMessage>
+}
+
+/** The place of a seat. Sessions of one operator share a seat although their identities differ, for example in expiry. */
+class SeatKey implements Equal.Equal {
+  readonly kind: SeatKind
+  readonly line: string
+  readonly office: string
+  readonly operator: Operator
+  readonly #id: string
+  constructor(kind: SeatKind, line: string, office: string, operator: Operator) {
+    this.kind = kind
+    this.line = line
+    this.office = office
+    this.operator = operator
+    this.#id = JSON.stringify([kind, line, office, operatorName(operator)])
+  }
+  [Hash.symbol](): number {
+    return Hash.string(this.#id)
+  }
+  [Equal.symbol](that: unknown): boolean {
+    return that instanceof SeatKey && that.#id === this.#id
+  }
+}
+
+const officeHasAgent = (name: string | undefined) =>
+  new ProtocolError({
+    code: conflictCode,
+    message: `The office has ${name === undefined ? "an Agent" : `the Agent '${name}'`}, and this Computer does not let operators call beside it (a2c computer --operators)`
+  })
+
+/**
+ * Makes the function that calls tools for operators, of Computers of this node. An operator joins an office without an
+ * Agent as its Agent, and leaves it when the last of its calls there has ended: an unused membership would lock out the
+ * real Agent. Beside an Agent it calls Computers that allow it.
+ */
+export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedServer) {
+  const { connections, context } = server
+  const { readiness, registry } = context
+  /** Lets a new membership replace an old one of this operator that has not ended yet. */
+  const instance = bytesToHex(secureRandomBytes(16))
+
+  const joinAsAgent = Effect.fnUntraced(function* (
+    { decodeMembershipAck, serverRequests }: ProtocolLine,
+    link: OperatorLink,
+    office: string,
+    name: string
+  ) {
+    const { event, request } = serverRequests.join
+    const join = jsonBody(request.encode({ role: "agent", name, officeId: office }))
+    const acknowledged = yield* Effect.mapError(link.request(event, join), ({ message }) => unavailable(message))
+    const values = acknowledged.map(({ head }) => Result.getOrElse(head, () => undefined))
+    yield* Effect.mapError(Effect.fromResult(decodeMembershipAck(values)), (message) => {
+      const current = parseMembershipConflict({ office, role: "agent" }, message)
+      return current === undefined ? unavailable(message) : officeHasAgent(current.name)
+    })
+  })
+
+  const takeSeat = Effect.fnUntraced(function* ({
+    kind,
+    line: lineName,
+    office,
+    operator
+  }: SeatKey): Effect.fn.Return<Seat, ProtocolError, Scope.Scope> {
+    const line = yield* findLine(server, lineName)
+    const { calls, callStatus, decodeCallStatus } = line
+    const name = operatorName(operator)
+    const listeners = new Map<string, (status: CallStatus) => void>()
+    const onNotification = (event: string, body: Body) => {
+      if (event !== callStatus.notification) return
+      const report = Result.getOrUndefined(decodeBody(body, decodeCallStatus))
+      if (report !== undefined) listeners.get(report.reqId)?.(report.status)
+    }
+    const auth = { role: "agent", instance }
+    const link = yield* Effect.mapError(
+      openOperatorLink(server, { line, auth, operator, onNotification }),
+      ({ code, message }) => new ProtocolError({ code, message })
+    )
+    const connection = connections.get(link.id)
+    if (kind === "agent") yield* joinAsAgent(line, link, office, name)
+    else if (connection !== undefined) connection.operates = { office: line.officeKey(office), role: "agent", name }
+
+    const call: Seat["call"] = ({ computer, params, timeout, tool }, onStatus) =>
+      withClientSpan(calls.toolCall.event, { "a2c.office": office, "a2c.computer": computer }, (reqId) =>
+        Effect.acquireUseRelease(
+          Effect.sync(() => void listeners.set(reqId, onStatus)),
+          () =>
+            Effect.try({
+              try: () =>
+                jsonBody(
+                  calls.toolCall.request.encode({ agent: name, reqId, computer, toolName: tool, params, timeout })
+                ),
+              catch: (error) => badRequest(String(error))
+            }).pipe(
+              Effect.flatMap((body) =>
+                Effect.mapError(link.request(calls.toolCall.event, body), ({ reason }) =>
+                  unavailable(`The call has ended: ${reason}`)
+                )
+              ),
+              Effect.flatMap((reply) => decodeReply(line, calls.toolCall.reply, reply))
+            ),
+          () => Effect.sync(() => void listeners.delete(reqId))
+        )
+      ).pipe(
+        Effect.match({
+          onSuccess: (result): PageCallMessage => ({ _tag: "Result", result }),
+          onFailure: ({ code, message }): PageCallMessage => ({ _tag: "Failed", error: { code, message } })
+        })
+      )
+    return { call }
+  })
+
+  const seats = yield* RcMap.make({ lookup: takeSeat })
+
+  const start: CallAsOperator = Effect.fnUntraced(function* (request, operator) {
+    const { computer, office } = request
+    const line = yield* findLine(server, request.line)
+    const name = operatorName(operator)
+    const denial = checkJoinRights(operator.identity, { office, role: "agent", name })
+    if (denial !== undefined) return yield* forbidden(denial)
+    if (readiness.isDraining()) return yield* shuttingDown()
+    const officeKey = line.officeKey(office)
+    const member = Option.getOrUndefined(registry.findComputer(officeKey, computer))
+    const target = member === undefined ? undefined : connections.get(member.sid)
+    if (target === undefined) return yield* computerNotFound(computer)
+    const [first] = registry.members(officeKey)
+    const agent = first?.membership.role === "agent" ? first : undefined
+    // The seat of this operator at another node cannot be shared.
+    const isOwn = agent?.membership.name === name
+    const kind = agent === undefined || (isOwn && agent.node === registry.node) ? "agent" : "operator"
+    if (kind === "operator" && !isOwn && !target.features.operatorCalls)
+      return yield* officeHasAgent(agent?.membership.name)
+    const seatScope = yield* Scope.fork(yield* Effect.scope)
+    const leave = Scope.close(seatScope, Exit.void)
+    const seat = yield* RcMap.get(seats, new SeatKey(kind, line.name, office, operator)).pipe(
+      Scope.provide(seatScope),
+      Effect.onError(() => leave)
+    )
+    const started: PageCallMessage = { _tag: "Started", as: kind, name }
+    const outcome = Stream.callback<PageCallMessage>(
+      Effect.fnUntraced(function* (queue) {
+        const onStatus = (status: CallStatus) => void Queue.offerUnsafe(queue, { _tag: "Status", status })
+        yield* Queue.offer(queue, yield* seat.call(request, onStatus))
+        yield* Queue.end(queue)
+      }),
+      { bufferSize: maxQueuedMessages, strategy: "sliding" }
+    )
+    return Stream.ensuring(Stream.concat(Stream.succeed(started), outcome), leave)
+  })
+
+  return start
+})

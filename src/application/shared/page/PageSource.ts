@@ -1,0 +1,40 @@
+import type { Effect, Scope, Stream } from "effect"
+import type { Identity } from "../../../domain/model/Identity.ts"
+import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import type { PageCallMessage, PageCallRequest, PageCommand, PageReplies } from "../../../domain/page/PageCommand.ts"
+import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
+import type { PageStream } from "./PageStream.ts"
+
+/** An operator whom the adapter of the page has authenticated. */
+export interface Operator {
+  /** The object that the Authenticator gave. */
+  readonly identity: Identity
+  readonly remoteAddress: string
+}
+
+/** The name of an operator among the members of an office. */
+export const operatorName = ({ identity }: Pick<Operator, "identity">): string => `operator:${identity.subject}`
+
+export type PageReply = PageReplies[PageCommand["_tag"]]
+
+/** Executes a command of an operator. */
+export type ExecuteCommand = (command: PageCommand, operator: Operator) => Effect.Effect<PageReply, ProtocolError>
+
+/** Starts a call. The call runs while the stream is consumed; its last message is the result or an error. */
+export type CallAsOperator = (
+  request: PageCallRequest,
+  operator: Operator
+) => Effect.Effect<Stream.Stream<PageCallMessage>, ProtocolError, Scope.Scope>
+
+/** What the office page shows and does, at a Server or at an Agent. */
+export interface PageSource {
+  /** True when arguments and results of calls are captured. */
+  readonly hasBodies: boolean
+  /** The only office of the page; missing for all offices of a Server. */
+  readonly office?: OfficeAddress
+  /** Opens a stream for as long as the scope. Fails with 429 when too many are open. */
+  readonly open: Effect.Effect<PageStream, ProtocolError, Scope.Scope>
+  readonly execute: ExecuteCommand
+  /** Calls a tool as the operator. The call ends with the scope or when the stream is not consumed any more. */
+  readonly call: CallAsOperator
+}

@@ -1,0 +1,283 @@
+import type { Inspection } from "./Inspection.ts"
+import type {
+  OfficeAddress,
+  PageBatch,
+  PageCall,
+  PageEvent,
+  PageMember,
+  PageMessage,
+  PageNode,
+  PageSnapshot
+} from "./PageEvent.ts"
+import { type CallPhase, phaseOf } from "./calls/callPhase.ts"
+
+/** Calls that the page keeps. Beyond it the oldest ended ones are removed first. */
+export const maxCalls = 5_000
+
+/** Rejections that the page keeps, the latest ones. */
+export const maxRejections = 500
+
+/** The phases that are kept of a call: its first ones, and the last one. */
+export const maxPhases = 16
+
+/** Nodes that are shown after they were lost, the latest ones. A node that restarts has another name. */
+export const maxLostNodes = 10
+
+/** The length of the history of an office, in seconds. */
+export const historySeconds = 60
+
+/** A call with the times at which it changed its phase, in milliseconds of the epoch at the Server. */
+export interface TrackedCall {
+  readonly call: PageCall
+  readonly phases: ReadonlyArray<{ readonly phase: CallPhase; readonly at: number }>
+}
+
+export type Rejection = Extract<PageEvent, { readonly _tag: "Rejected" }>
+
+/** The calls of an office in one second. */
+export interface ActivitySecond {
+  /** Seconds of the epoch. */
+  readonly second: number
+  readonly calls: number
+  readonly failed: number
+}
+
+/** What the page knows. It is bounded, except by the number of members, which the Server bounds. */
+export interface PageState {
+  /** Missing before the first snapshot. */
+  readonly stream?: string
+  /** Milliseconds of the epoch at the Server, of the last message. */
+  readonly at: number
+  readonly members: ReadonlyMap<string, PageMember>
+  readonly omittedMembers: number
+  readonly nodes: ReadonlyMap<string, PageNode>
+  /** In the order in which the page first saw them. */
+  readonly calls: ReadonlyMap<string, TrackedCall>
+  /** The latest one first. */
+  readonly rejections: ReadonlyArray<Rejection>
+  /** By office; the oldest second first. */
+  readonly activity: ReadonlyMap<string, ReadonlyArray<ActivitySecond>>
+  /** By Computer. */
+  readonly inspections: ReadonlyMap<string, Inspection>
+  /** How often each part of each Computer was updated, by {@link partKey}. */
+  readonly updates: ReadonlyMap<string, number>
+  /** Since the page was opened. */
+  readonly omittedCalls: number
+  readonly droppedEvents: number
+}
+
+export const initialState: PageState = {
+  at: 0,
+  members: new Map(),
+  omittedMembers: 0,
+  nodes: new Map(),
+  calls: new Map(),
+  rejections: [],
+  activity: new Map(),
+  inspections: new Map(),
+  updates: new Map(),
+  omittedCalls: 0,
+  droppedEvents: 0
+}
+
+/** Identifies an office in maps. */
+export const officeKey = ({ line, office }: OfficeAddress): string => JSON.stringify([line, office])
+
+/** Identifies a Computer in maps. */
+export const computerKey = ({ line, office }: OfficeAddress, computer: string): string =>
+  JSON.stringify([line, office, computer])
+
+/** Identifies a part of a Computer in maps. */
+export const partKey = (address: OfficeAddress, computer: string, part: string): string =>
+  `${part} ${computerKey(address, computer)}`
+
+const trackCall = (before: TrackedCall | undefined, call: PageCall, at: number): TrackedCall => {
+  const phase = phaseOf(call)
+  const phases = before?.phases ?? []
+  if (phases.at(-1)?.phase === phase) return { call, phases }
+  const entered = { phase, at: phases.length === 0 ? call.startedAt : (call.endedAt ?? at) }
+  return { call, phases: [...phases.slice(0, maxPhases - 1), entered] }
+}
+
+/** Removes the oldest ended calls beyond the bound, then the oldest ones. */
+const boundCalls = (calls: Map<string, TrackedCall>): void => {
+  for (const isRemoved of [({ call }: TrackedCall) => call.endedAt !== undefined, () => true]) {
+    if (calls.size <= maxCalls) return
+    for (const [id, entry] of calls) {
+      if (calls.size <= maxCalls) return
+      if (isRemoved(entry)) calls.delete(id)
+    }
+  }
+}
+
+/** Adds the calls of one second, and drops the seconds that are too old, also of the other offices. */
+const addActivity = (
+  activity: PageState["activity"],
+  { at, offices }: Extract<PageEvent, { readonly _tag: "Activity" }>
+): PageState["activity"] => {
+  const second = Math.floor(at / 1000)
+  const next = new Map<string, ReadonlyArray<ActivitySecond>>()
+  for (const [key, seconds] of activity) {
+    const kept = seconds.filter((one) => one.second > second - historySeconds)
+    if (kept.length > 0) next.set(key, kept)
+  }
+  for (const { calls, failed, line, office } of offices) {
+    const key = officeKey({ line, office })
+    const seconds = next.get(key) ?? []
+    const same = seconds.find((one) => one.second === second)
+    const sum = { second, calls: calls + (same?.calls ?? 0), failed: failed + (same?.failed ?? 0) }
+    const others = seconds.filter((one) => one.second !== second)
+    next.set(key, [...others, sum])
+  }
+  return next
+}
+
+/** Maps that are copied before their first change. */
+interface Changes {
+  readonly members: Map<string, PageMember>
+  readonly nodes: Map<string, PageNode>
+  readonly calls: Map<string, TrackedCall>
+  readonly inspections: Map<string, Inspection>
+  readonly updates: Map<string, number>
+  readonly rejections: Array<Rejection>
+  activity: PageState["activity"]
+}
+
+/** The map that an event changes. */
+const changedBy: { readonly [Tag in PageEvent["_tag"]]: ReadonlyArray<keyof Changes> } = {
+  Entered: ["members"],
+  Left: ["members", "inspections", "updates"],
+  Call: ["calls"],
+  Updated: ["updates"],
+  Rejected: ["rejections"],
+  Node: ["nodes"],
+  NodeLost: ["members", "nodes", "calls", "inspections", "updates"],
+  Activity: [],
+  Inspected: ["inspections"]
+}
+
+const removeMember = ({ inspections, members, updates }: Changes, sid: string): void => {
+  const member = members.get(sid)
+  members.delete(sid)
+  if (member === undefined || member.role !== "computer") return
+  const key = computerKey(member, member.name)
+  inspections.delete(key)
+  for (const part of updates.keys()) if (part.endsWith(` ${key}`)) updates.delete(part)
+}
+
+/** Shows a node as unavailable, in place of what it last reported. Lost nodes beyond the bound are removed. */
+const markUnavailable = (nodes: Map<string, PageNode>, node: string): void => {
+  const before = nodes.get(node)
+  if (before === undefined) return
+  const { latency: _latency, reason: _reason, ...rest } = before
+  const lost = {
+    ...rest,
+    state: "unavailable",
+    components: {},
+    connections: 0,
+    callsInFlight: 0,
+    callsPerSecond: 0
+  } as const
+  // The latest one stands last.
+  nodes.delete(node)
+  nodes.set(node, lost)
+  const all = [...nodes.values()].filter(({ state }) => state === "unavailable")
+  for (const one of all.slice(0, -maxLostNodes)) nodes.delete(one.node)
+}
+
+/** Shows a node as unavailable, and removes its members and its running calls; calls that ended remain. */
+const removeNode = (changes: Changes, node: string): void => {
+  markUnavailable(changes.nodes, node)
+  for (const member of changes.members.values()) if (member.node === node) removeMember(changes, member.sid)
+  for (const [id, { call }] of changes.calls) {
+    if (call.node === node && call.endedAt === undefined) changes.calls.delete(id)
+  }
+}
+
+const applyEvent = (changes: Changes, event: PageEvent, at: number): void => {
+  switch (event._tag) {
+    case "Entered":
+      changes.members.set(event.member.sid, event.member)
+      return
+    case "Left":
+      removeMember(changes, event.sid)
+      return
+    case "Call":
+      changes.calls.set(event.call.id, trackCall(changes.calls.get(event.call.id), event.call, at))
+      return
+    case "Updated": {
+      const key = partKey(event, event.computer, event.part)
+      changes.updates.set(key, (changes.updates.get(key) ?? 0) + 1)
+      return
+    }
+    case "Rejected":
+      changes.rejections.unshift(event)
+      return
+    case "Node":
+      changes.nodes.set(event.node.node, event.node)
+      return
+    case "NodeLost":
+      removeNode(changes, event.node)
+      return
+    case "Activity":
+      changes.activity = addActivity(changes.activity, event)
+      return
+    case "Inspected":
+      changes.inspections.set(computerKey(event, event.computer), event.inspection)
+      return
+    default:
+      // A newer Server sends events that this page does not know.
+      return
+  }
+}
+
+const applySnapshot = (state: PageState, snapshot: PageSnapshot): PageState => {
+  const calls = new Map<string, TrackedCall>()
+  for (const call of snapshot.calls.toSorted((one, other) => one.startedAt - other.startedAt)) {
+    calls.set(call.id, trackCall(state.calls.get(call.id), call, snapshot.at))
+  }
+  boundCalls(calls)
+  return {
+    ...initialState,
+    stream: snapshot.stream,
+    at: snapshot.at,
+    members: new Map(snapshot.members.map((member) => [member.sid, member])),
+    omittedMembers: snapshot.omittedMembers,
+    nodes: new Map(snapshot.nodes.map((node) => [node.node, node])),
+    calls,
+    rejections: state.rejections,
+    activity: state.activity,
+    omittedCalls: state.omittedCalls,
+    droppedEvents: state.droppedEvents
+  }
+}
+
+const applyBatch = (state: PageState, { at, droppedEvents, events, omittedCalls }: PageBatch): PageState => {
+  const changed = new Set(events.flatMap(({ _tag }) => changedBy[_tag] ?? []))
+  const copy = <V>(name: keyof Changes, map: ReadonlyMap<string, V>): Map<string, V> =>
+    // An unchanged map is shared; the table above says which ones an event changes.
+    changed.has(name) ? new Map(map) : (map as Map<string, V>)
+  const changes: Changes = {
+    members: copy("members", state.members),
+    nodes: copy("nodes", state.nodes),
+    calls: copy("calls", state.calls),
+    inspections: copy("inspections", state.inspections),
+    updates: copy("updates", state.updates),
+    rejections: [...state.rejections],
+    activity: state.activity
+  }
+  for (const event of events) applyEvent(changes, event, at)
+  if (changed.has("calls")) boundCalls(changes.calls)
+  return {
+    ...state,
+    ...changes,
+    at,
+    rejections: changed.has("rejections") ? changes.rejections.slice(0, maxRejections) : state.rejections,
+    omittedCalls: state.omittedCalls + omittedCalls,
+    droppedEvents: state.droppedEvents + droppedEvents
+  }
+}
+
+/** Applies a message of the stream. Does not change the given state. */
+export const applyMessage = (state: PageState, message: PageMessage): PageState =>
+  message._tag === "Snapshot" ? applySnapshot(state, message) : applyBatch(state, message)

@@ -1,0 +1,55 @@
+import { formatServerNames } from "../../model/CallStatus.ts"
+import type { PageCall } from "../PageEvent.ts"
+
+/** The phases of a call, as words in the list, the legend and the filter of calls. */
+export const callPhases = ["waiting", "consent", "running", "done", "failed", "cancelled"] as const
+export type CallPhase = (typeof callPhases)[number]
+
+/** `waiting`: for MCP servers that start; `consent`: for the consent of the user of the Computer. */
+export const phaseOf = ({ endedAt, outcome, status }: PageCall): CallPhase => {
+  if (endedAt !== undefined || outcome !== undefined) {
+    if (outcome === "ok") return "done"
+    return outcome === "cancelled" ? "cancelled" : "failed"
+  }
+  if (status?._tag === "WaitingForConsent") return "consent"
+  return status?._tag === "WaitingForServers" ? "waiting" : "running"
+}
+
+/** Milliseconds from the start of a call to its end, or to now. Clocks of other nodes differ: never negative. */
+export const durationOf = ({ endedAt, startedAt }: PageCall, now: number): number =>
+  Math.max(0, (endedAt ?? now) - startedAt)
+
+const formatProgress = (progress: number, total: number | undefined, message: string | undefined): string => {
+  const amount = total === undefined ? String(progress) : `${progress} of ${total}`
+  return message === undefined || message === "" ? `progress: ${amount}` : `progress: ${amount}, ${message}`
+}
+
+/** States why a call waits, or its progress; empty while nothing is reported. */
+export const describeStatus = (status: PageCall["status"]): string => {
+  switch (status?._tag) {
+    case undefined:
+      return ""
+    case "WaitingForConsent":
+      return "waiting for consent"
+    case "WaitingForServers":
+      return `waiting for servers that start: ${formatServerNames(status.servers)}`
+    case "Progressing":
+      return formatProgress(status.progress, status.total, status.message)
+  }
+}
+
+/** States why a call failed; empty for other calls. */
+export const describeFailure = (outcome: string | undefined): string => {
+  switch (outcome) {
+    case undefined:
+    case "ok":
+    case "cancelled":
+      return ""
+    case "tool_error":
+      return "the tool returned an error"
+    case "timeout":
+      return "timeout"
+    default:
+      return `error ${outcome}`
+  }
+}

@@ -1,0 +1,14 @@
+/** Characters that a terminal interprets or hides, even inside quotes. */
+const unsafeCharacters = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+
+const escapeCharacter = (character: string): string => {
+  const code = (character.codePointAt(0) ?? 0).toString(16)
+  return code.length <= 4 ? `\\u${code.padStart(4, "0")}` : `\\U${code.padStart(8, "0")}`
+}
+
+/** Quotes a word for a shell, if necessary. Unsafe characters become escapes in `$'…'`, as bash, ksh and zsh have it. */
+export const quoteForShell = (word: string): string => {
+  if (/^[\w@%+=:,./-]+$/.test(word)) return word
+  if (word.search(unsafeCharacters) < 0) return `'${word.replaceAll("'", `'\\''`)}'`
+  return `$'${word.replaceAll(/[\\']/g, String.raw`\$&`).replaceAll(unsafeCharacters, escapeCharacter)}'`
+}

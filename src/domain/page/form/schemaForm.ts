@@ -1,0 +1,175 @@
+import { isJsonObject, type JsonObject } from "../../json.ts"
+import { resolveRef } from "../../packs/params/jsonSchema.ts"
+
+/** Deeper fields are entered as JSON. */
+export const maxFormDepth = 6
+
+/** Objects with more members are entered as JSON. */
+const maxMembers = 100
+
+/** Unions with more alternatives, and enumerations with more values, are entered as JSON. */
+const maxAlternatives = 8
+const maxChoices = 500
+
+/** A schema can refer to itself: further fields of the form are entered as JSON. */
+const maxFields = 500
+
+/** References that are followed in a row. */
+const maxReferences = 16
+
+interface FieldCommon {
+  readonly title?: string
+  readonly description?: string
+  /** The default of the schema. */
+  readonly initial?: unknown
+}
+
+interface FormMember {
+  readonly name: string
+  readonly required: boolean
+  readonly field: FormField
+}
+
+/** A field of a form. `Json` is the text area for everything that has no better field. */
+export type FormField = FieldCommon &
+  (
+    | { readonly _tag: "Text"; readonly format?: string }
+    | { readonly _tag: "Number"; readonly integer: boolean; readonly min?: number; readonly max?: number }
+    | { readonly _tag: "Flag" }
+    | { readonly _tag: "Choice"; readonly values: ReadonlyArray<unknown> }
+    | { readonly _tag: "Group"; readonly members: ReadonlyArray<FormMember> }
+    | { readonly _tag: "List"; readonly item: FormField }
+    | { readonly _tag: "Variants"; readonly variants: ReadonlyArray<FormField> }
+    | { readonly _tag: "Json" }
+  )
+
+/** The form in the making: the root of the schema, and how many fields it may still get. */
+interface Form {
+  readonly root: JsonObject
+  fieldsLeft: number
+}
+
+const textOr = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
+const numberOr = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined)
+
+const commonOf = (schema: JsonObject): FieldCommon => {
+  const title = textOr(schema["title"])
+  const description = textOr(schema["description"])
+  return {
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+    ...(Object.hasOwn(schema, "default") && { initial: schema["default"] })
+  }
+}
+
+/** Follows references and a single `allOf`; members beside them have precedence. `undefined` for a foreign reference. */
+const dereference = (root: JsonObject, given: unknown): JsonObject | undefined => {
+  let schema = given
+  for (let count = 0; count < maxReferences; count++) {
+    if (!isJsonObject(schema)) return undefined
+    const { $ref, allOf, ...rest } = schema
+    if (typeof $ref === "string") {
+      const target = resolveRef(root, $ref)
+      if (!isJsonObject(target)) return undefined
+      schema = { ...target, ...rest }
+    } else if (Array.isArray(allOf) && allOf.length === 1 && isJsonObject(allOf[0])) schema = { ...allOf[0], ...rest }
+    else return schema
+  }
+  return undefined
+}
+
+/** Keywords that a field cannot show: a form for the rest would hide them. */
+const hasHiddenRules = (schema: JsonObject): boolean =>
+  ["allOf", "if", "not", "dependentSchemas", "patternProperties", "prefixItems"].some((name) =>
+    Object.hasOwn(schema, name)
+  )
+
+const groupOf = (form: Form, schema: JsonObject, depth: number): FormField => {
+  const { additionalProperties, properties, required } = schema
+  const common = commonOf(schema)
+  const members = isJsonObject(properties) ? Object.entries(properties) : []
+  const isOpen = isJsonObject(additionalProperties) || (members.length === 0 && additionalProperties !== false)
+  if ((isOpen && depth > 0) || members.length > maxMembers) return { ...common, _tag: "Json" }
+  const names: ReadonlyArray<unknown> = Array.isArray(required) ? required : []
+  return {
+    ...common,
+    _tag: "Group",
+    members: members.map(([name, member]) => ({
+      name,
+      required: names.includes(name),
+      field: fieldOf(form, member, depth + 1)
+    }))
+  }
+}
+
+const variantsOf = (form: Form, schema: JsonObject, given: ReadonlyArray<unknown>, depth: number): FormField => {
+  const common = commonOf(schema)
+  const { anyOf: _anyOf, oneOf: _oneOf, ...rest } = schema
+  const isPlain = !Object.hasOwn(rest, "properties")
+  if (given.length === 0 || given.length > maxAlternatives || !isPlain) return { ...common, _tag: "Json" }
+  const [only] = given
+  if (given.length === 1 && isJsonObject(only)) return fieldOf(form, { ...only, ...rest }, depth + 1)
+  const variants = given.map((variant) => fieldOf(form, variant, depth + 1))
+  const values = variants.flatMap((field) => (field._tag === "Choice" ? field.values : []))
+  const areChoices = variants.every(({ _tag }) => _tag === "Choice") && values.length <= maxChoices
+  return areChoices ? { ...common, _tag: "Choice", values } : { ...common, _tag: "Variants", variants }
+}
+
+const typedFieldOf = (form: Form, schema: JsonObject, type: unknown, depth: number): FormField => {
+  const common = commonOf(schema)
+  switch (type) {
+    case "string": {
+      const format = textOr(schema["format"])
+      return { ...common, _tag: "Text", ...(format !== undefined && { format }) }
+    }
+    case "number":
+    case "integer": {
+      const min = numberOr(schema["minimum"])
+      const max = numberOr(schema["maximum"])
+      const bounds = { ...(min !== undefined && { min }), ...(max !== undefined && { max }) }
+      return { ...common, _tag: "Number", integer: type === "integer", ...bounds }
+    }
+    case "boolean":
+      return { ...common, _tag: "Flag" }
+    case "null":
+      return { ...common, _tag: "Choice", values: [null] }
+    case "object":
+      return groupOf(form, schema, depth)
+    case "array":
+      return isJsonObject(schema["items"])
+        ? { ...common, _tag: "List", item: fieldOf(form, schema["items"], depth + 1) }
+        : { ...common, _tag: "Json" }
+    default:
+      return { ...common, _tag: "Json" }
+  }
+}
+
+/** A list of types as alternatives of one type each. */
+const typeVariants = (
+  { default: _default, description: _description, title: _title, ...rest }: JsonObject,
+  types: ReadonlyArray<unknown>
+): ReadonlyArray<JsonObject> => types.map((type) => ({ ...rest, type }))
+
+const fieldOf = (form: Form, given: unknown, depth: number): FormField => {
+  const schema = dereference(form.root, given)
+  form.fieldsLeft -= 1
+  if (schema === undefined) return { ...(isJsonObject(given) && commonOf(given)), _tag: "Json" }
+  const common = commonOf(schema)
+  if (Object.hasOwn(schema, "const")) return { ...common, _tag: "Choice", values: [schema["const"]] }
+  const { anyOf, enum: values, oneOf, properties, type } = schema
+  if (Array.isArray(values)) {
+    const isShort = values.length > 0 && values.length <= maxChoices
+    return isShort ? { ...common, _tag: "Choice", values } : { ...common, _tag: "Json" }
+  }
+  if (depth >= maxFormDepth || form.fieldsLeft < 0 || hasHiddenRules(schema)) return { ...common, _tag: "Json" }
+  const alternatives: unknown = anyOf ?? oneOf
+  if (Array.isArray(alternatives)) return variantsOf(form, schema, alternatives, depth)
+  if (Array.isArray(type)) return variantsOf(form, schema, typeVariants(schema, type), depth)
+  return typedFieldOf(form, schema, type ?? (isJsonObject(properties) ? "object" : undefined), depth)
+}
+
+/** The form of the parameters of a tool. Its top is a group, or a JSON text area. */
+export const formOfSchema = (schema: JsonObject): FormField => {
+  const field = fieldOf({ root: schema, fieldsLeft: maxFields }, schema, 0)
+  return field._tag === "Group" ? field : { _tag: "Json" }
+}

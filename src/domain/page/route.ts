@@ -1,0 +1,61 @@
+import type { OfficeAddress } from "./PageEvent.ts"
+
+/** The views of an office, by the word in their address. */
+export const officeViews = ["members", "tools", "desktop", "calls", "try", "documents", "parts"] as const
+export type OfficeView = (typeof officeViews)[number]
+
+/** What a view shows, such as the chosen tool; each with its address. */
+export type RouteParameters = { readonly [name: string]: string }
+
+export type PageRoute =
+  | { readonly _tag: "Offices" }
+  | {
+      readonly _tag: "Office"
+      readonly address: OfficeAddress
+      readonly view: OfficeView
+      readonly parameters: RouteParameters
+    }
+
+const decode = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Encodes a name; lone surrogates have no encoding. */
+const encode = (text: string): string => encodeURIComponent(text.toWellFormed())
+
+const parseParameters = (query: string): RouteParameters =>
+  Object.fromEntries(
+    query.split("&").flatMap((pair) => {
+      const [name = "", ...rest] = pair.split("=")
+      const value = decode(rest.join("="))
+      return name === "" || value === undefined ? [] : [[name, value]]
+    })
+  )
+
+/** Parses the hash of an address such as `#/office/0.2/team/calls?call=7`. Other texts give the list of offices. */
+export const parseRoute = (hash: string): PageRoute => {
+  const [path = "", ...query] = hash.replace(/^#/, "").split("?")
+  const [, kind, line = "", office = "", word = "members"] = path.split("/").map(decode)
+  const view = officeViews.find((one) => one === word)
+  if (kind !== "office" || line === "" || office === "" || view === undefined) return { _tag: "Offices" }
+  return { _tag: "Office", address: { line, office }, view, parameters: parseParameters(query.join("?")) }
+}
+
+/** Formats the hash of a view of an office. Parameters without a value are left out. */
+export const officeHash = (
+  { line, office }: OfficeAddress,
+  view: OfficeView,
+  parameters: { readonly [name: string]: string | undefined } = {}
+): string => {
+  const pairs = Object.entries(parameters).flatMap(([name, value]) =>
+    value === undefined || value === "" ? [] : [`${name}=${encode(value)}`]
+  )
+  const query = pairs.length === 0 ? "" : `?${pairs.join("&")}`
+  return `#/office/${encode(line)}/${encode(office)}/${view}${query}`
+}
+
+export const officesHash = "#/offices"

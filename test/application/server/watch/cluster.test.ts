@@ -1,0 +1,274 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { makeCluster } from "../../../../src/adapters/memory/MemoryCluster.ts"
+import type { PageCallMessage, PageCommand } from "../../../../src/domain/page/PageCommand.ts"
+import {
+  elapse,
+  line,
+  makeCall,
+  olga,
+  openStream,
+  operatorOf,
+  startCall,
+  startWatched,
+  toolResult
+} from "./watchedServer.ts"
+
+/** Two Servers of one cluster, of which the second one has an office with an Agent and a Computer. */
+const twoNodes = Effect.fnUntraced(function* (
+  answer: (event: string, value: unknown) => Effect.Effect<unknown> = () => Effect.succeed(toolResult("done")),
+  auth: { readonly [name: string]: ReadonlyArray<string> } = {}
+) {
+  const cluster = makeCluster()
+  const one = yield* startWatched({ cluster, name: "one" })
+  const two = yield* startWatched({ cluster, name: "two" })
+  const computer = yield* two.computer("pc", { answer, auth })
+  return { one, two, computer }
+})
+
+/** Time for the nodes to find each other, and for a batch. */
+const find = Effect.andThen(elapse("1100 millis"), elapse("200 millis"))
+
+const at = { line, office: "O", computer: "pc" }
+
+const resultOf = <A, R>(effect: Effect.Effect<A, { readonly code: number }, R>) =>
+  Effect.match(effect, { onSuccess: (value): unknown => value, onFailure: ({ code }) => code })
+
+describe("a stream in a cluster", () => {
+  it.effect("shows the members of another node", () =>
+    Effect.gen(function* () {
+      const { computer, one } = yield* twoNodes()
+      const stream = yield* openStream(one)
+      yield* find
+      assert.deepStrictEqual(
+        stream.tagged("Entered").map(({ member: { name, node, sid } }) => ({ name, node, sid })),
+        [{ name: "pc", node: "two", sid: computer.sid }]
+      )
+    })
+  )
+
+  it.effect("shows members that join another node later, and leave it", () =>
+    Effect.gen(function* () {
+      const { one, two } = yield* twoNodes()
+      const stream = yield* openStream(one)
+      yield* find
+      const late = yield* two.computer("late")
+      yield* elapse("300 millis")
+      yield* late.close
+      yield* elapse("300 millis")
+      const entered = stream.tagged("Entered").map(({ member }) => member.sid)
+      assert.include(entered, late.sid)
+      assert.deepStrictEqual(
+        stream.tagged("Left").map(({ sid }) => sid),
+        [late.sid]
+      )
+    })
+  )
+
+  it.effect("shows the state of both nodes", () =>
+    Effect.gen(function* () {
+      const { one } = yield* twoNodes()
+      const stream = yield* openStream(one)
+      yield* find
+      const states = new Map(stream.tagged("Node").map(({ node: { node, state } }) => [node, state]))
+      assert.deepStrictEqual(Object.fromEntries(states), { one: "ready", two: "ready" })
+    })
+  )
+
+  it.effect("shows the calls of another node, with their ends", () =>
+    Effect.gen(function* () {
+      const { one, two } = yield* twoNodes()
+      const agent = yield* two.agent()
+      const stream = yield* openStream(one)
+      yield* find
+      yield* makeCall(agent)
+      yield* elapse("300 millis")
+      const call = stream.tagged("Call").at(-1)?.call
+      assert.deepStrictEqual({ node: call?.node, outcome: call?.outcome }, { node: "two", outcome: "ok" })
+    })
+  )
+
+  it.effect("counts the calls that another node leaves out", () =>
+    Effect.gen(function* () {
+      const { one, two } = yield* twoNodes()
+      const agent = yield* two.agent()
+      const stream = yield* openStream(one)
+      yield* find
+      yield* Effect.forEach(Array.from({ length: 50 }), () => makeCall(agent), { concurrency: "unbounded" })
+      yield* elapse("300 millis")
+      const omitted = stream.batches.reduce((sum, { omittedCalls }) => sum + omittedCalls, 0)
+      const shown = new Set(stream.tagged("Call").map(({ call }) => call.id)).size
+      assert.deepStrictEqual({ all: omitted + shown, isOmitting: omitted > 0 }, { all: 50, isOmitting: true })
+    })
+  )
+
+  it.effect("shows that a node has gone", () =>
+    Effect.gen(function* () {
+      const { one, two } = yield* twoNodes()
+      const stream = yield* openStream(one)
+      yield* find
+      yield* two.close
+      yield* elapse("2 seconds")
+      assert.deepStrictEqual(
+        stream.tagged("NodeLost").map(({ node }) => node),
+        ["two"]
+      )
+    })
+  )
+
+  it.effect("shows a node that joins later", () =>
+    Effect.gen(function* () {
+      const cluster = makeCluster()
+      const one = yield* startWatched({ cluster, name: "one" })
+      const stream = yield* openStream(one)
+      yield* find
+      const two = yield* startWatched({ cluster, name: "two" })
+      yield* two.computer()
+      yield* find
+      assert.lengthOf(stream.tagged("Entered"), 1)
+    })
+  )
+
+  it.effect("closes its stream of the other node when it ends", () =>
+    Effect.gen(function* () {
+      const { one, two } = yield* twoNodes()
+      // The other node admits 16 streams.
+      for (let page = 0; page < 20; page++) yield* Effect.scoped(Effect.andThen(openStream(one), find))
+      const opened = yield* resultOf(Effect.as(openStream(two), "open"))
+      assert.strictEqual(opened, "open")
+    })
+  )
+
+  it.effect("shows the inspections of a Computer at another node", () =>
+    Effect.gen(function* () {
+      const inspection = { servers: [], consent: [], parts: [] }
+      let asked = 0
+      const answer = () => (++asked === 1 ? Effect.succeed({ revision: 1, inspection }) : Effect.never)
+      const { one } = yield* twoNodes(answer, { a2c_features: ["inspection"] })
+      const stream = yield* openStream(one)
+      yield* one.watch.execute({ _tag: "Focus", stream: stream.snapshot.stream, line, office: "O" }, olga)
+      yield* find
+      assert.deepStrictEqual(stream.tagged("Inspected"), [{ _tag: "Inspected", ...at, inspection }])
+    })
+  )
+})
+
+describe("a command in a cluster", () => {
+  const run = (command: (sid: string) => PageCommand) =>
+    Effect.gen(function* () {
+      const { computer, one } = yield* twoNodes((event, value) =>
+        event === "client:get_tools" ? Effect.succeed({ tools: [], req_id: Object(value)["req_id"] }) : Effect.never
+      )
+      return { reply: yield* resultOf(one.watch.execute(command(computer.sid), olga)), computer }
+    })
+
+  it.effect("asks a Computer of another node", () =>
+    Effect.gen(function* () {
+      const { reply } = yield* run(() => ({ _tag: "GetTools", ...at }))
+      assert.deepStrictEqual(reply, { tools: [], startingServers: [] })
+    })
+  )
+
+  it.effect("disconnects a member of another node", () =>
+    Effect.gen(function* () {
+      const { computer } = yield* run((sid) => ({ _tag: "Disconnect", sid }))
+      assert.strictEqual(yield* computer.closed, "disconnected by an operator")
+    })
+  )
+
+  it.effect("drains another node", () =>
+    Effect.gen(function* () {
+      const { one, two } = yield* twoNodes()
+      yield* one.watch.execute({ _tag: "Drain", node: "two" }, olga)
+      assert.strictEqual(two.observability.report().state, "draining")
+    })
+  )
+
+  it.effect("cancels a call of another node", () =>
+    Effect.gen(function* () {
+      const { computer, one, two } = yield* twoNodes(() => Effect.never)
+      const agent = yield* two.agent()
+      const stream = yield* openStream(one)
+      yield* find
+      yield* startCall(agent)
+      yield* elapse("300 millis")
+      const id = stream.tagged("Call").at(-1)?.call.id ?? ""
+      yield* one.watch.execute({ _tag: "CancelCall", id }, olga)
+      yield* elapse()
+      assert.include(
+        computer.received.map(({ event }) => event),
+        "notify:tool_call_cancel"
+      )
+    })
+  )
+
+  it.effect.each([
+    ["a session", { _tag: "Disconnect", sid: "none" }],
+    ["a node", { _tag: "Drain", node: "none" }],
+    ["a call", { _tag: "CancelCall", id: "none/1" }],
+    ["a call of a node", { _tag: "CancelCall", id: "two/99" }],
+    ["a Computer", { _tag: "GetTools", line, office: "O", computer: "none" }]
+  ] as ReadonlyArray<readonly [string, PageCommand]>)("replies 404 for %s that no node knows", ([, command]) =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* run(() => command)).reply, 404)
+    })
+  )
+})
+
+describe("a call of an operator in a cluster", () => {
+  const request = { ...at, tool: "fs:list", params: {}, timeout: 60 }
+
+  const call = Effect.fnUntraced(function* (node: Effect.Success<ReturnType<typeof startWatched>>, operator = olga) {
+    const stream = yield* node.watch.call(request, operator)
+    return yield* Stream.runCollect(stream)
+  })
+
+  it.effect("runs at the node of the Computer", () =>
+    Effect.gen(function* () {
+      const { one } = yield* twoNodes()
+      const messages: ReadonlyArray<PageCallMessage> = yield* Effect.scoped(call(one))
+      assert.deepStrictEqual(messages, [
+        { _tag: "Started", as: "agent", name: "operator:olga" },
+        { _tag: "Result", result: toolResult("done") }
+      ])
+    })
+  )
+
+  it.effect("is cancelled at the Computer when it is closed", () =>
+    Effect.gen(function* () {
+      const { computer, one } = yield* twoNodes(() => Effect.never)
+      yield* Effect.forkScoped(Effect.scoped(call(one)), { startImmediately: true }).pipe(
+        Effect.flatMap((fiber) => Effect.andThen(elapse(), () => Effect.sync(() => fiber.interruptUnsafe())))
+      )
+      yield* elapse("1 second")
+      assert.include(
+        computer.received.map(({ event }) => event),
+        "notify:tool_call_cancel"
+      )
+    })
+  )
+
+  it.effect("is rejected by the rights of the operator", () =>
+    Effect.gen(function* () {
+      const { one } = yield* twoNodes()
+      const watcher = operatorOf("wanda", { rights: ["operator"], offices: ["*"], names: ["*"] })
+      assert.strictEqual(yield* resultOf(Effect.scoped(call(one, watcher))), 403)
+    })
+  )
+
+  it.effect("ends with an error when the node of the Computer goes away", () =>
+    Effect.gen(function* () {
+      const { one, two } = yield* twoNodes(() => Effect.never)
+      const messages: Array<PageCallMessage> = []
+      const stream = yield* one.watch.call(request, olga)
+      yield* Effect.forkScoped(
+        Stream.runForEach(stream, (message) => Effect.sync(() => void messages.push(message))),
+        { startImmediately: true }
+      )
+      yield* elapse()
+      yield* two.close
+      yield* elapse("20 seconds")
+      assert.strictEqual(messages.at(-1)?._tag, "Failed")
+    })
+  )
+})

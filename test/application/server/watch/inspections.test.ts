@@ -1,0 +1,151 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Queue } from "effect"
+import { elapse, line, olga, openStream, startWatched, type Watched } from "./watchedServer.ts"
+
+const features = { a2c_features: ["inspection"] }
+
+const inspection = { servers: [], consent: [], parts: [] }
+
+/** A Computer that replies to inspections with the values of a queue. */
+const reporting = Effect.fnUntraced(function* (server: Watched, name = "pc", office = "O") {
+  const replies = yield* Queue.unbounded<unknown>()
+  const asked: Array<unknown> = []
+  const computer = yield* server.computer(name, {
+    office,
+    auth: features,
+    answer: (event, value) => {
+      asked.push({ event, value })
+      return Queue.take(replies)
+    }
+  })
+  return { computer, asked, reply: (value: unknown) => Queue.offer(replies, value) }
+})
+
+const focus = (server: Watched, stream: string, office = "O") =>
+  server.watch.execute({ _tag: "Focus", stream, line, office }, olga)
+
+describe("the inspection of an office", () => {
+  it.effect("asks no Computer without an operator that watches its office", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const { asked } = yield* reporting(server)
+      const stream = yield* openStream(server)
+      yield* focus(server, stream.snapshot.stream, "other")
+      yield* elapse()
+      assert.deepStrictEqual(asked, [])
+    })
+  )
+
+  it.effect("asks a Computer that announces it, and publishes its report", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const { asked, reply } = yield* reporting(server)
+      const stream = yield* openStream(server)
+      yield* focus(server, stream.snapshot.stream)
+      yield* reply({ revision: 1, inspection })
+      yield* elapse()
+      assert.deepStrictEqual(stream.tagged("Inspected"), [
+        { _tag: "Inspected", line, office: "O", computer: "pc", inspection }
+      ])
+      assert.deepStrictEqual(asked, [
+        { event: "a2c:inspect", value: { waitMillis: 0 } },
+        { event: "a2c:inspect", value: { waitMillis: 20_000, revision: 1 } }
+      ])
+    })
+  )
+
+  it.effect("never asks a Computer that does not announce it", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const asked: Array<string> = []
+      yield* server.computer("pc", { answer: (event) => Effect.sync(() => void asked.push(event)) })
+      const stream = yield* openStream(server)
+      yield* focus(server, stream.snapshot.stream)
+      yield* elapse()
+      assert.deepStrictEqual(asked, [])
+    })
+  )
+
+  it.effect("publishes each revision once", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const { reply } = yield* reporting(server)
+      const stream = yield* openStream(server)
+      yield* focus(server, stream.snapshot.stream)
+      for (const revision of [1, 1, 2]) yield* reply({ revision, inspection })
+      yield* elapse()
+      assert.lengthOf(stream.tagged("Inspected"), 2)
+    })
+  )
+
+  it.effect("asks a Computer that joins later", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const stream = yield* openStream(server)
+      yield* focus(server, stream.snapshot.stream)
+      const { reply } = yield* reporting(server)
+      yield* reply({ revision: 1, inspection })
+      yield* elapse()
+      assert.deepStrictEqual(
+        stream.tagged("Inspected").map(({ computer }) => computer),
+        ["pc"]
+      )
+    })
+  )
+
+  it.effect("turns to another office", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const one = yield* reporting(server, "one", "O")
+      const two = yield* reporting(server, "two", "P")
+      const stream = yield* openStream(server)
+      yield* focus(server, stream.snapshot.stream, "O")
+      yield* elapse()
+      yield* focus(server, stream.snapshot.stream, "P")
+      yield* one.reply({ revision: 1, inspection })
+      yield* two.reply({ revision: 1, inspection })
+      yield* elapse()
+      assert.deepStrictEqual(
+        stream.tagged("Inspected").map(({ computer }) => computer),
+        ["two"]
+      )
+    })
+  )
+
+  it.effect.each([
+    ["an error", { code: 400, message: "no" }],
+    ["a malformed report", { revision: 1, inspection: { servers: 1 } }],
+    ["a report that is too large", { revision: 1, inspection, padding: "x".repeat(1024 * 1024) }]
+  ] as const)("asks again 5 s after %s", ([, bad]) =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const { asked, reply } = yield* reporting(server)
+      const stream = yield* openStream(server)
+      yield* focus(server, stream.snapshot.stream)
+      yield* reply(bad)
+      yield* elapse("4900 millis")
+      const before = asked.length
+      yield* reply({ revision: 1, inspection })
+      yield* elapse("1 second")
+      yield* elapse()
+      assert.deepStrictEqual({ before, shown: stream.tagged("Inspected").length }, { before: 1, shown: 1 })
+    })
+  )
+
+  it.effect("ends with the stream", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const { asked, reply } = yield* reporting(server)
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const stream = yield* openStream(server)
+          yield* focus(server, stream.snapshot.stream)
+          yield* elapse()
+        })
+      )
+      yield* reply({ revision: 1, inspection })
+      yield* elapse("10 seconds")
+      assert.lengthOf(asked, 1)
+    })
+  )
+})

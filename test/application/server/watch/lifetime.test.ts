@@ -1,0 +1,145 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Exit, Fiber, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { endedCallsRetention, maxStreams } from "../../../../src/application/server/watch/OfficeWatch.ts"
+import { settle } from "../parts.ts"
+import { elapse, makeCall, olga, openStream, outcomesOf, startWatched, toolResult } from "./watchedServer.ts"
+import { maxQueuedEvents } from "../../../../src/application/shared/page/StreamBuffer.ts"
+
+/** A Server whose only stream has shown a call and is closed. */
+const closedStream = Effect.gen(function* () {
+  const server = yield* startWatched()
+  yield* server.computer("pc", { answer: () => Effect.succeed(toolResult("ok")) })
+  const agent = yield* server.agent()
+  const scope = yield* Scope.make()
+  yield* Scope.provide(server.watch.open, scope)
+  yield* makeCall(agent)
+  yield* Scope.close(scope, Exit.void)
+  return {
+    ...server,
+    agent,
+    snapshotCalls: Effect.map(server.watch.open, ({ snapshot }) => outcomesOf(snapshot.calls))
+  }
+})
+
+describe("an ended call", () => {
+  it.effect("remains for a page that reloads", () =>
+    Effect.gen(function* () {
+      const { snapshotCalls } = yield* closedStream
+      yield* TestClock.adjust(Duration.subtract(endedCallsRetention, Duration.seconds(1)))
+      assert.deepStrictEqual(yield* snapshotCalls, ["fs:list: ok"])
+    })
+  )
+
+  it.effect("disappears five minutes after the last page has closed", () =>
+    Effect.gen(function* () {
+      const { snapshotCalls } = yield* closedStream
+      yield* TestClock.adjust("5 minutes")
+      assert.deepStrictEqual(yield* snapshotCalls, [])
+    })
+  )
+
+  it.effect("remains as long as another page is open", () =>
+    Effect.gen(function* () {
+      const { snapshotCalls } = yield* closedStream
+      assert.deepStrictEqual(yield* snapshotCalls, ["fs:list: ok"])
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(yield* snapshotCalls, ["fs:list: ok"])
+    })
+  )
+})
+
+describe("the watch", () => {
+  it.effect("rejects more streams than the maximum with 429 until one closes", () =>
+    Effect.gen(function* () {
+      const { watch } = yield* startWatched()
+      const scope = yield* Scope.make()
+      yield* Scope.provide(watch.open, scope)
+      yield* Effect.replicateEffect(watch.open, maxStreams - 1)
+      assert.strictEqual((yield* Effect.flip(watch.open)).code, 429)
+      yield* Scope.close(scope, Exit.void)
+      yield* watch.open
+    })
+  )
+
+  it.effect("gives every stream all events", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const streams = [yield* openStream(server), yield* openStream(server)]
+      yield* server.computer()
+      yield* elapse()
+      assert.deepStrictEqual(
+        streams.map(({ tagged }) => tagged("Entered").length),
+        [1, 1]
+      )
+    })
+  )
+
+  it.effect("drops the oldest events of a stream that is not read, and no others", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched({ limits: { messagesPerSecond: 1e6, messageBurst: 1e6 } })
+      const computer = yield* server.computer()
+      const { next } = yield* server.watch.open
+      const reader = yield* openStream(server)
+      const count = maxQueuedEvents + 7
+      for (let index = 0; index < count; index += 1) {
+        yield* computer.tell("server:update_desktop", { computer: "pc" })
+        if (index % 1000 === 0) yield* elapse()
+      }
+      yield* elapse()
+      const late = yield* Effect.forkChild(next, { startImmediately: true })
+      yield* elapse()
+      const batch = yield* Fiber.join(late)
+      assert.strictEqual(batch?.droppedEvents, 7)
+      assert.strictEqual(batch?.events.filter(({ _tag }) => _tag === "Updated").length, maxQueuedEvents)
+      assert.strictEqual(reader.tagged("Updated").length, count)
+    })
+  )
+})
+
+describe("the shutdown of a Server", () => {
+  it.effect("ends its streams at once", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      const { next } = yield* server.watch.open
+      const waiting = yield* Effect.forkChild(next, { startImmediately: true })
+      yield* server.close
+      assert.isUndefined(yield* Fiber.join(waiting))
+      assert.isUndefined(yield* next)
+    })
+  )
+
+  it.effect("ends its streams before its calls have ended", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched({ settings: { drainTimeout: Duration.minutes(1) } })
+      yield* server.computer("pc", { answer: () => Effect.never })
+      const agent = yield* server.agent()
+      const { fiber } = yield* openStream(server)
+      yield* Effect.forkChild(makeCall(agent))
+      yield* settle
+      const closing = yield* Effect.forkChild(server.close, { startImmediately: true })
+      yield* Fiber.join(fiber)
+      assert.isUndefined(closing.pollUnsafe())
+      yield* TestClock.adjust("1 minute")
+      yield* Fiber.join(closing)
+    })
+  )
+
+  it.effect("rejects new streams, commands and calls with 503", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      yield* server.close
+      const { call, execute, open } = server.watch
+      const target = { line: "0.4", office: "O", computer: "pc" }
+      const errors = [
+        yield* Effect.flip(open),
+        yield* Effect.flip(execute({ _tag: "GetTools", ...target }, olga)),
+        yield* Effect.flip(call({ ...target, tool: "t", params: {}, timeout: 1 }, olga))
+      ]
+      assert.deepStrictEqual(
+        errors.map(({ code }) => code),
+        [503, 503, 503]
+      )
+    })
+  )
+})

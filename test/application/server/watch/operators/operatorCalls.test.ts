@@ -1,0 +1,218 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Scope, Stream } from "effect"
+import type { PageCallMessage } from "../../../../../src/domain/page/PageCommand.ts"
+import { toolCancelled } from "../../../../../src/domain/tools/errorResults.ts"
+import { allGrants } from "../../../../../src/domain/model/Identity.ts"
+import { TestClock } from "effect/testing"
+import { settle } from "../../parts.ts"
+import {
+  elapse,
+  line,
+  node,
+  olga,
+  openStream,
+  operatorOf,
+  outcomesOf,
+  startWatched,
+  toolResult,
+  type Watched
+} from "../watchedServer.ts"
+import type { Operator } from "../../../../../src/application/shared/page/PageSource.ts"
+
+const request = { line, office: "O", computer: "pc", tool: "fs:list", params: { a: 1 }, timeout: 60 }
+
+const started: PageCallMessage = { _tag: "Started", as: "agent", name: "operator:olga" }
+
+/** Starts a call of an operator and reads its messages until its scope closes. */
+const begin = Effect.fnUntraced(function* ({ watch }: Watched, operator: Operator = olga) {
+  const scope = yield* Scope.make()
+  const messages: Array<PageCallMessage> = []
+  const stream = yield* Scope.provide(watch.call(request, operator), scope)
+  const reading = Stream.runForEach(stream, (message) => Effect.sync(() => void messages.push(message)))
+  const fiber = yield* Effect.forkIn(reading, scope, { startImmediately: true })
+  yield* settle
+  return { messages, finished: Fiber.join(fiber), close: Scope.close(scope, Exit.void) }
+})
+
+/** An office with a Computer that replies when the test says so. */
+const office = Effect.gen(function* () {
+  const server = yield* startWatched()
+  const gates: Array<Deferred.Deferred<unknown>> = []
+  const computer = yield* server.computer("pc", {
+    answer: () =>
+      Effect.suspend(() => {
+        const gate = Deferred.makeUnsafe<unknown>()
+        gates.push(gate)
+        return Deferred.await(gate)
+      })
+  })
+  const members = Effect.map(Effect.scoped(server.watch.open), ({ snapshot }) =>
+    snapshot.members.map(({ name }) => name)
+  )
+  return {
+    ...server,
+    pc: computer,
+    members,
+    /** Replies to one of the calls. */
+    reply: (index: number, value: unknown = toolResult("done")) =>
+      Effect.suspend(() => Deferred.succeed(gates[index] ?? assert.fail("no call"), value))
+  }
+})
+
+const cancelsOf = ({ received }: { readonly received: ReadonlyArray<{ readonly event: string }> }) =>
+  received.filter(({ event }) => event === "notify:tool_call_cancel").length
+
+describe("a call of an operator", () => {
+  it.effect("is a tool call by the Agent of the office that is named after the operator", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      const { messages } = yield* begin(server)
+      assert.deepStrictEqual(messages, [started])
+      const call = server.pc.received.find(({ event }) => event === "client:tool_call")
+      assert.deepInclude(call?.value, {
+        agent: "operator:olga",
+        computer: "pc",
+        tool_name: "fs:list",
+        params: { a: 1 },
+        timeout: 60
+      })
+      const { snapshot } = yield* server.watch.open
+      assert.deepInclude(snapshot.members.at(-1), { node, line, office: "O", role: "agent", subject: "olga" })
+    })
+  )
+
+  it.effect("ends with the result", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      const { finished, messages } = yield* begin(server)
+      yield* server.reply(0)
+      yield* finished
+      assert.deepStrictEqual(messages, [started, { _tag: "Result", result: toolResult("done") }])
+    })
+  )
+
+  it.effect("has the statuses that the Computer reports, before the result", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      const { finished, messages } = yield* begin(server)
+      const call = server.pc.received.at(-1)?.value as { readonly req_id: string }
+      const report = { computer: "pc", req_id: call.req_id, status: "waiting_for_consent" }
+      yield* server.pc.tell("server:update_tool_call", report)
+      yield* settle
+      yield* server.reply(0)
+      yield* finished
+      assert.deepStrictEqual(
+        messages.map(({ _tag }) => _tag),
+        ["Started", "Status", "Result"]
+      )
+      assert.deepInclude(messages[1], { status: { _tag: "WaitingForConsent", computer: "pc" } })
+    })
+  )
+
+  it.effect("ends with the error of the Computer", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      const { finished, messages } = yield* begin(server)
+      yield* server.reply(0, { code: 4001, message: "no such tool" })
+      yield* finished
+      assert.deepStrictEqual(messages.at(-1), { _tag: "Failed", error: { code: 4001, message: "no such tool" } })
+    })
+  )
+
+  it.effect("ends with 404 when the Computer disconnects", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      const { finished, messages } = yield* begin(server)
+      yield* server.pc.close
+      yield* finished
+      assert.deepInclude(messages.at(-1), { _tag: "Failed" })
+      assert.include(JSON.stringify(messages.at(-1)), "404")
+    })
+  )
+
+  it.effect("ends with 408 when the Computer does not reply in time", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      const { finished, messages } = yield* begin(server)
+      yield* TestClock.adjust("2 minutes")
+      yield* finished
+      assert.include(JSON.stringify(messages.at(-1)), "408")
+    })
+  )
+
+  it.effect("ends when the connection of the operator's member is closed", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      const { finished, messages } = yield* begin(server)
+      const { snapshot } = yield* server.watch.open
+      const { sid = "" } = snapshot.members.find(({ role }) => role === "agent") ?? {}
+      yield* server.watch.execute({ _tag: "Disconnect", sid }, olga)
+      yield* finished
+      assert.include(JSON.stringify(messages.at(-1)), "503")
+    })
+  )
+
+  it.effect("is shown in the streams as a call of an Agent", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      const stream = yield* openStream(server)
+      const { finished } = yield* begin(server)
+      yield* server.reply(0)
+      yield* finished
+      yield* elapse()
+      const calls = stream.tagged("Call").map(({ call }) => call)
+      assert.deepStrictEqual(outcomesOf(calls), ["fs:list: ok"])
+      assert.deepInclude(calls[0], { agent: "operator:olga", subject: "olga" })
+    })
+  )
+
+  it.effect("is cancelled at the Computer when its scope closes", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      const { close } = yield* begin(server)
+      assert.strictEqual(cancelsOf(server.pc), 0)
+      yield* close
+      yield* settle
+      assert.strictEqual(cancelsOf(server.pc), 1)
+      assert.deepStrictEqual(yield* server.members, ["pc"])
+    })
+  )
+
+  it.effect("ends by a cancellation of its id", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      const { finished, messages } = yield* begin(server)
+      const { snapshot } = yield* server.watch.open
+      yield* server.watch.execute({ _tag: "CancelCall", id: snapshot.calls[0]?.id ?? "" }, olga)
+      yield* settle
+      assert.strictEqual(cancelsOf(server.pc), 1)
+      yield* server.reply(0, toolCancelled())
+      yield* finished
+      assert.deepStrictEqual(messages.at(-1), { _tag: "Result", result: toolCancelled() })
+    })
+  )
+
+  it.effect("ends when the Server shuts down", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      const { finished, messages } = yield* begin(server)
+      yield* server.close
+      yield* finished
+      assert.strictEqual(messages.at(-1)?._tag, "Failed")
+    })
+  )
+
+  it.effect("is audited, whether it starts or not", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      yield* begin(server)
+      yield* Effect.flip(server.watch.call(request, operatorOf("rob", { ...allGrants, rights: ["operator"] })))
+      const { computer, office: name, tool } = request
+      const common = { type: "operator", command: "call", line, office: name, computer, tool, remote: "10.0.0.1" }
+      assert.deepStrictEqual(yield* server.operatorActions, [
+        { ...common, subject: "olga", outcome: "ok" },
+        { ...common, subject: "rob", outcome: "403" }
+      ])
+    })
+  )
+})

@@ -1,0 +1,203 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Scope, Stream } from "effect"
+import { allowAll } from "../../../../../src/application/ports/Authenticator.ts"
+import { allGrants, type Grants } from "../../../../../src/domain/model/Identity.ts"
+import { settle } from "../../parts.ts"
+import { line, node, olga, operatorOf, startWatched, toolResult, type Watched } from "../watchedServer.ts"
+import type { Operator } from "../../../../../src/application/shared/page/PageSource.ts"
+
+const request = { line, office: "O", computer: "pc", tool: "fs:list", params: {}, timeout: 60 }
+
+const call = ({ watch }: Watched, operator: Operator, given: Partial<typeof request> = {}) =>
+  watch.call({ ...request, ...given }, operator)
+
+/** Starts a call in its own scope, which ends it. */
+const begin = Effect.fnUntraced(function* (
+  server: Watched,
+  operator: Operator = olga,
+  given?: Partial<typeof request>
+) {
+  const scope = yield* Scope.make()
+  const stream = yield* Scope.provide(call(server, operator, given), scope)
+  yield* Effect.forkIn(Stream.runDrain(stream), scope, { startImmediately: true })
+  yield* settle
+  return { end: Scope.close(scope, Exit.void) }
+})
+
+/** The code of a call that is rejected. */
+const codeOf = (server: Watched, operator: Operator, given?: Partial<typeof request>) =>
+  Effect.map(Effect.flip(Effect.scoped(call(server, operator, given))), ({ code }) => code)
+
+const membersOf = ({ watch }: Watched) =>
+  Effect.map(Effect.scoped(watch.open), ({ snapshot }) => snapshot.members.map(({ name }) => name))
+
+const runningCalls = ({ watch }: Watched) =>
+  Effect.map(Effect.scoped(watch.open), ({ snapshot }) => snapshot.calls.length)
+
+/** An office with a Computer that does not reply. */
+const office = Effect.tap(startWatched(), (server) => server.computer("pc", { answer: () => Effect.never }))
+
+describe("the membership of an operator", () => {
+  it.effect("exists while a call runs", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      assert.deepStrictEqual(yield* membersOf(server), ["pc"])
+      const { end } = yield* begin(server)
+      assert.deepStrictEqual(yield* membersOf(server), ["pc", "operator:olga"])
+      yield* end
+      assert.deepStrictEqual(yield* membersOf(server), ["pc"])
+    })
+  )
+
+  it.effect("is shared by the calls of one operator, and ends with the last one", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      const first = yield* begin(server)
+      const second = yield* begin(server, operatorOf("olga"))
+      assert.strictEqual(yield* runningCalls(server), 2)
+      yield* first.end
+      assert.strictEqual(yield* runningCalls(server), 1)
+      assert.deepStrictEqual(yield* membersOf(server), ["pc", "operator:olga"])
+      yield* second.end
+      assert.deepStrictEqual(yield* membersOf(server), ["pc"])
+    })
+  )
+
+  it.effect("ends with the result of the last call, though the scope of the call is open", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched()
+      yield* server.computer("pc", { answer: () => Effect.succeed(toolResult("done")) })
+      yield* Effect.flatMap(call(server, olga), Stream.runDrain)
+      assert.deepStrictEqual(yield* membersOf(server), ["pc"])
+    })
+  )
+
+  it.effect("is separate in every office", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      yield* server.computer("pc", { office: "P", answer: () => Effect.never })
+      yield* begin(server)
+      yield* begin(server, olga, { office: "P" })
+      const { snapshot } = yield* server.watch.open
+      const agents = snapshot.members.filter(({ role }) => role === "agent")
+      assert.deepStrictEqual(
+        agents.map((member) => member.office),
+        ["O", "P"]
+      )
+    })
+  )
+
+  it.effect("makes room for the real Agent when it ends", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      const { end } = yield* begin(server)
+      yield* end
+      yield* server.agent()
+      assert.deepStrictEqual(yield* membersOf(server), ["pc", "ada"])
+    })
+  )
+
+  it.effect("rejects a real Agent while it lasts", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      yield* begin(server)
+      const agent = yield* server.connect("agent")
+      const joined = yield* agent.request("server:join_office", { role: "agent", name: "ada", office_id: "O" })
+      assert.strictEqual(joined, false)
+    })
+  )
+
+  it.effect("needs no credentials of its client", () =>
+    Effect.gen(function* () {
+      const authenticator = { ...allowAll, authenticate: () => Effect.die("an operator has authenticated") }
+      const server = yield* startWatched({ authenticator })
+      assert.strictEqual(yield* codeOf(server, olga), 404)
+    })
+  )
+})
+
+describe("a call of an operator", () => {
+  it.effect("fails with 409 beside an Agent, which it names", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      yield* server.agent()
+      const { code, message } = yield* Effect.flip(call(server, olga))
+      assert.strictEqual(code, 409)
+      assert.include(message, "the Agent 'ada'")
+    })
+  )
+
+  it.effect("fails with 409 beside an Agent with the same name", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      yield* server.agent("operator:olga")
+      assert.strictEqual(yield* codeOf(server, olga), 409)
+    })
+  )
+
+  it.effect("fails with 409 while another operator calls, and not afterwards", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      const { end } = yield* begin(server)
+      const otto = operatorOf("otto")
+      assert.strictEqual(yield* codeOf(server, otto), 409)
+      yield* end
+      yield* begin(server, otto)
+    })
+  )
+
+  it.effect("succeeds when the Agent has left meanwhile", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      const agent = yield* server.agent("operator:olga")
+      yield* Effect.flip(call(server, olga))
+      yield* agent.close
+      yield* begin(server)
+    })
+  )
+
+  for (const [name, grants] of [
+    ["the right to be an Agent", { rights: ["operator"] }],
+    ["the right to the office", { offices: ["P"] }],
+    ["the right to the name", { names: ["ada"] }]
+  ] as ReadonlyArray<readonly [string, Partial<Grants>]>) {
+    it.effect(`fails with 403 without ${name}`, () =>
+      Effect.gen(function* () {
+        const server = yield* office
+        assert.strictEqual(yield* codeOf(server, operatorOf("olga", { ...allGrants, ...grants })), 403)
+        assert.deepStrictEqual(yield* membersOf(server), ["pc"])
+      })
+    )
+  }
+
+  it.effect("fails with 404 for an absent Computer", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      assert.strictEqual(yield* codeOf(server, olga, { computer: "other" }), 404)
+      assert.deepStrictEqual(yield* membersOf(server), ["pc"])
+    })
+  )
+
+  it.effect("fails with 404 for a line that is not served", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* codeOf(yield* office, olga, { line: "9.9" }), 404)
+    })
+  )
+
+  it.effect("fails with 503 while the Server drains, although an earlier call runs", () =>
+    Effect.gen(function* () {
+      const server = yield* office
+      yield* begin(server)
+      yield* server.watch.execute({ _tag: "Drain", node }, olga)
+      assert.strictEqual(yield* codeOf(server, olga), 503)
+    })
+  )
+
+  it.effect("fails when the Server has no slot for another connection", () =>
+    Effect.gen(function* () {
+      const server = yield* startWatched({ limits: { connections: 1 } })
+      yield* server.computer("pc", { answer: () => Effect.never })
+      assert.strictEqual(yield* codeOf(server, olga), 503)
+    })
+  )
+})

@@ -1,0 +1,246 @@
+import { Client } from "@modelcontextprotocol/sdk/client/index.js"
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { createRequire } from "node:module"
+import type { JsonObject } from "../../../../src/domain/json.ts"
+import { type Draft, draftOfValue, initialDraft, valueOfDraft } from "../../../../src/domain/page/form/formDraft.ts"
+import { type FormField, formOfSchema, maxFormDepth } from "../../../../src/domain/page/form/schemaForm.ts"
+
+const object = (properties: JsonObject, rest: JsonObject = {}): JsonObject => ({ type: "object", properties, ...rest })
+
+/** The field of a parameter with this schema. */
+const fieldOf = (schema: unknown, rest: JsonObject = {}): FormField | undefined => {
+  const form = formOfSchema(object({ p: schema }, rest))
+  return form._tag === "Group" ? form.members[0]?.field : undefined
+}
+
+const group = (members: Readonly<Record<string, Draft>>): Draft => ({
+  _tag: "Group",
+  members: new Map(Object.entries(members))
+})
+
+const text = (value: string): Draft => ({ _tag: "Text", text: value })
+
+describe("formOfSchema", () => {
+  it.each([
+    ["a string", { type: "string", format: "uri" }, { _tag: "Text", format: "uri" }],
+    ["a number", { type: "number", minimum: 1, maximum: 5 }, { _tag: "Number", integer: false, min: 1, max: 5 }],
+    ["an integer", { type: "integer" }, { _tag: "Number", integer: true }],
+    ["a boolean", { type: "boolean", default: true }, { _tag: "Flag", initial: true }],
+    ["an enumeration", { enum: ["a", 1, null] }, { _tag: "Choice", values: ["a", 1, null] }],
+    ["a constant", { const: 7, title: "seven" }, { _tag: "Choice", values: [7], title: "seven" }],
+    ["an array", { type: "array", items: { type: "string" } }, { _tag: "List", item: { _tag: "Text" } }],
+    ["an array without items", { type: "array" }, { _tag: "Json" }],
+    ["a tuple", { type: "array", prefixItems: [{ type: "string" }] }, { _tag: "Json" }],
+    ["constants as alternatives", { oneOf: [{ const: "a" }, { const: "b" }] }, { _tag: "Choice", values: ["a", "b"] }],
+    [
+      "alternatives",
+      { anyOf: [{ type: "string" }, { type: "null" }], description: "d" },
+      { _tag: "Variants", variants: [{ _tag: "Text" }, { _tag: "Choice", values: [null] }], description: "d" }
+    ],
+    [
+      "a list of types",
+      { type: ["integer", "null"], description: "d" },
+      {
+        _tag: "Variants",
+        variants: [
+          { _tag: "Number", integer: true },
+          { _tag: "Choice", values: [null] }
+        ],
+        description: "d"
+      }
+    ],
+    ["one alternative", { anyOf: [{ type: "string" }], title: "t" }, { _tag: "Text", title: "t" }],
+    ["an allOf of one", { allOf: [{ type: "string" }], title: "t" }, { _tag: "Text", title: "t" }],
+    ["many alternatives", { anyOf: Array.from({ length: 9 }, () => ({ type: "string" })) }, { _tag: "Json" }],
+    ["a map", { type: "object", additionalProperties: { type: "string" } }, { _tag: "Json" }],
+    ["no schema", true, { _tag: "Json" }],
+    ["a condition", { type: "object", properties: { a: {} }, if: {} }, { _tag: "Json" }],
+    ["a foreign reference", { $ref: "https://x.org/s.json", title: "t" }, { _tag: "Json", title: "t" }]
+  ] as const)("makes a field for %s", (_, schema, field) => {
+    assert.deepStrictEqual<unknown>(fieldOf(schema), field)
+  })
+
+  it("follows references inside the schema", () => {
+    const field = fieldOf(
+      { $ref: "#/$defs/level", description: "here" },
+      { $defs: { level: { enum: ["low", "high"] } } }
+    )
+    assert.deepStrictEqual(field, { _tag: "Choice", values: ["low", "high"], description: "here" })
+  })
+
+  it("ends at a schema that contains itself", () => {
+    const form = formOfSchema(object({ child: { $ref: "#" } }))
+    let depth = 0
+    for (let field: FormField | undefined = form; field?._tag === "Group"; field = field.members[0]?.field) depth += 1
+    assert.strictEqual(depth, maxFormDepth)
+  })
+
+  it("ends at a reference to itself", () => {
+    assert.deepStrictEqual(fieldOf({ $ref: "#/properties/p" }), { _tag: "Json" })
+  })
+
+  it("bounds the fields of a schema that grows with its depth", () => {
+    const properties = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`p${index}`, { $ref: "#" }]))
+    assert.isBelow(JSON.stringify(formOfSchema(object(properties))).length, 200_000)
+  })
+
+  it("states which members are required", () => {
+    const form = formOfSchema(object({ a: {}, b: {} }, { required: ["b"] }))
+    assert.deepStrictEqual(form._tag === "Group" && form.members.map(({ name, required }) => [name, required]), [
+      ["a", false],
+      ["b", true]
+    ])
+  })
+
+  it("gives a JSON text area for a schema that is no object", () => {
+    assert.deepStrictEqual(formOfSchema({ type: "string" }), { _tag: "Json" })
+  })
+})
+
+const mixed = formOfSchema(
+  object(
+    {
+      name: { type: "string" },
+      count: { type: "integer" },
+      flag: { type: "boolean" },
+      level: { enum: ["low", "high"] },
+      tags: { type: "array", items: { type: "string" } },
+      filter: object({ from: { type: "number" } }, { required: ["from"] }),
+      target: { anyOf: [{ type: "string" }, object({ id: { type: "integer" } })] },
+      other: {}
+    },
+    { required: ["name", "count"] }
+  )
+)
+
+describe("valueOfDraft", () => {
+  it("gives the values of all kinds of fields", () => {
+    const draft = group({
+      name: text("x"),
+      count: text(" 3 "),
+      flag: { _tag: "Flag", value: false },
+      level: { _tag: "Choice", index: 1 },
+      tags: { _tag: "List", items: [text("a"), text("")] },
+      filter: group({ from: text("0.5") }),
+      target: { _tag: "Variant", index: 1, draft: group({ id: text("7") }) },
+      other: { _tag: "Json", text: "[1]" }
+    })
+    assert.deepStrictEqual(valueOfDraft(mixed, draft), {
+      value: {
+        name: "x",
+        count: 3,
+        flag: false,
+        level: "high",
+        tags: ["a", ""],
+        filter: { from: 0.5 },
+        target: { id: 7 },
+        other: [1]
+      },
+      problems: []
+    })
+  })
+
+  it("leaves out absent members", () => {
+    assert.deepStrictEqual(valueOfDraft(mixed, group({ name: text(""), count: text("1") })).value, {
+      name: "",
+      count: 1
+    })
+  })
+
+  it.each([
+    [{ count: text("") }, "count", "must be a number"],
+    [{ count: text("1.5") }, "count", "must be an integer"],
+    [{ count: text("abc") }, "count", "must be a number"],
+    [{ filter: group({ from: text("Infinity") }) }, "filter.from", "must be a number"],
+    [{ other: { _tag: "Json", text: "{" } }, "other", 'line 1, column 2: expected a name in "double quotes" or }'],
+    [{ count: { _tag: "Absent" } }, "count", "is required"]
+  ] as const)("explains what is wrong with %o", (members, path, message) => {
+    const draft = group({ name: text("x"), count: text("1"), ...members })
+    assert.deepStrictEqual(valueOfDraft(mixed, draft).problems, [{ path, message }])
+  })
+})
+
+describe("initialDraft", () => {
+  it("fills in defaults, and leaves out other optional members", () => {
+    const form = formOfSchema(
+      object(
+        { a: { type: "string", default: "x" }, b: { type: "string" }, c: { type: "boolean" }, d: { const: 5 } },
+        { required: ["c", "d"] }
+      )
+    )
+    assert.deepStrictEqual(valueOfDraft(form, initialDraft(form)).value, { a: "x", c: false, d: 5 })
+  })
+
+  it("asks for required members", () => {
+    assert.deepStrictEqual(valueOfDraft(mixed, initialDraft(mixed)).problems, [
+      { path: "count", message: "must be a number" }
+    ])
+  })
+})
+
+describe("draftOfValue", () => {
+  it.prop(
+    "keeps any JSON value that is entered in the JSON editor",
+    [Schema.Record(Schema.String, Schema.Json)],
+    ([given]) => {
+      const value: unknown = JSON.parse(JSON.stringify({ name: "x", count: 1, ...given }))
+      assert.deepStrictEqual(valueOfDraft(mixed, draftOfValue(mixed, value)).value, value)
+    }
+  )
+
+  it.prop(
+    "keeps any value of the known members",
+    [
+      Schema.Struct({
+        name: Schema.Json,
+        count: Schema.Json,
+        tags: Schema.Json,
+        filter: Schema.Json,
+        target: Schema.Json
+      })
+    ],
+    ([given]) => {
+      const value: unknown = JSON.parse(JSON.stringify(given))
+      assert.deepStrictEqual(valueOfDraft(mixed, draftOfValue(mixed, value)).value, value)
+    }
+  )
+})
+
+const listSchemas = async (server: string): Promise<ReadonlyMap<string, JsonObject>> => {
+  const entry = createRequire(import.meta.url).resolve(`@modelcontextprotocol/${server}/dist/index.js`)
+  const client = new Client({ name: "test", version: "1.0.0" })
+  await client.connect(new StdioClientTransport({ command: process.execPath, args: [entry], stderr: "ignore" }))
+  const { tools } = await client.listTools()
+  await client.close()
+  return new Map(tools.map(({ inputSchema, name }) => [name, inputSchema]))
+}
+
+const childrenOf = (field: FormField): ReadonlyArray<FormField> => {
+  if (field._tag === "Group") return field.members.map((member) => member.field)
+  if (field._tag === "List") return [field.item]
+  return field._tag === "Variants" ? field.variants : []
+}
+
+/** The fields of a form, without the form itself. */
+const flatten = (field: FormField): ReadonlyArray<FormField> =>
+  childrenOf(field).flatMap((child) => [child, ...flatten(child)])
+
+describe("form of a real tool", () => {
+  for (const server of ["server-everything", "server-memory"]) {
+    it(`shows a field for each parameter of ${server}`, async () => {
+      const schemas = await listSchemas(server)
+      assert.isAbove(schemas.size, 5)
+      for (const [tool, schema] of schemas) {
+        const form = formOfSchema(schema)
+        assert.strictEqual(form._tag, "Group", tool)
+        assert.deepStrictEqual(
+          flatten(form).filter(({ _tag }) => _tag === "Json"),
+          [],
+          tool
+        )
+      }
+    })
+  }
+})

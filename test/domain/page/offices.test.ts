@@ -1,0 +1,77 @@
+import { assert, describe, it } from "@effect/vitest"
+import { findOffice, listOffices } from "../../../src/domain/page/offices.ts"
+import type { PageEvent } from "../../../src/domain/page/PageEvent.ts"
+import { applyMessage, historySeconds, initialState, type PageState } from "../../../src/domain/page/PageState.ts"
+import { agent, makeBatch, makeMember, makeSnapshot, startTime, team } from "../../page/scripted/pageFixtures.ts"
+
+const activity = (at: number, calls: number, failed: number): PageEvent => ({
+  _tag: "Activity",
+  at,
+  offices: [{ ...team, node: "n1", calls, failed }]
+})
+
+const stateWith = (at: number, ...events: ReadonlyArray<PageEvent>): PageState =>
+  [makeSnapshot(), makeBatch(events, { at })].reduce(applyMessage, initialState)
+
+describe("listOffices", () => {
+  it("separates offices of one id on different lines, and sorts them", () => {
+    const state = applyMessage(
+      initialState,
+      makeSnapshot({
+        members: [
+          makeMember({ sid: "a", line: "0.4" }),
+          makeMember({ sid: "b", office: "lab" }),
+          makeMember({ sid: "c" }),
+          agent
+        ]
+      })
+    )
+    assert.deepStrictEqual(
+      listOffices(state).map(({ agents, computers, line, office }) => [office, line, agents.length, computers.length]),
+      [
+        ["lab", "0.2", 0, 1],
+        ["team", "0.2", 1, 1],
+        ["team", "0.4", 0, 1]
+      ]
+    )
+  })
+
+  it("gives no office without members", () => {
+    assert.deepStrictEqual(listOffices(applyMessage(initialState, makeSnapshot({ members: [] }))), [])
+  })
+
+  it("gives the calls of the latest second, and the failures of the minute", () => {
+    const state = stateWith(startTime + 1_000, activity(startTime, 4, 1), activity(startTime + 1_000, 7, 2))
+    assert.deepStrictEqual(
+      listOffices(state).map(({ callsPerSecond, failed }) => [callsPerSecond, failed]),
+      [[7, 3]]
+    )
+  })
+
+  it("gives no calls per second when the latest activity is older", () => {
+    const [office] = listOffices(stateWith(startTime + 5_000, activity(startTime, 4, 0)))
+    assert.strictEqual(office?.callsPerSecond, 0)
+  })
+
+  it("gives the history up to now, the oldest second first", () => {
+    const [office] = listOffices(stateWith(startTime + 2_000, activity(startTime, 4, 0)))
+    assert.strictEqual(office?.history.length, historySeconds)
+    assert.deepStrictEqual(office?.history.slice(-3), [4, 0, 0])
+  })
+})
+
+describe("findOffice", () => {
+  it("gives an office without members when the last one has left", () => {
+    const { agents, computers } = findOffice(initialState, team)
+    assert.deepStrictEqual([agents, computers], [[], []])
+  })
+
+  it("sorts Computers by name", () => {
+    const members = ["lab", "desk"].map((name) => makeMember({ sid: name, name }))
+    const { computers } = findOffice(applyMessage(initialState, makeSnapshot({ members })), team)
+    assert.deepStrictEqual(
+      computers.map(({ name }) => name),
+      ["desk", "lab"]
+    )
+  })
+})
