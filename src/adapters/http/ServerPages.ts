@@ -1,13 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { Duration, Effect, FiberSet, Result } from "effect"
+import { Effect, FiberSet } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
-import { Authenticator, resolveIdentity } from "../../application/ports/Authenticator.ts"
-import type { Handshake } from "../../application/ports/Transport.ts"
 import { Observability } from "../../application/server/observability/Observability.ts"
-import { MembershipObservers } from "../../application/server/observability/observers.ts"
-import { defaultLine } from "../../domain/wire/lines.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
 import { isOwnHost } from "./hostAccess.ts"
+import { makeOperatorAccess } from "./operatorAccess.ts"
 
 interface Page {
   readonly status: number
@@ -17,11 +14,6 @@ interface Page {
 
 /** Limit of offices in `/status?offices=1`. */
 const maxListedOffices = 10_000
-
-/** Time limit of the authenticator, which may have to fetch keys. */
-const authenticationTimeout = Duration.seconds(10)
-
-const unknownAddress = "unknown"
 
 const textPage = (status: number, text: string, headers = {}): Page => ({ status, text: `${text}\n`, headers })
 
@@ -52,20 +44,10 @@ const readyPage = ({ components, state }: Observability["Service"]["readiness"])
  * rejects foreign Host headers, against DNS rebinding. Responses in progress end with the scope.
  */
 export const makeServerPages = Effect.fnUntraced(function* (isLoopbackOnly: boolean) {
-  const authenticator = yield* Authenticator
+  const { authenticate, observeRejection, requiresCredentials } = yield* makeOperatorAccess
   const observability = yield* Observability
   const context = yield* Effect.context<never>()
   const run = yield* FiberSet.makeRuntime<never>()
-  const observers = yield* MembershipObservers
-
-  const observeRejection = ({ socket, url = "/" }: IncomingMessage, code: number, reason: string) => {
-    const remoteAddress = socket.remoteAddress ?? unknownAddress
-    const page = url.replace(/\?.*/s, "")
-    for (const observe of observers) {
-      observe({ _tag: "ConnectionRejected", remoteAddress, code, reason: `${page}: ${reason}` })
-    }
-    return { page, remoteAddress, code, reason }
-  }
 
   const metricsPage = (): Page => ({
     status: 200,
@@ -79,31 +61,13 @@ export const makeServerPages = Effect.fnUntraced(function* (isLoopbackOnly: bool
     return textPage(200, JSON.stringify(body), { "Content-Type": "application/json" })
   }
 
-  /** The rejection of a client that is not an operator, or `undefined`. */
-  const checkOperator = Effect.fnUntraced(function* (request: IncomingMessage) {
-    const { headers, socket } = request
-    const remoteAddress = socket.remoteAddress ?? unknownAddress
-    const handshake: Handshake = { version: defaultLine.version, auth: {}, headers, remoteAddress }
-    const identity = yield* Effect.result(resolveIdentity(authenticator, handshake))
-    if (Result.isSuccess(identity) && identity.success.grants.rights.includes("operator")) return undefined
-    const { code, message } = Result.match(identity, {
-      onSuccess: ({ subject }) => ({ code: errorCodes.forbidden, message: `'${subject}' is not an operator` }),
-      onFailure: (rejection) => rejection
-    })
-    yield* Effect.logWarning("page request rejected", observeRejection(request, code, message))
-    if (code === errorCodes.forbidden) return textPage(403, "this page requires the right 'operator'")
-    return code === errorCodes.internalError || code === errorCodes.unavailable
-      ? textPage(503, "authentication is unavailable")
-      : textPage(401, "this page requires an operator's token", { "WWW-Authenticate": "Bearer" })
-  })
-
   const operatorPage = (request: IncomingMessage, page: () => Page): Effect.Effect<Page> =>
-    checkOperator(request).pipe(
-      Effect.timeoutOrElse({
-        duration: authenticationTimeout,
-        orElse: () => Effect.succeed(textPage(503, "authentication timed out"))
+    authenticate(request, { auth: {}, headers: request.headers }).pipe(
+      Effect.match({
+        onSuccess: page,
+        onFailure: ({ message, status }) =>
+          textPage(status, message, status === 401 ? { "WWW-Authenticate": "Bearer" } : {})
       }),
-      Effect.map((rejection) => rejection ?? page()),
       Effect.catchDefect((defect) =>
         Effect.as(
           Effect.logError("page request failed", { page: request.url }, defect),
@@ -126,7 +90,7 @@ export const makeServerPages = Effect.fnUntraced(function* (isLoopbackOnly: bool
     const page = () => found.make(url.searchParams)
     if (request.method !== "GET" && request.method !== "HEAD") {
       sendPage(response, textPage(405, "only GET and HEAD", { Allow: "GET, HEAD" }))
-    } else if (!found.isOpen && authenticator.requiresCredentials) {
+    } else if (!found.isOpen && requiresCredentials) {
       run(Effect.map(operatorPage(request, page), (made) => sendPage(response, made)))
     } else if (!found.isOpen && isLoopbackOnly && !isOwnHost(request.headers)) {
       observeRejection(request, errorCodes.forbidden, "foreign Host header")

@@ -1,6 +1,7 @@
 import { Effect, Layer } from "effect"
 import * as MemoryCluster from "../../adapters/memory/MemoryCluster.ts"
 import { isLoopbackHost } from "../../adapters/http/hostAccess.ts"
+import * as NodeDocuments from "../../adapters/dpe/NodeDocumentReader.ts"
 import { makeMemoryLimits } from "../../adapters/process/memoryLimits.ts"
 import * as ProcessMetrics from "../../adapters/process/ProcessMetrics.ts"
 import type { RedisClusterOptions } from "../../adapters/redis/RedisCluster.ts"
@@ -12,10 +13,17 @@ import { Limits } from "../../application/server/connections/Limits.ts"
 import { Server } from "../../application/server/lifecycle/Server.ts"
 import { ServerSettings } from "../../application/server/lifecycle/ServerContext.ts"
 import { Observability } from "../../application/server/observability/Observability.ts"
+import { OfficeWatch, type OfficeWatchOptions } from "../../application/server/watch/OfficeWatch.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { type LineName, linesNamed } from "../../domain/wire/lines.ts"
 import { layerOverride } from "./layerOverride.ts"
 import { transportLayer, type TransportOptions } from "./transportLayer.ts"
+
+/** Options of the office page. */
+export interface PageOptions extends OfficeWatchOptions {
+  /** Folder with the built page; by default that of the package. */
+  readonly assets?: string
+}
 
 /** Options of a Server; missing ones have their defaults. */
 export interface ServerLayerOptions extends TransportOptions {
@@ -26,6 +34,8 @@ export interface ServerLayerOptions extends TransportOptions {
   readonly limits?: Partial<Limits>
   /** Redis that shares the offices among Servers; without it the Server stands alone. */
   readonly redis?: RedisClusterOptions
+  /** The page for operators at `/office`, which an own listener has by default; `false` serves none. */
+  readonly page?: false | PageOptions
 }
 
 /** A single Server, or one of a cluster; loads the Redis adapter only for a cluster. */
@@ -33,6 +43,21 @@ const clusterLayer = (redis: RedisClusterOptions | undefined) =>
   redis === undefined
     ? MemoryCluster.layer
     : Layer.unwrap(Effect.promise(async () => (await import("../../adapters/redis/RedisCluster.ts")).layer(redis)))
+
+/**
+ * Observes a Server with an own listener for its office page. The page reads documents at public addresses, and at those
+ * in the network of the Server.
+ */
+const watchLayer = (
+  { host = "127.0.0.1", httpServer, io }: TransportOptions,
+  page: false | PageOptions
+): Layer.Layer<never, never, Observability> =>
+  page === false || httpServer !== undefined || io !== undefined
+    ? Layer.empty
+    : Layer.provide(
+        OfficeWatch.layer(page),
+        NodeDocuments.layer({ serverUrl: `http://${host.includes(":") ? `[${host}]` : host}` })
+      )
 
 /** Errors of starting a Server: the address is unavailable, or the URL of Redis is invalid. */
 export type ServerStartFailed = ListenError | RedisUrlInvalid
@@ -53,23 +78,25 @@ const warnWithoutCredentials = Effect.fnUntraced(function* (transport: Transport
 
 /**
  * A complete Server on Socket.IO; on loopback and a free port by default. `Authenticator.layerAllowAll` suits loopback
- * only. Beside Socket.IO it serves `/healthz`, `/readyz`, `/metrics` and `/status`. The last two require an operator.
- * With `httpServer` or `io` it is mounted on a server of the host, without these pages.
+ * only. Beside Socket.IO it serves `/healthz`, `/readyz`, `/metrics`, `/status` and `/office`. The last three require an
+ * operator. With `httpServer` or `io` it is mounted on a server of the host, without these pages.
  */
 export const serverLayer = ({
   limits = {},
   lines,
+  page = {},
   redis,
   settings,
   ...transport
 }: ServerLayerOptions = {}): Layer.Layer<Server, ServerStartFailed, Authenticator> =>
   Server.layer.pipe(
     Layer.provide(Layer.effectDiscard(warnWithoutCredentials(transport))),
-    Layer.provide(transportLayer(transport)),
+    Layer.provide(transportLayer(transport, page === false ? undefined : page.assets)),
     Layer.provide(clusterLayer(redis)),
     Layer.provide(layerOverride(ServerSettings, settings)),
     Layer.provide(Layer.succeed(ServedLines, linesNamed(lines))),
     Layer.provide(layerOverride(Limits, { ...makeMemoryLimits(), ...definedOnly(limits) })),
+    Layer.provide(watchLayer(transport, page)),
     // Several Servers of one process keep separate metrics.
     Layer.provide(Layer.provideMerge(ProcessMetrics.layer, Layer.fresh(Observability.layer)))
   )

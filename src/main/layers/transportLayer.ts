@@ -1,8 +1,12 @@
-import { Effect, Layer } from "effect"
+import { fileURLToPath } from "node:url"
+import { Effect, Layer, Option } from "effect"
 import { isLoopbackHost } from "../../adapters/http/hostAccess.ts"
 import { makeServerPages } from "../../adapters/http/ServerPages.ts"
+import { makeOfficePage } from "../../adapters/page/OfficePage.ts"
+import type { RequestFallback } from "../../adapters/socketio/routeRequests.ts"
 import * as RelayServer from "../../adapters/socketio/RelayServer.ts"
 import type { SocketIoServerOptions } from "../../adapters/socketio/SocketIoServer.ts"
+import { OfficeWatch } from "../../application/server/watch/OfficeWatch.ts"
 
 /** The adapter that serves Socket.IO. */
 export type Engine = "relay" | "socket.io"
@@ -16,16 +20,36 @@ export interface TransportOptions extends SocketIoServerOptions {
   readonly engine?: Engine
 }
 
+/** The hosts by which the pages of a list of origins address their servers. */
+const hostsOf = (origins: ReadonlyArray<string>): ReadonlyArray<string> =>
+  origins.flatMap((origin) => URL.parse(origin)?.hostname ?? [])
+
+/** The folder of the page that `npm run build` writes. This file is in `dist` or `src`, three folders deep. */
+export const builtPage = () => fileURLToPath(new URL("../../../dist/page/", import.meta.url))
+
+/** Makes the handler of the office page, where the context has an {@link OfficeWatch}. */
+const makePage = Effect.fnUntraced(function* (
+  { allowedOrigins = [], host = "127.0.0.1" }: TransportOptions,
+  assets: string | undefined
+) {
+  const watch = yield* Effect.serviceOption(OfficeWatch)
+  if (Option.isNone(watch)) return () => false
+  const allowedHosts = [host.toLowerCase(), ...hostsOf(allowedOrigins)]
+  return yield* makeOfficePage({ assets: assets ?? builtPage(), allowedHosts, source: watch.value })
+})
+
 /**
  * Serves members over Socket.IO. An own listener has the pages of the Server beside it. Loads the package `socket.io` only
- * when it is used.
+ * when it is used. `assets` is the folder of the office page, by default that of the package.
  */
-export const transportLayer = ({ engine, ...options }: TransportOptions) => {
+export const transportLayer = ({ engine, ...options }: TransportOptions, assets?: string) => {
   const isMounted = options.httpServer !== undefined || options.io !== undefined
   const useStock = engine === "socket.io" || isMounted
   return Layer.unwrap(
     Effect.gen(function* () {
-      const fallback = yield* makeServerPages(isLoopbackHost(options.host ?? "127.0.0.1"))
+      const servePages = yield* makeServerPages(isLoopbackHost(options.host ?? "127.0.0.1"))
+      const serveOfficePage = yield* makePage(options, assets)
+      const fallback: RequestFallback = (...args) => serveOfficePage(...args) || servePages(...args)
       const { layer } = useStock
         ? yield* Effect.promise(() => import("../../adapters/socketio/SocketIoServer.ts"))
         : RelayServer

@@ -6,7 +6,7 @@ import { Server } from "../../application/server/lifecycle/Server.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import type { LineName } from "../../domain/wire/lines.ts"
 import { allGrants, type Identity } from "../../domain/model/Identity.ts"
-import { serverLayer } from "../layers/serverLayer.ts"
+import { type PageOptions, serverLayer } from "../layers/serverLayer.ts"
 import type { TransportOptions } from "../layers/transportLayer.ts"
 import { durations } from "./durations.ts"
 import { type Cancellable, type Closeable, type Log, startService } from "./RunningService.ts"
@@ -39,6 +39,8 @@ export interface ServerOptions extends TransportOptions {
   readonly limits?: {
     readonly [Limit in keyof Limits]?: Limits[Limit] extends Duration.Duration ? number : Limits[Limit]
   }
+  /** The page for operators at `/office`, which an own listener has by default; `false` serves none. */
+  readonly page?: false | PageOptions
   /** Redis that shares the offices among Servers; without it the Server stands alone. */
   readonly redis?: { readonly url: string; readonly prefix?: string }
   /** Receives the log; without it, warnings and errors go to stderr. */

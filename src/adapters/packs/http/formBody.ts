@@ -5,8 +5,9 @@ import { Multipart } from "effect/http"
 import type { UploadedFile } from "../../../application/ports/packs/PackLoader.ts"
 import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { makeTemporaryFolder } from "../execution/toolFiles.ts"
-import { type PendingRequest, bodyStream, checkParams, readText } from "./requestBody.ts"
-import { ClientDisconnected, reject, rejectParams, RequestRejected } from "./reply.ts"
+import { ClientDisconnected, type PendingRequest } from "../../http/messages/limitedBody.ts"
+import { bodyStream, checkParams, readText } from "./requestBody.ts"
+import { reject, rejectParams, RequestRejected } from "./reply.ts"
 
 interface FormLimits {
   readonly maxFileBytes: number

@@ -4,7 +4,8 @@ import type { PackView } from "../../../application/packs/PackTable.ts"
 import { makeOpenApiDocument } from "../../../domain/packs/openapi/openApiDocument.ts"
 import type { PackRoute } from "../../../domain/packs/PackManifest.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
-import { emptyReply, jsonReply, type Reply } from "./reply.ts"
+import type { Reply } from "../../http/messages/sendReply.ts"
+import { emptyReply, jsonReply } from "./reply.ts"
 import { asObject, parseJson } from "../../../domain/json.ts"
 
 interface RoutedPack extends PackView {

@@ -1,27 +1,9 @@
-import type { IncomingMessage, ServerResponse } from "node:http"
-import * as NodeStream from "@effect/platform-node/NodeStream"
+import type { IncomingMessage } from "node:http"
 import { Effect, Stream } from "effect"
 import { parse, type ParseError } from "jsonc-parser"
 import { checkJsonBody, isJsonObject, type JsonObject, parseJsonOrThrow } from "../../../domain/json.ts"
-import { ClientDisconnected, contentLength, reject, rejectParams, type RequestRejected } from "./reply.ts"
-
-/** A read of Node holds up to 64 KiB. */
-const maxReadsPerPull = 16
-
-/** A request whose body has not been read. */
-export type PendingRequest = ReturnType<typeof makePendingRequest>
-
-export const makePendingRequest = (request: IncomingMessage, response: ServerResponse) => {
-  let awaitsContinue = request.headers.expect !== undefined
-  return {
-    request,
-    /** Sends 100 Continue, once, when the client waits for it. */
-    sendContinue: () => {
-      if (awaitsContinue) response.writeContinue()
-      awaitsContinue = false
-    }
-  }
-}
+import { type ClientDisconnected, limitedBody, type PendingRequest } from "../../http/messages/limitedBody.ts"
+import { reject, rejectParams, type RequestRejected } from "./reply.ts"
 
 /** Parses a media type and its charset, in lower case; JSON without a header. */
 export const parseContentType = ({ headers }: IncomingMessage) => {
@@ -31,32 +13,12 @@ export const parseContentType = ({ headers }: IncomingMessage) => {
   return { name: name.trim(), charset }
 }
 
-/**
- * Streams a body with backpressure; fails with 413 above `maxBytes`. Partial reads keep the connection usable, and a
- * second run of the stream continues.
- */
+/** Streams a body; fails with 413 above `maxBytes`. */
 export const bodyStream = (
-  { sendContinue, request }: PendingRequest,
+  body: PendingRequest,
   maxBytes: number
-): Stream.Stream<Uint8Array, ClientDisconnected | RequestRejected> => {
-  const tooLarge = reject(413, `The body exceeds the limit of ${maxBytes} bytes`)
-  if ((contentLength(request) ?? 0) > maxBytes) return Stream.fail(tooLarge)
-  let size = 0
-  return NodeStream.fromReadable<Uint8Array, ClientDisconnected>({
-    evaluate: () => {
-      sendContinue()
-      return request
-    },
-    onError: () => new ClientDisconnected(),
-    chunkSize: maxReadsPerPull,
-    closeOnDone: false
-  }).pipe(
-    Stream.tap((chunk) => {
-      size += chunk.byteLength
-      return size > maxBytes ? Effect.fail(tooLarge) : Effect.void
-    })
-  )
-}
+): Stream.Stream<Uint8Array, ClientDisconnected | RequestRejected> =>
+  limitedBody(body, maxBytes, reject(413, `The body exceeds the limit of ${maxBytes} bytes`))
 
 /** Offset of the first invalid character, from the message of Node's parser, or from a second parser. */
 const jsonErrorOffset = (text: string, message: string): number => {

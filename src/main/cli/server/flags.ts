@@ -109,6 +109,13 @@ export const serverFlags = {
     "prefix of all keys and channels in Redis; Servers with different prefixes share nothing",
     { default: "{a2c}" }
   ),
+  page: setting.toggle("page", "serve the office page for operators at /office; --no-page serves none", {
+    default: true
+  }),
+  pageBodies: setting.toggle(
+    "page-bodies",
+    "keep arguments and results of the latest calls for the office page while it is open; secrets are removed by name"
+  ),
   drainTimeout: setting.seconds(
     "grace",
     "drain timeout: time for in-flight calls to end on shutdown; a second signal ends the process at once",

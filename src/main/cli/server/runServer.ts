@@ -1,5 +1,6 @@
 import { Context, Deferred, Effect, Exit, Layer, Stream } from "effect"
 import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
+import { officePagePath } from "../../../adapters/page/OfficePage.ts"
 import { tuneGcForRelay } from "../../../adapters/process/gcTuning.ts"
 import { Authenticator } from "../../../application/ports/Authenticator.ts"
 import { Server } from "../../../application/server/lifecycle/Server.ts"
@@ -64,17 +65,20 @@ const auditLayer = ({ audit: file, auditKeep: keep, auditMaxBytes: maxBytes }: S
 
 /** Serves until a signal requests a shutdown, then drains. */
 const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRequested: Effect.Effect<string>) {
-  const { drainTimeout, limits, redis, redisPrefix: prefix, requireRole, ...socketIo } = options
+  const { drainTimeout, limits, page, pageBodies, redis, redisPrefix: prefix, requireRole, ...socketIo } = options
+  if (pageBodies && !page) return yield* failCommand("--page-bodies needs the office page: remove --no-page")
   const tls = yield* readTls(options)
   const authenticator = yield* makeAuthenticator(options, tls !== undefined)
   const layer = serverLayer({
     ...socketIo,
     limits: toLimits(limits),
     settings: { requireRole, drainTimeout },
+    page: page && (pageBodies ? { bodies: {} } : {}),
     ...definedOnly({ redis: redis && { url: redis, prefix }, tls })
   }).pipe(Layer.provide(Layer.succeed(Authenticator, authenticator)))
   const { url } = Context.get(yield* Layer.build(Layer.provide(layer, auditLayer(options))), Server)
   yield* printLine(`listening on ${url}`)
+  if (page) yield* printLine(`office page at ${url}${officePagePath}`)
   yield* Effect.logInfo("shutdown requested", { signal: yield* stopRequested })
 }, Effect.scoped)
 

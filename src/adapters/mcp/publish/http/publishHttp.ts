@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import { Data, Effect, type Redacted, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../../application/ports/McpSession.ts"
 import { crossOriginOf, isLoopbackHost } from "../../../http/hostAccess.ts"
@@ -22,6 +22,8 @@ export interface PublishHttpOptions extends McpHttpLimits {
   readonly maxUnreadBytes?: number
   /** Origins of other pages that may connect, such as `https://app.example.org`. */
   readonly allowedOrigins?: ReadonlyArray<string>
+  /** Handles requests for other paths, with its own access control; false leaves a request to this server. */
+  readonly handleOther?: (request: IncomingMessage, response: ServerResponse) => boolean
 }
 
 /** The server cannot listen on the address. */
@@ -65,6 +67,7 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
   {
     allowedHosts = [],
     allowedOrigins = [],
+    handleOther = () => false,
     host = "127.0.0.1",
     maxUnreadBytes = defaultMaxUnreadBytes,
     port,
@@ -86,12 +89,13 @@ export const publishHttp = Effect.fn("publishHttp")(function* (
   })
   yield* limitUnreadResponses(http, maxUnreadBytes)
   const handle = yield* makeMcpHttpHandler(session, limits)
-  http.on("request", (request, response) =>
+  http.on("request", (request, response) => {
+    if (handleOther(request, response)) return
     handle(request, response, {
       earlyResponse: earlyResponseTo(policy, request),
       headers: corsHeaders(policy, request.headers)
     })
-  )
+  })
   const bound = yield* listen(
     http,
     { host, port },

@@ -1,0 +1,59 @@
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { Effect } from "effect"
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Uint8Array
+}
+
+/** The server drains a rejected body up to this size; above it, a new connection is cheaper. */
+const maxDrainBytes = 64 * 1024
+
+/**
+ * How long a client that still sends has to read an early reply. An immediate close would reset the connection, and
+ * the client would lose the reply.
+ */
+const lingerTimeout = "1 second"
+
+/** Waits until the response is sent or the connection closes. */
+export const responseClosed = (response: ServerResponse): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    const done = () => resume(Effect.void)
+    if (response.closed) return done()
+    response.once("close", done)
+    return Effect.sync(() => void response.off("close", done))
+  })
+
+/** Declared length of a body; undefined when it is chunked. */
+export const contentLength = ({ headers }: IncomingMessage): number | undefined =>
+  headers["transfer-encoding"] === undefined ? Number(headers["content-length"] ?? 0) : undefined
+
+/**
+ * Sends a reply. While the client still sends, drains the rest of a small body; closes the connection after a large
+ * one, once the client has had time to read the reply.
+ */
+export const sendReply = Effect.fnUntraced(function* (
+  request: IncomingMessage,
+  response: ServerResponse,
+  { body, headers, status }: Reply
+) {
+  if (response.destroyed) return
+  const mustClose = !request.complete && (contentLength(request) ?? Number.POSITIVE_INFINITY) > maxDrainBytes
+  response.writeHead(status, {
+    ...headers,
+    ...(status !== 204 && { "Content-Length": String(Buffer.byteLength(body)) }),
+    ...(mustClose && { Connection: "close" })
+  })
+  if (!mustClose) {
+    request.resume()
+    response.end(body)
+    return
+  }
+  // `end` would make Node close the connection at once.
+  response.write(body)
+  yield* Effect.timeoutOrElse(responseClosed(response), {
+    duration: lingerTimeout,
+    orElse: () => Effect.sync(() => void response.destroy())
+  })
+})

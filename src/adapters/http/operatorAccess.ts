@@ -1,0 +1,68 @@
+import type { IncomingMessage } from "node:http"
+import { Data, Duration, Effect } from "effect"
+import { Authenticator, resolveIdentity } from "../../application/ports/Authenticator.ts"
+import type { Handshake } from "../../application/ports/Transport.ts"
+import { MembershipObservers } from "../../application/server/observability/observers.ts"
+import { errorCodes } from "../../domain/model/ProtocolError.ts"
+import { defaultLine } from "../../domain/wire/lines.ts"
+
+/** Time limit of the authenticator, which may have to fetch keys. */
+const authenticationTimeout = Duration.seconds(10)
+
+/** The address of the client of a request. */
+export const remoteAddressOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? "unknown"
+
+/** A client that is not an operator, or an authenticator that is unavailable. The message is for the client. */
+class OperatorRejected extends Data.TaggedError("OperatorRejected")<{
+  readonly status: 401 | 403 | 503
+  readonly message: string
+}> {}
+
+export type OperatorAccess = Effect.Success<typeof makeOperatorAccess>
+
+/** Makes the checks of requests for pages of operators. */
+export const makeOperatorAccess = Effect.gen(function* () {
+  const authenticator = yield* Authenticator
+  const observers = yield* MembershipObservers
+
+  /** Reports a rejected request to the observers; gives the fields of its log line. */
+  const observeRejection = (request: IncomingMessage, code: number, reason: string) => {
+    const remoteAddress = remoteAddressOf(request)
+    const page = (request.url ?? "/").replace(/\?.*/s, "")
+    for (const observe of observers) {
+      observe({ _tag: "ConnectionRejected", remoteAddress, code, reason: `${page}: ${reason}` })
+    }
+    return { page, remoteAddress, code, reason }
+  }
+
+  /** Gives the identity of an operator. Rejections are logged and reported, except a timeout. */
+  const authenticate = (request: IncomingMessage, credentials: Pick<Handshake, "auth" | "headers">) => {
+    const handshake: Handshake = {
+      version: defaultLine.version,
+      remoteAddress: remoteAddressOf(request),
+      ...credentials
+    }
+    const reject = Effect.fnUntraced(function* (code: number, reason: string) {
+      yield* Effect.logWarning("page request rejected", observeRejection(request, code, reason))
+      if (code === errorCodes.forbidden)
+        return yield* new OperatorRejected({ status: 403, message: "this page requires the right 'operator'" })
+      return code === errorCodes.internalError || code === errorCodes.unavailable
+        ? yield* new OperatorRejected({ status: 503, message: "authentication is unavailable" })
+        : yield* new OperatorRejected({ status: 401, message: "this page requires an operator's token" })
+    })
+    return resolveIdentity(authenticator, handshake).pipe(
+      Effect.catch(({ code, message }) => reject(code, message)),
+      Effect.tap(({ grants, subject }) =>
+        grants.rights.includes("operator")
+          ? Effect.void
+          : reject(errorCodes.forbidden, `'${subject}' is not an operator`)
+      ),
+      Effect.timeoutOrElse({
+        duration: authenticationTimeout,
+        orElse: () => Effect.fail(new OperatorRejected({ status: 503, message: "authentication timed out" }))
+      })
+    )
+  }
+
+  return { requiresCredentials: authenticator.requiresCredentials, observeRejection, authenticate }
+})

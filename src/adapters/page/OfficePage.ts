@@ -1,0 +1,132 @@
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { Effect, FiberSet, type Scope } from "effect"
+import type { PageSource } from "../../application/shared/page/PageSource.ts"
+import { errorCodes, type ProtocolError } from "../../domain/model/ProtocolError.ts"
+import { type Reply, responseClosed, sendReply } from "../http/messages/sendReply.ts"
+import { makeOperatorAccess } from "../http/operatorAccess.ts"
+import { makePageAssets } from "./pageAssets.ts"
+import { errorReply, pageHeaders, protocolErrorReply } from "./pageReplies.ts"
+import { makePageSessions } from "./PageSessions.ts"
+import { checkFormat, checkOrigin, hasCsrfToken, isCrossSite } from "./requestChecks.ts"
+import { readSessionCookie } from "./sessionCookie.ts"
+import { makeSessionRoutes } from "./sessionRoutes.ts"
+import { makeWatchRoutes, type SessionHandler } from "./watchRoutes.ts"
+
+/** Where a Server serves the page. */
+export const officePagePath = "/office"
+
+/** Commands, calls and streams of a session in progress. */
+const maxRequestsPerSession = 64
+
+export interface OfficePageOptions {
+  /** The folder with the built page: `index.html`, scripts and style sheets. */
+  readonly assets: string
+  /** Names of a Server without authentication in lower case, beside `localhost` and IP addresses. */
+  readonly allowedHosts: ReadonlyArray<string>
+  /** What the page shows and does. */
+  readonly source: PageSource
+}
+
+/** A reply; none after a stream. */
+type Responding = Effect.Effect<Reply | undefined, Reply | ProtocolError, Scope.Scope>
+
+/** Handles a request by its method. */
+interface Route {
+  readonly [method: string]: (request: IncomingMessage, response: ServerResponse) => Responding
+}
+
+/**
+ * Makes the handler of `/office` and the paths below, which returns false for other requests. The page needs an operator,
+ * where the Server requires credentials. Responses in progress end with the scope.
+ */
+export const makeOfficePage = Effect.fnUntraced(function* ({ allowedHosts, assets, source }: OfficePageOptions) {
+  const access = yield* makeOperatorAccess
+  const sessions = yield* makePageSessions
+  const run = yield* FiberSet.makeRuntime<never>()
+  const serveAsset = makePageAssets(assets)
+  const { fetchSession, signIn, signOut } = makeSessionRoutes(access, sessions, source)
+  const { calls, commands, events } = makeWatchRoutes(source)
+  const isOpen = !access.requiresCredentials
+
+  /** Runs a handler with the session of the request. */
+  const inSession =
+    (handle: SessionHandler) =>
+    (request: IncomingMessage, response: ServerResponse): Responding => {
+      const session = sessions.find(readSessionCookie(request))
+      if (session === undefined) return Effect.fail(errorReply(401, "The session has ended: sign in again"))
+      if (request.method !== "GET" && !hasCsrfToken(request, session.csrf)) {
+        access.observeRejection(request, errorCodes.forbidden, "wrong CSRF token")
+        return Effect.fail(errorReply(403, "The header X-A2C-CSRF has another value than the session"))
+      }
+      if (session.requests >= maxRequestsPerSession) {
+        return Effect.fail(errorReply(429, `More than ${maxRequestsPerSession} requests are in progress`))
+      }
+      return Effect.acquireUseRelease(
+        Effect.sync(() => void (session.requests += 1)),
+        () => handle({ request, response, session }),
+        () => Effect.sync(() => void (session.requests -= 1))
+      )
+    }
+
+  const routes: ReadonlyMap<string, Route> = new Map([
+    ["session", { GET: fetchSession, POST: signIn, DELETE: signOut }],
+    ["events", { GET: inSession(events) }],
+    ["commands", { POST: inSession(commands) }],
+    ["calls", { POST: inSession(calls) }]
+  ])
+
+  const notFound = errorReply(404, "Not found")
+
+  const notAllowed = (methods: ReadonlyArray<string>): Reply =>
+    errorReply(405, `Only ${methods.join(", ")}`, { Allow: methods.join(", ") })
+
+  const respondFile = (request: IncomingMessage, name: string | undefined): Responding =>
+    request.method === "GET" || request.method === "HEAD"
+      ? Effect.map(serveAsset(request, name), (reply) => reply ?? notFound)
+      : Effect.succeed(notAllowed(["GET", "HEAD"]))
+
+  const respondApi = (request: IncomingMessage, response: ServerResponse, name: string): Responding => {
+    const route = routes.get(name)
+    if (route === undefined) return Effect.succeed(notFound)
+    const { method = "" } = request
+    const handle = Object.hasOwn(route, method) ? route[method] : undefined
+    if (handle === undefined) return Effect.succeed(notAllowed(Object.keys(route)))
+    if (isCrossSite(request)) return Effect.succeed(rejectForeign(request, "request of another site"))
+    const rejection = method === "GET" ? undefined : checkFormat(request)
+    return rejection === undefined ? handle(request, response) : Effect.succeed(rejection)
+  }
+
+  const rejectForeign = (request: IncomingMessage, reason: string): Reply => {
+    access.observeRejection(request, errorCodes.forbidden, reason)
+    return errorReply(403, `The page is for pages and hosts of this Server only: ${reason}`)
+  }
+
+  const respond = (request: IncomingMessage, response: ServerResponse, path: string): Responding => {
+    const foreign = checkOrigin(request, { allowedHosts, isOpen })
+    if (foreign !== undefined) return Effect.succeed(rejectForeign(request, foreign))
+    const name = path.slice(officePagePath.length + 1)
+    if (name.startsWith("api/")) return respondApi(request, response, name.slice("api/".length))
+    return respondFile(request, name === "" ? undefined : name)
+  }
+
+  const handle = Effect.fnUntraced(function* (request: IncomingMessage, response: ServerResponse, path: string) {
+    const reply = yield* Effect.scoped(respond(request, response, path)).pipe(
+      Effect.catch((error) => Effect.succeed("_tag" in error ? protocolErrorReply(error) : error)),
+      Effect.catchCause((cause) =>
+        Effect.as(Effect.logError("page request failed", { page: path }, cause), errorReply(500, "internal error"))
+      ),
+      Effect.raceFirst(Effect.as(responseClosed(response), undefined))
+    )
+    if (reply === undefined) response.end()
+    // A stream that fails must not look complete.
+    else if (response.headersSent) response.destroy()
+    else yield* sendReply(request, response, { ...reply, headers: { ...pageHeaders, ...reply.headers } })
+  })
+
+  return (request: IncomingMessage, response: ServerResponse): boolean => {
+    const path = URL.parse(request.url ?? "/", "http://localhost")?.pathname
+    if (path === undefined || (path !== officePagePath && !path.startsWith(`${officePagePath}/`))) return false
+    run(handle(request, response, path))
+    return true
+  }
+})

@@ -1,0 +1,82 @@
+import { readdir, readFile } from "node:fs/promises"
+import type { IncomingMessage } from "node:http"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { gzip } from "node:zlib"
+import { Effect } from "effect"
+import { formatNetworkError } from "../bytes/formatNetworkError.ts"
+import type { Reply } from "../http/messages/sendReply.ts"
+import { errorReply } from "./pageReplies.ts"
+
+const indexName = "index.html"
+
+/** Other files of the folder are not served. */
+const assetName = /^[\w-]+\.[\w-]{6,}\.(?:js|css)$/
+
+const contentTypes = {
+  html: "text/html; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8"
+} as const
+
+/** The name of an asset changes with its content. */
+const immutable = { "Cache-Control": "public, max-age=31536000, immutable" }
+
+interface Asset {
+  readonly headers: Readonly<Record<string, string>>
+  readonly bytes: Uint8Array
+  readonly gzipped: Uint8Array
+}
+
+/** The files of the built page by name. */
+type Assets = ReadonlyMap<string, Asset>
+
+const readAsset = async (folder: string, name: string): Promise<readonly [string, Asset]> => {
+  const bytes = await readFile(join(folder, name))
+  const extension = name.endsWith(".js") ? "js" : name.endsWith(".css") ? "css" : "html"
+  const headers = {
+    "Content-Type": contentTypes[extension],
+    Vary: "Accept-Encoding",
+    ...(name !== indexName && immutable)
+  }
+  return [name, { headers, bytes, gzipped: await promisify(gzip)(bytes) }]
+}
+
+const readAssets = async (folder: string): Promise<Assets> => {
+  const names = (await readdir(folder)).filter((name) => assetName.test(name))
+  return new Map(await Promise.all([indexName, ...names].map((name) => readAsset(folder, name))))
+}
+
+const acceptsGzip = ({ headers }: IncomingMessage): boolean =>
+  /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(String(headers["accept-encoding"] ?? ""))
+
+/**
+ * Serves the files of a folder, which is read once: at the first request that finds it. No name of a request reaches the
+ * file system.
+ */
+export const makePageAssets = (folder: string) => {
+  let reading: Promise<Assets> | undefined
+  const loadAssets = () => {
+    reading ??= readAssets(folder).catch((error: unknown) => {
+      reading = undefined
+      throw error
+    })
+    return reading
+  }
+  const load = Effect.tryPromise({ try: loadAssets, catch: formatNetworkError }).pipe(
+    Effect.tapError((reason) => Effect.logWarning("office page not found", { folder, reason })),
+    Effect.mapError(() => errorReply(503, "The office page is not built: run npm run build"))
+  )
+  /** The reply with a file; the index without a name. */
+  return Effect.fnUntraced(function* (
+    request: IncomingMessage,
+    name = indexName
+  ): Effect.fn.Return<Reply | undefined, Reply> {
+    const asset = (yield* load).get(name)
+    if (asset === undefined) return undefined
+    const { bytes, gzipped, headers } = asset
+    return acceptsGzip(request)
+      ? { status: 200, headers: { ...headers, "Content-Encoding": "gzip" }, body: gzipped }
+      : { status: 200, headers, body: bytes }
+  })
+}

@@ -1,0 +1,46 @@
+import { errorCodes, type ProtocolError } from "../../domain/model/ProtocolError.ts"
+import type { PageError } from "../../domain/page/PageCommand.ts"
+import type { Reply } from "../http/messages/sendReply.ts"
+
+/** The page loads from its Server only, and creates no policy: nothing may turn text into HTML. */
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'"
+].join("; ")
+
+/** The headers of every response below `/office`. */
+export const pageHeaders: Readonly<Record<string, string>> = {
+  "Content-Security-Policy": contentSecurityPolicy,
+  "X-Content-Type-Options": "nosniff",
+  "Referrer-Policy": "no-referrer",
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Resource-Policy": "same-origin",
+  "Cache-Control": "no-store"
+}
+
+export const jsonReply = (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Reply => ({
+  status,
+  headers: { "Content-Type": "application/json; charset=utf-8", ...headers },
+  body: JSON.stringify(value)
+})
+
+/** The status of an error. Browsers repeat requests that end with 408; codes beside those of HTTP are in the body. */
+const statusOf = (code: number): number => {
+  if (code === errorCodes.timeout) return 504
+  return code >= 400 && code <= 599 ? code : 422
+}
+
+export const errorReply = (code: number, message: string, headers: Readonly<Record<string, string>> = {}): Reply => {
+  const error: PageError = { code, message }
+  return jsonReply(statusOf(code), error, headers)
+}
+
+export const protocolErrorReply = ({ code, message }: ProtocolError): Reply => errorReply(code, message)

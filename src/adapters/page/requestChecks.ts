@@ -1,0 +1,75 @@
+import type { IncomingMessage } from "node:http"
+import { Duration, Effect, type Result, Stream } from "effect"
+import { checkJsonBody, parseJson } from "../../domain/json.ts"
+import { isSameSecret } from "../auth/secrets.ts"
+import { crossOriginOf, isOwnHost } from "../http/hostAccess.ts"
+import { limitedBody } from "../http/messages/limitedBody.ts"
+import type { Reply } from "../http/messages/sendReply.ts"
+import { errorReply } from "./pageReplies.ts"
+
+/** Bytes of a request. */
+const maxBodyBytes = 1024 * 1024
+
+/** Time in which the body of a request must arrive. */
+const bodyTimeout = Duration.seconds(10)
+
+/** The header that a page of another origin cannot send without a permission of the Server, which gives none. */
+const csrfHeader = "x-a2c-csrf"
+
+/**
+ * The reason to reject a request of a foreign page. Without authentication the `Host` must be the Server's, against DNS
+ * rebinding; otherwise the session does, which a browser sends to the host of its sign-in only.
+ */
+export const checkOrigin = (
+  { headers }: IncomingMessage,
+  { allowedHosts, isOpen }: { readonly allowedHosts: ReadonlyArray<string>; readonly isOpen: boolean }
+): string | undefined => {
+  if (isOpen && !isOwnHost(headers, allowedHosts)) return "foreign Host header"
+  return crossOriginOf(headers, ["http", "https"]) === undefined ? undefined : "foreign Origin header"
+}
+
+/** True for a request that a page of another origin has made without an `Origin`, such as one for an image. */
+export const isCrossSite = ({ headers }: IncomingMessage): boolean =>
+  !["same-origin", "none", undefined].includes(headers["sec-fetch-site"])
+
+/** The rejection of a request with a wrong content type or without the header that other origins cannot send. */
+export const checkFormat = ({ headers }: IncomingMessage): Reply | undefined => {
+  if (!/^application\/json\s*(?:;|$)/i.test(headers["content-type"] ?? "")) {
+    return errorReply(415, "The content type must be application/json")
+  }
+  return headers[csrfHeader] ? undefined : errorReply(403, "The header X-A2C-CSRF is missing")
+}
+
+/** True when a request carries the token of its session. */
+export const hasCsrfToken = ({ headers }: IncomingMessage, token: string): boolean => {
+  const given = headers[csrfHeader]
+  return typeof given === "string" && isSameSecret(given, token)
+}
+
+/** Reads a JSON body and decodes it. */
+export const readJsonBody = Effect.fnUntraced(function* <A>(
+  request: IncomingMessage,
+  decode: (value: unknown) => Result.Result<A, string>,
+  maxBytes = maxBodyBytes
+): Effect.fn.Return<A, Reply> {
+  const tooLarge = errorReply(413, `The body exceeds the limit of ${maxBytes} bytes`)
+  const chunks = yield* Stream.runCollect(
+    limitedBody({ request, sendContinue: () => undefined }, maxBytes, tooLarge)
+  ).pipe(
+    // The reply is not read any more.
+    Effect.catchTag("ClientDisconnected", () => Effect.fail(errorReply(400, "The body is incomplete"))),
+    Effect.timeoutOrElse({
+      duration: bodyTimeout,
+      orElse: () => {
+        const { body, headers } = errorReply(408, `The body takes longer than ${Duration.format(bodyTimeout)}`)
+        return Effect.fail({ status: 408, headers: { ...headers, Connection: "close" }, body })
+      }
+    })
+  )
+  const value = parseJson(Buffer.concat(chunks).toString("utf8"))
+  const problem = value === undefined ? "not JSON" : checkJsonBody(value)
+  if (problem !== undefined) return yield* Effect.fail(errorReply(400, `The body is invalid: ${problem}`))
+  return yield* Effect.mapError(Effect.fromResult(decode(value)), (reason) =>
+    errorReply(400, `The body is invalid: ${reason}`)
+  )
+})

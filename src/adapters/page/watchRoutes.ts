@@ -1,0 +1,80 @@
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { Deferred, Duration, Effect, type Scope, Stream } from "effect"
+import type { PageSource } from "../../application/shared/page/PageSource.ts"
+import { errorCodes, type ProtocolError } from "../../domain/model/ProtocolError.ts"
+import { type PageCallMessage, PageCallRequest, PageCommand, type PageError } from "../../domain/page/PageCommand.ts"
+import type { PageMessage } from "../../domain/page/PageEvent.ts"
+import { makeDecoder } from "../../domain/validation.ts"
+import type { Reply } from "../http/messages/sendReply.ts"
+import { remoteAddressOf } from "../http/operatorAccess.ts"
+import { jsonReply } from "./pageReplies.ts"
+import type { SignedIn } from "./PageSessions.ts"
+import { readJsonBody } from "./requestChecks.ts"
+import { startStream, writeMessage } from "./responseStream.ts"
+
+/** Interval of comments, which keep proxies from closing a quiet stream. */
+const commentInterval = Duration.seconds(15)
+
+const sessionEnded: PageError = { code: errorCodes.unauthorized, message: "The session has ended" }
+
+const decodeCommand = makeDecoder(PageCommand)
+const decodeCall = makeDecoder(PageCallRequest)
+
+/** A request of a session, and its response. */
+export interface SessionRequest {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly session: SignedIn
+}
+
+/** Handles a request. Gives no reply after a stream, which it has ended. */
+export type SessionHandler = (
+  given: SessionRequest
+) => Effect.Effect<Reply | undefined, Reply | ProtocolError, Scope.Scope>
+
+const toEvent = (message: PageMessage): string => `data: ${JSON.stringify(message)}\n\n`
+const toLine = (message: PageCallMessage): string => `${JSON.stringify(message)}\n`
+
+const operatorOf = ({ request, session }: SessionRequest) => ({
+  identity: session.identity,
+  remoteAddress: remoteAddressOf(request)
+})
+
+/** Makes the handlers of the requests that observe and command the Server. */
+export const makeWatchRoutes = (source: PageSource) => {
+  /** Streams the events of all offices until the session ends or the Server shuts down. */
+  const events: SessionHandler = Effect.fnUntraced(function* ({ response, session }) {
+    const stream = yield* source.open
+    startStream(response, "text/event-stream; charset=utf-8")
+    yield* writeMessage(response, toEvent(stream.snapshot))
+    const comment = Effect.sync(() => {
+      if (!response.writableNeedDrain) response.write(":\n\n")
+    })
+    yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(commentInterval), comment)))
+    const sendBatch = Effect.tap(stream.next, (batch) =>
+      batch === undefined ? Effect.void : writeMessage(response, toEvent(batch))
+    )
+    const sending = Effect.repeat(sendBatch, { until: (batch) => batch === undefined })
+    return yield* Effect.as(Effect.raceFirst(sending, Deferred.await(session.ended)), undefined)
+  })
+
+  const commands: SessionHandler = Effect.fnUntraced(function* (given) {
+    const command = yield* readJsonBody(given.request, decodeCommand)
+    return jsonReply(200, yield* source.execute(command, operatorOf(given)))
+  })
+
+  /** Calls a tool. The end of the response or of the session ends the call. */
+  const calls: SessionHandler = Effect.fnUntraced(function* (given) {
+    const { request, response, session } = given
+    const call = yield* readJsonBody(request, decodeCall)
+    const messages = yield* source.call(call, operatorOf(given))
+    startStream(response, "application/x-ndjson; charset=utf-8")
+    const send = (message: PageCallMessage) => writeMessage(response, toLine(message))
+    const sending = Stream.runForEach(messages, send)
+    const ended = yield* Effect.raceFirst(Effect.as(sending, false), Effect.as(Deferred.await(session.ended), true))
+    if (ended) yield* send({ _tag: "Failed", error: sessionEnded })
+    return undefined
+  })
+
+  return { events, commands, calls }
+}
