@@ -7,7 +7,7 @@ import { SkippedTests } from "./test/programs/SkippedTests.ts"
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/node-compile-cache")
 
 /** What runs for long, or measures latency: `npm run test:long`. */
-const long = ["test/attacks/**/*.test.ts", "test/chaos/chaos.test.ts"]
+const long = ["test/attacks/**/*.test.ts", "test/chaos/chaos.test.ts", "test/page/load.test.ts"]
 
 /** What measures the memory, or the errors and timers of its whole process. */
 const isolated = ["test/fuzz/**/*.test.ts", "test/adapters/packs/uploads.test.ts"]

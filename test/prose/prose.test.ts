@@ -19,7 +19,7 @@ const rulesOf = (kind: "comment" | "title" | "string", text: string): ReadonlyAr
   check({ file: "planted", line: 1, kind, text }).map(({ rule }) => rule)
 
 describe("the prose of the project", () => {
-  for (const extension of [".ts", ".md"]) {
+  for (const extension of [".ts", ".tsx", ".md"]) {
     it(`follows the rules in ${extension} files`, { timeout: 180_000 }, () => {
       const findings = files
         .filter((file) => file.endsWith(extension))

@@ -113,7 +113,7 @@ const textOf = (node: unknown): string | undefined => {
     .join("…")
 }
 
-/** Comments and string literals of a TypeScript file; consecutive line comments are one passage. */
+/** Comments, string literals and texts of elements of a TypeScript file; consecutive line comments are one passage. */
 export const passagesOfCode = (file: string, text: string): ReadonlyArray<Passage> => {
   const { comments, program } = parseSync(file, text)
   const passages: Array<Passage> = []
@@ -148,7 +148,7 @@ export const passagesOfCode = (file: string, text: string): ReadonlyArray<Passag
         passages.push({ file, line: lineAt(text, value.start), kind: "title", text: words })
       }
     }
-    const words = seen.has(value) ? undefined : textOf(value)
+    const words = seen.has(value) ? undefined : value.type === "JSXText" ? String(value["value"]) : textOf(value)
     // A single word is a key or an identifier, not prose.
     if (words !== undefined && /\S\s+\S/.test(words)) {
       passages.push({ file, line: lineAt(text, value.start), kind: "string", text: words })

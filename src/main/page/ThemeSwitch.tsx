@@ -1,0 +1,37 @@
+import { useState } from "preact/hooks"
+import { readSetting, writeSetting } from "./connection/storage.ts"
+
+const themes = ["system", "light", "dark"] as const
+type Theme = (typeof themes)[number]
+
+const themeKey = "a2c.theme"
+
+const storedTheme = (): Theme => themes.find((theme) => theme === readSetting(themeKey)) ?? "system"
+
+/** Sets the colours of the whole page; `system` follows the preference of the browser. */
+export const applyTheme = (theme: Theme = storedTheme()): void => {
+  document.documentElement.dataset["theme"] = theme
+}
+
+/** Chooses the colours, and keeps the choice. */
+export const ThemeSwitch = () => {
+  const [theme, setTheme] = useState(storedTheme)
+  const choose = (word: string) => {
+    const chosen = themes.find((one) => one === word) ?? "system"
+    setTheme(chosen)
+    applyTheme(chosen)
+    writeSetting(themeKey, chosen)
+  }
+  return (
+    <label>
+      <span class="theme-label">Colours</span>{" "}
+      <select class="small" value={theme} onChange={(event) => choose(event.currentTarget.value)}>
+        {themes.map((one) => (
+          <option key={one} value={one}>
+            {one}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}

@@ -1,0 +1,81 @@
+import { effect } from "@preact/signals"
+import { parseJson } from "../../../domain/json.ts"
+import type { PageMessage } from "../../../domain/page/PageEvent.ts"
+import { apiUrl, fetchSession, sendCommand } from "./api.ts"
+import { connection, pageState, receive, route, session } from "./store.ts"
+
+/** Delays between attempts to connect, in milliseconds; the last one repeats. */
+const retryDelays = [500, 1_000, 2_000, 5_000, 10_000]
+
+let attempt = 0
+let source: EventSource | undefined
+let timer: ReturnType<typeof setTimeout> | undefined
+
+const retryLater = (): void => {
+  const delay = retryDelays[Math.min(attempt, retryDelays.length - 1)] ?? 0
+  attempt += 1
+  clearTimeout(timer)
+  timer = setTimeout(() => void connect(), delay)
+  connection.value =
+    attempt === 1 && connection.peek()._tag === "Connected"
+      ? { _tag: "Reconnecting" }
+      : { _tag: "Unavailable", retryAt: performance.now() + delay }
+}
+
+const openEvents = (): void => {
+  const opened = new EventSource(apiUrl("events"))
+  source = opened
+  opened.onmessage = ({ data }) => {
+    if (source !== opened) return
+    const message = parseJson(String(data)) as PageMessage
+    if (message._tag === "Snapshot") {
+      attempt = 0
+      connection.value = { _tag: "Connected" }
+    }
+    receive(message)
+  }
+  // The browser does not tell an expired session from a Server that is down: the session is fetched again.
+  opened.onerror = () => {
+    opened.close()
+    if (source === opened) retryLater()
+  }
+}
+
+/** Fetches the session and opens the stream of events, again and again until it is open. */
+export const connect = async (): Promise<void> => {
+  clearTimeout(timer)
+  source?.close()
+  source = undefined
+  try {
+    session.value = await fetchSession()
+  } catch {
+    retryLater()
+    return
+  }
+  if (session.peek() === undefined) connection.value = { _tag: "SignIn" }
+  else openEvents()
+}
+
+/** Shows the sign-in form after the session has ended. */
+export const disconnect = (): void => {
+  clearTimeout(timer)
+  source?.close()
+  source = undefined
+  session.value = undefined
+  connection.value = { _tag: "SignIn" }
+}
+
+/** Watches the office that is shown: its Computers report their states. */
+export const watchOffice = (): (() => void) => {
+  let watched = ""
+  return effect(() => {
+    const { stream } = pageState.value
+    if (stream === undefined || route.value._tag !== "Office") return
+    const { address } = route.value
+    const key = JSON.stringify([stream, address])
+    if (key === watched) return
+    watched = key
+    // The next focus, or the next stream, repairs a failure.
+    sendCommand({ _tag: "Focus", stream, ...address }).catch(() => (watched = ""))
+  })
+}

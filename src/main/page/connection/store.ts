@@ -1,0 +1,74 @@
+import { computed, signal } from "@preact/signals"
+import type { PageSession } from "../../../domain/page/PageCommand.ts"
+import type { PageMessage } from "../../../domain/page/PageEvent.ts"
+import { applyMessage, initialState, type PageState } from "../../../domain/page/PageState.ts"
+import { officeHash, parseRoute } from "../../../domain/page/route.ts"
+
+/** The connection of the page to the Server. */
+export type ConnectionState =
+  | { readonly _tag: "Connecting" }
+  | { readonly _tag: "SignIn" }
+  | { readonly _tag: "Connected" }
+  | { readonly _tag: "Reconnecting" }
+  /** `retryAt` in milliseconds of `performance.now()`. */
+  | { readonly _tag: "Unavailable"; readonly retryAt: number }
+
+export const connection = signal<ConnectionState>({ _tag: "Connecting" })
+export const session = signal<PageSession | undefined>(undefined)
+export const pageState = signal<PageState>(initialState)
+
+const hash = signal(location.hash)
+addEventListener("hashchange", () => (hash.value = location.hash))
+
+/** The view that the address names. A page for one office shows that office in place of the list. */
+export const route = computed(() => {
+  const parsed = parseRoute(hash.value)
+  const only = session.value?.office
+  return parsed._tag === "Offices" && only !== undefined ? parseRoute(officeHash(only, "members")) : parsed
+})
+
+/** Changes parameters of the address without an entry in the history. */
+export const replaceParameters = (changes: { readonly [name: string]: string | undefined }): void => {
+  const current = route.peek()
+  if (current._tag !== "Office") return
+  const next = officeHash(current.address, current.view, { ...current.parameters, ...changes })
+  if (next === location.hash) return
+  history.replaceState(null, "", next)
+  hash.value = next
+}
+
+/** `performance.now()` at the last message. */
+let receivedAt = performance.now()
+
+/** The time of the Server in milliseconds of the epoch. */
+export const serverNow = (): number => pageState.peek().at + performance.now() - receivedAt
+
+/** Messages that wait for the next frame. More than these are applied at once. */
+const maxPendingMessages = 200
+
+/** A hidden page draws no frames, and applies messages at this interval in milliseconds. */
+const hiddenInterval = 500
+
+let pending: Array<PageMessage> = []
+let isScheduled = false
+
+const applyPending = (): void => {
+  isScheduled = false
+  const messages = pending
+  pending = []
+  if (messages.length > 0) pageState.value = messages.reduce(applyMessage, pageState.peek())
+}
+
+/** Applies a message with the next frame: the page renders at most once per frame. */
+export const receive = (message: PageMessage): void => {
+  receivedAt = performance.now()
+  pending.push(message)
+  if (pending.length >= maxPendingMessages) applyPending()
+  if (isScheduled) return
+  isScheduled = true
+  if (document.hidden) setTimeout(applyPending, hiddenInterval)
+  else requestAnimationFrame(applyPending)
+}
+
+// Frames that were requested before the page was hidden are drawn later.
+document.addEventListener("visibilitychange", applyPending)

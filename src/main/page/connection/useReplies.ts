@@ -1,0 +1,78 @@
+import { useEffect, useRef, useState } from "preact/hooks"
+import type { PageCommand, PageError, PageReplies } from "../../../domain/page/PageCommand.ts"
+import { type CommandOf, pageErrorOf, sendCommand } from "./api.ts"
+
+/** A command whose reply a view shows. Another version fetches it again. */
+export interface Wanted<T extends PageCommand["_tag"]> {
+  readonly key: string
+  readonly version: string
+  readonly command: CommandOf<T>
+}
+
+/** The last reply, or the error in its place; both are missing until the first one. */
+export interface Fetched<R> {
+  readonly reply?: R
+  readonly error?: PageError
+}
+
+/** The shortest time between two requests of a key, in milliseconds: a Computer may announce many changes. */
+const minInterval = 300
+
+interface Fetching {
+  version: string
+  isRunning: boolean
+  readonly abort: AbortController
+}
+
+/** Fetches replies, and again when their version changes. Replies of keys that are not wanted any more are dropped. */
+export const useReplies = <T extends PageCommand["_tag"]>(
+  wanted: ReadonlyArray<Wanted<T>>
+): ReadonlyMap<string, Fetched<PageReplies[T]>> => {
+  const [replies, setReplies] = useState<ReadonlyMap<string, Fetched<PageReplies[T]>>>(new Map())
+  const fetching = useRef(new Map<string, Fetching>())
+  const latest = useRef(wanted)
+  latest.current = wanted
+
+  const fetchReply = async (key: string): Promise<void> => {
+    const state = fetching.current.get(key)
+    const one = latest.current.find((other) => other.key === key)
+    if (state === undefined || one === undefined || state.isRunning || state.version === one.version) return
+    state.isRunning = true
+    state.version = one.version
+    const fetched = await sendCommand(one.command, state.abort.signal).then(
+      (reply): Fetched<PageReplies[T]> => ({ reply }),
+      (error: unknown): Fetched<PageReplies[T]> => ({ error: pageErrorOf(error) })
+    )
+    if (state.abort.signal.aborted) return
+    setReplies((before) => new Map(before).set(key, fetched))
+    setTimeout(() => {
+      state.isRunning = false
+      void fetchReply(key)
+    }, minInterval)
+  }
+
+  const identity = JSON.stringify(wanted.map(({ key, version }) => [key, version]))
+  useEffect(() => {
+    const keys = new Set(wanted.map(({ key }) => key))
+    for (const [key, { abort }] of fetching.current) {
+      if (keys.has(key)) continue
+      abort.abort()
+      fetching.current.delete(key)
+      setReplies((before) => new Map([...before].filter(([other]) => other !== key)))
+    }
+    for (const key of keys) {
+      if (!fetching.current.has(key)) {
+        fetching.current.set(key, { version: "", isRunning: false, abort: new AbortController() })
+      }
+      void fetchReply(key)
+    }
+  }, [identity])
+  useEffect(
+    () => () => {
+      for (const { abort } of fetching.current.values()) abort.abort()
+      fetching.current.clear()
+    },
+    []
+  )
+  return replies
+}

@@ -1,0 +1,9 @@
+import { render } from "preact"
+import { App } from "./App.tsx"
+import { connect, watchOffice } from "./connection/connect.ts"
+import { applyTheme } from "./ThemeSwitch.tsx"
+
+applyTheme()
+render(<App />, document.body)
+watchOffice()
+void connect()

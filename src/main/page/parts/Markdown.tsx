@@ -1,0 +1,143 @@
+import type { ComponentChildren, JSX } from "preact"
+import { lexer, type MarkedToken, type Token } from "marked"
+import { useMemo } from "preact/hooks"
+import { LongText } from "./Text.tsx"
+import { visibleLine, visibleText } from "./visibleText.ts"
+
+/** Longer texts are shown as text: the time of the parser may grow with the square of the length. */
+const maxMarkdownLength = 32_000
+
+/** Deeper tokens are shown as text. */
+const maxDepth = 16
+
+/** Schemes of links. All other ones are shown as text. */
+const linkPattern = /^(?:https?:\/\/|mailto:)/i
+
+/** Images are only shown when the text contains them: a remote one would tell its Server that it is read. */
+export const dataImagePattern = /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[a-z\d+/=]+$/i
+
+const Raw = ({ text }: { readonly text: string }) => <bdi>{visibleText(text)}</bdi>
+
+/** Renders tokens, or their text where they are too deep. Without extensions the lexer gives only known tokens. */
+const renderTokens = (tokens: ReadonlyArray<Token>, depth: number): ComponentChildren =>
+  (tokens as ReadonlyArray<MarkedToken>).map((token) =>
+    depth > maxDepth ? <Raw text={token.raw} /> : renderToken(token, depth + 1)
+  )
+
+const renderLink = (href: string, children: ComponentChildren): JSX.Element => {
+  const address = visibleLine(href)
+  if (!linkPattern.test(href)) {
+    return (
+      <span>
+        {children} (<bdi class="address">{address}</bdi>)
+      </span>
+    )
+  }
+  return (
+    <a href={href} rel="noreferrer noopener" target="_blank" title={address}>
+      {children}
+    </a>
+  )
+}
+
+const renderImage = (href: string, text: string): JSX.Element =>
+  dataImagePattern.test(href) ? (
+    <img src={href} alt={visibleLine(text)} />
+  ) : (
+    <span>
+      <Raw text={text} /> (<bdi class="address">{visibleLine(href)}</bdi>)
+    </span>
+  )
+
+const renderTable = (table: Extract<MarkedToken, { readonly type: "table" }>, depth: number): JSX.Element => (
+  <div class="scroll" tabIndex={0} role="group" aria-label="table">
+    <table>
+      <thead>
+        <tr>
+          {table.header.map(({ tokens }) => (
+            <th scope="col">{renderTokens(tokens, depth)}</th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {table.rows.map((cells) => (
+          <tr>
+            {cells.map(({ tokens }) => (
+              <td>{renderTokens(tokens, depth)}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
+const renderToken = (token: MarkedToken, depth: number): ComponentChildren => {
+  switch (token.type) {
+    case "space":
+    case "def":
+      return undefined
+    case "heading":
+      return <p class={`heading heading-${token.depth}`}>{renderTokens(token.tokens, depth)}</p>
+    case "paragraph":
+      return <p>{renderTokens(token.tokens, depth)}</p>
+    case "blockquote":
+      return <blockquote>{renderTokens(token.tokens, depth)}</blockquote>
+    case "list": {
+      const items = token.items.map((item) => <li>{renderTokens(item.tokens, depth)}</li>)
+      return token.ordered ? <ol start={token.start === "" ? 1 : token.start}>{items}</ol> : <ul>{items}</ul>
+    }
+    case "list_item":
+      return renderTokens(token.tokens, depth)
+    case "checkbox":
+      return token.checked ? "☑ " : "☐ "
+    case "code":
+      return <LongText text={token.text} code />
+    case "codespan":
+      return (
+        <code>
+          <Raw text={token.text} />
+        </code>
+      )
+    case "table":
+      return renderTable(token, depth)
+    case "strong":
+      return <strong>{renderTokens(token.tokens, depth)}</strong>
+    case "em":
+      return <em>{renderTokens(token.tokens, depth)}</em>
+    case "del":
+      return <del>{renderTokens(token.tokens, depth)}</del>
+    case "br":
+      return <br />
+    case "hr":
+      return <hr />
+    case "link":
+      return renderLink(token.href, renderTokens(token.tokens, depth))
+    case "image":
+      return renderImage(token.href, token.text)
+    case "text":
+      return token.tokens === undefined ? <Raw text={token.text} /> : renderTokens(token.tokens, depth)
+    case "escape":
+      return <Raw text={token.text} />
+    case "html":
+    // An extension could add types.
+    default:
+      return <Raw text={token.raw} />
+  }
+}
+
+/** Parses Markdown; `undefined` for text that is too long or too deep. */
+const parseMarkdown = (text: string): ReadonlyArray<Token> | undefined => {
+  if (text.length > maxMarkdownLength) return undefined
+  try {
+    return lexer(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** A foreign Markdown text. HTML in it is shown as text. */
+export const Markdown = ({ text }: { readonly text: string }) => {
+  const tokens = useMemo(() => parseMarkdown(text), [text])
+  return tokens === undefined ? <LongText text={text} /> : <div class="markdown">{renderTokens(tokens, 0)}</div>
+}

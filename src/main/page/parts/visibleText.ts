@@ -1,0 +1,25 @@
+import { escapeForTerminal, escapeLinesForTerminal } from "../../../adapters/log/escapeForTerminal.ts"
+import { stripAnsi } from "../../../domain/page/stripAnsi.ts"
+
+/** Shows a foreign text in one line: without control sequences, and with escapes for characters that hide or reorder it. */
+export const visibleLine = (text: string): string => escapeForTerminal(stripAnsi(text))
+
+/** As {@link visibleLine}, with line breaks and tabs. */
+export const visibleText = (text: string): string => escapeLinesForTerminal(stripAnsi(text))
+
+/** Truncates a text for a line; does not cut a surrogate pair. */
+export const truncate = (text: string, length: number): string =>
+  text.length <= length ? text : `${text.slice(0, length).replace(/[\ud800-\udbff]$/, "")}…`
+
+/** Splits a text into parts of at most this length, at line breaks where possible. */
+export const splitText = (text: string, length: number): ReadonlyArray<string> => {
+  const parts: Array<string> = []
+  for (let start = 0; start < text.length; ) {
+    const limit = Math.min(start + length, text.length)
+    const lineEnd = limit < text.length ? text.lastIndexOf("\n", limit - 1) + 1 : limit
+    const end = lineEnd > start ? lineEnd : limit
+    parts.push(text.slice(start, end))
+    start = end
+  }
+  return parts
+}

@@ -1,0 +1,124 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks"
+import { findOffice } from "../../../domain/page/offices.ts"
+import type { PageReplies } from "../../../domain/page/PageCommand.ts"
+import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
+import { partKey } from "../../../domain/page/PageState.ts"
+import { changedWindows, isFullscreenUri, parseDesktop, type ShownWindow } from "../../../domain/page/windows.ts"
+import { pageState } from "../connection/store.ts"
+import { readSetting, writeSetting } from "../connection/storage.ts"
+import { type Fetched, useReplies } from "../connection/useReplies.ts"
+import { computerCommand, Empty } from "../parts/Empty.tsx"
+import { Markdown } from "../parts/Markdown.tsx"
+import { LongText, Name } from "../parts/Text.tsx"
+
+const formatKey = "a2c.windowFormat"
+
+/** How long a changed window is highlighted, in milliseconds. */
+const highlightTime = 2_000
+
+/** The keys of windows that changed a moment ago. */
+const useChanges = (windows: ReadonlyArray<ShownWindow>): ReadonlySet<string> => {
+  const before = useRef<ReadonlyArray<ShownWindow>>(undefined)
+  const [changed, setChanged] = useState<ReadonlySet<string>>(new Set())
+  useEffect(() => {
+    // The first desktop is no change.
+    const keys = before.current === undefined ? new Set<string>() : changedWindows(before.current, windows)
+    before.current = windows
+    if (keys.size === 0) return undefined
+    setChanged(keys)
+    const timer = setTimeout(() => setChanged(new Set()), highlightTime)
+    return () => clearTimeout(timer)
+  }, [windows])
+  return changed
+}
+
+interface WindowsProps {
+  readonly windows: ReadonlyArray<string>
+  readonly isMarkdown: boolean
+}
+
+const Windows = ({ isMarkdown, windows }: WindowsProps) => {
+  const shown = useMemo(() => parseDesktop(windows), [windows])
+  const changed = useChanges(shown)
+  if (shown.length === 0) return <p class="note">The desktop of this Computer is empty.</p>
+  return (
+    <ol class="plain">
+      {shown.map(({ key, text, uri }) => (
+        <li key={key} class={changed.has(key) ? "window changed" : "window"}>
+          <h3>
+            <Name of={uri} length={1_000} />{" "}
+            {isFullscreenUri(uri) && (
+              <span class="tag" title="It hides the other windows of its MCP server">
+                full screen
+              </span>
+            )}{" "}
+            {changed.has(key) && <span class="tag">changed</span>}
+          </h3>
+          {isMarkdown ? <Markdown text={text} /> : <LongText text={text} code />}
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+const DesktopOf = ({
+  error,
+  isMarkdown,
+  reply
+}: Fetched<PageReplies["GetDesktop"]> & { readonly isMarkdown: boolean }) => {
+  if (error !== undefined) {
+    return (
+      <p class="error">
+        <Name of={error.message} length={1_000} /> ({error.code})
+      </p>
+    )
+  }
+  return reply === undefined ? <p class="note">loading</p> : <Windows windows={reply.windows} isMarkdown={isMarkdown} />
+}
+
+/** The windows of all Computers, as the Agent sees them. */
+export const DesktopView = ({ address }: { readonly address: OfficeAddress }) => {
+  const [isMarkdown, setMarkdown] = useState(readSetting(formatKey) !== "text")
+  const state = pageState.value
+  const { computers } = findOffice(state, address)
+  const replies = useReplies<"GetDesktop">(
+    computers.map(({ name, sid }) => ({
+      key: name,
+      version: [state.stream, sid, state.updates.get(partKey(address, name, "desktop")) ?? 0].join(" "),
+      command: { _tag: "GetDesktop", line: address.line, office: address.office, computer: name }
+    }))
+  )
+  const choose = (chosen: boolean) => {
+    setMarkdown(chosen)
+    writeSetting(formatKey, chosen ? "markdown" : "text")
+  }
+  if (computers.length === 0) {
+    return (
+      <Empty command={computerCommand(address.office)}>
+        No Computer is in this office. Windows are MCP resources with window:// URIs of its MCP servers:
+      </Empty>
+    )
+  }
+  return (
+    <>
+      <fieldset class="inline">
+        <legend>Show windows as</legend>
+        <label>
+          <input type="radio" name="format" checked={isMarkdown} onChange={() => choose(true)} /> Markdown
+        </label>
+        <label>
+          <input type="radio" name="format" checked={!isMarkdown} onChange={() => choose(false)} /> Text
+        </label>
+      </fieldset>
+      <p class="note">In the order of the Agent. A full-screen window hides the other windows of its MCP server.</p>
+      {computers.map(({ name, sid }) => (
+        <section key={sid} class="card">
+          <h2>
+            <Name of={name} />
+          </h2>
+          <DesktopOf {...replies.get(name)} isMarkdown={isMarkdown} />
+        </section>
+      ))}
+    </>
+  )
+}

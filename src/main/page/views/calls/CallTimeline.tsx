@@ -1,0 +1,135 @@
+import type { ComponentChildren } from "preact"
+import { useMemo, useState } from "preact/hooks"
+import { arrangeLanes, type CallLane, callsBetween, segmentsOf } from "../../../../domain/page/calls/officeCalls.ts"
+import { describeStatus, durationOf, phaseOf } from "../../../../domain/page/calls/callPhase.ts"
+import { formatDuration } from "../../../../domain/page/format.ts"
+import type { TrackedCall } from "../../../../domain/page/PageState.ts"
+import { Name } from "../../parts/Text.tsx"
+import { truncate, visibleLine } from "../../parts/visibleText.ts"
+
+/** Spans of the timeline in seconds. */
+const spans = [10, 60, 300]
+const defaultSpan = 60
+
+/** Bars that are drawn of each lane, the latest ones, and lanes that are drawn. */
+const maxBars = 300
+const maxLanes = 40
+
+/** Pixels of a row and of a bar, and the smallest width of a bar in the units of the drawing. */
+const rowHeight = 10
+const barHeight = 8
+const width = 1_000
+const minBarWidth = 2
+
+interface BarsProps {
+  readonly lane: CallLane
+  readonly from: number
+  readonly now: number
+  readonly selected: string | undefined
+  readonly onSelect: (id: string) => void
+}
+
+const titleOf = ({ call }: TrackedCall, now: number): string => {
+  const words = [
+    call.tool ?? call.event,
+    phaseOf(call),
+    formatDuration(durationOf(call, now)),
+    describeStatus(call.status)
+  ]
+  return visibleLine(truncate(words.filter((word) => word !== "").join(", "), 400))
+}
+
+interface CallBarProps extends Pick<BarsProps, "from" | "now"> {
+  readonly entry: TrackedCall
+  readonly row: number
+}
+
+/** The phases of one call as adjacent bars. */
+const CallBar = ({ entry, from, now, row }: CallBarProps) => {
+  const scale = width / Math.max(1, now - from)
+  return (
+    <>
+      {segmentsOf(entry, now)
+        .filter(({ to }) => to >= from)
+        .map(({ from: start, phase, to }) => {
+          const visibleStart = Math.max(start, from)
+          const size = Math.max(minBarWidth, (to - visibleStart) * scale)
+          const x = (visibleStart - from) * scale
+          return <rect key={start} x={x} y={row * rowHeight} width={size} height={barHeight} class={`bar-${phase}`} />
+        })}
+    </>
+  )
+}
+
+const Bars = ({ from, lane, now, onSelect, selected }: BarsProps) => {
+  return (
+    <svg
+      class="lane"
+      role="img"
+      aria-label={`${lane.calls.length} calls`}
+      viewBox={`0 0 ${width} ${lane.rows * rowHeight}`}
+      preserveAspectRatio="none"
+      height={lane.rows * rowHeight}
+    >
+      {lane.calls.slice(-maxBars).map(({ entry, row }) => (
+        <g
+          key={entry.call.id}
+          class={entry.call.id === selected ? "call selected" : "call"}
+          onClick={() => onSelect(entry.call.id)}
+        >
+          <title>{titleOf(entry, now)}</title>
+          <CallBar entry={entry} row={row} from={from} now={now} />
+        </g>
+      ))}
+    </svg>
+  )
+}
+
+interface CallTimelineProps extends Pick<BarsProps, "now" | "onSelect" | "selected"> {
+  readonly calls: ReadonlyArray<TrackedCall>
+  readonly computers: ReadonlyArray<string>
+  /** The legend. */
+  readonly children: ComponentChildren
+}
+
+/** The latest calls, with a lane for each Computer. The list beside it says the same in words. */
+export const CallTimeline = ({ calls, children, computers, now, ...rest }: CallTimelineProps) => {
+  const [span, setSpan] = useState(defaultSpan)
+  const from = now - span * 1000
+  const lanes = useMemo(
+    () => arrangeLanes(computers, callsBetween(calls, from, now)).slice(0, maxLanes),
+    [calls, from, computers.join("\n")]
+  )
+  return (
+    <div class="timeline card">
+      <div class="timeline-head">
+        {children}
+        <label>
+          Span{" "}
+          <select class="small" value={span} onChange={(event) => setSpan(Number(event.currentTarget.value))}>
+            {spans.map((seconds) => (
+              <option key={seconds} value={seconds}>
+                {formatDuration(seconds * 1000)}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      {lanes.map((lane) => (
+        <div key={lane.computer} class="lane-row">
+          <span class="lane-name">
+            <Name of={lane.computer} length={40} />
+          </span>
+          <Bars lane={lane} from={from} now={now} {...rest} />
+        </div>
+      ))}
+      <div class="lane-row note" aria-hidden="true">
+        <span class="lane-name" />
+        <span class="axis">
+          <span>{formatDuration(span * 1000)} ago</span>
+          <span>now</span>
+        </span>
+      </div>
+    </div>
+  )
+}

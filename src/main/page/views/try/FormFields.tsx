@@ -1,0 +1,319 @@
+import { useId } from "preact/hooks"
+import { absent, type Draft, initialDraft } from "../../../../domain/page/form/formDraft.ts"
+import type { FormField } from "../../../../domain/page/form/schemaForm.ts"
+import { LongText, Name } from "../../parts/Text.tsx"
+import { truncate, visibleLine } from "../../parts/visibleText.ts"
+
+interface FieldProps<F extends FormField = FormField> {
+  readonly field: F
+  readonly draft: Draft
+  readonly onChange: (draft: Draft) => void
+  /** The name of the field for screen readers, unique in the form. */
+  readonly label: string
+  readonly required: boolean
+  readonly id: string
+}
+
+type FieldOf<Tag extends FormField["_tag"]> = Extract<FormField, { readonly _tag: Tag }>
+
+/** The length of a value in a list of choices. */
+const maxChoiceLength = 100
+
+const formatChoice = (value: unknown): string =>
+  visibleLine(truncate(typeof value === "string" ? value : JSON.stringify(value), maxChoiceLength))
+
+const isLongText = (text: string): boolean => text.includes("\n") || text.length > 80
+
+const TextField = ({ draft, field, id, onChange, required }: FieldProps<FieldOf<"Text">>) => {
+  const text = draft._tag === "Text" ? draft.text : ""
+  const change = (next: string) => onChange(next === "" && !required ? absent : { _tag: "Text", text: next })
+  return isLongText(text) ? (
+    <textarea id={id} value={text} rows={6} onInput={(event) => change(event.currentTarget.value)} />
+  ) : (
+    <input
+      id={id}
+      type="text"
+      value={text}
+      placeholder={field.format ?? ""}
+      onInput={(event) => change(event.currentTarget.value)}
+    />
+  )
+}
+
+const NumberField = ({ draft, field, id, onChange, required }: FieldProps<FieldOf<"Number">>) => (
+  <input
+    id={id}
+    type="text"
+    inputMode={field.integer ? "numeric" : "decimal"}
+    value={draft._tag === "Text" ? draft.text : ""}
+    placeholder={
+      [field.min, field.max].some((bound) => bound !== undefined) ? `${field.min ?? ""}…${field.max ?? ""}` : ""
+    }
+    onInput={({ currentTarget: { value } }) =>
+      onChange(value === "" && !required ? absent : { _tag: "Text", text: value })
+    }
+  />
+)
+
+const FlagField = ({ draft, id, onChange, required }: FieldProps<FieldOf<"Flag">>) => (
+  <select
+    id={id}
+    value={draft._tag === "Flag" ? String(draft.value) : ""}
+    onChange={({ currentTarget: { value } }) =>
+      onChange(value === "" ? absent : { _tag: "Flag", value: value === "true" })
+    }
+  >
+    {(!required || draft._tag !== "Flag") && <option value="">not set</option>}
+    <option value="true">true</option>
+    <option value="false">false</option>
+  </select>
+)
+
+const ChoiceField = ({ draft, field, id, onChange, required }: FieldProps<FieldOf<"Choice">>) => (
+  <select
+    id={id}
+    value={draft._tag === "Choice" ? String(draft.index) : ""}
+    onChange={({ currentTarget: { value } }) =>
+      onChange(value === "" ? absent : { _tag: "Choice", index: Number(value) })
+    }
+  >
+    {(!required || draft._tag !== "Choice") && <option value="">not set</option>}
+    {field.values.map((value, index) => (
+      <option key={index} value={String(index)}>
+        {formatChoice(value)}
+      </option>
+    ))}
+  </select>
+)
+
+const JsonField = ({ draft, id, onChange, required }: FieldProps) => (
+  <textarea
+    id={id}
+    class="code"
+    rows={4}
+    spellcheck={false}
+    placeholder="JSON"
+    value={draft._tag === "Json" ? draft.text : ""}
+    onInput={({ currentTarget: { value } }) =>
+      onChange(value === "" && !required ? absent : { _tag: "Json", text: value })
+    }
+  />
+)
+
+const ListField = ({ draft, field, label, onChange }: FieldProps<FieldOf<"List">>) => {
+  const items = draft._tag === "List" ? draft.items : []
+  const change = (next: ReadonlyArray<Draft>) => onChange({ _tag: "List", items: next })
+  return (
+    <div class="nested">
+      {items.map((item, index) => (
+        <div key={index} class="list-item">
+          <Field
+            field={field.item}
+            draft={item}
+            label={`${label} ${index + 1}`}
+            required
+            onChange={(changed) => change(items.with(index, changed))}
+          />
+          <button
+            type="button"
+            class="small"
+            aria-label={visibleLine(`Remove ${label} ${index + 1}`)}
+            onClick={() => change(items.toSpliced(index, 1))}
+          >
+            Remove
+          </button>
+        </div>
+      ))}
+      <button
+        type="button"
+        class="small"
+        aria-label={visibleLine(`Add to ${label}`)}
+        onClick={() => change([...items, initialDraft(field.item)])}
+      >
+        Add
+      </button>
+    </div>
+  )
+}
+
+const VariantsField = ({ draft, field, id, label, onChange, required }: FieldProps<FieldOf<"Variants">>) => {
+  const index = draft._tag === "Variant" ? draft.index : -1
+  const chosen = field.variants[index]
+  return (
+    <div class="nested">
+      <select
+        id={id}
+        aria-label={visibleLine(`Kind of ${label}`)}
+        value={index < 0 ? "" : String(index)}
+        onChange={({ currentTarget: { value } }) => {
+          const variant = field.variants[Number(value)]
+          onChange(
+            value === "" || variant === undefined
+              ? absent
+              : { _tag: "Variant", index: Number(value), draft: initialDraft(variant) }
+          )
+        }}
+      >
+        {(!required || index < 0) && <option value="">not set</option>}
+        {field.variants.map((variant, at) => (
+          <option key={at} value={String(at)}>
+            {visibleLine(variant.title ?? `${at + 1}: ${variantNames[variant._tag]}`)}
+          </option>
+        ))}
+      </select>
+      {chosen !== undefined && draft._tag === "Variant" && (
+        <Field
+          key={index}
+          field={chosen}
+          draft={draft.draft}
+          label={label}
+          required
+          isInner
+          onChange={(inner) => onChange({ _tag: "Variant", index, draft: inner })}
+        />
+      )}
+    </div>
+  )
+}
+
+const variantNames: { readonly [Tag in FormField["_tag"]]: string } = {
+  Text: "text",
+  Number: "number",
+  Flag: "true or false",
+  Choice: "a fixed value",
+  Group: "object",
+  List: "list",
+  Variants: "one of several",
+  Json: "JSON"
+}
+
+/** The members of a group. */
+export const GroupFields = ({
+  draft,
+  field,
+  onChange
+}: Pick<FieldProps<FieldOf<"Group">>, "draft" | "field" | "onChange">) => {
+  const members: ReadonlyMap<string, Draft> = draft._tag === "Group" ? draft.members : new Map()
+  const known = new Set(field.members.map(({ name }) => name))
+  const others = [...members].filter(([name]) => !known.has(name))
+  const change = (name: string, changed: Draft) =>
+    onChange({ _tag: "Group", members: new Map(members).set(name, changed) })
+  return (
+    <>
+      {field.members.map((member) => (
+        <Field
+          key={member.name}
+          field={member.field}
+          draft={members.get(member.name) ?? absent}
+          label={member.name}
+          required={member.required}
+          onChange={(changed) => change(member.name, changed)}
+        />
+      ))}
+      {others.map(([name, other]) => (
+        <Field
+          key={`other ${name}`}
+          field={{ _tag: "Json" }}
+          draft={other}
+          label={name}
+          required={false}
+          onChange={(changed) => change(name, changed)}
+        />
+      ))}
+    </>
+  )
+}
+
+const Control = (props: FieldProps) => {
+  const { field } = props
+  if (props.draft._tag === "Json") return <JsonField {...props} />
+  switch (field._tag) {
+    case "Text":
+      return <TextField {...props} field={field} />
+    case "Number":
+      return <NumberField {...props} field={field} />
+    case "Flag":
+      return <FlagField {...props} field={field} />
+    case "Choice":
+      return <ChoiceField {...props} field={field} />
+    case "Json":
+      return <JsonField {...props} />
+    case "List":
+      return <ListField {...props} field={field} />
+    case "Variants":
+      return <VariantsField {...props} field={field} />
+    case "Group":
+      return (
+        <div class="nested">
+          <GroupFields field={field} draft={props.draft} onChange={props.onChange} />
+        </div>
+      )
+  }
+}
+
+/** Fields that consist of other fields, and are a group for screen readers. */
+const isComposite = ({ _tag }: FormField): boolean => _tag === "Group" || _tag === "List" || _tag === "Variants"
+
+interface LabelledFieldProps extends Omit<FieldProps, "id"> {
+  /** The field stands inside another one with the same label. */
+  readonly isInner?: boolean
+}
+
+/** A field with its label and its description. An optional composite field is added by a button. */
+const Field = ({ isInner = false, ...props }: LabelledFieldProps) => {
+  const id = useId()
+  const { draft, field, label, onChange, required } = props
+  const title = (
+    <>
+      <Name of={label} />
+      {field.title !== undefined && field.title !== label && (
+        <span class="note">
+          {" "}
+          <Name of={field.title} />
+        </span>
+      )}
+      {required ? " *" : ""}
+    </>
+  )
+  const description = field.description !== undefined && <LongText text={field.description} />
+  if (isComposite(field) && draft._tag !== "Json") {
+    if (isInner && draft._tag !== "Absent") return <Control {...props} id={id} />
+    return (
+      <fieldset>
+        <legend>{title}</legend>
+        {description}
+        {draft._tag === "Absent" ? (
+          <button
+            type="button"
+            class="small"
+            aria-label={visibleLine(`Add ${label}`)}
+            onClick={() => onChange(initialDraft(field))}
+          >
+            Add
+          </button>
+        ) : (
+          <>
+            <Control {...props} id={id} />
+            {!required && (
+              <button
+                type="button"
+                class="small"
+                aria-label={visibleLine(`Leave out ${label}`)}
+                onClick={() => onChange(absent)}
+              >
+                Leave out
+              </button>
+            )}
+          </>
+        )}
+      </fieldset>
+    )
+  }
+  return (
+    <div class="form-field">
+      <label for={id}>{title}</label>
+      <Control {...props} id={id} />
+      {description}
+    </div>
+  )
+}

@@ -1,0 +1,248 @@
+import { useMemo, useState } from "preact/hooks"
+import { escapeLinesForTerminal } from "../../../../adapters/log/escapeForTerminal.ts"
+import { isJsonObject, parseJson } from "../../../../domain/json.ts"
+import { copyAsCommand } from "../../../../domain/page/calls/copyAsCommand.ts"
+import { formatDuration } from "../../../../domain/page/format.ts"
+import { findJsonError, formatJsonError } from "../../../../domain/page/form/findJsonError.ts"
+import { type Draft, draftOfValue, initialDraft, valueOfDraft } from "../../../../domain/page/form/formDraft.ts"
+import { formOfSchema } from "../../../../domain/page/form/schemaForm.ts"
+import { findOffice } from "../../../../domain/page/offices.ts"
+import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
+import type { RouteParameters } from "../../../../domain/page/route.ts"
+import { pageState, replaceParameters, session } from "../../connection/store.ts"
+import { readInput, writeInput } from "../../connection/storage.ts"
+import { CopyButton } from "../../parts/CopyButton.tsx"
+import { computerCommand, Empty } from "../../parts/Empty.tsx"
+import { LongText, Name } from "../../parts/Text.tsx"
+import { visibleLine } from "../../parts/visibleText.ts"
+import { ToolNotes } from "../tools/ToolNotes.tsx"
+import { type OfficeTool, useOfficeTools } from "../tools/useOfficeTools.ts"
+import { CallResult } from "./CallResult.tsx"
+import { GroupFields } from "./FormFields.tsx"
+import { type ToolCall, useToolCall } from "./useToolCall.ts"
+
+/** The bounds of a timeout in seconds, as the protocol has them. */
+const maxTimeoutSeconds = 3_600
+const defaultTimeoutSeconds = 60
+
+/** Lines of the arguments as JSON that are shown without scrolling. */
+const minRows = 5
+const maxRows = 16
+
+const RunningCall = ({ call }: { readonly call: ToolCall }) => {
+  switch (call._tag) {
+    case "Running":
+      return (
+        <div role="status">
+          <p>
+            Running. <Name of={call.as} length={1_000} />
+          </p>
+          {call.status !== "" && (
+            <p>
+              <Name of={call.status} length={1_000} />
+            </p>
+          )}
+          {call.progress !== undefined && <progress value={call.progress} aria-label="progress of the call" />}
+        </div>
+      )
+    case "Failed":
+      return (
+        <div class="error" role="alert">
+          <p>
+            Failed after {formatDuration(call.took)}
+            {call.error.code !== 0 && ` with code ${call.error.code}`}:
+          </p>
+          <LongText text={call.error.message} />
+        </div>
+      )
+    case "Ended":
+      return (
+        <>
+          <p class="note">Ended after {formatDuration(call.took)}</p>
+          <CallResult result={call.result} />
+        </>
+      )
+  }
+}
+
+/** JSON text in which characters that hide or reorder others are escapes, with the same meaning. */
+const formatJson = (value: unknown): string => escapeLinesForTerminal(JSON.stringify(value, null, 2))
+
+/** The form and the JSON text of the arguments, which follow each other. */
+const useArguments = ({ key, tool }: OfficeTool) => {
+  const form = useMemo(() => formOfSchema(tool.paramsSchema), [tool])
+  const [state, setState] = useState<{ readonly draft: Draft; readonly text: string }>(() => {
+    const last = parseJson(readInput(key) ?? "")
+    const draft = isJsonObject(last) ? draftOfValue(form, last) : initialDraft(form)
+    return { draft, text: formatJson(valueOfDraft(form, draft).value ?? {}) }
+  })
+  const setDraft = (draft: Draft) => setState({ draft, text: formatJson(valueOfDraft(form, draft).value ?? {}) })
+  const setText = (text: string) => {
+    const value = parseJson(text)
+    setState(({ draft }) => ({ draft: isJsonObject(value) ? draftOfValue(form, value) : draft, text }))
+  }
+  const error = findJsonError(state.text)
+  const value = error === undefined ? parseJson(state.text) : undefined
+  return {
+    form,
+    ...state,
+    setDraft,
+    setText,
+    params: isJsonObject(value) ? value : undefined,
+    error:
+      error !== undefined
+        ? formatJsonError(error)
+        : isJsonObject(value)
+          ? undefined
+          : "the arguments are a JSON object",
+    problems: valueOfDraft(form, state.draft).problems
+  }
+}
+
+const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonly chosen: OfficeTool }) => {
+  const { draft, error, form, params, problems, setDraft, setText, text } = useArguments(chosen)
+  const [timeout, setTimeoutSeconds] = useState(defaultTimeoutSeconds)
+  const { call, cancel, run } = useToolCall()
+  const isRunning = call?._tag === "Running"
+  const hasAgent = findOffice(pageState.value, address).agents.length > 0
+  const isOfAgent = session.value?.office !== undefined
+  const isPermitted = isOfAgent || !hasAgent || chosen.computer.features.operatorCalls
+  const start = () => {
+    if (params === undefined) return
+    writeInput(chosen.key, text)
+    void run({ ...address, computer: chosen.computer.name, tool: chosen.tool.name, params, timeout })
+  }
+  const target = { ...address, computer: chosen.computer.name, tool: chosen.tool.name }
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        start()
+      }}
+    >
+      {!isPermitted && (
+        <p class="error">
+          This Computer does not run calls of operators while the office has an Agent.{" "}
+          <code>a2c computer --operators</code> permits them.
+        </p>
+      )}
+      {chosen.tool.description !== "" && <LongText text={chosen.tool.description} />}
+      <div class="columns even">
+        <section class="card" aria-label="Form">
+          {form._tag === "Group" && form.members.length === 0 && <p class="note">The tool has no parameters.</p>}
+          {form._tag === "Group" ? (
+            <GroupFields field={form} draft={draft} onChange={setDraft} />
+          ) : (
+            <p class="note">The schema of this tool has no form. Enter the arguments as JSON.</p>
+          )}
+        </section>
+        <section class="card" aria-label="Arguments as JSON">
+          <div class="form-field">
+            <label for="json-arguments">Arguments as JSON</label>
+            <textarea
+              id="json-arguments"
+              class="code"
+              rows={Math.min(maxRows, Math.max(minRows, text.split("\n").length + 1))}
+              spellcheck={false}
+              value={text}
+              aria-invalid={error !== undefined}
+              aria-describedby="json-error"
+              onInput={({ currentTarget: { value } }) => setText(value)}
+            />
+            <p id="json-error" class="error">
+              {error === undefined ? "" : visibleLine(error)}
+            </p>
+          </div>
+        </section>
+      </div>
+      {problems.length > 0 && (
+        <ul class="note" aria-label="Missing arguments">
+          {problems.map(({ message, path }) => (
+            <li key={path}>
+              <Name of={path === "" ? "arguments" : path} /> <Name of={message} />
+            </li>
+          ))}
+        </ul>
+      )}
+      <div class="field">
+        <label for="call-timeout">Timeout in seconds</label>
+        <input
+          id="call-timeout"
+          type="number"
+          min={1}
+          max={maxTimeoutSeconds}
+          required
+          value={timeout}
+          onInput={({ currentTarget: { valueAsNumber } }) => {
+            if (Number.isInteger(valueAsNumber)) setTimeoutSeconds(valueAsNumber)
+          }}
+        />
+        <button type="submit" class="primary" disabled={isRunning || params === undefined}>
+          Run
+        </button>
+        {isRunning && (
+          <button type="button" onClick={cancel}>
+            Cancel
+          </button>
+        )}
+        {params !== undefined && <CopyButton label="Copy as a command" text={copyAsCommand(target, params)} />}
+      </div>
+      {call !== undefined && (
+        <section class="card" aria-label="Result">
+          <RunningCall call={call} />
+        </section>
+      )}
+    </form>
+  )
+}
+
+interface TryViewProps {
+  readonly address: OfficeAddress
+  readonly parameters: RouteParameters
+}
+
+/** Calls a tool with arguments from a form or from JSON. */
+export const TryView = ({ address, parameters }: TryViewProps) => {
+  const { errors, isLoading, starting, tools } = useOfficeTools(address)
+  const chosen = tools.find(
+    ({ computer, tool }) => tool.name === parameters["tool"] && computer.name === parameters["computer"]
+  )
+  if (session.value?.mayCall !== true) {
+    return (
+      <p class="note">The credentials of this page do not permit calls. They need the right agent for this office.</p>
+    )
+  }
+  const choose = (key: string) => {
+    const one = tools.find((other) => other.key === key)
+    replaceParameters({ tool: one?.tool.name, computer: one?.computer.name })
+  }
+  return (
+    <>
+      <ToolNotes errors={errors} starting={starting} />
+      {tools.length === 0 && !isLoading ? (
+        <Empty command={computerCommand(address.office)}>No Computer of this office offers tools:</Empty>
+      ) : (
+        <div class="field">
+          <label for="try-tool">Tool</label>
+          <select id="try-tool" value={chosen?.key ?? ""} onChange={(event) => choose(event.currentTarget.value)}>
+            <option value="">{isLoading ? "loading" : "choose a tool"}</option>
+            {tools.map(({ computer, key, tool }) => (
+              <option key={key} value={key}>
+                {visibleLine(`${tool.name} at ${computer.name}`)}
+              </option>
+            ))}
+          </select>
+        </div>
+      )}
+      {chosen === undefined && tools.length > 0 && (
+        <p class="note">
+          Choose a tool to call it with arguments of your choice.{" "}
+          {session.value.office === undefined
+            ? "Members of the office see the call under the name of the operator."
+            : "The Agent of this page makes the call."}
+        </p>
+      )}
+      {chosen !== undefined && <TryTool key={chosen.key} address={address} chosen={chosen} />}
+    </>
+  )
+}

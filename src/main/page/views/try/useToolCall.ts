@@ -1,0 +1,74 @@
+import { useEffect, useRef, useState } from "preact/hooks"
+import { describeStatus } from "../../../../domain/page/calls/callPhase.ts"
+import type { JsonObject } from "../../../../domain/json.ts"
+import type { PageCallMessage, PageCallRequest, PageError } from "../../../../domain/page/PageCommand.ts"
+import { pageErrorOf } from "../../connection/api.ts"
+import { callTool } from "../../connection/callTool.ts"
+
+/** A call that the page makes. */
+export type ToolCall =
+  | { readonly _tag: "Running"; readonly as: string; readonly status: string; readonly progress?: number }
+  | { readonly _tag: "Ended"; readonly result: JsonObject; readonly took: number }
+  | { readonly _tag: "Failed"; readonly error: PageError; readonly took: number }
+
+const describeCaller = (started: Extract<PageCallMessage, { readonly _tag: "Started" }>): string =>
+  started.as === "agent"
+    ? `The call runs as the Agent ${started.name} of the office.`
+    : `The call runs beside the Agent of the office, as ${started.name}.`
+
+const applyCallMessage = (call: ToolCall, message: PageCallMessage, took: number): ToolCall => {
+  switch (message._tag) {
+    case "Started":
+      return call._tag === "Running" ? { ...call, as: describeCaller(message) } : call
+    case "Status": {
+      if (call._tag !== "Running") return call
+      const { status } = message
+      const share =
+        status._tag === "Progressing" && status.total !== undefined && status.total > 0
+          ? Math.min(1, Math.max(0, status.progress / status.total))
+          : undefined
+      return {
+        _tag: "Running",
+        as: call.as,
+        status: describeStatus(status),
+        ...(share !== undefined && { progress: share })
+      }
+    }
+    case "Result":
+      return { _tag: "Ended", result: message.result, took }
+    case "Failed":
+      return { _tag: "Failed", error: message.error, took }
+  }
+}
+
+const isRunning = (call: ToolCall | undefined): boolean => call?._tag === "Running"
+
+/** Calls tools, one at a time. Leaving the view cancels the call. */
+export const useToolCall = () => {
+  const [call, setCall] = useState<ToolCall>()
+  const abort = useRef<AbortController>(undefined)
+  useEffect(() => () => abort.current?.abort(), [])
+
+  const run = async (request: PageCallRequest): Promise<void> => {
+    abort.current?.abort()
+    const controller = new AbortController()
+    abort.current = controller
+    const start = performance.now()
+    let current: ToolCall = { _tag: "Running", as: "", status: "" }
+    const show = (next: ToolCall): void => {
+      current = next
+      if (abort.current === controller) setCall(next)
+    }
+    show(current)
+    try {
+      for await (const message of callTool(request, controller.signal)) {
+        show(applyCallMessage(current, message, performance.now() - start))
+      }
+      if (isRunning(current)) throw new Error("The Server ended the reply before the result")
+    } catch (error) {
+      const failure = controller.signal.aborted ? { code: 0, message: "cancelled" } : pageErrorOf(error)
+      show({ _tag: "Failed", error: failure, took: performance.now() - start })
+    }
+  }
+  return { call, run, cancel: () => abort.current?.abort(), forget: () => setCall(undefined) }
+}

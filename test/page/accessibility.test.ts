@@ -1,0 +1,204 @@
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
+import { busyViews, prepareBusyServer } from "./scripted/busyOffice.ts"
+import { tabTo, waitUntil } from "./scripted/expectations.ts"
+import { PageBrowser } from "./scripted/PageBrowser.ts"
+import { makeSnapshot } from "./scripted/pageFixtures.ts"
+import type { ScriptedServer } from "./scripted/ScriptedServer.ts"
+
+/** Widths with the themes that axe checks there. A width changes no colours. */
+const widths = [
+  { width: 1280, themes: ["light", "dark"] },
+  { width: 390, themes: ["dark"] }
+] as const
+
+const requireKey = (server: ScriptedServer): void => {
+  server.session = undefined
+}
+
+const withoutMembers = (server: ScriptedServer): void => {
+  server.snapshot = makeSnapshot({ members: [], nodes: [] })
+}
+
+const emptyViews = Object.entries(busyViews).map(
+  ([view, hash]) => [`the empty view ${view}`, hash.split("?")[0] ?? "", withoutMembers] as const
+)
+
+const audited: ReadonlyArray<readonly [string, string, (server: ScriptedServer) => void]> = [
+  ...Object.entries(busyViews).map(([view, hash]) => [`the view ${view}`, hash, prepareBusyServer] as const),
+  ...emptyViews,
+  ["the form for sign-in", "", requireKey]
+]
+
+describe.skipIf(chromiumPath === undefined)("office page", () => {
+  const browser = new PageBrowser()
+  afterAll(() => browser.close(), browserTimeout)
+  const options = { timeout: browserTimeout }
+
+  describe("accessibility", () => {
+    for (const [name, hash, prepare] of audited) {
+      it(`has no violations in ${name}, in both themes and at all widths`, options, async () => {
+        await using opened = await browser.open(hash, prepare)
+        const { page } = opened
+        await waitUntil(async () => (await page.getByText("loading", { exact: true }).count()) === 0)
+        for (const { themes, width } of widths) {
+          await page.setViewportSize({ width, height: 800 })
+          for (const colorScheme of themes) {
+            await page.emulateMedia({ colorScheme })
+            assert.deepStrictEqual(await opened.accessibilityFindings(), [], `${colorScheme} ${width}`)
+          }
+          const overflow = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
+          assert.isAtMost(Number(overflow), 0, `overflow at ${width}`)
+        }
+      })
+    }
+
+    it("has no violations in a dialog", options, async () => {
+      await using opened = await browser.open("#/office/0.2/team/members")
+      await opened.page.getByRole("button", { name: "Disconnect desk" }).click()
+      await opened.page.getByRole("dialog").waitFor()
+      assert.deepStrictEqual(await opened.accessibilityFindings(), [])
+    })
+
+    it("finds a planted violation", options, async () => {
+      await using opened = await browser.open("")
+      await opened.page.evaluate("document.querySelector('main').append(document.createElement('input'))")
+      assert.match((await opened.accessibilityFindings()).join(), /^label: /)
+    })
+  })
+
+  it("shows the link of the current view at 390 pixels", options, async () => {
+    await using opened = await browser.open("#/offices")
+    const { page } = opened
+    await page.setViewportSize({ width: 390, height: 800 })
+    await page.evaluate(`location.hash = "#/office/0.2/team/parts"`)
+    const link = page.getByRole("link", { name: "Devices and packs" })
+    await waitUntil(async () => {
+      const { width = 390, x = 0 } = (await link.boundingBox()) ?? {}
+      return x >= 0 && x + width <= 390
+    })
+  })
+
+  describe("keyboard", () => {
+    it("signs in and out, and changes the theme", options, async () => {
+      await using opened = await browser.open("", requireKey)
+      const { page } = opened
+      await tabTo(page, "Key or token")
+      await page.keyboard.type("operator-key")
+      await page.keyboard.press("Enter")
+      await page.getByRole("link", { name: "team" }).waitFor()
+      await page.getByRole("combobox", { name: "Colours" }).focus()
+      for (const [key, theme] of [
+        ["ArrowDown", "light"],
+        ["ArrowDown", "dark"],
+        ["ArrowUp", "light"],
+        ["ArrowUp", "system"]
+      ] as const) {
+        await page.keyboard.press(key)
+        await waitUntil(() => page.evaluate(`document.documentElement.dataset.theme === "${theme}"`))
+      }
+      await tabTo(page, "Sign out")
+      await page.keyboard.press("Enter")
+      await page.getByLabel("Key or token").waitFor()
+    })
+
+    it("disconnects a member of the list, and drains a node", options, async () => {
+      await using opened = await browser.open("#/offices")
+      const { page, server } = opened
+      await tabTo(page, "1 Agent, 1 Computer")
+      await page.keyboard.press("Enter")
+      await tabTo(page, "Disconnect desk")
+      await page.keyboard.press("Enter")
+      await tabTo(page, "Disconnect")
+      await page.keyboard.press("Enter")
+      await waitUntil(() => server.commands.length === 1)
+      await page.getByRole("dialog").waitFor({ state: "detached" })
+      await tabTo(page, "Drain the node n1")
+      await page.keyboard.press("Enter")
+      await tabTo(page, "Drain")
+      await page.keyboard.press("Enter")
+      await waitUntil(() => server.commands.length === 2)
+      assert.deepStrictEqual(server.commands, [
+        { _tag: "Disconnect", sid: "sid-desk" },
+        { _tag: "Drain", node: "n1" }
+      ])
+    })
+
+    it("finds a tool, opens its form, and runs it", options, async () => {
+      await using opened = await browser.open("#/office/0.2/team/tools", (server) => {
+        prepareBusyServer(server)
+        server.call = async function* () {
+          yield { _tag: "Result", result: { content: [{ type: "text", text: "created" }] } }
+        }
+      })
+      const { page } = opened
+      await tabTo(page, "Search tools")
+      await page.keyboard.type("create")
+      await page.getByText("1 of 15 tools").waitFor()
+      await page.keyboard.press("Tab")
+      await page.keyboard.press("ArrowDown")
+      await page.getByRole("heading", { name: "create_issue" }).waitFor()
+      await tabTo(page, "Try this tool")
+      await page.keyboard.press("Enter")
+      await page.getByLabel("title *").waitFor()
+      await tabTo(page, "title *")
+      await page.keyboard.type("first")
+      await tabTo(page, "Add assignee")
+      await page.keyboard.press("Enter")
+      await tabTo(page, "Run")
+      await page.keyboard.press("Enter")
+      await page.getByText("created", { exact: true }).waitFor()
+    })
+
+    it("filters, pauses, selects and cancels calls", options, async () => {
+      await using opened = await browser.open("#/office/0.2/team/calls", prepareBusyServer)
+      const { page, server } = opened
+      await tabTo(page, "Filter")
+      await page.keyboard.type("status:running")
+      await page.getByText(/^1 call$/).waitFor()
+      await tabTo(page, "Pause")
+      await page.keyboard.press("Space")
+      await page.keyboard.press("Tab")
+      await page.keyboard.press("ArrowUp")
+      await page.getByText("10 s ago").waitFor()
+      await page.keyboard.press("Tab")
+      await page.keyboard.press("ArrowDown")
+      await page.getByRole("heading", { name: "run_tests" }).waitFor()
+      await tabTo(page, "Cancel the call of run_tests")
+      await page.keyboard.press("Enter")
+      await tabTo(page, "Cancel call")
+      await page.keyboard.press("Enter")
+      await waitUntil(() => server.commands.some(({ _tag }) => _tag === "CancelCall"))
+      await page.getByRole("dialog").waitFor({ state: "detached" })
+      await tabTo(page, "Copy the command")
+    })
+
+    it("changes the format of windows", options, async () => {
+      await using opened = await browser.open("#/office/0.2/team/desktop", prepareBusyServer)
+      const { page } = opened
+      await page.getByRole("cell", { name: "4,812" }).waitFor()
+      await tabTo(page, "Markdown")
+      await page.keyboard.press("ArrowDown")
+      await page.getByText("| unit  | 4,812  | 0      |").waitFor()
+      await page.keyboard.press("ArrowUp")
+      await page.getByRole("cell", { name: "4,812" }).waitFor()
+    })
+
+    it("searches, pages through and opens documents", options, async () => {
+      await using opened = await browser.open("#/office/0.2/team/documents", prepareBusyServer)
+      const { page, server } = opened
+      await page.getByRole("button", { name: "Report of week 1" }).waitFor()
+      await tabTo(page, "Keywords")
+      await page.keyboard.type("report")
+      await page.keyboard.press("Enter")
+      await waitUntil(() => server.commands.some((one) => one._tag === "FindDocuments" && one.keywords.length === 1))
+      await page.getByRole("button", { name: "Report of week 1" }).waitFor()
+      await tabTo(page, "Report of week 1")
+      await page.keyboard.press("Enter")
+      await page.getByRole("heading", { name: "dpe://notes/report-1.pdf?format=markdown" }).waitFor()
+      await tabTo(page, "Next")
+      await page.keyboard.press("Enter")
+      await page.getByText("21 to 28 of 64").waitFor()
+    })
+  })
+})

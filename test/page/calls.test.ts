@@ -1,0 +1,179 @@
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import type { PageCall } from "../../src/domain/page/PageEvent.ts"
+import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
+import { waitUntil } from "./scripted/expectations.ts"
+import { PageBrowser } from "./scripted/PageBrowser.ts"
+import { makeBatch, makeCall, makeSession, makeSnapshot, startTime } from "./scripted/pageFixtures.ts"
+import type { ScriptedServer } from "./scripted/ScriptedServer.ts"
+
+const callsView = "#/office/0.2/team/calls"
+
+const withCalls =
+  (...calls: ReadonlyArray<PageCall>) =>
+  (server: ScriptedServer): void => {
+    server.snapshot = makeSnapshot({ calls })
+  }
+
+/** A call that ended; a later index starts later. */
+const ended = (index: number, changes: Partial<PageCall> = {}): PageCall =>
+  makeCall({
+    id: `call-${index}`,
+    startedAt: startTime - 50_000 + index * 100,
+    endedAt: startTime - 50_000 + index * 100 + 40,
+    outcome: "ok",
+    ...changes
+  })
+
+const phases: ReadonlyArray<readonly [string, Partial<PageCall>]> = [
+  ["done", { endedAt: startTime, outcome: "ok" }],
+  ["failed", { endedAt: startTime, outcome: "tool_error" }],
+  ["cancelled", { endedAt: startTime, outcome: "cancelled" }],
+  ["consent", { status: { _tag: "WaitingForConsent", computer: "desk" } }],
+  ["waiting", { status: { _tag: "WaitingForServers", computer: "desk", servers: ["files"] } }],
+  ["running", {}]
+]
+
+describe.skipIf(chromiumPath === undefined)("office page", () => {
+  const browser = new PageBrowser()
+  afterAll(() => browser.close(), browserTimeout)
+  const options = { timeout: browserTimeout }
+
+  describe("calls", () => {
+    it("shows each phase as a word in the list and as a bar in the timeline", options, async () => {
+      const calls = phases.map(([phase, changes]) => makeCall({ id: phase, tool: `tool_${phase}`, ...changes }))
+      await using opened = await browser.open(callsView, withCalls(...calls))
+      const { page } = opened
+      const list = page.getByRole("listbox", { name: "Calls" })
+      for (const [phase] of phases) {
+        await list.getByRole("option", { name: new RegExp(`^${phase} tool_${phase}`) }).waitFor()
+        await page.locator(`.lane .bar-${phase}`).first().waitFor({ state: "attached" })
+        await page.getByRole("list", { name: "Colours" }).getByText(phase).waitFor()
+      }
+    })
+
+    it("follows a call from its start to its end", options, async () => {
+      await using opened = await browser.open(callsView)
+      const { page, server } = opened
+      await page.getByText("a2c agent --office team call echo message=hi").waitFor()
+      server.send(makeBatch([{ _tag: "Call", call: makeCall() }]))
+      await page.getByRole("option", { name: /^running echo/ }).waitFor()
+      server.send(makeBatch([{ _tag: "Call", call: makeCall({ endedAt: startTime, outcome: "4004" }) }]))
+      await page.getByRole("option", { name: /^failed echo .* 1 s$/ }).waitFor()
+    })
+
+    it("shows a lane for each Computer", options, async () => {
+      await using opened = await browser.open(callsView, withCalls(ended(1), ended(2, { computer: "printer" })))
+      const lanes = opened.page.locator(".lane-name")
+      await lanes.getByText("printer").waitFor()
+      await lanes.getByText("desk").waitFor()
+    })
+
+    it("filters while the text is typed, and keeps the filter in the address", options, async () => {
+      const calls = [ended(1), ended(2, { tool: "read_file", outcome: "tool_error" }), ended(3, { tool: "read_all" })]
+      await using opened = await browser.open(callsView, withCalls(...calls))
+      const { page } = opened
+      await page.getByLabel("Filter").fill("tool:read status:failed")
+      await page.getByText("1 call, p50 40 ms, p99 40 ms").waitFor()
+      assert.strictEqual(await page.locator(".virtual-row").count(), 1)
+      await page.reload()
+      await page.getByText("1 call, p50 40 ms, p99 40 ms").waitFor()
+    })
+
+    it("explains an invalid filter, and shows all calls", options, async () => {
+      await using opened = await browser.open(callsView, withCalls(ended(1), ended(2)))
+      const { page } = opened
+      await page.getByLabel("Filter").fill("status:broken")
+      await page.getByText(/status must be one of .*; found "broken"/).waitFor()
+      assert.strictEqual(await page.getByLabel("Filter").getAttribute("aria-invalid"), "true")
+      assert.strictEqual(await page.locator(".virtual-row").count(), 2)
+    })
+
+    it("stops at the moment of a pause, and continues with the missed calls", options, async () => {
+      await using opened = await browser.open(callsView, withCalls(ended(1)))
+      const { page, server } = opened
+      await page.getByRole("button", { name: "Pause" }).click()
+      server.send(makeBatch([{ _tag: "Call", call: ended(2) }], { omittedCalls: 5 }))
+      await page.getByText("5 calls were counted, but are not listed").waitFor()
+      assert.strictEqual(await page.locator(".virtual-row").count(), 1)
+      await page.getByRole("button", { name: "Pause" }).click()
+      await waitUntil(async () => (await page.locator(".virtual-row").count()) === 2)
+    })
+
+    it("shows the details of the call that the address names", options, async () => {
+      const call = ended(1, { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", outcome: "4004" })
+      await using opened = await browser.open(`${callsView}?call=call-1`, withCalls(call))
+      const details = opened.page.getByRole("region", { name: "Call", exact: true })
+      for (const text of ["40 ms", "brain", "brain-key", "req-1", "4bf92f3577b34da6a3ce929d0e0e4736", "error 4004"]) {
+        await details.getByText(text, { exact: true }).waitFor()
+      }
+    })
+
+    it("shows captured arguments and results, and the command of the call", options, async () => {
+      await using opened = await browser.open(`${callsView}?call=call-1`, (server) => {
+        withCalls(ended(1))(server)
+        server.replies.GetCallBody = () => ({ params: '{"message":"it\'s"}', result: '{"content":[]}' })
+      })
+      const { page } = opened
+      await page.getByText('{"content":[]}').waitFor()
+      await page
+        .getByText(`a2c agent --office team --protocol 0.2 call echo --computer desk '{"message":"it'\\''s"}'`)
+        .waitFor()
+    })
+
+    it("asks for no arguments where the Server does not capture them", options, async () => {
+      await using opened = await browser.open(`${callsView}?call=call-1`, (server) => {
+        withCalls(ended(1))(server)
+        server.session = makeSession({ hasBodies: false })
+      })
+      await opened.page.getByText("The arguments are missing").waitFor()
+      assert.deepStrictEqual(opened.server.commands, [])
+    })
+
+    it("copies the command", options, async () => {
+      await using opened = await browser.open(`${callsView}?call=call-1`, withCalls(ended(1)))
+      const { page } = opened
+      await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+      await page.getByRole("button", { name: "Copy the command" }).click()
+      await page.getByText("copied", { exact: true }).waitFor()
+      const copied: string = await page.evaluate("navigator.clipboard.readText()")
+      assert.include(copied, "a2c agent --office team --protocol 0.2 call echo --computer desk")
+    })
+
+    it("cancels a running call after a confirmation", options, async () => {
+      await using opened = await browser.open(`${callsView}?call=call-1`, (server) => {
+        withCalls(makeCall())(server)
+        server.session = makeSession({ hasBodies: false })
+      })
+      const { page, server } = opened
+      await page.getByRole("button", { name: "Cancel the call of echo" }).click()
+      await page.getByRole("dialog").getByRole("button", { name: "Cancel call" }).click()
+      await page.getByRole("dialog").waitFor({ state: "detached" })
+      assert.deepStrictEqual(server.commands, [{ _tag: "CancelCall", id: "call-1" }])
+    })
+
+    it("selects a call by its bar, and shows its row", options, async () => {
+      const calls = Array.from({ length: 100 }, (_, index) => ended(index, { tool: `tool_${index}` }))
+      await using opened = await browser.open(callsView, withCalls(...calls))
+      const { page } = opened
+      await page.locator(".lane .call").first().waitFor({ state: "attached" })
+      await page.locator(".lane .call").first().dispatchEvent("click")
+      await page.getByRole("heading", { name: "tool_0", exact: true }).waitFor()
+      await page.getByRole("option", { name: /tool_0 /, selected: true }).waitFor()
+    })
+
+    it("keeps the rows of a scrolled list in their place while calls are added", options, async () => {
+      const calls = Array.from({ length: 200 }, (_, index) => ended(index, { tool: `tool_${index}` }))
+      await using opened = await browser.open(callsView, withCalls(...calls))
+      const { page, server } = opened
+      const row = page.getByRole("option", { name: /tool_100 / })
+      await page.locator(".virtual-list").evaluate("document.querySelector('.virtual-list').scrollTop = 3600")
+      await row.waitFor()
+      const before = await row.boundingBox()
+      server.send(
+        makeBatch(Array.from({ length: 30 }, (_, index) => ({ _tag: "Call" as const, call: ended(300 + index) })))
+      )
+      await page.getByText(/^230 calls/).waitFor()
+      assert.deepStrictEqual(await row.boundingBox(), before)
+    })
+  })
+})

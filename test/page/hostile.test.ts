@@ -1,0 +1,308 @@
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import type { PageMember } from "../../src/domain/page/PageEvent.ts"
+import { officeHash, officeViews } from "../../src/domain/page/route.ts"
+import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
+import { waitUntil } from "./scripted/expectations.ts"
+import { attack, findInjections, hostile } from "./scripted/hostileTexts.ts"
+import { type OpenPage, PageBrowser } from "./scripted/PageBrowser.ts"
+import {
+  makeCall,
+  makeMember,
+  makeNode,
+  makeSession,
+  makeSnapshot,
+  makeTool,
+  startTime
+} from "./scripted/pageFixtures.ts"
+import { RejectedCommand, type ScriptedServer } from "./scripted/ScriptedServer.ts"
+
+const address = { line: "0.2", office: hostile("office") }
+const computer = hostile("computer")
+const features = { inspection: true, operatorCalls: true }
+const member: PageMember = makeMember({
+  ...address,
+  features,
+  name: computer,
+  node: hostile("node"),
+  subject: hostile("subject"),
+  version: hostile("version")
+})
+
+const paramsSchema = {
+  type: "object",
+  properties: {
+    [hostile("property")]: {
+      type: "string",
+      title: hostile("title"),
+      description: hostile("help"),
+      default: hostile("value")
+    },
+    choice: { enum: [hostile("choice")], default: hostile("choice") },
+    nested: { type: "object", title: hostile("group"), properties: { [hostile("inner")]: { type: "integer" } } },
+    either: {
+      anyOf: [
+        { type: "string", title: hostile("variant") },
+        { type: "object", properties: {} }
+      ]
+    }
+  },
+  required: [hostile("property"), "nested", "either"]
+}
+
+const annotations = { title: hostile("annotation"), [hostile("hint")]: true }
+const tool = makeTool({
+  name: hostile("tool"),
+  bundleId: hostile("bundle"),
+  description: hostile("description"),
+  paramsSchema,
+  meta: { MCP_TOOL_ANNOTATION: JSON.stringify(annotations) }
+})
+
+const inspection = {
+  servers: [
+    {
+      name: hostile("server"),
+      state: "failed" as const,
+      reason: hostile("reason"),
+      since: startTime,
+      restarts: 1,
+      tools: 0,
+      windows: 0,
+      stderr: [hostile("stderr")]
+    }
+  ],
+  consent: [{ tool: tool.name, rule: "forbidden" as const }],
+  parts: [
+    {
+      kind: "device" as const,
+      name: hostile("part"),
+      state: hostile("partState"),
+      reason: hostile("partReason"),
+      offers: [hostile("offer")]
+    }
+  ]
+}
+
+const markdown = `# ${hostile("heading")}\n\n> ${hostile("quote")}\n\n| a |\n|---|\n| ${hostile("cell").replaceAll("|", "")} |\n
+- ${hostile("item")}\n\n\`\`\`html\n${hostile("code")}\n\`\`\`\n\n<div onclick="${attack}">${hostile("html")}</div>\n
+[data](data:text/html,<script>${attack}</script>) [vb](vbscript:x) ![svg](data:image/svg+xml;base64,PHN2Zy8+)`
+
+const prepare = (server: ScriptedServer): void => {
+  server.session = makeSession({ subject: hostile("operator") })
+  server.snapshot = makeSnapshot({
+    members: [member, { ...member, sid: "sid-agent", role: "agent", name: hostile("agent") }],
+    nodes: [
+      makeNode({
+        node: hostile("node"),
+        version: hostile("nodeVersion"),
+        lines: [hostile("line")],
+        reason: hostile("nodeReason"),
+        components: { [hostile("component")]: { ok: false, error: hostile("componentError") } }
+      })
+    ],
+    calls: [
+      makeCall({
+        ...address,
+        computer,
+        id: "call-hostile",
+        agent: hostile("agent"),
+        subject: hostile("callSubject"),
+        event: hostile("event"),
+        tool: tool.name,
+        reqId: hostile("reqId"),
+        traceId: hostile("trace"),
+        node: hostile("node"),
+        status: { _tag: "Progressing", computer, progress: 1, message: hostile("progress") }
+      }),
+      makeCall({ ...address, computer, id: "call-failed", endedAt: startTime, outcome: hostile("outcome") })
+    ]
+  })
+  server.firstEvents = [
+    { _tag: "Inspected", ...address, computer, inspection },
+    {
+      _tag: "Rejected",
+      node: "n1",
+      at: startTime,
+      what: "connection",
+      reason: hostile("rejection"),
+      subject: hostile("rejectedSubject"),
+      remoteAddress: hostile("remoteAddress")
+    }
+  ]
+  const document = {
+    docRef: hostile("docRef"),
+    uri: hostile("dpe"),
+    fileUri: hostile("fileUri"),
+    fileType: hostile("fileType"),
+    title: hostile("document"),
+    pageCount: 1,
+    summary: hostile("summary"),
+    server: hostile("documentServer"),
+    lastModified: hostile("modified")
+  }
+  server.replies.GetTools = () => ({ tools: [tool], startingServers: [hostile("starting")] })
+  server.replies.GetDesktop = () => ({ windows: [`window://${hostile("window")}\n\n${markdown}`] })
+  server.replies.FindDocuments = () => ({ documents: [document], total: 1 })
+  server.replies.GetDocument = () => ({
+    mimeType: `text/markdown ${hostile("mime")}`,
+    text: markdown,
+    isTruncated: true
+  })
+  server.replies.GetCallBody = () => ({ params: hostile("params"), result: hostile("result") })
+  server.call = async function* () {
+    yield { _tag: "Started", as: "agent", name: hostile("caller") }
+    yield {
+      _tag: "Result",
+      result: {
+        content: [
+          { type: "text", text: hostile("text") },
+          { type: "image", mimeType: 'image/svg+xml"><script>', data: "PHN2Zy8+" },
+          { type: "resource_link", name: hostile("link"), uri: `javascript:${attack}` },
+          { type: "resource", resource: { uri: hostile("uri"), text: hostile("resource") } },
+          { type: hostile("type"), value: hostile("value") }
+        ],
+        structuredContent: { [hostile("key")]: hostile("structured") }
+      }
+    }
+  }
+}
+
+/** Fields that a view shows, by the word at the start of their texts. */
+const shownFields: { readonly [view: string]: ReadonlyArray<string> } = {
+  offices: [
+    "office",
+    "node",
+    "nodeVersion",
+    "line",
+    "nodeReason",
+    "component",
+    "componentError",
+    "rejection",
+    "operator"
+  ],
+  members: ["computer", "agent", "subject", "version", "node", "server", "reason"],
+  tools: ["tool", "bundle", "description", "property", "help", "annotation", "hint", "starting"],
+  desktop: ["window", "heading", "quote", "cell", "item", "code", "html"],
+  calls: ["tool", "computer", "agent", "callSubject", "event", "reqId", "trace", "progress", "params", "result"],
+  try: ["property", "title", "help", "group", "inner", "text", "link", "uri", "resource", "structured", "tool"],
+  documents: ["document", "fileType", "summary", "documentServer", "modified", "dpe", "mime", "heading"],
+  parts: ["part", "partState", "partReason", "offer"]
+}
+
+const hashOf = (view: string): string => {
+  if (view === "offices") return "#/offices"
+  const target = { tool: tool.name, computer }
+  const parameters: { readonly [view: string]: { readonly [name: string]: string } } = {
+    tools: target,
+    try: target,
+    calls: { call: "call-hostile" },
+    documents: { computer, uri: hostile("dpe") }
+  }
+  const known = officeViews.find((one) => one === view) ?? "members"
+  return officeHash(address, known, parameters[view])
+}
+
+const isShown = async ({ page }: OpenPage, field: string): Promise<boolean> =>
+  ((await page.locator("body").textContent()) ?? "").includes(`${field} <img`)
+
+describe.skipIf(chromiumPath === undefined)("office page", () => {
+  const browser = new PageBrowser()
+  afterAll(() => browser.close(), browserTimeout)
+  const options = { timeout: browserTimeout }
+
+  describe("hostile texts of members", () => {
+    for (const [view, fields] of Object.entries(shownFields)) {
+      it(`shows them as text in the view ${view}`, options, async () => {
+        await using opened = await browser.open(hashOf(view), prepare)
+        const { page } = opened
+        if (view === "try") await page.getByRole("button", { name: "Run" }).click()
+        for (const field of fields) await waitUntil(() => isShown(opened, field))
+        assert.deepStrictEqual(await page.evaluate(findInjections), [])
+        assert.deepStrictEqual(await opened.faults(), [])
+      })
+    }
+
+    it("shows them as text in errors and dialogs", options, async () => {
+      await using opened = await browser.open(hashOf("members"), (server) => {
+        prepare(server)
+        server.replies.Disconnect = () => new RejectedCommand(400, hostile("error"))
+      })
+      const { page } = opened
+      await page.getByRole("button", { name: /^Disconnect computer/ }).click()
+      await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click()
+      await waitUntil(() => isShown(opened, "error"))
+      assert.deepStrictEqual(await page.evaluate(findInjections), [])
+      assert.deepStrictEqual(await opened.faults(), [])
+    })
+
+    it("shows invisible characters as escapes, and drops terminal sequences", options, async () => {
+      await using opened = await browser.open(hashOf("members"), prepare)
+      const heading = opened.page.getByRole("heading", { name: /Computer computer/ })
+      const text = (await heading.textContent()) ?? ""
+      assert.include(text, String.raw`\u202ereversed\u202c \u2066isolated\u2069 zero\u200bwidth`)
+      assert.include(text, "width red ")
+    })
+
+    it("is detected by the checks of these tests", options, async () => {
+      await using opened = await browser.open("")
+      await opened.page.evaluate(`{
+        const link = document.createElement("a")
+        link.href = "javascript:void 0"
+        link.textContent = "\\u202E"
+        const image = document.createElement("img")
+        image.src = "https://evil.example/i.png"
+        document.querySelector("main").append(link, image)
+      }`)
+      assert.deepStrictEqual(await opened.page.evaluate(findInjections), [
+        "https://evil.example/i.png",
+        "javascript:void 0",
+        "control in \u202E"
+      ])
+      await waitUntil(async () => (await opened.faults()).some((fault) => fault.startsWith("img-src https://evil")))
+    })
+  })
+
+  describe("long texts", () => {
+    const long = `${"x".repeat(1_000)}\n`.repeat(1_000)
+
+    it("shows the start of a window of 1 MB, and all of it on demand", options, async () => {
+      await using opened = await browser.open("#/office/0.2/team/desktop", ({ replies }) => {
+        replies.GetDesktop = () => ({ windows: [`window://notes/long\n\n${long}last words`] })
+      })
+      const { page } = opened
+      const button = page.getByRole("button", { name: "show all 1,001,010 characters" })
+      await button.waitFor()
+      assert.isBelow(((await page.locator("main").textContent()) ?? "").length, 10_000)
+      await button.click()
+      await page.getByText("last words").waitFor()
+      await page.getByRole("button", { name: "show less" }).click()
+      await button.waitFor()
+    })
+
+    it("keeps its size when every field has 1 MB", options, async () => {
+      const windows = [`window://${long}\n\n${long}`]
+      await using opened = await browser.open("#/office/0.2/team/tools", (server) => {
+        server.snapshot = makeSnapshot({
+          members: [makeMember({ name: long, subject: long, version: long, node: long })],
+          nodes: [makeNode({ node: long, reason: long, components: { [long]: { ok: false, error: long } } })],
+          calls: [makeCall({ computer: long, tool: long, agent: long, reqId: long, id: long })]
+        })
+        server.replies.GetTools = () => ({ tools: [makeTool({ name: long, description: long })], startingServers: [] })
+        server.replies.GetDesktop = () => ({ windows })
+      })
+      const { page } = opened
+      await page.getByText("1 of 1 tools").waitFor()
+      for (const view of ["desktop", "calls", "members"]) {
+        await page.evaluate(`location.hash = "#/office/0.2/team/${view}"`)
+        await page
+          .getByRole("heading", { name: new RegExp(view, "i") })
+          .first()
+          .waitFor()
+      }
+      await page.evaluate(`location.hash = "#/offices"`)
+      await page.getByRole("heading", { name: "Nodes" }).waitFor()
+      assert.isBelow(((await page.locator("body").textContent()) ?? "").length, 50_000)
+      assert.deepStrictEqual(await opened.faults(), [])
+    })
+  })
+})

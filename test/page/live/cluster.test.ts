@@ -1,0 +1,116 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
+import { startRedis, withoutRedis } from "../../fixtures/redis.ts"
+import { browserTimeout, chromiumPath } from "../../programs/launchChromium.ts"
+import { cardOf, rowOf, useBrowser } from "./LiveBrowser.ts"
+import { configOf, LiveParts } from "./LiveParts.ts"
+
+const office = "team"
+const members = "#/office/0.2/team/members"
+const calls = "#/office/0.2/team/calls"
+
+/** A Computer with the tool `wait`, which does not end. */
+const startComputer = async (parts: LiveParts, url: string, name: string) => {
+  const wait = {
+    definition: { name: `wait_at_${name}`, description: "Waits", inputSchema: { type: "object" } },
+    run: () => Effect.never
+  }
+  const server = await parts.run(makeMemoryMcpServer({ tools: [wait] }))
+  const session = await parts.run(server.connect)
+  const config = configOf({
+    waiting: { type: "stdio", server_parameters: { command: "-" }, default_tool_meta: { auto_apply: true } }
+  })
+  return parts.computer({ url, office, name, config, sessions: { waiting: session } })
+}
+
+/** Two Servers on one Redis. The Agent and the Computer `near` are at the first one, `far` is at the second one. */
+const startCluster = async (parts: LiveParts) => {
+  const redis = await parts.run(startRedis)
+  const options = { redis: { url: Redacted.make(redis.url) } }
+  const one = await parts.server(options)
+  const two = await parts.server(options)
+  const near = await startComputer(parts, one.service.url, "near")
+  const far = await startComputer(parts, two.service.url, "far")
+  const agent = await parts.agent({ url: one.service.url, office, name: "thinker" })
+  return { one, two, near, far, agent, options }
+}
+
+type Cluster = Awaited<ReturnType<typeof startCluster>>
+
+describe.skipIf(chromiumPath === undefined || withoutRedis)("office page of a cluster", () => {
+  const parts = new LiveParts()
+  let cluster: Cluster
+  const browser = useBrowser(parts, async () => (cluster = await startCluster(parts)))
+  const options = { timeout: browserTimeout }
+  const pageOf = (node: "one" | "two", hash = "") => browser.openUrl(`${cluster[node].service.url}/office/${hash}`)
+  const startCall = (computer: string) =>
+    Effect.runPromise(
+      Effect.exit(cluster.agent.service.callTool({ computer, tool: `wait_at_${computer}`, timeout: 600 }))
+    )
+
+  for (const node of ["one", "two"] as const) {
+    it(`shows the nodes, the members and the calls of both Servers at Server ${node}`, options, async () => {
+      await using opened = await pageOf(node)
+      const { page } = opened
+      await page.getByText("1 Agent, 2 Computers", { exact: true }).waitFor()
+      const nodes = page.getByRole("group", { name: "Nodes" })
+      await nodes.getByText("ready", { exact: true }).nth(1).waitFor()
+      await page.evaluate(`location.hash = "${members}"`)
+      for (const name of ["near", "far"]) {
+        const computer = cardOf(page, `Computer ${name}`)
+        await rowOf(computer, "waiting").getByText("ready", { exact: true }).waitFor()
+      }
+      await page.evaluate(`location.hash = "${calls}"`)
+      for (const computer of ["near", "far"]) {
+        const result = startCall(computer)
+        await page.getByRole("option").filter({ hasText: "running" }).filter({ hasText: computer }).click()
+        const cancel = page.getByRole("button", { name: `Cancel the call of wait_at_${computer}` })
+        await cancel.click()
+        await page.getByRole("dialog").getByRole("button", { name: "Cancel call" }).click()
+        await cancel.waitFor({ state: "detached" })
+        assert.match(JSON.stringify(await result), /cancel/i)
+        const row = page.locator(".virtual-row").filter({ hasText: `wait_at_${computer}` })
+        await row.getByText("cancelled", { exact: true }).first().waitFor()
+      }
+      assert.deepStrictEqual(await opened.faults(), [])
+    })
+  }
+
+  it("shows the tools of a Computer of the other Server, and disconnects it", options, async () => {
+    await using opened = await pageOf("one", "#/office/0.2/team/tools")
+    const { page } = opened
+    await page.getByRole("option").filter({ hasText: "wait_at_far" }).waitFor()
+    await page.evaluate(`location.hash = "${members}"`)
+    await page.getByRole("button", { name: "Disconnect far" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click()
+    await page.getByRole("dialog").waitFor({ state: "detached" })
+    await cardOf(page, "Computer far").waitFor()
+  })
+
+  it("shows a Server that ends as unavailable, without its members", options, async () => {
+    await using opened = await pageOf("one")
+    const { page } = opened
+    const nodes = page.getByRole("group", { name: "Nodes" })
+    await nodes.getByText("ready", { exact: true }).nth(1).waitFor()
+    await page.getByText("1 Agent, 2 Computers", { exact: true }).waitFor()
+    await cluster.two.stop()
+    await nodes.getByText("unavailable", { exact: true }).waitFor()
+    await page.getByText("1 Agent, 1 Computer", { exact: true }).waitFor()
+    assert.strictEqual(await nodes.getByText("ready", { exact: true }).count(), 1)
+    assert.deepStrictEqual(await opened.faults(), [])
+  })
+
+  it("reconnects when its Server starts again", options, async () => {
+    await using opened = await pageOf("one")
+    const { page } = opened
+    await page.getByText("1 Agent, 1 Computer", { exact: true }).waitFor()
+    const { port } = new URL(cluster.one.service.url)
+    await cluster.one.stop()
+    await page.getByText(/^(?:Reconnecting|Server unavailable, trying again)$/).waitFor()
+    cluster = { ...cluster, one: await parts.server({ ...cluster.options, port: Number(port) }) }
+    await page.getByText("Connected", { exact: true }).waitFor()
+    await page.getByText("1 Agent, 1 Computer", { exact: true }).waitFor()
+    assert.deepStrictEqual(await opened.faults(), [])
+  })
+})

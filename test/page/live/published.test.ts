@@ -1,0 +1,79 @@
+import { assert, describe, it } from "@effect/vitest"
+import { officeHash, type OfficeView } from "../../../src/domain/page/route.ts"
+import { type Answers, joinOffice } from "../../main/nodes.ts"
+import { browserTimeout, chromiumPath } from "../../programs/launchChromium.ts"
+import { cardOf, useBrowser } from "./LiveBrowser.ts"
+import { LiveParts } from "./LiveParts.ts"
+
+const address = { line: "0.2", office: "team" }
+
+const contents: { readonly [event: string]: object } = {
+  "client:get_tools": {
+    tools: [{ name: "plain_tool", description: "A plain tool", params_schema: { type: "object" }, return_schema: null }]
+  },
+  "client:get_desktop": { desktops: ["window://plain/board\n\nplain words"] },
+  "client:tool_call": { content: [{ type: "text", text: "plain result" }], isError: false }
+}
+
+/** Replies as a Computer that knows the oldest requests of the protocol only. */
+const answers: Answers = ({ req_id }, answer, event) =>
+  answer(event in contents ? { ...contents[event], req_id } : { code: 400, message: `Unknown event ${event}` })
+
+describe.skipIf(chromiumPath === undefined)("office page with members of other implementations", () => {
+  const parts = new LiveParts()
+  let url = ""
+  const browser = useBrowser(parts, async () => {
+    ;({ url } = (await parts.server()).service)
+    await parts.run(joinOffice({ url }, "computer", "plain", address.office, { answers }))
+  })
+  const options = { timeout: browserTimeout }
+  const open = (view: OfficeView, parameters?: { readonly [name: string]: string }) =>
+    browser.openUrl(`${url}/office/${officeHash(address, view, parameters)}`)
+
+  for (const view of ["members", "parts"] as const) {
+    it(`shows in the view ${view} that the states are not available`, options, async () => {
+      await using opened = await open(view)
+      const card = cardOf(opened.page, view === "members" ? "Computer plain" : "plain")
+      await card.getByText("This information is not available from the implementation of this Computer.").waitFor()
+      assert.deepStrictEqual(await opened.faults(), [])
+    })
+  }
+
+  it("shows the version and the name of the member, and disconnects it", options, async () => {
+    await parts.run(joinOffice({ url }, "computer", "second", address.office, { answers }))
+    await using opened = await open("members")
+    const { page } = opened
+    await cardOf(page, "Computer second").getByText("0.2.0").waitFor()
+    await page.getByRole("button", { name: "Disconnect second" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Disconnect" }).click()
+    await cardOf(page, "Computer second").waitFor({ state: "detached" })
+  })
+
+  it("shows tools without rules of consent", options, async () => {
+    await using opened = await open("tools", { tool: "plain_tool", computer: "plain" })
+    await opened.page.getByText("not known: the Computer does not report its rules").waitFor()
+  })
+
+  it("shows windows", options, async () => {
+    await using opened = await open("desktop")
+    await opened.page.getByText("plain words").waitFor()
+  })
+
+  it("shows the error of a Computer without documents", options, async () => {
+    await using opened = await open("documents")
+    await opened.page.getByText(/Unknown event client:get_finder/).waitFor()
+  })
+
+  it("calls tools as the Agent, but not beside an Agent", options, async () => {
+    await using opened = await open("try", { tool: "plain_tool", computer: "plain" })
+    const { page } = opened
+    await page.getByRole("button", { name: "Run" }).click()
+    await page.getByText("plain result", { exact: true }).waitFor()
+    await page.getByText("no Agent, 1 Computer").waitFor()
+    const agent = await parts.run(joinOffice({ url }, "agent", "plain-agent", address.office))
+    await page.getByText("This Computer does not run calls of operators while the office has an Agent.").waitFor()
+    await page.getByRole("button", { name: "Run" }).click()
+    await page.getByText(/The office has the Agent 'plain-agent'/).waitFor()
+    await parts.run(agent.close)
+  })
+})

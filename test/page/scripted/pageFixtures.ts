@@ -1,0 +1,130 @@
+import type { Tool } from "../../../src/domain/model/Tool.ts"
+import type { Inspection } from "../../../src/domain/page/Inspection.ts"
+import type { PageSession } from "../../../src/domain/page/PageCommand.ts"
+import type {
+  PageBatch,
+  PageCall,
+  PageEvent,
+  PageMember,
+  PageNode,
+  PageSnapshot
+} from "../../../src/domain/page/PageEvent.ts"
+
+/** The time of the Server at the first message, in milliseconds of the epoch. */
+export const startTime = 1_800_000_000_000
+
+export const team = { line: "0.2", office: "team" }
+
+export const makeSession = (changes: Partial<PageSession> = {}): PageSession => ({
+  subject: "ops",
+  csrf: "token-of-the-session",
+  requiresSignIn: true,
+  mayCall: true,
+  hasBodies: true,
+  ...changes
+})
+
+export const makeMember = (changes: Partial<PageMember> = {}): PageMember => ({
+  ...team,
+  sid: "sid-desk",
+  node: "n1",
+  role: "computer",
+  name: "desk",
+  subject: "desk-key",
+  version: "0.2.0",
+  joinedAt: startTime - 60_000,
+  features: { inspection: true, operatorCalls: true },
+  ...changes
+})
+
+export const makeCall = (changes: Partial<PageCall> = {}): PageCall => ({
+  ...team,
+  id: "call-1",
+  node: "n1",
+  agent: "brain",
+  subject: "brain-key",
+  computer: "desk",
+  event: "client:tool_call",
+  tool: "echo",
+  reqId: "req-1",
+  startedAt: startTime - 1_000,
+  ...changes
+})
+
+export const makeNode = (changes: Partial<PageNode> = {}): PageNode => ({
+  node: "n1",
+  version: "0.1.0",
+  lines: ["0.2", "0.4"],
+  state: "ready",
+  components: { registry: { ok: true } },
+  startedAt: startTime - 3_600_000,
+  connections: 3,
+  callsInFlight: 1,
+  callsPerSecond: 12,
+  latency: { p50: 3, p90: 8, p99: 21 },
+  memoryBytes: 96 * 1024 * 1024,
+  ...changes
+})
+
+export const agent = makeMember({
+  sid: "sid-brain",
+  role: "agent",
+  name: "brain",
+  subject: "brain-key",
+  features: { inspection: false, operatorCalls: false }
+})
+
+export const makeSnapshot = (changes: Partial<PageSnapshot> = {}): PageSnapshot => ({
+  _tag: "Snapshot",
+  stream: "stream-1",
+  at: startTime,
+  members: [makeMember(), agent],
+  omittedMembers: 0,
+  calls: [],
+  nodes: [makeNode()],
+  ...changes
+})
+
+export const makeBatch = (events: ReadonlyArray<PageEvent>, changes: Partial<PageBatch> = {}): PageBatch => ({
+  _tag: "Batch",
+  at: startTime + 1_000,
+  events,
+  omittedCalls: 0,
+  droppedEvents: 0,
+  ...changes
+})
+
+export const makeTool = (changes: Partial<Tool> = {}): Tool => ({
+  name: "echo",
+  description: "Gives the message back.",
+  paramsSchema: {
+    type: "object",
+    properties: {
+      message: { type: "string", description: "the text" },
+      times: { type: "integer", default: 1 }
+    },
+    required: ["message"]
+  },
+  returnSchema: null,
+  meta: { MCP_TOOL_ANNOTATION: JSON.stringify({ readOnlyHint: true }) },
+  ...changes
+})
+
+export const makeInspection = (changes: Partial<Inspection> = {}): Inspection => ({
+  servers: [
+    { name: "notes", state: "ready", since: startTime - 30_000, restarts: 0, tools: 2, windows: 1 },
+    {
+      name: "files",
+      state: "backing off",
+      reason: "exit code 1",
+      since: startTime - 5_000,
+      restarts: 4,
+      tools: 0,
+      windows: 0,
+      stderr: ["cannot open /data", "giving up"]
+    }
+  ],
+  consent: [{ tool: "echo", rule: "needs consent" }],
+  parts: [{ kind: "device", name: "lamp", state: "connected", offers: ["switch"] }],
+  ...changes
+})

@@ -1,0 +1,149 @@
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
+import { waitUntil } from "./scripted/expectations.ts"
+import { PageBrowser } from "./scripted/PageBrowser.ts"
+import {
+  agent,
+  makeBatch,
+  makeInspection,
+  makeMember,
+  makeSnapshot,
+  makeTool,
+  startTime,
+  team
+} from "./scripted/pageFixtures.ts"
+import { RejectedCommand, type ScriptedServer } from "./scripted/ScriptedServer.ts"
+
+const tools = "#/office/0.2/team/tools"
+
+const withTools = (server: ScriptedServer): void => {
+  server.snapshot = makeSnapshot({ members: [agent, makeMember(), makeMember({ sid: "sid-2", name: "printer" })] })
+  server.replies.GetTools = ({ computer }) => ({
+    tools:
+      computer === "desk"
+        ? [makeTool(), makeTool({ name: "read_file", bundleId: "files", description: "Reads a file." })]
+        : [makeTool({ name: "print_page", description: "Prints one page." })],
+    startingServers: []
+  })
+}
+
+describe.skipIf(chromiumPath === undefined)("office page", () => {
+  const browser = new PageBrowser()
+  afterAll(() => browser.close(), browserTimeout)
+  const options = { timeout: browserTimeout }
+
+  describe("tools", () => {
+    it("lists the tools of all Computers", options, async () => {
+      await using opened = await browser.open(tools, withTools)
+      const { page } = opened
+      await page.getByText("3 of 3 tools").waitFor()
+      await page.getByRole("option", { name: /^echo .*desk/ }).waitFor()
+      await page.getByRole("option", { name: /^print_page .*printer/ }).waitFor()
+    })
+
+    for (const [subject, search] of [
+      ["name", "print"],
+      ["description", "one page"],
+      ["Computer", "printer"]
+    ] as const) {
+      it(`finds tools by ${subject} while the search is typed`, options, async () => {
+        await using opened = await browser.open(tools, withTools)
+        const { page } = opened
+        await page.getByLabel("Search tools").fill(search)
+        await page.getByText("1 of 3 tools").waitFor()
+        await page.getByRole("option", { name: /^print_page/ }).waitFor()
+        assert.strictEqual(await page.locator(".virtual-row").count(), 1)
+      })
+    }
+
+    it("shows parameters, annotations and the rule of consent of a tool", options, async () => {
+      await using opened = await browser.open(tools, (server) => {
+        withTools(server)
+        server.firstEvents = [{ _tag: "Inspected", ...team, computer: "desk", inspection: makeInspection() }]
+      })
+      const { page } = opened
+      await page.getByRole("option", { name: /^echo/ }).click()
+      const details = page.getByRole("region", { name: "Tool" })
+      await details.getByRole("row", { name: "message string yes the text" }).waitFor()
+      await details.getByRole("row", { name: "times integer 1" }).waitFor()
+      await details.getByText("readOnlyHint", { exact: true }).waitFor()
+      await details.getByText("needs consent").waitFor()
+      assert.match(page.url(), /tools\?tool=echo&computer=desk$/)
+    })
+
+    it("selects tools by the arrow keys", options, async () => {
+      await using opened = await browser.open(tools, withTools)
+      const { page } = opened
+      await page.getByRole("option", { name: /^echo/ }).waitFor()
+      await page.getByRole("listbox", { name: "Tools" }).focus()
+      await page.keyboard.press("ArrowDown")
+      await page.getByRole("heading", { name: "echo" }).waitFor()
+      await page.keyboard.press("ArrowDown")
+      await page.getByRole("heading", { name: "read_file" }).waitFor()
+      await page.keyboard.press("End")
+      await page.getByRole("heading", { name: "print_page" }).waitFor()
+      assert.strictEqual(await page.locator(".virtual-row[aria-selected=true]").count(), 1)
+    })
+
+    it("opens the form of a tool", options, async () => {
+      await using opened = await browser.open(`${tools}?tool=echo&computer=desk`, withTools)
+      await opened.page.getByRole("link", { name: "Try this tool" }).click()
+      await opened.page.getByLabel("message *").waitFor()
+    })
+
+    for (const part of ["toolList", "config"] as const) {
+      it(`fetches the tools of a Computer again after an update of its ${part}`, options, async () => {
+        await using opened = await browser.open(tools, withTools)
+        const { page, server } = opened
+        await page.getByText("3 of 3 tools").waitFor()
+        server.replies.GetTools = () => ({ tools: [makeTool({ name: "new_tool" })], startingServers: [] })
+        server.send(makeBatch([{ _tag: "Updated", ...team, computer: "printer", part, at: startTime }]))
+        await page.getByRole("option", { name: /^new_tool/ }).waitFor()
+        await page.getByRole("option", { name: /^echo/ }).waitFor()
+        assert.strictEqual(await page.getByRole("option", { name: /^print_page/ }).count(), 0)
+      })
+    }
+
+    it("adds the tools of a Computer that enters", options, async () => {
+      await using opened = await browser.open(tools, withTools)
+      const { page, server } = opened
+      await page.getByText("3 of 3 tools").waitFor()
+      server.send(makeBatch([{ _tag: "Entered", member: makeMember({ sid: "sid-3", name: "scanner" }) }]))
+      await page.getByText("4 of 4 tools").waitFor()
+      await page.getByRole("option", { name: /scanner$/ }).waitFor()
+    })
+
+    it("states which servers start, and which Computers fail", options, async () => {
+      await using opened = await browser.open(tools, (server) => {
+        withTools(server)
+        server.replies.GetTools = ({ computer }) =>
+          computer === "desk"
+            ? { tools: [], startingServers: ["files"] }
+            : new RejectedCommand(408, "the Computer does not reply")
+      })
+      await opened.page.getByText("desk: MCP servers start, their tools are missing: files").waitFor()
+      await opened.page.getByText("printer: the Computer does not reply (408)").waitFor()
+    })
+
+    it("names the command that starts a Computer while there are no tools", options, async () => {
+      await using opened = await browser.open(tools)
+      await opened.page.getByText("a2c computer --office team --config mcp.json").waitFor()
+    })
+
+    it("shows a thousand tools with a few elements", options, async () => {
+      await using opened = await browser.open(tools, (server) => {
+        server.replies.GetTools = () => ({
+          tools: Array.from({ length: 1_000 }, (_, index) => makeTool({ name: `tool_${index}` })),
+          startingServers: []
+        })
+      })
+      const { page } = opened
+      await page.getByText("1,000 of 1,000 tools").waitFor()
+      assert.isBelow(await page.locator(".virtual-row").count(), 60)
+      await page.getByRole("listbox", { name: "Tools" }).focus()
+      await page.keyboard.press("End")
+      await page.getByRole("option", { name: /^tool_999/, selected: true }).waitFor()
+      await waitUntil(async () => (await page.getByRole("option", { name: /^tool_0 / }).count()) === 0)
+    })
+  })
+})

@@ -1,0 +1,229 @@
+import { setTimeout as sleep } from "node:timers/promises"
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import type { JsonObject } from "../../src/domain/json.ts"
+import type { PageCallMessage, PageCallRequest } from "../../src/domain/page/PageCommand.ts"
+import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
+import { waitUntil } from "./scripted/expectations.ts"
+import { PageBrowser } from "./scripted/PageBrowser.ts"
+import { makeMember, makeSession, makeSnapshot, makeTool, team } from "./scripted/pageFixtures.ts"
+import type { ScriptedServer } from "./scripted/ScriptedServer.ts"
+
+const tryEcho = "#/office/0.2/team/try?tool=echo&computer=desk"
+
+const withTool =
+  (...messages: ReadonlyArray<PageCallMessage>) =>
+  (server: ScriptedServer): void => {
+    server.replies.GetTools = () => ({ tools: [makeTool()], startingServers: [] })
+    server.call = async function* () {
+      yield* messages
+    }
+  }
+
+const resultOf = (...content: ReadonlyArray<JsonObject>): PageCallMessage => ({ _tag: "Result", result: { content } })
+
+/** A red pixel. */
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+
+describe.skipIf(chromiumPath === undefined)("office page", () => {
+  const browser = new PageBrowser()
+  afterAll(() => browser.close(), browserTimeout)
+  const options = { timeout: browserTimeout }
+
+  describe("form of a tool", () => {
+    it("writes its fields into the JSON text, and the JSON text into its fields", options, async () => {
+      await using opened = await browser.open(tryEcho, withTool())
+      const { page } = opened
+      const json = page.getByLabel("Arguments as JSON", { exact: true }).last()
+      await page.getByLabel("message *").fill("hi")
+      assert.deepStrictEqual(JSON.parse(await json.inputValue()), { message: "hi", times: 1 })
+      await json.fill('{"message": "other", "times": 7}')
+      assert.strictEqual(await page.getByLabel("message *").inputValue(), "other")
+      assert.strictEqual(await page.getByLabel("times").inputValue(), "7")
+    })
+
+    it("names the place of an error in the JSON text, and does not run", options, async () => {
+      await using opened = await browser.open(tryEcho, withTool())
+      const { page } = opened
+      await page.getByLabel("Arguments as JSON", { exact: true }).last().fill('{\n  "message": }')
+      await page.getByText("line 2, column 14: expected a value").waitFor()
+      assert.isTrue(await page.getByRole("button", { name: "Run" }).isDisabled())
+    })
+
+    it("edits lists and optional objects", options, async () => {
+      await using opened = await browser.open(tryEcho, (server) => {
+        const paramsSchema = {
+          type: "object",
+          properties: {
+            labels: { type: "array", items: { type: "string" } },
+            place: { type: "object", properties: { city: { type: "string" } }, required: ["city"] }
+          },
+          required: ["labels"]
+        }
+        server.replies.GetTools = () => ({ tools: [makeTool({ paramsSchema })], startingServers: [] })
+      })
+      const { page } = opened
+      await page.getByRole("button", { name: "Add to labels" }).click()
+      await page.getByRole("button", { name: "Add to labels" }).click()
+      await page.getByLabel("labels 2 *").fill("b")
+      await page.getByRole("button", { name: "Remove labels 1" }).click()
+      await page.getByRole("button", { name: "Add place" }).click()
+      await page.getByLabel("city *").fill("Rome")
+      const json = page.getByLabel("Arguments as JSON", { exact: true }).last()
+      assert.deepStrictEqual(JSON.parse(await json.inputValue()), { labels: ["b"], place: { city: "Rome" } })
+      await page.getByRole("button", { name: "Leave out place" }).click()
+      assert.deepStrictEqual(JSON.parse(await json.inputValue()), { labels: ["b"] })
+    })
+
+    it("keeps the last input of a tool", options, async () => {
+      await using opened = await browser.open(tryEcho, withTool(resultOf()))
+      const { page } = opened
+      await page.getByLabel("message *").fill("kept")
+      await page.getByRole("button", { name: "Run" }).click()
+      await page.getByText("The tool succeeded").waitFor()
+      await page.reload()
+      await page.getByLabel("message *").waitFor()
+      assert.strictEqual(await page.getByLabel("message *").inputValue(), "kept")
+    })
+
+    it("opens the form of a tool that is chosen from the list", options, async () => {
+      await using opened = await browser.open("#/office/0.2/team/try", withTool())
+      await opened.page.getByRole("combobox", { name: "Tool" }).selectOption({ label: "echo at desk" })
+      await opened.page.getByLabel("message *").waitFor()
+      assert.match(opened.page.url(), /try\?tool=echo&computer=desk$/)
+    })
+  })
+
+  describe("call from the page", () => {
+    it("sends the arguments and the timeout", options, async () => {
+      const requests: Array<PageCallRequest> = []
+      await using opened = await browser.open(tryEcho, (server) => {
+        withTool()(server)
+        server.call = async function* (request) {
+          requests.push(request)
+          yield resultOf({ type: "text", text: "hello" })
+        }
+      })
+      const { page } = opened
+      await page.getByLabel("message *").fill("hi")
+      await page.getByLabel("Timeout in seconds").fill("5")
+      await page.getByRole("button", { name: "Run" }).click()
+      await page.getByText("hello", { exact: true }).waitFor()
+      const params = { message: "hi", times: 1 }
+      assert.deepStrictEqual(requests, [{ ...team, computer: "desk", tool: "echo", params, timeout: 5 }])
+    })
+
+    it("shows as which member it runs, why it waits, and its progress", options, async () => {
+      await using opened = await browser.open(tryEcho, (server) => {
+        withTool()(server)
+        server.call = async function* (_request, signal) {
+          yield { _tag: "Started", as: "operator", name: "operator:ops" }
+          yield {
+            _tag: "Status",
+            status: { _tag: "Progressing", computer: "desk", progress: 3, total: 12, message: "third file" }
+          }
+          await new Promise((ended) => signal.addEventListener("abort", ended))
+        }
+      })
+      const { page } = opened
+      await page.getByRole("button", { name: "Run" }).click()
+      await page.getByText("The call runs beside the Agent of the office, as operator:ops.").waitFor()
+      await page.getByText("progress: 3 of 12, third file").waitFor()
+      assert.strictEqual(await page.getByRole("progressbar").getAttribute("value"), "0.25")
+    })
+
+    it("cancels the call", options, async () => {
+      let isCancelled = false
+      await using opened = await browser.open(tryEcho, (server) => {
+        withTool()(server)
+        server.call = async function* (_request, signal) {
+          yield { _tag: "Started", as: "agent", name: "operator:ops" }
+          await new Promise((ended) => signal.addEventListener("abort", ended))
+          isCancelled = true
+        }
+      })
+      const { page } = opened
+      await page.getByRole("button", { name: "Run" }).click()
+      await page.getByText("The call runs as the Agent operator:ops of the office.").waitFor()
+      await page.getByRole("button", { name: "Cancel" }).click()
+      await page.getByRole("alert").getByText("cancelled").waitFor()
+      await waitUntil(() => isCancelled)
+    })
+
+    it("shows texts, images, links and structured content of a result", options, async () => {
+      const messages: PageCallMessage = {
+        _tag: "Result",
+        result: {
+          content: [
+            { type: "text", text: "a text" },
+            { type: "image", mimeType: "image/png", data: pixel },
+            { type: "resource_link", name: "report", uri: "file:///report.pdf" }
+          ],
+          structuredContent: { total: 3 }
+        }
+      }
+      await using opened = await browser.open(tryEcho, withTool(messages))
+      const { page } = opened
+      await page.getByRole("button", { name: "Run" }).click()
+      await page.getByText("a text", { exact: true }).waitFor()
+      await waitUntil(() =>
+        page.evaluate("document.querySelector('img[alt=\"result of the tool\"]').naturalWidth === 1")
+      )
+      await page.getByText("file:///report.pdf", { exact: true }).waitFor()
+      await page.getByText('"total": 3').first().waitFor()
+      assert.deepStrictEqual(await opened.faults(), [])
+    })
+
+    it("shows an error of the tool, and one of the protocol", options, async () => {
+      const content = [{ type: "text", text: "no such file" }]
+      await using opened = await browser.open(tryEcho, withTool({ _tag: "Result", result: { content, isError: true } }))
+      const { page, server } = opened
+      await page.getByRole("button", { name: "Run" }).click()
+      await page.getByText("The tool returned an error").waitFor()
+      withTool({ _tag: "Failed", error: { code: 4004, message: "timeout" } })(server)
+      await page.getByRole("button", { name: "Run" }).click()
+      await page.getByText(/^Failed after .* with code 4004:/).waitFor()
+    })
+
+    it("states that the Server ended the reply without a result", options, async () => {
+      await using opened = await browser.open(tryEcho, withTool({ _tag: "Started", as: "agent", name: "operator:ops" }))
+      await opened.page.getByRole("button", { name: "Run" }).click()
+      await opened.page.getByText("The Server ended the reply before the result").waitFor()
+    })
+
+    it("shows statuses as they arrive", options, async () => {
+      let release: () => void = () => undefined
+      const released = new Promise<void>((resolve) => (release = resolve))
+      await using opened = await browser.open(tryEcho, (server) => {
+        withTool()(server)
+        server.call = async function* () {
+          yield { _tag: "Status", status: { _tag: "WaitingForConsent", computer: "desk" } }
+          await Promise.race([released, sleep(browserTimeout, undefined, { ref: false })])
+          yield resultOf({ type: "text", text: "done at last" })
+        }
+      })
+      const { page } = opened
+      await page.getByRole("button", { name: "Run" }).click()
+      await page.getByText("waiting for consent").waitFor()
+      release()
+      await page.getByText("done at last", { exact: true }).waitFor()
+    })
+
+    it("is not offered without the right to call", options, async () => {
+      await using opened = await browser.open(tryEcho, (server) => {
+        withTool()(server)
+        server.session = makeSession({ mayCall: false })
+      })
+      await opened.page.getByText("The credentials of this page do not permit calls.").waitFor()
+    })
+
+    it("names the flag of a Computer that does not run calls beside the Agent", options, async () => {
+      await using opened = await browser.open(tryEcho, (server) => {
+        withTool()(server)
+        const { members } = makeSnapshot()
+        const closed = makeMember({ features: { inspection: true, operatorCalls: false } })
+        server.snapshot = makeSnapshot({ members: [...members.filter(({ role }) => role === "agent"), closed] })
+      })
+      await opened.page.getByText("a2c computer --operators").waitFor()
+    })
+  })
+})
