@@ -3,6 +3,7 @@ import { join, posix } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { build } from "esbuild"
 import { parseSync } from "oxc-parser"
+import { bundlePage, maxGzippedBytes } from "../scripts/buildPage.ts"
 import { packageVersion } from "../src/domain/packageVersion.ts"
 
 const layers = ["adapters", "application", "domain", "main"]
@@ -18,7 +19,7 @@ interface Import {
 
 const sources: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
   readdirSync("src", { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => {
       const file = name.replaceAll("\\", "/")
       const text = readFileSync(join("src", name), "utf8")
@@ -43,7 +44,7 @@ const assertNoImport = (files: RegExp, forbidden: RegExp): void => {
 
 /** Asserts that files of `files` import only `allowed` packages, beside files of `src`. */
 const assertPackages = (files: RegExp, allowed: RegExp): void => {
-  const found = importsOf(files).filter(({ target }) => !/^\w+\/.*\.ts$/.test(target) && !allowed.test(target))
+  const found = importsOf(files).filter(({ target }) => !/^\w+\/.*\.tsx?$/.test(target) && !allowed.test(target))
   assert.deepStrictEqual(found.map(formatImport), [])
 }
 
@@ -134,7 +135,9 @@ describe("output", () => {
     "main/cli/a2c.ts",
     "main/cli/output/print.ts",
     "main/cli/run.ts",
-    "main/cli/tools/serveTools.ts"
+    "main/cli/tools/serveTools.ts",
+    // The program of an MCP server that does not start.
+    "main/demo/demoConfigs.ts"
   ]
 
   it("is written by the listed files only", () => {
@@ -169,6 +172,22 @@ describe("bundle", () => {
       /platform-node|modelcontextprotocol|adapters\/(mcp|terminal|process|packs|tcp|redis)\/|main\/layers\/(?!webAgentLayer)/
     )
     assert.notMatch(text, /require\(|from "node:/)
+  })
+
+  it("holds nothing of effect and of Node for the office page", async () => {
+    const { files, inputs } = await bundlePage()
+    const allowed =
+      /^(src\/domain\/|src\/main\/page\/|src\/main\/cli\/arguments\/describeSchema\.ts$|src\/adapters\/log\/escapeForTerminal\.ts$|(?:\.\.\/)*(?:[\w/]+\/)?node_modules\/(preact|@preact\/signals(-core)?|marked)\/)/
+    assert.deepStrictEqual(
+      inputs.filter((path) => !allowed.test(path)),
+      []
+    )
+    assert.notMatch([...files.values()].join("\n"), /require\(|from "node:/)
+  })
+
+  it("is small for the office page", async () => {
+    const { gzippedBytes } = await bundlePage()
+    assert.isBelow(gzippedBytes, maxGzippedBytes)
   })
 
   it("runs without Node for the domain", async () => {

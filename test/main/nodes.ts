@@ -82,11 +82,12 @@ export interface Peer {
 /** Handles a request; it may reply at once, later or never. */
 export type Answers = (
   request: { readonly req_id: string; readonly tool_name?: string },
-  answer: (body: object) => void
+  answer: (body: object) => void,
+  event: string
 ) => void
 
 /** Replies to each call with its request id, but never to the tool `never`. */
-export const echo: Answers = ({ req_id, tool_name }, answer) => {
+export const echo = ({ req_id, tool_name }: Parameters<Answers>[0], answer: Parameters<Answers>[1]): void => {
   if (tool_name !== "never") answer({ content: [{ type: "text", text: req_id }], isError: false })
 }
 
@@ -121,7 +122,7 @@ export const connect = Effect.fnUntraced(function* (
   socket.on("disconnect", (reason) => Deferred.doneUnsafe(closed, Exit.succeed(reason)))
   socket.onAny((event: string, body: Parameters<Answers>[0], answer?: (body: object) => void) => {
     if (answer === undefined) received.push({ event, body, at: performance.now() })
-    else answers(body, answer)
+    else answers(body, answer, event)
   })
   yield* Effect.callback<void>((resume) => {
     socket.once("connect", () => resume(Effect.void))

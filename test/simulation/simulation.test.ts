@@ -11,14 +11,12 @@ const steps = 40
 
 describe("simulation", () => {
   // `npm run test:long` runs a thousand.
-  for (let first = 0; first < 12; first += 6) {
-    it(`keeps the rules with seeds ${first} to ${first + 5}`, { timeout: 300_000 }, async () => {
-      for (let seed = first; seed < first + 6; seed++) {
-        const outcome = await runSeed(seed, steps)
-        assert.isEmpty(outcome.broken, formatFailure(outcome))
-      }
-    })
-  }
+  it("keeps the rules with seeds 0 to 5", { timeout: 300_000 }, async () => {
+    for (let seed = 0; seed < 6; seed++) {
+      const outcome = await runSeed(seed, steps)
+      assert.isEmpty(outcome.broken, formatFailure(outcome))
+    }
+  })
 
   it("repeats a seed byte for byte", async () => {
     const [one, other] = [await runSeed(1, 100), await runSeed(1, 100)]

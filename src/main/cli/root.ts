@@ -2,12 +2,17 @@ import { Command } from "effect/cli"
 import { agentCommand } from "./agent/command.ts"
 import { computerCommand } from "./computer/command.ts"
 import { devicesCommand } from "./devices/command.ts"
+import { flag } from "./flags/setting.ts"
 import { loggingFlags, loggingLayer } from "./flags/globalFlags.ts"
 import { lazyCommand } from "./lazyCommand.ts"
 import { serverCommand } from "./server/command.ts"
 import { toolsCommand } from "./tools/command.ts"
 
-const demoCommand = lazyCommand("demo", {}, async () => (await import("../demo/runDemo.ts")).runDemo).pipe(
+const demoFlags = {
+  page: flag.toggle("page", "keep an office running, and print the address of its page for a browser")
+}
+
+const demoCommand = lazyCommand("demo", demoFlags, async () => (await import("../demo/demo.ts")).demo).pipe(
   Command.withDescription("Run a demo: a Server, two Computers with real MCP servers, and an Agent")
 )
 

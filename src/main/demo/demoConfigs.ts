@@ -35,21 +35,40 @@ const toConfig = (servers: object): ComputerConfig => Result.getOrThrow(parseCom
 const autoApproved = { default_tool_meta: { auto_apply: true } }
 const nodeProgram = (...args: ReadonlyArray<string>) => ({ command: process.execPath, args })
 
-/** A Computer with two MCP servers on stdio: the memory server from npm, and the notes server of the demo. */
-export const deskConfig = Effect.gen(function* () {
+/** The settings of the MCP servers in this process. */
+const inProcess = {
+  devices: { type: "stdio", server_parameters: nodeProgram(), ...autoApproved },
+  packs: { type: "stdio", server_parameters: nodeProgram(), ...autoApproved }
+}
+
+/** An MCP server that does not start. */
+const calendar = {
+  type: "stdio",
+  server_parameters: nodeProgram("-e", "console.error('calendar: no account is configured'); process.exit(1)")
+}
+
+const deskServers = Effect.gen(function* () {
   const memory = yield* packageEntryPoint("@modelcontextprotocol/server-memory")
   const fs = yield* FileSystem.FileSystem
   const folder = yield* fs.makeTempDirectoryScoped({ directory: tmpdir(), prefix: "a2c-demo-" })
   const notes = fileURLToPath(new URL(`./notesServer${import.meta.url.slice(-3)}`, import.meta.url))
-  return toConfig({
+  return {
     memory: {
       type: "stdio",
       server_parameters: { ...nodeProgram(memory), env: { MEMORY_FILE_PATH: join(folder, "memory.jsonl") } },
       ...autoApproved
     },
     notes: { type: "stdio", server_parameters: nodeProgram(notes), ...autoApproved }
-  })
+  }
 })
+
+/** A Computer with two MCP servers on stdio: the memory server from npm, and the notes server of the demo. */
+export const deskConfig = Effect.map(deskServers, toConfig)
+
+/** As {@link deskConfig}, with a tool that needs consent and a server that does not start. */
+export const pageDeskConfig = Effect.map(deskServers, ({ memory, notes }) =>
+  toConfig({ memory, notes: { ...notes, tool_meta: { clear_notes: { auto_apply: false } } }, calendar, ...inProcess })
+)
 
 /** Starts the reference server "everything" over Streamable HTTP and returns its URL. It does not report its port. */
 const startEverything = Effect.fnUntraced(function* (program: string) {

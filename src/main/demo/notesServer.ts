@@ -13,6 +13,7 @@ import { packageVersion } from "../../domain/packageVersion.ts"
 import { formatCount } from "../../application/shared/formatCount.ts"
 
 const board = "window://a2c.demo.notes/board?priority=80"
+const manual = "dpe://a2c.demo.notes/manual"
 const statusWindow = "window://a2c.demo.notes/status"
 
 const server = new Server(
@@ -23,7 +24,18 @@ const server = new Server(
 const notes: Array<string> = []
 const subscribed = new Set<string>()
 
+const manualText = `# The board of notes
+
+The tools of this MCP server change two **windows**, which the Agent sees on the desktop of the Computer:
+
+1. \`add_note\` puts a note on the board.
+2. \`clear_notes\` takes all notes off it. It needs the consent of the Computer.
+
+This text is a **document**: an Agent finds it by its keywords, and reads it.
+`
+
 const contents = (uri: string): string => {
+  if (uri === manual) return manualText
   if (uri === statusWindow) return `${formatCount(notes.length, "note")} on the board`
   return notes.length === 0 ? "The board is empty." : notes.map((note) => `- ${note}`).join("\n")
 }
@@ -68,11 +80,19 @@ server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
 })
 
 server.setRequestHandler(ListResourcesRequestSchema, async () => ({
-  resources: [board, statusWindow].map((uri) => ({ uri, name: uri, mimeType: "text/plain" }))
+  resources: [
+    ...[board, statusWindow].map((uri) => ({ uri, name: uri, mimeType: "text/plain" })),
+    {
+      uri: manual,
+      name: "The board of notes",
+      mimeType: "text/markdown",
+      _meta: { page_count: 1, file_type: "md", keywords: ["notes", "manual"] }
+    }
+  ]
 }))
 
 server.setRequestHandler(ReadResourceRequestSchema, async ({ params: { uri } }) => ({
-  contents: [{ uri, mimeType: "text/plain", text: contents(uri) }]
+  contents: [{ uri, mimeType: uri === manual ? "text/markdown" : "text/plain", text: contents(uri) }]
 }))
 
 server.setRequestHandler(SubscribeRequestSchema, async ({ params: { uri } }) => {

@@ -107,6 +107,7 @@ export const publishFlags = {
   http: flag.port("http", "serve Streamable HTTP on this port, 0 for a free one; stdio without it"),
   host: shared.listenHost,
   token: shared.mcpTokenFlag("token"),
+  page: flag.toggle("page", "serve the office page at /office beside --http; --no-page serves none", { default: true }),
   tools: flag.choice(
     "tools",
     "list all tools, or three tools that find and call them; auto searches above 60 tools",

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { publishStdio } from "../../../adapters/mcp/publish/publishStdio.ts"
 import { Agent } from "../../../application/agent/Agent.ts"
+import { watchAgent } from "../../../application/agent/AgentWatch.ts"
 import { makeOfficeMcpSession } from "../../../application/bridge/OfficeMcpSession.ts"
 import { untilMembershipEnds } from "../CommandFailed.ts"
 import { publishOverHttp } from "../publishOverHttp.ts"
@@ -9,18 +10,21 @@ import type { PublishOfficeOptions } from "./flags.ts"
 
 /** Publishes the office as one MCP server, until the host closes stdio or the membership ends for good. */
 export const publishOffice = Effect.fnUntraced(
-  function* ({ host, http, maxNameLength, office, pinnedTools, timeout, token, tools }: PublishOfficeOptions) {
+  function* (options: PublishOfficeOptions) {
+    const { host, http, maxNameLength, name, office, page, pinnedTools, timeout, token, tools } = options
     const { status } = yield* Agent
-    const session = yield* makeOfficeMcpSession({
+    const watched = http === undefined || !page ? undefined : yield* watchAgent({ name, office })
+    const publishing = makeOfficeMcpSession({
       office,
       tools,
       pinned: pinnedTools,
       maxToolNameLength: maxNameLength,
       timeout
     })
+    const session = yield* watched === undefined ? publishing : Effect.provideService(publishing, Agent, watched.agent)
     const ended = untilMembershipEnds(status)
     if (http === undefined) return yield* Effect.raceFirst(publishStdio(session), ended)
-    yield* publishOverHttp(session, `office ${office}`, { host, port: http, token })
+    yield* publishOverHttp(session, `office ${office}`, { host, port: http, token, page: watched?.page })
     return yield* ended
   },
   // A host that starts this process over stdio shows a failure; over HTTP no host would restart it.

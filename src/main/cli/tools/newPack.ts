@@ -51,8 +51,8 @@ usage: "${name}: text (the text), loud (answer in capitals, default false)"
 packages: []
 `
 
-/** Writes a working pack into a folder of packs and prints the next steps. An existing folder is never overwritten. */
-export const newPack = Effect.fnUntraced(function* ({ dir, name }: NewPackOptions) {
+/** Writes a working pack into a folder of packs and gives its folder. An existing folder is never overwritten. */
+export const writePack = Effect.fnUntraced(function* ({ dir, name }: NewPackOptions) {
   const { exists, makeDirectory, writeFileString } = yield* FileSystem.FileSystem
   const { join } = yield* Path.Path
   const read = parsePackName(name)
@@ -66,6 +66,13 @@ export const newPack = Effect.fnUntraced(function* ({ dir, name }: NewPackOption
   yield* writeFileString(join(folder, `${name}_tool.ts`), toolTemplate(name, className))
   yield* writeFileString(join(folder, `${name}_tool.test.ts`), testTemplate(name, className))
   yield* writeFileString(join(folder, "config.yaml"), configTemplate(name))
+  return folder
+})
+
+/** Writes a pack and prints the next steps. */
+export const newPack = Effect.fnUntraced(function* ({ dir, name }: NewPackOptions) {
+  const { join } = yield* Path.Path
+  const folder = yield* writePack({ dir, name })
   yield* print(
     [
       `wrote ${folder}`,

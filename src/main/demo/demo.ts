@@ -1,0 +1,8 @@
+import { Effect } from "effect"
+import { runDemo } from "./runDemo.ts"
+import { runPageDemo } from "./runPageDemo.ts"
+
+/** Runs the tour of an office, or an office for its page. */
+export const demo = Effect.fnUntraced(function* ({ page }: { readonly page: boolean }) {
+  return page ? yield* runPageDemo() : yield* runDemo()
+})

@@ -1,0 +1,79 @@
+import { Context, Effect, Layer, Random, References } from "effect"
+import { makeDocumentServer } from "../../adapters/dpe/DocumentServer.ts"
+import { Agent } from "../../application/agent/Agent.ts"
+import type { OperatorAccess } from "../../application/computer/office/operatorAccess.ts"
+import { Authenticator } from "../../application/ports/Authenticator.ts"
+import { Server } from "../../application/server/lifecycle/Server.ts"
+import type { JsonObject } from "../../domain/json.ts"
+import { print } from "../cli/output/print.ts"
+import { agentLayer } from "../layers/agentLayer.ts"
+import { computerLayer } from "../layers/computerLayer.ts"
+import { serverLayer } from "../layers/serverLayer.ts"
+import { labConfig, pageDeskConfig } from "./demoConfigs.ts"
+import { lampSession, packSession } from "./demoParts.ts"
+
+const office = "demo"
+
+/** Everything that a Computer may share. */
+const operators: OperatorAccess = { states: true, stderr: true, calls: true }
+
+/** The time that a person takes to consent. */
+const consentDelay = "3 seconds"
+
+/** The pause between two calls of the Agent. */
+const pause = "1500 millis"
+
+interface DemoCall {
+  readonly computer: string
+  readonly tool: string
+  readonly params: JsonObject
+}
+
+const calls: ReadonlyArray<DemoCall> = [
+  { computer: "lab", tool: "add", params: { a: 40, b: 2 } },
+  { computer: "lab", tool: "echo", params: { message: "Hello, office!" } },
+  { computer: "lab", tool: "trigger-long-running-operation", params: { duration: 4, steps: 8 } },
+  { computer: "desk", tool: "add_note", params: { text: "Water the plants" } },
+  { computer: "desk", tool: "add_note", params: { text: "Call the dentist" } },
+  { computer: "desk", tool: "read_graph", params: {} },
+  { computer: "desk", tool: "lamp__switch", params: { on: true } },
+  { computer: "desk", tool: "lamp__switch", params: { on: false } },
+  { computer: "desk", tool: "text_counter", params: { text: "Everything is text" } },
+  { computer: "desk", tool: "clear_notes", params: {} },
+  { computer: "desk", tool: "make_coffee", params: {} }
+]
+
+/** Calls tools, now and then two at a time, until it is interrupted. */
+const work = ({ callTool }: Agent["Service"]) =>
+  Effect.gen(function* () {
+    const index = yield* Random.nextIntBetween(0, calls.length)
+    const call = calls[index]
+    if (call !== undefined) yield* Effect.forkScoped(Effect.ignore(callTool({ ...call, timeout: 20 })))
+    yield* Effect.sleep(pause)
+  }).pipe(Effect.forever, Effect.scoped)
+
+/** Runs an office in this process until it is stopped, for the office page. */
+export const runPageDemo = Effect.fnUntraced(
+  function* () {
+    const { url } = Context.get(yield* Layer.build(Layer.provide(serverLayer(), Authenticator.layerAllowAll)), Server)
+    const member = { url, office }
+    const confirm = () => Effect.delay(Effect.succeed(true), consentDelay)
+    const { resolve } = yield* makeDocumentServer({ port: 0 })
+    const desk = Effect.gen(function* () {
+      const config = yield* pageDeskConfig
+      const sessions = { devices: yield* lampSession, packs: yield* packSession }
+      const settings = { resolveDpe: resolve }
+      yield* Layer.build(computerLayer({ ...member, name: "desk", config, sessions, settings, operators, confirm }))
+    })
+    const lab = Effect.gen(function* () {
+      const config = yield* labConfig
+      yield* Layer.build(computerLayer({ ...member, name: "lab", config, operators }))
+    })
+    yield* print(`Open ${url}/office/ in a browser. Ctrl+C ends the demo.`)
+    yield* Effect.all([desk, lab], { concurrency: 2, discard: true })
+    const agent = Context.get(yield* Layer.build(agentLayer({ ...member, name: "demo-agent" })), Agent)
+    yield* agent.settled
+    return yield* work(agent)
+  },
+  Effect.provideService(References.MinimumLogLevel, "Error")
+)
