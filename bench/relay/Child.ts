@@ -24,12 +24,12 @@ export interface Child {
 
 const isTold = <Tag extends Report["_tag"]>(report: Report, tag: Tag): report is Told<Tag> => report._tag === tag
 
-/** Starts a script of `servers`, which ends with this process. Rejects when it does not listen in time. */
+/** Starts a script of `servers` or an absolute path, which ends with this process. Rejects when it does not listen in time. */
 export const startChild = async (
   script: string,
   environment: { readonly [name: string]: string } = {}
 ): Promise<Child> => {
-  const file = fileURLToPath(new URL(`servers/${script}`, import.meta.url))
+  const file = fileURLToPath(new URL(script, new URL("servers/", import.meta.url)))
   const child = leash(
     fork(file, {
       env: { ...process.env, ...environment },
