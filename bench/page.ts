@@ -13,7 +13,7 @@ const helpText = `Measures what the office page costs the Server.
 
 npm run bench:page -- [OPTIONS]
 
-  --rounds N        phases with an open page (60), or starts with --against (12), or events with --screen (100)
+  --rounds N        phases with an open page (250), or starts with --against (12), or events with --screen (100)
   --quick           few and short phases: a smoke test, not a measurement
   --profile FILE    write a CPU profile of the Server with an open page instead
   --against FOLDER  compare the Server without an open page with that of another checkout instead
@@ -42,7 +42,7 @@ const measure = (): Promise<string> => {
   const { against, profile, quick, screen } = values
   if (against !== undefined) return compareWith(against, { starts: roundsOf(12), quick, note })
   if (screen) return measureScreen({ events: roundsOf(100), note })
-  return measureCost({ rounds: roundsOf(60), quick, note, ...(profile !== undefined && { profile }) })
+  return measureCost({ rounds: roundsOf(250), quick, note, ...(profile !== undefined && { profile }) })
 }
 
 if (values.help) process.stdout.write(helpText)

@@ -3,7 +3,6 @@ import { a2c, cpuOf } from "../relay/kinds.ts"
 import { closedLoop, openLoop } from "../relay/loops.ts"
 import { text } from "../relay/payloads.ts"
 import { connectPairs, withSites } from "../relay/Site.ts"
-import { shuffled } from "../relay/statistics.ts"
 import { load, startLoad } from "./load.ts"
 import { startReader } from "./Reader.ts"
 import { formatSpread } from "./spread.ts"
@@ -11,13 +10,16 @@ import { formatSpread } from "./spread.ts"
 /** Calls of each warm-up. */
 const warmUpCalls = 50_000
 
-/** Milliseconds of a measured phase, and between the opening or closing of the page and the phase. */
-const lengths = { full: { phase: 1500, settle: 700 }, quick: { phase: 250, settle: 200 } } as const
+/**
+ * Milliseconds of a measured phase, and between the opening or closing of the page and the phase. Together they are longer
+ * than a second: the Server reports its state every second.
+ */
+const lengths = { full: { phase: 900, settle: 300 }, quick: { phase: 250, settle: 200 } } as const
 
 /** Milliseconds of a profile. */
 const profileMillis = 10_000
 
-/** Maximum factor between the phases before and after a counted one, both without a page. Other load disturbed the rest. */
+/** Maximum factor between the phases before and after a counted one. Other load disturbed the rest. */
 const steady = 1.15
 
 export interface CostOptions {
@@ -65,29 +67,28 @@ export const measureCost = ({ note, profile, quick, rounds }: CostOptions): Prom
       return micros
     }
 
-    const costs = { open: new Array<number>(), closed: new Array<number>() }
-    const ratios = { open: new Array<number>(), closed: new Array<number>() }
-    let before = await measure(false)
+    const closed = [await measure(false)]
+    const open: Array<number> = []
     for (let round = 1; round <= rounds; round++) {
       note(`round ${round} of ${rounds}`)
-      // A phase with the page, and one without it as the error of the method, in random order.
-      for (const kind of shuffled(["open", "closed"] as const)) {
-        const cost = await measure(kind === "open")
-        const after = await measure(false)
-        if (Math.max(before, after) <= steady * Math.min(before, after)) {
-          costs[kind].push(cost)
-          ratios[kind].push((2 * cost) / (before + after))
-        }
-        before = after
-      }
+      open.push(await measure(true))
+      closed.push(await measure(false))
     }
+    /** The ratio of a phase and the mean of two others; none when those differ much. */
+    const ratio = (cost = Number.NaN, before = Number.NaN, after = Number.NaN): ReadonlyArray<number> =>
+      Math.max(before, after) <= steady * Math.min(before, after) ? [(2 * cost) / (before + after)] : []
     return [
-      formatSpread("without a page, us per call", costs.closed),
-      formatSpread("with an open page, us per call", costs.open),
-      formatSpread("with / without", ratios.open),
-      formatSpread("without / without", ratios.closed),
+      formatSpread("without a page, us per call", closed),
+      formatSpread("with an open page, us per call", open),
+      formatSpread(
+        "with / without",
+        open.flatMap((cost, index) => ratio(cost, closed[index], closed[index + 1]))
+      ),
+      formatSpread(
+        "without / without",
+        closed.flatMap((cost, index) => ratio(cost, closed[index - 1], closed[index + 1]))
+      ),
       `read: ${Math.round(read.messages / rounds)} messages and ${Math.round(read.bytes / rounds / 1024)} KiB per phase`,
-      `${rounds} rounds, without disturbed phases`,
       ""
     ].join("\n")
   })
