@@ -14,7 +14,7 @@ const warmUpCalls = 50_000
  * Milliseconds of a measured phase, and between the opening or closing of the page and the phase. Together they are longer
  * than a second: the Server reports its state every second.
  */
-const lengths = { full: { phase: 900, settle: 300 }, quick: { phase: 250, settle: 200 } } as const
+const lengths = { full: { phase: 2000, settle: 700 }, quick: { phase: 250, settle: 200 } } as const
 
 /** Milliseconds of a profile. */
 const profileMillis = 10_000

@@ -2,7 +2,7 @@ import type { PageBatch, PageCall, PageEvent } from "../../../domain/page/PageEv
 import { makeRing } from "./Ring.ts"
 
 /** `Call` events in a batch, without the ends of calls that the page shows. */
-export const maxCallsPerBatch = 20
+export const maxCallsPerBatch = 10
 
 /** Other events that wait for a slow reader. Older ones are dropped. */
 export const maxQueuedEvents = 5000
