@@ -121,10 +121,10 @@ describe.skipIf(chromiumPath === undefined)("office page of a live Server", () =
     await using drained = await new DemoOffice().startServer()
     await using opened = await browser.openUrl(drained.offices)
     const { page } = opened
-    await page.getByRole("button", { name: "Drain the node memory" }).click()
+    await page.getByRole("button", { name: "Drain the node single" }).click()
     await page.getByRole("dialog").getByRole("button", { name: "Drain" }).click()
     await page.getByText("draining", { exact: true }).waitFor()
-    assert.strictEqual(await page.getByRole("button", { name: "Drain the node memory" }).count(), 0)
+    assert.strictEqual(await page.getByRole("button", { name: "Drain the node single" }).count(), 0)
     const member = { url: drained.url, office: "late", name: "attic", config: configOf({}) }
     await drained.parts.computer(member).catch(() => undefined)
     await page
