@@ -6,7 +6,7 @@ import { type WebHandler, jsonRpcErrorResponse } from "./webHandler.ts"
 import type { PublishedSession } from "../PublishedSession.ts"
 
 export interface LegacySessionLimits {
-  /** Maximum number of sessions, 256 by default. A new one evicts the longest idle one. */
+  /** Maximum number of sessions, 256 by default. A new one evicts the idle one whose latest request is the oldest. */
   readonly maxSessions?: number
   /** Time without requests and streams until a session is closed; 30 minutes by default. */
   readonly idleTimeout?: Duration.Input
@@ -28,14 +28,14 @@ export const makeLegacyHandler = Effect.fnUntraced(function* (
   { idleTimeout = Duration.minutes(30), maxSessions = 256 }: LegacySessionLimits
 ): Effect.fn.Return<WebHandler, never, Scope.Scope> {
   const clock = yield* Clock.Clock
+  /** In the order of their latest requests, which tells apart those of one millisecond. */
   const sessions = new Map<string, ClientSession>()
 
   const close = (id: string, { transport }: ClientSession) => {
     sessions.delete(id)
     return Effect.ignore(Effect.tryPromise(() => transport.close()))
   }
-  const idleSessions = () =>
-    [...sessions].filter(([, { inFlight }]) => inFlight === 0).sort(([, a], [, b]) => a.idleSince - b.idleSince)
+  const idleSessions = () => [...sessions].filter(([, { inFlight }]) => inFlight === 0)
 
   const handle = (session: ClientSession, request: Request, body: unknown) => {
     session.inFlight++
@@ -90,8 +90,9 @@ export const makeLegacyHandler = Effect.fnUntraced(function* (
           )
     }
     const session = sessions.get(id)
-    return session === undefined
-      ? jsonRpcErrorResponse(404, jsonRpcCodes.requestTimeout, "Session not found")
-      : handle(session, request, body)
+    if (session === undefined) return jsonRpcErrorResponse(404, jsonRpcCodes.requestTimeout, "Session not found")
+    sessions.delete(id)
+    sessions.set(id, session)
+    return handle(session, request, body)
   }
 })
