@@ -44,7 +44,7 @@ const trimEnd = (name: string): string => name.replace(/[ .]+$/, "")
  * Invisible characters are removed, reserved ones replaced. The name is not hidden, not that of a device, and bounded.
  */
 export const safeFileName = (hint = ""): string => {
-  const visible = hint.normalize("NFC").replace(invisibleCharacters, "")
+  const visible = hint.replace(invisibleCharacters, "").normalize("NFC")
   const lastSegment = visible.split(/[/\\]/).findLast((segment) => segment.trim() !== "") ?? ""
   const name = trimEnd(
     lastSegment
@@ -54,7 +54,9 @@ export const safeFileName = (hint = ""): string => {
   )
   if (name === "") return defaultName
   const isDevice = deviceNamePattern.test((name.split(".", 1)[0] ?? "").trimEnd())
-  const [stem, extension] = splitExtension(isDevice ? `_${name}` : name)
+  const usable = isDevice ? `_${name}` : name
+  if (byteLength(usable) <= maxNameBytes) return usable
+  const [stem, extension] = splitExtension(usable)
   return trimEnd(truncate(stem, maxNameBytes - byteLength(extension))) + extension
 }
 

@@ -25,7 +25,10 @@ const names: ReadonlyArray<readonly [hint: string | undefined, name: string]> = 
   ["nul.txt", "_nul.txt"],
   ["com1.tar.gz", "_com1.tar.gz"],
   ["console.txt", "console.txt"],
-  [`${"x".repeat(300)}.json`, `${"x".repeat(115)}.json`]
+  [`${"x".repeat(300)}.json`, `${"x".repeat(115)}.json`],
+  [`${"x".repeat(110)} .${"y".repeat(20)}`, `${"x".repeat(110)} .${"y".repeat(8)}`],
+  [`${"x".repeat(110)} .md`, `${"x".repeat(110)} .md`],
+  ["e\u200b\u0301.txt", "é.txt"]
 ]
 
 /** Parts of hints that need care. */
