@@ -32,6 +32,12 @@ const runOffice = async () => {
 const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "aiSdk.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
   "anthropicTools.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
+  "cedarPolicy.ts": [
+    "plans/a.md: read_note: done",
+    "drafts/a.md: write_note: done",
+    "plans/a.md: Tool 'write_note' needs confirmation",
+    "drafts/a.md: Tool 'write_note' was denied by this Computer: the office lab only reads"
+  ],
   "devices.ts": ["balcony__temperature", "It is 21 °C in Vienna"],
   "domainInWorker.ts": ["window://com.example.web?fullscreen=1", "All is well"],
   "domainOnly.ts": ["true", "src/main", "window://com.example.web?fullscreen=1"],

@@ -30,7 +30,8 @@ import {
 } from "./office/OfficeConnection.ts"
 import { makeSecrets, redactLogs } from "./inputs/Secrets.ts"
 import { makeServerSupervisor, type ServerSupervisor } from "./servers/ServerSupervisor.ts"
-import { type LocalCall, makeToolCalls, type ToolCallRecord } from "./calls/ToolCalls.ts"
+import type { CallExplanation } from "./calls/CallPolicy.ts"
+import { type ExplainRequest, type LocalCall, makeToolCalls, type ToolCallRecord } from "./calls/ToolCalls.ts"
 
 export interface ComputerOptions extends Omit<MemberOptions, "office" | "role" | "features"> {
   /** The office to join before the servers start; without it the Computer stays outside until `join`. */
@@ -59,6 +60,8 @@ interface ComputerShape extends Pick<ServerSupervisor, "changes" | "reconfigure"
   readonly setup: Effect.Effect<Setup>
   /** Calls a tool for the Computer's owner, or for the `requester` of the call. */
   readonly callTool: (call: LocalCall) => Effect.Effect<ToolResult>
+  /** Tells how a call of an Agent or operator is decided, and by which rule; `undefined` for an unknown tool. */
+  readonly explain: (request: ExplainRequest) => Effect.Effect<CallExplanation | undefined>
   /** Renders the desktop as Agents see it. */
   readonly desktop: (request: DesktopRequest) => Effect.Effect<ReadonlyArray<string>>
   /** The current connection status, then every change. */
@@ -115,7 +118,7 @@ const make = Effect.fnUntraced(function* (
     Deferred.await(mayStart)
   ).pipe(Effect.provideService(ServerOutput, outputs.record), withRedactedLogs)
   const inspector = operators.states === false ? undefined : yield* makeInspector(servers, outputs)
-  const calls = yield* withRedactedLogs(makeToolCalls(name, servers, reportCall))
+  const calls = yield* withRedactedLogs(makeToolCalls(name, servers, reportCall, connection.office))
   const recentServers = () => calls.history().map(({ server }) => servers.identify(server))
   const desktop = yield* makeDesktop(servers, recentServers)
   const documents = yield* makeDocuments(servers, recentServers)
@@ -165,6 +168,7 @@ const make = Effect.fnUntraced(function* (
     stop: (server) => withRedactedLogs(servers.stop(server)),
     restart: (server) => withRedactedLogs(servers.restart(server)),
     callTool: (call) => withRedactedLogs(calls.callLocally(call)),
+    explain: calls.explain,
     desktop: (request) => withRedactedLogs(desktop.show(request)),
     status: connection.status,
     office: Effect.sync(connection.office),

@@ -65,7 +65,9 @@ export interface ComputerSettings {
   readonly changeThrottle: Duration.Duration
   /** Shows windows and documents of servers without resource subscriptions, too. */
   readonly showUnsubscribable: boolean
-  /** Confirms calls of tools that are not marked `auto_apply`; without it they fail with 4005. */
+  /** Patterns of tools that run without a question, unless the policy decides otherwise: `SERVER/TOOL` or `TOOL`. */
+  readonly approve: ReadonlyArray<string>
+  /** Confirms calls that are neither allowed by the policy, by `auto_apply` nor by a pattern; without it they fail with 4005. */
   readonly confirm: Confirm | undefined
   /** Resolves documents to URIs; without it requests fail with 4011. */
   readonly resolveDpe: ResolveDpe | undefined
@@ -81,6 +83,7 @@ export const ComputerSettings = Context.Reference<ComputerSettings>("a2c-smcp/ap
     keepaliveInterval: Duration.seconds(30),
     changeThrottle: Duration.millis(100),
     showUnsubscribable: false,
+    approve: [],
     confirm: undefined,
     resolveDpe: undefined,
     onProgress: (report) => Effect.logDebug("tool progress", report)

@@ -33,8 +33,9 @@ export type InspectedServer = typeof InspectedServer.Type
 /** How the Computer decides about calls of a tool. */
 const InspectedConsent = Schema.Struct({
   tool: Text,
-  rule: Schema.Literals(["runs without consent", "needs consent", "forbidden"])
+  rule: Schema.Literals(["runs without consent", "needs consent", "decided by a policy", "forbidden"])
 })
+export type InspectedConsent = typeof InspectedConsent.Type
 
 /** Faults of a part, the latest ones, and characters of each. */
 export const maxFaults = 10

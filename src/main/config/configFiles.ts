@@ -10,7 +10,7 @@ import { type ValidationIssue, formatPath } from "../../domain/validation.ts"
 import { asObject } from "../../domain/json.ts"
 import type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
 import { didYouMean } from "../repl/didYouMean.ts"
-import { type Position, parseJsonc } from "./jsonc.ts"
+import { type JsoncDocument, type Position, parseJsonc } from "./jsonc.ts"
 import { systemErrorCode } from "../../domain/errorMessage.ts"
 
 /** An error or warning about a file. An error in one file makes all files unusable. */
@@ -79,6 +79,29 @@ export const readTextFile = Effect.fnUntraced(function* (file: string) {
       return systemErrorCode(reason.cause) === "EISDIR" ? "is a directory" : `cannot be read: ${message}`
     })
   )
+})
+
+/** The maximum number of reported errors: thousands of entries may have the same one. */
+const maxReportedErrors = 10
+
+/** Reads a file and decodes its value. Fails with formatted diagnostics. */
+export const readDecodedFile = Effect.fnUntraced(function* <A>(
+  file: string,
+  parse: (source: string) => JsoncDocument,
+  decode: (value: unknown) => Result.Result<A, ReadonlyArray<ValidationIssue>>
+): Effect.fn.Return<A, ReadonlyArray<string>, FileSystem.FileSystem> {
+  const failWith = (errors: ReadonlyArray<Omit<ConfigDiagnostic, "file" | "severity">>) =>
+    Effect.fail(
+      errors.slice(0, maxReportedErrors).map((error) => formatDiagnostic({ ...error, file, severity: "error" }))
+    )
+  const text = yield* readTextFile(file)
+  if (Result.isFailure(text)) return yield* failWith([{ path: [], issue: text.failure }])
+  const { errors, locate, value } = parse(text.success)
+  if (errors.length > 0) return yield* failWith(errors)
+  const decoded = decode(value)
+  return Result.isSuccess(decoded)
+    ? decoded.success
+    : yield* failWith(decoded.failure.map((error) => ({ ...error, ...locate(error.path) })))
 })
 
 const readConfigFile = Effect.fnUntraced(function* (

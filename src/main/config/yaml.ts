@@ -1,11 +1,11 @@
-import { isMap, isPair, isScalar, LineCounter, parseDocument } from "yaml"
+import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from "yaml"
 import { Result } from "effect"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import type { JsoncDocument, Position } from "./jsonc.ts"
 
 const start: Position = { line: 1, column: 1 }
 
-/** Parses YAML 1.2, of which JSON is a part. A value can be located by its key at the top level. */
+/** Parses YAML 1.2, of which JSON is a part. */
 export const parseYaml = (source: string): JsoncDocument => {
   const lines = new LineCounter()
   const at = (offset: number | undefined): Position => {
@@ -26,12 +26,21 @@ export const parseYaml = (source: string): JsoncDocument => {
       errors.length === 0 && Result.isFailure(value)
         ? [{ path: [], issue: `invalid YAML: ${errorMessage(value.failure)}`, ...start }]
         : errors,
-    locate: ([key]) => {
-      const { contents } = document
-      const pair = isMap(contents)
-        ? contents.items.find((item) => isPair(item) && isScalar(item.key) && item.key.value === key)
-        : undefined
-      return pair !== undefined && isScalar(pair.key) ? at(pair.key.range?.[0]) : start
+    locate: (path) => {
+      let node: unknown = document.contents
+      let position = start
+      for (const key of path) {
+        if (isMap(node)) {
+          const pair = node.items.find((item) => isScalar(item.key) && item.key.value === key)
+          if (pair === undefined || !isScalar(pair.key)) break
+          position = at(pair.key.range?.[0])
+          node = pair.value
+        } else if (isSeq(node) && typeof key === "number" && isNode(node.items[key])) {
+          node = node.items[key]
+          position = at(isNode(node) ? node.range?.[0] : undefined)
+        } else break
+      }
+      return position
     }
   }
 }

@@ -82,7 +82,9 @@ export {
   type OfficeStatus
 } from "../../application/computer/office/OfficeConnection.ts"
 export { UnknownServer } from "../../application/computer/servers/ServerSupervisor.ts"
-export type { LocalCall, ToolCallRecord } from "../../application/computer/calls/ToolCalls.ts"
+export type { CallExplanation } from "../../application/computer/calls/CallPolicy.ts"
+export * as RulePolicy from "../../application/computer/calls/RulePolicy.ts"
+export type { ExplainRequest, LocalCall, ToolCallRecord } from "../../application/computer/calls/ToolCalls.ts"
 export { type AuthenticateDevice, DeviceRejected } from "../../application/devices/AuthenticateDevice.ts"
 export {
   connectDevice,
@@ -105,6 +107,7 @@ export type { HostedRoute, PackStatus, PackView } from "../../application/packs/
 export { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
 export { allowAll, Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 export { type Body, decodeBody, jsonBody } from "../../application/ports/Body.ts"
+export { Policy } from "../../application/ports/approvals/Policy.ts"
 export {
   ByteConnector,
   type ByteLink,
@@ -162,6 +165,17 @@ export { ServerSettings } from "../../application/server/lifecycle/ServerContext
 export { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 export type { Setup, SetupDiff, Variables } from "../../domain/config/Setup.ts"
 export type { JsonObject } from "../../domain/json.ts"
+export type { RuleStep } from "../../domain/policy/decideByRules.ts"
+export { parseRules } from "../../domain/policy/parseRules.ts"
+export type {
+  ArgumentTest,
+  Literal,
+  PolicyAction,
+  PolicyCall,
+  PolicyDecision,
+  Rule,
+  TestedAnnotation
+} from "../../domain/policy/Rule.ts"
 export { allGrants, type Grants, type Identity, type Right } from "../../domain/model/Identity.ts"
 export type { ComputerConfig, ServerConfig } from "../../domain/config/computerConfig.ts"
 export type { Tool } from "../../domain/model/Tool.ts"

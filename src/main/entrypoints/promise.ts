@@ -4,6 +4,10 @@
  */
 import "./requireNode.ts"
 export type { ConfirmRequest } from "../../application/computer/ComputerSettings.ts"
+export type { CallExplanation } from "../../application/computer/calls/CallPolicy.ts"
+export type { ExplainRequest } from "../../application/computer/calls/ToolCalls.ts"
+export type { RuleStep } from "../../domain/policy/decideByRules.ts"
+export type { PolicyAction, PolicyCall, PolicyDecision } from "../../domain/policy/Rule.ts"
 export type { JsonObject } from "../../domain/json.ts"
 export type {
   AudioContent,

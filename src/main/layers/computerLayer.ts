@@ -13,6 +13,7 @@ import { ComputerSettings, type Confirm } from "../../application/computer/Compu
 import { Inputs, type InputSources } from "../../application/computer/inputs/Inputs.ts"
 import * as InProcess from "../../application/computer/servers/InProcessConnector.ts"
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"
+import type { Policy } from "../../application/ports/approvals/Policy.ts"
 import { layerOverride } from "./layerOverride.ts"
 
 type ComputerLayerOptions = ComputerOptions &
@@ -20,6 +21,8 @@ type ComputerLayerOptions = ComputerOptions &
   AuthorizerOptions & {
     /** Confirms calls of tools without `auto_apply`; without it such calls fail with 4005. */
     readonly confirm?: Confirm | undefined
+    /** Decides calls before `auto_apply`, approved patterns and `confirm`. */
+    readonly policy?: Layer.Layer<Policy> | undefined
     readonly settings?: Partial<Omit<ComputerSettings, "confirm">>
     /** In-process peers that replace the servers of these names, configured or not. */
     readonly sessions?: InProcess.InProcessSessions
@@ -28,6 +31,7 @@ type ComputerLayerOptions = ComputerOptions &
 /** A Computer in an office of a Server on Socket.IO, with MCP servers; the host provides the inputs. */
 export const computerLayerRequiringInputs = ({
   confirm,
+  policy,
   sessions = {},
   settings,
   ...options
@@ -42,6 +46,7 @@ export const computerLayerRequiringInputs = ({
     Layer.provide(NodeServices.layer),
     Layer.provide(AjvValidator.layer),
     Layer.provide(VerelEngine.layer()),
+    Layer.provide(policy ?? Layer.empty),
     Layer.provide(layerOverride(ComputerSettings, { ...settings, confirm }))
   )
 

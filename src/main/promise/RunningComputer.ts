@@ -3,7 +3,8 @@ import { Computer, type ComputerOptions as CoreComputerOptions } from "../../app
 import type { DesktopRequest } from "../../application/computer/content/Desktop.ts"
 import type { ServerState, ServerStates } from "../../application/computer/servers/ServersSnapshot.ts"
 import type { JoinOptions, OfficeStatus } from "../../application/computer/office/OfficeConnection.ts"
-import type { LocalCall, ToolCallRecord } from "../../application/computer/calls/ToolCalls.ts"
+import type { CallExplanation } from "../../application/computer/calls/CallPolicy.ts"
+import type { ExplainRequest, LocalCall, ToolCallRecord } from "../../application/computer/calls/ToolCalls.ts"
 import type { McpInfo } from "../../application/ports/McpSession.ts"
 import { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 import type { Setup, SetupDiff } from "../../domain/config/Setup.ts"
@@ -68,11 +69,16 @@ export interface RunningComputer extends Closeable {
   readonly stop: (server: string, options?: Cancellable) => Promise<void>
   /** Stops a server and starts it again. */
   readonly restart: (server: string, options?: Cancellable) => Promise<void>
-  /** Calls a tool locally, without consent. `timeout` in seconds. */
+  /** Calls a tool locally, without consent unless the call has a `requester`. `timeout` in seconds. */
   readonly callTool: (
     call: Omit<LocalCall, "timeout" | "params"> & { readonly params?: LocalCall["params"]; readonly timeout?: number },
     options?: Cancellable
   ) => Promise<ToolResult>
+  /** How a call of an Agent or operator is decided, and by which rule; `undefined` for an unknown tool. */
+  readonly explain: (
+    request: Omit<ExplainRequest, "params"> & { readonly params?: ExplainRequest["params"] },
+    options?: Cancellable
+  ) => Promise<CallExplanation | undefined>
   /** The desktop as the office sees it. */
   readonly desktop: (options?: Cancellable & DesktopRequest) => Promise<ReadonlyArray<string>>
   /** The status of the membership, now and after every change. */
@@ -115,11 +121,12 @@ const wrapComputer = ({ iterate, run, ...closeable }: RunningService<Computer["S
   start: (server, options) => run((computer) => computer.start(server), options),
   stop: (server, options) => run(({ stop }) => stop(server), options),
   restart: (server, options) => run(({ restart }) => restart(server), options),
-  callTool: ({ params = {}, timeout, tool }, options) =>
-    run(({ callTool: call }) => {
+  callTool: ({ params = {}, timeout, ...call }, options) =>
+    run(({ callTool }) => {
       const limit = timeout === undefined ? {} : { timeout: Duration.seconds(timeout) }
-      return call({ tool, params, ...limit })
+      return callTool({ ...call, params, ...limit })
     }, options),
+  explain: ({ params = {}, ...request }, options) => run(({ explain }) => explain({ ...request, params }), options),
   desktop: ({ signal, ...which } = {}) => run(({ desktop }) => desktop(which), { signal }),
   status: (options) => iterate(({ status }) => status, options),
   office: (options) => run(({ office }) => office, options),
@@ -130,10 +137,12 @@ const wrapComputer = ({ iterate, run, ...closeable }: RunningService<Computer["S
 /** Runs a Computer with its MCP servers, and joins `office` if given; otherwise `join` does that later. */
 export const runComputer = async (options: ComputerOptions, cancellable?: Cancellable): Promise<RunningComputer> => {
   const {
+    approve: _approve,
     authorize: _authorize,
     config,
     confirm: _confirm,
     inputs: _inputs,
+    policy: _policy,
     settings: _settings,
     ...connection
   } = options

@@ -1,4 +1,4 @@
-import { Cause, Effect, flow, Option } from "effect"
+import { Cause, Effect, flow, Layer, Option } from "effect"
 import type { AuthorizationRequest } from "../../adapters/mcp/oauth/Authorizer.ts"
 import type {
   ComputerSettings,
@@ -11,6 +11,8 @@ import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
 import type { InputValue } from "../../domain/config/inputValues.ts"
 import type { Input } from "../../domain/config/computerConfig.ts"
 import { definedOnly } from "../../domain/objects.ts"
+import type { PolicyCall, PolicyDecision } from "../../domain/policy/Rule.ts"
+import { Policy } from "../../application/ports/approvals/Policy.ts"
 import { durations } from "./durations.ts"
 
 type CommandInput = Extract<Input, { readonly type: "command" }>
@@ -32,7 +34,11 @@ export interface ComputerHooks {
     /** Runs the program of an input; resolves with its output. */
     readonly run?: (input: CommandInput, options: HookOptions) => Awaitable<string>
   }
-  /** Confirms calls of tools without `auto_apply`; without this hook such calls fail with 4005. */
+  /** Patterns of tools that run without a question, unless `policy` decides otherwise: `SERVER/TOOL` or `TOOL`. */
+  readonly approve?: ReadonlyArray<string>
+  /** Decides a call; `undefined` leaves it to `auto_apply`, `approve` and `confirm`. A failure denies the call. */
+  readonly policy?: (call: PolicyCall, options: HookOptions) => Awaitable<PolicyDecision | undefined>
+  /** Confirms calls that nothing else allows; without this hook such calls fail with 4005. */
   readonly confirm?: (request: ConfirmRequest, options: HookOptions) => Awaitable<boolean>
   /** Shows the user the page that authorizes an MCP server. */
   readonly authorize?: (request: AuthorizationRequest, options: HookOptions) => Awaitable<void>
@@ -99,12 +105,14 @@ const toComputerSettings = ({
   }
 }
 
-export const toLayerOptions = ({ authorize, confirm, inputs = {}, settings = {} }: ComputerHooks) => {
+export const toLayerOptions = ({ approve, authorize, confirm, inputs = {}, policy, settings = {} }: ComputerHooks) => {
   const openPage = hookEffect("authorize", authorize)
+  const decide = hookEffect("policy", policy)
   return {
     inputs: toInputSources(inputs),
-    settings: toComputerSettings(settings),
+    settings: { ...toComputerSettings(settings), ...definedOnly({ approve }) },
     ...definedOnly({
+      policy: decide && Layer.succeed(Policy, { decide }),
       authorize: openPage && flow(openPage, Effect.ignore),
       confirm: hookEffect("confirm", confirm)
     })

@@ -13,7 +13,7 @@ interface Output {
 }
 
 /** Waits until every server runs or its first attempt has failed: commands then find the configured servers. */
-const awaitServersStarted = Computer.use(({ changes }) =>
+export const awaitServersStarted = Computer.use(({ changes }) =>
   changes.pipe(
     Stream.filter((states) => [...states.values()].every((state) => state._tag !== "Starting" || state.attempt > 1)),
     Stream.runHead,

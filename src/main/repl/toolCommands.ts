@@ -1,10 +1,13 @@
 import { Effect, Result } from "effect"
 import { escapeForTerminal } from "../../adapters/log/escapeForTerminal.ts"
+import type { CallExplanation } from "../../application/computer/calls/CallPolicy.ts"
 import { Computer } from "../../application/computer/Computer.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../domain/json.ts"
 import type { CatalogueEntry } from "../../domain/tools/catalogue.ts"
 import { truncateLine, formatColumns, formatJson, formatToolResult } from "../cli/output/format.ts"
 import { failCommand } from "../cli/CommandFailed.ts"
+import { formatExplanation } from "../cli/output/explanation.ts"
+import { defaultSubject } from "../cli/flags/sharedFlags.ts"
 import { didYouMean } from "./didYouMean.ts"
 import { completeFirst, parseJsonResult, type ReplCommand } from "./ReplCommand.ts"
 import { requireServer, serverNames } from "./serverCommands.ts"
@@ -42,24 +45,32 @@ const toolsCommand: ReplCommand = {
   complete: completeFirst(serverNames)
 }
 
-const describeTool = ({ autoApply, originalName, server, tool }: CatalogueEntry): string =>
-  [
+const consentOf = ({ decision, steps }: CallExplanation): string => {
+  if (steps.length > 0) return "the policy decides: explain shows how"
+  return decision.action === "allow" ? "runs without consent" : "needs consent to run for an Agent"
+}
+
+const describeTool = Effect.fnUntraced(function* ({ originalName, server, tool }: CatalogueEntry) {
+  const request = { tool: tool.name, params: {}, subject: defaultSubject }
+  const explanation = yield* Computer.use(({ explain }) => explain(request))
+  return [
     escapeForTerminal(
       `${tool.name}, of ${server}${originalName === tool.name ? "" : ` where it is called ${originalName}`}`
     ),
-    autoApply ? "runs without consent" : "needs consent to run for an Agent",
+    ...(explanation === undefined ? [] : [consentOf(explanation)]),
     ...(tool.description === "" ? [] : [tool.description]),
     "parameters:",
     formatJson(tool.paramsSchema),
     ...(tool.returnSchema === null ? [] : ["result:", formatJson(tool.returnSchema)])
   ].join("\n")
+})
 
 const toolCommand: ReplCommand = {
   name: "tool",
   parameters: "NAME",
   arity: [1, 1],
   help: "show the description, parameters and result of a tool",
-  run: ([name = ""]) => Effect.map(requireTool(name), describeTool),
+  run: ([name = ""]) => Effect.flatMap(requireTool(name), describeTool),
   complete: completeFirst(toolNames)
 }
 
@@ -93,6 +104,15 @@ const parseArguments = (entry: CatalogueEntry, words: ReadonlyArray<string>): Re
   return Result.succeed(Object.fromEntries(pairs))
 }
 
+/** Completes the name of a tool, then the names of its arguments. */
+const completeArguments = Effect.fnUntraced(function* ([name, ...words]: ReadonlyArray<string>) {
+  if (name === undefined) return yield* toolNames
+  const entry = (yield* currentCatalogue).entries.get(name)
+  return Object.keys(entry === undefined ? {} : parameterProperties(entry))
+    .map((key) => `${key}=`)
+    .filter((start) => !words.some((word) => word.startsWith(start)))
+})
+
 const callCommand: ReplCommand = {
   name: "call",
   parameters: "TOOL [{JSON} | KEY=VALUE…]",
@@ -106,13 +126,23 @@ const callCommand: ReplCommand = {
     if (!result.isError) return formatToolResult(result)
     return yield* failCommand(formatToolResult(result) || "The tool failed")
   }),
-  complete: Effect.fnUntraced(function* ([name, ...words]) {
-    if (name === undefined) return yield* toolNames
-    const entry = (yield* currentCatalogue).entries.get(name)
-    return Object.keys(entry === undefined ? {} : parameterProperties(entry))
-      .map((key) => `${key}=`)
-      .filter((start) => !words.some((word) => word.startsWith(start)))
-  })
+  complete: completeArguments
 }
 
-export const toolCommands: ReadonlyArray<ReplCommand> = [toolsCommand, toolCommand, callCommand]
+const explainCommand: ReplCommand = {
+  name: "explain",
+  parameters: "TOOL [{JSON} | KEY=VALUE…]",
+  arity: [1, Number.POSITIVE_INFINITY],
+  help: "show how a call of an Agent is decided, and by which rule",
+  run: Effect.fnUntraced(function* ([name = "", ...words]) {
+    const entry = yield* requireTool(name)
+    const params = parseArguments(entry, words)
+    if (Result.isFailure(params)) return yield* failCommand(params.failure)
+    const request = { tool: name, params: params.success, subject: defaultSubject }
+    const explanation = yield* Computer.use(({ explain }) => explain(request))
+    return explanation === undefined ? yield* failCommand(`No tool '${name}' is here`) : formatExplanation(explanation)
+  }),
+  complete: completeArguments
+}
+
+export const toolCommands: ReadonlyArray<ReplCommand> = [toolsCommand, toolCommand, callCommand, explainCommand]

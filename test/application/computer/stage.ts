@@ -8,6 +8,7 @@ import { Inputs, type InputSources } from "../../../src/application/computer/inp
 import type { ServerState } from "../../../src/application/computer/servers/ServersSnapshot.ts"
 import type { SkillFolders } from "../../../src/application/computer/content/Skills.ts"
 import { McpConnector, McpSessionError, type McpSession } from "../../../src/application/ports/McpSession.ts"
+import type { Policy } from "../../../src/application/ports/approvals/Policy.ts"
 import type { SkillFiles } from "../../../src/application/ports/files/SkillFiles.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import {
@@ -44,6 +45,7 @@ export interface Staged {
   readonly uploads?: UploadOptions
   readonly skills?: SkillFolders
   readonly operators?: OperatorAccess
+  readonly policy?: Layer.Layer<Policy>
   /** The file system of skills; none by default. */
   readonly skillFiles?: Layer.Layer<SkillFiles>
   /** The transport to an office; connections fail by default. */
@@ -72,6 +74,7 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
     environment = {},
     office,
     operators,
+    policy,
     prepare,
     servers,
     settings,
@@ -91,6 +94,7 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
     ...definedOnly({ office, operators, prepare, skills, uploads })
   }).pipe(
     Layer.provide(skillFiles ?? Layer.empty),
+    Layer.provide(policy ?? Layer.empty),
     Layer.provide(Layer.succeed(McpConnector, { connect: (name) => servers[name]?.connect ?? Effect.fail(dead) })),
     Layer.provideMerge(Inputs.layer(sources)),
     Layer.provide(

@@ -83,6 +83,7 @@ describe("repl command", () => {
     Effect.gen(function* () {
       const { stdout } = yield* say("tool read")
       assert.include(stdout, '"type": "integer"')
+      assert.include(stdout, "needs consent to run for an Agent")
     }).pipe(Effect.provide(desk()))
   )
 
@@ -97,6 +98,26 @@ describe("repl command", () => {
     Effect.gen(function* () {
       const { stdout } = yield* say("call read path=7 lines=7 more='a b'")
       assert.strictEqual(stdout, `{"path":"7","lines":7,"more":"a b"}\n`)
+    }).pipe(Effect.provide(desk()))
+  )
+
+  it.effect("explains how a call of an Agent is decided", () =>
+    Effect.gen(function* () {
+      const { stderr, stdout } = yield* say("explain write a=b", "explain wipe")
+      assert.deepStrictEqual(stdout.split("\n"), [
+        "tool      write of the MCP server notes",
+        "caller    agent in the office O1",
+        "decision  ask, by default: the call needs consent, for which this Computer cannot ask: 4005",
+        ""
+      ])
+      assert.strictEqual(stderr, "The tool 'wipe' of files is hidden: forbidden\n")
+    }).pipe(Effect.provide(desk({ office: "O1" })))
+  )
+
+  it.effect("completes the tool and the arguments to explain", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* complete("explain re"), yield* complete("call re"))
+      assert.deepStrictEqual(yield* complete("explain read "), yield* complete("call read "))
     }).pipe(Effect.provide(desk()))
   )
 

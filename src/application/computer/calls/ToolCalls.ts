@@ -29,6 +29,7 @@ import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
+import { makeCallPolicy } from "./CallPolicy.ts"
 import { makeCallExecutions } from "./CallExecutions.ts"
 import { makeToolRevisions } from "./toolRevisions.ts"
 import { transformResult } from "./transformResult.ts"
@@ -52,6 +53,17 @@ export interface LocalCall {
   readonly timeout?: Duration.Duration
   /** The caller in whose name consent is requested; without it the call needs no consent. */
   readonly requester?: string
+}
+
+/** A call to explain. */
+export interface ExplainRequest {
+  /** The exposed name of the tool. */
+  readonly tool: string
+  readonly params: JsonObject
+  /** The name of the caller. */
+  readonly subject: string
+  /** The office of the Computer by default. */
+  readonly office?: string | undefined
 }
 
 const maxHistory = 10
@@ -109,7 +121,8 @@ const outcomeOf = (exit: Exit.Exit<Option.Option<ToolResult>>): ToolCallRecord["
 export const makeToolCalls = Effect.fnUntraced(function* (
   computer: string,
   servers: ServerSupervisor,
-  reportCall: ReportCall = () => Effect.void
+  reportCall: ReportCall = () => Effect.void,
+  office: () => string | undefined = () => undefined
 ) {
   const { confirm, onProgress } = yield* ComputerSettings
   const { run, cancel, reset } = yield* makeCallExecutions
@@ -117,6 +130,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   const validator = yield* Effect.serviceOption(SchemaValidator)
   const engine = yield* Effect.serviceOption(VrlEngine)
   const unusableSchemas = new WeakSet<JsonObject>()
+  const policy = yield* makeCallPolicy(computer)
   const toolRevisions = makeToolRevisions()
   const revisionOf = (entry: CatalogueEntry) => toolRevisions(entry, servers.find(entry.server)?.config)
 
@@ -155,12 +169,20 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   /** The result of a call without consent; `undefined` when it may run. */
   const consentDenial = Effect.fnUntraced(function* (call: Call, entry: CatalogueEntry) {
     const { agent, params, reqId, toolName: tool } = call
-    const { autoApply, server, shortName } = entry
-    if (autoApply || agent === undefined) return undefined
+    const { server, shortName } = entry
+    if (agent === undefined) return undefined
+    const { action, by, reason } = yield* policy.decide(entry, { subject: agent, office: office(), params })
+    if (action === "allow") return undefined
+    if (action === "deny") {
+      yield* Effect.logInfo("call denied by the policy", { tool, agent, by, reason })
+      return confirmationRequired(
+        `Tool '${tool}' was denied by this Computer${reason === undefined ? "" : `: ${reason}`}`
+      )
+    }
     if (confirm === undefined) {
       return confirmationRequired(
         `Tool '${tool}' needs confirmation and this Computer cannot ask for it. ` +
-          "Its owner can approve it (auto_apply, --approve)."
+          "Its owner can approve it (auto_apply, --approve, --policy)."
       )
     }
     const revision = revisionOf(entry)
@@ -272,6 +294,14 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       run(request, execute({ ...request, isLocal: false }, Duration.seconds(request.timeout))),
     callLocally: ({ params, requester: agent, timeout = defaultTimeout, tool: toolName }: LocalCall) =>
       Effect.flatMap(makeRequestId, (reqId) => execute({ agent, isLocal: true, params, reqId, toolName }, timeout)),
+    /** Tells how a call of this requester is decided; `undefined` for an unknown tool. */
+    explain: ({ office: place = office(), params, subject, tool }: ExplainRequest) =>
+      Effect.suspend(() => {
+        const entry = servers.snapshot().catalogue.entries.get(tool)
+        return entry === undefined
+          ? Effect.succeed(undefined)
+          : policy.explain(entry, { subject, office: place, params })
+      }),
     cancel,
     reset,
     history: () => Ref.getUnsafe(history)

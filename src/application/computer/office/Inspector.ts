@@ -1,8 +1,9 @@
-import { Clock, Duration, Effect, type Scope, Stream } from "effect"
+import { Clock, Duration, Effect, Option, type Scope, Stream } from "effect"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import {
   inspectCodecs,
+  type InspectedConsent,
   type InspectedPart,
   type InspectedServer,
   type Inspection,
@@ -11,7 +12,11 @@ import {
   partsUri
 } from "../../../domain/page/Inspection.ts"
 import { definedOnly } from "../../../domain/objects.ts"
+import { matchesTool } from "../../../domain/policy/matchRule.ts"
+import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
+import { Policy } from "../../ports/approvals/Policy.ts"
+import { ComputerSettings } from "../ComputerSettings.ts"
 import type { ServerOutputs } from "./operatorAccess.ts"
 import { isRunning, type RunningMcpServer, type ServerState, uriOf } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
@@ -81,6 +86,8 @@ export const makeInspector = Effect.fnUntraced(function* (
   Scope.Scope
 > {
   const clock = yield* Clock.Clock
+  const { approve } = yield* ComputerSettings
+  const hasPolicy = Option.isSome(yield* Effect.serviceOption(Policy))
   const times = new Map<string, ServerTimes>()
   let revision = 0
   let last = ""
@@ -117,12 +124,15 @@ export const makeInspector = Effect.fnUntraced(function* (
     }
   }
 
+  const consentOf = ({ autoApply, server, shortName, tool }: CatalogueEntry): InspectedConsent["rule"] => {
+    if (hasPolicy) return "decided by a policy"
+    const runs = autoApply || matchesTool(approve, { server, shortName, tool: tool.name })
+    return runs ? "runs without consent" : "needs consent"
+  }
+
   const inspectAll = (): Inspection => {
     const { catalogue, states } = servers.snapshot()
-    const exposed = [...catalogue.entries].map(
-      ([tool, { autoApply }]) =>
-        ({ tool: truncate(tool), rule: autoApply ? "runs without consent" : "needs consent" }) as const
-    )
+    const exposed = [...catalogue.entries].map(([tool, entry]) => ({ tool: truncate(tool), rule: consentOf(entry) }))
     const forbidden = [...catalogue.forbidden].map((tool) => ({ tool: truncate(tool), rule: "forbidden" }) as const)
     return {
       servers: [...states].slice(0, maxServers).map(([name, state]) => inspectServer(name, state)),

@@ -1,12 +1,26 @@
 import { Command } from "effect/cli"
 import { withTelemetry } from "../flags/globalFlags.ts"
 import { lazyCommand } from "../lazyCommand.ts"
-import { checkFlags, computerFlags } from "./flags.ts"
+import { checkFlags, computerFlags, explainFlags } from "./flags.ts"
 
 const checkCommand = lazyCommand("check", checkFlags, async () => (await import("./runCheck.ts")).runCheck).pipe(
   Command.withDescription("Validate a configuration and explain it; exits with 1 when it has errors"),
   Command.withExamples([
     { command: "a2c computer check .vscode/mcp.json", description: "Check an editor's configuration" }
+  ])
+)
+
+const explainCommand = lazyCommand(
+  "explain",
+  explainFlags,
+  async () => (await import("./runExplain.ts")).runExplain
+).pipe(
+  Command.withDescription("Show how a call of a tool is decided, and by which rule of the policy"),
+  Command.withExamples([
+    {
+      command: `a2c computer explain --config mcp.json --policy policy.yaml --tool write --args '{"path": "a.txt"}'`,
+      description: "Start the servers without an office, and decide a call that does not run"
+    }
   ])
 )
 
@@ -26,10 +40,14 @@ export const computerCommand = lazyCommand(
       description: "The same, with the value of an input from a file, and tools that run without consent"
     },
     {
+      command: "a2c computer --office team --config mcp.json --policy policy.yaml",
+      description: "The same, with rules that decide which calls run"
+    },
+    {
       command: "a2c computer --config mcp.json --run status --run 'call echo message=hi'",
       description: "Start the servers, run commands, and exit; no office is needed"
     }
   ]),
   withTelemetry("a2c-computer"),
-  Command.withSubcommands([checkCommand])
+  Command.withSubcommands([checkCommand, explainCommand])
 )

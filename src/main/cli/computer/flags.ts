@@ -43,7 +43,8 @@ export const computerFlags = {
     "share-stderr",
     "show operators of the Server the last lines that MCP servers write to stderr"
   ),
-  approve: shared.approve
+  approve: shared.approve,
+  policy: shared.policy
 }
 export type ComputerCommandOptions = Command.Command.Config.Infer<typeof computerFlags>
 
@@ -56,3 +57,20 @@ export const checkFlags = {
   json: shared.jsonFlag
 }
 export type CheckCommandOptions = Command.Command.Config.Infer<typeof checkFlags>
+
+export const explainFlags = {
+  tool: flag.text("tool", "exposed name of the tool", { metavar: "NAME" }),
+  args: shared.argsFlag,
+  subject: flag.text("subject", "name of the caller: an Agent, or operator:SUBJECT", {
+    metavar: "NAME",
+    default: shared.defaultSubject
+  }),
+  office: Flag.withDefault(shared.office, undefined),
+  name: shared.computerName,
+  configFiles: shared.configFiles,
+  inputs: shared.inputValues,
+  approve: shared.approve,
+  policy: shared.policy,
+  json: shared.jsonFlag
+}
+export type ExplainCommandOptions = Command.Command.Config.Infer<typeof explainFlags>

@@ -9,6 +9,7 @@ import { serversUsingInput } from "../../../domain/config/Setup.ts"
 import type { ComputerConfig } from "../../../domain/config/computerConfig.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { formatDiagnostic, readConfigFiles, unknownInputWarnings } from "../../config/configFiles.ts"
+import { policyOfFile } from "../../config/policyFile.ts"
 import { watchConfig } from "../../config/watchConfig.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { joinOptions } from "../office/joinFlags.ts"
@@ -36,6 +37,7 @@ export type ConfiguredComputerOptions = Pick<
       | "takeOver"
       | "wait"
       | "allWindows"
+      | "policy"
       | "dpe"
       | "dpeUrl"
       | "skills"
@@ -97,7 +99,8 @@ export const withComputer = <A, E, R>(
       yield* Effect.logWarning("--dpe-url has no effect without --dpe http")
     }
     const resolveDpe = dpe === undefined ? undefined : yield* makeDpeResolver(dpe, dpeUrl)
-    const confirm = yield* makeConsent({ autoApprove: approve, prompt: dialogue && makeConsentPrompt(dialogue) })
+    const confirm = dialogue && (yield* makeConsent(makeConsentPrompt(dialogue)))
+    const policy = options.policy === undefined ? undefined : yield* policyOfFile(options.policy)
     const runCommand = yield* CommandInput.make()
     const inputSources = { values, runCommand, ...definedOnly({ prompt: dialogue && makeInputPrompt(dialogue) }) }
     const inputs = Context.get(yield* Layer.build(Inputs.layer(inputSources)), Inputs)
@@ -113,7 +116,8 @@ export const withComputer = <A, E, R>(
       operators: { calls, stderr },
       ...definedOnly({ authorize: dialogue && logAuthorizationRequest, prepare: dialogue && prompt }),
       confirm,
-      settings: { resolveDpe, showUnsubscribable: allWindows }
+      policy,
+      settings: { approve, resolveDpe, showUnsubscribable: allWindows }
     })
     const followFiles =
       files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: options.watch })

@@ -9,6 +9,7 @@ import {
   inputValues,
   listenHost,
   mcpTokenFlag,
+  policy,
   watch
 } from "../flags/sharedFlags.ts"
 
@@ -80,6 +81,7 @@ export const connectFlags = {
   configFiles,
   inputs: inputValues,
   watch,
-  approve
+  approve,
+  policy
 }
 export type ConnectCommandOptions = Command.Command.Config.Infer<typeof connectFlags>

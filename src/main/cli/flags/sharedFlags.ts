@@ -60,6 +60,15 @@ export const approve = flag.texts(
   { metavar: "PATTERN" }
 )
 
+/** The caller of a call to explain. */
+export const defaultSubject = "agent"
+
+export const policy = setting.text(
+  "policy",
+  "rules that allow, ask for or deny calls of Agents and operators; read again when the file changes",
+  { metavar: "FILE" }
+)
+
 /** A browser sends origins in this form only; another text would never match. */
 const isOrigin = (text: string): boolean =>
   text === "*" || text === "null" || (URL.canParse(text) && new URL(text).origin === text)

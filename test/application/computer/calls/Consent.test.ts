@@ -19,35 +19,11 @@ const prompting = Effect.gen(function* () {
   const decisions = yield* Queue.unbounded<ConsentDecision>()
   const prompted = yield* Queue.unbounded<string>()
   const prompt = ({ tool }: ConfirmRequest) => Effect.andThen(Queue.offer(prompted, tool), Queue.take(decisions))
-  const confirm = yield* makeConsent({ autoApprove: ["read*"], prompt })
-  assert.isDefined(confirm)
+  const confirm = yield* makeConsent(prompt)
   return { decisions, prompted, confirm }
 })
 
 describe("Consent", () => {
-  it.effect("is undefined without patterns and without a prompt", () =>
-    Effect.gen(function* () {
-      assert.isUndefined(yield* makeConsent({ autoApprove: [] }))
-    })
-  )
-
-  it.effect("decides by patterns alone without a prompt", () =>
-    Effect.gen(function* () {
-      const confirm = yield* makeConsent({ autoApprove: ["s/read*"] })
-      assert.isDefined(confirm)
-      assert.isTrue(yield* confirm(call("read")))
-      assert.isFalse(yield* confirm(call("write")))
-    })
-  )
-
-  it.effect("skips the prompt for tools that match a pattern", () =>
-    Effect.gen(function* () {
-      const { confirm, prompted } = yield* prompting
-      assert.isTrue(yield* confirm(call("read")))
-      assert.strictEqual(yield* Queue.size(prompted), 0)
-    })
-  )
-
   it.effect("applies allow and deny to one call", () =>
     Effect.gen(function* () {
       const { confirm, decisions, prompted } = yield* prompting

@@ -19,7 +19,7 @@ const consenting = Effect.gen(function* () {
       prompted.push(`${server}/${name}`)
       return Effect.as(onPrompt, "allow_always" as const)
     })
-  const confirm = yield* makeConsent({ autoApprove: [], prompt })
+  const confirm = yield* makeConsent(prompt)
   const ran: Array<string> = []
   const noted = (name: string, more: JsonObject = {}) =>
     tool(name, () => Effect.sync(() => (ran.push(name), textResult(name))), more)

@@ -1,0 +1,84 @@
+import { isJsonObject, type JsonObject } from "../json.ts"
+import { matchesPattern, matchesToolPattern } from "../wildcard.ts"
+import {
+  type ArgumentTest,
+  type Literal,
+  patternConditions,
+  type PolicyCall,
+  type Rule,
+  type TestedAnnotation,
+  testedAnnotations
+} from "./Rule.ts"
+
+const isLiteral = (value: unknown): value is Literal =>
+  value === null || ["string", "number", "boolean"].includes(typeof value)
+
+const memberOf = (value: unknown, key: string): unknown => {
+  if (Array.isArray(value))
+    return /^(?:0|[1-9]\d*)$/.test(key) ? (value as ReadonlyArray<unknown>)[Number(key)] : undefined
+  return isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
+}
+
+/** The value of an argument by its name or JSON Pointer; `undefined` when it is absent. */
+const argumentOf = (params: JsonObject, argument: string): unknown => {
+  if (!argument.startsWith("/")) return memberOf(params, argument)
+  const keys = argument.slice(1).split("/")
+  return keys.reduce<unknown>((value, key) => memberOf(value, key.replaceAll("~1", "/").replaceAll("~0", "~")), params)
+}
+
+/** True when a value meets all given tests. */
+const meetsTest = (value: unknown, test: ArgumentTest): boolean => {
+  if (value === undefined) return test.present === false
+  const { atLeast, atMost, equals, matches, oneOf, present } = test
+  return (
+    present !== false &&
+    (equals === undefined || value === equals) &&
+    (oneOf === undefined || (isLiteral(value) && oneOf.includes(value))) &&
+    (matches === undefined ||
+      (typeof value === "string" && matches.some((pattern) => matchesPattern(pattern, value)))) &&
+    (atLeast === undefined || (typeof value === "number" && value >= atLeast)) &&
+    (atMost === undefined || (typeof value === "number" && value <= atMost))
+  )
+}
+
+/** The value of an annotation, with the defaults of MCP. A tool that only reads destroys nothing. */
+const annotationOf = (annotations: JsonObject | undefined, name: TestedAnnotation): boolean => {
+  const stated = annotations?.[name]
+  if (name === "destructiveHint" && annotations?.["readOnlyHint"] === true) return false
+  if (typeof stated === "boolean") return stated
+  return name === "destructiveHint" || name === "openWorldHint"
+}
+
+/** True when a pattern matches a tool by its exposed or short name; `server/tool` patterns match with the server. */
+export const matchesTool = (
+  patterns: ReadonlyArray<string>,
+  { server, shortName, tool }: Pick<PolicyCall, "server" | "shortName" | "tool">
+): boolean => matchesToolPattern(patterns, server, tool) || matchesToolPattern(patterns, server, shortName)
+
+/**
+ * Finds the first condition of a rule that a call does not meet: `tool`, `annotations.readOnlyHint`, `arguments.path`.
+ * Gives `undefined` when the rule applies.
+ */
+export const findMismatch = (rule: Rule, call: PolicyCall): string | undefined => {
+  for (const condition of patternConditions) {
+    const patterns = rule[condition]
+    if (patterns === undefined) continue
+    const text = call[condition]
+    const meets =
+      condition === "tool"
+        ? matchesTool(patterns, call)
+        : text !== undefined && patterns.some((pattern) => matchesPattern(pattern, text))
+    if (!meets) return condition
+  }
+  if (rule.annotations !== undefined) {
+    for (const name of testedAnnotations) {
+      const wanted = rule.annotations[name]
+      if (wanted !== undefined && annotationOf(call.annotations, name) !== wanted) return `annotations.${name}`
+    }
+  }
+  for (const argument in rule.arguments) {
+    const test = rule.arguments[argument]
+    if (test !== undefined && !meetsTest(argumentOf(call.params, argument), test)) return `arguments.${argument}`
+  }
+  return undefined
+}

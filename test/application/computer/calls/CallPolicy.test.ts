@@ -1,0 +1,226 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Queue, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import * as RulePolicy from "../../../../src/application/computer/calls/RulePolicy.ts"
+import type { ConfirmRequest } from "../../../../src/application/computer/ComputerSettings.ts"
+import { Policy } from "../../../../src/application/ports/approvals/Policy.ts"
+import type { JsonObject } from "../../../../src/domain/json.ts"
+import type { PolicyAction, PolicyCall, Rule } from "../../../../src/domain/policy/Rule.ts"
+import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
+import { textResult, tool } from "../../../conformance/members.ts"
+import { firstText } from "../../../firstText.ts"
+import { staged } from "../stage.ts"
+
+/** A Computer with a tool that reads and one that writes, whose calls are recorded. */
+const deciding = Effect.fnUntraced(function* (
+  policy: Layer.Layer<Policy>,
+  {
+    approve = [],
+    autoApply = false,
+    confirms
+  }: { readonly approve?: ReadonlyArray<string>; readonly autoApply?: boolean; readonly confirms?: boolean } = {}
+) {
+  const ran: Array<string> = []
+  const asked: Array<string> = []
+  const noted = (name: string, more: JsonObject) =>
+    tool(name, () => Effect.sync(() => (ran.push(name), textResult(name))), more)
+  const notes = yield* makeMemoryMcpServer({
+    tools: [noted("read", { annotations: { readOnlyHint: true } }), noted("write", {})]
+  })
+  const confirm = ({ tool: name }: ConfirmRequest) => Effect.sync(() => (asked.push(name), confirms === true))
+  const { computer } = yield* staged({
+    servers: { notes },
+    configure: { notes: { default_tool_meta: { auto_apply: autoApply } } },
+    settings: { approve, ...(confirms !== undefined && { confirm }) },
+    policy
+  })
+  yield* TestClock.adjust(0)
+  const call = (name: string, params: JsonObject = {}) => computer.callTool({ tool: name, params, requester: "agent" })
+  return { asked, call, computer, ran }
+})
+
+const rulesOf = (...rules: ReadonlyArray<Rule>) => RulePolicy.layer(rules)
+
+describe("a policy", () => {
+  it.effect("denies a call with 4005 and its reason", () =>
+    Effect.gen(function* () {
+      const policy = rulesOf({ action: "deny", tool: ["write"], reason: "the office only reads" })
+      const { call, ran } = yield* deciding(policy, { autoApply: true })
+      const denied = yield* call("write")
+      assert.strictEqual(errorCodeOf(denied), 4005)
+      assert.strictEqual(firstText(denied), "Tool 'write' was denied by this Computer: the office only reads")
+      assert.isFalse((yield* call("read")).isError)
+      assert.deepStrictEqual(ran, ["read"])
+    })
+  )
+
+  it.effect("denies a call without a reason", () =>
+    Effect.gen(function* () {
+      const { call } = yield* deciding(rulesOf({ action: "deny" }))
+      assert.strictEqual(firstText(yield* call("write")), "Tool 'write' was denied by this Computer")
+    })
+  )
+
+  it.effect("allows a call of a Computer that cannot ask", () =>
+    Effect.gen(function* () {
+      const { call, ran } = yield* deciding(rulesOf({ action: "allow", annotations: { readOnlyHint: true } }))
+      assert.isFalse((yield* call("read")).isError)
+      assert.strictEqual(errorCodeOf(yield* call("write")), 4005)
+      assert.deepStrictEqual(ran, ["read"])
+    })
+  )
+
+  it.effect("asks although the tool is marked auto_apply and matches an approved pattern", () =>
+    Effect.gen(function* () {
+      const standing = { autoApply: true, approve: ["*"], confirms: true }
+      const { asked, call } = yield* deciding(rulesOf({ action: "ask", tool: ["write"] }), standing)
+      yield* call("read")
+      yield* call("write")
+      assert.deepStrictEqual(asked, ["write"])
+    })
+  )
+
+  it.effect("leaves other calls to approved patterns and the confirmation", () =>
+    Effect.gen(function* () {
+      const policy = rulesOf({ action: "deny", tool: ["erase"] })
+      const { asked, call, ran } = yield* deciding(policy, { approve: ["notes/read"], confirms: true })
+      yield* call("read")
+      yield* call("write")
+      assert.deepStrictEqual(asked, ["write"])
+      assert.deepStrictEqual(ran, ["read", "write"])
+    })
+  )
+
+  it.effect("does not apply to calls of the Computer's owner", () =>
+    Effect.gen(function* () {
+      const { computer } = yield* deciding(rulesOf({ action: "deny" }))
+      assert.isFalse((yield* computer.callTool({ tool: "write", params: {} })).isError)
+    })
+  )
+
+  it.effect("decides by the facts of the call", () =>
+    Effect.gen(function* () {
+      const calls: Array<PolicyCall> = []
+      const policy = Layer.succeed(Policy, {
+        decide: (call) => Effect.sync(() => void calls.push(call))
+      })
+      const { call } = yield* deciding(policy)
+      yield* call("read", { a: 1 })
+      assert.deepStrictEqual(calls, [
+        {
+          subject: "agent",
+          office: undefined,
+          computer: "pc",
+          server: "notes",
+          tool: "read",
+          shortName: "read",
+          annotations: { readOnlyHint: true },
+          params: { a: 1 }
+        }
+      ])
+    })
+  )
+
+  it.effect.each([Effect.fail("no engine"), Effect.die(new Error("broken engine"))])(
+    "denies every call when it fails",
+    (failing) =>
+      Effect.gen(function* () {
+        const policy = Layer.succeed(Policy, { decide: () => failing })
+        const { call, ran } = yield* deciding(policy, { autoApply: true })
+        const denied = yield* call("write")
+        assert.strictEqual(errorCodeOf(denied), 4005)
+        assert.include(firstText(denied), "the policy of this Computer failed")
+        assert.deepStrictEqual(ran, [])
+      })
+  )
+
+  it.effect("applies new rules to the calls that follow", () =>
+    Effect.gen(function* () {
+      const updates = yield* Queue.unbounded<ReadonlyArray<Rule>>()
+      const { call } = yield* deciding(RulePolicy.layer([{ action: "deny" }], Stream.fromQueue(updates)))
+      assert.isTrue((yield* call("write")).isError)
+      yield* Queue.offer(updates, [{ action: "allow" }])
+      yield* TestClock.adjust(0)
+      assert.isFalse((yield* call("write")).isError)
+    })
+  )
+})
+
+describe("the explanation of a call", () => {
+  const actions: ReadonlyArray<PolicyAction> = ["allow", "ask", "deny"]
+  const policies: ReadonlyArray<ReadonlyArray<Rule>> = [
+    [],
+    ...actions.flatMap(
+      (action): ReadonlyArray<ReadonlyArray<Rule>> => [
+        [{ action, tool: ["write"] }],
+        [{ action, annotations: { destructiveHint: true } }],
+        [
+          { action, arguments: { path: { matches: ["docs/*"] } } },
+          { action: "deny", subject: ["agent"] }
+        ]
+      ]
+    )
+  ]
+  const standings = [{}, { autoApply: true }, { approve: ["write"] }].flatMap((standing) =>
+    [undefined, true, false].map((confirms) => ({ ...standing, ...(confirms !== undefined && { confirms }) }))
+  )
+
+  it.effect.each(policies.map((rules) => [JSON.stringify(rules), rules] as const))(
+    "agrees with the execution by %s",
+    ([, rules]) =>
+      Effect.gen(function* () {
+        for (const standing of standings) {
+          for (const name of ["read", "write"]) {
+            for (const path of ["docs/a", "src/a"]) {
+              const { asked, call, computer, ran } = yield* deciding(RulePolicy.layer(rules), standing)
+              const params = { path }
+              const explanation = yield* computer.explain({ tool: name, params, subject: "agent" })
+              assert.isDefined(explanation)
+              yield* call(name, params)
+              const { action } = explanation.decision
+              assert.strictEqual(explanation.canAsk, standing.confirms !== undefined)
+              assert.strictEqual(asked.length, action === "ask" && explanation.canAsk ? 1 : 0)
+              assert.strictEqual(
+                ran.length === 1,
+                action === "allow" || (action === "ask" && standing.confirms === true)
+              )
+            }
+          }
+        }
+      })
+  )
+
+  it.effect("shows the rules up to the one that decides", () =>
+    Effect.gen(function* () {
+      const { computer } = yield* deciding(
+        rulesOf({ action: "deny", office: ["lab"] }, { action: "ask", reason: "writes" }, { action: "allow" })
+      )
+      const request = { tool: "write", params: {}, subject: "agent", office: "team" }
+      const explanation = yield* computer.explain(request)
+      assert.deepStrictEqual(explanation?.steps, [
+        { rule: "rule 1", action: "deny", mismatch: "office" },
+        { rule: "rule 2", action: "ask", mismatch: undefined }
+      ])
+      assert.deepStrictEqual(explanation?.decision, { action: "ask", by: "rule 2", reason: "writes" })
+      assert.strictEqual(explanation?.call.office, "team")
+    })
+  )
+
+  it.effect("shows the failure of a policy", () =>
+    Effect.gen(function* () {
+      const policy = Layer.succeed(Policy, { decide: () => Effect.fail("a"), explain: () => Effect.fail("b") })
+      const { computer } = yield* deciding(policy)
+      const explanation = yield* computer.explain({ tool: "write", params: {}, subject: "agent" })
+      assert.deepStrictEqual(explanation?.steps, [])
+      assert.strictEqual(explanation?.decision.by, "failed policy")
+    })
+  )
+
+  it.effect("does not exist for an unknown tool", () =>
+    Effect.gen(function* () {
+      const { computer } = yield* deciding(rulesOf())
+      assert.isUndefined(yield* computer.explain({ tool: "erase", params: {}, subject: "agent" }))
+    })
+  )
+})
