@@ -464,6 +464,33 @@ describe("runComputer", () => {
   )
 
   it(
+    "decides by its policy hook before approved patterns, and explains that",
+    inOffice(async ({ agent, computer, logs }) => {
+      const desk = await computer(
+        { contract: node("test/fixtures/contractServer.ts", "stdio") },
+        {
+          approve: ["contract/echo"],
+          policy: ({ params, subject }) => {
+            if (params["bad"] === true) throw new Error("the engine broke")
+            return params["n"] === 1 ? { action: "deny", by: "the engine", reason: `not for ${subject}` } : undefined
+          }
+        }
+      )
+      const thinker = await agent()
+      const call = async (params: { readonly [name: string]: unknown }) => thinker.callTool({ tool: "echo", params })
+      assert.isFalse((await call({})).isError)
+      assert.include(JSON.stringify((await call({ n: 1 })).content), "denied by this Computer: not for ")
+      assert.isTrue((await call({ bad: true })).isError)
+      assert.isTrue(logs.some(({ cause }) => cause?.includes("the engine broke")))
+      const explanation = await desk.explain({ tool: "echo", params: { n: 1 }, subject: "me" })
+      assert.deepStrictEqual(explanation?.decision, { action: "deny", by: "the engine", reason: "not for me" })
+      assert.strictEqual((await desk.explain({ tool: "echo", subject: "me" }))?.decision.by, "approved pattern")
+      assert.isTrue((await desk.callTool({ tool: "echo", params: { n: 1 }, requester: "me" })).isError)
+      assert.isFalse((await desk.callTool({ tool: "echo", params: { n: 1 } })).isError)
+    })
+  )
+
+  it(
     "resolves inputs from values and from hooks",
     inOffice(async ({ computer }) => {
       const desk = await computer(

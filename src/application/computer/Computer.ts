@@ -168,7 +168,7 @@ const make = Effect.fnUntraced(function* (
     stop: (server) => withRedactedLogs(servers.stop(server)),
     restart: (server) => withRedactedLogs(servers.restart(server)),
     callTool: (call) => withRedactedLogs(calls.callLocally(call)),
-    explain: calls.explain,
+    explain: (request) => withRedactedLogs(calls.explain(request)),
     desktop: (request) => withRedactedLogs(desktop.show(request)),
     status: connection.status,
     office: Effect.sync(connection.office),

@@ -22,13 +22,20 @@ export interface RuleStep {
   readonly mismatch: string | undefined
 }
 
-/** Explains {@link decideByRules}: every rule up to the one that decides. */
-export const explainByRules = (rules: ReadonlyArray<Rule>, call: PolicyCall): ReadonlyArray<RuleStep> => {
+/** A decision, and the rules that were compared with the call: all up to the one that decides. */
+export interface RuleExplanation {
+  readonly decision: PolicyDecision | undefined
+  readonly steps: ReadonlyArray<RuleStep>
+}
+
+/** Decides as {@link decideByRules} does, and tells how. */
+export const explainByRules = (rules: ReadonlyArray<Rule>, call: PolicyCall): RuleExplanation => {
   const steps: Array<RuleStep> = []
   for (const [index, rule] of rules.entries()) {
     const mismatch = findMismatch(rule, call)
-    steps.push({ rule: `rule ${index + 1}`, action: rule.action, mismatch })
-    if (mismatch === undefined) break
+    const decision = decisionOf(rule, index)
+    steps.push({ rule: decision.by, action: rule.action, mismatch })
+    if (mismatch === undefined) return { decision, steps }
   }
-  return steps
+  return { decision: undefined, steps }
 }

@@ -147,7 +147,12 @@ export {
 export { errorCodes, ProtocolError } from "../../domain/model/ProtocolError.ts"
 export { buildCatalogue, type Catalogue, type CatalogueEntry, type HiddenTool } from "../../domain/tools/catalogue.ts"
 export { errorCodeOf } from "../../domain/tools/errorResults.ts"
-export { decideByRules, explainByRules, type RuleStep } from "../../domain/policy/decideByRules.ts"
+export {
+  decideByRules,
+  explainByRules,
+  type RuleExplanation,
+  type RuleStep
+} from "../../domain/policy/decideByRules.ts"
 export { parseRules } from "../../domain/policy/parseRules.ts"
 export type {
   ArgumentTest,

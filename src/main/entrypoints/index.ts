@@ -165,7 +165,7 @@ export { ServerSettings } from "../../application/server/lifecycle/ServerContext
 export { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 export type { Setup, SetupDiff, Variables } from "../../domain/config/Setup.ts"
 export type { JsonObject } from "../../domain/json.ts"
-export type { RuleStep } from "../../domain/policy/decideByRules.ts"
+export type { RuleExplanation, RuleStep } from "../../domain/policy/decideByRules.ts"
 export { parseRules } from "../../domain/policy/parseRules.ts"
 export type {
   ArgumentTest,

@@ -19,7 +19,7 @@ import { layerOverride } from "./layerOverride.ts"
 type ComputerLayerOptions = ComputerOptions &
   SocketIoClient.SocketIoClientOptions &
   AuthorizerOptions & {
-    /** Confirms calls of tools without `auto_apply`; without it such calls fail with 4005. */
+    /** Confirms calls that nothing else allows; without it such calls fail with 4005. */
     readonly confirm?: Confirm | undefined
     /** Decides calls before `auto_apply`, approved patterns and `confirm`. */
     readonly policy?: Layer.Layer<Policy> | undefined

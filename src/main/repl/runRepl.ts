@@ -1,7 +1,8 @@
-import { Cause, Effect, Exit, Result, Stream } from "effect"
+import { Cause, Effect, Exit, Result } from "effect"
 import type { LineReader } from "../../adapters/terminal/LineReader.ts"
 import { Computer } from "../../application/computer/Computer.ts"
 import { type CommandFailed, failCommand } from "../cli/CommandFailed.ts"
+import { awaitServersStarted } from "../cli/computer/awaitServersStarted.ts"
 import { print, printError } from "../cli/output/print.ts"
 import { complete, isPrivate, parseLine } from "./replCommands.ts"
 import type { PromptUser, ReplServices } from "./ReplCommand.ts"
@@ -11,15 +12,6 @@ interface Output {
   readonly print: (text: string) => Effect.Effect<void>
   readonly printError: (text: string) => Effect.Effect<void>
 }
-
-/** Waits until every server runs or its first attempt has failed: commands then find the configured servers. */
-export const awaitServersStarted = Computer.use(({ changes }) =>
-  changes.pipe(
-    Stream.filter((states) => [...states.values()].every((state) => state._tag !== "Starting" || state.attempt > 1)),
-    Stream.runHead,
-    Effect.asVoid
-  )
-)
 
 /** The message of a failed command; a defect is logged with its cause. */
 const explainFailure = (cause: Cause.Cause<CommandFailed>): Effect.Effect<string> => {

@@ -104,6 +104,12 @@ const parseArguments = (entry: CatalogueEntry, words: ReadonlyArray<string>): Re
   return Result.succeed(Object.fromEntries(pairs))
 }
 
+/** The arguments of a call of an existing tool. */
+const requireArguments = Effect.fnUntraced(function* (name: string, words: ReadonlyArray<string>) {
+  const params = parseArguments(yield* requireTool(name), words)
+  return Result.isSuccess(params) ? params.success : yield* failCommand(params.failure)
+})
+
 /** Completes the name of a tool, then the names of its arguments. */
 const completeArguments = Effect.fnUntraced(function* ([name, ...words]: ReadonlyArray<string>) {
   if (name === undefined) return yield* toolNames
@@ -119,10 +125,8 @@ const callCommand: ReplCommand = {
   arity: [1, Number.POSITIVE_INFINITY],
   help: "call a tool without consent; Ctrl-C cancels the call",
   run: Effect.fnUntraced(function* ([name = "", ...words]) {
-    const entry = yield* requireTool(name)
-    const params = parseArguments(entry, words)
-    if (Result.isFailure(params)) return yield* failCommand(params.failure)
-    const result = yield* Computer.use(({ callTool }) => callTool({ tool: name, params: params.success }))
+    const params = yield* requireArguments(name, words)
+    const result = yield* Computer.use(({ callTool }) => callTool({ tool: name, params }))
     if (!result.isError) return formatToolResult(result)
     return yield* failCommand(formatToolResult(result) || "The tool failed")
   }),
@@ -135,10 +139,7 @@ const explainCommand: ReplCommand = {
   arity: [1, Number.POSITIVE_INFINITY],
   help: "show how a call of an Agent is decided, and by which rule",
   run: Effect.fnUntraced(function* ([name = "", ...words]) {
-    const entry = yield* requireTool(name)
-    const params = parseArguments(entry, words)
-    if (Result.isFailure(params)) return yield* failCommand(params.failure)
-    const request = { tool: name, params: params.success, subject: defaultSubject }
+    const request = { tool: name, params: yield* requireArguments(name, words), subject: defaultSubject }
     const explanation = yield* Computer.use(({ explain }) => explain(request))
     return explanation === undefined ? yield* failCommand(`No tool '${name}' is here`) : formatExplanation(explanation)
   }),

@@ -2,18 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { decideByRules, explainByRules } from "../../../src/domain/policy/decideByRules.ts"
 import { decideCall } from "../../../src/domain/policy/decideCall.ts"
-import { type PolicyCall, type Rule } from "../../../src/domain/policy/Rule.ts"
-
-const call: PolicyCall = {
-  subject: "agent",
-  office: "team",
-  computer: "desk",
-  server: "notes",
-  tool: "write",
-  shortName: "write",
-  annotations: undefined,
-  params: {}
-}
+import type { Rule } from "../../../src/domain/policy/Rule.ts"
+import { policyCall as call } from "./policyCall.ts"
 
 describe("decideByRules", () => {
   it("decides nothing without rules", () => {
@@ -27,16 +17,22 @@ describe("decideByRules", () => {
       { action: "allow" }
     ]
     assert.deepStrictEqual(decideByRules(rules, call), { action: "ask", by: "rule 2", reason: "writes need a person" })
-    assert.deepStrictEqual(explainByRules(rules, call), [
-      { rule: "rule 1", action: "deny", mismatch: "tool" },
-      { rule: "rule 2", action: "ask", mismatch: undefined }
-    ])
+    assert.deepStrictEqual(explainByRules(rules, call), {
+      decision: { action: "ask", by: "rule 2", reason: "writes need a person" },
+      steps: [
+        { rule: "rule 1", action: "deny", mismatch: "tool" },
+        { rule: "rule 2", action: "ask", mismatch: undefined }
+      ]
+    })
   })
 
   it("decides nothing when no rule applies", () => {
     const rules: ReadonlyArray<Rule> = [{ action: "deny", tool: ["erase"] }]
     assert.isUndefined(decideByRules(rules, call))
-    assert.deepStrictEqual(explainByRules(rules, call), [{ rule: "rule 1", action: "deny", mismatch: "tool" }])
+    assert.deepStrictEqual(explainByRules(rules, call), {
+      decision: undefined,
+      steps: [{ rule: "rule 1", action: "deny", mismatch: "tool" }]
+    })
   })
 
   const Name = Schema.Literals(["a", "b", "ab", "*", "a*", "s/a", "s/*"])
@@ -64,12 +60,10 @@ describe("decideByRules", () => {
     ([rules, facts]) => {
       const tried = { ...call, server: "s", ...facts, shortName: facts.tool }
       const decision = decideByRules(rules, tried)
-      const steps = explainByRules(rules, tried)
-      const last = steps.at(-1)
-      const explained = last === undefined || last.mismatch !== undefined ? undefined : last
-      assert.strictEqual(explained?.action, decision?.action)
-      assert.strictEqual(explained?.rule, decision?.by)
+      const { decision: explained, steps } = explainByRules(rules, tried)
+      assert.deepStrictEqual(explained, decision)
       assert.isTrue(steps.slice(0, -1).every(({ mismatch }) => mismatch !== undefined))
+      assert.strictEqual(steps.at(-1)?.mismatch === undefined && steps.length > 0, decision !== undefined)
       assert.strictEqual(decision === undefined ? rules.length : Number(decision.by.slice(5)), steps.length)
     },
     { arbitrary: { runs: 500 } }

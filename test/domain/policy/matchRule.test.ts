@@ -1,18 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { findMismatch, matchesTool } from "../../../src/domain/policy/matchRule.ts"
 import type { ArgumentTest, PolicyCall, Rule } from "../../../src/domain/policy/Rule.ts"
+import { policyCall } from "./policyCall.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 
-const call: PolicyCall = {
-  subject: "agent",
-  office: "team",
-  computer: "desk",
-  server: "notes",
-  tool: "notes_write",
-  shortName: "write",
-  annotations: undefined,
-  params: {}
-}
+const call: PolicyCall = { ...policyCall, tool: "notes_write" }
 
 const mismatchOf = (rule: Partial<Rule>, facts: Partial<PolicyCall> = {}) =>
   findMismatch({ action: "allow", ...rule }, { ...call, ...facts })

@@ -5,19 +5,8 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, layer } from "@effect/vitest"
 import { Context, Deferred, Effect, Layer, Logger, Schedule } from "effect"
 import { Policy } from "../../../src/application/ports/approvals/Policy.ts"
-import type { PolicyCall } from "../../../src/domain/policy/Rule.ts"
+import { policyCall as call } from "../../domain/policy/policyCall.ts"
 import { policyOfFile } from "../../../src/main/config/policyFile.ts"
-
-const call: PolicyCall = {
-  subject: "agent",
-  office: "team",
-  computer: "desk",
-  server: "notes",
-  tool: "write",
-  shortName: "write",
-  annotations: undefined,
-  params: {}
-}
 
 /** Writes a policy file in a temporary folder. */
 const policyFile = Effect.fnUntraced(function* (text: string) {

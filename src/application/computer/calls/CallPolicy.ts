@@ -1,7 +1,7 @@
 import { Cause, Effect, Option } from "effect"
 import type { JsonObject } from "../../../domain/json.ts"
 import { decideCall } from "../../../domain/policy/decideCall.ts"
-import type { RuleStep } from "../../../domain/policy/decideByRules.ts"
+import type { RuleExplanation, RuleStep } from "../../../domain/policy/decideByRules.ts"
 import type { PolicyCall, PolicyDecision } from "../../../domain/policy/Rule.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { parseAnnotations } from "../../../domain/tools/toolAnnotations.ts"
@@ -48,33 +48,39 @@ export const makeCallPolicy = Effect.fnUntraced(function* (computer: string) {
     params
   })
 
-  const decide = (call: PolicyCall, { autoApply }: CatalogueEntry): Effect.Effect<PolicyDecision> => {
-    const standing = { approve, autoApply }
-    if (policy === undefined) return Effect.succeed(decideCall(undefined, call, standing))
-    return policy.decide(call).pipe(
-      Effect.map((decision) => decideCall(decision, call, standing)),
-      Effect.catchCause((cause) =>
-        Cause.hasInterruptsOnly(cause)
-          ? Effect.interrupt
-          : Effect.as(Effect.logError("policy failed, call denied", { tool: call.tool }, cause), failedPolicy)
-      )
+  /** Denies the call when its policy fails. */
+  const denyOnFailure = <A>(call: PolicyCall, answer: Effect.Effect<A, unknown>, denied: A): Effect.Effect<A> =>
+    Effect.catchCause(answer, (cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.as(Effect.logError("policy failed, call denied", { tool: call.tool }, cause), denied)
     )
-  }
+
+  const answerOf = (call: PolicyCall): Effect.Effect<PolicyDecision | undefined> =>
+    policy === undefined ? Effect.succeed(undefined) : denyOnFailure(call, policy.decide(call), failedPolicy)
+
+  const explanationOf = (call: PolicyCall): Effect.Effect<RuleExplanation> =>
+    policy?.explain === undefined
+      ? Effect.map(answerOf(call), (decision) => ({ decision, steps: [] }))
+      : denyOnFailure(call, policy.explain(call), { decision: failedPolicy, steps: [] })
 
   return {
     /** Decides a call. A policy that fails denies it. */
-    decide: (entry: CatalogueEntry, facts: CallFacts) => Effect.suspend(() => decide(callOf(entry, facts), entry)),
-    /** Decides a call as {@link decide} does, and shows how. */
-    explain: Effect.fnUntraced(function* (entry: CatalogueEntry, facts: CallFacts) {
+    decide: (entry: CatalogueEntry, facts: CallFacts): Effect.Effect<PolicyDecision> => {
       const call = callOf(entry, facts)
-      const steps = yield* Effect.orElseSucceed(policy?.explain?.(call) ?? Effect.succeed([]), () => [])
-      const explanation: CallExplanation = {
+      const standing = { approve, autoApply: entry.autoApply }
+      return Effect.map(answerOf(call), (answer) => decideCall(answer, call, standing))
+    },
+    /** Decides a call as {@link decide} does, and tells how. */
+    explain: (entry: CatalogueEntry, facts: CallFacts): Effect.Effect<CallExplanation> => {
+      const call = callOf(entry, facts)
+      const standing = { approve, autoApply: entry.autoApply }
+      return Effect.map(explanationOf(call), ({ decision, steps }) => ({
         call,
         steps,
-        decision: yield* decide(call, entry),
+        decision: decideCall(decision, call, standing),
         canAsk: confirm !== undefined
-      }
-      return explanation
-    })
+      }))
+    }
   }
 })

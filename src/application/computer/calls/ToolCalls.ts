@@ -171,8 +171,14 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     const { agent, params, reqId, toolName: tool } = call
     const { server, shortName } = entry
     if (agent === undefined) return undefined
+    const revision = revisionOf(entry)
+    /** Consent covers the tool as it was decided about. */
+    const changed = () => {
+      const current = servers.snapshot().catalogue.entries.get(tool)
+      return current !== undefined && revisionOf(current) === revision ? undefined : toolDisabled(tool)
+    }
     const { action, by, reason } = yield* policy.decide(entry, { subject: agent, office: office(), params })
-    if (action === "allow") return undefined
+    if (action === "allow") return changed()
     if (action === "deny") {
       yield* Effect.logInfo("call denied by the policy", { tool, agent, by, reason })
       return confirmationRequired(
@@ -185,7 +191,6 @@ export const makeToolCalls = Effect.fnUntraced(function* (
           "Its owner can approve it (auto_apply, --approve, --policy)."
       )
     }
-    const revision = revisionOf(entry)
     const confirming = Effect.suspend(() =>
       confirm({ computer, agent, reqId, server, tool, shortName, revision, params })
     )
@@ -197,8 +202,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
           : Effect.as(Effect.logWarning("confirmation failed", { tool }, cause), false)
     )
     if (!granted) return confirmationRequired(`Tool '${tool}' was not confirmed`)
-    const current = servers.snapshot().catalogue.entries.get(tool)
-    return current !== undefined && revisionOf(current) === revision ? undefined : toolDisabled(tool)
+    return changed()
   })
 
   /** Reports the progress of an Agent's call, the first step and then some of the next ones. */

@@ -1,5 +1,5 @@
 import { Context, type Effect } from "effect"
-import type { RuleStep } from "../../../domain/policy/decideByRules.ts"
+import type { RuleExplanation } from "../../../domain/policy/decideByRules.ts"
 import type { PolicyCall, PolicyDecision } from "../../../domain/policy/Rule.ts"
 
 /** Decides which calls of Agents and operators a Computer runs. Without this port, `auto_apply` and consent decide. */
@@ -8,7 +8,7 @@ export class Policy extends Context.Service<
   {
     /** Decides a call; `undefined` leaves it to `auto_apply` and consent. A failure denies the call. */
     readonly decide: (call: PolicyCall) => Effect.Effect<PolicyDecision | undefined, unknown>
-    /** The rules that {@link decide} compares with a call, for people. An engine without rules has none. */
-    readonly explain?: (call: PolicyCall) => Effect.Effect<ReadonlyArray<RuleStep>, unknown>
+    /** Decides a call as {@link decide} does, and tells how. An engine without rules has only the decision. */
+    readonly explain?: (call: PolicyCall) => Effect.Effect<RuleExplanation, unknown>
   }
 >()("a2c-smcp/application/ports/approvals/Policy") {}

@@ -1,11 +1,11 @@
 import { Effect } from "effect"
 import { Computer } from "../../../application/computer/Computer.ts"
 import { readWholeArguments } from "../arguments/argumentSource.ts"
-import { awaitServersStarted } from "../../repl/runRepl.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { formatExplanation } from "../output/explanation.ts"
 import { print, printJson } from "../output/print.ts"
 import { makeTerminalIO } from "../TerminalIO.ts"
+import { awaitServersStarted } from "./awaitServersStarted.ts"
 import type { ExplainCommandOptions } from "./flags.ts"
 import { withComputer } from "./withComputer.ts"
 

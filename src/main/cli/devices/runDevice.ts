@@ -1,30 +1,24 @@
-import { Effect, Redacted, Stream } from "effect"
+import { Duration, Effect, Redacted, Stream } from "effect"
 import * as TcpConnector from "../../../adapters/tcp/TcpConnector.ts"
-import { Computer } from "../../../application/computer/Computer.ts"
 import { makeComputerMcpSession } from "../../../application/computer/ComputerMcpSession.ts"
 import { connectDevice } from "../../../application/devices/client/DeviceClient.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { isValidDeviceToken, isValidAuthField } from "../../../domain/devices/handshake.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { type TerminalIO, makeTerminalIO } from "../TerminalIO.ts"
+import { awaitServersStarted } from "../computer/awaitServersStarted.ts"
 import { withComputer } from "../computer/withComputer.ts"
 import type { ConnectCommandOptions } from "./flags.ts"
 import { formatCount } from "../../../application/shared/formatCount.ts"
 
-/** Gives the MCP servers time to start before the device connects; the tools of later ones are registered then. */
-const awaitServersStarted = Computer.use(({ changes }) =>
-  changes.pipe(
-    Stream.filter((states) => [...states.values()].every(({ _tag }) => _tag !== "Starting")),
-    Stream.runHead,
-    Effect.timeoutOption("5 seconds")
-  )
-)
+/** Time for MCP servers to start before the device connects; the tools of later ones are registered then. */
+const startupTimeout = Duration.seconds(5)
 
 /** Keeps the device connected and prints registrations to stdout. */
 const stayConnected = Effect.fnUntraced(function* (options: ConnectCommandOptions, { print }: TerminalIO) {
   const { address, name, token } = options
   const addressText = `${address.host}:${address.port}`
-  yield* awaitServersStarted
+  yield* Effect.timeoutOption(awaitServersStarted, startupTimeout)
   const status = yield* connectDevice(yield* makeComputerMcpSession(addressText), {
     ...address,
     name,

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Queue, Stream } from "effect"
+import { Deferred, Effect, Fiber, Layer, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import * as RulePolicy from "../../../../src/application/computer/calls/RulePolicy.ts"
@@ -37,7 +37,7 @@ const deciding = Effect.fnUntraced(function* (
   })
   yield* TestClock.adjust(0)
   const call = (name: string, params: JsonObject = {}) => computer.callTool({ tool: name, params, requester: "agent" })
-  return { asked, call, computer, ran }
+  return { asked, call, computer, noted, notes, ran }
 })
 
 const rulesOf = (...rules: ReadonlyArray<Rule>) => RulePolicy.layer(rules)
@@ -133,6 +133,25 @@ describe("a policy", () => {
         assert.include(firstText(denied), "the policy of this Computer failed")
         assert.deepStrictEqual(ran, [])
       })
+  )
+
+  it.effect("does not run a tool that changes while the policy decides", () =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<void>()
+      const answered = yield* Deferred.make<void>()
+      const decision = Effect.as(Deferred.await(answered), { action: "allow", by: "engine" } as const)
+      const policy = Layer.succeed(Policy, {
+        decide: () => Effect.andThen(Deferred.succeed(asked, undefined), decision)
+      })
+      const { call, notes, noted, ran } = yield* deciding(policy, { autoApply: true })
+      const calling = yield* Effect.forkChild(call("write"))
+      yield* Deferred.await(asked)
+      yield* notes.setTools([noted("write", { description: "erases everything" })])
+      yield* TestClock.adjust(0)
+      yield* Deferred.succeed(answered, undefined)
+      assert.strictEqual(errorCodeOf(yield* Fiber.join(calling)), 4002)
+      assert.deepStrictEqual(ran, [])
+    })
   )
 
   it.effect("applies new rules to the calls that follow", () =>

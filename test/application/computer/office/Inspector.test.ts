@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import * as RulePolicy from "../../../../src/application/computer/calls/RulePolicy.ts"
 import type { OperatorAccess } from "../../../../src/application/computer/office/operatorAccess.ts"
 import { McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 import { ServerOutput } from "../../../../src/application/ports/mcp/ServerOutput.ts"
@@ -9,7 +10,7 @@ import type { Link } from "../../../../src/application/ports/Transport.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { inspectCodecs, inspectEvent, partsCodec, partsUri } from "../../../../src/domain/page/Inspection.ts"
 import { resource, textResult, tool } from "../../../conformance/members.ts"
-import { joined, link, type Startable, staged } from "../stage.ts"
+import { joined, link, type Startable, type Staged, staged } from "../stage.ts"
 
 const noWait = { waitMillis: 0 }
 
@@ -18,9 +19,10 @@ const stage = Effect.fnUntraced(function* (
   servers: { readonly [name: string]: Startable },
   operators: OperatorAccess = {},
   configure: { readonly [name: string]: JsonObject } = {},
-  to: Link = link
+  to: Link = link,
+  more: Pick<Staged, "policy" | "settings"> = {}
 ) {
-  const { computer, receive } = yield* joined({ servers, operators, configure }, Effect.succeed(to))
+  const { computer, receive } = yield* joined({ servers, operators, configure, ...more }, Effect.succeed(to))
   const inspect = (request: object) =>
     Effect.map(receive(inspectEvent, request), ([reply]) => Result.getOrThrow(inspectCodecs.reply.decode(reply)))
   return { computer, inspect, receive }
@@ -75,6 +77,26 @@ describe("Inspector", () => {
         { tool: "u", rule: "needs consent" },
         { tool: "v", rule: "forbidden" }
       ])
+    })
+  )
+
+  it.effect("reports the tools of approved patterns as running without consent", () =>
+    Effect.gen(function* () {
+      const u = tool("u", () => Effect.succeed(textResult("ran")))
+      const alpha = yield* makeMemoryMcpServer({ tools: [t, u] })
+      const { inspect } = yield* stage({ alpha }, {}, {}, link, { settings: { approve: ["alpha/u"] } })
+      assert.deepStrictEqual((yield* inspect(noWait)).inspection.consent, [
+        { tool: "t", rule: "needs consent" },
+        { tool: "u", rule: "runs without consent" }
+      ])
+    })
+  )
+
+  it.effect("reports that a policy decides", () =>
+    Effect.gen(function* () {
+      const alpha = yield* makeMemoryMcpServer({ tools: [t] })
+      const { inspect } = yield* stage({ alpha }, {}, {}, link, { policy: RulePolicy.layer([]) })
+      assert.deepStrictEqual((yield* inspect(noWait)).inspection.consent, [{ tool: "t", rule: "decided by a policy" }])
     })
   )
 

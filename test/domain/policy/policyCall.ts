@@ -1,0 +1,13 @@
+import type { PolicyCall } from "../../../src/domain/policy/Rule.ts"
+
+/** A call without annotations and arguments. */
+export const policyCall: PolicyCall = {
+  subject: "agent",
+  office: "team",
+  computer: "desk",
+  server: "notes",
+  tool: "write",
+  shortName: "write",
+  annotations: undefined,
+  params: {}
+}
