@@ -74,7 +74,7 @@ const mutate = async (
     ignorers: ["messages"],
     // TypeScript 7 has no API that Stryker could read a tsconfig.json with.
     tsconfigFile: "none.json",
-    ignorePatterns: ["/*", "!/src", "!/test", "!/package.json", "!/tsconfig.json"],
+    ignorePatterns: ["/*", "!/src", "!/test", "!/docs", "!/package.json", "!/tsconfig.json"],
     concurrency,
     timeoutMS: 10_000,
     incremental: true,

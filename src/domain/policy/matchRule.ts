@@ -2,16 +2,12 @@ import { isJsonObject, type JsonObject } from "../json.ts"
 import { matchesPattern, matchesToolPattern } from "../wildcard.ts"
 import {
   type ArgumentTest,
-  type Literal,
   patternConditions,
   type PolicyCall,
   type Rule,
   type TestedAnnotation,
   testedAnnotations
 } from "./Rule.ts"
-
-const isLiteral = (value: unknown): value is Literal =>
-  value === null || ["string", "number", "boolean"].includes(typeof value)
 
 const memberOf = (value: unknown, key: string): unknown => {
   if (Array.isArray(value))
@@ -33,7 +29,7 @@ const meetsTest = (value: unknown, test: ArgumentTest): boolean => {
   return (
     present !== false &&
     (equals === undefined || value === equals) &&
-    (oneOf === undefined || (isLiteral(value) && oneOf.includes(value))) &&
+    (oneOf === undefined || oneOf.some((literal) => literal === value)) &&
     (matches === undefined ||
       (typeof value === "string" && matches.some((pattern) => matchesPattern(pattern, value)))) &&
     (atLeast === undefined || (typeof value === "number" && value >= atLeast)) &&
@@ -76,9 +72,8 @@ export const findMismatch = (rule: Rule, call: PolicyCall): string | undefined =
       if (wanted !== undefined && annotationOf(call.annotations, name) !== wanted) return `annotations.${name}`
     }
   }
-  for (const argument in rule.arguments) {
-    const test = rule.arguments[argument]
-    if (test !== undefined && !meetsTest(argumentOf(call.params, argument), test)) return `arguments.${argument}`
+  for (const [argument, test] of Object.entries(rule.arguments ?? {})) {
+    if (!meetsTest(argumentOf(call.params, argument), test)) return `arguments.${argument}`
   }
   return undefined
 }

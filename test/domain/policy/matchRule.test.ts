@@ -33,6 +33,7 @@ describe("patterns of a rule", () => {
     "matches a tool by its exposed or short name: %s",
     (pattern) => {
       assert.isTrue(matchesTool([pattern], call))
+      assert.isUndefined(mismatchOf({ tool: [pattern] }))
     }
   )
 
@@ -83,7 +84,9 @@ describe("arguments of a rule", () => {
     count: 3,
     force: false,
     none: null,
+    digits: "3",
     list: ["a", { deep: 1 }],
+    long: Array.from({ length: 13 }, (_, index) => index),
     "a/b": { "~c": "x" }
   }
 
@@ -108,6 +111,7 @@ describe("arguments of a rule", () => {
     ["list", { present: true }],
     ["/path", { equals: "docs/a.txt" }],
     ["/list/0", { equals: "a" }],
+    ["/long/12", { equals: 12 }],
     ["/list/1/deep", { equals: 1 }],
     ["/a~1b/~0c", { equals: "x" }]
   ])("accepts the argument %s by %j", (argument, test) => {
@@ -123,6 +127,8 @@ describe("arguments of a rule", () => {
     ["path", { atMost: 9 }],
     ["count", { equals: "3" }],
     ["count", { matches: ["*"] }],
+    ["digits", { atLeast: 1 }],
+    ["digits", { atMost: 9 }],
     ["count", { atLeast: 4 }],
     ["count", { atMost: 2 }],
     ["count", { atLeast: 1, atMost: 2 }],
