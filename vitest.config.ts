@@ -1,13 +1,34 @@
 import { availableParallelism } from "node:os"
 import { join } from "node:path"
 import { defineConfig } from "vitest/config"
+import { BaseSequencer, type TestSpecification } from "vitest/node"
 import { SkippedTests } from "./test/programs/SkippedTests.ts"
 
 // Child processes of tests compile the same modules again and again; the cache halves the CPU time of their starts.
 process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.cache/node-compile-cache")
 
-/** What runs for long, or measures latency: `npm run test:long`. */
+/** What runs for long, or measures latency: `npm run test:long`, one file at a time. */
 const long = ["test/attacks/**/*.test.ts", "test/chaos/chaos.test.ts", "test/page/load.test.ts"]
+
+/** What kills Servers and Redis, or drives whole programs by a browser or the MCP inspector: `npm run test:long`. */
+const live = [
+  "test/adapters/registry/outage.test.ts",
+  "test/main/clusterFaults.test.ts",
+  "test/main/officeInspector.test.ts",
+  "test/page/live/**/*.test.ts"
+]
+
+/** The files that take longest. */
+const slow = /test\/(?:simulation|main|examples|fuzz|adapters\/(?:registry|socketio\/client\/keepalive))/
+
+/** Starts the slow files first: the last ones would leave the other processors idle. */
+class SlowFilesFirst extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>): Promise<Array<TestSpecification>> {
+    const sorted = await super.sort(files)
+    const [first, then] = [true, false].map((isSlow) => sorted.filter(({ moduleId }) => slow.test(moduleId) === isSlow))
+    return [...(first ?? []), ...(then ?? [])]
+  }
+}
 
 /** What measures the memory, or the errors and timers of its whole process. */
 const isolated = ["test/fuzz/**/*.test.ts", "test/adapters/packs/uploads.test.ts"]
@@ -28,16 +49,18 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: [...long, ...isolated],
+          exclude: [...long, ...live, ...isolated],
           isolate: false,
           maxWorkers,
           sequence: { groupOrder: 0 }
         }
       },
       { extends: true, test: { name: "isolated", include: isolated, maxWorkers, sequence: { groupOrder: 0 } } },
-      { extends: true, test: { name: "long", include: long, maxWorkers: 1, sequence: { groupOrder: 1 } } }
+      { extends: true, test: { name: "live", include: live, maxWorkers, sequence: { groupOrder: 1 } } },
+      { extends: true, test: { name: "long", include: long, maxWorkers: 1, sequence: { groupOrder: 2 } } }
     ],
     pool: "threads",
+    sequence: { sequencer: SlowFilesFirst },
     // Only for what hangs: the tests share the machine with each other.
     testTimeout: 180_000,
     hookTimeout: 180_000,

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
 
 /** The scripts of package.json, the longest first. */
-const names = ["effect", "types", "lint", "unused", "format:check"]
+const names = ["types", "lint", "unused", "format:check"]
 
 const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as { readonly scripts: Record<string, string> }
 

@@ -44,6 +44,10 @@ const referencedFiles = (): ReadonlyArray<string> =>
       )
     )
 
+/** The names of CommonJS that packages use, in a module. */
+const commonJsNames = `import { createRequire as requireFrom } from "node:module"
+const require = requireFrom(import.meta.url), __filename = import.meta.filename, __dirname = import.meta.dirname`
+
 /** Writes a file that other processes may be reading. */
 const replaceFile = (path: string, contents: Uint8Array): void => {
   if (existsSync(path) && readFileSync(path).equals(contents)) return
@@ -54,17 +58,6 @@ const replaceFile = (path: string, contents: Uint8Array): void => {
 /** True for a file that no other run of the tests uses: none of them takes an hour. */
 const isOutdated = (path: string): boolean =>
   Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) > 3_600_000
-
-/** All packages but Effect, whose many modules take most of the time of a start. */
-const externalPackages = (): string[] => {
-  const { dependencies, optionalDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
-    readonly dependencies: object
-    readonly optionalDependencies: object
-  }
-  return Object.keys({ ...dependencies, ...optionalDependencies })
-    .filter((name) => name !== "effect" && !name.startsWith("@effect/"))
-    .flatMap((name) => [name, `${name}/*`])
-}
 
 const bundleCommand = async (): Promise<void> => {
   const entries = [join(sources, "main/cli/a2c.ts"), ...new Set(referencedFiles())]
@@ -78,15 +71,18 @@ const bundleCommand = async (): Promise<void> => {
     splitting: true,
     format: "esm",
     platform: "node",
-    external: externalPackages(),
-    banner: {
-      js: 'import { createRequire as requireFrom } from "node:module";const require = requireFrom(import.meta.url);'
-    },
+    // Packages with native or WebAssembly files, and optional ones.
+    external: ["@bpinternal/verel", "bufferutil", "utf-8-validate"],
+    // The other build of a package may load its parts in a way that a bundler does not see.
+    mainFields: ["module", "main"],
+    banner: { js: commonJsNames },
     logLevel: "warning"
   })
   mkdirSync(folder, { recursive: true })
+  // Without it Node examines each file to find out that it is a module.
+  replaceFile(join(folder, "package.json"), Buffer.from('{ "type": "module" }'))
   for (const { contents, path } of outputFiles) replaceFile(path, contents)
-  const current = new Set(outputFiles.map(({ path }) => basename(path)))
+  const current = new Set(["package.json", ...outputFiles.map(({ path }) => basename(path))])
   for (const file of readdirSync(folder)) {
     if (!current.has(file) && isOutdated(join(folder, file))) rmSync(join(folder, file), { force: true })
   }

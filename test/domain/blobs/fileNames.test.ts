@@ -64,7 +64,7 @@ describe("safeFileName", () => {
       assert.isAtMost(Buffer.byteLength(name), 120)
       assert.strictEqual(safeFileName(name), name)
     },
-    { arbitrary: { runs: 500, size: 300 } }
+    { arbitrary: { runs: 500, size: 120 } }
   )
 })
 

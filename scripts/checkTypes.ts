@@ -1,0 +1,23 @@
+/**
+ * Checks the types of the whole project with the compiler of `@effect/tsgo`, which also applies the rules of Effect, and
+ * then those of the parts that run in other environments.
+ */
+import { spawnSync } from "node:child_process"
+import { stripVTControlCharacters } from "node:util"
+
+// The commands of packages are scripts of the shell on Windows.
+const shell = process.platform === "win32"
+const located = spawnSync("effect-tsgo", ["get-exe-path"], { encoding: "utf8", shell })
+const effectCompiler = stripVTControlCharacters(located.stdout).trim()
+
+const compilations = [
+  [effectCompiler, "tsconfig.json"],
+  ["tsc", "tsconfig.domain.json"],
+  ["tsc", "tsconfig.page.json"]
+] as const
+
+const passed = compilations.map(([compiler, project]) => {
+  const { status } = spawnSync(compiler, ["--project", project], { stdio: "inherit", shell })
+  return status === 0
+})
+process.exitCode = passed.every(Boolean) ? 0 : 1
