@@ -49,7 +49,10 @@ const annotationOf = (annotations: JsonObject | undefined, name: TestedAnnotatio
 export const matchesTool = (
   patterns: ReadonlyArray<string>,
   { server, shortName, tool }: Pick<PolicyCall, "server" | "shortName" | "tool">
-): boolean => matchesToolPattern(patterns, server, tool) || matchesToolPattern(patterns, server, shortName)
+): boolean =>
+  matchesToolPattern(patterns, server, tool) ||
+  // On the way of every call, and mostly the same name.
+  (shortName !== tool && matchesToolPattern(patterns, server, shortName))
 
 /**
  * Finds the first condition of a rule that a call does not meet: `tool`, `annotations.readOnlyHint`, `arguments.path`.
@@ -72,7 +75,8 @@ export const findMismatch = (rule: Rule, call: PolicyCall): string | undefined =
       if (wanted !== undefined && annotationOf(call.annotations, name) !== wanted) return `annotations.${name}`
     }
   }
-  for (const [argument, test] of Object.entries(rule.arguments ?? {})) {
+  if (rule.arguments === undefined) return undefined
+  for (const [argument, test] of Object.entries(rule.arguments)) {
     if (!meetsTest(argumentOf(call.params, argument), test)) return `arguments.${argument}`
   }
   return undefined
