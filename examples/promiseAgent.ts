@@ -10,8 +10,8 @@ await using _desk = await runComputer({
   config: {
     mcpServers: { memory: { command: "npx", args: ["-y", "@modelcontextprotocol/server-memory"] } }
   },
-  confirm: ({ agent, params, tool }) => {
-    console.log(`${agent} calls ${tool} with ${JSON.stringify(params)}`)
+  confirm: ({ params, requester, tool }) => {
+    console.log(`${requester} calls ${tool} with ${JSON.stringify(params)}`)
     return tool.startsWith("search_")
   }
 })

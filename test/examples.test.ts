@@ -32,6 +32,12 @@ const runOffice = async () => {
 const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "aiSdk.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
   "anthropicTools.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
+  "approvals.ts": [
+    "waiting: get-sum at desk",
+    "decided by agent thinker",
+    "The sum of 2 and 3 is 5.",
+    "get-sum is allowed by agent thinker"
+  ],
   "cedarPolicy.ts": [
     "plans/a.md: read_note: done",
     "drafts/a.md: write_note: done",

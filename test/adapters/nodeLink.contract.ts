@@ -375,6 +375,25 @@ export const contract = (name: string, start: Effect.Effect<NodeCluster, never, 
     )
 
     promise(
+      "extends a request at its timeout",
+      Effect.fnUntraced(function* (cluster) {
+        let forgotten = 0
+        const { one } = yield* pair(
+          cluster,
+          answering(() => undefined, { onCancel: () => void forgotten++ })
+        )
+        let left = 1
+        const extended = yield* Effect.callback<string>((resume) => {
+          const onReply = (exit: NodeReplyExit) => resume(Effect.succeed(Exit.isFailure(exit) ? "failed" : "replied"))
+          const extend = () => (left-- > 0 ? Duration.millis(500) : Duration.zero)
+          one.startRequest("two", memberOf("sid"), "never", jsonBody(1), Duration.millis(1), onReply, extend)
+        })
+        assert.deepStrictEqual([extended, left], ["failed", -1])
+        yield* until(() => forgotten === 1)
+      })
+    )
+
+    promise(
       "transfers several bodies of 8 MB in both directions at once",
       Effect.fnUntraced(function* (cluster) {
         const { one, two } = yield* pair(cluster)

@@ -161,6 +161,29 @@ const contract = (name: string, start: Open) => {
     )
 
     promise(
+      "extends a request at its timeout, in both directions",
+      Effect.gen(function* () {
+        const answering: MessageHandler = (event, body) =>
+          event === "late" ? Effect.delay(Effect.succeed([body]), "150 millis") : Effect.never
+        const site = yield* start(answering)
+        const member = yield* site.connect(answering)
+        const { link: server } = yield* site.accepted
+        for (const link of [member, server]) {
+          let extensions = 0
+          const extend = () => (extensions++ === 0 ? Duration.seconds(20) : Duration.zero)
+          const late = yield* link.request("late", jsonBody(1), Duration.millis(40), extend)
+          assert.deepStrictEqual(late.map(valueOf), [1])
+          assert.strictEqual(extensions, 1)
+          let left = 2
+          const finite = () => (left-- > 0 ? Duration.millis(10) : Duration.zero)
+          const never = link.request("never", jsonBody({}), Duration.millis(10), finite)
+          assert.strictEqual(yield* failureOf(never), "RequestTimeout")
+          assert.strictEqual(left, -1)
+        }
+      })
+    )
+
+    promise(
       "ends pending requests at the other end when a member closes",
       Effect.gen(function* () {
         const stopped = yield* Deferred.make<void>()

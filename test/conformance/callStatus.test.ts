@@ -2,7 +2,7 @@ import { assert, describe } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber, Queue } from "effect"
 import { makeMemoryMcpServer } from "../../src/adapters/memory/MemoryMcp.ts"
 import type { CallStatus } from "../../src/domain/model/CallStatus.ts"
-import { agentIn, bodiesOf, computerIn, settled } from "./cast.ts"
+import { bodiesOf, computerIn, settled, statusAgentIn } from "./cast.ts"
 import { agentUnderTest, computerUnderTest, textResult, tool } from "./members.ts"
 import { conform } from "./World.ts"
 
@@ -14,7 +14,7 @@ const status = { computer: "pc-1", req_id: "r1", status: "waiting_for_consent" }
 describe("status of a call", () => {
   conform("reaches the Agent of the call unchanged, from the Computer that runs it, until its end", (world) =>
     Effect.gen(function* () {
-      const a1 = yield* agentIn(world, "O1")
+      const a1 = yield* statusAgentIn(world, "O1")
       const c1 = yield* computerIn(world, "O1")
       const c2 = yield* computerIn(world, "O1", "pc-2")
       const sameName = yield* computerIn(world, "O2")
@@ -52,7 +52,9 @@ describe("status of a call", () => {
     Effect.gen(function* () {
       const asked = yield* Deferred.make<void>()
       const go = yield* Deferred.make<void>()
-      const alpha = yield* makeMemoryMcpServer({ tools: [tool("quick"), tool("slow")] })
+      const done = yield* Deferred.make<void>()
+      const slowTool = tool("slow", () => Effect.as(Deferred.await(done), textResult("slow")))
+      const alpha = yield* makeMemoryMcpServer({ tools: [tool("quick"), slowTool] })
       yield* computerUnderTest(world, {
         servers: { alpha },
         configure: { alpha: { default_tool_meta: null } },
@@ -75,8 +77,12 @@ describe("status of a call", () => {
       const slow = yield* Effect.forkChild(calling("slow"), { startImmediately: true })
       yield* Deferred.await(asked)
       yield* world.elapse("1 second")
-      assert.deepStrictEqual(yield* Queue.take(statuses), { _tag: "WaitingForConsent", computer: "pc-1" })
+      const waiting = yield* Queue.take(statuses)
+      assert.strictEqual(waiting._tag === "WaitingForConsent" && waiting.approval?.tool, "slow")
       yield* Deferred.succeed(go, undefined)
+      const decided: CallStatus = { _tag: "Decided", computer: "pc-1", isAllowed: true, by: "program" }
+      assert.deepStrictEqual(yield* Queue.take(statuses), decided)
+      yield* Deferred.succeed(done, undefined)
       assert.isFalse((yield* Fiber.join(slow)).isError)
       assert.strictEqual(yield* Queue.size(statuses), 0)
     })

@@ -29,6 +29,10 @@ const joinedMember = Effect.fnUntraced(function* (
 export const agentIn = (world: World, office: string, name = "agent-1") =>
   joinedMember(agent(world), "agent", name, office)
 
+/** Connects an Agent that handles the statuses of its calls. */
+export const statusAgentIn = (world: World, office: string, name = "agent-1") =>
+  joinedMember(world.connect({ auth: { role: "agent", a2c_features: ["call_status"] } }), "agent", name, office)
+
 /** Connects a Computer that joins an office. */
 export const computerIn = (world: World, office: string, name = "pc-1") =>
   joinedMember(computer(world), "computer", name, office)

@@ -2,7 +2,7 @@ import { assert, describe } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Ref } from "effect"
 import * as MemoryMcp from "../../src/adapters/memory/MemoryMcp.ts"
 import { McpSessionError } from "../../src/application/ports/McpSession.ts"
-import type { ConfirmRequest } from "../../src/application/computer/ComputerSettings.ts"
+import type { Approval } from "../../src/domain/approvals/Approval.ts"
 import { agentIn, assertRejected, settled } from "./cast.ts"
 import { type Cut, computerUnderTest, textResult, tool } from "./members.ts"
 import { conform, type Peer, type World } from "./World.ts"
@@ -152,7 +152,7 @@ describe("tool call at a Computer", () => {
 
   conform("cases 135, 138: shows the call in the prompt, and runs it after approval", (world) =>
     Effect.gen(function* () {
-      const asked: Array<ConfirmRequest> = []
+      const asked: Array<Approval> = []
       const { a1 } = yield* office(world, [tool("t")], {
         configure: {
           alpha: { default_tool_meta: { auto_apply: true }, tool_meta: { t: { auto_apply: false } } }
@@ -165,15 +165,23 @@ describe("tool call at a Computer", () => {
         }
       })
       assert.isFalse((yield* ask(a1, "t", { params: { x: 1 } })).isError)
-      assert.deepStrictEqual(asked, [
+      const shown = asked.map(({ computer, params, reqId, requester, server, shortName, tool: name }) => ({
+        computer,
+        requester,
+        reqId,
+        server,
+        tool: name,
+        shortName,
+        params
+      }))
+      assert.deepStrictEqual(shown, [
         {
           computer: "pc-1",
-          agent: "agent-1",
+          requester: "agent-1",
           reqId: "r1",
           server: "alpha",
           tool: "t",
           shortName: "t",
-          revision: 1,
           params: { x: 1 }
         }
       ])

@@ -23,6 +23,7 @@ export const desk = (
     readonly office?: string
     readonly startsIn?: Duration.Duration
     readonly subscribe?: boolean
+    readonly approvers?: ComputerSettings["approvers"]
   } = {}
 ) =>
   Layer.unwrap(
@@ -69,7 +70,8 @@ export const desk = (
         Layer.provide(
           Layer.succeed(ComputerSettings, {
             ...ComputerSettings.defaultValue(),
-            changeThrottle: Duration.zero
+            changeThrottle: Duration.zero,
+            approvers: options.approvers ?? []
           })
         ),
         Layer.provide(

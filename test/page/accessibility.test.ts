@@ -1,9 +1,9 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
 import { busyViews, prepareBusyServer } from "./scripted/busyOffice.ts"
-import { tabTo, waitUntil } from "./scripted/expectations.ts"
+import { focusedName, tabTo, waitUntil } from "./scripted/expectations.ts"
 import { PageBrowser } from "./scripted/PageBrowser.ts"
-import { makeSnapshot } from "./scripted/pageFixtures.ts"
+import { makeSnapshot, makeWaitingCall, team } from "./scripted/pageFixtures.ts"
 import type { ScriptedServer } from "./scripted/ScriptedServer.ts"
 
 /** Widths with the themes that axe checks there. A width changes no colours. */
@@ -57,6 +57,14 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await using opened = await browser.open("#/office/0.2/team/members")
       await opened.page.getByRole("button", { name: "Disconnect desk" }).click()
       await opened.page.getByRole("dialog").waitFor()
+      assert.deepStrictEqual(await opened.accessibilityFindings(), [])
+    })
+
+    it("has no violations in the outcome of an approval", options, async () => {
+      await using opened = await browser.open("#/office/0.2/team/inbox", prepareBusyServer)
+      const { page } = opened
+      await page.getByRole("button", { name: "Deny: write_file" }).click()
+      await page.getByText("allowed once by operator:ops").waitFor()
       assert.deepStrictEqual(await opened.accessibilityFindings(), [])
     })
 
@@ -122,6 +130,39 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
         { _tag: "Disconnect", sid: "sid-desk" },
         { _tag: "Drain", node: "n1" }
       ])
+    })
+
+    it("allows a tool until it is revoked, denies a call, and turns on the sound", options, async () => {
+      await using opened = await browser.open("#/office/0.2/team/inbox", (server) => {
+        server.snapshot = makeSnapshot({
+          calls: [makeWaitingCall({ id: "a", tool: "write_file" }), makeWaitingCall({ id: "b", tool: "send_mail" })]
+        })
+      })
+      const { page, server } = opened
+      await page.getByRole("button", { name: "Deny: send_mail" }).waitFor()
+      await tabTo(page, "Sound for new approvals")
+      await page.keyboard.press("Space")
+      assert.isTrue(await page.getByLabel("Sound for new approvals").isChecked())
+      await tabTo(page, "Allow this tool in this office: write_file")
+      await page.keyboard.press("Tab")
+      await page.keyboard.press("End")
+      await page.keyboard.press("Shift+Tab")
+      await page.keyboard.press("Enter")
+      await waitUntil(() => server.commands.some(({ _tag }) => _tag === "DecideApproval"))
+      await page.getByRole("button", { name: "Deny: write_file" }).waitFor({ state: "detached" })
+      assert.match(await focusedName(page), /^allowed once by operator:ops/)
+      await tabTo(page, "Reason of a denial")
+      await page.keyboard.type("not now")
+      await page.keyboard.press("Enter")
+      await page.getByRole("button", { name: "Deny: send_mail" }).waitFor({ state: "detached" })
+      const target = { _tag: "DecideApproval", ...team, computer: "desk", id: "approval-1" } as const
+      assert.deepStrictEqual(
+        server.commands.filter(({ _tag }) => _tag === "DecideApproval"),
+        [
+          { ...target, action: "allow", scope: "tool" },
+          { ...target, action: "deny", reason: "not now" }
+        ]
+      )
     })
 
     it("finds a tool, opens its form, and runs it", options, async () => {

@@ -6,6 +6,7 @@ import { waitUntil } from "./scripted/expectations.ts"
 import { attack, findInjections, hostile } from "./scripted/hostileTexts.ts"
 import { type OpenPage, PageBrowser } from "./scripted/PageBrowser.ts"
 import {
+  makeApproval,
   makeCall,
   makeMember,
   makeNode,
@@ -18,7 +19,7 @@ import { RejectedCommand, type ScriptedServer } from "./scripted/ScriptedServer.
 
 const address = { line: "0.2", office: hostile("office") }
 const computer = hostile("computer")
-const features = { inspection: true, operatorCalls: true }
+const features = { inspection: true, operatorCalls: true, approvals: true }
 const member: PageMember = makeMember({
   ...address,
   features,
@@ -83,6 +84,25 @@ const inspection = {
   ]
 }
 
+/** A member that imitates the words of a diff in its texts. */
+const imitation = "\n+ added\n− removed"
+
+const approval = makeApproval({
+  id: hostile("approvalId"),
+  computer,
+  tool: hostile("approvalTool"),
+  requester: hostile("requester"),
+  arguments: hostile("arguments") + imitation,
+  previousArguments: hostile("previous") + imitation,
+  askedBy: hostile("askedBy"),
+  reason: hostile("approvalReason"),
+  change: {
+    approvedAt: startTime,
+    approvedBy: hostile("approvedBy"),
+    differences: [{ part: "description", before: hostile("before"), after: hostile("after") }]
+  }
+})
+
 const markdown = `# ${hostile("heading")}\n\n> ${hostile("quote")}\n\n| a |\n|---|\n| ${hostile("cell").replaceAll("|", "")} |\n
 - ${hostile("item")}\n\n\`\`\`html\n${hostile("code")}\n\`\`\`\n\n<div onclick="${attack}">${hostile("html")}</div>\n
 [data](data:text/html,<script>${attack}</script>) [vb](vbscript:x) ![svg](data:image/svg+xml;base64,PHN2Zy8+)`
@@ -114,7 +134,26 @@ const prepare = (server: ScriptedServer): void => {
         node: hostile("node"),
         status: { _tag: "Progressing", computer, progress: 1, message: hostile("progress") }
       }),
-      makeCall({ ...address, computer, id: "call-failed", endedAt: startTime, outcome: hostile("outcome") })
+      makeCall({
+        ...address,
+        computer,
+        id: "call-failed",
+        endedAt: startTime,
+        outcome: hostile("outcome"),
+        decision: { _tag: "Decided", computer, isAllowed: true, by: hostile("decider") }
+      }),
+      makeCall({
+        ...address,
+        computer,
+        id: "call-waiting",
+        agent: hostile("waitingAgent"),
+        tool: tool.name,
+        status: {
+          _tag: "WaitingForConsent",
+          computer,
+          approval: { id: approval.id, server: hostile("approvalServer"), tool: approval.tool, waitSeconds: 300 }
+        }
+      })
     ]
   })
   server.firstEvents = [
@@ -148,6 +187,8 @@ const prepare = (server: ScriptedServer): void => {
     text: markdown,
     isTruncated: true
   })
+  server.replies.GetApproval = () => approval
+  server.replies.DecideApproval = () => ({ ...approval, state: "denied", denialReason: hostile("denialReason") })
   server.replies.GetCallBody = () => ({ params: hostile("params"), result: hostile("result") })
   server.call = async function* () {
     yield { _tag: "Started", as: "agent", name: hostile("caller") }
@@ -181,6 +222,20 @@ const shownFields: { readonly [view: string]: ReadonlyArray<string> } = {
     "operator"
   ],
   members: ["computer", "agent", "subject", "version", "node", "server", "reason"],
+  inbox: [
+    "approvalTool",
+    "waitingAgent",
+    "computer",
+    "approvalServer",
+    "askedBy",
+    "approvalReason",
+    "arguments",
+    "previous",
+    "approvedBy",
+    "before",
+    "after",
+    "decider"
+  ],
   tools: ["tool", "bundle", "description", "property", "help", "annotation", "hint", "starting"],
   desktop: ["window", "heading", "quote", "cell", "item", "code", "html"],
   calls: ["tool", "computer", "agent", "callSubject", "event", "reqId", "trace", "progress", "params", "result"],
@@ -233,6 +288,24 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await waitUntil(() => isShown(opened, "error"))
       assert.deepStrictEqual(await page.evaluate(findInjections), [])
       assert.deepStrictEqual(await opened.faults(), [])
+    })
+
+    it("shows them as text in the outcome of an approval", options, async () => {
+      await using opened = await browser.open(hashOf("inbox"), prepare)
+      const { page } = opened
+      await page.getByRole("button", { name: /^Deny/ }).click()
+      await waitUntil(() => isShown(opened, "denialReason"))
+      assert.deepStrictEqual(await page.evaluate(findInjections), [])
+      assert.deepStrictEqual(await opened.faults(), [])
+    })
+
+    it("keeps the words of a diff apart from lines that imitate them", options, async () => {
+      await using opened = await browser.open(hashOf("inbox"), prepare)
+      const { page } = opened
+      const diff = page.locator(".diff").last()
+      await diff.waitFor()
+      assert.deepStrictEqual(await diff.locator(".diff-word").allTextContents(), ["− removed", "+ added", "unchanged"])
+      assert.strictEqual(await diff.locator(".diff-same bdi").textContent(), imitation.trim())
     })
 
     it("shows invisible characters as escapes, and drops terminal sequences", options, async () => {

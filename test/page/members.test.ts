@@ -22,7 +22,7 @@ const withInspection = (server: ScriptedServer): void => {
 
 const withoutFeatures = (server: ScriptedServer): void => {
   server.snapshot = makeSnapshot({
-    members: [agent, makeMember({ features: { inspection: false, operatorCalls: false } })]
+    members: [agent, makeMember({ features: { inspection: false, operatorCalls: false, approvals: false } })]
   })
 }
 

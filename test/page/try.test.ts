@@ -220,7 +220,7 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await using opened = await browser.open(tryEcho, (server) => {
         withTool()(server)
         const { members } = makeSnapshot()
-        const closed = makeMember({ features: { inspection: true, operatorCalls: false } })
+        const closed = makeMember({ features: { inspection: true, operatorCalls: false, approvals: false } })
         server.snapshot = makeSnapshot({ members: [...members.filter(({ role }) => role === "agent"), closed] })
       })
       await opened.page.getByText("a2c computer --operators").waitFor()

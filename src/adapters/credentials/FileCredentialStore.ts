@@ -1,10 +1,10 @@
-import { open } from "node:fs/promises"
 import { homedir } from "node:os"
 import { posix, win32 } from "node:path"
 import { Effect, Layer, Option, Redacted, Result, Semaphore } from "effect"
 import { CredentialStore, CredentialsUnavailable } from "../../application/ports/CredentialStore.ts"
-import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
-import { isJsonObject, parseJson } from "../../domain/json.ts"
+import { errorMessage } from "../../domain/errorMessage.ts"
+import { isJsonObject } from "../../domain/json.ts"
+import { readOwnerOnlyFile } from "./ownerOnlyFile.ts"
 import { replaceFile } from "./replaceFile.ts"
 
 /** `path` is the credentials file, by default {@link defaultPath}. */
@@ -17,11 +17,6 @@ const maxFileBytes = 1024 * 1024
 
 /** Version of the file format. Files with another version are neither used nor changed. */
 const version = 1
-
-const othersMask = 0o077
-
-/** Windows has no file modes; it protects the folders of a user itself. */
-const hasFileModes = process.platform !== "win32"
 
 /** A change reads the file and replaces it. Between processes the last writer wins. */
 const writeLock = Semaphore.makeUnsafe(1)
@@ -45,12 +40,9 @@ export const defaultPath = (
   return posix.join(folder, "a2c", "credentials.json")
 }
 
-const isMissing = (error: unknown): boolean => systemErrorCode(error) === "ENOENT"
-
 /** Parses the file. The reasons quote no part of it. */
-const parseEntries = (text: string): Result.Result<Entries, string> => {
-  const file = parseJson(text)
-  if (file === undefined) return Result.fail("it is not JSON")
+const parseEntries = (file: unknown): Result.Result<Entries, string> => {
+  if (file === undefined) return Result.succeed(new Map())
   if (!isJsonObject(file)) return Result.fail("it is not a credentials file")
   if (file["version"] !== version) return Result.fail(`its version is not ${version}`)
   const servers = file["servers"]
@@ -61,27 +53,11 @@ const parseEntries = (text: string): Result.Result<Entries, string> => {
     : Result.fail("the credentials of each server must be a string")
 }
 
-/** Reads the file, which may be missing. Fails when others have access to it. */
-const readOwnerOnlyFile = async (file: string): Promise<Result.Result<Entries, string>> => {
-  await using handle = await open(file, "r").catch((error: unknown) => {
-    if (isMissing(error)) return undefined
-    throw error
-  })
-  if (handle === undefined) return Result.succeed(new Map())
-  const { mode, size } = await handle.stat()
-  if (hasFileModes && (mode & othersMask) !== 0) {
-    const rights = (mode & 0o777).toString(8).padStart(4, "0")
-    return Result.fail(`others have access to it (mode ${rights}): run chmod 600`)
-  }
-  if (size > maxFileBytes) return Result.fail(`it is larger than ${maxFileBytes} bytes`)
-  return parseEntries(await handle.readFile("utf8"))
-}
-
 const make = (file: string) => {
   const unavailable = (action: string, reason: string) =>
     new CredentialsUnavailable({ message: `Cannot ${action} the credentials in ${file}: ${reason}` })
-  const load = Effect.tryPromise({ try: () => readOwnerOnlyFile(file), catch: errorMessage }).pipe(
-    Effect.flatMap(Effect.fromResult),
+  const load = Effect.tryPromise({ try: () => readOwnerOnlyFile(file, maxFileBytes), catch: errorMessage }).pipe(
+    Effect.flatMap((read) => Effect.fromResult(Result.flatMap(read, parseEntries))),
     Effect.mapError((reason) => unavailable("read", reason))
   )
   const update = (edit: (entries: Entries) => boolean) =>

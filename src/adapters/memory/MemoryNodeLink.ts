@@ -84,7 +84,15 @@ const make = Effect.fnUntraced(function* ({ nodes }: MemoryNetwork, node: string
     })
   )
 
-  const startRequest: NodeLink["Service"]["startRequest"] = (name, to, event, body, timeout, onReply) => {
+  const startRequest: NodeLink["Service"]["startRequest"] = (
+    name,
+    to,
+    event,
+    body,
+    timeout,
+    onReply,
+    extend = () => Duration.zero
+  ) => {
     const callee = nodes.get(name)
     const text = body.text()
     if (Result.isFailure(text) || callee === undefined || nodes.get(node) !== self) {
@@ -94,11 +102,13 @@ const make = Effect.fnUntraced(function* ({ nodes }: MemoryNetwork, node: string
       const failing = runSoon(() => onReply(Exit.fail(error)))
       return () => failing.interruptUnsafe()
     }
-    const timeoutFiber = runFork(
-      Effect.map(Effect.sleep(Duration.sum(timeout, timeoutGrace)), () =>
-        abortCall(call, Exit.fail(new RequestTimeout({ timeout })))
-      )
-    )
+    const expire = (wait: Duration.Duration): Effect.Effect<void> =>
+      Effect.flatMap(Effect.sleep(wait), () => {
+        const more = extend()
+        if (!Duration.isZero(more)) return expire(more)
+        return Effect.sync(() => abortCall(call, Exit.fail(new RequestTimeout({ timeout }))))
+      })
+    const timeoutFiber = runFork(expire(Duration.sum(timeout, timeoutGrace)))
     const call: NodeCall = { caller: self, callee, onReply, cancel: () => {}, timeoutFiber }
     self.outboundRequests.add(call)
     callee.inboundRequests.add(call)

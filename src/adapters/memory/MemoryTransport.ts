@@ -1,4 +1,4 @@
-import { Context, Deferred, Effect, Exit, FiberSet, Layer, Result, Scope } from "effect"
+import { Context, Deferred, Duration, Effect, Exit, FiberSet, Layer, Result, Scope } from "effect"
 import { type Body, invalidBody, receivedBody } from "../../application/ports/Body.ts"
 import { ServedLines, versionsOf } from "../../application/ports/ServedLines.ts"
 import {
@@ -79,6 +79,17 @@ const makeDelayedChannel = (delay: Effect.Effect<void>, onChange: () => void): C
   }
 }
 
+/** Waits for a reply. `onTimeout` gives the time to wait on, or fails. */
+const awaitReply = (
+  reply: Deferred.Deferred<Reply, LinkClosed>,
+  timeout: Duration.Duration,
+  onTimeout: () => Effect.Effect<Duration.Duration, RequestTimeout>
+): Effect.Effect<Reply, LinkClosed | RequestTimeout> =>
+  Effect.timeoutOrElse(Deferred.await(reply), {
+    duration: timeout,
+    orElse: () => Effect.flatMap(onTimeout(), (more) => awaitReply(reply, more, onTimeout))
+  })
+
 /** `maxBytes` limits the bodies that this end sends. */
 const makeMemoryLink = Effect.fnUntraced(function* (
   id: string,
@@ -106,21 +117,21 @@ const makeMemoryLink = Effect.fnUntraced(function* (
       return Effect.void
     })
 
-  const request: Link["request"] = (event, body, timeout) =>
+  const request: Link["request"] = (event, body, timeout, extend = () => Duration.zero) =>
     Effect.suspend(() => {
       const reply = Deferred.makeUnsafe<Reply, LinkClosed>()
       pendingReplies.add(reply)
       return Effect.andThen(
         send(event, body, reply),
-        Effect.timeoutOrElse(Deferred.await(reply), {
-          duration: timeout,
-          orElse: () => Effect.fail(new RequestTimeout({ timeout }))
+        awaitReply(reply, timeout, () => {
+          const more = extend()
+          return Duration.isZero(more) ? Effect.fail(new RequestTimeout({ timeout })) : Effect.succeed(more)
         })
       ).pipe(Effect.ensuring(Effect.sync(() => pendingReplies.delete(reply))))
     })
 
-  const startRequest: Link["startRequest"] = (event, body, timeout, onReply) => {
-    const fiber = runFork(request(event, body, timeout))
+  const startRequest: Link["startRequest"] = (event, body, timeout, onReply, extend) => {
+    const fiber = runFork(request(event, body, timeout, extend))
     let isAwaited = true
     const finish = (exit: ReplyExit) => {
       if (isAwaited) onReply(exit)

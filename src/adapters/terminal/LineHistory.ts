@@ -1,6 +1,5 @@
 import { closeSync, fchmodSync, fstatSync, mkdirSync, openSync, readSync, writeSync } from "node:fs"
-import { homedir } from "node:os"
-import { dirname, isAbsolute, join } from "node:path"
+import { dirname } from "node:path"
 import { Effect } from "effect"
 import { errorMessage, systemErrorCode } from "../../domain/errorMessage.ts"
 import { replaceFile } from "../credentials/replaceFile.ts"
@@ -19,16 +18,6 @@ export const maxHistoryLines = 500
 /** In bytes. A longer line is not kept, and of a longer file only the end is read. */
 const maxLineBytes = 4096
 const maxFileBytes = 256 * 1024
-
-/** The history file in the state folder of the user. */
-export const defaultHistoryFile = (
-  env: { readonly [name: string]: string | undefined } = process.env,
-  home: string = homedir()
-): string => {
-  // The XDG specification ignores relative paths.
-  const configured = env["XDG_STATE_HOME"] ?? ""
-  return join(isAbsolute(configured) ? configured : join(home, ".local", "state"), "a2c", "history")
-}
 
 /** The end of a file, and whether the file is longer. */
 const readTail = (file: string) => {

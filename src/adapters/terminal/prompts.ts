@@ -1,6 +1,5 @@
 import { Effect, Option } from "effect"
-import type { ConfirmRequest } from "../../application/computer/ComputerSettings.ts"
-import type { ConsentDecision } from "../../application/computer/calls/Consent.ts"
+import type { Approval, ApprovalAnswer } from "../../domain/approvals/Approval.ts"
 import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
 import { defaultInputValue } from "../../domain/config/inputValues.ts"
 import type { Input } from "../../domain/config/computerConfig.ts"
@@ -86,48 +85,63 @@ export const makeInputPrompt =
       input.type === "promptString" ? promptForString(input, prompter) : promptForPick(input, prompter)
     )
 
+/** How a tool differs from the approved one: the parts before and now. */
+const changeFields = (change: Approval["change"]): ReadonlyArray<Field> =>
+  (change?.differences ?? []).flatMap(({ after, before, part }) => [
+    { label: `${part} before`, value: before, maxLines: maxTextLines },
+    { label: `${part} now`, value: after, maxLines: maxTextLines }
+  ])
+
 /** Shows a call. The tool comes first, and the arguments take the rows that remain, so that all fits the screen. */
 const consentContext =
-  ({ agent, computer, params, server, tool }: ConfirmRequest): Context =>
+  ({ change, computer, params, requester, server, tool }: Approval): Context =>
   ({ columns, rows }) => {
     const names: ReadonlyArray<Field> = [
       { label: "tool", value: tool },
       { label: "server", value: server },
       { label: "computer", value: computer },
-      { label: "agent", value: agent }
+      { label: "agent", value: requester }
     ]
-    const maxLines = Math.min(maxArgumentLines, remainingRows(rows, 1 + names.length))
+    const changes = changeFields(change)
+    const changeLines = changes.length * maxTextLines
+    const maxLines = Math.min(maxArgumentLines, remainingRows(rows, 2 + names.length + changeLines))
     return [
       "A tool call needs your consent:",
-      ...foreignFields([...names, { label: "arguments", value: params, maxLines }], columns)
+      ...(change === undefined ? [] : ["The tool has changed since it was approved:"]),
+      ...foreignFields([...names, ...changes, { label: "arguments", value: params, maxLines }], columns)
     ]
   }
 
-const decisions: ReadonlyMap<string, ConsentDecision> = new Map([
-  ["y", "allow"],
-  ["yes", "allow"],
-  ["a", "allow_always"],
-  ["always", "allow_always"]
+/** The name of the user at the terminal among the approvers. */
+const terminalApprover = "terminal"
+
+const allowOnce: ApprovalAnswer = { action: "allow", scope: "once" }
+const allowTool: ApprovalAnswer = { action: "allow", scope: "tool" }
+
+const answers: ReadonlyMap<string, ApprovalAnswer> = new Map<string, ApprovalAnswer>([
+  ["y", allowOnce],
+  ["yes", allowOnce],
+  ["a", allowTool],
+  ["always", allowTool]
 ])
 
-/** Asks for consent to a tool call. Answers other than yes and always, and a closed terminal, mean no. */
+/**
+ * Asks for consent to a tool call. Answers other than yes and always, and a closed terminal, mean no. The question ends
+ * when another approver answers.
+ */
 export const makeConsentPrompt =
   ({ interact }: Dialogue) =>
-  (request: ConfirmRequest): Effect.Effect<ConsentDecision> =>
+  (approval: Approval): Effect.Effect<ApprovalAnswer & { readonly by: string }> =>
     interact(
       Effect.fnUntraced(function* ({ readLine }) {
         const answer = yield* readLine({
-          context: consentContext(request),
-          prompt: "Run it? y(es), N(o), a(lways this tool, until I stop): ",
+          context: consentContext(approval),
+          prompt: "Run it? y(es), N(o), a(lways this tool in this office): ",
           discardTypeahead: true
         })
-        return (
-          decisions.get(
-            Option.getOrElse(answer, () => "")
-              .trim()
-              .toLowerCase()
-          ) ?? "deny"
-        )
+        const word = Option.getOrElse(answer, () => "")
+        const given: ApprovalAnswer = answers.get(word.trim().toLowerCase()) ?? { action: "deny" }
+        return { ...given, by: terminalApprover }
       }),
-      "question cancelled: the call was cancelled or timed out"
+      "question withdrawn: the call was decided elsewhere, was cancelled or timed out"
     )

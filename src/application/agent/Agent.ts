@@ -1,4 +1,5 @@
 import { Context, Duration, Effect, Layer, PubSub, type Scope, Stream, SubscriptionRef } from "effect"
+import type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
 import type { Notification, ComputerPart } from "../../domain/model/Notification.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
 import { defaultToolTimeoutSeconds } from "../../domain/model/fields.ts"
@@ -24,6 +25,7 @@ import {
 } from "./OfficeView.ts"
 import { makeAgentQueries, type AgentQueries } from "./AgentQueries.ts"
 import { type CallStatuses, makeCallStatuses } from "./callStatuses.ts"
+import { makeOpenApprovals } from "./openApprovals.ts"
 import { startCountdown } from "../shared/startCountdown.ts"
 import { makeRefresher } from "../shared/Refresher.ts"
 
@@ -61,6 +63,11 @@ export interface AgentShape extends Omit<AgentRequests, "callTool">, AgentQuerie
   readonly changesOf: (computer: string) => Stream.Stream<ComputerView | undefined>
   /** Events from now on. */
   readonly events: Stream.Stream<AgentEvent>
+  /**
+   * The calls of this Agent that wait for an approval, at Computers whose owners let Agents decide; now, then with every
+   * change. `decideApproval` decides about them.
+   */
+  readonly approvals: Stream.Stream<ReadonlyArray<ApprovalView>>
   /** Waits until all running refreshes of the view have completed. */
   readonly settled: Effect.Effect<void>
   /** The current connection status, then every change. */
@@ -90,6 +97,7 @@ const make = Effect.fnUntraced(function* (
   const hub = yield* Effect.acquireRelease(PubSub.sliding<AgentEvent>(eventBacklog), PubSub.shutdown)
   const { refresh, awaitIdle } = yield* makeRefresher()
   const statuses = makeCallStatuses()
+  const openApprovals = yield* makeOpenApprovals
   const publish = (event: AgentEvent) => Effect.asVoid(PubSub.publish(hub, event))
 
   const makeViewUpdater = (requests: AgentRequests) => {
@@ -137,11 +145,11 @@ const make = Effect.fnUntraced(function* (
     return { onNotice, refreshAll, refreshPart }
   }
 
-  const member = yield* joinOffice({ ...options, role: "agent" }, (self) => {
+  const member = yield* joinOffice({ ...options, role: "agent", features: ["call_status"] }, (self) => {
     const { onNotice, refreshAll } = makeViewUpdater(makeAgentRequests(self, name, office))
     const onCallStatus = (body: Body) =>
       Effect.matchEffect(Effect.fromResult(decodeBody(body, self.line.decodeCallStatus)), {
-        onSuccess: statuses.receive,
+        onSuccess: (report) => Effect.andThen(openApprovals.onStatus(report.status), statuses.receive(report)),
         onFailure: ({ message: reason }) => Effect.logDebug("call status ignored", { reason })
       })
     const onMessage: MessageHandler = (event, body) => {
@@ -160,11 +168,12 @@ const make = Effect.fnUntraced(function* (
     return {
       onMessage,
       onJoined: Effect.andThen(publish({ _tag: "Joined" }), refreshAll),
-      onLost: (reason) => publish({ _tag: "Disconnected", reason })
+      onLost: (reason) => Effect.andThen(openApprovals.clear, publish({ _tag: "Disconnected", reason }))
     }
   })
 
   const requests = makeAgentRequests(member, name, office, statuses)
+  yield* openApprovals.follow(requests)
   const { refreshPart } = makeViewUpdater(requests)
   const currentView = SubscriptionRef.get(view)
   const settledView = Effect.andThen(Effect.timeoutOption(awaitIdle, toolOwnerTimeout), currentView)
@@ -204,6 +213,7 @@ const make = Effect.fnUntraced(function* (
         Stream.changesWith((one, other) => one === other)
       ),
     events: Stream.fromPubSub(hub),
+    approvals: openApprovals.changes,
     settled: awaitIdle,
     status: SubscriptionRef.changes(member.status),
     member,

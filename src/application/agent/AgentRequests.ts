@@ -1,4 +1,6 @@
 import { Data, Duration, Effect, Result, Schema } from "effect"
+import type { ApprovalAnswer } from "../../domain/approvals/Approval.ts"
+import type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
 import type { FinderPage } from "../../domain/documents/findDocuments.ts"
 import { parseStrictDpeUri } from "../../domain/documents/DpeUri.ts"
 import { chunkSizeFor } from "../../domain/blobs/chunks.ts"
@@ -21,6 +23,7 @@ import { completeSkillFile, type SkillContent } from "./skillContent.ts"
 import { type PutBlobOptions, sendUpload, type UploadedFile, type UploadFailed, uploadsUnsupported } from "./uploads.ts"
 import { type CallStatuses, makeCallStatuses, type OnCallStatus } from "./callStatuses.ts"
 import { jsonBody } from "../ports/Body.ts"
+import type { ExtendTimeout } from "../ports/Transport.ts"
 import { withClientSpan } from "../shared/tracing.ts"
 
 /** The member is not connected. The effect of a request in flight is unknown. */
@@ -94,6 +97,17 @@ export interface AgentRequests {
       readonly limit?: number
     }
   ) => Effect.Effect<FinderPage, AgentError>
+  /**
+   * The calls of this Agent that wait for an approval at a Computer. Fails with 403 where its owner does not let Agents
+   * decide, as does `decideApproval`.
+   */
+  readonly getApprovals: (computer: string) => Effect.Effect<ReadonlyArray<ApprovalView>, AgentError>
+  /** Decides about a call of this Agent. The first answer counts: a later one fails with 409. */
+  readonly decideApproval: (
+    computer: string,
+    approvalId: string,
+    answer: ApprovalAnswer
+  ) => Effect.Effect<ApprovalView, AgentError>
   /** Reads the content of a blob handle, verified; a handle is valid at its Computer only. */
   readonly blob: (
     computer: string,
@@ -163,10 +177,11 @@ export const makeAgentRequests = (
   const send = Effect.fnUntraced(function* <Request extends { readonly reqId: string }, Reply>(
     { event, reply, request: { encode } }: Definition<Request, Reply>,
     payload: Request,
-    timeout: Duration.Duration
+    timeout: Duration.Duration,
+    extend?: ExtendTimeout
   ): Effect.fn.Return<Reply, AgentError> {
     const body = yield* Effect.try({ try: () => jsonBody(encode(payload)), catch: toBadRequest })
-    const [acknowledged] = yield* Effect.mapError(member.request(event, body, timeout), toAgentError)
+    const [acknowledged] = yield* Effect.mapError(member.request(event, body, timeout, extend), toAgentError)
     if (acknowledged === undefined) return yield* new BadReply({ message: "The reply is empty" })
     const received = yield* Effect.fromResult(acknowledged.value())
     const error = decodeProtocolError(received)
@@ -229,7 +244,9 @@ export const makeAgentRequests = (
       const sendCancel = Effect.ignore(member.notify(cancel.event, cancelBody))
       const payload = { agent, reqId, computer, toolName: tool, params, timeout }
       return statuses
-        .listen({ reqId, computer, onStatus }, send(calls.toolCall, payload, Duration.seconds(timeout)))
+        .listen({ reqId, computer, onStatus }, (extend) =>
+          send(calls.toolCall, payload, Duration.seconds(timeout), extend)
+        )
         .pipe(
           Effect.onInterrupt(() => sendCancel),
           Effect.catchTag("ServerTimeout", () => Effect.as(sendCancel, toolTimedOut("agent")))
@@ -282,6 +299,14 @@ export const makeAgentRequests = (
         computer,
         ...query
       })).pipe(Effect.map(withoutReqId)),
+    getApprovals: (computer) =>
+      request(calls.getApprovals, (base): typeof base & { readonly computer: string } => ({ ...base, computer })).pipe(
+        Effect.map(({ approvals }) => approvals)
+      ),
+    decideApproval: (computer, approvalId, answer) =>
+      request(calls.decideApproval, (base) => ({ ...base, computer, approvalId, ...answer })).pipe(
+        Effect.map(({ approval }) => approval)
+      ),
     blob,
     putBlob,
     skills: (computer) =>

@@ -1,5 +1,6 @@
 import { bytesToHex } from "@noble/hashes/utils.js"
 import { Cause, Clock, Duration, Effect, Exit, Fiber, Queue, type Scope, Stream } from "effect"
+import { toAnswer } from "../../domain/approvals/ApprovalView.ts"
 import type { CallStatus } from "../../domain/model/CallStatus.ts"
 import { finderPageSizes } from "../../domain/model/messages/requests.ts"
 import { forbidden, notFound, ProtocolError, tooManyRequests, unavailable } from "../../domain/model/ProtocolError.ts"
@@ -82,7 +83,7 @@ export const watchAgent = Effect.fnUntraced(function* ({
       view.members.map((member) => {
         const sid = sidOf(member)
         const known = members.get(sid)
-        const features = { inspection: false, operatorCalls: false }
+        const features = { inspection: false, operatorCalls: false, approvals: true }
         const shown = { ...address, ...member, sid, node: "", subject: "", version: "", joinedAt: now(), features }
         return [sid, known ?? shown]
       })
@@ -147,7 +148,8 @@ export const watchAgent = Effect.fnUntraced(function* ({
       const onStatus = (status: CallStatus) =>
         Effect.suspend(() => {
           const entry = running.get(id)
-          if (entry !== undefined) show((entry.call = { ...entry.call, computer: status.computer, status }))
+          const decided = status._tag === "Decided" ? { decision: status } : {}
+          if (entry !== undefined) show((entry.call = { ...entry.call, computer: status.computer, status, ...decided }))
           return call.onStatus?.(status) ?? Effect.void
         })
       const end = (exit: Exit.Exit<ToolResult, AgentError | AmbiguousTool>): void => {
@@ -236,6 +238,17 @@ export const watchAgent = Effect.fnUntraced(function* ({
             request(agent.fetchDocument(command.computer, command.uri, { maxBytes: maxDocumentBytes })),
             (document) => toPreview(command.uri, document)
           )
+        case "GetApproval":
+          return Effect.flatMap(request(agent.getApprovals(command.computer)), (approvals) => {
+            const found = approvals.find(({ id }) => id === command.id)
+            return found === undefined
+              ? Effect.fail(notFound("The approval is not open any more"))
+              : Effect.succeed(found)
+          })
+        case "DecideApproval": {
+          const { computer, id, ...answer } = command
+          return request(agent.decideApproval(computer, id, toAnswer(answer)))
+        }
         case "GetCallBody":
           return Effect.fail(notFound("An Agent does not capture arguments and results"))
       }

@@ -1,34 +1,55 @@
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import type { CallReport, CallStatus } from "../../domain/model/CallStatus.ts"
+import { type ExtendTimeout, makeExtension } from "../ports/Transport.ts"
 
 /** Receives the reason why a call waits. The Agent ignores a failure, after logging it. */
 export type OnCallStatus = (status: CallStatus) => Effect.Effect<void>
 
 export type CallStatuses = ReturnType<typeof makeCallStatuses>
 
+/**
+ * The time that the Agent waits longer than its Computer waits for an approval: the result of the Computer, and not the
+ * timeout of the Agent, ends the call.
+ */
+const waitMargin = Duration.seconds(2)
+
+interface Listener {
+  readonly computer: string
+  readonly onStatus: OnCallStatus | undefined
+  readonly extendTimeout: (time: Duration.Duration) => void
+}
+
 /** Passes the statuses that arrive to the calls which they are about. */
 export const makeCallStatuses = () => {
-  const listeners = new Map<string, { readonly computer: string; readonly onStatus: OnCallStatus }>()
+  const listeners = new Map<string, Listener>()
   return {
-    /** Passes the statuses of a call to a function while the effect runs. */
+    /**
+     * Passes the statuses of a call to a function while the effect runs. The effect gets the time by which an approval
+     * extends the timeout of the call.
+     */
     listen: <A, E, R>(
       call: { readonly reqId: string; readonly computer: string; readonly onStatus: OnCallStatus | undefined },
-      running: Effect.Effect<A, E, R>
-    ): Effect.Effect<A, E, R> => {
-      const { computer, onStatus, reqId } = call
-      return onStatus === undefined
-        ? running
-        : Effect.acquireUseRelease(
-            Effect.sync(() => void listeners.set(reqId, { computer, onStatus })),
-            () => running,
-            () => Effect.sync(() => void listeners.delete(reqId))
-          )
-    },
+      running: (extend: ExtendTimeout) => Effect.Effect<A, E, R>
+    ): Effect.Effect<A, E, R> =>
+      Effect.suspend(() => {
+        const { computer, onStatus, reqId } = call
+        const extension = makeExtension()
+        listeners.set(reqId, { computer, onStatus, extendTimeout: extension.add })
+        return Effect.ensuring(
+          running(extension.take),
+          Effect.sync(() => void listeners.delete(reqId))
+        )
+      }),
     /** Handles a status that the Server forwarded. */
-    receive: ({ reqId, status }: CallReport): Effect.Effect<void> => {
-      const listener = listeners.get(reqId)
-      return listener?.computer === status.computer ? notifyListener(listener.onStatus, status) : Effect.void
-    }
+    receive: ({ reqId, status }: CallReport): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        const listener = listeners.get(reqId)
+        if (listener?.computer !== status.computer) return Effect.void
+        if (status._tag === "WaitingForConsent" && status.approval !== undefined) {
+          listener.extendTimeout(Duration.sum(Duration.seconds(status.approval.waitSeconds), waitMargin))
+        }
+        return listener.onStatus === undefined ? Effect.void : notifyListener(listener.onStatus, status)
+      })
   }
 }
 

@@ -14,7 +14,14 @@ import type { OfficeMember } from "../member/OfficeMember.ts"
 import type { AgentShape } from "./Agent.ts"
 import { type Body, decodeHead, jsonBody } from "../ports/Body.ts"
 import { ServedLines } from "../ports/ServedLines.ts"
-import { type Link, type ListenError, type MessageHandler, type Reply, TransportServer } from "../ports/Transport.ts"
+import {
+  type ExtendTimeout,
+  type Link,
+  type ListenError,
+  type MessageHandler,
+  type Reply,
+  TransportServer
+} from "../ports/Transport.ts"
 
 /** The timeout of a request that states none. Longer than the Server's and the other process's, which end it first. */
 const defaultTimeoutSeconds = 60
@@ -64,8 +71,8 @@ export const makeShareHandler = (
       return yield* unavailable(retryableMessage("The Agent that shares the office is not connected"))
   })
 
-  const forward = (event: string, body: Body, seconds: number): Effect.Effect<Reply> =>
-    Effect.match(member.request(event, body, Duration.seconds(seconds)), {
+  const forward = (event: string, body: Body, seconds: number, extend?: ExtendTimeout): Effect.Effect<Reply> =>
+    Effect.match(member.request(event, body, Duration.seconds(seconds), extend), {
       onSuccess: (reply) => reply,
       onFailure: (error) => errorReply(toProtocolError(error))
     })
@@ -74,8 +81,8 @@ export const makeShareHandler = (
     const routing = decodeHead(body, decodeRouting)
     if (Result.isFailure(routing)) return Effect.succeed(errorReply(routing.failure))
     const { agent, computer, reqId, timeoutSeconds = defaultTimeoutSeconds } = routing.success
-    const forwarded = forward(event, body, timeoutSeconds + timeoutMarginSeconds)
-    if (!cancellable) return forwarded
+    const forwarded = (extend?: ExtendTimeout) => forward(event, body, timeoutSeconds + timeoutMarginSeconds, extend)
+    if (!cancellable) return forwarded()
     const onStatus = (status: CallStatus) =>
       Effect.ignore(link.notify(line.callStatus.notification, jsonBody(line.encodeCallStatus({ reqId, status }))))
     const cancelBody = jsonBody(cancel.request.encode({ agent, reqId }))

@@ -4,6 +4,7 @@ import { packageVersion } from "../../domain/packageVersion.ts"
 import { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { isWatched, type McpChange, McpSessionError, type McpSession } from "../ports/McpSession.ts"
+import { makeStatusProgress } from "./statusProgress.ts"
 import { listOfficeResources, readOfficeResource, windowsOf } from "./officeResources.ts"
 import { makeToolCaller, exposeTools, type OfficeToolsOptions } from "./officeTools.ts"
 
@@ -88,10 +89,10 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
     listResources: () =>
       Effect.map(Effect.andThen(settled, listOfficeResources(agent)), (items) => ({ items, nextCursor: undefined })),
     readResource: (uri) => readOfficeResource(agent, uri),
-    callTool: (name, params) =>
-      Effect.flatMap(current, ({ byName }) =>
-        byName.has(name) ? call(name, params) : Effect.andThen(settled, call(name, params))
-      ),
+    callTool: (name, params, { onProgress } = {}) => {
+      const calling = call(name, params, onProgress && makeStatusProgress(onProgress))
+      return Effect.flatMap(current, ({ byName }) => (byName.has(name) ? calling : Effect.andThen(settled, calling)))
+    },
     watch: (wanted) =>
       Effect.map(PubSub.subscribe(hub), (subscription) =>
         Stream.filter(Stream.fromSubscription(subscription), (change) => isWatched(wanted, change))

@@ -12,6 +12,7 @@ import { matchesToolPattern } from "../../domain/wildcard.ts"
 import { toMcpResult, toMcpTool } from "../../domain/tools/mcpConversion.ts"
 import { errorCodeOf } from "../../domain/tools/errorResults.ts"
 import type { Agent } from "../agent/Agent.ts"
+import type { OnCallStatus } from "../agent/callStatuses.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { formatCount } from "../shared/formatCount.ts"
 
@@ -225,29 +226,30 @@ export const makeToolCaller = (
   current: Effect.Effect<OfficeTools>,
   { timeout = defaultOfficeCallSeconds }: OfficeToolsOptions
 ) => {
-  const call = Effect.fnUntraced(function* (name: string, params: JsonObject) {
+  const call = Effect.fnUntraced(function* (name: string, params: JsonObject, onStatus?: OnCallStatus) {
     const { byName } = yield* current
     const target = byName.get(name)
     if (target === undefined) return unknownTool(name, byName)
     const { computer, tool } = target
-    return yield* Effect.match(agent.callTool({ computer, tool: tool.name, params, timeout }), {
+    return yield* Effect.match(agent.callTool({ computer, tool: tool.name, params, timeout, onStatus }), {
       onSuccess: toHintedMcpResult,
       onFailure: ({ message }) => errorResult(`The call failed: ${message}`)
     })
   })
 
-  const officeTools: { readonly [name: string]: (params: JsonObject) => Effect.Effect<JsonObject> } = {
+  type Run = (params: JsonObject, onStatus?: OnCallStatus) => Effect.Effect<JsonObject>
+  const officeTools: { readonly [name: string]: Run } = {
     computers_list: () => Effect.map(agent.view, listComputers),
     desktop_get: (params) => showDesktop(agent, params),
     tools_search: (params) => Effect.map(current, ({ byName }) => searchByQuery(byName, params)),
     tools_describe: (params) => Effect.map(current, ({ byName }) => describeByName(byName, params)),
-    tools_call: ({ arguments: params = {}, name }) =>
+    tools_call: ({ arguments: params = {}, name }, onStatus) =>
       typeof name === "string" && isJsonObject(params)
-        ? call(name, params)
+        ? call(name, params, onStatus)
         : Effect.succeed(errorResult("Expected {name, arguments}: the name of a tool, and an object"))
   }
-  return (name: string, params: JsonObject): Effect.Effect<JsonObject> => {
+  return (name: string, params: JsonObject, onStatus?: OnCallStatus): Effect.Effect<JsonObject> => {
     const run = Object.hasOwn(officeTools, name) ? officeTools[name] : undefined
-    return run === undefined ? call(name, params) : run(params)
+    return run === undefined ? call(name, params, onStatus) : run(params, onStatus)
   }
 }

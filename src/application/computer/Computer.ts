@@ -1,6 +1,8 @@
 import { Context, Deferred, Effect, Layer, type Scope, type Stream } from "effect"
 import type { Setup, Variables } from "../../domain/config/Setup.ts"
-import type { CallReport } from "../../domain/model/CallStatus.ts"
+import type { Approval, ApprovalAnswer, ApprovalDecision } from "../../domain/approvals/Approval.ts"
+import type { Grant } from "../../domain/approvals/grants.ts"
+import type { ProtocolError } from "../../domain/model/ProtocolError.ts"
 import type { ComputerPart } from "../../domain/model/Notification.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
@@ -11,6 +13,8 @@ import { jsonBody } from "../ports/Body.ts"
 import type { McpConnector } from "../ports/McpSession.ts"
 import { ServerOutput } from "../ports/mcp/ServerOutput.ts"
 import type { TransportClient } from "../ports/Transport.ts"
+import { makeApprovalRequests } from "./approvals/approvalRequests.ts"
+import { makeApprovals } from "./approvals/Approvals.ts"
 import { ComputerSettings } from "./ComputerSettings.ts"
 import { makeBlobs } from "./content/Blobs.ts"
 import { type DesktopRequest, makeDesktop } from "./content/Desktop.ts"
@@ -20,6 +24,7 @@ import { makeUploads, type UploadOptions } from "./content/Uploads.ts"
 import type { Inputs } from "./inputs/Inputs.ts"
 import type { ServerStates } from "./servers/ServersSnapshot.ts"
 import { makeInspector } from "./office/Inspector.ts"
+import { makeCallReporter } from "./office/callReporter.ts"
 import { featuresOf, makeServerOutputs, type OperatorAccess } from "./office/operatorAccess.ts"
 import { makeComputerRequestHandler } from "./office/computerRequestHandler.ts"
 import {
@@ -60,6 +65,21 @@ interface ComputerShape extends Pick<ServerSupervisor, "changes" | "reconfigure"
   readonly setup: Effect.Effect<Setup>
   /** Calls a tool for the Computer's owner, or for the `requester` of the call. */
   readonly callTool: (call: LocalCall) => Effect.Effect<ToolResult>
+  /** The calls that wait for an approval now, the oldest one first, then with every change. */
+  readonly approvals: Stream.Stream<ReadonlyArray<Approval>>
+  /**
+   * Decides about a call that waits for an approval, as its owner unless `by` names another approver. The first answer
+   * counts: a later one fails with 409, and one for a call that does not wait with 404.
+   */
+  readonly decideApproval: (
+    id: string,
+    answer: ApprovalAnswer,
+    by?: string
+  ) => Effect.Effect<ApprovalDecision, ProtocolError>
+  /** What approvers allow beyond one call. */
+  readonly grants: Effect.Effect<ReadonlyArray<Grant>>
+  /** Ends a grant; false when no grant has this id. */
+  readonly revokeGrant: (id: string) => Effect.Effect<boolean>
   /** Tells how a call of an Agent or operator is decided, and by which rule; `undefined` for an unknown tool. */
   readonly explain: (request: ExplainRequest) => Effect.Effect<CallExplanation | undefined>
   /** Renders the desktop as Agents see it. */
@@ -79,10 +99,10 @@ const make = Effect.fnUntraced(function* (
   options: ComputerOptions
 ): Effect.fn.Return<ComputerShape, JoinFailed, Scope.Scope | TransportClient | McpConnector | Inputs> {
   const { config, name, office, operators = {}, prepare = Effect.void, variables = {} } = options
-  const { startupTimeout } = yield* ComputerSettings
+  const { approvers, startupTimeout } = yield* ComputerSettings
   const secrets = makeSecrets()
   const withRedactedLogs = redactLogs(secrets)
-  const connection = yield* makeOfficeConnection(name, featuresOf(operators))
+  const connection = yield* makeOfficeConnection(name, featuresOf(operators, approvers))
 
   /** Parts that changed during a join: Agents may have fetched them before, and were not notified. */
   const backlog = new Set<ComputerPart>()
@@ -101,13 +121,7 @@ const make = Effect.fnUntraced(function* (
     return Effect.forEach(parts, notifyChanged, { discard: true })
   })
 
-  const reportCall = (report: CallReport) =>
-    Effect.suspend(() => {
-      const member = connection.member()
-      if (member === undefined) return Effect.void
-      const { callStatus, encodeCallStatus } = member.line
-      return Effect.ignore(member.notify(callStatus.event, jsonBody(encodeCallStatus(report))))
-    })
+  const reporter = makeCallReporter(connection.member)
 
   const mayStart = yield* Deferred.make<void>()
   const outputs = makeServerOutputs(secrets, operators)
@@ -118,7 +132,9 @@ const make = Effect.fnUntraced(function* (
     Deferred.await(mayStart)
   ).pipe(Effect.provideService(ServerOutput, outputs.record), withRedactedLogs)
   const inspector = operators.states === false ? undefined : yield* makeInspector(servers, outputs)
-  const calls = yield* withRedactedLogs(makeToolCalls(name, servers, reportCall, connection.office))
+  const approvals = yield* withRedactedLogs(makeApprovals(name))
+  const approvalRequests = yield* makeApprovalRequests(approvals)
+  const calls = yield* withRedactedLogs(makeToolCalls(name, servers, approvals, reporter, connection.office))
   const recentServers = () => calls.history().map(({ server }) => servers.identify(server))
   const desktop = yield* makeDesktop(servers, recentServers)
   const documents = yield* makeDocuments(servers, recentServers)
@@ -133,7 +149,18 @@ const make = Effect.fnUntraced(function* (
   const join = (request: JoinOptions) =>
     connection.join(request, (member) => {
       backlog.clear()
-      const services = { name, servers, calls, desktop, documents, skills, blobs, uploads, inspector }
+      const services = {
+        name,
+        servers,
+        calls,
+        approvals: approvalRequests,
+        desktop,
+        documents,
+        skills,
+        blobs,
+        uploads,
+        inspector
+      }
       const handle = makeComputerRequestHandler(services, member)
       return {
         onMessage: (event, body) => withRedactedLogs(handle(event, body)),
@@ -168,6 +195,10 @@ const make = Effect.fnUntraced(function* (
     stop: (server) => withRedactedLogs(servers.stop(server)),
     restart: (server) => withRedactedLogs(servers.restart(server)),
     callTool: (call) => withRedactedLogs(calls.callLocally(call)),
+    approvals: approvals.changes,
+    decideApproval: (id, answer, by = "owner") => withRedactedLogs(approvals.decide(id, answer, by)),
+    grants: Effect.sync(approvals.grants),
+    revokeGrant: (id) => withRedactedLogs(approvals.revoke(id)),
     explain: (request) => withRedactedLogs(calls.explain(request)),
     desktop: (request) => withRedactedLogs(desktop.show(request)),
     status: connection.status,

@@ -1,27 +1,20 @@
 import { Context, Duration, Effect } from "effect"
+import type { Approval, ApprovalAnswer } from "../../domain/approvals/Approval.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { DocumentLocation } from "../../domain/model/messages/requests.ts"
 import type { McpProgress } from "../ports/McpSession.ts"
 
-/** A call that needs consent. */
-export interface ConfirmRequest {
-  /** The name of the Computer that would run the tool. */
-  readonly computer: string
-  /** The name of the caller. It is foreign text, as are `tool`, `server` and `params`: escape it before display. */
-  readonly agent: string
-  readonly reqId: string
-  readonly server: string
-  /** The exposed name of the tool. */
-  readonly tool: string
-  /** Its alias, or else its name at the MCP server. */
-  readonly shortName: string
-  /** Changes with the definition of the tool and the endpoint of its server: a lasting consent covers one revision. */
-  readonly revision: number
-  readonly params: JsonObject
-}
+/**
+ * Decides about a call that needs an approval: `true` allows this call, `false` denies it. The answer may have a scope or a
+ * reason, and say who gave it, `program` by default. A failure denies the call. It is interrupted when another approver
+ * answers first, or the call ends.
+ */
+export type Confirm = (
+  approval: Approval
+) => Effect.Effect<boolean | (ApprovalAnswer & { readonly by?: string }), unknown>
 
-/** Decides whether a call may run. A failure denies the call. */
-export type Confirm = (request: ConfirmRequest) => Effect.Effect<boolean, unknown>
+/** An approver beside `confirm`: operators on the office page, or the program of the calling Agent. */
+export type RemoteApprover = "page" | "agent"
 
 /** A document to resolve to a URI that an Agent can fetch (spec §10.4). */
 export interface DpeRequest {
@@ -67,8 +60,18 @@ export interface ComputerSettings {
   readonly showUnsubscribable: boolean
   /** Patterns of tools that run without a question, unless the policy decides otherwise: `SERVER/TOOL` or `TOOL`. */
   readonly approve: ReadonlyArray<string>
-  /** Confirms calls that are neither allowed by the policy, by `auto_apply` nor by a pattern; without it they fail with 4005. */
+  /**
+   * Decides about calls that are neither allowed by the policy, by `auto_apply`, by a pattern nor by a grant. Without it
+   * and without `approvers` they fail with 4005.
+   */
   readonly confirm: Confirm | undefined
+  /** Who else may decide about them; none by default. */
+  readonly approvers: ReadonlyArray<RemoteApprover>
+  /**
+   * How long a call waits for an approval; 5 minutes by default, at most 1 hour. This time does not count as execution
+   * time where the Server and the Agent of the call support it; elsewhere the wait ends within the timeout of the call.
+   */
+  readonly approvalTimeout: Duration.Duration
   /** Resolves documents to URIs; without it requests fail with 4011. */
   readonly resolveDpe: ResolveDpe | undefined
   /** Receives the progress of running calls; the protocol carries none. */
@@ -85,6 +88,8 @@ export const ComputerSettings = Context.Reference<ComputerSettings>("a2c-smcp/ap
     showUnsubscribable: false,
     approve: [],
     confirm: undefined,
+    approvers: [],
+    approvalTimeout: Duration.minutes(5),
     resolveDpe: undefined,
     onProgress: (report) => Effect.logDebug("tool progress", report)
   })

@@ -16,6 +16,7 @@ import { type Body, jsonBody } from "../ports/Body.ts"
 import {
   type Reply,
   type ConnectError,
+  type ExtendTimeout,
   type Link,
   LinkClosed,
   type RequestTimeout,
@@ -94,7 +95,8 @@ export interface OfficeMember {
   readonly request: (
     event: string,
     body: Body,
-    timeout: Duration.Duration
+    timeout: Duration.Duration,
+    extend?: ExtendTimeout
   ) => Effect.Effect<Reply, LinkClosed | RequestTimeout | SendFailed | NotPermitted>
   readonly notify: (event: string, body: Body) => Effect.Effect<void, LinkClosed | SendFailed | NotPermitted>
   /** Maximum body size that the Server accepts, in bytes of JSON text; infinite while disconnected. */
@@ -164,8 +166,8 @@ export const joinOffice = Effect.fnUntraced(function* (
     return {
       line,
       status,
-      request: (event, body, timeout) =>
-        Effect.flatMap(permittedLink(event), (link) => link.request(event, body, timeout)),
+      request: (event, body, timeout, extend) =>
+        Effect.flatMap(permittedLink(event), (link) => link.request(event, body, timeout, extend)),
       notify: (event, body) => Effect.flatMap(permittedLink(event), (link) => link.notify(event, body)),
       maxBytes: () => current?.maxBytes() ?? Number.POSITIVE_INFINITY,
       fits: (body) => current?.fits(body) ?? true

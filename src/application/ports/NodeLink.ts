@@ -1,6 +1,6 @@
 import { Context, Data, type Duration, type Effect, type Exit, type Scope } from "effect"
 import type { Body } from "./Body.ts"
-import type { Link, LinkClosed, Reply, RequestTimeout, SendFailed } from "./Transport.ts"
+import type { ExtendTimeout, Link, LinkClosed, Reply, RequestTimeout, SendFailed } from "./Transport.ts"
 
 /** Another node cannot be reached, or was lost during a request. The message may or may not have arrived. */
 export class NodeUnreachable extends Data.TaggedError("NodeUnreachable")<{
@@ -69,7 +69,8 @@ export class NodeLink extends Context.Service<
      *
      * - {@link NodeUnreachable}, immediately when the node or the connection to it is known to be lost
      * - {@link SendFailed}, when the body is too large or the queue of the node is full
-     * - {@link RequestTimeout}, at the latest a few seconds after the timeout, which the other node enforces
+     * - {@link RequestTimeout}, at the latest a few seconds after the timeout, which the other node enforces. `extend`
+     *   extends it at this node; the other node extends its own
      */
     readonly startRequest: (
       node: string,
@@ -77,7 +78,8 @@ export class NodeLink extends Context.Service<
       event: string,
       body: Body,
       timeout: Duration.Duration,
-      onReply: (exit: NodeReplyExit) => void
+      onReply: (exit: NodeReplyExit) => void,
+      extend?: ExtendTimeout
     ) => () => void
     /** Notifies members of another node with one message, best effort. */
     readonly notify: (node: string, sids: ReadonlyArray<string>, event: string, body: Body) => void

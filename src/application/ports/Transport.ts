@@ -1,5 +1,6 @@
-import { Context, Data, type Duration, Effect, type Exit, type Scope } from "effect"
+import { Context, Data, Duration, Effect, type Exit, type Scope } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
+import { maxTimeoutSeconds } from "../../domain/model/fields.ts"
 import type { Version, VersionMismatch } from "../../domain/wire/version.ts"
 import type { ProtocolError } from "../../domain/model/ProtocolError.ts"
 import type { Body } from "./Body.ts"
@@ -23,6 +24,33 @@ export class SendFailed extends Data.TaggedError("SendFailed")<{ readonly error:
 export type ReplyExit = Exit.Exit<Reply, LinkClosed | RequestTimeout | SendFailed>
 
 /**
+ * Asked when the timeout of a request has passed: how much longer the request waits, at most {@link maxExtension} in
+ * total. Zero ends it with {@link RequestTimeout}.
+ */
+export type ExtendTimeout = () => Duration.Duration
+
+export const maxExtension = Duration.seconds(maxTimeoutSeconds)
+
+/** Collects the time by which a request is extended. */
+export const makeExtension = () => {
+  let leftMillis = Duration.toMillis(maxExtension)
+  let pendingMillis = 0
+  return {
+    /** Extends the request, within the maximum. */
+    add: (time: Duration.Duration): void => {
+      const added = Math.min(leftMillis, Duration.toMillis(time))
+      leftMillis -= added
+      pendingMillis += added
+    },
+    take: (): Duration.Duration => {
+      const taken = Duration.millis(pendingMillis)
+      pendingMillis = 0
+      return taken
+    }
+  }
+}
+
+/**
  * One end of a connection between a member and the Server. Both ends send requests and notifications. Messages arrive in
  * the order in which they were sent.
  */
@@ -36,7 +64,8 @@ export interface Link {
   readonly request: (
     event: string,
     body: Body,
-    timeout: Duration.Duration
+    timeout: Duration.Duration,
+    extend?: ExtendTimeout
   ) => Effect.Effect<Reply, LinkClosed | RequestTimeout | SendFailed>
   /**
    * Sends a request without a fiber, for relays. Calls `onReply` exactly once, and never before this returns. The
@@ -46,7 +75,8 @@ export interface Link {
     event: string,
     body: Body,
     timeout: Duration.Duration,
-    onReply: (exit: ReplyExit) => void
+    onReply: (exit: ReplyExit) => void,
+    extend?: ExtendTimeout
   ) => () => void
   /** Sends a message without an acknowledgement. Success does not mean that it arrived. */
   readonly notify: (event: string, body: Body) => Effect.Effect<void, LinkClosed | SendFailed>
@@ -68,9 +98,9 @@ export interface Link {
 /** Implements {@link Link.request} by {@link Link.startRequest}. */
 export const requestUsing =
   (startRequest: Link["startRequest"]): Link["request"] =>
-  (event, body, timeout) =>
+  (event, body, timeout, extend) =>
     Effect.callback((resume) => {
-      const cancel = startRequest(event, body, timeout, resume)
+      const cancel = startRequest(event, body, timeout, resume, extend)
       return Effect.sync(cancel)
     })
 

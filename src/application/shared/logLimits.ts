@@ -23,3 +23,6 @@ const secretNamePattern =
 
 /** True for the name of a member whose value is probably a secret. */
 export const isSecretName = (name: string): boolean => secretNamePattern.test(name)
+
+/** Shortens a text that a client chose for the audit and the office page. */
+export const truncateText = (text: string): string => (text.length <= 256 ? text : `${text.slice(0, 255)}…`)

@@ -1,6 +1,9 @@
 /** The state of a call that an Agent waits for. */
 export type CallStatus =
-  | { readonly _tag: "WaitingForConsent"; readonly computer: string }
+  /** A person or a program must decide about the call; `approval` is missing where the Computer does not name it. */
+  | { readonly _tag: "WaitingForConsent"; readonly computer: string; readonly approval?: AwaitedApproval }
+  /** The call was allowed, or denied, by an approver. */
+  | { readonly _tag: "Decided"; readonly computer: string; readonly isAllowed: boolean; readonly by: string }
   /** The tool is not known yet; `servers` are MCP servers of the Computer that start, the first ones of many. */
   | { readonly _tag: "WaitingForServers"; readonly computer: string; readonly servers: ReadonlyArray<string> }
   /** The tool runs; its MCP server reports its progress, in a unit that it chooses. */
@@ -11,6 +14,16 @@ export type CallStatus =
       readonly total?: number
       readonly message?: string
     }
+
+/** The approval that a call waits for. Names are foreign text. */
+export interface AwaitedApproval {
+  readonly id: string
+  /** The MCP server and the exposed name of the tool. */
+  readonly server: string
+  readonly tool: string
+  /** How long the Computer waits at most. */
+  readonly waitSeconds: number
+}
 
 /** The status of a call with its request id. */
 export interface CallReport {

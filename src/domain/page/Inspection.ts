@@ -4,8 +4,12 @@ import { makeCodec } from "../validation.ts"
 /** The request of a Server to a Computer with the feature `inspection`; no line of the protocol has it. */
 export const inspectEvent = "a2c:inspect"
 
-/** A word by which a Computer announces in `auth.a2c_features` what it offers to operators. */
-export type MemberFeature = "inspection" | "operator_calls"
+/**
+ * The words by which a member announces in `auth.a2c_features` what it offers beyond the protocol: a Computer its reports,
+ * calls and approvals for operators, an Agent that it handles the statuses of its calls.
+ */
+export const memberFeatures = ["inspection", "operator_calls", "approvals", "call_status"] as const
+export type MemberFeature = (typeof memberFeatures)[number]
 
 /** Lines of stderr of an MCP server that a Computer keeps, and characters of each. */
 export const stderrBounds = { lines: 50, characters: 500 } as const

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { AnswerFields, type ApprovalView } from "../approvals/ApprovalView.ts"
 import { JsonObject, type JsonObject as Json } from "../json.ts"
 import { BoundedText, Identifier, TimeoutSeconds } from "../model/fields.ts"
 import type { CallStatus } from "../model/CallStatus.ts"
@@ -29,6 +30,11 @@ const GetDocument = Schema.TaggedStruct("GetDocument", { ...computerFields, uri:
 /** The captured arguments and result of a call. */
 const GetCallBody = Schema.TaggedStruct("GetCallBody", { id: BoundedText })
 
+/** An approval of a Computer, with all arguments. */
+const GetApproval = Schema.TaggedStruct("GetApproval", { ...computerFields, id: Identifier })
+/** Decides about a call that waits for an approval. The first answer counts: a later one fails with 409. */
+const DecideApproval = Schema.TaggedStruct("DecideApproval", { ...computerFields, id: Identifier, ...AnswerFields })
+
 /** A command of the page: one request, one reply. */
 export const PageCommand = Schema.Union([
   Focus,
@@ -39,7 +45,9 @@ export const PageCommand = Schema.Union([
   GetDesktop,
   FindDocuments,
   GetDocument,
-  GetCallBody
+  GetCallBody,
+  GetApproval,
+  DecideApproval
 ])
 export type PageCommand = typeof PageCommand.Type
 
@@ -63,6 +71,8 @@ export interface PageReplies {
   readonly FindDocuments: { readonly documents: ReadonlyArray<DocumentSummary>; readonly total: number }
   readonly GetDocument: { readonly mimeType: string; readonly text: string; readonly isTruncated: boolean }
   readonly GetCallBody: { readonly params: string; readonly result: string }
+  readonly GetApproval: ApprovalView
+  readonly DecideApproval: ApprovalView
 }
 
 /** An error of a command; `code` as in the protocol. */

@@ -15,6 +15,8 @@ export interface PageFeatures {
   readonly inspection: boolean
   /** It runs calls of operators while the office has an Agent. */
   readonly operatorCalls: boolean
+  /** Operators may decide about its calls that wait for an approval. */
+  readonly approvals: boolean
 }
 
 /** A member as the page shows it. Times are milliseconds of the epoch. */
@@ -46,6 +48,8 @@ export interface PageCall extends OfficeAddress {
   readonly startedAt: number
   /** What the Computer last reported; missing while it reports nothing. */
   readonly status?: CallStatus
+  /** The decision of an approver; missing for a call that needed none, or waits for it. */
+  readonly decision?: Extract<CallStatus, { readonly _tag: "Decided" }>
   /** Missing while the call runs. */
   readonly endedAt?: number
   /** `ok`, `tool_error`, `cancelled`, `timeout`, or the code of an error as text; missing while the call runs. */

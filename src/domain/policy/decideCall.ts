@@ -1,3 +1,4 @@
+import type { Grant } from "../approvals/grants.ts"
 import { matchesTool } from "./matchRule.ts"
 import type { PolicyCall, PolicyDecision } from "./Rule.ts"
 
@@ -7,15 +8,28 @@ export interface StandingConsent {
   readonly autoApply: boolean
   /** Patterns of tools that run without a question: `SERVER/TOOL` or `TOOL`. */
   readonly approve: ReadonlyArray<string>
+  /** The lasting allowance of an approver for this tool in this office. */
+  readonly grant: Grant | undefined
 }
 
-/** Decides a call: the policy takes precedence over `auto_apply` and approved patterns; other calls need consent. */
+/** What decides by a grant: `grant of operator:ann`. */
+const byGrant = ({ by }: Grant): PolicyDecision => ({ action: "allow", by: `grant of ${by}` })
+
+/**
+ * Decides a call: the policy takes precedence over `auto_apply` and approved patterns, and a grant answers the question of
+ * a call that would need an approval.
+ */
 export const decideCall = (
   policy: PolicyDecision | undefined,
   call: PolicyCall,
-  { approve, autoApply }: StandingConsent
+  { approve, autoApply, grant }: StandingConsent
 ): PolicyDecision => {
-  if (policy !== undefined) return policy
-  if (autoApply) return { action: "allow", by: "auto_apply" }
-  return matchesTool(approve, call) ? { action: "allow", by: "approved pattern" } : { action: "ask", by: "default" }
+  const decision =
+    policy ??
+    (autoApply
+      ? ({ action: "allow", by: "auto_apply" } as const)
+      : matchesTool(approve, call)
+        ? ({ action: "allow", by: "approved pattern" } as const)
+        : ({ action: "ask", by: "default" } as const))
+  return decision.action === "ask" && grant !== undefined ? byGrant(grant) : decision
 }

@@ -1,4 +1,5 @@
 import type { Result } from "effect"
+import type { ApprovalView } from "../approvals/ApprovalView.ts"
 import type { ComputerConfig } from "../config/computerConfig.ts"
 import type { FinderPage } from "../documents/findDocuments.ts"
 import type { JsonObject } from "../json.ts"
@@ -8,6 +9,7 @@ import type { Role, SessionInfo } from "../model/Membership.ts"
 import type { ComputerPart, Notification } from "../model/Notification.ts"
 import type { ProtocolError } from "../model/ProtocolError.ts"
 import type {
+  DecideApprovalRequest,
   DesktopRequest,
   DocumentLocation,
   DpeRequest,
@@ -65,6 +67,9 @@ export interface Calls {
   readonly getDpe: CallDefinition<DpeRequest, WithReqId<DocumentLocation>>
   readonly getResources: CallDefinition<ResourcesRequest, WithReqId<ResourcePage>>
   readonly getFinder: CallDefinition<FinderRequest, WithReqId<FinderPage>>
+  /** The open approvals of the Agent's calls. Not part of the protocol, as is `decideApproval`. */
+  readonly getApprovals: CallDefinition<TargetRequest, WithReqId<{ readonly approvals: ReadonlyArray<ApprovalView> }>>
+  readonly decideApproval: CallDefinition<DecideApprovalRequest, WithReqId<{ readonly approval: ApprovalView }>>
   readonly getSkills: CallDefinition<TargetRequest, WithReqId<{ readonly skills: ReadonlyArray<SkillRef> }>>
   readonly getSkill: CallDefinition<SkillRequest, WithReqId<SkillFile>>
   readonly getBlob: CallDefinition<BlobRequest, WithReqId<BlobChunk>>
@@ -124,8 +129,15 @@ export interface CallStatusDefinition {
   readonly event: string
   readonly notification: string
   readonly from: "computer"
-  /** The Server decodes only the call. Later kinds of status pass through. */
-  readonly request: Codec<{ readonly computer: string; readonly reqId: string }>
+  /** The Server decodes only the call and its wait. Later kinds of status pass through. */
+  readonly request: Codec<{
+    readonly computer: string
+    readonly reqId: string
+    /** The call waits for an approval, for this long at most. */
+    readonly waitSeconds?: number
+  }>
+  /** The acknowledgement of a status with `waitSeconds`: how long the Server and the Agent wait on. */
+  readonly waitAck: Codec<{ readonly waitSeconds: number }>
 }
 
 export type EventDefinition =

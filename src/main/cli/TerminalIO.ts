@@ -2,8 +2,9 @@ import { Effect, type Layer, Option, type Scope } from "effect"
 import * as Dialogue from "../../adapters/terminal/Dialogue.ts"
 import { escapeForTerminal } from "../../adapters/log/escapeForTerminal.ts"
 import { type LineReader, makeLineReader } from "../../adapters/terminal/LineReader.ts"
-import { defaultHistoryFile, openHistory } from "../../adapters/terminal/LineHistory.ts"
+import { openHistory } from "../../adapters/terminal/LineHistory.ts"
 import * as TerminalLog from "../../adapters/log/TerminalLog.ts"
+import { userStateFile } from "../../adapters/process/userStateFile.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { printLine } from "./output/print.ts"
 
@@ -34,7 +35,7 @@ export const makeTerminalIO: Effect.Effect<TerminalIO> = Effect.gen(function* ()
 export const makeReplTerminalIO: Effect.Effect<TerminalIO & { readonly reader: LineReader }, never, Scope.Scope> =
   Effect.gen(function* () {
     const { stderr: errors, stdin: input, stdout: output } = process
-    const history = input.isTTY && output.isTTY ? yield* openHistory(defaultHistoryFile()) : undefined
+    const history = input.isTTY && output.isTTY ? yield* openHistory(userStateFile("history")) : undefined
     const reader = yield* makeLineReader({ input, output, errors, ...definedOnly({ history }) })
     return {
       reader,

@@ -30,6 +30,8 @@ export { publishHttp, type PublishHttpOptions, PublishError } from "../../adapte
 export { publishStdio, type PublishStdioOptions } from "../../adapters/mcp/publish/publishStdio.ts"
 export { authenticateByToken, authenticateByTokens } from "../../adapters/auth/deviceTokens.ts"
 export * as AuditFile from "../../adapters/audit/AuditFile.ts"
+export * as FileApprovalStore from "../../adapters/approvals/FileApprovalStore.ts"
+export * as MemoryApprovalStore from "../../adapters/memory/MemoryApprovalStore.ts"
 export * as FileCredentialStore from "../../adapters/credentials/FileCredentialStore.ts"
 export { tuneGcForRelay } from "../../adapters/process/gcTuning.ts"
 export { readTokenFile, TokenUnreadable } from "../../adapters/credentials/readTokenFile.ts"
@@ -68,7 +70,7 @@ export { makeComputerMcpSession } from "../../application/computer/ComputerMcpSe
 export {
   ComputerSettings,
   type Confirm,
-  type ConfirmRequest,
+  type RemoteApprover,
   type DpeRequest,
   type ProgressReport,
   type ResolvedDpe,
@@ -107,7 +109,16 @@ export type { HostedRoute, PackStatus, PackView } from "../../application/packs/
 export { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
 export { allowAll, Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 export { type Body, decodeBody, jsonBody } from "../../application/ports/Body.ts"
+export { ApprovalStore, ApprovalsUnavailable } from "../../application/ports/approvals/ApprovalStore.ts"
 export { Policy } from "../../application/ports/approvals/Policy.ts"
+export type {
+  Approval,
+  ApprovalAnswer,
+  ApprovalDecision
+} from "../../domain/approvals/Approval.ts"
+export type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
+export type { Grant } from "../../domain/approvals/grants.ts"
+export type { StoredApprovals } from "../../domain/approvals/StoredApprovals.ts"
 export {
   ByteConnector,
   type ByteLink,

@@ -3,10 +3,17 @@
  * plain errors. Methods have the names of the services in `a2c-smcp`. For browsers use `a2c-smcp/agent`.
  */
 import "./requireNode.ts"
-export type { ConfirmRequest } from "../../application/computer/ComputerSettings.ts"
+export type { RemoteApprover } from "../../application/computer/ComputerSettings.ts"
 export type { CallExplanation } from "../../application/computer/calls/CallPolicy.ts"
 export type { ExplainRequest } from "../../application/computer/calls/ToolCalls.ts"
 export type { RuleStep } from "../../domain/policy/decideByRules.ts"
+export type {
+  Approval,
+  ApprovalAnswer,
+  ApprovalDecision
+} from "../../domain/approvals/Approval.ts"
+export type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
+export type { Grant } from "../../domain/approvals/grants.ts"
 export type { PolicyAction, PolicyCall, PolicyDecision } from "../../domain/policy/Rule.ts"
 export type { JsonObject } from "../../domain/json.ts"
 export type {

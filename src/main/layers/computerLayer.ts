@@ -13,14 +13,17 @@ import { ComputerSettings, type Confirm } from "../../application/computer/Compu
 import { Inputs, type InputSources } from "../../application/computer/inputs/Inputs.ts"
 import * as InProcess from "../../application/computer/servers/InProcessConnector.ts"
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"
+import type { ApprovalStore } from "../../application/ports/approvals/ApprovalStore.ts"
 import type { Policy } from "../../application/ports/approvals/Policy.ts"
 import { layerOverride } from "./layerOverride.ts"
 
 type ComputerLayerOptions = ComputerOptions &
   SocketIoClient.SocketIoClientOptions &
   AuthorizerOptions & {
-    /** Confirms calls that nothing else allows; without it such calls fail with 4005. */
+    /** Decides about calls that nothing else allows; without it and `settings.approvers` such calls fail with 4005. */
     readonly confirm?: Confirm | undefined
+    /** Keeps lasting approvals and the approved definitions of tools; without it they end with the Computer. */
+    readonly approvals?: Layer.Layer<ApprovalStore> | undefined
     /** Decides calls before `auto_apply`, approved patterns and `confirm`. */
     readonly policy?: Layer.Layer<Policy> | undefined
     readonly settings?: Partial<Omit<ComputerSettings, "confirm">>
@@ -30,6 +33,7 @@ type ComputerLayerOptions = ComputerOptions &
 
 /** A Computer in an office of a Server on Socket.IO, with MCP servers; the host provides the inputs. */
 export const computerLayerRequiringInputs = ({
+  approvals,
   confirm,
   policy,
   sessions = {},
@@ -47,6 +51,7 @@ export const computerLayerRequiringInputs = ({
     Layer.provide(AjvValidator.layer),
     Layer.provide(VerelEngine.layer()),
     Layer.provide(policy ?? Layer.empty),
+    Layer.provide(approvals ?? Layer.empty),
     Layer.provide(layerOverride(ComputerSettings, { ...settings, confirm }))
   )
 

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks"
+import { approvalsOfOffice } from "../../domain/page/calls/openApprovals.ts"
 import { formatCount, formatDuration, formatNumberOf } from "../../domain/page/format.ts"
 import { findOffice } from "../../domain/page/offices.ts"
 import type { OfficeAddress } from "../../domain/page/PageEvent.ts"
@@ -6,7 +7,15 @@ import { officeHash, officesHash, type OfficeView, officeViews, type PageRoute }
 import { pageErrorOf, signOut } from "./connection/api.ts"
 import { disconnect } from "./connection/connect.ts"
 import { clearInputs } from "./connection/storage.ts"
-import { connection, type ConnectionState, pageState, route, session } from "./connection/store.ts"
+import {
+  connection,
+  type ConnectionState,
+  openApprovalCount,
+  openApprovals,
+  pageState,
+  route,
+  session
+} from "./connection/store.ts"
 import { Sparkline } from "./parts/Sparkline.tsx"
 import { Name } from "./parts/Text.tsx"
 import { truncate, visibleLine } from "./parts/visibleText.ts"
@@ -14,6 +23,7 @@ import { ThemeSwitch } from "./ThemeSwitch.tsx"
 import { CallsView } from "./views/calls/CallsView.tsx"
 import { DesktopView } from "./views/DesktopView.tsx"
 import { DocumentsView } from "./views/DocumentsView.tsx"
+import { InboxView } from "./views/inbox/InboxView.tsx"
 import { MembersView } from "./views/MembersView.tsx"
 import { OfficesView } from "./views/OfficesView.tsx"
 import { PartsView } from "./views/PartsView.tsx"
@@ -23,6 +33,7 @@ import { TryView } from "./views/try/TryView.tsx"
 
 const viewTitles: { readonly [View in OfficeView]: string } = {
   members: "Members",
+  inbox: "Inbox",
   tools: "Tools",
   desktop: "Desktop",
   calls: "Calls",
@@ -34,10 +45,14 @@ const viewTitles: { readonly [View in OfficeView]: string } = {
 /** The length of an office id in the title of the page. */
 const maxTitleLength = 60
 
-const titleOf = (current: PageRoute): string =>
-  current._tag === "Offices"
-    ? "Offices · A2C-SMCP"
-    : `${visibleLine(truncate(current.address.office, maxTitleLength))} · ${viewTitles[current.view]} · A2C-SMCP`
+/** The title of the page, behind the number of open approvals of all offices. */
+const titleOf = (current: PageRoute, approvals: number): string => {
+  const title =
+    current._tag === "Offices"
+      ? "Offices · A2C-SMCP"
+      : `${visibleLine(truncate(current.address.office, maxTitleLength))} · ${viewTitles[current.view]} · A2C-SMCP`
+  return approvals === 0 ? title : `(${formatCount(approvals)}) ${title}`
+}
 
 const describeConnection = (state: ConnectionState): string => {
   switch (state._tag) {
@@ -125,11 +140,12 @@ const OfficeNavigation = ({ address, view }: { readonly address: OfficeAddress; 
   useEffect(() => {
     element.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" })
   }, [view])
+  const approvals = approvalsOfOffice(openApprovals.value, address).length
   return (
     <nav ref={element} aria-label="Office" class="tabs">
       {officeViews.map((one) => (
         <a key={one} href={officeHash(address, one)} {...(one === view && { "aria-current": "page" })}>
-          {viewTitles[one]}
+          {one === "inbox" && approvals > 0 ? `${viewTitles[one]} (${formatCount(approvals)})` : viewTitles[one]}
         </a>
       ))}
     </nav>
@@ -154,6 +170,8 @@ const OfficeContent = ({ address, parameters, view }: OfficeRoute) => {
   switch (view) {
     case "members":
       return <MembersView address={address} />
+    case "inbox":
+      return <InboxView address={address} />
     case "tools":
       return <ToolsView address={address} parameters={parameters} />
     case "desktop":
@@ -207,7 +225,7 @@ const Content = () => {
 
 /** The office page. */
 export const App = () => {
-  const title = titleOf(route.value)
+  const title = titleOf(route.value, openApprovalCount.value)
   useEffect(() => {
     document.title = title
   }, [title])

@@ -10,6 +10,8 @@ import {
 import type { BlobOptions, FetchedBlob } from "../../application/agent/blobs.ts"
 import type { SkillContent } from "../../application/agent/skillContent.ts"
 import type { PutBlobOptions, UploadedFile } from "../../application/agent/uploads.ts"
+import type { ApprovalAnswer } from "../../domain/approvals/Approval.ts"
+import type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
 import type { CallStatus } from "../../domain/model/CallStatus.ts"
 import type { DocumentLocation, ResourcePage } from "../../domain/model/messages/requests.ts"
 import type { ComputerView, OfficeView } from "../../application/agent/OfficeView.ts"
@@ -99,6 +101,20 @@ export interface ConnectedAgent extends Closeable {
       readonly limit?: number
     }
   ) => Promise<FinderPage>
+  /**
+   * The calls of this Agent that wait for an approval, at Computers whose owners let Agents decide; now, and after every
+   * change.
+   */
+  readonly approvals: (options?: Cancellable) => AsyncIterable<ReadonlyArray<ApprovalView>>
+  /** The same at one Computer, now. Rejects with the code 403 where its owner does not let Agents decide. */
+  readonly getApprovals: (computer: string, options?: Cancellable) => Promise<ReadonlyArray<ApprovalView>>
+  /** Decides about a call of this Agent. The first answer counts: a later one rejects with the code 409. */
+  readonly decideApproval: (
+    computer: string,
+    approvalId: string,
+    answer: ApprovalAnswer,
+    options?: Cancellable
+  ) => Promise<ApprovalView>
   /** Reads the content of a blob handle, verified; `timeout` in whole seconds. A handle is valid at its Computer only. */
   readonly blob: (computer: string, handle: string, options?: Cancellable & BlobOptions) => Promise<FetchedBlob>
   /**
@@ -157,6 +173,10 @@ const wrapAgent = (
   allResources: (computer, mcpServer, options) => run(({ allResources }) => allResources(computer, mcpServer), options),
   findDocuments: (computer, { signal, ...query } = {}) =>
     run(({ findDocuments }) => findDocuments(computer, query), { signal }),
+  approvals: (options) => iterate(({ approvals }) => approvals, options),
+  getApprovals: (computer, options) => run(({ getApprovals }) => getApprovals(computer), options),
+  decideApproval: (computer, id, answer, options) =>
+    run(({ decideApproval }) => decideApproval(computer, id, answer), options),
   blob: (computer, handle, { signal, ...limits } = {}) => run(({ blob }) => blob(computer, handle, limits), { signal }),
   putBlob: (computer, bytes, { signal, ...how } = {}) =>
     run(({ putBlob }) => putBlob(computer, bytes, how), { signal }),

@@ -6,6 +6,8 @@ import type { JoinOptions, OfficeStatus } from "../../application/computer/offic
 import type { CallExplanation } from "../../application/computer/calls/CallPolicy.ts"
 import type { ExplainRequest, LocalCall, ToolCallRecord } from "../../application/computer/calls/ToolCalls.ts"
 import type { McpInfo } from "../../application/ports/McpSession.ts"
+import type { Approval, ApprovalAnswer, ApprovalDecision } from "../../domain/approvals/Approval.ts"
+import type { Grant } from "../../domain/approvals/grants.ts"
 import { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 import type { Setup, SetupDiff } from "../../domain/config/Setup.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
@@ -74,6 +76,21 @@ export interface RunningComputer extends Closeable {
     call: Omit<LocalCall, "timeout" | "params"> & { readonly params?: LocalCall["params"]; readonly timeout?: number },
     options?: Cancellable
   ) => Promise<ToolResult>
+  /** The calls that wait for an approval, the oldest one first; now, and after every change. */
+  readonly approvals: (options?: Cancellable) => AsyncIterable<ReadonlyArray<Approval>>
+  /**
+   * Decides about a call that waits for an approval, as the owner unless `by` names another approver. The first answer
+   * counts: a later one rejects with the code 409, and one for a call that does not wait with 404.
+   */
+  readonly decideApproval: (
+    id: string,
+    answer: ApprovalAnswer & { readonly by?: string },
+    options?: Cancellable
+  ) => Promise<ApprovalDecision>
+  /** What approvers allow beyond one call. */
+  readonly grants: (options?: Cancellable) => Promise<ReadonlyArray<Grant>>
+  /** Ends a grant; false when no grant has this id. */
+  readonly revokeGrant: (id: string, options?: Cancellable) => Promise<boolean>
   /** How a call of an Agent or operator is decided, and by which rule; `undefined` for an unknown tool. */
   readonly explain: (
     request: Omit<ExplainRequest, "params"> & { readonly params?: ExplainRequest["params"] },
@@ -126,6 +143,11 @@ const wrapComputer = ({ iterate, run, ...closeable }: RunningService<Computer["S
       const limit = timeout === undefined ? {} : { timeout: Duration.seconds(timeout) }
       return callTool({ ...call, params, ...limit })
     }, options),
+  approvals: (options) => iterate(({ approvals }) => approvals, options),
+  decideApproval: (id, { by, ...answer }, options) =>
+    run(({ decideApproval }) => decideApproval(id, answer, by), options),
+  grants: (options) => run(({ grants }) => grants, options),
+  revokeGrant: (id, options) => run(({ revokeGrant }) => revokeGrant(id), options),
   explain: ({ params = {}, ...request }, options) => run(({ explain }) => explain({ ...request, params }), options),
   desktop: ({ signal, ...which } = {}) => run(({ desktop }) => desktop(which), { signal }),
   status: (options) => iterate(({ status }) => status, options),
@@ -138,6 +160,7 @@ const wrapComputer = ({ iterate, run, ...closeable }: RunningService<Computer["S
 export const runComputer = async (options: ComputerOptions, cancellable?: Cancellable): Promise<RunningComputer> => {
   const {
     approve: _approve,
+    approvers: _approvers,
     authorize: _authorize,
     config,
     confirm: _confirm,

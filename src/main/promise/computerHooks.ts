@@ -2,11 +2,12 @@ import { Cause, Effect, flow, Layer, Option } from "effect"
 import type { AuthorizationRequest } from "../../adapters/mcp/oauth/Authorizer.ts"
 import type {
   ComputerSettings,
-  ConfirmRequest,
   DpeRequest,
   ProgressReport,
+  RemoteApprover,
   ResolvedDpe
 } from "../../application/computer/ComputerSettings.ts"
+import type { Approval, ApprovalAnswer } from "../../domain/approvals/Approval.ts"
 import type { InputSources } from "../../application/computer/inputs/Inputs.ts"
 import type { InputValue } from "../../domain/config/inputValues.ts"
 import type { Input } from "../../domain/config/computerConfig.ts"
@@ -38,8 +39,16 @@ export interface ComputerHooks {
   readonly approve?: ReadonlyArray<string>
   /** Decides a call; `undefined` leaves it to `auto_apply`, `approve` and `confirm`. A failure denies the call. */
   readonly policy?: (call: PolicyCall, options: HookOptions) => Awaitable<PolicyDecision | undefined>
-  /** Confirms calls that nothing else allows; without this hook such calls fail with 4005. */
-  readonly confirm?: (request: ConfirmRequest, options: HookOptions) => Awaitable<boolean>
+  /**
+   * Decides about calls that nothing else allows: `true` allows this call, `false` denies it. The signal aborts when another
+   * approver answers first. Without this hook and without `approvers` such calls fail with 4005.
+   */
+  readonly confirm?: (
+    approval: Approval,
+    options: HookOptions
+  ) => Awaitable<boolean | (ApprovalAnswer & { readonly by?: string })>
+  /** Who else may decide about them: operators on the office page, and the program of the calling Agent. */
+  readonly approvers?: ReadonlyArray<RemoteApprover>
   /** Shows the user the page that authorizes an MCP server. */
   readonly authorize?: (request: AuthorizationRequest, options: HookOptions) => Awaitable<void>
   /** As in `ComputerSettings`, times in milliseconds. */
@@ -49,6 +58,7 @@ export interface ComputerHooks {
     readonly readTimeout?: number
     readonly keepaliveInterval?: number
     readonly changeThrottle?: number
+    readonly approvalTimeout?: number
     readonly showUnsubscribable?: boolean
     /** Resolves documents to URIs that an Agent can fetch; without this hook requests fail with 4011. */
     readonly resolveDpe?: (request: DpeRequest, options: HookOptions) => Awaitable<ResolvedDpe>
@@ -105,12 +115,20 @@ const toComputerSettings = ({
   }
 }
 
-export const toLayerOptions = ({ approve, authorize, confirm, inputs = {}, policy, settings = {} }: ComputerHooks) => {
+export const toLayerOptions = ({
+  approve,
+  approvers,
+  authorize,
+  confirm,
+  inputs = {},
+  policy,
+  settings = {}
+}: ComputerHooks) => {
   const openPage = hookEffect("authorize", authorize)
   const decide = hookEffect("policy", policy)
   return {
     inputs: toInputSources(inputs),
-    settings: { ...toComputerSettings(settings), ...definedOnly({ approve }) },
+    settings: { ...toComputerSettings(settings), ...definedOnly({ approve, approvers }) },
     ...definedOnly({
       policy: decide && Layer.succeed(Policy, { decide }),
       authorize: openPage && flow(openPage, Effect.ignore),

@@ -2,6 +2,7 @@ import { Effect, Result } from "effect"
 import type { Completions } from "../../adapters/terminal/LineReader.ts"
 import { formatColumns } from "../cli/output/format.ts"
 import { type CommandFailed, failCommand } from "../cli/CommandFailed.ts"
+import { approvalCommands } from "./approvalCommands.ts"
 import { inputCommands } from "./inputCommands.ts"
 import { didYouMean } from "./didYouMean.ts"
 import { officeCommands } from "./officeCommands.ts"
@@ -39,6 +40,7 @@ const exitCommand: ReplCommand = {
 const replCommands: ReadonlyArray<ReplCommand> = [
   ...officeCommands,
   ...toolCommands,
+  ...approvalCommands,
   ...serverCommands,
   ...inputCommands,
   helpCommand,

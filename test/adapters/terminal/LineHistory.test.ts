@@ -5,7 +5,8 @@ import { PassThrough } from "node:stream"
 import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Logger } from "effect"
-import { defaultHistoryFile, openHistory } from "../../../src/adapters/terminal/LineHistory.ts"
+import { userStateFile } from "../../../src/adapters/process/userStateFile.ts"
+import { openHistory } from "../../../src/adapters/terminal/LineHistory.ts"
 import { makeLineReader } from "../../../src/adapters/terminal/LineReader.ts"
 
 const up = "\u001b[A"
@@ -138,9 +139,9 @@ describe("LineHistory", () => {
   )
 
   it("is in the state folder of the user", () => {
-    assert.strictEqual(defaultHistoryFile({ XDG_STATE_HOME: "/state" }, "/home/u"), "/state/a2c/history")
+    assert.strictEqual(userStateFile("history", { XDG_STATE_HOME: "/state" }, "/home/u"), "/state/a2c/history")
     for (const env of [{}, { XDG_STATE_HOME: "" }, { XDG_STATE_HOME: "relative" }]) {
-      assert.strictEqual(defaultHistoryFile(env, "/home/u"), "/home/u/.local/state/a2c/history")
+      assert.strictEqual(userStateFile("history", env, "/home/u"), "/home/u/.local/state/a2c/history")
     }
   })
 })

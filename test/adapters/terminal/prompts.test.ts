@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Option } from "effect"
 import * as Dialogue from "../../../src/adapters/terminal/Dialogue.ts"
 import { makeInputPrompt, makeConsentPrompt } from "../../../src/adapters/terminal/prompts.ts"
-import type { ConfirmRequest } from "../../../src/application/computer/ComputerSettings.ts"
+import type { Approval } from "../../../src/domain/approvals/Approval.ts"
 import type { Input } from "../../../src/domain/config/computerConfig.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
 import { screenOf } from "./screen.ts"
@@ -45,19 +45,28 @@ const answered = Effect.fnUntraced(function* (input: PromptInput, prompt: string
   return { answer: Option.getOrUndefined(yield* Fiber.join(asking)), screen: screen() }
 })
 
-const request = (params: JsonObject = {}): ConfirmRequest => ({
+const allowOnce = { action: "allow", scope: "once", by: "terminal" } as const
+const allowTool = { action: "allow", scope: "tool", by: "terminal" } as const
+const denied = { action: "deny", by: "terminal" } as const
+
+const request = (params: JsonObject = {}): Approval => ({
   computer: "desk",
-  agent: "ada",
+  id: "0",
+  requester: "ada",
   reqId: "r",
   server: "files",
   tool: "remove",
   shortName: "remove",
-  revision: 1,
+  argumentsDigest: "",
+  toolDigest: "",
+  requestedAt: 0,
+  expiresAt: 0,
+  askedBy: "default",
   params
 })
 
 /** A request in which this text stands for every name. */
-const foreignNames = (text: string) => ({ agent: text, tool: text, server: text, computer: text })
+const foreignNames = (text: string) => ({ requester: text, tool: text, server: text, computer: text })
 
 /** Texts of a peer that wants to hide the call, or to look like the prompt. */
 const hostileTexts = {
@@ -335,16 +344,7 @@ describe("consent prompt", () => {
         (answer) => Effect.map(decided(answer), ({ verdict }) => verdict),
         { concurrency: "unbounded" }
       )
-      assert.deepStrictEqual(verdicts, [
-        "allow",
-        "allow",
-        "allow_always",
-        "allow_always",
-        "deny",
-        "deny",
-        "deny",
-        "deny"
-      ])
+      assert.deepStrictEqual(verdicts, [allowOnce, allowOnce, allowTool, allowTool, denied, denied, denied, denied])
     })
   )
 
@@ -412,7 +412,7 @@ describe("consent prompt", () => {
           const { promptForConsent, enter, screen, shows } = yield* terminalOf(size.columns, size.rows)
           const asked = { ...request({ [text]: { list: [text, text] }, text }), ...foreignNames(text), tool: "remove" }
           const deciding = yield* Effect.forkChild(promptForConsent(asked))
-          yield* shows("until I stop): ")
+          yield* shows("in this office): ")
           const seen = screenOf(screen(), size)
           const question = seen.findIndex((line) => line.startsWith("Run it? y(es), N(o)"))
           assert.strictEqual(seen[0], "A tool call needs your consent:")
@@ -426,7 +426,7 @@ describe("consent prompt", () => {
             ["tool", "server", "computer", "agent", "arguments", ...notice]
           )
           yield* enter("n")
-          assert.strictEqual(yield* Fiber.join(deciding), "deny")
+          assert.deepStrictEqual(yield* Fiber.join(deciding), denied)
         })
       )
     }
@@ -477,9 +477,9 @@ describe("consent prompt", () => {
         }
       )
       const { dialogue, enter, promptForConsent, screen, shows } = yield* terminalOf()
-      const asked = { ...request({ list, text }), tool: text, server: text, agent: text }
+      const asked = { ...request({ list, text }), tool: text, server: text, requester: text }
       const deciding = yield* Effect.forkChild(promptForConsent(asked))
-      yield* shows("until I stop): ")
+      yield* shows("in this office): ")
       assert.isBelow(touched.length, 100)
       const touchedOnce = touched.length
       dialogue.printAbove("a line of the log\n")
@@ -501,7 +501,7 @@ describe("consent prompt", () => {
       assert.deepStrictEqual(yield* Fiber.join(asking), Option.some("Ada"))
       yield* shows("Run it?")
       yield* enter("y")
-      assert.strictEqual(yield* Fiber.join(deciding), "allow")
+      assert.deepStrictEqual(yield* Fiber.join(deciding), allowOnce)
     })
   )
 
@@ -511,7 +511,7 @@ describe("consent prompt", () => {
       const deciding = yield* Effect.forkChild(promptForConsent(request()), { startImmediately: true })
       yield* shows("needs your consent")
       yield* type("\u0003")
-      assert.strictEqual(yield* Fiber.join(deciding), "deny")
+      assert.deepStrictEqual(yield* Fiber.join(deciding), denied)
       assert.strictEqual(interrupts(), 1)
     })
   )
@@ -520,7 +520,7 @@ describe("consent prompt", () => {
     Effect.gen(function* () {
       const { close, promptForConsent } = yield* withTerminal
       yield* close
-      assert.strictEqual(yield* promptForConsent(request()), "deny")
+      assert.deepStrictEqual(yield* promptForConsent(request()), denied)
     })
   )
 
@@ -531,7 +531,7 @@ describe("consent prompt", () => {
       yield* shows("Run it?")
       yield* Fiber.interrupt(deciding)
       assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(deciding)))
-      yield* shows("question cancelled: the call was cancelled or timed out")
+      yield* shows("question withdrawn: the call was decided elsewhere, was cancelled or timed out")
       assert.isFalse(raw())
     })
   )

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../src/adapters/memory/MemoryMcp.ts"
 import { Computer } from "../../../src/application/computer/Computer.ts"
 import { makeComputerMcpSession } from "../../../src/application/computer/ComputerMcpSession.ts"
-import type { ConfirmRequest } from "../../../src/application/computer/ComputerSettings.ts"
+import type { Approval } from "../../../src/domain/approvals/Approval.ts"
 import type { McpChange } from "../../../src/application/ports/McpSession.ts"
 import { hangingTool, resource, textResult, tool } from "../../conformance/members.ts"
 import { type Staged, staged } from "./stage.ts"
@@ -60,8 +60,8 @@ describe("ComputerMcpSession", () => {
 
   it.effect("asks for consent in the name of the client", () =>
     Effect.gen(function* () {
-      const asked: Array<ConfirmRequest> = []
-      const confirm = (request: ConfirmRequest) => {
+      const asked: Array<Approval> = []
+      const confirm = (request: Approval) => {
         asked.push(request)
         return Effect.succeed(false)
       }
@@ -69,8 +69,14 @@ describe("ComputerMcpSession", () => {
       const { callTool } = yield* sessionOf({ servers: { alpha }, settings: { confirm } })
       assert.isTrue((yield* callTool("t", { x: 1 }))["isError"])
       assert.deepStrictEqual(
-        asked.map(({ agent, computer, params, server, tool: name }) => ({ agent, computer, params, server, name })),
-        [{ agent: "editor", computer: "pc", params: { x: 1 }, server: "alpha", name: "t" }]
+        asked.map(({ computer, params, requester, server, tool: name }) => ({
+          computer,
+          params,
+          requester,
+          server,
+          name
+        })),
+        [{ requester: "editor", computer: "pc", params: { x: 1 }, server: "alpha", name: "t" }]
       )
     })
   )

@@ -71,7 +71,7 @@ describe("decideByRules", () => {
 })
 
 describe("decideCall", () => {
-  const standing = { approve: [], autoApply: false }
+  const standing = { approve: [], autoApply: false, grant: undefined }
 
   it("needs consent by default", () => {
     assert.deepStrictEqual(decideCall(undefined, call, standing), { action: "ask", by: "default" })
@@ -92,6 +92,6 @@ describe("decideCall", () => {
 
   it.each(["ask", "deny", "allow"] as const)("lets the policy decide before the standing consent: %s", (action) => {
     const decision = { action, by: "rule 1" }
-    assert.strictEqual(decideCall(decision, call, { autoApply: true, approve: ["*"] }), decision)
+    assert.strictEqual(decideCall(decision, call, { autoApply: true, approve: ["*"], grant: undefined }), decision)
   })
 })

@@ -45,7 +45,7 @@ describe("agent call", () => {
       const call = yield* office("slow", { confirm: () => Effect.delay(Effect.succeed(true), "1 second") })
       const { failure, stderr, stdout } = yield* call("t")
       assert.deepStrictEqual([failure, stdout], [undefined, "t\n"])
-      assert.include(stderr, "a2c: waiting for consent at desk\n")
+      assert.include(stderr, "a2c: waiting for an approval at desk, for at most 5m\n")
     }).pipe(Effect.scoped)
   )
 

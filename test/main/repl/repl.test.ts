@@ -2,6 +2,7 @@ import { PassThrough } from "node:stream"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Result, Schema, type Scope } from "effect"
 import { TestClock } from "effect/testing"
+import { Computer } from "../../../src/application/computer/Computer.ts"
 import { type LineReader, makeLineReader } from "../../../src/adapters/terminal/LineReader.ts"
 import { complete } from "../../../src/main/repl/replCommands.ts"
 import { runRepl } from "../../../src/main/repl/runRepl.ts"
@@ -54,6 +55,36 @@ describe("repl command", () => {
         ""
       ])
     }).pipe(Effect.provide(desk({ office: "O1" })))
+  )
+
+  it.effect("lists the calls that wait, and decides about them", () =>
+    Effect.gen(function* () {
+      const computer = yield* Computer
+      const call = (n: number) =>
+        Effect.forkChild(computer.callTool({ tool: "read", params: { n }, requester: "ada" }), {
+          startImmediately: true
+        })
+      assert.strictEqual((yield* say("approvals")).stdout, "no call waits for an approval\n")
+      const first = yield* call(1)
+      yield* TestClock.adjust(0)
+      const { stdout } = yield* say("approvals")
+      assert.match(stdout, /^\S{8}\s+read\s+for ada\s+5m left\s+\{"n":1\}/)
+      const [id = ""] = stdout.split(" ")
+      assert.include((yield* say("approve zzz")).stderr, "No call waits for an approval with the id 'zzz'")
+      assert.include((yield* say(`approve ${id} soon`)).stderr, "is neither 'always' nor a time")
+      assert.strictEqual((yield* say(`deny ${id} not now`)).stdout, "read: denied by terminal: not now\n")
+      assert.include(JSON.stringify(yield* Fiber.join(first)), "not now")
+      const second = yield* call(2)
+      yield* TestClock.adjust(0)
+      const [next = ""] = (yield* say("approvals")).stdout.split(" ")
+      assert.strictEqual((yield* say("grants")).stdout, "no tool is allowed beyond one call\n")
+      assert.strictEqual((yield* say(`approve ${next} 2h`)).stdout, "read: allowed by terminal\n")
+      assert.isFalse((yield* Fiber.join(second)).isError)
+      const grants = (yield* say("grants")).stdout
+      assert.match(grants, /read\s+outside an office\s+until 1970-01-01T02:00:00.000Z\s+by terminal/)
+      assert.strictEqual((yield* say(`revoke ${next}`)).stdout, "read needs an approval again\n")
+      assert.include((yield* say(`revoke ${next}`)).stderr, `No grant has the id '${next}'`)
+    }).pipe(Effect.provide(desk({ approvers: ["page"] })))
   )
 
   it.effect("shows the reason by status when a server does not run", () =>

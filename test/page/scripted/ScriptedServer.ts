@@ -10,7 +10,7 @@ import type {
   PageSession
 } from "../../../src/domain/page/PageCommand.ts"
 import type { PageEvent, PageMessage, PageSnapshot } from "../../../src/domain/page/PageEvent.ts"
-import { makeBatch, makeSession, makeSnapshot, startTime } from "./pageFixtures.ts"
+import { makeApproval, makeBatch, makeSession, makeSnapshot, startTime } from "./pageFixtures.ts"
 
 /** The policy of the Server. */
 const contentSecurityPolicy =
@@ -177,7 +177,9 @@ const defaultReplies: PageReplies = {
   GetDesktop: { windows: [] },
   FindDocuments: { documents: [], total: 0 },
   GetDocument: { mimeType: "text/plain", text: "", isTruncated: false },
-  GetCallBody: { params: "{}", result: "{}" }
+  GetCallBody: { params: "{}", result: "{}" },
+  GetApproval: makeApproval(),
+  DecideApproval: makeApproval({ state: "allowed", decidedBy: "operator:ops", decidedAt: startTime, scope: "once" })
 }
 
 const json = (response: ServerResponse, status: number, value: unknown): void => {

@@ -2,12 +2,14 @@ import type { DocumentSummary } from "../../../src/domain/model/messages/request
 import type { PageCall, PageEvent } from "../../../src/domain/page/PageEvent.ts"
 import {
   agent,
+  makeApproval,
   makeCall,
   makeInspection,
   makeMember,
   makeNode,
   makeSnapshot,
   makeTool,
+  makeWaitingCall,
   startTime,
   team
 } from "./pageFixtures.ts"
@@ -19,6 +21,7 @@ const lab = { line: "0.4", office: "research-lab" }
 export const busyViews: { readonly [view: string]: string } = {
   offices: "#/offices",
   members: "#/office/0.2/team/members",
+  inbox: "#/office/0.2/team/inbox",
   tools: "#/office/0.2/team/tools?tool=create_issue&computer=desk",
   desktop: "#/office/0.2/team/desktop",
   calls: "#/office/0.2/team/calls?call=call-3",
@@ -116,7 +119,10 @@ const endedCalls = Array.from({ length: 120 }, (_, index) => {
     startedAt,
     endedAt: startedAt + 90 + ((index * 397) % 2_600),
     traceId: "4bf92f3577b34da6a3ce929d0e0e4736",
-    ...outcomes[index % outcomes.length]
+    ...outcomes[index % outcomes.length],
+    ...(index % 30 === 3 && {
+      decision: { _tag: "Decided", computer: "desk", isAllowed: index > 40, by: "operator:ann" }
+    })
   })
 })
 
@@ -133,6 +139,8 @@ const runningCalls = [
     startedAt: startTime - 6_000,
     status: { _tag: "WaitingForConsent", computer: "desk" }
   }),
+  makeWaitingCall({ id: "call-approval", startedAt: startTime - 5_000 }),
+  makeWaitingCall({ id: "call-elsewhere", computer: "gpu-box", tool: "run_tests", startedAt: startTime - 2_000 }),
   makeCall({
     id: "call-running",
     computer: "gpu-box",
@@ -178,6 +186,25 @@ const inspection = makeInspection({
     { kind: "device", name: "lock-lab", state: "faulty", reason: "no frame for 90 s", offers: ["open", "close"] },
     { kind: "pack", name: "shell-tools", state: "active", offers: ["run", "which", "env"] }
   ]
+})
+
+/** An approval with all parts: the tool has changed, and so have the arguments. */
+const approval = makeApproval({
+  reason: "Writes outside of the project need a person.",
+  arguments: JSON.stringify({ path: "/etc/hosts", mode: "append", lines: ["127.0.0.1 office", "# end"] }, null, 2),
+  previousArguments: JSON.stringify({ path: "notes/hosts", mode: "append", lines: ["127.0.0.1 office"] }, null, 2),
+  change: {
+    approvedAt: startTime - 86_400_000,
+    approvedBy: "operator:ann",
+    differences: [
+      { part: "description", before: "Writes a file of the project.", after: "Writes a file." },
+      {
+        part: "schema",
+        before: JSON.stringify({ type: "object", required: ["path", "text"] }, null, 2),
+        after: JSON.stringify({ type: "object", required: ["path", "lines"] }, null, 2)
+      }
+    ]
+  }
 })
 
 const activityAt = (second: number): PageEvent => ({
@@ -227,7 +254,7 @@ export const prepareBusyServer = (server: ScriptedServer): void => {
         name: "gpu-box",
         node: "n2",
         subject: "",
-        features: { inspection: false, operatorCalls: false }
+        features: { inspection: false, operatorCalls: false, approvals: false }
       }),
       ...Array.from({ length: 4 }, (_, index) =>
         makeMember({ ...lab, sid: `sid-lab-${index}`, name: `bench-${index + 1}`, version: "0.4.1" })
@@ -263,6 +290,7 @@ export const prepareBusyServer = (server: ScriptedServer): void => {
       ? { documents: documents.map((one) => ({ ...one, docRef: `${one.docRef} ${offset}` })), total: 64 }
       : { documents: [], total: 0 }
   server.replies.GetDocument = () => ({ mimeType: "text/markdown", text: report, isTruncated: true })
+  server.replies.GetApproval = () => approval
   server.replies.GetCallBody = () => ({
     params: JSON.stringify({ path: "src/index.ts", lines: [1, 40] }, null, 2),
     result: JSON.stringify({ content: [{ type: "text", text: "import { run } from './run.ts'" }] }, null, 2)

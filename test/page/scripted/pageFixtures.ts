@@ -1,3 +1,4 @@
+import type { ApprovalView } from "../../../src/domain/approvals/ApprovalView.ts"
 import type { Tool } from "../../../src/domain/model/Tool.ts"
 import type { Inspection } from "../../../src/domain/page/Inspection.ts"
 import type { PageSession } from "../../../src/domain/page/PageCommand.ts"
@@ -33,7 +34,7 @@ export const makeMember = (changes: Partial<PageMember> = {}): PageMember => ({
   subject: "desk-key",
   version: "0.2.0",
   joinedAt: startTime - 60_000,
-  features: { inspection: true, operatorCalls: true },
+  features: { inspection: true, operatorCalls: true, approvals: true },
   ...changes
 })
 
@@ -48,6 +49,29 @@ export const makeCall = (changes: Partial<PageCall> = {}): PageCall => ({
   tool: "echo",
   reqId: "req-1",
   startedAt: startTime - 1_000,
+  ...changes
+})
+
+/** A call that waits for an approval. */
+export const makeWaitingCall = (changes: Partial<PageCall> = {}, approvalId = "approval-1"): PageCall => {
+  const call = makeCall({ tool: "write_file", ...changes })
+  const { computer, tool = "" } = call
+  const approval = { id: approvalId, server: "files", tool, waitSeconds: 300 }
+  return { ...call, status: { _tag: "WaitingForConsent", computer, approval } }
+}
+
+export const makeApproval = (changes: Partial<ApprovalView> = {}): ApprovalView => ({
+  id: "approval-1",
+  computer: "desk",
+  server: "files",
+  tool: "write_file",
+  requester: "brain",
+  arguments: JSON.stringify({ path: "notes.txt", text: "hello" }, null, 2),
+  argumentsDigest: "5f2b51ca2fdc5baa31ec02e002f69aec",
+  askedBy: "rule 3",
+  requestedAt: startTime - 1_000,
+  expiresIn: 240_000,
+  state: "open",
   ...changes
 })
 
@@ -71,7 +95,7 @@ export const agent = makeMember({
   role: "agent",
   name: "brain",
   subject: "brain-key",
-  features: { inspection: false, operatorCalls: false }
+  features: { inspection: false, operatorCalls: false, approvals: false }
 })
 
 export const makeSnapshot = (changes: Partial<PageSnapshot> = {}): PageSnapshot => ({

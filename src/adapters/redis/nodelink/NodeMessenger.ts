@@ -102,7 +102,7 @@ export class NodeMessenger {
     for (const { inbound } of this.#peers.values()) inbound.rejectAll()
   }
 
-  readonly startRequest: Link["startRequest"] = (node, to, event, body, timeout, onReply) => {
+  readonly startRequest: Link["startRequest"] = (node, to, event, body, timeout, onReply, extend) => {
     const rejectWith = (error: ProtocolError) => replyLater(onReply, Exit.fail(new SendFailed({ error })))
     const serialized = serializeBody(body)
     if (Result.isFailure(serialized)) return rejectWith(serialized.failure)
@@ -110,7 +110,7 @@ export class NodeMessenger {
     if (content.length > maxQueuedBytes) return rejectWith(payloadTooLarge(maxQueuedBytes))
     if (this.#disconnectReason !== undefined)
       return replyLater(onReply, Exit.fail(new NodeUnreachable({ node, reason: this.#disconnectReason })))
-    const sent = this.#activePeer(node).outbound.startRequest({ to, event, content, timeout }, onReply)
+    const sent = this.#activePeer(node).outbound.startRequest({ to, event, content, timeout }, onReply, extend)
     return Result.isSuccess(sent) ? sent.success : rejectWith(sent.failure)
   }
 

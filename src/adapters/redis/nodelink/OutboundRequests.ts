@@ -1,6 +1,6 @@
 import { Duration, Exit, Result } from "effect"
 import { type NodeReplyExit, NodeUnreachable } from "../../../application/ports/NodeLink.ts"
-import { RequestTimeout } from "../../../application/ports/Transport.ts"
+import { type ExtendTimeout, RequestTimeout } from "../../../application/ports/Transport.ts"
 import { badRequest, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { decodeReply, type NodeRequest, requestFrame } from "./frameContents.ts"
 import { frameKinds, maxFieldBytes, type MessageReader } from "./messageFormat.ts"
@@ -13,7 +13,8 @@ interface PendingRequest {
   readonly onReply: (exit: NodeReplyExit) => void
   readonly timeout: Duration.Duration
   /** The tick at which this node ends the request itself. */
-  readonly expiresAtTick: number
+  expiresAtTick: number
+  readonly extend: ExtendTimeout | undefined
   readonly queued: QueuedFrame | undefined
 }
 
@@ -50,7 +51,8 @@ export const makeOutboundRequests = (
     /** Sends a request. Returns a function that cancels it, or the error when it cannot be sent. */
     startRequest: (
       request: NodeRequest,
-      onReply: (exit: NodeReplyExit) => void
+      onReply: (exit: NodeReplyExit) => void,
+      extend?: ExtendTimeout
     ): Result.Result<() => void, ProtocolError> => {
       const { timeout, to } = request
       let id = nextId()
@@ -61,7 +63,7 @@ export const makeOutboundRequests = (
       const queued = queue.send(to.sid, frame)
       if (queued === "queue_full") return Result.fail(sendQueueFull)
       const expiresAtTick = ticks + 1 + Math.ceil((timeoutMillis + replyGraceMillis) / tickMillis)
-      pending.set(id, { onReply, timeout, expiresAtTick, queued })
+      pending.set(id, { onReply, timeout, expiresAtTick, extend, queued })
       return Result.succeed(() => cancel(id))
     },
     onReplyFrame: (kind: number, fields: MessageReader, reassembled: Buffer | undefined): void => {
@@ -79,8 +81,14 @@ export const makeOutboundRequests = (
     /** Ends requests whose timeout and grace have passed. */
     tick: (): void => {
       ticks++
-      for (const [id, { timeout, expiresAtTick, onReply }] of pending) {
+      for (const [id, request] of pending) {
+        const { expiresAtTick, extend, onReply, timeout } = request
         if (expiresAtTick > ticks) continue
+        const more = extend === undefined ? 0 : Duration.toMillis(extend())
+        if (more > 0) {
+          request.expiresAtTick = ticks + Math.ceil(more / tickMillis)
+          continue
+        }
         cancel(id)
         diagnostics.runGuarded(() => onReply(Exit.fail(new RequestTimeout({ timeout }))))
       }

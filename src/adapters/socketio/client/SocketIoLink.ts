@@ -4,6 +4,7 @@ import { type Body, receivedBody } from "../../../application/ports/Body.ts"
 import {
   type Link,
   LinkClosed,
+  maxExtension,
   type MessageHandler,
   type ReplyExit,
   RequestTimeout,
@@ -33,9 +34,19 @@ export const makeSocketIoLink = Effect.fnUntraced(function* (socket: Socket, max
       return Effect.void
     })
 
-  const startRequest: Link["startRequest"] = (event, body, timeout, onReply) => {
+  const startRequest: Link["startRequest"] = (event, body, timeout, onReply, extend) => {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const end = () => {
+      clearTimeout(timer)
+      return pendingRequests.delete(finish)
+    }
     const finish = (exit: ReplyExit) => {
-      if (pendingRequests.delete(finish)) onReply(exit)
+      if (end()) onReply(exit)
+    }
+    const onTimeout = () => {
+      const more = extend === undefined ? 0 : Duration.toMillis(extend())
+      if (more > 0) timer = setTimeout(onTimeout, Math.min(more, maxTimerMillis))
+      else finish(Exit.fail(new RequestTimeout({ timeout })))
     }
     pendingRequests.add(finish)
     const error = sendError(body, maxBytes(), closeReason)
@@ -43,11 +54,14 @@ export const makeSocketIoLink = Effect.fnUntraced(function* (socket: Socket, max
     if (error !== undefined) queueMicrotask(() => finish(Exit.fail(error)))
     else {
       const millis = Math.min(Duration.toMillis(timeout), maxTimerMillis)
-      socket.timeout(millis).emit(event, body, (failure: Error | null, ...values: Array<Body>) => {
+      if (extend !== undefined) timer = setTimeout(onTimeout, millis)
+      // The socket keeps the acknowledgement of a request for this time, which cannot be extended.
+      const kept = extend === undefined ? millis : Math.min(millis + Duration.toMillis(maxExtension), maxTimerMillis)
+      socket.timeout(kept).emit(event, body, (failure: Error | null, ...values: Array<Body>) => {
         finish(failure === null ? Exit.succeed(values) : Exit.fail(new RequestTimeout({ timeout })))
       })
     }
-    return () => void pendingRequests.delete(finish)
+    return () => void end()
   }
 
   const handle = (handler: MessageHandler, event: string, body: Body, ack: Ack | undefined) =>

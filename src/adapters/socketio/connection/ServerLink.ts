@@ -2,6 +2,7 @@ import { randomInt } from "node:crypto"
 import { Deferred, Duration, Effect, Exit, Fiber, Scope } from "effect"
 import type { Body } from "../../../application/ports/Body.ts"
 import {
+  type ExtendTimeout,
   type Link,
   LinkClosed,
   type MessageHandler,
@@ -21,7 +22,7 @@ type RunFork = <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
 /** The largest request id: some clients store ids as signed 32-bit integers. */
 const maxRequestId = 2 ** 31 - 1
 
-type PendingRequest = { readonly onReply: (exit: ReplyExit) => void; readonly timer: NodeJS.Timeout }
+type PendingRequest = { readonly onReply: (exit: ReplyExit) => void; timer: NodeJS.Timeout }
 
 /** What the links of one Server share. */
 export interface LinkContext {
@@ -114,7 +115,13 @@ export abstract class ServerLink implements Link {
     return requestUsing((...call) => this.startRequest(...call))
   }
 
-  startRequest(event: string, body: Body, timeout: Duration.Duration, onReply: (exit: ReplyExit) => void): () => void {
+  startRequest(
+    event: string,
+    body: Body,
+    timeout: Duration.Duration,
+    onReply: (exit: ReplyExit) => void,
+    extend?: ExtendTimeout
+  ): () => void {
     const error = this.#sendError(body)
     if (error !== undefined) {
       const soon = setImmediate(onReply, Exit.fail(error))
@@ -123,13 +130,15 @@ export abstract class ServerLink implements Link {
     this.#requestCount += 1
     const id = this.#nextRequestId()
     const onTimeout = () => {
-      if (this.#pendingRequests.delete(id)) onReply(Exit.fail(new RequestTimeout({ timeout })))
+      const more = extend === undefined ? 0 : Duration.toMillis(extend())
+      if (more > 0) pending.timer = setTimeout(onTimeout, Math.min(more, maxTimerMillis))
+      else if (this.#pendingRequests.delete(id)) onReply(Exit.fail(new RequestTimeout({ timeout })))
     }
-    const timer = setTimeout(onTimeout, Math.min(Duration.toMillis(timeout), maxTimerMillis))
-    this.#pendingRequests.set(id, { onReply, timer })
+    const pending = { onReply, timer: setTimeout(onTimeout, Math.min(Duration.toMillis(timeout), maxTimerMillis)) }
+    this.#pendingRequests.set(id, pending)
     this.#send(makeEventPacket(this.#context.namespace, id, event, body, this.#onDequeued))
     return () => {
-      if (this.#pendingRequests.delete(id)) clearTimeout(timer)
+      if (this.#pendingRequests.delete(id)) clearTimeout(pending.timer)
     }
   }
 

@@ -2,7 +2,7 @@ import type { Duration } from "effect"
 import { Effect, Result } from "effect"
 import type { Socket } from "socket.io"
 import type { Body } from "../../../application/ports/Body.ts"
-import type { ReplyExit } from "../../../application/ports/Transport.ts"
+import type { ExtendTimeout, ReplyExit } from "../../../application/ports/Transport.ts"
 import type { OutboundMessage } from "../connection/OutboundMessage.ts"
 import { type LinkContext, ServerLink } from "../connection/ServerLink.ts"
 
@@ -48,9 +48,10 @@ export class StockLink extends ServerLink {
     event: string,
     body: Body,
     timeout: Duration.Duration,
-    onReply: (exit: ReplyExit) => void
+    onReply: (exit: ReplyExit) => void,
+    extend?: ExtendTimeout
   ): () => void {
-    const cancel = super.startRequest(event, body, timeout, onReply)
+    const cancel = super.startRequest(event, body, timeout, onReply, extend)
     this.#reportSent(event, body)
     return cancel
   }

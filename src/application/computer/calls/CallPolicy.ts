@@ -1,4 +1,5 @@
 import { Cause, Effect, Option } from "effect"
+import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { decideCall } from "../../../domain/policy/decideCall.ts"
 import type { RuleExplanation, RuleStep } from "../../../domain/policy/decideByRules.ts"
@@ -6,6 +7,7 @@ import type { PolicyCall, PolicyDecision } from "../../../domain/policy/Rule.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { parseAnnotations } from "../../../domain/tools/toolAnnotations.ts"
 import { Policy } from "../../ports/approvals/Policy.ts"
+import type { Approvals } from "../approvals/Approvals.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 
 /** The decision about a call, and how it came about. */
@@ -32,9 +34,13 @@ const failedPolicy: PolicyDecision = {
   reason: "the policy of this Computer failed"
 }
 
-/** Decides calls by the policy of the context, if any, and the standing consent of the Computer's owner. */
-export const makeCallPolicy = Effect.fnUntraced(function* (computer: string) {
-  const { approve, confirm } = yield* ComputerSettings
+/** Decides calls by the policy of the context, if any, the standing consent of the Computer's owner, and grants. */
+export const makeCallPolicy = Effect.fnUntraced(function* (
+  computer: string,
+  { canAsk, grantFor }: Pick<Approvals, "canAsk" | "grantFor">,
+  configOf: (server: string) => ServerConfig | undefined
+) {
+  const { approve } = yield* ComputerSettings
   const policy = Option.getOrUndefined(yield* Effect.serviceOption(Policy))
 
   const callOf = ({ server, shortName, tool }: CatalogueEntry, { office, params, subject }: CallFacts): PolicyCall => ({
@@ -64,22 +70,27 @@ export const makeCallPolicy = Effect.fnUntraced(function* (computer: string) {
       ? Effect.map(answerOf(call), (decision) => ({ decision, steps: [] }))
       : denyOnFailure(call, policy.explain(call), { decision: failedPolicy, steps: [] })
 
+  /** Read after the policy has answered: a grant may be revoked while it thinks. */
+  const standingFor = (entry: CatalogueEntry, { office }: CallFacts) => ({
+    approve,
+    autoApply: entry.autoApply,
+    grant: grantFor(entry, configOf(entry.server), office)
+  })
+
   return {
     /** Decides a call. A policy that fails denies it. */
     decide: (entry: CatalogueEntry, facts: CallFacts): Effect.Effect<PolicyDecision> => {
       const call = callOf(entry, facts)
-      const standing = { approve, autoApply: entry.autoApply }
-      return Effect.map(answerOf(call), (answer) => decideCall(answer, call, standing))
+      return Effect.map(answerOf(call), (answer) => decideCall(answer, call, standingFor(entry, facts)))
     },
     /** Decides a call as {@link decide} does, and tells how. */
     explain: (entry: CatalogueEntry, facts: CallFacts): Effect.Effect<CallExplanation> => {
       const call = callOf(entry, facts)
-      const standing = { approve, autoApply: entry.autoApply }
       return Effect.map(explanationOf(call), ({ decision, steps }) => ({
         call,
         steps,
-        decision: decideCall(decision, call, standing),
-        canAsk: confirm !== undefined
+        decision: decideCall(decision, call, standingFor(entry, facts)),
+        canAsk
       }))
     }
   }

@@ -5,11 +5,13 @@ import {
   maxProgressMessageLength,
   truncateServerNames
 } from "../../../domain/model/CallStatus.ts"
+import { type Approval, type ApprovalDecision, formatDecision } from "../../../domain/approvals/Approval.ts"
 import type { ToolCallRequest } from "../../../domain/model/messages/requests.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
+import type { PolicyDecision } from "../../../domain/policy/Rule.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import {
   confirmationRequired,
@@ -27,11 +29,12 @@ import { VrlEngine } from "../../ports/VrlEngine.ts"
 import { makeRequestId } from "../../shared/tracing.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
+import type { Approvals } from "../approvals/Approvals.ts"
 import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { makeCallPolicy } from "./CallPolicy.ts"
 import { makeCallExecutions } from "./CallExecutions.ts"
-import { makeToolRevisions } from "./toolRevisions.ts"
+import { auditedDecision, makeDecisionAudit } from "./decisionAudit.ts"
 import { transformResult } from "./transformResult.ts"
 
 /** A call that reached an MCP server; desktops are ordered by recent use (seed 001). */
@@ -107,8 +110,19 @@ const failureResult = (server: string, { reason, message }: McpSessionError): To
 /** Milliseconds between two reports of the progress of a call. */
 const progressInterval = 500
 
-/** Tells the Agent of a call its status, best effort. */
-export type ReportCall = (report: CallReport) => Effect.Effect<void>
+/** Tells the Agent of a call its status. */
+export interface CallReporter {
+  /** Best effort. */
+  readonly report: (report: CallReport) => Effect.Effect<void>
+  /**
+   * Announces that a call waits for an approval. True when the Server and the Agent wait on for that time, beyond the
+   * timeout of the call.
+   */
+  readonly announceWait: (report: CallReport) => Effect.Effect<boolean>
+}
+
+/** Reports nothing. */
+const silentReporter: CallReporter = { report: () => Effect.void, announceWait: () => Effect.succeed(false) }
 
 /** The outcome of a call to a server, without a result when it timed out. */
 const outcomeOf = (exit: Exit.Exit<Option.Option<ToolResult>>): ToolCallRecord["outcome"] => {
@@ -121,18 +135,20 @@ const outcomeOf = (exit: Exit.Exit<Option.Option<ToolResult>>): ToolCallRecord["
 export const makeToolCalls = Effect.fnUntraced(function* (
   computer: string,
   servers: ServerSupervisor,
-  reportCall: ReportCall = () => Effect.void,
+  approvals: Approvals,
+  { announceWait, report: reportCall }: CallReporter = silentReporter,
   office: () => string | undefined = () => undefined
 ) {
-  const { confirm, onProgress } = yield* ComputerSettings
+  const { approvalTimeout, onProgress } = yield* ComputerSettings
   const { run, cancel, reset } = yield* makeCallExecutions
   const history = yield* Ref.make<ReadonlyArray<ToolCallRecord>>([])
   const validator = yield* Effect.serviceOption(SchemaValidator)
   const engine = yield* Effect.serviceOption(VrlEngine)
   const unusableSchemas = new WeakSet<JsonObject>()
-  const policy = yield* makeCallPolicy(computer)
-  const toolRevisions = makeToolRevisions()
-  const revisionOf = (entry: CatalogueEntry) => toolRevisions(entry, servers.find(entry.server)?.config)
+  const configOf = (server: string) => servers.find(server)?.config
+  const policy = yield* makeCallPolicy(computer, approvals, configOf)
+  const auditDecision = yield* makeDecisionAudit(computer)
+  const digestOf = (entry: CatalogueEntry) => approvals.digestOf(entry, configOf(entry.server))
 
   const record = (
     { reqId }: Call,
@@ -166,43 +182,112 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     return Effect.raceFirst(waiting, Effect.andThen(Effect.delay(report, reportDelay), Effect.never))
   }
 
-  /** The result of a call without consent; `undefined` when it may run. */
-  const consentDenial = Effect.fnUntraced(function* (call: Call, entry: CatalogueEntry) {
-    const { agent, params, reqId, toolName: tool } = call
-    const { server, shortName } = entry
-    if (agent === undefined) return undefined
-    const revision = revisionOf(entry)
-    /** Consent covers the tool as it was decided about. */
+  /** Announces that a call waits for an approval, once this takes long. */
+  const announceApproval =
+    ({ isLocal, reqId }: Call) =>
+    (approval: Approval): Effect.Effect<boolean> => {
+      if (isLocal) return Effect.succeed(true)
+      const { id, server, tool } = approval
+      const waitSeconds = Math.ceil(Duration.toSeconds(approvalTimeout))
+      const status: CallStatus = { _tag: "WaitingForConsent", computer, approval: { id, server, tool, waitSeconds } }
+      return Effect.delay(announceWait({ reqId, status }), reportDelay)
+    }
+
+  /** Waits for the decision of an approver. `waited` tells whether the wait is no part of the execution time. */
+  const askApprovers = Effect.fnUntraced(function* (
+    call: Call & { readonly agent: string },
+    entry: CatalogueEntry,
+    { by: askedBy, reason }: PolicyDecision,
+    left: Duration.Duration
+  ) {
+    const { agent: requester, isLocal, params, reqId } = call
+    let isAnnounced = false
+    let isExtended = false
+    const decision = yield* approvals.request(
+      { reqId, requester, params, askedBy, reason, entry, config: configOf(entry.server), office: office() },
+      {
+        limit: Duration.subtract(left, timeAfterStart(left)),
+        announce: (approval) =>
+          Effect.tap(announceApproval(call)(approval), (extended) =>
+            Effect.sync(() => {
+              isAnnounced = !isLocal
+              isExtended = extended
+            })
+          )
+      }
+    )
+    if (isAnnounced && (decision.state === "allowed" || decision.state === "denied")) {
+      const { by, state } = decision
+      yield* reportCall({ reqId, status: { _tag: "Decided", computer, isAllowed: state === "allowed", by } })
+    }
+    return { decision, isExtended }
+  })
+
+  const denialOf = (decision: ApprovalDecision, tool: string): ToolResult | undefined => {
+    switch (decision.state) {
+      case "allowed":
+        return undefined
+      case "denied":
+        return confirmationRequired(
+          `Tool '${tool}' was not confirmed${decision.reason === undefined ? "" : `: ${decision.reason}`}`
+        )
+      case "expired":
+      case "cancelled":
+        return confirmationRequired(`Tool '${tool}' was not confirmed in time`)
+    }
+  }
+
+  /** Lets a call run, or gives the result in its place; with the execution time that is left. */
+  const obtainConsent = Effect.fnUntraced(function* (
+    call: Call,
+    entry: CatalogueEntry,
+    remaining: Effect.Effect<Duration.Duration>
+  ) {
+    const { agent, params, toolName: tool } = call
+    if (agent === undefined) {
+      auditDecision(call, entry, { office: office(), action: "allow", by: "owner" })
+      return { denial: undefined, remaining }
+    }
+    const place = office()
+    const digest = digestOf(entry)
+    /** A decision covers the tool as it was decided about. */
     const changed = () => {
       const current = servers.snapshot().catalogue.entries.get(tool)
-      return current !== undefined && revisionOf(current) === revision ? undefined : toolDisabled(tool)
+      return current !== undefined && digestOf(current) === digest ? undefined : toolDisabled(tool)
     }
-    const { action, by, reason } = yield* policy.decide(entry, { subject: agent, office: office(), params })
-    if (action === "allow") return changed()
+    const decided = yield* Effect.timeoutOption(
+      policy.decide(entry, { subject: agent, office: place, params }),
+      yield* remaining
+    )
+    if (Option.isNone(decided)) {
+      return { denial: confirmationRequired(`Tool '${tool}' was not confirmed in time`), remaining }
+    }
+    const { action, by, reason } = decided.value
+    if (action !== "ask") auditDecision(call, entry, { office: place, action, by, reason })
+    if (action === "allow") return { denial: changed(), remaining }
     if (action === "deny") {
       yield* Effect.logInfo("call denied by the policy", { tool, agent, by, reason })
-      return confirmationRequired(
-        `Tool '${tool}' was denied by this Computer${reason === undefined ? "" : `: ${reason}`}`
-      )
+      const text = `Tool '${tool}' was denied by this Computer${reason === undefined ? "" : `: ${reason}`}`
+      return { denial: confirmationRequired(text), remaining }
     }
-    if (confirm === undefined) {
-      return confirmationRequired(
+    if (!approvals.canAsk) {
+      auditDecision(call, entry, { office: place, action: "deny", by: "no approver" })
+      const text =
         `Tool '${tool}' needs confirmation and this Computer cannot ask for it. ` +
-          "Its owner can approve it (auto_apply, --approve, --policy)."
-      )
+        "Its owner can approve it (auto_apply, --approve, --policy, --approvers)."
+      return { denial: confirmationRequired(text), remaining }
     }
-    const confirming = Effect.suspend(() =>
-      confirm({ computer, agent, reqId, server, tool, shortName, revision, params })
+    const left = yield* remaining
+    const asking = Effect.onInterrupt(askApprovers({ ...call, agent }, entry, decided.value, left), () =>
+      Effect.sync(() => auditDecision(call, entry, { office: place, action: "cancelled" }))
     )
-    const granted = yield* Effect.catchCause(
-      waitReporting(call, confirming, () => ({ _tag: "WaitingForConsent", computer })),
-      (cause) =>
-        Cause.hasInterruptsOnly(cause)
-          ? Effect.interrupt
-          : Effect.as(Effect.logWarning("confirmation failed", { tool }, cause), false)
-    )
-    if (!granted) return confirmationRequired(`Tool '${tool}' was not confirmed`)
-    return changed()
+    const { decision, isExtended } = yield* asking
+    yield* Effect.logInfo("call decided", { tool, agent, decision: formatDecision(decision) })
+    auditDecision(call, entry, { office: place, ...auditedDecision(decision) })
+    return {
+      denial: denialOf(decision, tool) ?? changed(),
+      remaining: isExtended ? yield* startCountdown(left) : remaining
+    }
   })
 
   /** Reports the progress of an Agent's call, the first step and then some of the next ones. */
@@ -262,7 +347,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
 
   const execute = Effect.fnUntraced(function* (call: Call, timeout: Duration.Duration) {
     const { params, toolName } = call
-    const remaining = yield* startCountdown(timeout)
+    const countdown = yield* startCountdown(timeout)
     yield* awaitTool(call, timeout)
     const { catalogue, starting } = servers.snapshot()
     const entry = catalogue.entries.get(toolName)
@@ -271,9 +356,8 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     }
     const invalid = yield* validateParams(call, entry)
     if (invalid !== undefined) return invalid
-    const denial = yield* Effect.timeoutOption(consentDenial(call, entry), yield* remaining)
-    if (Option.isNone(denial)) return confirmationRequired(`Tool '${toolName}' was not confirmed in time`)
-    if (denial.value !== undefined) return denial.value
+    const { denial, remaining } = yield* obtainConsent(call, entry, countdown)
+    if (denial !== undefined) return denial
     // The catalogue may have changed since the call arrived.
     const current = servers.snapshot().catalogue.entries.get(toolName)
     if (current?.server !== entry.server || current.originalName !== entry.originalName) return toolDisabled(toolName)

@@ -21,6 +21,7 @@ import type { OfficeMember } from "../../member/OfficeMember.ts"
 import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
 import type { MessageHandler } from "../../ports/Transport.ts"
 import { withServerSpan } from "../../shared/tracing.ts"
+import type { ApprovalRequests } from "../approvals/approvalRequests.ts"
 import type { Blobs } from "../content/Blobs.ts"
 import type { Desktop } from "../content/Desktop.ts"
 import type { Documents } from "../content/Documents.ts"
@@ -35,6 +36,7 @@ interface ComputerServices {
   readonly name: string
   readonly servers: ServerSupervisor
   readonly calls: ToolCalls
+  readonly approvals: ApprovalRequests
   readonly desktop: Desktop
   readonly documents: Documents
   readonly skills: Skills
@@ -49,7 +51,7 @@ type Handler = (body: Body) => Effect.Effect<Body, ProtocolError>
 
 /** Handles the requests and notifications that a Computer receives as a member of an office. */
 export const makeComputerRequestHandler = (
-  { blobs, calls, desktop, documents, inspector, name, servers, skills, uploads }: ComputerServices,
+  { approvals, blobs, calls, desktop, documents, inspector, name, servers, skills, uploads }: ComputerServices,
   { fits, line, maxBytes }: OfficeMember
 ): MessageHandler => {
   const errorBody = (error: ProtocolError): Body => jsonBody(line.encodeProtocolError(error))
@@ -142,6 +144,8 @@ export const makeComputerRequestHandler = (
     getDpe: handlersFor(line.calls.getDpe, documents.getDpe),
     getResources: handlersFor(line.calls.getResources, documents.getResources),
     getFinder: handlersFor(line.calls.getFinder, documents.find),
+    getApprovals: handlersFor(line.calls.getApprovals, approvals.list),
+    decideApproval: handlersFor(line.calls.decideApproval, approvals.decide),
     getSkills: handlersFor(
       getSkills,
       ({ reqId }) => Effect.map(skills.list, (listed) => ({ skills: listed, reqId })),
@@ -164,6 +168,7 @@ export const makeComputerRequestHandler = (
     putBlob: line.calls.putBlob === undefined ? [] : handlersFor(line.calls.putBlob, uploads.putBlob)
   }
   const handlers = new Map<string, Handler>(Object.values(handlersByCall).flat())
+  for (const [event, handler] of approvals.operatorHandlers) handlers.set(event, (body) => handler(body, fits))
   if (inspector !== undefined) handlers.set(inspectEvent, (body) => inspector.inspect(body, fits))
 
   const onNotification = (event: string, body: Body): Effect.Effect<void> => {

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { type MemberFeature, stderrBounds } from "../../../domain/page/Inspection.ts"
+import type { RemoteApprover } from "../ComputerSettings.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 
 /** What the operators of the Server may see and do at a Computer; the states of its MCP servers by default. */
@@ -13,9 +14,13 @@ export interface OperatorAccess {
 }
 
 /** The features that a Computer announces to its Server. */
-export const featuresOf = ({ calls = false, states = true }: OperatorAccess): ReadonlyArray<MemberFeature> => [
+export const featuresOf = (
+  { calls = false, states = true }: OperatorAccess,
+  approvers: ReadonlyArray<RemoteApprover>
+): ReadonlyArray<MemberFeature> => [
   ...(states ? (["inspection"] as const) : []),
-  ...(calls ? (["operator_calls"] as const) : [])
+  ...(calls ? (["operator_calls"] as const) : []),
+  ...(approvers.includes("page") ? (["approvals"] as const) : [])
 ]
 
 /** The last lines of stderr of MCP servers, by their names. */

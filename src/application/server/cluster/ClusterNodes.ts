@@ -1,13 +1,13 @@
-import { type Duration, Effect, Exit, FiberSet, Option, type Scope } from "effect"
+import { type Duration, Effect, Exit, FiberSet, Option, Result, type Scope } from "effect"
 import type { Member } from "../../../domain/model/Membership.ts"
 import { shuttingDown, unavailable } from "../../../domain/model/ProtocolError.ts"
-import type { Body } from "../../ports/Body.ts"
+import { type Body, decodeHead } from "../../ports/Body.ts"
 import type { NodeReplyExit, NodeLink, NodeMessageHandler } from "../../ports/NodeLink.ts"
-import { LinkClosed, type ReplyExit, SendFailed } from "../../ports/Transport.ts"
+import { type ExtendTimeout, LinkClosed, type ReplyExit, SendFailed } from "../../ports/Transport.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
 import { makeForwardNotification } from "../connections/forwardNotification.ts"
 import type { Gauge } from "../observability/ServerMetrics.ts"
-import { makeCallStatusCheck } from "../routing/callStatus.ts"
+import { encodeWaitAck, makeCallStatusReceiver } from "../routing/callStatus.ts"
 import { InFlightCall } from "../routing/InFlightCall.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
@@ -22,6 +22,12 @@ const toMemberReply = (exit: NodeReplyExit, computer: string): ReplyExit =>
       ? new SendFailed({ error: unavailable(`The node of Computer '${computer}' cannot be reached`) })
       : error
   )
+
+const requestIdOf = ({ line }: Connection, event: string, body: Body): string | undefined => {
+  const definition = line.findEventDefinition(event)
+  if (definition?.kind !== "call") return undefined
+  return Result.getOrUndefined(decodeHead(body, definition.decodeRouting))?.reqId
+}
 
 const nodeGauges = ({ load }: NodeLink["Service"]): ReadonlyArray<Gauge> => [
   { name: "node_requests", labels: { direction: "out" }, read: () => load().outboundRequests },
@@ -43,7 +49,7 @@ export type ClusterNodes = Effect.Success<ReturnType<typeof makeClusterNodes>>
 export const makeClusterNodes = Effect.fnUntraced(function* (context: ClusterContext, connections: Connections) {
   const { clock, metrics, nodeLink, readiness } = context
   const forward = makeForwardNotification(context)
-  const isCallInFlight = makeCallStatusCheck(context)
+  const receiveStatus = makeCallStatusReceiver(context)
   const run = yield* FiberSet.makeRuntime<never>()
   let serveOperators: ((body: Body) => Effect.Effect<Body>) | undefined
 
@@ -58,6 +64,15 @@ export const makeClusterNodes = Effect.fnUntraced(function* (context: ClusterCon
     pendingMembershipChanges === 0 &&
     !Option.exists(registration.session.membership, (current) => current.office === office)
 
+  /** Receives a status that announces a wait, and replies how long this node and the Agent wait on. */
+  const receiveWait = (connection: Connection, event: string, body: Body, onReply: (exit: ReplyExit) => void) => {
+    const received = receiveStatus(connection, connection.calls, body)
+    const forwarded = received?.isForwarded === true ? forward(connection, event, body) : Effect.void
+    const reply = [encodeWaitAck(connection, received?.waitSeconds ?? 0)]
+    const fiber = run(Effect.map(Effect.andThen(forwarded, Effect.yieldNow), () => onReply(Exit.succeed(reply))))
+    return () => fiber.interruptUnsafe()
+  }
+
   const handler: NodeMessageHandler = {
     startRequest: ({ office, sid }, event, body, timeout, onReply) => {
       if (sid === operatorsTarget.sid && serveOperators !== undefined) {
@@ -66,16 +81,21 @@ export const makeClusterNodes = Effect.fnUntraced(function* (context: ClusterCon
       }
       const connection = connections.get(sid)
       if (connection === undefined || hasMoved(connection, office)) return failSoon(onReply, memberGone)
+      if (event === connection.line.callStatus.notification) return receiveWait(connection, event, body, onReply)
       if (readiness.isDraining()) return failSoon(onReply, new SendFailed({ error: shuttingDown() }))
       connection.lastActivityAt = clock.currentTimeMillisUnsafe()
-      const call = new InFlightCall(office, (ended, exit) => {
-        connection.inboundCalls.delete(ended)
-        if (exit === undefined) return
-        if (Exit.isSuccess(exit)) connection.lastActivityAt = clock.currentTimeMillisUnsafe()
-        onReply(exit)
-      })
+      const call = new InFlightCall(
+        office,
+        (ended, exit) => {
+          connection.inboundCalls.delete(ended)
+          if (exit === undefined) return
+          if (Exit.isSuccess(exit)) connection.lastActivityAt = clock.currentTimeMillisUnsafe()
+          onReply(exit)
+        },
+        () => requestIdOf(connection, event, body)
+      )
       connection.inboundCalls.add(call)
-      call.started(connection.link.startRequest(event, body, timeout, call.end))
+      call.started(connection.link.startRequest(event, body, timeout, call.end, call.takeExtension))
       return () => void call.cancel()
     },
     notify: (sids, event, body) => {
@@ -83,7 +103,8 @@ export const makeClusterNodes = Effect.fnUntraced(function* (context: ClusterCon
         const connection = connections.get(sid)
         if (connection === undefined) continue
         const isStatus = event === connection.line.callStatus.notification
-        if (!isStatus || isCallInFlight(connection, body)) run(forward(connection, event, body))
+        const isForwarded = !isStatus || receiveStatus(connection, connection.calls, body)?.isForwarded === true
+        if (isForwarded) run(forward(connection, event, body))
       }
     }
   }
@@ -106,8 +127,17 @@ export const makeClusterNodes = Effect.fnUntraced(function* (context: ClusterCon
       event: string,
       body: Body,
       timeout: Duration.Duration,
-      onReply: (exit: ReplyExit) => void
+      onReply: (exit: ReplyExit) => void,
+      extend?: ExtendTimeout
     ): (() => void) =>
-      nodeLink.startRequest(node, { sid, office }, event, body, timeout, (exit) => onReply(toMemberReply(exit, name)))
+      nodeLink.startRequest(
+        node,
+        { sid, office },
+        event,
+        body,
+        timeout,
+        (exit) => onReply(toMemberReply(exit, name)),
+        extend
+      )
   }
 })

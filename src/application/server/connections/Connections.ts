@@ -3,14 +3,13 @@ import type { Identity } from "../../../domain/model/Identity.ts"
 import type { Membership } from "../../../domain/model/Membership.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import type { NotificationBacklog } from "../../../domain/office/NotificationBacklog.ts"
-import type { PageFeatures } from "../../../domain/page/PageEvent.ts"
 import { makeTokenBucket, type TokenBucket } from "../../../domain/tokenBucket.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { Registration } from "../../ports/OfficeRegistry.ts"
 import { AdmissionRejected, type Link } from "../../ports/Transport.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 import type { InFlightCall } from "../routing/InFlightCall.ts"
-import { noPageFeatures } from "./pageFeatures.ts"
+import { type MemberFeatures, noMemberFeatures } from "./memberFeatures.ts"
 import { makeBufferLimit } from "../../shared/BufferLimit.ts"
 import { formatLimitName, type Limits } from "./Limits.ts"
 
@@ -21,7 +20,7 @@ export interface Connection {
   readonly identity: Identity
   readonly registration: Registration
   /** What it offers to operators. */
-  readonly features: PageFeatures
+  readonly features: MemberFeatures
   /** The office in which an operator calls tools beside the Agent: its connection has the rights of a member there. */
   operates: Membership | undefined
   /** Rate limit of its messages. */
@@ -137,7 +136,7 @@ export const makeConnections = Effect.fnUntraced(function* ({
     ): Connection => {
       const now = clock.currentTimeMillisUnsafe()
       const connection: Connection = {
-        features: noPageFeatures,
+        features: noMemberFeatures,
         operates: undefined,
         ...parts,
         bucket: makeTokenBucket(rate, now),

@@ -18,7 +18,7 @@ import { makeConnections } from "../connections/Connections.ts"
 import { startIdleReaper } from "../connections/idleReaper.ts"
 import { guardInbound } from "../connections/inboundGuard.ts"
 import { formatLimitName } from "../connections/Limits.ts"
-import { parsePageFeatures } from "../connections/pageFeatures.ts"
+import { parseMemberFeatures } from "../connections/memberFeatures.ts"
 import { makeRequestBudget } from "../connections/RequestBudget.ts"
 import { makeAdmission, reconnectKeyOf } from "../membership/admission.ts"
 import { makeMembershipCoordinator } from "../membership/MembershipCoordinator.ts"
@@ -112,7 +112,7 @@ const make = Effect.gen(function* () {
         line,
         identity,
         registration,
-        features: parsePageFeatures(handshake.auth)
+        features: parseMemberFeatures(handshake.auth)
       })
       yield* requireValidCredentials(connection)
       yield* Effect.logDebug("connection accepted", { sid, version, subject: identity.subject })

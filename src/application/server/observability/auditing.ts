@@ -2,16 +2,14 @@ import { type Clock, Result, UndefinedOr } from "effect"
 import { asObject, asString, type JsonObject } from "../../../domain/json.ts"
 import { makeTokenBucket, takeToken } from "../../../domain/tokenBucket.ts"
 import type { AuditLog } from "../../ports/AuditLog.ts"
+import { truncateText } from "../../shared/logLimits.ts"
 import { callOutcome, type CompletedCall, type MembershipEvent } from "./observers.ts"
-
-/** Shortens a text that a client chose for the audit and the office page. */
-export const truncateText = (text: string): string => (text.length <= 256 ? text : `${text.slice(0, 255)}…`)
 
 /** Records calls, with a digest of their arguments. */
 export const auditCall =
   ({ record }: AuditLog["Service"]) =>
   (call: CompletedCall): void => {
-    const { agent, computer, endedAt, event, line, reqId, request, startedAt, subject } = call
+    const { agent, computer, decision, endedAt, event, line, reqId, request, startedAt, subject } = call
     const head = asObject(Result.getOrElse(request.head, () => undefined))
     record({
       time: endedAt,
@@ -26,6 +24,7 @@ export const auditCall =
         tool: UndefinedOr.map(asString(head["tool_name"]), truncateText),
         req_id: truncateText(reqId),
         outcome: callOutcome(call),
+        ...(decision !== undefined && { decided_by: truncateText(decision.by) }),
         ms: Math.round((endedAt - startedAt) * 1000) / 1000
       },
       request
@@ -57,7 +56,7 @@ const membershipFields = (event: MembershipEvent) => {
 
 /** A command of an operator on the office page. */
 export interface OperatorAction {
-  readonly command: "disconnect" | "drain" | "cancel_call" | "call"
+  readonly command: "disconnect" | "drain" | "cancel_call" | "call" | "decide_approval"
   readonly subject: string
   readonly remoteAddress: string
   /** The target of the command. */

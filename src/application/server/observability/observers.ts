@@ -1,10 +1,10 @@
 import { Context, Result } from "effect"
 import { isJsonObject } from "../../../domain/json.ts"
+import type { CallStatus } from "../../../domain/model/CallStatus.ts"
 import type { Membership } from "../../../domain/model/Membership.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import { errorCodes, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { decodeProtocolError } from "../../../domain/wire/lines.ts"
-import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { Body } from "../../ports/Body.ts"
 
 /** A routed request when its routing starts. */
@@ -25,7 +25,14 @@ export interface StartedCall {
   readonly request: Body
   /** Milliseconds of the epoch, with fractions. */
   readonly startedAt: number
+  /** What its Computer reported last; missing while it reports nothing. */
+  readonly status?: CallStatus
+  /** The decision of an approver about the call. */
+  readonly decision?: CallDecision
 }
+
+/** The decision of an approver about a call. */
+type CallDecision = Extract<CallStatus, { readonly _tag: "Decided" }>
 
 /** A routed request and its outcome. */
 export interface CompletedCall extends StartedCall {
@@ -59,10 +66,11 @@ export const CallObservers = Context.Reference<ReadonlyArray<(call: CompletedCal
   { defaultValue: () => [] }
 )
 
-/** Called for every status of a call that is forwarded to its Agent. An observer must not throw. */
-export const CallStatusObservers = Context.Reference<
-  ReadonlyArray<(describe: () => StartedCall, line: ProtocolLine, status: Body) => void>
->("a2c-smcp/application/server/observability/CallStatusObservers", { defaultValue: () => [] })
+/** Called for every status of a call, which the call then has. An observer must not throw. */
+export const CallStatusObservers = Context.Reference<ReadonlyArray<(describe: () => StartedCall) => void>>(
+  "a2c-smcp/application/server/observability/CallStatusObservers",
+  { defaultValue: () => [] }
+)
 
 /** A part of a Computer that has changed. */
 export interface ComputerUpdate {

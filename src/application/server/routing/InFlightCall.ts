@@ -1,7 +1,7 @@
-import { Exit } from "effect"
+import { Duration, Exit } from "effect"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import type { StartedCall } from "../observability/observers.ts"
-import { type ReplyExit, SendFailed } from "../../ports/Transport.ts"
+import { makeExtension, type ReplyExit, SendFailed } from "../../ports/Transport.ts"
 
 /** The origin of a call, at the node of its Agent. */
 interface CallOrigin {
@@ -20,14 +20,24 @@ export class InFlightCall {
   readonly office: string
   /** Missing at the node of the Computer. */
   readonly origin: CallOrigin | undefined
+  /** The id of the request. */
+  readonly reqId: () => string | undefined
   readonly #onEnd: (call: InFlightCall, exit: ReplyExit | undefined) => void
+  /** What the Computer reported last, and the decision of an approver. */
+  reported: Pick<StartedCall, "status" | "decision"> | undefined
+  readonly #extension = makeExtension()
   #cancelRequest = () => {}
   #hasEnded = false
 
   /** `onEnd` is called with the reply, or with `undefined` after {@link cancel}. */
-  constructor(office: string, onEnd: (call: InFlightCall, exit: ReplyExit | undefined) => void, origin?: CallOrigin) {
+  constructor(
+    office: string,
+    onEnd: (call: InFlightCall, exit: ReplyExit | undefined) => void,
+    origin: CallOrigin | (() => string | undefined) = () => undefined
+  ) {
     this.office = office
-    this.origin = origin
+    this.origin = typeof origin === "function" ? undefined : origin
+    this.reqId = typeof origin === "function" ? origin : () => origin.reqId
     this.#onEnd = onEnd
   }
 
@@ -36,6 +46,14 @@ export class InFlightCall {
     this.#hasEnded = true
     this.#onEnd(this, exit)
   }
+
+  /** The request waits longer than its timeout: the call waits for an approval. */
+  extend(seconds: number): void {
+    this.#extension.add(Duration.seconds(seconds))
+  }
+
+  /** The time by which the request was extended. */
+  readonly takeExtension = (): Duration.Duration => this.#extension.take()
 
   /** Takes the function that cancels the request. */
   started(cancelRequest: () => void): void {

@@ -98,6 +98,7 @@ export const makeRouting = (
       const agent = membership.success
       const startedAt = observers.length === 0 ? 0 : now()
       const serial = ++lastSerial
+      let call: InFlightCall | undefined
       const describe = (): StartedCall => ({
         serial,
         event: definition.event,
@@ -108,12 +109,13 @@ export const makeRouting = (
         computer,
         reqId,
         request: body,
-        startedAt
+        startedAt,
+        ...call?.reported
       })
       const notifyObservers = (outcome: Body | ProtocolError) => {
         if (observers.length === 0) return
-        const call: CompletedCall = { ...describe(), outcome, endedAt: now() }
-        for (const observe of observers) observe(call)
+        const completed: CompletedCall = { ...describe(), outcome, endedAt: now() }
+        for (const observe of observers) observe(completed)
       }
       const member = Option.getOrUndefined(registry.findComputer(agent.office, computer))
       const target = member === undefined ? undefined : targetOf(member)
@@ -140,7 +142,7 @@ export const makeRouting = (
         definition.cancellable
           ? notifications.notifyMembers([member], { _tag: "Cancelled", agent: agent.name, reqId })
           : Effect.void
-      const call = new InFlightCall(
+      const inFlight = new InFlightCall(
         agent.office,
         (ended, exit) => {
           inFlightCalls.remove(agentConnection, target, ended, bytes)
@@ -161,12 +163,14 @@ export const makeRouting = (
         timeoutSeconds === undefined
           ? routingTimeout
           : Duration.millis(timeoutSeconds * 1000 + Duration.toMillis(timeoutGrace))
-      inFlightCalls.add(agentConnection, target, call, bytes)
-      call.started(
+      call = inFlight
+      const { end, takeExtension } = inFlight
+      inFlightCalls.add(agentConnection, target, inFlight, bytes)
+      inFlight.started(
         typeof target === "string"
-          ? nodes.startRequest(member, event, body, timeout, call.end)
-          : target.link.startRequest(event, body, timeout, call.end)
+          ? nodes.startRequest(member, event, body, timeout, end, takeExtension)
+          : target.link.startRequest(event, body, timeout, end, takeExtension)
       )
-      return Effect.suspend(() => (call.cancel() ? cancelAtComputer() : Effect.void))
+      return Effect.suspend(() => (inFlight.cancel() ? cancelAtComputer() : Effect.void))
     })
 }

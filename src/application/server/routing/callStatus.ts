@@ -1,5 +1,7 @@
-import { Effect, Result } from "effect"
-import { type Body, decodeHead } from "../../ports/Body.ts"
+import { Duration, Effect, Exit, Result } from "effect"
+import type { CallStatusDefinition } from "../../../domain/wire/ProtocolLine.ts"
+import { type Body, decodeBody, decodeHead, jsonBody } from "../../ports/Body.ts"
+import type { NodeReplyExit } from "../../ports/NodeLink.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
 import { makeForwardNotification } from "../connections/forwardNotification.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
@@ -9,46 +11,109 @@ import { lineOf } from "../membership/Notifications.ts"
 /** In bytes of JSON text: twenty names of servers fit. */
 export const maxCallStatusBytes = 32 * 1024
 
+/** How long the node of an Agent may take to receive a status that announces a wait. */
+const nodeTimeout = Duration.seconds(5)
+
+type StatusHead =
+  ReturnType<CallStatusDefinition["request"]["decode"]> extends Result.Result<infer A, unknown> ? A : never
+
+const decodeStatus = ({ line }: Connection, body: Body): StatusHead | undefined =>
+  Result.getOrUndefined(decodeHead(body, line.callStatus.request.decode))
+
 /** The call that a status is about, while its Agent waits for it. */
-const findCall = ({ calls, line }: Connection, body: Body): InFlightCall | undefined => {
-  const decoded = decodeHead(body, line.callStatus.request.decode)
-  if (Result.isFailure(decoded)) return undefined
-  const { computer, reqId } = decoded.success
+const findCall = (
+  calls: Iterable<InFlightCall>,
+  { computer, reqId }: Pick<StatusHead, "computer" | "reqId">
+): InFlightCall | undefined => {
   for (const call of calls) if (call.origin?.reqId === reqId && call.origin.computer === computer) return call
   return undefined
 }
 
+/** What the node of an Agent does with a status. */
+interface ReceivedStatus {
+  /** False for the Agent of another implementation, which does not know the message. */
+  readonly isForwarded: boolean
+  /** How long the Server and the Agent wait on, in seconds. */
+  readonly waitSeconds: number
+}
+
 /**
- * Makes a function that checks whether an Agent of this node waits for the call that a status is about. Reports such a
- * status to the observers.
+ * Makes the function that receives the status of a call at the node of its Agent, and reports it to the observers. Gives
+ * `undefined` for a call that no Agent waits for.
  */
-export const makeCallStatusCheck =
+export const makeCallStatusReceiver =
   ({ callStatusObservers: observers }: Pick<ServerContext, "callStatusObservers">) =>
-  (connection: Connection, body: Body): boolean => {
-    const call = findCall(connection, body)
-    if (call?.origin !== undefined)
-      for (const observe of observers) observe(call.origin.describe, connection.line, body)
-    return call !== undefined
+  (agent: Connection, calls: Iterable<InFlightCall>, body: Body): ReceivedStatus | undefined => {
+    const head = decodeStatus(agent, body)
+    const call = head && findCall(calls, head)
+    if (head === undefined || call?.origin === undefined) return undefined
+    // A kind of status that this version does not know passes through.
+    const report = Result.getOrUndefined(decodeBody(body, agent.line.decodeCallStatus))
+    if (report !== undefined) {
+      const { status } = report
+      call.reported = { ...call.reported, status, ...(status._tag === "Decided" && { decision: status }) }
+      for (const observe of observers) observe(call.origin.describe)
+    }
+    if (!agent.features.callStatus) return { isForwarded: false, waitSeconds: 0 }
+    const { waitSeconds = 0 } = head
+    if (waitSeconds > 0) call.extend(waitSeconds)
+    return { isForwarded: true, waitSeconds }
   }
 
-/** Forwards the status of a call, from its Computer, to the Agent that waits for it. */
-export type ForwardCallStatus = (computer: Connection, office: string, body: Body) => Effect.Effect<void>
+/**
+ * Forwards the status of a call, from its Computer, to the Agent that waits for it. Gives the seconds that the Server and
+ * the Agent wait on.
+ */
+export type ForwardCallStatus = (computer: Connection, office: string, body: Body) => Effect.Effect<number>
 
 /** Makes a function that forwards the status of a call to its Agent: of this node, or of another, which checks the call. */
 export const makeCallStatusForwarding = (context: ServerContext, connections: Connections): ForwardCallStatus => {
-  const { callStatusObservers: observers, nodeLink, registry } = context
+  const { nodeLink, registry } = context
   const forward = makeForwardNotification(context)
+  const receive = makeCallStatusReceiver(context)
+
+  /** Announces a wait to the node of the Agent, and waits on here for as long as it does. */
+  const announceToNode = (
+    computer: Connection,
+    agent: { readonly node: string; readonly sid: string },
+    office: string,
+    event: string,
+    body: Body
+  ) =>
+    Effect.callback<number>((resume) => {
+      const onReply = (exit: NodeReplyExit) => {
+        const [ack] = Exit.isSuccess(exit) ? exit.value : []
+        const decoded = ack && Result.getOrUndefined(decodeHead(ack, computer.line.callStatus.waitAck.decode))
+        const waitSeconds = decoded?.waitSeconds ?? 0
+        const reqId = decodeStatus(computer, body)?.reqId
+        if (waitSeconds > 0) {
+          for (const call of computer.inboundCalls) if (call.reqId() === reqId) call.extend(waitSeconds)
+        }
+        resume(Effect.succeed(waitSeconds))
+      }
+      const cancel = nodeLink.startRequest(agent.node, { sid: agent.sid, office }, event, body, nodeTimeout, onReply)
+      return Effect.sync(cancel)
+    })
 
   return (computer, office, body) =>
     Effect.suspend(() => {
-      const describe = findCall(computer, body)?.origin?.describe
-      if (describe !== undefined) {
-        for (const observe of observers) observe(describe, computer.line, body)
-        const caller = connections.get(describe().sid)
-        return caller === undefined ? Effect.void : forward(caller, caller.line.callStatus.notification, body)
+      const head = decodeStatus(computer, body)
+      const call = head && findCall(computer.calls, head)
+      if (call?.origin !== undefined) {
+        const agent = connections.get(call.origin.describe().sid)
+        const received = agent && receive(agent, [call], body)
+        if (agent === undefined || received?.isForwarded !== true) return Effect.succeed(0)
+        return Effect.as(forward(agent, agent.line.callStatus.notification, body), received.waitSeconds)
       }
       const [agent] = registry.members(office)
-      if (agent?.membership.role !== "agent" || agent.node === nodeLink.node) return Effect.void
-      return Effect.sync(() => nodeLink.notify(agent.node, [agent.sid], lineOf(agent).callStatus.notification, body))
+      if (agent?.membership.role !== "agent" || agent.node === nodeLink.node) return Effect.succeed(0)
+      const { notification } = lineOf(agent).callStatus
+      if (head?.waitSeconds !== undefined) return announceToNode(computer, agent, office, notification, body)
+      nodeLink.notify(agent.node, [agent.sid], notification, body)
+      return Effect.succeed(0)
     })
 }
+
+/** The acknowledgement of a status that announces a wait. */
+export const encodeWaitAck = ({ line }: Connection, waitSeconds: number): Body =>
+  jsonBody(line.callStatus.waitAck.encode({ waitSeconds }))

@@ -31,7 +31,7 @@ import {
   requireMembership,
   requireSender
 } from "./ClientRequest.ts"
-import { type ForwardCallStatus, maxCallStatusBytes } from "./callStatus.ts"
+import { encodeWaitAck, type ForwardCallStatus, maxCallStatusBytes } from "./callStatus.ts"
 import type { Route } from "./Routing.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 
@@ -158,8 +158,9 @@ export const makeClientRequestHandler = (
         : Result.flatMap(decodeBody(body, definition.request.decode), lengths.checkRequestId)
     const sender = Result.flatMap(decoded, ({ computer }) => requireSender(connection, definition.from, computer))
     if (Result.isFailure(sender)) return yield* dropMessage(request, sender.failure)
-    yield* forwardCallStatus(connection, sender.success.office, body)
-    return emptyReply
+    const waitSeconds = yield* forwardCallStatus(connection, sender.success.office, body)
+    const isWait = Result.isSuccess(decoded) && decoded.success.waitSeconds !== undefined
+    return isWait ? [encodeWaitAck(connection, waitSeconds)] : emptyReply
   })
 
   const replyError = ({ connection: { line, link }, event }: ClientRequest, error: ProtocolError) => {

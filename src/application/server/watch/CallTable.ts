@@ -1,7 +1,4 @@
-import { Result } from "effect"
 import type { OfficeActivity, PageCall } from "../../../domain/page/PageEvent.ts"
-import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
-import { type Body, decodeBody } from "../../ports/Body.ts"
 import type { InFlightCall } from "../routing/InFlightCall.ts"
 import type { CompletedCall, StartedCall } from "../observability/observers.ts"
 import { pageOutcome, parseReply, toPageCall } from "./pageEvents.ts"
@@ -71,13 +68,7 @@ export const makeCallTable = ({ addCall, addEndedCall, hasSpaceForEnded, omitCal
   }
 
   return {
-    report: (call: StartedCall, node: string, line: ProtocolLine, body: Body): void => {
-      const decoded = decodeBody(body, line.decodeCallStatus)
-      if (Result.isFailure(decoded)) return
-      const changed = { ...(running.get(call.serial) ?? keep(call, node)), status: decoded.success.status }
-      running.set(call.serial, changed)
-      addCall(changed)
-    },
+    report: (call: StartedCall, node: string): void => addCall(keep(call, node)),
     end: (completed: CompletedCall, node: string): void => {
       const { endedAt, serial } = completed
       const before = running.get(serial)

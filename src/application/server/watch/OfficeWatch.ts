@@ -17,7 +17,7 @@ import {
 import { type CallBodyOptions, makeCallBodies } from "./CallBodies.ts"
 import { makeCallTable } from "./CallTable.ts"
 import { type Focus, makeCommands } from "./commands.ts"
-import { makeDocumentPreviews } from "./documents.ts"
+import { makeDocumentPreviews } from "./computers/documents.ts"
 import { type Inspections, makeInspections } from "./inspections.ts"
 import { makeClusterCommands } from "./nodes/clusterCommands.ts"
 import { makeNodeService } from "./nodes/nodeService.ts"
@@ -280,9 +280,9 @@ const make = Effect.fnUntraced(function* (options: OfficeWatchOptions) {
     Context.add(CallObservers, [...(yield* CallObservers), endCall]),
     Context.add(CallStatusObservers, [
       ...(yield* CallStatusObservers),
-      (describe, line, status) => {
+      (describe) => {
         const server = watched()
-        if (server !== undefined) calls.report(describe(), server.context.registry.node, line, status)
+        if (server !== undefined) calls.report(describe(), server.context.registry.node)
       }
     ]),
     Context.add(MembershipObservers, [

@@ -5,9 +5,10 @@ import { finderPageSizes } from "../../../domain/model/messages/requests.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { InFlightCall } from "../routing/InFlightCall.ts"
 import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
+import { decideApproval, getApproval } from "./computers/approvals.ts"
 import type { CallBodies } from "./CallBodies.ts"
-import type { PreviewDocument } from "./documents.ts"
-import { requestComputer } from "./computerRequests.ts"
+import type { PreviewDocument } from "./computers/documents.ts"
+import { requestComputer } from "./computers/computerRequests.ts"
 import { callId, toPageCall, toPageMember } from "./pageEvents.ts"
 import type { WatchedServer } from "./WatchedServer.ts"
 import type { ExecuteCommand, Operator, PageReply } from "../../shared/page/PageSource.ts"
@@ -143,6 +144,10 @@ export const makeCommands = Effect.fnUntraced(function* (
         }
         case "GetDocument":
           return previewDocument(server, operator, command)
+        case "GetApproval":
+          return getApproval(server, command)
+        case "DecideApproval":
+          return decideApproval(server, operator, command, recorded)
         case "GetCallBody": {
           const body = bodies?.get(command.id)
           return body === undefined

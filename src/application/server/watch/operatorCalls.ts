@@ -16,7 +16,7 @@ import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
 import { secureRandomBytes } from "../../shared/secureRandom.ts"
 import { withClientSpan } from "../../shared/tracing.ts"
-import { decodeReply, findLine } from "./computerRequests.ts"
+import { decodeReply, findLine } from "./computers/computerRequests.ts"
 import { openOperatorLink, type OperatorLink } from "./OperatorLink.ts"
 import { type WatchedServer } from "./WatchedServer.ts"
 import { type CallAsOperator, type Operator, operatorName } from "../../shared/page/PageSource.ts"
@@ -105,7 +105,7 @@ export const makeOperatorCalls = Effect.fnUntraced(function* (server: WatchedSer
       const report = Result.getOrUndefined(decodeBody(body, decodeCallStatus))
       if (report !== undefined) listeners.get(report.reqId)?.(report.status)
     }
-    const auth = { role: "agent", instance }
+    const auth = { role: "agent", instance, a2c_features: ["call_status"] }
     const link = yield* Effect.mapError(
       openOperatorLink(server, { line, auth, operator, onNotification }),
       ({ code, message }) => new ProtocolError({ code, message })

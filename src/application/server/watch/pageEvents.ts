@@ -1,18 +1,36 @@
 import { Option, Result } from "effect"
 import { asObject, asString } from "../../../domain/json.ts"
 import { type Membership, publicMembership } from "../../../domain/model/Membership.ts"
-import type { PageCall, PageEvent, PageMember } from "../../../domain/page/PageEvent.ts"
+import { definedOnly } from "../../../domain/objects.ts"
+import type { PageCall, PageEvent, PageFeatures, PageMember } from "../../../domain/page/PageEvent.ts"
 import { parseTraceparent } from "../../../domain/traceparent.ts"
 import type { Connection } from "../connections/Connections.ts"
-import { truncateText } from "../observability/auditing.ts"
+import { truncateText } from "../../shared/logLimits.ts"
 import { callOutcome, type CompletedCall, type MembershipEvent, type StartedCall } from "../observability/observers.ts"
+
+const toPageFeatures = ({ approvals, inspection, operatorCalls }: PageFeatures): PageFeatures => ({
+  approvals,
+  inspection,
+  operatorCalls
+})
 
 /** A connection as a member of an office. `now` replaces a missing time of its join. */
 const toMember = (connection: Connection, { name, office, role }: Membership, now: number): PageMember => {
   const { features, identity, line, registration } = connection
   const { joinedAt = now, node, sid, version } = registration.session
   const { subject } = identity
-  return { sid, node, line: line.name, office, role, name, subject, version, joinedAt, features }
+  return {
+    sid,
+    node,
+    line: line.name,
+    office,
+    role,
+    name,
+    subject,
+    version,
+    joinedAt,
+    features: toPageFeatures(features)
+  }
 }
 
 /** A connection that is in an office; `undefined` for others. */
@@ -52,7 +70,7 @@ export const callId = (node: string, serial: number): string => `${node}/${seria
 
 /** A call as the page shows it. */
 export const toPageCall = (call: StartedCall, node: string): PageCall => {
-  const { agent, computer, event, line, reqId, request, serial, startedAt, subject } = call
+  const { agent, computer, decision, event, line, reqId, request, serial, startedAt, status, subject } = call
   // The routing has parsed the head.
   const tool = asString(asObject(Result.getOrElse(request.head, () => undefined))["tool_name"])
   const trace = parseTraceparent(reqId)
@@ -67,6 +85,7 @@ export const toPageCall = (call: StartedCall, node: string): PageCall => {
     event,
     reqId: truncateText(reqId),
     startedAt,
+    ...definedOnly({ status, decision }),
     ...(tool !== undefined && { tool: truncateText(tool) }),
     ...(trace !== undefined && { traceId: trace.traceId })
   }

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { AnswerFields } from "../../approvals/ApprovalView.ts"
 import { JsonObject } from "../../json.ts"
 import { BoundedText, fieldWithDefault, Identifier, optionalField, TimeoutSeconds } from "../fields.ts"
 
@@ -25,6 +26,10 @@ export const ToolCallRequest = Schema.Struct({
   timeout: TimeoutSeconds
 })
 export type ToolCallRequest = typeof ToolCallRequest.Type
+
+/** An answer to an approval that a call of this Agent waits for. */
+export const DecideApprovalRequest = Schema.Struct({ ...targetFields, approvalId: Identifier, ...AnswerFields })
+export type DecideApprovalRequest = typeof DecideApprovalRequest.Type
 
 /** A request for the location of a document; `timeout` in whole seconds. The Computer checks the URI and answers 4012. */
 export const DpeRequest = Schema.Struct({ ...targetFields, uri: BoundedText, timeout: optionalField(TimeoutSeconds) })

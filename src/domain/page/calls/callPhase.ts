@@ -31,6 +31,8 @@ export const describeStatus = (status: PageCall["status"]): string => {
       return ""
     case "WaitingForConsent":
       return "waiting for consent"
+    case "Decided":
+      return `${status.isAllowed ? "allowed" : "denied"} by ${status.by}`
     case "WaitingForServers":
       return `waiting for servers that start: ${formatServerNames(status.servers)}`
     case "Progressing":

@@ -1,9 +1,10 @@
 import { Result } from "effect"
 import type { CallReport, CallStatus } from "../../model/CallStatus.ts"
+import { maxIdentifierLength } from "../../model/fields.ts"
 import { definedOnly } from "../../objects.ts"
 import { makeCodec } from "../../validation.ts"
 import type { CallStatusDefinition } from "../ProtocolLine.ts"
-import { CallStatusData, CallStatusHead } from "./messages.ts"
+import { CallStatusData, CallStatusHead, WaitAck } from "./messages.ts"
 
 /**
  * A Computer's report why a call waits, which the Server forwards unchanged to the Agent of this call. Not part of the
@@ -14,28 +15,51 @@ export const callStatus: CallStatusDefinition = {
   event: "server:update_tool_call",
   from: "computer",
   request: makeCodec(CallStatusHead),
-  notification: "notify:update_tool_call"
+  notification: "notify:update_tool_call",
+  waitAck: makeCodec(WaitAck)
 }
 
 const codec = makeCodec(CallStatusData)
 
+const truncate = (text: string): string => text.slice(0, maxIdentifierLength).toWellFormed()
+
 export const encodeCallStatus = ({ reqId, status }: CallReport): unknown => {
-  const { _tag, ...fields } = status
-  switch (_tag) {
-    case "WaitingForConsent":
-      return codec.encode({ ...fields, reqId, status: "waiting_for_consent" })
-    case "WaitingForServers":
-      return codec.encode({ ...fields, reqId, status: "waiting_for_servers" })
-    case "Progressing":
+  switch (status._tag) {
+    case "WaitingForConsent": {
+      const { approval, computer } = status
+      const awaited = approval && {
+        approvalId: approval.id,
+        mcpServer: truncate(approval.server),
+        toolName: truncate(approval.tool),
+        waitSeconds: approval.waitSeconds
+      }
+      return codec.encode({ computer, reqId, status: "waiting_for_consent", ...awaited })
+    }
+    case "Decided": {
+      const { by, computer, isAllowed } = status
+      return codec.encode({ computer, reqId, status: "decided", allowed: isAllowed, decidedBy: truncate(by) })
+    }
+    case "WaitingForServers": {
+      const { computer, servers } = status
+      return codec.encode({ computer, servers, reqId, status: "waiting_for_servers" })
+    }
+    case "Progressing": {
+      const { _tag, ...fields } = status
       return codec.encode({ ...fields, reqId, status: "progress" })
+    }
   }
 }
 
 const toStatus = (data: typeof CallStatusData.Type): CallStatus => {
   const { computer, message, progress = 0, servers = [], status, total } = data
   switch (status) {
-    case "waiting_for_consent":
-      return { _tag: "WaitingForConsent", computer }
+    case "waiting_for_consent": {
+      const { approvalId: id, mcpServer: server = "", toolName: tool = "", waitSeconds } = data
+      if (id === undefined || waitSeconds === undefined) return { _tag: "WaitingForConsent", computer }
+      return { _tag: "WaitingForConsent", computer, approval: { id, server, tool, waitSeconds } }
+    }
+    case "decided":
+      return { _tag: "Decided", computer, isAllowed: data.allowed === true, by: data.decidedBy ?? "" }
     case "waiting_for_servers":
       return { _tag: "WaitingForServers", computer, servers }
     case "progress":

@@ -78,6 +78,16 @@ export const calls = {
     request: makeCodec(Messages.GetFinderReq),
     reply: makeCodec(Messages.GetFinderRet)
   }),
+  getApprovals: defineCall({
+    event: "client:get_approvals",
+    request: makeCodec(Messages.TargetReq),
+    reply: makeCodec(Messages.GetApprovalsRet)
+  }),
+  decideApproval: defineCall({
+    event: "client:decide_approval",
+    request: makeCodec(Messages.DecideApprovalReq),
+    reply: makeCodec(Messages.DecideApprovalRet)
+  }),
   getSkills: defineCall({
     event: "client:get_skills",
     request: makeCodec(Messages.TargetReq),

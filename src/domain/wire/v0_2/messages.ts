@@ -1,10 +1,12 @@
 import { Schema, SchemaGetter } from "effect"
 import { isJsonObject, JsonObject } from "../../json.ts"
 import { BlobChunk, BlobRequest } from "../../model/messages/blobs.ts"
-import { Identifier, optionalField } from "../../model/fields.ts"
+import { ApprovalView, maxListedApprovals } from "../../approvals/ApprovalView.ts"
+import { Identifier, maxIdentifierLength, maxTimeoutSeconds, optionalField } from "../../model/fields.ts"
 import { maxProgressMessageLength, maxServerNameLength, maxServerNames } from "../../model/CallStatus.ts"
 import { Role, SessionInfo } from "../../model/Membership.ts"
 import {
+  DecideApprovalRequest,
   DesktopRequest,
   DocumentLocation,
   DocumentSummary,
@@ -201,21 +203,60 @@ export const AgentCallData = Schema.Struct({ agent: Identifier, reqId: Identifie
   Schema.encodeKeys({ reqId: "req_id" })
 )
 
+/** How long an approval may wait, in whole seconds. */
+const WaitSeconds = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxTimeoutSeconds }))
+
 /** The call of a status: the part of {@link CallStatusData} that a Server needs. */
-export const CallStatusHead = Schema.Struct({ computer: Identifier, reqId: Identifier }).pipe(
-  Schema.encodeKeys({ reqId: "req_id" })
-)
+export const CallStatusHead = Schema.Struct({
+  computer: Identifier,
+  reqId: Identifier,
+  waitSeconds: optionalField(WaitSeconds)
+}).pipe(Schema.encodeKeys({ reqId: "req_id", waitSeconds: "wait_seconds" }))
 
 /** The body of `server:update_tool_call` and its notification. */
 export const CallStatusData = Schema.Struct({
   computer: Identifier,
   reqId: Identifier,
-  status: Schema.Literals(["waiting_for_consent", "waiting_for_servers", "progress"]),
+  status: Schema.Literals(["waiting_for_consent", "decided", "waiting_for_servers", "progress"]),
+  approvalId: optionalField(Identifier),
+  mcpServer: optionalField(Identifier),
+  toolName: optionalField(Identifier),
+  waitSeconds: optionalField(WaitSeconds),
+  allowed: optionalField(Schema.Boolean),
+  decidedBy: optionalField(Schema.String.check(Schema.isMaxLength(maxIdentifierLength * 2))),
   servers: optionalField(serverNames),
   progress: optionalField(Schema.Finite),
   total: optionalField(Schema.Finite),
   message: optionalField(Schema.String.check(Schema.isMaxLength(maxProgressMessageLength)))
+}).pipe(
+  Schema.encodeKeys({
+    reqId: "req_id",
+    approvalId: "approval_id",
+    mcpServer: "mcp_server",
+    toolName: "tool_name",
+    waitSeconds: "wait_seconds",
+    decidedBy: "decided_by"
+  })
+)
+
+/** The acknowledgement of a status that announces a wait: how long the Server and the Agent wait on. */
+export const WaitAck = Schema.Struct({ waitSeconds: Schema.Finite }).pipe(
+  Schema.encodeKeys({ waitSeconds: "wait_seconds" })
+)
+
+/** The open approvals of the calls of an Agent. Not part of the protocol. */
+export const GetApprovalsRet = Schema.Struct({
+  approvals: Schema.Array(ApprovalView).check(Schema.isMaxLength(maxListedApprovals)),
+  reqId
 }).pipe(Schema.encodeKeys({ reqId: "req_id" }))
+
+/** An Agent's answer to an approval. Not part of the protocol. */
+export const DecideApprovalReq = DecideApprovalRequest.pipe(
+  Schema.encodeKeys({ reqId: "req_id", approvalId: "approval_id" })
+)
+export const DecideApprovalRet = Schema.Struct({ approval: ApprovalView, reqId }).pipe(
+  Schema.encodeKeys({ reqId: "req_id" })
+)
 
 /** `EnterOfficeNotification` and `LeaveOfficeNotification`: exactly one of the names is set. */
 export const OfficeNotification = Schema.Struct({

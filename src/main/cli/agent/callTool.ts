@@ -11,10 +11,18 @@ import { runAsAgent } from "./actions.ts"
 import { findTool } from "./findTool.ts"
 import type { CallOptions } from "./flags.ts"
 
+const formatSeconds = (seconds: number): string => Duration.format(Duration.seconds(seconds))
+
 const printStatus = (status: CallStatus): Effect.Effect<void> => {
   switch (status._tag) {
     case "WaitingForConsent":
-      return printProgress(`waiting for consent at ${status.computer}`)
+      return printProgress(
+        status.approval === undefined
+          ? `waiting for consent at ${status.computer}`
+          : `waiting for an approval at ${status.computer}, for at most ${formatSeconds(status.approval.waitSeconds)}`
+      )
+    case "Decided":
+      return printProgress(`${status.isAllowed ? "allowed" : "denied"} by ${status.by}, at ${status.computer}`)
     case "WaitingForServers":
       return printProgress(`waiting for servers that start at ${status.computer}: ${formatServerNames(status.servers)}`)
     case "Progressing": {

@@ -99,6 +99,15 @@ const subcommands = [
   subcommand("put", flags.putFlags, async () => (await import("./putFile.ts")).putFile).pipe(
     Command.withDescription("Store a file on a Computer; needs --protocol 0.4, and --uploads there")
   ),
+  subcommand("approvals", flags.approvalsFlags, async () => (await import("./approvals.ts")).manageApprovals).pipe(
+    Command.withDescription("List the calls of this Agent that wait for an approval, or decide about one"),
+    Command.withExamples([
+      { command: "a2c agent --office team approvals", description: "List them; the owner must let Agents decide" },
+      { command: "a2c agent --office team approvals allow 3f2a", description: "Allow one call" },
+      { command: "a2c agent --office team approvals allow 3f2a 2h", description: "Allow its tool for two hours" },
+      { command: "a2c agent --office team approvals deny 3f2a not today", description: "Deny it with a reason" }
+    ])
+  ),
   subcommand("watch", {}, async () => (await actions()).watchEvents).pipe(
     Command.withDescription("Print the events of the office until Ctrl-C")
   ),

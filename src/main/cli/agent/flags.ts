@@ -103,6 +103,23 @@ export const putFlags = {
 }
 export type PutOptions = AgentSharedOptions & Infer<typeof putFlags>
 
+export const approvalsFlags = {
+  ...computerFlags,
+  action: Argument.Literals("action", ["list", "allow", "deny"]).pipe(
+    Argument.withDescription("list the calls that wait, or decide about one; list by default"),
+    Argument.withDefault("list")
+  ),
+  id: Argument.String("id").pipe(
+    Argument.withDescription("ID of the approval, or its start"),
+    Argument.withDefault(undefined)
+  ),
+  words: Argument.String("words").pipe(
+    Argument.withDescription("allow: always, or a time such as 2h, for the tool in this office; deny: the reason"),
+    Argument.variadic()
+  )
+}
+export type ApprovalsOptions = AgentSharedOptions & Infer<typeof approvalsFlags>
+
 export const publishFlags = {
   http: flag.port("http", "serve Streamable HTTP on this port, 0 for a free one; stdio without it"),
   host: shared.listenHost,

@@ -1,7 +1,22 @@
+import { Duration } from "effect"
 import { Argument, type Command, Flag } from "effect/cli"
-import { flag, setting } from "../flags/setting.ts"
+import { maxTimeoutSeconds } from "../../../domain/model/fields.ts"
+import { between, flag, setting } from "../flags/setting.ts"
 import * as shared from "../flags/sharedFlags.ts"
 import { joinFlags } from "../office/joinFlags.ts"
+
+/** The approvers of `--approvers`. */
+const approverNames = ["terminal", "page", "agent"] as const
+type ApproverName = (typeof approverNames)[number]
+
+const isApproverName = (name: string): name is ApproverName => approverNames.some((known) => known === name)
+
+/** Parses names with commas in between; an empty text names none. */
+const parseApprovers = (text: string): ReadonlyArray<ApproverName> | undefined => {
+  const names = text.split(",").map((name) => name.trim())
+  const given = names.filter((name) => name !== "")
+  return given.every(isApproverName) ? given : undefined
+}
 
 export const computerFlags = {
   server: shared.serverUrl,
@@ -44,7 +59,36 @@ export const computerFlags = {
     "show operators of the Server the last lines that MCP servers write to stderr"
   ),
   approve: shared.approve,
-  policy: shared.policy
+  policy: shared.policy,
+  approvers: Flag.map(
+    setting.text(
+      "approvers",
+      "approvers of calls that need consent: the user at the terminal, operators on the office page, " +
+        "the program of the calling Agent",
+      {
+        metavar: "terminal,page,agent",
+        default: "terminal",
+        check: [(names: string) => parseApprovers(names) !== undefined, `some of ${approverNames.join(", ")}`]
+      }
+    ),
+    (names) => parseApprovers(names) ?? []
+  ),
+  approvalTimeout: setting.seconds("approval-timeout", "how long a call waits for an approval", {
+    default: Duration.minutes(5),
+    check: between(1, maxTimeoutSeconds)
+  }),
+  approvals: setting.text("approvals", "file with lasting approvals and the approved definitions of tools", {
+    metavar: "FILE",
+    shown: "approvals.json in the state folder of the user"
+  }),
+  audit: setting.text(
+    "audit",
+    "audit log: writes the decision about every call to this file, one JSON object per line",
+    {
+      metavar: "FILE",
+      env: "A2C_COMPUTER_AUDIT"
+    }
+  )
 }
 export type ComputerCommandOptions = Command.Command.Config.Infer<typeof computerFlags>
 

@@ -1,9 +1,11 @@
 import { resolve } from "node:path"
 import { Context, Effect, Layer, Record, Redacted } from "effect"
+import * as FileApprovalStore from "../../../adapters/approvals/FileApprovalStore.ts"
+import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
 import { logAuthorizationRequest } from "../../../adapters/mcp/oauth/Authorizer.ts"
+import { userStateFile } from "../../../adapters/process/userStateFile.ts"
 import * as CommandInput from "../../../adapters/process/CommandInput.ts"
 import { makeInputPrompt, makeConsentPrompt } from "../../../adapters/terminal/prompts.ts"
-import { makeConsent } from "../../../application/computer/calls/Consent.ts"
 import { Inputs } from "../../../application/computer/inputs/Inputs.ts"
 import { serversUsingInput } from "../../../domain/config/Setup.ts"
 import type { ComputerConfig } from "../../../domain/config/computerConfig.ts"
@@ -38,6 +40,10 @@ export type ConfiguredComputerOptions = Pick<
       | "wait"
       | "allWindows"
       | "policy"
+      | "approvers"
+      | "approvalTimeout"
+      | "approvals"
+      | "audit"
       | "dpe"
       | "dpeUrl"
       | "skills"
@@ -99,7 +105,9 @@ export const withComputer = <A, E, R>(
       yield* Effect.logWarning("--dpe-url has no effect without --dpe http")
     }
     const resolveDpe = dpe === undefined ? undefined : yield* makeDpeResolver(dpe, dpeUrl)
-    const confirm = dialogue && (yield* makeConsent(makeConsentPrompt(dialogue)))
+    const { approvalTimeout, approvers = ["terminal"], audit } = options
+    const confirm = dialogue && approvers.includes("terminal") ? makeConsentPrompt(dialogue) : undefined
+    const remoteApprovers = approvers.filter((approver) => approver !== "terminal")
     const policy = options.policy === undefined ? undefined : yield* policyOfFile(options.policy)
     const runCommand = yield* CommandInput.make()
     const inputSources = { values, runCommand, ...definedOnly({ prompt: dialogue && makeInputPrompt(dialogue) }) }
@@ -117,8 +125,15 @@ export const withComputer = <A, E, R>(
       ...definedOnly({ authorize: dialogue && logAuthorizationRequest, prepare: dialogue && prompt }),
       confirm,
       policy,
-      settings: { approve, resolveDpe, showUnsubscribable: allWindows }
-    })
+      approvals: FileApprovalStore.layer(resolve(options.approvals ?? userStateFile("approvals.json"))),
+      settings: {
+        approve,
+        approvers: remoteApprovers,
+        resolveDpe,
+        showUnsubscribable: allWindows,
+        ...definedOnly({ approvalTimeout })
+      }
+    }).pipe(Layer.provide(audit === undefined ? Layer.empty : AuditFile.layer({ file: audit })))
     const followFiles =
       files.length === 0 ? Effect.never : watchConfig({ files, setup, sources, isWatching: options.watch })
     return yield* Effect.andThen(Effect.forkScoped(followFiles), use).pipe(

@@ -1,4 +1,5 @@
 import { computed, signal } from "@preact/signals"
+import { findOpenApprovals } from "../../../domain/page/calls/openApprovals.ts"
 import type { PageSession } from "../../../domain/page/PageCommand.ts"
 import type { PageMessage } from "../../../domain/page/PageEvent.ts"
 import { applyMessage, initialState, type PageState } from "../../../domain/page/PageState.ts"
@@ -16,6 +17,12 @@ export type ConnectionState =
 export const connection = signal<ConnectionState>({ _tag: "Connecting" })
 export const session = signal<PageSession | undefined>(undefined)
 export const pageState = signal<PageState>(initialState)
+
+const calls = computed(() => pageState.value.calls)
+
+/** The approvals that calls of all offices wait for. */
+export const openApprovals = computed(() => findOpenApprovals(calls.value))
+export const openApprovalCount = computed(() => openApprovals.value.length)
 
 const hash = signal(location.hash)
 addEventListener("hashchange", () => (hash.value = location.hash))

@@ -30,6 +30,7 @@ export const Introduction = () => {
           Under Try, call a tool yourself. The members see the call under the name of the operator. The Computer asks
           for consent as it does for an Agent.
         </li>
+        <li>In the inbox of an office, decide about calls that wait for an approval, where the Computer allows it.</li>
         <li>Otherwise this page only observes. It is not a member of an office.</li>
       </ul>
     </details>

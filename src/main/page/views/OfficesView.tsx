@@ -1,9 +1,10 @@
+import { countByOffice } from "../../../domain/page/calls/openApprovals.ts"
 import { formatBytes, formatCount, formatDuration, formatNumberOf } from "../../../domain/page/format.ts"
 import { listOffices, type OfficeSummary } from "../../../domain/page/offices.ts"
 import type { PageMember, PageNode } from "../../../domain/page/PageEvent.ts"
 import { officeKey, type Rejection } from "../../../domain/page/PageState.ts"
 import { officeHash } from "../../../domain/page/route.ts"
-import { pageState, session } from "../connection/store.ts"
+import { openApprovals, pageState, session } from "../connection/store.ts"
 import { CommandButton } from "../parts/CommandButton.tsx"
 import { Empty } from "../parts/Empty.tsx"
 import { Introduction } from "./Introduction.tsx"
@@ -41,7 +42,7 @@ const MemberItem = ({ member }: { readonly member: PageMember }) => (
   </li>
 )
 
-const OfficeRow = ({ office }: { readonly office: OfficeSummary }) => {
+const OfficeRow = ({ approvals, office }: { readonly approvals: number; readonly office: OfficeSummary }) => {
   const members = [...office.agents, ...office.computers]
   return (
     <tr>
@@ -64,6 +65,13 @@ const OfficeRow = ({ office }: { readonly office: OfficeSummary }) => {
           {members.length > maxListedMembers && <a href={officeHash(office, "members")}>all members</a>}
         </details>
       </td>
+      <td class="number">
+        {approvals > 0 && (
+          <a href={officeHash(office, "inbox")} aria-label={formatNumberOf(approvals, "open approval")}>
+            {formatCount(approvals)}
+          </a>
+        )}
+      </td>
       <td class="number">{formatCount(office.callsPerSecond)}</td>
       <td>
         <Sparkline values={office.history} />
@@ -73,8 +81,9 @@ const OfficeRow = ({ office }: { readonly office: OfficeSummary }) => {
   )
 }
 
-const Offices = ({ offices }: { readonly offices: ReadonlyArray<OfficeSummary> }) =>
-  offices.length === 0 ? (
+const Offices = ({ offices }: { readonly offices: ReadonlyArray<OfficeSummary> }) => {
+  const approvals = countByOffice(openApprovals.value)
+  return offices.length === 0 ? (
     <Empty command={"a2c computer --office team --config mcp.json\na2c agent --office team tools"}>
       No member has joined an office. An office exists while it has members. Start a Computer, then an Agent:
     </Empty>
@@ -86,6 +95,7 @@ const Offices = ({ offices }: { readonly offices: ReadonlyArray<OfficeSummary> }
             <th scope="col">Office</th>
             <th scope="col">Protocol line</th>
             <th scope="col">Members</th>
+            <th scope="col">Open approvals</th>
             <th scope="col">Calls per second</th>
             <th scope="col">Last minute</th>
             <th scope="col">Failed calls</th>
@@ -93,12 +103,13 @@ const Offices = ({ offices }: { readonly offices: ReadonlyArray<OfficeSummary> }
         </thead>
         <tbody>
           {offices.map((office) => (
-            <OfficeRow key={officeKey(office)} office={office} />
+            <OfficeRow key={officeKey(office)} office={office} approvals={approvals.get(officeKey(office)) ?? 0} />
           ))}
         </tbody>
       </table>
     </div>
   )
+}
 
 const Components = ({ components }: Pick<PageNode, "components">) => (
   <ul class="plain">

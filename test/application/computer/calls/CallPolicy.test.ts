@@ -3,7 +3,7 @@ import { Deferred, Effect, Fiber, Layer, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import * as RulePolicy from "../../../../src/application/computer/calls/RulePolicy.ts"
-import type { ConfirmRequest } from "../../../../src/application/computer/ComputerSettings.ts"
+import type { Approval } from "../../../../src/domain/approvals/Approval.ts"
 import { Policy } from "../../../../src/application/ports/approvals/Policy.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import type { PolicyAction, PolicyCall, Rule } from "../../../../src/domain/policy/Rule.ts"
@@ -19,7 +19,12 @@ const deciding = Effect.fnUntraced(function* (
     approve = [],
     autoApply = false,
     confirms
-  }: { readonly approve?: ReadonlyArray<string>; readonly autoApply?: boolean; readonly confirms?: boolean } = {}
+  }: {
+    readonly approve?: ReadonlyArray<string>
+    readonly autoApply?: boolean
+    /** The user allows a call, denies it, or allows its tool lastingly. */
+    readonly confirms?: boolean | "tool"
+  } = {}
 ) {
   const ran: Array<string> = []
   const asked: Array<string> = []
@@ -28,7 +33,11 @@ const deciding = Effect.fnUntraced(function* (
   const notes = yield* makeMemoryMcpServer({
     tools: [noted("read", { annotations: { readOnlyHint: true } }), noted("write", {})]
   })
-  const confirm = ({ tool: name }: ConfirmRequest) => Effect.sync(() => (asked.push(name), confirms === true))
+  const confirm = ({ tool: name }: Approval) =>
+    Effect.sync(() => {
+      asked.push(name)
+      return confirms === "tool" ? ({ action: "allow", scope: "tool" } as const) : confirms === true
+    })
   const { computer } = yield* staged({
     servers: { notes },
     configure: { notes: { default_tool_meta: { auto_apply: autoApply } } },
@@ -208,6 +217,33 @@ describe("the explanation of a call", () => {
           }
         }
       })
+  )
+
+  it.effect.each(policies.map((rules) => [JSON.stringify(rules), rules] as const))(
+    "agrees with the execution after grants by %s",
+    ([, rules]) =>
+      Effect.gen(function* () {
+        const { asked, call, computer, ran } = yield* deciding(RulePolicy.layer(rules), { confirms: "tool" })
+        for (const name of ["read", "write", "read", "write"]) {
+          const [askedBefore, ranBefore] = [asked.length, ran.length]
+          const params = { path: "docs/a" }
+          const explanation = yield* computer.explain({ tool: name, params, subject: "agent" })
+          yield* call(name, params)
+          const action = explanation?.decision.action
+          assert.strictEqual(asked.length - askedBefore, action === "ask" ? 1 : 0)
+          assert.strictEqual(ran.length - ranBefore, action === "deny" ? 0 : 1)
+          if (askedBefore > 0 && asked.slice(0, askedBefore).includes(name)) assert.notStrictEqual(action, "ask")
+        }
+      })
+  )
+
+  it.effect("names the grant that decides", () =>
+    Effect.gen(function* () {
+      const { call, computer } = yield* deciding(rulesOf({ action: "ask" }), { confirms: "tool" })
+      yield* call("write")
+      const explanation = yield* computer.explain({ tool: "write", params: {}, subject: "agent" })
+      assert.deepStrictEqual(explanation?.decision, { action: "allow", by: "grant of program" })
+    })
   )
 
   it.effect("shows the rules up to the one that decides", () =>

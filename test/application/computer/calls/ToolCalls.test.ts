@@ -2,11 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Duration, Effect, Fiber, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import { layer as memoryMcp, makeMemoryMcpServer, type MemoryTool } from "../../../../src/adapters/memory/MemoryMcp.ts"
-import {
-  ComputerSettings,
-  type ConfirmRequest,
-  type ProgressReport
-} from "../../../../src/application/computer/ComputerSettings.ts"
+import { ComputerSettings, type ProgressReport } from "../../../../src/application/computer/ComputerSettings.ts"
 import { McpSessionError } from "../../../../src/application/ports/McpSession.ts"
 import { InvalidSchema, SchemaValidator } from "../../../../src/application/ports/SchemaValidator.ts"
 import { VrlEngine } from "../../../../src/application/ports/VrlEngine.ts"
@@ -14,6 +10,8 @@ import type { JsonObject } from "../../../../src/domain/json.ts"
 import { Inputs } from "../../../../src/application/computer/inputs/Inputs.ts"
 import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets.ts"
 import { makeServerSupervisor } from "../../../../src/application/computer/servers/ServerSupervisor.ts"
+import { makeApprovals } from "../../../../src/application/computer/approvals/Approvals.ts"
+import type { Approval } from "../../../../src/domain/approvals/Approval.ts"
 import { makeToolCalls } from "../../../../src/application/computer/calls/ToolCalls.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { hangingTool, textResult, tool } from "../../../conformance/members.ts"
@@ -32,7 +30,8 @@ const callsOn = Effect.fnUntraced(function* (
   const consent = settings.confirm === undefined ? { default_tool_meta: { auto_apply: true } } : {}
   const setup = setupOf(["alpha"], { configure: { alpha: { ...consent, ...more } } })
   return yield* Effect.gen(function* () {
-    const calls = yield* makeToolCalls("pc-1", yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void))
+    const supervisor = yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void)
+    const calls = yield* makeToolCalls("pc-1", supervisor, yield* makeApprovals("pc-1"))
     yield* runPending
     return calls
   }).pipe(
@@ -62,7 +61,7 @@ const changing = Effect.gen(function* () {
   const validated = yield* Deferred.make<ReadonlyArray<string>>()
   return yield* Effect.gen(function* () {
     const supervisor = yield* makeServerSupervisor(setupOf(["alpha", "beta"]), makeSecrets(), () => Effect.void)
-    const { callLocally } = yield* makeToolCalls("pc-1", supervisor)
+    const { callLocally } = yield* makeToolCalls("pc-1", supervisor, yield* makeApprovals("pc-1"))
     yield* runPending
     return { alpha, beta, callLocally, noted, ran, supervisor, validated }
   }).pipe(
@@ -446,19 +445,27 @@ describe("ToolCalls", () => {
 
   it.effect("shows the call to the confirm callback under the exposed name of its tool", () =>
     Effect.gen(function* () {
-      const asked: Array<ConfirmRequest> = []
-      const confirm = (shown: ConfirmRequest) => Effect.sync(() => asked.push(shown) > 0)
+      const asked: Array<Approval> = []
+      const confirm = (shown: Approval) => Effect.sync(() => asked.push(shown) > 0)
       const { call } = yield* callsOn([tool("t")], { confirm }, { tool_meta: { t: { alias: "u" } } })
       assert.isFalse((yield* call({ ...request("r1", "u"), params: { x: 1 } })).isError)
-      assert.deepStrictEqual(asked, [
+      const shown = asked.map(({ computer, params, reqId, requester, server, shortName, tool: name }) => ({
+        computer,
+        requester,
+        reqId,
+        server,
+        tool: name,
+        shortName,
+        params
+      }))
+      assert.deepStrictEqual(shown, [
         {
           computer: "pc-1",
-          agent: "a",
+          requester: "a",
           reqId: "r1",
           server: "alpha",
           tool: "u",
           shortName: "u",
-          revision: 1,
           params: { x: 1 }
         }
       ])
@@ -492,27 +499,32 @@ describe("ToolCalls", () => {
 
   it.effect("fails with 4005 when the confirmation exceeds the timeout of the call", () =>
     Effect.gen(function* () {
-      const { call } = yield* callsOn([tool("t")], { confirm: () => Effect.never })
+      const settings = { confirm: () => Effect.never, approvalTimeout: Duration.hours(1) }
+      const { call } = yield* callsOn([tool("t")], settings)
       const calling = yield* Effect.forkChild(call(request("r1", "t")))
-      yield* TestClock.adjust("599 seconds")
+      yield* TestClock.adjust("597 seconds")
       assert.isUndefined(calling.pollUnsafe())
+      // The result arrives before the timeout of the caller.
       yield* TestClock.adjust("1 second")
       assert.strictEqual(errorCodeOf(yield* Fiber.join(calling)), 4005)
     })
   )
 
-  it.effect("counts the time of the confirmation towards the timeout of the call", () =>
-    Effect.gen(function* () {
-      const { hanging, stopped } = yield* hangingTool("t")
-      const { call } = yield* callsOn([hanging], { confirm: () => Effect.delay(Effect.succeed(true), "9 minutes") })
-      const calling = yield* Effect.forkChild(call(request("r1", "t")))
-      yield* TestClock.adjust("9 minutes")
-      assert.isUndefined(calling.pollUnsafe())
-      yield* TestClock.adjust("1 minute")
-      const { isError, meta } = yield* Fiber.join(calling)
-      assert.deepStrictEqual([isError, meta], [true, { error_code: 4004, timeout: true, a2c_timeout: true }])
-      yield* stopped
-    })
+  it.effect(
+    "counts the time of the confirmation towards the timeout of the call when its caller does not wait on",
+    () =>
+      Effect.gen(function* () {
+        const { hanging, stopped } = yield* hangingTool("t")
+        const confirm = () => Effect.delay(Effect.succeed(true), "9 minutes")
+        const { call } = yield* callsOn([hanging], { confirm, approvalTimeout: Duration.hours(1) })
+        const calling = yield* Effect.forkChild(call(request("r1", "t")))
+        yield* TestClock.adjust("9 minutes")
+        assert.isUndefined(calling.pollUnsafe())
+        yield* TestClock.adjust("1 minute")
+        const { isError, meta } = yield* Fiber.join(calling)
+        assert.deepStrictEqual([isError, meta], [true, { error_code: 4004, timeout: true, a2c_timeout: true }])
+        yield* stopped
+      })
   )
 
   it.effect("stops a local call after a minute by default", () =>

@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
-import { makeConsent } from "../../../../src/application/computer/calls/Consent.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { textResult, tool } from "../../../conformance/members.ts"
@@ -10,16 +9,15 @@ import { setupOf, staged } from "../stage.ts"
 
 const settle = TestClock.adjust(0)
 
-/** A Computer with two servers whose user answers every prompt with `allow_always`. */
+/** A Computer with two servers whose user allows each tool lastingly. */
 const consenting = Effect.gen(function* () {
   const prompted: Array<string> = []
   let onPrompt: Effect.Effect<void> = Effect.void
-  const prompt = ({ server, tool: name }: { readonly server: string; readonly tool: string }) =>
+  const confirm = ({ server, tool: name }: { readonly server: string; readonly tool: string }) =>
     Effect.suspend(() => {
       prompted.push(`${server}/${name}`)
-      return Effect.as(onPrompt, "allow_always" as const)
+      return Effect.as(onPrompt, { action: "allow", scope: "tool" } as const)
     })
-  const confirm = yield* makeConsent(prompt)
   const ran: Array<string> = []
   const noted = (name: string, more: JsonObject = {}) =>
     tool(name, () => Effect.sync(() => (ran.push(name), textResult(name))), more)
@@ -105,7 +103,7 @@ describe("lasting consent", () => {
     "beta"
   )
 
-  it.effect("does not return with an earlier definition", () =>
+  it.effect("covers an earlier definition again, which was allowed", () =>
     Effect.gen(function* () {
       const { alpha, call, noted, prompted } = yield* consenting
       for (const description of ["one", "two", "one"]) {
@@ -113,7 +111,7 @@ describe("lasting consent", () => {
         yield* settle
         yield* call()
       }
-      assert.strictEqual(prompted.length, 3)
+      assert.strictEqual(prompted.length, 2)
     })
   )
 })

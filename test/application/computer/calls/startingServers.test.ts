@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import { makeApprovals } from "../../../../src/application/computer/approvals/Approvals.ts"
 import { makeToolCalls } from "../../../../src/application/computer/calls/ToolCalls.ts"
 import { Inputs } from "../../../../src/application/computer/inputs/Inputs.ts"
 import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets.ts"
@@ -36,7 +37,10 @@ const callsOn = Effect.gen(function* () {
   const supervisor = yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void).pipe(
     Effect.provide(Layer.merge(Inputs.layer(), Layer.succeed(McpConnector, { connect })))
   )
-  const calls = yield* makeToolCalls("pc-1", supervisor, (report) => Effect.sync(() => void reports.push(report)))
+  const calls = yield* makeToolCalls("pc-1", supervisor, yield* makeApprovals("pc-1"), {
+    report: (report) => Effect.sync(() => void reports.push(report)),
+    announceWait: () => Effect.succeed(false)
+  })
   yield* TestClock.adjust(0)
   const start = (name: string, reqId = "r1"): Effect.Effect<Fiber.Fiber<string>, never, Scope.Scope> =>
     Effect.forkScoped(

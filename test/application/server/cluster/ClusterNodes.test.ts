@@ -11,6 +11,7 @@ import { makeConnections } from "../../../../src/application/server/connections/
 import { Limits } from "../../../../src/application/server/connections/Limits.ts"
 import { Readiness } from "../../../../src/application/server/lifecycle/Readiness.ts"
 import { noMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+import { parseMemberFeatures } from "../../../../src/application/server/connections/memberFeatures.ts"
 import { InFlightCall } from "../../../../src/application/server/routing/InFlightCall.ts"
 import { allGrants } from "../../../../src/domain/model/Identity.ts"
 import { unlimitedCapacity } from "../../../../src/domain/office/MembershipState.ts"
@@ -204,6 +205,7 @@ describe("a message from another node", () => {
       const { handler, ...parts } = yield* startHandler()
       const { link, sent } = makeLink("ada")
       const agent = yield* openMember(parts, link, "agent")
+      Object.assign(agent, { features: parseMemberFeatures({ a2c_features: ["call_status"] }) })
       const describe = () => assert.fail("no observer")
       const origin = { computer: "pc", reqId: "r1", serial: 1, startedAt: 0, describe }
       const call = new InFlightCall("O", (ended) => void agent.calls.delete(ended), origin)

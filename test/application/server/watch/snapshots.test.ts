@@ -28,7 +28,7 @@ describe("the snapshot of a stream", () => {
       yield* server.connect("agent")
       const { snapshot } = yield* server.watch.open
       const common = { node, line, office: "O", version: PROTOCOL_VERSION, joinedAt: 0 }
-      const noFeatures = { inspection: false, operatorCalls: false }
+      const noFeatures = { inspection: false, operatorCalls: false, approvals: false }
       assert.deepStrictEqual(snapshot.members, [
         { ...common, sid: agent.sid, role: "agent", name: "ada", subject: "anonymous", features: noFeatures },
         {
@@ -37,7 +37,7 @@ describe("the snapshot of a stream", () => {
           role: "computer",
           name: "pc",
           subject: "anonymous",
-          features: { inspection: true, operatorCalls: true }
+          features: { inspection: true, operatorCalls: true, approvals: false }
         }
       ])
     })
@@ -49,7 +49,11 @@ describe("the snapshot of a stream", () => {
         const server = yield* startWatched()
         yield* server.computer("pc", { auth: { a2c_features: features } })
         const { snapshot } = yield* server.watch.open
-        assert.deepStrictEqual(snapshot.members[0]?.features, { inspection: false, operatorCalls: false })
+        assert.deepStrictEqual(snapshot.members[0]?.features, {
+          inspection: false,
+          operatorCalls: false,
+          approvals: false
+        })
       })
     )
   }

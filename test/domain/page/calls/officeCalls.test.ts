@@ -38,6 +38,8 @@ describe("describeStatus", () => {
   it.each([
     [undefined, ""],
     [{ _tag: "WaitingForConsent", computer: "desk" }, "waiting for consent"],
+    [{ _tag: "Decided", computer: "desk", isAllowed: true, by: "operator:ann" }, "allowed by operator:ann"],
+    [{ _tag: "Decided", computer: "desk", isAllowed: false, by: "operator:ann" }, "denied by operator:ann"],
     [{ _tag: "WaitingForServers", computer: "desk", servers: ["a", "b"] }, "waiting for servers that start: a, b"],
     [
       { _tag: "Progressing", computer: "desk", progress: 3, total: 10, message: "copying" },

@@ -10,6 +10,9 @@ import { Notifications } from "./notificationSamples.ts"
 
 /** Events with their sender, by the constant that the seeds use. */
 const catalogue: { readonly [constant: string]: readonly [event: string, from: string] } = {
+  /** Not part of the protocol, as `GET_APPROVALS_EVENT`. */
+  DECIDE_APPROVAL_EVENT: ["client:decide_approval", "agent"],
+  GET_APPROVALS_EVENT: ["client:get_approvals", "agent"],
   CANCEL_TOOL_CALL_EVENT: ["server:tool_call_cancel", "agent"],
   CANCEL_TOOL_CALL_NOTIFICATION: ["notify:tool_call_cancel", "server"],
   ENTER_OFFICE_NOTIFICATION: ["notify:enter_office", "server"],

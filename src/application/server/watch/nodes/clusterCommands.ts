@@ -52,6 +52,8 @@ export const makeClusterCommands = (
       case "GetDesktop":
       case "FindDocuments":
       case "GetDocument":
+      case "GetApproval":
+      case "DecideApproval":
         return placeOfComputer(command)
     }
   }

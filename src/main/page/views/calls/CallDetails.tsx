@@ -71,6 +71,7 @@ export const CallDetails = ({
                   .join(", ")
           }
         />
+        <Fact name="Decision" value={describeStatus(call.decision)} />
         <Fact name="Computer" value={call.computer} />
         <Fact name="Agent" value={call.agent} />
         <Fact name="Subject" value={call.subject} />

@@ -13,7 +13,7 @@ const started: PageCallMessage = { _tag: "Started", as: "operator", name: "opera
 const officeWith = Effect.fnUntraced(function* (answer: Effect.Effect<unknown>, auth = allowing) {
   const server = yield* startWatched()
   const pc = yield* server.computer("pc", { auth, answer: () => answer })
-  const agent = yield* server.agent()
+  const agent = yield* server.agent("ada", { auth: { a2c_features: ["call_status"] } })
   const stream = yield* openStream(server)
   const scope = yield* Scope.make()
   const messages: Array<PageCallMessage> = []

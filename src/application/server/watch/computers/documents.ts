@@ -1,11 +1,11 @@
 import { Duration, Effect, Option } from "effect"
-import { payloadTooLarge, type ProtocolError, unavailable } from "../../../domain/model/ProtocolError.ts"
-import type { PageCommand, PageReplies } from "../../../domain/page/PageCommand.ts"
-import { maxDocumentBytes, toPreview } from "../../shared/page/documentPreview.ts"
-import { DocumentReader } from "../../ports/files/DocumentReader.ts"
+import { payloadTooLarge, type ProtocolError, unavailable } from "../../../../domain/model/ProtocolError.ts"
+import type { PageCommand, PageReplies } from "../../../../domain/page/PageCommand.ts"
+import { maxDocumentBytes, toPreview } from "../../../shared/page/documentPreview.ts"
+import { DocumentReader } from "../../../ports/files/DocumentReader.ts"
 import { requestComputer } from "./computerRequests.ts"
-import type { WatchedServer } from "./WatchedServer.ts"
-import type { Operator } from "../../shared/page/PageSource.ts"
+import type { WatchedServer } from "../WatchedServer.ts"
+import type { Operator } from "../../../shared/page/PageSource.ts"
 
 const transferTimeout = Duration.seconds(10)
 

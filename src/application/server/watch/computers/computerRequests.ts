@@ -7,23 +7,23 @@ import {
   ProtocolError,
   timedOut,
   unavailable
-} from "../../../domain/model/ProtocolError.ts"
-import { type Codec, formatSchemaError } from "../../../domain/validation.ts"
-import type { CallDefinition, ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
-import { decodeBody, jsonBody } from "../../ports/Body.ts"
+} from "../../../../domain/model/ProtocolError.ts"
+import { type Codec, formatSchemaError } from "../../../../domain/validation.ts"
+import type { CallDefinition, ProtocolLine } from "../../../../domain/wire/ProtocolLine.ts"
+import { decodeBody, jsonBody } from "../../../ports/Body.ts"
 import {
   type LinkClosed,
   type Reply,
   requestUsing,
   type RequestTimeout,
   type SendFailed
-} from "../../ports/Transport.ts"
-import { makeRequestId } from "../../shared/tracing.ts"
-import { type WatchedServer } from "./WatchedServer.ts"
-import { type Operator, operatorName } from "../../shared/page/PageSource.ts"
+} from "../../../ports/Transport.ts"
+import { makeRequestId } from "../../../shared/tracing.ts"
+import { type WatchedServer } from "../WatchedServer.ts"
+import { type Operator, operatorName } from "../../../shared/page/PageSource.ts"
 
 /** Timeout of an operator's request to a Computer. */
-const requestTimeout = Duration.seconds(10)
+export const requestTimeout = Duration.seconds(10)
 
 /** The line with a name, if the Server serves it. */
 export const findLine = ({ context }: WatchedServer, name: string): Effect.Effect<ProtocolLine, ProtocolError> => {
@@ -47,7 +47,7 @@ export const decodeReply = Effect.fnUntraced(function* <A>(
 const badReply = (message: string) =>
   new ProtocolError({ code: errorCodes.internalError, message: `The reply of the Computer is invalid: ${message}` })
 
-const toProtocolError =
+export const toProtocolError =
   (computer: string) =>
   (error: LinkClosed | RequestTimeout | SendFailed): ProtocolError => {
     switch (error._tag) {

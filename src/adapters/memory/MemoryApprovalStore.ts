@@ -1,0 +1,12 @@
+import { Effect, Layer } from "effect"
+import { ApprovalStore } from "../../application/ports/approvals/ApprovalStore.ts"
+import { noApprovals, type StoredApprovals } from "../../domain/approvals/StoredApprovals.ts"
+
+/** Keeps approvals until the process ends, for tests and for several Computers of one process. */
+export const layer: Layer.Layer<ApprovalStore> = Layer.sync(ApprovalStore, () => {
+  const kept = new Map<string, StoredApprovals>()
+  return ApprovalStore.of({
+    load: (computer) => Effect.sync(() => kept.get(computer) ?? noApprovals),
+    save: (computer, approvals) => Effect.sync(() => void kept.set(computer, approvals))
+  })
+})

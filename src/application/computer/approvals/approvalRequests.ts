@@ -1,0 +1,72 @@
+import { Clock, Effect } from "effect"
+import {
+  approvalCodecs,
+  type ApprovalView,
+  decideApprovalEvent,
+  getApprovalEvent,
+  maxListedApprovals,
+  toAnswer,
+  toApprovalView
+} from "../../../domain/approvals/ApprovalView.ts"
+import type { DecideApprovalRequest, TargetRequest } from "../../../domain/model/messages/requests.ts"
+import { forbidden, notFound, type ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
+import { ComputerSettings } from "../ComputerSettings.ts"
+import type { Approvals } from "./Approvals.ts"
+
+const notAllowed = () => forbidden("This Computer does not let Agents decide about their calls (--approvers agent)")
+
+export type ApprovalRequests = Effect.Success<ReturnType<typeof makeApprovalRequests>>
+
+/** Serves the requests of Agents and operators that decide about calls, as far as the owner of the Computer allows it. */
+export const makeApprovalRequests = Effect.fnUntraced(function* ({ decide, find, open }: Approvals) {
+  const { approvers } = yield* ComputerSettings
+  const isAllowed = (approver: (typeof approvers)[number]) => approvers.includes(approver)
+
+  /** The approval after a decision, or as it is. */
+  const show = (id: string, kind: "list" | "one" = "one"): Effect.Effect<ApprovalView, ProtocolError> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const found = find(id)
+      return found === undefined
+        ? Effect.fail(notFound("The approval is not known any more"))
+        : Effect.succeed(toApprovalView(found.approval, found.decision, now, kind))
+    })
+
+  /** The whole approval, or its start when it does not fit into a message. */
+  const get = Effect.fnUntraced(function* (body: Body, fits: (reply: Body) => boolean) {
+    const { id } = yield* Effect.fromResult(decodeBody(body, approvalCodecs.get.decode))
+    const whole = jsonBody(approvalCodecs.view.encode(yield* show(id)))
+    return fits(whole) ? whole : jsonBody(approvalCodecs.view.encode(yield* show(id, "list")))
+  })
+
+  const decideForOperator = Effect.fnUntraced(function* (body: Body) {
+    const { by, id, ...answer } = yield* Effect.fromResult(decodeBody(body, approvalCodecs.decide.decode))
+    yield* decide(id, toAnswer(answer), by)
+    return jsonBody(approvalCodecs.view.encode(yield* show(id, "list")))
+  })
+
+  return {
+    /** The open approvals of the calls of an Agent. */
+    list: ({ agent, reqId }: TargetRequest) =>
+      Effect.gen(function* () {
+        if (!isAllowed("agent")) return yield* notAllowed()
+        const own = open().filter(({ requester }) => requester === agent)
+        return {
+          reqId,
+          approvals: yield* Effect.forEach(own.slice(0, maxListedApprovals), ({ id }) => show(id, "list"))
+        }
+      }),
+    /** Decides about a call of the deciding Agent. */
+    decide: ({ agent, approvalId, reqId, ...answer }: DecideApprovalRequest) =>
+      Effect.gen(function* () {
+        if (!isAllowed("agent")) return yield* notAllowed()
+        if (find(approvalId)?.approval.requester !== agent) return yield* notFound("No call of this Agent waits for it")
+        yield* decide(approvalId, toAnswer(answer), `agent ${agent}`)
+        return { reqId, approval: yield* show(approvalId, "list") }
+      }),
+    /** The handlers of requests of operators, by their event; none where operators may not decide. */
+    operatorHandlers: isAllowed("page")
+      ? [[getApprovalEvent, get] as const, [decideApprovalEvent, decideForOperator] as const]
+      : []
+  }
+})

@@ -1,0 +1,67 @@
+import { Clock, Effect, Option } from "effect"
+import type { ApprovalDecision } from "../../../domain/approvals/Approval.ts"
+import type { JsonObject } from "../../../domain/json.ts"
+import { definedOnly } from "../../../domain/objects.ts"
+import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
+import { AuditLog } from "../../ports/AuditLog.ts"
+import { jsonBody } from "../../ports/Body.ts"
+import { truncateText } from "../../shared/logLimits.ts"
+
+/** Who or what decided about a call, and how. */
+export interface AuditedDecision {
+  /** `allow`, `deny`, or why there was no decision: `expired`, `cancelled`. */
+  readonly action: "allow" | "deny" | "expired" | "cancelled"
+  /** A rule, `auto_apply`, `approved pattern`, a grant, or the approver. */
+  readonly by?: string | undefined
+  readonly reason?: string | undefined
+  readonly scope?: "once" | "tool" | undefined
+  /** Milliseconds of the epoch. */
+  readonly until?: number | undefined
+}
+
+/** The decision of an approver, for the audit. */
+export const auditedDecision = (decision: ApprovalDecision): AuditedDecision => {
+  switch (decision.state) {
+    case "allowed":
+      return { action: "allow", by: decision.by, scope: decision.scope, until: decision.until }
+    case "denied":
+      return { action: "deny", by: decision.by, reason: decision.reason }
+    case "expired":
+    case "cancelled":
+      return { action: decision.state }
+  }
+}
+
+interface DecidedCall {
+  readonly agent: string | undefined
+  readonly reqId: string
+  readonly params: JsonObject
+}
+
+/** Makes the function that records every decision about a call, with a digest of its arguments, where there is an audit. */
+export const makeDecisionAudit = Effect.fnUntraced(function* (computer: string) {
+  const clock = yield* Clock.Clock
+  const audit = Option.getOrUndefined(yield* Effect.serviceOption(AuditLog))
+  return (
+    { agent, params, reqId }: DecidedCall,
+    { originalName, server, tool }: CatalogueEntry,
+    { office, reason, until, ...decision }: AuditedDecision & { readonly office: string | undefined }
+  ): void => {
+    if (audit === undefined) return
+    const fields = {
+      type: "decision",
+      computer,
+      req_id: truncateText(reqId),
+      server,
+      tool: tool.name,
+      original_name: originalName,
+      ...definedOnly({ office, agent: agent === undefined ? undefined : truncateText(agent) }),
+      ...definedOnly(decision),
+      ...definedOnly({
+        reason: reason === undefined ? undefined : truncateText(reason),
+        until: until === undefined ? undefined : new Date(until).toISOString()
+      })
+    }
+    audit.record({ time: clock.currentTimeMillisUnsafe(), fields, request: jsonBody({ params }) })
+  }
+})

@@ -1,0 +1,18 @@
+import { Context, Data, type Effect } from "effect"
+import type { StoredApprovals } from "../../../domain/approvals/StoredApprovals.ts"
+
+/** The approvals cannot be read or written. The message names the location. */
+export class ApprovalsUnavailable extends Data.TaggedError("ApprovalsUnavailable")<{ readonly message: string }> {}
+
+/**
+ * Keeps the grants and the approved definitions of tools of Computers, by the name of a Computer. Without this port they
+ * end with the Computer.
+ */
+export class ApprovalStore extends Context.Service<
+  ApprovalStore,
+  {
+    /** What was saved last; nothing for an unknown Computer. */
+    readonly load: (computer: string) => Effect.Effect<StoredApprovals, ApprovalsUnavailable>
+    readonly save: (computer: string, approvals: StoredApprovals) => Effect.Effect<void, ApprovalsUnavailable>
+  }
+>()("a2c-smcp/application/ports/approvals/ApprovalStore") {}

@@ -1,0 +1,160 @@
+import { Schema } from "effect"
+import { isJsonObject, type JsonObject } from "../json.ts"
+import { definedOnly } from "../objects.ts"
+import { makeCodec } from "../validation.ts"
+import type { Approval, ApprovalAnswer, ApprovalDecision } from "./Approval.ts"
+import { toolParts } from "./toolPins.ts"
+
+const Text = Schema.String.check(Schema.isMaxLength(8192))
+const Optional = Schema.optionalKey
+
+/** Characters of the arguments in a list of approvals, and in one approval. */
+export const argumentsLengths = { list: 2000, one: 256 * 1024 } as const
+
+/** Approvals in a list; the oldest ones. */
+export const maxListedApprovals = 100
+
+const Arguments = Schema.String.check(Schema.isMaxLength(argumentsLengths.one + 1))
+
+const Difference = Schema.Struct({ part: Schema.Literals(toolParts), before: Text, after: Text })
+
+const Change = Schema.Struct({
+  approvedAt: Schema.Finite,
+  approvedBy: Text,
+  differences: Schema.Array(Difference).check(Schema.isMaxLength(toolParts.length))
+}).pipe(Schema.encodeKeys({ approvedAt: "approved_at", approvedBy: "approved_by" }))
+
+/**
+ * An approval as its approvers see it. Arguments are indented JSON, which ends with `…` when it is truncated. Times are
+ * milliseconds of the epoch at the Computer; `expiresIn` does not depend on its clock.
+ */
+export const ApprovalView = Schema.Struct({
+  id: Text,
+  computer: Text,
+  server: Text,
+  tool: Text,
+  requester: Text,
+  arguments: Arguments,
+  argumentsDigest: Text,
+  /** The arguments of the last approved call of this tool; missing in lists. */
+  previousArguments: Optional(Arguments),
+  change: Optional(Change),
+  askedBy: Text,
+  reason: Optional(Text),
+  requestedAt: Schema.Finite,
+  expiresIn: Schema.Finite,
+  state: Schema.Literals(["open", "allowed", "denied", "expired", "cancelled"]),
+  decidedBy: Optional(Text),
+  decidedAt: Optional(Schema.Finite),
+  /** How long the tool is allowed in this office: this call, or until a time, or until the grant is revoked. */
+  scope: Optional(Schema.Literals(["once", "tool"])),
+  until: Optional(Schema.Finite),
+  denialReason: Optional(Text)
+}).pipe(
+  Schema.encodeKeys({
+    argumentsDigest: "arguments_sha256",
+    previousArguments: "previous_arguments",
+    askedBy: "asked_by",
+    requestedAt: "requested_at",
+    expiresIn: "expires_in_ms",
+    decidedBy: "decided_by",
+    decidedAt: "decided_at",
+    denialReason: "denial_reason"
+  })
+)
+export type ApprovalView = typeof ApprovalView.Type
+
+/** Characters of the reason of a denial. */
+export const maxReasonLength = 500
+
+/** An answer in a message. */
+export const AnswerFields = {
+  action: Schema.Literals(["allow", "deny"]),
+  /** `once` by default. */
+  scope: Optional(Schema.Literals(["once", "tool"])),
+  until: Optional(Schema.Finite),
+  reason: Optional(Schema.String.check(Schema.isMaxLength(maxReasonLength)))
+}
+
+type AnswerMessage = {
+  readonly action: "allow" | "deny"
+  readonly scope?: "once" | "tool"
+  readonly until?: number
+  readonly reason?: string
+}
+
+export const toAnswer = ({ action, reason, scope, until }: AnswerMessage): ApprovalAnswer => {
+  if (action === "deny") return { action, ...definedOnly({ reason }) }
+  return scope === "tool" ? { action, scope, ...definedOnly({ until }) } : { action, scope: "once" }
+}
+
+/** Formats arguments as indented JSON of at most this many characters. */
+const formatArguments = (params: JsonObject, maxLength: number): string => {
+  // Indenting a huge value would take long, and only its start is shown.
+  const compact = JSON.stringify(params)
+  if (compact.length > maxLength) return `${compact.slice(0, maxLength).toWellFormed()}…`
+  const text = JSON.stringify(params, null, 2)
+  return text.length <= maxLength ? text : `${text.slice(0, maxLength).toWellFormed()}…`
+}
+
+const bounded = (text: string): string => (text.length <= 8192 ? text : `${text.slice(0, 8191).toWellFormed()}…`)
+
+const decisionFields = (decision: ApprovalDecision | undefined) => {
+  if (decision === undefined) return { state: "open" as const }
+  const { at: decidedAt, state } = decision
+  switch (decision.state) {
+    case "allowed": {
+      const { by: decidedBy, scope, until } = decision
+      return { state, decidedAt, decidedBy, scope, ...definedOnly({ until }) }
+    }
+    case "denied": {
+      const { by: decidedBy, reason: denialReason } = decision
+      return { state, decidedAt, decidedBy, ...definedOnly({ denialReason }) }
+    }
+    case "expired":
+    case "cancelled":
+      return { state, decidedAt }
+  }
+}
+
+/** Makes the view of an approval, for a list or alone. */
+export const toApprovalView = (
+  approval: Approval,
+  decision: ApprovalDecision | undefined,
+  now: number,
+  kind: keyof typeof argumentsLengths
+): ApprovalView => {
+  const { argumentsDigest, askedBy, change, computer, expiresAt, id, params, previousParams } = approval
+  const { reason, requestedAt, requester, server, tool } = approval
+  return {
+    id,
+    computer: bounded(computer),
+    server: bounded(server),
+    tool: bounded(tool),
+    requester: bounded(requester),
+    arguments: formatArguments(params, argumentsLengths[kind]),
+    argumentsDigest,
+    askedBy: bounded(askedBy),
+    requestedAt,
+    expiresIn: decision === undefined ? Math.max(0, expiresAt - now) : 0,
+    ...decisionFields(decision),
+    ...definedOnly({
+      change,
+      reason: reason === undefined ? undefined : bounded(reason),
+      previousArguments:
+        kind === "one" && isJsonObject(previousParams)
+          ? formatArguments(previousParams, argumentsLengths.one)
+          : undefined
+    })
+  }
+}
+
+/** Requests of a Server to a Computer with the feature `approvals`, for operators; no line of the protocol has them. */
+export const getApprovalEvent = "a2c:get_approval"
+export const decideApprovalEvent = "a2c:decide_approval"
+
+export const approvalCodecs = {
+  get: makeCodec(Schema.Struct({ id: Text })),
+  decide: makeCodec(Schema.Struct({ id: Text, by: Text, ...AnswerFields })),
+  view: makeCodec(ApprovalView)
+}

@@ -1,0 +1,44 @@
+import { Schema } from "effect"
+import { makeCodec } from "../validation.ts"
+import { type Grant, maxGrants } from "./grants.ts"
+import { maxPartLength, maxPins, type ToolPin } from "./toolPins.ts"
+
+/** What a Computer keeps about approvals between its runs. */
+export interface StoredApprovals {
+  /** The oldest one first, as the pins. */
+  readonly grants: ReadonlyArray<Grant>
+  readonly pins: ReadonlyArray<ToolPin>
+}
+
+export const noApprovals: StoredApprovals = { grants: [], pins: [] }
+
+const Text = Schema.String.check(Schema.isMaxLength(1024))
+const Part = Schema.String.check(Schema.isMaxLength(maxPartLength + 100))
+
+const StoredGrant = Schema.Struct({
+  id: Text,
+  office: Schema.optionalKey(Text),
+  server: Text,
+  tool: Text,
+  toolDigest: Text,
+  until: Schema.optionalKey(Schema.Finite),
+  by: Text,
+  at: Schema.Finite
+})
+
+const StoredPin = Schema.Struct({
+  server: Text,
+  tool: Text,
+  digest: Text,
+  definition: Schema.Struct({ name: Part, description: Part, schema: Part, annotations: Part, server: Part }),
+  at: Schema.Finite,
+  by: Text
+})
+
+/** The approvals of one Computer in a file. */
+export const storedApprovalsCodec = makeCodec(
+  Schema.Struct({
+    grants: Schema.Array(StoredGrant).check(Schema.isMaxLength(maxGrants)),
+    pins: Schema.Array(StoredPin).check(Schema.isMaxLength(maxPins))
+  })
+)

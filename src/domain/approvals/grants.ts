@@ -1,0 +1,38 @@
+import type { Approval } from "./Approval.ts"
+
+/** A lasting allowance: calls of this tool in this office run without a question. */
+export interface Grant {
+  readonly id: string
+  /** Missing for calls from outside an office. */
+  readonly office?: string
+  readonly server: string
+  /** The exposed name of the tool when it was allowed. */
+  readonly tool: string
+  /** The allowance ends when the tool changes. */
+  readonly toolDigest: string
+  /** Milliseconds of the epoch; missing for an allowance without an end. */
+  readonly until?: number
+  readonly by: string
+  readonly at: number
+}
+
+/** Grants of a Computer. The oldest ones are dropped first. */
+export const maxGrants = 1000
+
+export const isExpired = ({ until }: Pick<Grant, "until">, now: number): boolean => until !== undefined && until <= now
+
+/** Finds the grant that covers a call of a tool in an office. */
+export const findGrant = (
+  grants: ReadonlyArray<Grant>,
+  { office, toolDigest }: Pick<Approval, "toolDigest"> & { readonly office: string | undefined },
+  now: number
+): Grant | undefined =>
+  grants.find((grant) => grant.toolDigest === toolDigest && grant.office === office && !isExpired(grant, now))
+
+/** Adds a grant in place of the one for the same tool and office, and drops the expired ones. */
+export const addGrant = (grants: ReadonlyArray<Grant>, added: Grant, now: number): ReadonlyArray<Grant> => {
+  const others = grants.filter(
+    (grant) => !isExpired(grant, now) && !(grant.toolDigest === added.toolDigest && grant.office === added.office)
+  )
+  return [...others, added].slice(-maxGrants)
+}

@@ -1,0 +1,57 @@
+import type { ApprovalView } from "../../../../domain/approvals/ApprovalView.ts"
+import { LongText, Name } from "../../parts/Text.tsx"
+import { formatDateTime } from "../../parts/time.ts"
+import { Diff } from "./Diff.tsx"
+
+type ToolChange = NonNullable<ApprovalView["change"]>
+
+const partNames: { readonly [Part in ToolChange["differences"][number]["part"]]: string } = {
+  name: "Name",
+  description: "Description",
+  schema: "Schema of the arguments",
+  annotations: "Annotations",
+  server: "MCP server"
+}
+
+const Changes = ({ change: { approvedAt, approvedBy, differences } }: { readonly change: ToolChange }) => (
+  <section class="warning" aria-label="Change of the tool">
+    <h3>The definition of this tool has changed</h3>
+    <p>
+      <Name of={approvedBy} /> approved another definition on {formatDateTime(approvedAt)}.
+      {differences.length === 0 && " The difference is in a part that is too long to show."}
+    </p>
+    {differences.map(({ after, before, part }) => (
+      <div key={part}>
+        <h4>{partNames[part]}</h4>
+        <Diff before={before} after={after} />
+      </div>
+    ))}
+  </section>
+)
+
+/** What the Computer says about an approval: the change of the tool first, then the arguments. */
+export const ApprovalDetails = ({ view }: { readonly view: ApprovalView }) => {
+  const { arguments: text, argumentsDigest, change, previousArguments } = view
+  return (
+    <>
+      {change !== undefined && <Changes change={change} />}
+      <h3>Arguments</h3>
+      <LongText text={text} code />
+      {text.endsWith("…") && (
+        <p class="error">
+          The arguments are too long, and their end is missing. The SHA-256 of all of them is{" "}
+          <Name of={argumentsDigest} />.
+        </p>
+      )}
+      {previousArguments !== undefined &&
+        (previousArguments === text ? (
+          <p class="note">The last approved call of this tool had the same arguments.</p>
+        ) : (
+          <>
+            <h3>Compared with the last approved call</h3>
+            <Diff before={previousArguments} after={text} />
+          </>
+        ))}
+    </>
+  )
+}

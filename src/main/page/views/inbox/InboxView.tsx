@@ -1,0 +1,75 @@
+import { useMemo, useRef } from "preact/hooks"
+import {
+  approvalsOfOffice,
+  findDecidedCalls,
+  type ListedApproval,
+  updateListed
+} from "../../../../domain/page/calls/openApprovals.ts"
+import { formatCount, formatNumberOf } from "../../../../domain/page/format.ts"
+import { findOffice } from "../../../../domain/page/offices.ts"
+import type { OfficeAddress } from "../../../../domain/page/PageEvent.ts"
+import { isSoundOn, switchSound } from "../../connection/approvalSound.ts"
+import { openApprovals, pageState } from "../../connection/store.ts"
+import { Empty } from "../../parts/Empty.tsx"
+import { ApprovalCard } from "./ApprovalCard.tsx"
+import { DecidedCalls } from "./DecidedCalls.tsx"
+import { useSteady } from "./useSteady.ts"
+
+/** Approvals that are shown at once: each one fetches its arguments. */
+const maxCards = 20
+
+const SoundSwitch = () => (
+  <label>
+    <input type="checkbox" checked={isSoundOn.value} onChange={(event) => switchSound(event.currentTarget.checked)} />{" "}
+    Sound for new approvals
+  </label>
+)
+
+/** The calls of an office that wait for an approval, and the latest decisions. */
+export const InboxView = ({ address }: { readonly address: OfficeAddress }) => {
+  const state = pageState.value
+  const open = approvalsOfOffice(openApprovals.value, address)
+  const listed = useRef<ReadonlyArray<ListedApproval>>([])
+  listed.current = updateListed(listed.current, open, state.calls)
+  const cards = listed.current.slice(0, maxCards)
+  const decided = useMemo(() => findDecidedCalls(state.calls, address), [state.calls, address.line, address.office])
+  const deciding = new Set(
+    findOffice(state, address)
+      .computers.filter(({ features }) => features.approvals)
+      .map(({ name }) => name)
+  )
+  const list = useRef<HTMLDivElement>(null)
+  const isSteady = useSteady(list)
+  return (
+    <>
+      <div class="timeline-head">
+        <span role="status">
+          {`${formatNumberOf(open.length, "call")} ${open.length > 1 ? "wait" : "waits"} for an approval`}
+        </span>
+        <SoundSwitch />
+      </div>
+      <div ref={list}>
+        {cards.map((entry) => (
+          <ApprovalCard
+            key={entry.key}
+            entry={entry}
+            canDecide={deciding.has(entry.call.computer)}
+            isSteady={isSteady}
+          />
+        ))}
+        {cards.length === 0 && (
+          <Empty>A call appears here when a rule of its Computer, or the user, asks for an approval.</Empty>
+        )}
+      </div>
+      {listed.current.length > cards.length && (
+        <p class="note">{formatCount(listed.current.length - cards.length)} further approvals follow after these.</p>
+      )}
+      <h2>Latest decisions</h2>
+      {decided.length === 0 ? (
+        <p class="note">No approver decided a call since this page was opened.</p>
+      ) : (
+        <DecidedCalls calls={decided} />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,121 @@
+import { Clock, Duration, Effect, Option, Result, Stream } from "effect"
+import { Computer } from "../../application/computer/Computer.ts"
+import type { Approval, ApprovalAnswer } from "../../domain/approvals/Approval.ts"
+import { formatDecision } from "../../domain/approvals/Approval.ts"
+import type { Grant } from "../../domain/approvals/grants.ts"
+import { failCommand } from "../cli/CommandFailed.ts"
+import { parseApprovalEnd } from "../cli/arguments/approvalEnd.ts"
+import { formatColumns, truncateLine } from "../cli/output/format.ts"
+import { completeFirst, type ReplCommand } from "./ReplCommand.ts"
+
+const openApprovals = Computer.use(({ approvals }) =>
+  Effect.map(Stream.runHead(approvals), (head) => Option.getOrElse(head, (): ReadonlyArray<Approval> => []))
+)
+
+/** The start of an id, by which a user names an approval or a grant. */
+const shortId = (id: string): string => id.slice(0, 8)
+
+const findById = <A extends { readonly id: string }>(all: ReadonlyArray<A>, given: string): A | undefined => {
+  const found = all.filter(({ id }) => id.startsWith(given))
+  return found.length === 1 && given !== "" ? found[0] : undefined
+}
+
+const formatSecondsUntil = (time: number, now: number): string =>
+  Duration.format(Duration.seconds(Math.max(0, Math.round((time - now) / 1000))))
+
+const approvalsCommand: ReplCommand = {
+  name: "approvals",
+  help: "list the calls that wait for an approval",
+  run: Effect.fnUntraced(function* () {
+    const open = yield* openApprovals
+    if (open.length === 0) return "no call waits for an approval"
+    const now = yield* Clock.currentTimeMillis
+    return formatColumns(
+      open.map(({ change, expiresAt, id, params, requester, tool }) => [
+        shortId(id),
+        tool,
+        `for ${requester}`,
+        `${formatSecondsUntil(expiresAt, now)} left`,
+        change === undefined ? "" : "tool has changed",
+        truncateLine(JSON.stringify(params))
+      ])
+    )
+  })
+}
+
+const decide = Effect.fnUntraced(function* (given: string, answer: ApprovalAnswer) {
+  const approval = findById(yield* openApprovals, given)
+  if (approval === undefined) return yield* failCommand(`No call waits for an approval with the id '${given}'`)
+  const decided = yield* Effect.result(
+    Computer.use(({ decideApproval }) => decideApproval(approval.id, answer, "terminal"))
+  )
+  if (Result.isFailure(decided)) return yield* failCommand(decided.failure.message)
+  return `${approval.tool}: ${formatDecision(decided.success)}`
+})
+
+const completeApprovals = completeFirst(Effect.map(openApprovals, (open) => open.map(({ id }) => shortId(id))))
+
+const approveCommand: ReplCommand = {
+  name: "approve",
+  parameters: "ID [always | DURATION]",
+  arity: [1, 2],
+  help: "run a waiting call: once, or its tool in this office always or for a time such as 2h",
+  run: Effect.fnUntraced(function* ([id = "", scope]) {
+    const answer = parseApprovalEnd(scope, yield* Clock.currentTimeMillis)
+    return Result.isFailure(answer) ? yield* failCommand(answer.failure) : yield* decide(id, answer.success)
+  }),
+  complete: (words) => (words.length === 1 ? Effect.succeed(["always", "1h", "1d"]) : completeApprovals(words))
+}
+
+const denyCommand: ReplCommand = {
+  name: "deny",
+  parameters: "ID [REASON…]",
+  arity: [1, Number.POSITIVE_INFINITY],
+  help: "deny a waiting call; the caller sees the reason",
+  run: ([id = "", ...words]) => decide(id, { action: "deny", ...(words.length > 0 && { reason: words.join(" ") }) }),
+  complete: completeApprovals
+}
+
+const currentGrants = Computer.use(({ grants }) => grants)
+
+const formatEnd = ({ until }: Grant): string =>
+  until === undefined ? "until revoked" : `until ${new Date(until).toISOString()}`
+
+const grantsCommand: ReplCommand = {
+  name: "grants",
+  help: "list the tools that were allowed beyond one call",
+  run: Effect.fnUntraced(function* () {
+    const grants = yield* currentGrants
+    if (grants.length === 0) return "no tool is allowed beyond one call"
+    return formatColumns(
+      grants.map((grant) => [
+        shortId(grant.id),
+        grant.tool,
+        grant.office === undefined ? "outside an office" : `in ${grant.office}`,
+        formatEnd(grant),
+        `by ${grant.by}`
+      ])
+    )
+  })
+}
+
+const revokeCommand: ReplCommand = {
+  name: "revoke",
+  parameters: "ID",
+  arity: [1, 1],
+  help: "end a grant: the tool needs an approval again",
+  run: Effect.fnUntraced(function* ([given = ""]) {
+    const grant = findById(yield* currentGrants, given)
+    const isRevoked = grant !== undefined && (yield* Computer.use(({ revokeGrant }) => revokeGrant(grant.id)))
+    return isRevoked ? `${grant.tool} needs an approval again` : yield* failCommand(`No grant has the id '${given}'`)
+  }),
+  complete: completeFirst(Effect.map(currentGrants, (grants) => grants.map(({ id }) => shortId(id))))
+}
+
+export const approvalCommands: ReadonlyArray<ReplCommand> = [
+  approvalsCommand,
+  approveCommand,
+  denyCommand,
+  grantsCommand,
+  revokeCommand
+]

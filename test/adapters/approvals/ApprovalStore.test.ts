@@ -1,0 +1,94 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, type Layer } from "effect"
+import * as FileApprovalStore from "../../../src/adapters/approvals/FileApprovalStore.ts"
+import * as MemoryApprovalStore from "../../../src/adapters/memory/MemoryApprovalStore.ts"
+import { ApprovalStore } from "../../../src/application/ports/approvals/ApprovalStore.ts"
+import { noApprovals, type StoredApprovals } from "../../../src/domain/approvals/StoredApprovals.ts"
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "approvals-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true }))
+)
+
+const file = Effect.map(folder, (path) => join(path, "state", "approvals.json"))
+
+const approvals: StoredApprovals = {
+  grants: [
+    { id: "1", office: "lab", server: "notes", tool: "write", toolDigest: "d", until: 5, by: "ann", at: 1 },
+    { id: "2", server: "notes", tool: "write", toolDigest: "d", by: "terminal", at: 2 }
+  ],
+  pins: [
+    {
+      server: "notes",
+      tool: "write",
+      digest: "d",
+      definition: { name: "write", description: "ü", schema: "{}", annotations: "{}", server: "notes" },
+      at: 1,
+      by: "ann"
+    }
+  ]
+}
+
+const store = ApprovalStore.use((service) => Effect.succeed(service))
+
+const contract = (name: string, layer: Effect.Effect<Layer.Layer<ApprovalStore>, never, never>) =>
+  describe(name, () => {
+    it.effect("gives what was saved last, by Computer", () =>
+      Effect.gen(function* () {
+        const { load, save } = yield* store
+        assert.deepStrictEqual(yield* load("desk"), noApprovals)
+        yield* save("desk", approvals)
+        yield* save("lab", { ...approvals, pins: [] })
+        assert.deepStrictEqual(yield* load("desk"), approvals)
+        assert.deepStrictEqual(yield* load("lab"), { ...approvals, pins: [] })
+        yield* save("desk", noApprovals)
+        assert.deepStrictEqual(yield* load("desk"), noApprovals)
+        assert.deepStrictEqual(yield* load("__proto__"), noApprovals)
+      }).pipe(Effect.provide(Effect.runSync(layer)))
+    )
+  })
+
+contract("approvals in memory", Effect.succeed(MemoryApprovalStore.layer))
+
+describe("file of approvals", () => {
+  const withFile = <E>(body: (path: string) => Effect.Effect<void, E, ApprovalStore>) =>
+    Effect.scoped(Effect.flatMap(file, (path) => Effect.provide(body(path), FileApprovalStore.layer(path))))
+
+  it.effect("is for its owner only", () =>
+    withFile((path) =>
+      Effect.gen(function* () {
+        const { load, save } = yield* store
+        assert.deepStrictEqual(yield* load("desk"), noApprovals)
+        yield* save("desk", approvals)
+        yield* save("lab", noApprovals)
+        assert.strictEqual(statSync(path).mode & 0o777, 0o600)
+        assert.deepStrictEqual(yield* load("desk"), approvals)
+      })
+    )
+  )
+
+  const rejects = (title: string, contents: string, reason: string, mode = 0o600) =>
+    it.effect(`is neither used nor overwritten ${title}`, () =>
+      withFile((path) =>
+        Effect.gen(function* () {
+          const { load, save } = yield* store
+          yield* save("desk", approvals)
+          writeFileSync(path, contents)
+          chmodSync(path, mode)
+          assert.include((yield* Effect.flip(load("desk"))).message, reason)
+          if (reason.includes("Expected")) return
+          assert.include((yield* Effect.flip(save("desk", approvals))).message, reason)
+          assert.strictEqual(readFileSync(path, "utf8"), contents)
+        })
+      )
+    )
+  rejects("when it is not JSON", "{", "it is not JSON")
+  rejects("when it is a list", "[]", "it is not a file of approvals")
+  rejects("when it has another version", '{"version":2,"computers":{}}', "its version is not 1")
+  rejects("when it has no Computers", '{"version":1}', '"computers" must be an object')
+  rejects("when the approvals are malformed", '{"version":1,"computers":{"desk":{"grants":1,"pins":[]}}}', "Expected")
+  rejects("when others have access to it", '{"version":1,"computers":{}}', "others have access", 0o644)
+})

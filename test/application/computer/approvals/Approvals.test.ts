@@ -1,0 +1,383 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Duration, Effect, Exit, Fiber, Layer, Result, Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import * as MemoryApprovalStore from "../../../../src/adapters/memory/MemoryApprovalStore.ts"
+import { type ApprovalRequest, makeApprovals } from "../../../../src/application/computer/approvals/Approvals.ts"
+import { ComputerSettings } from "../../../../src/application/computer/ComputerSettings.ts"
+import { ApprovalStore, ApprovalsUnavailable } from "../../../../src/application/ports/approvals/ApprovalStore.ts"
+import type { Approval, ApprovalAnswer } from "../../../../src/domain/approvals/Approval.ts"
+import type { CatalogueEntry } from "../../../../src/domain/tools/catalogue.ts"
+import type { JsonObject } from "../../../../src/domain/json.ts"
+
+const settle = TestClock.adjust(0)
+
+const toolNamed = (name: string, description = "", server = "notes"): CatalogueEntry => ({
+  tool: { name, description, paramsSchema: {}, returnSchema: null },
+  server,
+  serverId: server,
+  originalName: name,
+  shortName: name,
+  autoApply: false
+})
+
+const write = toolNamed("write")
+
+const callOf = (entry = write, params: JsonObject = {}, office = "lab"): ApprovalRequest => ({
+  reqId: "r1",
+  requester: "ada",
+  params,
+  askedBy: "default",
+  reason: undefined,
+  entry,
+  config: undefined,
+  office
+})
+
+const once: ApprovalAnswer = { action: "allow", scope: "once" }
+const always: ApprovalAnswer = { action: "allow", scope: "tool" }
+
+/** The approvals of a Computer whose operators may decide. `isExtended` tells whether callers wait on. */
+const deciding = Effect.fnUntraced(function* (settings: Partial<ComputerSettings> = {}, isExtended = false) {
+  const approvals = yield* Effect.provideService(makeApprovals("pc"), ComputerSettings, {
+    ...ComputerSettings.defaultValue(),
+    approvers: ["page"],
+    ...settings
+  })
+  const start = Effect.fnUntraced(function* (call = callOf(), limit = Duration.minutes(1)) {
+    const announce = () => Effect.succeed(isExtended)
+    const waiting = yield* Effect.forkScoped(approvals.request(call, { limit, announce }))
+    yield* settle
+    return waiting
+  })
+  /** The only open approval. */
+  const open = (): Approval => {
+    const [one, ...others] = approvals.open()
+    assert.isDefined(one)
+    assert.isEmpty(others)
+    return one as Approval
+  }
+  /** Requests an approval, and gives the answer. */
+  const decideNext = Effect.fnUntraced(function* (answer: ApprovalAnswer, call = callOf()) {
+    const waiting = yield* start(call)
+    const approval = open()
+    yield* Effect.orDie(approvals.decide(approval.id, answer, "ann"))
+    yield* Fiber.join(waiting)
+    return approval
+  })
+  return { approvals, decideNext, open, start }
+})
+
+const codeOf = <A>(result: Result.Result<A, { readonly code: number }>): number | undefined =>
+  Result.isFailure(result) ? result.failure.code : undefined
+
+describe("Approvals", () => {
+  it.effect("shows an open approval with the call, its digest and its expiry", () =>
+    Effect.gen(function* () {
+      const { open, start } = yield* deciding()
+      yield* TestClock.adjust("10 seconds")
+      yield* start({ ...callOf(write, { text: "x" }), reason: "it writes", askedBy: "rule 2" })
+      const { argumentsDigest, id, toolDigest, ...shown } = open()
+      assert.match(argumentsDigest, /^[0-9a-f]{64}$/)
+      assert.match(toolDigest, /^[0-9a-f]{64}$/)
+      assert.isNotEmpty(id)
+      assert.deepStrictEqual<unknown>(shown, {
+        reqId: "r1",
+        office: "lab",
+        computer: "pc",
+        server: "notes",
+        tool: "write",
+        shortName: "write",
+        requester: "ada",
+        params: { text: "x" },
+        requestedAt: 10_000,
+        expiresAt: 70_000,
+        askedBy: "rule 2",
+        reason: "it writes"
+      })
+    })
+  )
+
+  it.effect("ends with the decision of an approver", () =>
+    Effect.gen(function* () {
+      const { approvals, open, start } = yield* deciding()
+      const waiting = yield* start()
+      const decision = yield* approvals.decide(open().id, { action: "deny", reason: "not now" }, "ann")
+      assert.deepStrictEqual(decision, { state: "denied", by: "ann", at: 0, reason: "not now" })
+      assert.deepStrictEqual(yield* Fiber.join(waiting), decision)
+      assert.isEmpty(approvals.open())
+    })
+  )
+
+  it.effect("accepts the first answer, and tells later approvers who decided", () =>
+    Effect.gen(function* () {
+      const { approvals, open, start } = yield* deciding()
+      const waiting = yield* start()
+      const { id } = open()
+      const results = yield* Effect.forEach(
+        [
+          [once, "ann"],
+          [{ action: "deny" }, "bob"]
+        ] as const,
+        ([answer, by]) => Effect.result(approvals.decide(id, answer, by)),
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual(results.map(codeOf), [undefined, 409])
+      const late = yield* Effect.flip(approvals.decide(id, once, "eve"))
+      assert.strictEqual(late.message, "The approval was allowed by ann")
+      assert.strictEqual((yield* Fiber.join(waiting)).state, "allowed")
+    })
+  )
+
+  it.effect("rejects an answer to an unknown approval, and one whose time has passed", () =>
+    Effect.gen(function* () {
+      const { approvals, open, start } = yield* deciding()
+      assert.strictEqual(codeOf(yield* Effect.result(approvals.decide("x", once, "ann"))), 404)
+      yield* start()
+      yield* TestClock.adjust("1 second")
+      const passed = { ...always, until: 1000 }
+      assert.strictEqual(codeOf(yield* Effect.result(approvals.decide(open().id, passed, "ann"))), 400)
+      open()
+    })
+  )
+
+  it.effect("expires at its limit", () =>
+    Effect.gen(function* () {
+      const { approvals, open, start } = yield* deciding()
+      const waiting = yield* start()
+      const { id } = open()
+      yield* TestClock.adjust("59999 millis")
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual(yield* Fiber.join(waiting), { state: "expired", at: 60_000 })
+      assert.strictEqual(codeOf(yield* Effect.result(approvals.decide(id, once, "ann"))), 409)
+    })
+  )
+
+  it.effect("waits for the approval timeout where the caller waits on", () =>
+    Effect.gen(function* () {
+      const { open, start } = yield* deciding({ approvalTimeout: Duration.minutes(10) }, true)
+      const waiting = yield* start()
+      assert.strictEqual(open().expiresAt, 600_000)
+      yield* TestClock.adjust("599 seconds")
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(waiting)).state, "expired")
+    })
+  )
+
+  it.effect("never waits longer than the approval timeout", () =>
+    Effect.gen(function* () {
+      const { open, start } = yield* deciding({ approvalTimeout: Duration.seconds(5) })
+      yield* start()
+      assert.strictEqual(open().expiresAt, 5000)
+    })
+  )
+
+  it.effect("is cancelled with its call", () =>
+    Effect.gen(function* () {
+      const { approvals, open, start } = yield* deciding()
+      const waiting = yield* start()
+      const { id } = open()
+      yield* Fiber.interrupt(waiting)
+      assert.deepStrictEqual(approvals.find(id)?.decision, { state: "cancelled", at: 0 })
+      assert.isEmpty(approvals.open())
+    })
+  )
+
+  it.effect("streams the open approvals", () =>
+    Effect.gen(function* () {
+      const { approvals, decideNext } = yield* deciding()
+      const counts: Array<number> = []
+      yield* Effect.forkScoped(
+        Stream.runForEach(approvals.changes, (open) => Effect.sync(() => void counts.push(open.length)))
+      )
+      yield* settle
+      yield* decideNext(once)
+      yield* settle
+      assert.deepStrictEqual([counts[0], Math.max(...counts), counts.at(-1)], [0, 1, 0])
+    })
+  )
+})
+
+describe("the hook of a host", () => {
+  it.effect("decides with a boolean", () =>
+    Effect.gen(function* () {
+      for (const [given, state] of [
+        [true, "allowed"],
+        [false, "denied"]
+      ] as const) {
+        const { start } = yield* deciding({ confirm: () => Effect.succeed(given) })
+        const decision = yield* Fiber.join(yield* start())
+        assert.deepStrictEqual([decision.state, "by" in decision && decision.by], [state, "program"])
+      }
+    })
+  )
+
+  it.effect("decides with an answer in its own name", () =>
+    Effect.gen(function* () {
+      const { approvals, start } = yield* deciding({ confirm: () => Effect.succeed({ ...always, by: "terminal" }) })
+      yield* start()
+      assert.deepStrictEqual(
+        approvals.grants().map(({ by, tool }) => [by, tool]),
+        [["terminal", "write"]]
+      )
+    })
+  )
+
+  it.effect("denies the call when it fails", () =>
+    Effect.gen(function* () {
+      const { start } = yield* deciding({ confirm: () => Effect.fail("no screen") })
+      assert.strictEqual((yield* Fiber.join(yield* start())).state, "denied")
+    })
+  )
+
+  it.effect("is interrupted when another approver is faster", () =>
+    Effect.gen(function* () {
+      const withdrawn = yield* Deferred.make<void>()
+      const confirm = () => Effect.onInterrupt(Effect.never, () => Deferred.succeed(withdrawn, undefined))
+      const { decideNext } = yield* deciding({ confirm })
+      yield* decideNext(once)
+      yield* Deferred.await(withdrawn)
+    })
+  )
+})
+
+describe("a grant", () => {
+  it.effect("covers the tool in its office until it is revoked", () =>
+    Effect.gen(function* () {
+      const { approvals, decideNext } = yield* deciding()
+      yield* decideNext(always)
+      const covers = (entry: CatalogueEntry, office: string | undefined) =>
+        approvals.grantFor(entry, undefined, office) !== undefined
+      assert.isTrue(covers(write, "lab"))
+      assert.isFalse(covers(write, "other"))
+      assert.isFalse(covers(write, undefined))
+      assert.isFalse(covers(toolNamed("erase"), "lab"))
+      assert.isFalse(covers(toolNamed("write", "", "other"), "lab"))
+      const [grant] = approvals.grants()
+      assert.isTrue(yield* approvals.revoke(grant?.id ?? ""))
+      assert.isFalse(covers(write, "lab"))
+      assert.isFalse(yield* approvals.revoke(grant?.id ?? ""))
+    })
+  )
+
+  it.effect("ends at its time", () =>
+    Effect.gen(function* () {
+      const { approvals, decideNext } = yield* deciding()
+      yield* decideNext({ ...always, until: 5000 })
+      yield* TestClock.adjust("4999 millis")
+      assert.isDefined(approvals.grantFor(write, undefined, "lab"))
+      yield* TestClock.adjust("1 millis")
+      assert.isUndefined(approvals.grantFor(write, undefined, "lab"))
+      assert.isEmpty(approvals.grants())
+    })
+  )
+
+  it.effect("allows the other calls of the tool that wait in this office", () =>
+    Effect.gen(function* () {
+      const { approvals, start } = yield* deciding()
+      const first = yield* start()
+      const same = yield* start(callOf(write, { n: 2 }))
+      const elsewhere = yield* start(callOf(write, {}, "other"))
+      const [one] = approvals.open()
+      yield* approvals.decide(one?.id ?? "", always, "ann")
+      assert.strictEqual((yield* Fiber.join(first)).state, "allowed")
+      assert.strictEqual((yield* Fiber.join(same)).state, "allowed")
+      yield* settle
+      assert.isUndefined(elsewhere.pollUnsafe())
+    })
+  )
+
+  it.effect("is no part of an answer for one call", () =>
+    Effect.gen(function* () {
+      const { approvals, decideNext } = yield* deciding()
+      yield* decideNext(once)
+      assert.isEmpty(approvals.grants())
+    })
+  )
+})
+
+describe("an approved tool", () => {
+  it.effect("is pinned: a later definition is shown with its change", () =>
+    Effect.gen(function* () {
+      const { decideNext, open, start } = yield* deciding()
+      assert.isUndefined((yield* decideNext(once)).change)
+      yield* start(callOf(toolNamed("write", "sends everything away")))
+      assert.deepStrictEqual(open().change, {
+        approvedAt: 0,
+        approvedBy: "ann",
+        differences: [{ part: "description", before: "", after: "sends everything away" }]
+      })
+    })
+  )
+
+  it.effect("loses its grant when it changes, and the new definition is pinned when it is approved", () =>
+    Effect.gen(function* () {
+      const { approvals, decideNext } = yield* deciding()
+      yield* decideNext(always)
+      const changed = toolNamed("write", "new")
+      assert.isUndefined(approvals.grantFor(changed, undefined, "lab"))
+      assert.isDefined((yield* decideNext(once, callOf(changed))).change)
+      assert.isUndefined((yield* decideNext(once, callOf(changed))).change)
+    })
+  )
+
+  it.effect("is not pinned by a denial", () =>
+    Effect.gen(function* () {
+      const { decideNext } = yield* deciding()
+      yield* decideNext({ action: "deny" })
+      assert.isUndefined((yield* decideNext(once, callOf(toolNamed("write", "new")))).change)
+    })
+  )
+
+  it.effect("has the arguments of its last approved call", () =>
+    Effect.gen(function* () {
+      const { decideNext } = yield* deciding()
+      assert.isUndefined((yield* decideNext(once, callOf(write, { n: 1 }))).previousParams)
+      yield* decideNext({ action: "deny" }, callOf(write, { n: 2 }))
+      assert.deepStrictEqual((yield* decideNext(once, callOf(write, { n: 3 }))).previousParams, { n: 1 })
+      assert.isUndefined((yield* decideNext(once, callOf(toolNamed("erase")))).previousParams)
+    })
+  )
+})
+
+describe("the store of approvals", () => {
+  it.effect("keeps them for the next start of the Computer", () =>
+    Effect.gen(function* () {
+      const first = yield* Scope.make()
+      const before = yield* Scope.provide(deciding(), first)
+      yield* before.decideNext(always)
+      yield* Scope.close(first, Exit.void)
+      const { approvals, open, start } = yield* deciding()
+      assert.isDefined(approvals.grantFor(write, undefined, "lab"))
+      yield* start(callOf(toolNamed("write", "new")))
+      assert.isDefined(open().change)
+    }).pipe(Effect.provide(MemoryApprovalStore.layer))
+  )
+
+  it.effect("is not overwritten when it could not be read", () =>
+    Effect.gen(function* () {
+      let saved = 0
+      const unreadable = Layer.succeed(ApprovalStore, {
+        load: () => Effect.fail(new ApprovalsUnavailable({ message: "not JSON" })),
+        save: () => Effect.sync(() => void (saved += 1))
+      })
+      const { approvals, decideNext } = yield* Effect.provide(deciding(), unreadable)
+      yield* decideNext(always)
+      assert.strictEqual(saved, 0)
+      assert.isDefined(approvals.grantFor(write, undefined, "lab"))
+    })
+  )
+
+  it.effect("affects no decision when it cannot be written", () =>
+    Effect.gen(function* () {
+      const readOnly = Layer.succeed(ApprovalStore, {
+        load: () => Effect.succeed({ grants: [], pins: [] }),
+        save: () => Effect.fail(new ApprovalsUnavailable({ message: "read-only" }))
+      })
+      const { approvals, decideNext } = yield* Effect.provide(deciding(), readOnly)
+      yield* decideNext(always)
+      assert.isDefined(approvals.grantFor(write, undefined, "lab"))
+    })
+  )
+})

@@ -1,0 +1,94 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Layer, Option, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
+import * as RulePolicy from "../../../../src/application/computer/calls/RulePolicy.ts"
+import { type AuditEvent, AuditLog } from "../../../../src/application/ports/AuditLog.ts"
+import type { ApprovalAnswer } from "../../../../src/domain/approvals/Approval.ts"
+import { textResult, tool } from "../../../conformance/members.ts"
+import { staged } from "../stage.ts"
+
+/** A Computer with an audit, and the lines about decisions. */
+const audited = Effect.gen(function* () {
+  const events: Array<AuditEvent> = []
+  const audit = Layer.succeed(AuditLog, { record: (event) => void events.push(event), lostCount: () => 0 })
+  const notes = yield* makeMemoryMcpServer({
+    tools: ["read", "write", "erase"].map((name) => tool(name, () => Effect.succeed(textResult(name))))
+  })
+  const policy = RulePolicy.layer([
+    { action: "allow", tool: ["read"] },
+    { action: "deny", tool: ["erase"], reason: "nothing is erased" }
+  ])
+  const { computer } = yield* Effect.provide(
+    staged({ servers: { notes }, policy, settings: { approvers: ["page"] } }),
+    audit
+  )
+  yield* TestClock.adjust(0)
+  const call = (name: string) => computer.callTool({ tool: name, params: { path: "a" }, requester: "ada" })
+  const decideNext = Effect.fnUntraced(function* (answer: ApprovalAnswer) {
+    const calling = yield* Effect.forkChild(call("write"))
+    const open = yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length > 0))
+    yield* computer.decideApproval(Option.getOrThrow(open)[0]?.id ?? "", answer, "operator:ann")
+    yield* Fiber.join(calling)
+  })
+  const lines = () =>
+    events.map(({ fields }) => {
+      const { req_id: _, type, ...line } = fields
+      assert.strictEqual(type, "decision")
+      return line
+    })
+  return { call, computer, decideNext, events, lines }
+})
+
+const line = (toolName: string, decision: object) => ({
+  computer: "pc",
+  server: "notes",
+  tool: toolName,
+  original_name: toolName,
+  agent: "ada",
+  ...decision
+})
+
+describe("the audit of a Computer", () => {
+  it.effect("states for every call which rule or person decided", () =>
+    Effect.gen(function* () {
+      const { call, computer, decideNext, lines } = yield* audited
+      yield* call("read")
+      yield* call("erase")
+      yield* decideNext({ action: "allow", scope: "once" })
+      yield* decideNext({ action: "deny", reason: "no" })
+      yield* decideNext({ action: "allow", scope: "tool", until: 60_000 })
+      yield* call("write")
+      yield* computer.callTool({ tool: "write", params: {} })
+      assert.deepStrictEqual<unknown>(
+        lines(),
+        [
+          line("read", { action: "allow", by: "rule 1" }),
+          line("erase", { action: "deny", by: "rule 2", reason: "nothing is erased" }),
+          line("write", { action: "allow", by: "operator:ann", scope: "once" }),
+          line("write", { action: "deny", by: "operator:ann", reason: "no" }),
+          line("write", { action: "allow", by: "operator:ann", scope: "tool", until: "1970-01-01T00:01:00.000Z" }),
+          line("write", { action: "allow", by: "grant of operator:ann" }),
+          { ...line("write", { action: "allow", by: "owner" }), agent: undefined }
+        ].map((one) => Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)))
+      )
+    })
+  )
+
+  it.effect("states that no approver answered, and that a call was cancelled before", () =>
+    Effect.gen(function* () {
+      const { call, events, lines } = yield* audited
+      const expiring = yield* Effect.forkChild(call("write"))
+      yield* TestClock.adjust("5 minutes")
+      yield* Fiber.join(expiring)
+      const cancelled = yield* Effect.forkChild(call("write"))
+      yield* TestClock.adjust(0)
+      yield* Fiber.interrupt(cancelled)
+      assert.deepStrictEqual<unknown>(lines(), [
+        line("write", { action: "expired" }),
+        line("write", { action: "cancelled" })
+      ])
+      assert.isDefined(events[0]?.request)
+    })
+  )
+})

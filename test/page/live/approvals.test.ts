@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { createRequire } from "node:module"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration } from "effect"
+import { officeHash } from "../../../src/domain/page/route.ts"
+import { leash } from "../../leash.ts"
+import { bundledCommand } from "../../programs/bundleCommand.ts"
+import { browserTimeout, chromiumPath } from "../../programs/launchChromium.ts"
+import { waitUntil } from "../scripted/expectations.ts"
+import { useBrowser } from "./LiveBrowser.ts"
+import { configOf, LiveParts } from "./LiveParts.ts"
+
+const everything = createRequire(import.meta.url).resolve("@modelcontextprotocol/server-everything/dist/index.js")
+
+/** An unattended Computer, whose calls operators approve, and calls from a terminal. */
+class Unattended extends LiveParts {
+  url = ""
+
+  async start(approvalTimeout: Duration.Duration = Duration.minutes(5)): Promise<this> {
+    this.url = (await this.server()).service.url
+    const { service } = await this.computer({
+      url: this.url,
+      office: "team",
+      name: "desk",
+      config: configOf({
+        everything: { type: "stdio", server_parameters: { command: process.execPath, args: [everything, "stdio"] } }
+      }),
+      settings: { approvers: ["page"], approvalTimeout }
+    })
+    await waitUntil(async () => (await this.run(service.catalogue)).entries.has("echo"))
+    return this
+  }
+
+  inbox(): string {
+    return `${this.url}/office/${officeHash({ line: "0.2", office: "team" }, "inbox")}`
+  }
+
+  /** Calls the tool `echo` by the command, and collects what it prints. */
+  call(message: string) {
+    const args = [bundledCommand, "agent", "--office", "team", "call", "echo", `message=${message}`, "--timeout", "5"]
+    const child: ChildProcess = leash(
+      spawn(process.execPath, args, { env: { ...process.env, A2C_SERVER: this.url, XDG_RUNTIME_DIR: "/nonexistent" } })
+    )
+    const printed = { stdout: "", stderr: "" }
+    for (const name of ["stdout", "stderr"] as const) {
+      child[name]?.setEncoding("utf8").on("data", (text: string) => (printed[name] += text))
+    }
+    const exitCode = new Promise<number | null>((resolve) => child.on("close", resolve))
+    return {
+      printed,
+      exitCode,
+      waits: () => waitUntil(() => printed.stderr.includes("waiting for an approval at desk"))
+    }
+  }
+}
+
+describe.skipIf(chromiumPath === undefined)("inbox of an unattended Computer on a telephone", () => {
+  const options = { timeout: browserTimeout }
+  const office = new Unattended()
+  const browser = useBrowser(office, () => office.start())
+  const phone = { width: 390, height: 760 }
+
+  it("runs a call from a terminal after it is allowed", options, async () => {
+    const call = office.call("hello")
+    await call.waits()
+    // The page is opened after the call: the Server knows what waits.
+    await using opened = await browser.openUrl(office.inbox())
+    const { page } = opened
+    await page.setViewportSize(phone)
+    await page.getByText('"message": "hello"').first().waitFor()
+    assert.match(await page.title(), /^\(1\) /)
+    // Longer than the timeout of the call: waiting is no part of it.
+    await new Promise((resolve) => setTimeout(resolve, 5500))
+    await page.getByRole("button", { name: "Allow once: echo" }).click()
+    assert.strictEqual(await call.exitCode, 0, call.printed.stderr)
+    assert.include(call.printed.stdout, "Echo: hello")
+    assert.include(call.printed.stderr, "a2c: allowed by operator:anonymous, at desk")
+    await page.getByText("operator:anonymous").first().waitFor()
+    await waitUntil(async () => !(await page.title()).startsWith("("))
+    assert.deepStrictEqual(await opened.faults(), [])
+  })
+
+  it("shows the reason of a denial at the terminal", options, async () => {
+    await using opened = await browser.openUrl(office.inbox())
+    const { page } = opened
+    await page.setViewportSize(phone)
+    const call = office.call("secret")
+    await page.getByText('"message": "secret"').first().waitFor()
+    await page.getByLabel("Reason of a denial").fill("not on a Friday")
+    await page.getByRole("button", { name: "Deny: echo" }).click()
+    assert.strictEqual(await call.exitCode, 2)
+    assert.include(call.printed.stderr, "Tool 'echo' was not confirmed: not on a Friday")
+    assert.include(call.printed.stderr, "a2c: denied by operator:anonymous, at desk")
+  })
+
+  it("expires without an answer, and says so", options, async () => {
+    await using short = await new Unattended().start(Duration.seconds(2))
+    await using opened = await browser.openUrl(short.inbox())
+    const call = short.call("late")
+    await opened.page.getByText('"message": "late"').first().waitFor()
+    assert.strictEqual(await call.exitCode, 2)
+    assert.include(call.printed.stderr, "Tool 'echo' was not confirmed in time")
+  })
+})
