@@ -11,6 +11,8 @@ export interface TrackedRequest {
   readonly maxDuration: number
   /** Duration of the tool run; `undefined` for other requests. */
   readonly takes: number | undefined
+  /** The call of a tool that needs consent. */
+  readonly needsConsent: boolean
   cancelledAt: number | undefined
   /** All outcomes; a correct request has exactly one. */
   readonly ends: Array<{ readonly at: number; readonly outcome: string }>
@@ -27,6 +29,50 @@ interface ToolRun {
   readonly at: string | undefined
   readonly beganAt: number
   endedAt: number | undefined
+  /** The definition of a tool that needs consent, counted from 0; `undefined` for other tools. */
+  readonly revision: number | undefined
+}
+
+/** An answer of an approver. */
+export interface TrackedAnswer {
+  readonly at: number
+  /** The approver as decisions name it. */
+  readonly by: string
+  readonly isByProgram: boolean
+  readonly allows: boolean
+  /** The end of the grant that it gives, infinite without an end; `undefined` for an answer about one call. */
+  readonly grantedUntil: number | undefined
+  /** `unknown` without a reply, which is on its way or lost. The answer of a program is accepted by the audit. */
+  outcome: "accepted" | "unknown" | number
+  /** When the outcome was received, and a grant was stored. */
+  settledAt: number | undefined
+}
+
+/** An approval that a Computer has shown. */
+export interface TrackedApproval {
+  readonly id: string
+  /** The id of the call. */
+  readonly call: string
+  /** The calling Agent. */
+  readonly agent: string
+  readonly office: string
+  readonly computer: string
+  readonly incarnation: number
+  /** The definition of the tool, as in {@link ToolRun}. */
+  readonly revision: number
+  readonly openedAt: number
+  closedAt: number | undefined
+  readonly answers: Array<TrackedAnswer>
+}
+
+/** A decision about a call in the audit of a Computer. */
+interface AuditedDecision {
+  readonly at: number
+  readonly computer: string
+  readonly incarnation: number
+  readonly call: string
+  readonly action: string
+  readonly by: string | undefined
 }
 
 /** A membership notification that a witness received. */
@@ -68,6 +114,9 @@ export interface Counts {
   linkFaults: number
   nodeStops: number
   changes: number
+  approvals: number
+  answers: number
+  grants: number
 }
 
 export const noCounts = (): Counts => ({
@@ -81,7 +130,10 @@ export const noCounts = (): Counts => ({
   kills: 0,
   linkFaults: 0,
   nodeStops: 0,
-  changes: 0
+  changes: 0,
+  approvals: 0,
+  answers: 0,
+  grants: 0
 })
 
 /** The events of a run that the rules check. */
@@ -91,6 +143,11 @@ export interface History {
   readonly notified: Array<Notified>
   readonly mentions: Array<Mention>
   readonly stays: Array<Stay>
+  /** By id, the oldest one first. */
+  readonly approvals: Map<string, TrackedApproval>
+  readonly decisions: Array<AuditedDecision>
+  /** When a grant was revoked, by its id. */
+  readonly revocations: Map<string, number>
   readonly counts: Counts
 }
 
@@ -100,5 +157,8 @@ export const makeHistory = (): History => ({
   notified: [],
   mentions: [],
   stays: [],
+  approvals: new Map(),
+  decisions: [],
+  revocations: new Map(),
   counts: noCounts()
 })

@@ -104,10 +104,10 @@ export const makeNet = Effect.fnUntraced(function* (seed: number): Effect.fn.Ret
     return {
       ...link,
       closed,
-      request: (event, body, deadline) => Effect.raceFirst(over, link.request(event, body, deadline)),
+      request: (event, body, deadline, extend) => Effect.raceFirst(over, link.request(event, body, deadline, extend)),
       notify: (event, body) => Effect.suspend(() => (Deferred.isDoneUnsafe(gone) ? over : link.notify(event, body))),
-      startRequest: (event, body, deadline, end) => {
-        const fiber = run(Effect.raceFirst(over, link.request(event, body, deadline)))
+      startRequest: (event, body, deadline, end, extend) => {
+        const fiber = run(Effect.raceFirst(over, link.request(event, body, deadline, extend)))
         let wanted = true
         fiber.addObserver((asked: ReplyExit) => {
           if (wanted) end(asked)

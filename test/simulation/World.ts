@@ -19,6 +19,9 @@ import { officeIdOf } from "../../src/domain/model/officeKey.ts"
 import { defaultLineName, type LineName, lineNamed, lineNames } from "../../src/domain/wire/lines.ts"
 import { formatVersion } from "../../src/domain/wire/version.ts"
 import type { ComputerConfig } from "../../src/domain/config/computerConfig.ts"
+import type { ComputerSettings } from "../../src/application/computer/ComputerSettings.ts"
+import type { ApprovalStore } from "../../src/application/ports/approvals/ApprovalStore.ts"
+import { type Approvers, makeApprovers } from "./Approvers.ts"
 import { type History, makeHistory } from "./History.ts"
 import { makeNet, type Net } from "./Net.ts"
 import type { Cast, MemberRef } from "./plan.ts"
@@ -37,6 +40,10 @@ export interface Sabotage {
   readonly client?: (transport: TransportClient["Service"]) => TransportClient["Service"]
   /** Replaces the run of a tool. */
   readonly tool?: (work: Effect.Effect<void>) => Effect.Effect<void>
+  /** Changes the settings of Computers, and their hook `confirm`. */
+  readonly settings?: (settings: ComputerSettings) => ComputerSettings
+  readonly store?: (store: ApprovalStore["Service"]) => ApprovalStore["Service"]
+  readonly computer?: (computer: Computer["Service"]) => Computer["Service"]
 }
 
 /** A running Server of the cluster. */
@@ -73,6 +80,8 @@ interface Machine {
   readonly extra: MemoryMcp.MemoryMcpServer
   tools: number
   windows: number
+  /** Counts the definitions of the tool that needs consent. */
+  revision: number
   hasExtra: boolean
 }
 
@@ -85,6 +94,7 @@ export interface World {
   readonly agents: ReadonlyArray<Party<Agent["Service"]>>
   readonly computers: ReadonlyArray<Party<Computer["Service"]>>
   readonly machines: ReadonlyArray<Machine>
+  readonly approvers: Approvers
   readonly offices: ReadonlyArray<string>
   readonly nodes: Map<number, Node>
   /** Errors that the code under test logged. */
@@ -131,6 +141,8 @@ export const nameOf = ({ index, kind }: MemberRef): string => `${kind}-${index}`
 /** The name of one process's connections in the network. */
 export const lineOf = ({ incarnation, name }: Pick<Party<unknown>, "incarnation" | "name">): string =>
   `${name}#${incarnation}`
+/** The plain name of the tool of a call. */
+export const toolFor = (needsConsent: boolean): string => (needsConsent ? "guarded" : "work")
 export const windowText = (computer: number, generation: number): string => `window-${computer}-${generation}`
 
 const partyOf = <Service>(kind: MemberRef["kind"], index: number): Party<Service> => ({
@@ -221,9 +233,11 @@ export const makeWorld = Effect.fnUntraced(function* (
 
   // Tools and windows of the Computers
 
-  const work = (computer: number): MemoryMcp.MemoryTool => ({
+  /** With a `revision`, the tool needs consent. */
+  const work = (computer: number, name: string, revision?: number): MemoryMcp.MemoryTool => ({
     definition: {
-      name: "work",
+      name,
+      description: `revision ${revision ?? 0}`,
       inputSchema: {
         type: "object",
         properties: { id: { type: "string" }, from: { type: "string" }, takes: { type: "number" } }
@@ -239,7 +253,8 @@ export const makeWorld = Effect.fnUntraced(function* (
           from,
           at: own?.office,
           beganAt: now(),
-          endedAt: undefined as number | undefined
+          endedAt: undefined as number | undefined,
+          revision
         }
         history.runs.push(run)
         const working = Effect.ensuring(
@@ -259,7 +274,11 @@ export const makeWorld = Effect.fnUntraced(function* (
   })
 
   const machines: Array<Machine> = []
-  const toolsOf = (computer: number) => [work(computer), named(`tool-${machines[computer]?.tools ?? 0}`)]
+  const toolsOf = (computer: number) => [
+    work(computer, "work"),
+    work(computer, "guarded", machines[computer]?.revision ?? 0),
+    named(`tool-${machines[computer]?.tools ?? 0}`)
+  ]
   const windowsOf = (computer: number): ReadonlyArray<MemoryMcp.MemoryResource> => {
     const generation = machines[computer]?.windows ?? 0
     const uri = `window://computer-${computer}/main`
@@ -276,6 +295,7 @@ export const makeWorld = Effect.fnUntraced(function* (
       extra: yield* MemoryMcp.makeMemoryMcpServer({ tools: [named("extra")] }),
       tools: 0,
       windows: 0,
+      revision: 0,
       hasExtra: false
     })
   }
@@ -283,13 +303,16 @@ export const makeWorld = Effect.fnUntraced(function* (
     const server = {
       type: "stdio",
       server_parameters: { command: "memory" },
-      default_tool_meta: { auto_apply: true }
+      default_tool_meta: { auto_apply: true },
+      tool_meta: { guarded: { auto_apply: false } }
     }
     const extra = machines[computer]?.hasExtra === true ? { extra: server } : {}
     return Result.getOrThrow(parseComputerConfig({ servers: { main: server, ...extra } }))
   }
 
   // Agents and Computers
+
+  const approvers = yield* makeApprovers(cast.computers, sabotage, history, note, now)
 
   // Shared: both are stateless, and building them costs more than the rest of a Computer.
   const engines = Layer.succeedContext(yield* Layer.build(Layer.merge(AjvValidator.layer, VerelEngine.layer())))
@@ -374,6 +397,8 @@ export const makeWorld = Effect.fnUntraced(function* (
       if (party.process !== undefined) return party.process
       const machine = machines[party.who.index]
       if (machine === undefined) return yield* Effect.die("no such machine")
+      const { incarnation, name, who } = party
+      const owner = { computer: name, incarnation }
       const layer = Computer.layer({ name: party.name, config: configOf(party.who.index) }).pipe(
         Layer.provide(
           MemoryMcp.layer(
@@ -385,9 +410,23 @@ export const makeWorld = Effect.fnUntraced(function* (
         ),
         Layer.provide(Inputs.layer()),
         Layer.provide(engines),
+        Layer.provide(approvers.layer(owner, who.index)),
         Layer.provide(clientOf(party))
       )
-      return yield* Effect.orDie(spawn(party, Computer, layer))
+      const { scope: own, service } = yield* Effect.orDie(spawn(party, Computer, layer))
+      party.process = { scope: own, service: sabotage.computer?.(service) ?? service }
+      yield* Effect.forkIn(
+        Scope.provide(
+          approvers.observe(owner, service, () => machine.revision),
+          own
+        ),
+        own
+      )
+      yield* Scope.addFinalizer(
+        own,
+        Effect.sync(() => approvers.close(owner))
+      )
+      return party.process
     })
 
   const enter: World["enter"] = (who, office, takeOver) =>
@@ -515,6 +554,7 @@ export const makeWorld = Effect.fnUntraced(function* (
     agents,
     computers,
     machines,
+    approvers,
     offices,
     nodes,
     errors,

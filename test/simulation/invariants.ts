@@ -1,5 +1,7 @@
 import { Effect, HashMap, Option, SubscriptionRef } from "effect"
-import type { TrackedRequest } from "./History.ts"
+import { approvalTimeout } from "./Approvers.ts"
+import { approvalsOf, coveringGrant, decisionOf, grantsAt, mayHaveDecided } from "./consent.ts"
+import type { TrackedApproval, TrackedRequest } from "./History.ts"
 import { agentOf, nameOf, officesOf, toolNameIn, windowText, type World } from "./World.ts"
 
 /** The violations of a rule; empty when it holds. */
@@ -13,6 +15,15 @@ const lateNotificationTime = 120_000
 
 /** How long an undisturbed cancellation may take to reach a tool, in milliseconds. */
 const cancelTime = 100
+
+/** A call that waits longer for an approval announces it, in milliseconds. */
+const announceTime = 200
+
+/** How much longer an Agent waits than an approval, in milliseconds. */
+const waitMargin = 2000
+
+/** A wait up to this time may count as execution time: it ends before it is announced. In milliseconds. */
+const unannouncedTime = 300
 
 // After every step
 
@@ -51,11 +62,18 @@ const asked = (world: World, check: (one: TrackedRequest) => string | undefined)
     return finding === undefined ? [] : [`${one.id}: ${finding}`]
   })
 
+/** How much longer an Agent may wait for a call that waits for an approval, in milliseconds. */
+const extensionOf = (world: World, { id, needsConsent }: TrackedRequest): number => {
+  const isAnnounced = ({ closedAt, openedAt }: TrackedApproval) => (closedAt ?? world.now()) - openedAt >= announceTime
+  return needsConsent && approvalsOf(world, id).some(isAnnounced) ? approvalTimeout + waitMargin : 0
+}
+
 /** Every request ends exactly once and in time. */
 const everyRequestEndsOnce = (world: World): Findings =>
-  asked(world, ({ sentAt, maxDuration, ends }) => {
+  asked(world, (one) => {
+    const { ends, maxDuration, sentAt } = one
     if (ends.length > 1) return `ended ${ends.length} times`
-    const late = (ends[0]?.at ?? world.now()) - sentAt - maxDuration
+    const late = (ends[0]?.at ?? world.now()) - sentAt - maxDuration - extensionOf(world, one)
     if (late <= slack) return undefined
     return ends.length === 0 ? `sent at ${sentAt}, has not ended` : `ended ${late} ms too late`
   })
@@ -71,9 +89,9 @@ const resultsReachTheirCaller = (world: World): Findings =>
 
 /** An undisturbed call with a sufficient timeout succeeds. */
 const undisturbedCallsSucceed = (world: World): Findings =>
-  asked(world, ({ undisturbed, cancelledAt, ends, id, computer, maxDuration, takes }) => {
+  asked(world, ({ undisturbed, cancelledAt, ends, id, computer, maxDuration, needsConsent, takes }) => {
     const [end] = ends
-    if (end === undefined || !undisturbed || cancelledAt !== undefined) return undefined
+    if (end === undefined || !undisturbed || cancelledAt !== undefined || needsConsent) return undefined
     if (takes === undefined || takes + 100 > maxDuration) return undefined
     return end.outcome === `=${id} by ${computer}` ? undefined : `ended with ${end.outcome}`
   })
@@ -120,6 +138,123 @@ const nothingCrossesOffices = (world: World): Findings =>
     return known ? [] : [`${office} received ${event} at ${at} about ${name}, which was not a member`]
   })
 
+const approvals = (world: World, check: (one: TrackedApproval) => string | undefined): Findings =>
+  [...world.history.approvals.values()].flatMap((one) => {
+    const finding = check(one)
+    return finding === undefined ? [] : [`the approval of ${one.call} at ${one.computer}: ${finding}`]
+  })
+
+/** An approval has one decision: its first answer is accepted, and later ones fail with 409 or 404. */
+const approvalsAreDecidedOnce = (world: World): Findings =>
+  approvals(world, (one) => {
+    const { answers, call, closedAt, computer, incarnation, openedAt } = one
+    const accepted = answers.filter(({ outcome }) => outcome === "accepted")
+    if (accepted.length > 1) return `accepted the answers of ${accepted.map(({ by }) => by).join(" and ")}`
+    const late = accepted.find(({ at }) => at > (closedAt ?? at))
+    if (late !== undefined) return `accepted an answer ${late.at - (closedAt ?? 0)} ms after its end`
+    const other = answers.find(({ outcome }) => typeof outcome === "number" && outcome !== 409 && outcome !== 404)
+    if (other !== undefined) return `failed an answer with ${other.outcome}`
+    const [first] = answers
+    if (
+      typeof first?.outcome === "number" &&
+      first.settledAt !== undefined &&
+      first.settledAt < (closedAt ?? Infinity)
+    ) {
+      return `rejected its first answer with ${first.outcome}`
+    }
+    const decisions = world.history.decisions.filter(
+      (decision) =>
+        decision.call === call &&
+        decision.computer === computer &&
+        decision.incarnation === incarnation &&
+        decision.at >= openedAt
+    )
+    const isRepeated = approvalsOf(world, call).length > 1
+    if (isRepeated) return undefined
+    if (decisions.length > 1)
+      return `has the decisions ${decisions.map(({ action, by }) => `${action} by ${by}`).join(", ")}`
+    const [decision] = decisions
+    const [answer] = accepted
+    if (decision === undefined || answer === undefined) return undefined
+    const action = answer.allows ? "allow" : "deny"
+    return decision.action === action && decision.by === answer.by
+      ? undefined
+      : `has the decision ${decision.action} by ${decision.by}, but accepted ${action} by ${answer.by}`
+  })
+
+/** A tool that needs consent runs only after a decision that allowed the call, or under a valid grant. */
+const consentPrecedesRuns = (world: World): Findings =>
+  world.history.runs.flatMap((run) => {
+    const { beganAt, computer, from, id, revision } = run
+    if (revision === undefined) return []
+    const isAllowed = approvalsOf(world, id).some(
+      (approval) =>
+        approval.computer === computer &&
+        approval.revision === revision &&
+        approval.answers.some((answer) => answer.allows && answer.at <= beganAt && mayHaveDecided(approval, answer))
+    )
+    if (isAllowed || grantsAt(world, { at: beganAt, computer, office: from, revision }).length > 0) return []
+    return [`${id} ran at ${computer} at ${beganAt} without consent`]
+  })
+
+/** A denied, expired or cancelled approval never lets its call run. An undisturbed caller receives 4005 at once. */
+const deniedCallsNeverRun = (world: World): Findings =>
+  approvals(world, (one) => {
+    const { call, closedAt, computer, openedAt } = one
+    const now = world.now()
+    const waited = (closedAt ?? now) - openedAt
+    if (waited > approvalTimeout + slack) return `waited for ${waited} ms`
+    const decision = decisionOf(world, one)
+    if (decision === "open" || decision === "allowed" || decision === "unclear") return undefined
+    const isRepeated = approvalsOf(world, call).length > 1
+    const run = world.history.runs.find(({ id, ...other }) => id === call && other.computer === computer)
+    if (run !== undefined && !isRepeated) return `was ${decision}, but the call ran at ${run.beganAt}`
+    const request = world.history.asked.get(call)
+    if (request === undefined || !request.undisturbed || closedAt === undefined) return undefined
+    const [end] = request.ends
+    if (request.cancelledAt !== undefined) {
+      const late = closedAt - request.cancelledAt
+      return late > cancelTime ? `ended ${late} ms after the call` : undefined
+    }
+    if (end === undefined) return now - closedAt > cancelTime ? `was ${decision}, but the call waits` : undefined
+    if (!end.outcome.startsWith("failed: 4005")) return `was ${decision}, but the call ended with ${end.outcome}`
+    return end.at - closedAt > cancelTime
+      ? `was ${decision}, but the call ended ${end.at - closedAt} ms later`
+      : undefined
+  })
+
+/** An undisturbed call waits for an approval as long as the settings of its Computer say. */
+const approvalsWaitInFull = (world: World): Findings =>
+  approvals(world, (one) => {
+    const { call, closedAt, openedAt } = one
+    const request = world.history.asked.get(call)
+    if (request === undefined || closedAt === undefined) return undefined
+    if (!request.undisturbed || request.cancelledAt !== undefined) return undefined
+    return decisionOf(world, one) === "cancelled"
+      ? `ended after ${closedAt - openedAt} ms without an answer`
+      : undefined
+  })
+
+/** An undisturbed call that is allowed runs once. Its wait for the approval does not shorten its execution timeout. */
+const allowedCallsSucceed = (world: World): Findings =>
+  asked(world, ({ undisturbed, cancelledAt, ends, id, computer, maxDuration, needsConsent, takes }) => {
+    const [end] = ends
+    if (end === undefined || !undisturbed || cancelledAt !== undefined || !needsConsent) return undefined
+    if (takes === undefined || takes + unannouncedTime + 100 > maxDuration) return undefined
+    const [approval] = approvalsOf(world, id)
+    if (approval !== undefined && decisionOf(world, approval) !== "allowed") return undefined
+    if (end.outcome !== `=${id} by ${computer}`) return `was allowed, but ended with ${end.outcome}`
+    const runs = world.history.runs.filter((run) => run.id === id).length
+    return runs === 1 ? undefined : `was allowed, but ran ${runs} times`
+  })
+
+/** A valid grant outlives restarts of its Computer: no call that it covers needs another approval. */
+const grantsAreKept = (world: World): Findings =>
+  approvals(world, (one) => {
+    const grant = coveringGrant(world, one)
+    return grant === undefined ? undefined : `is covered by the grant of ${grant.call}`
+  })
+
 /** The code under test logs no error. */
 const noErrorIsLogged = ({ errors }: World): Findings => errors
 
@@ -136,6 +271,12 @@ export const always = [
   cancelledCallsStop,
   callsStayInTheirOffice,
   nothingCrossesOffices,
+  approvalsAreDecidedOnce,
+  consentPrecedesRuns,
+  deniedCallsNeverRun,
+  approvalsWaitInFull,
+  allowedCallsSucceed,
+  grantsAreKept,
   noErrorIsLogged
 ] as const
 
@@ -210,7 +351,7 @@ const viewsAreTrue = (world: World): Effect.Effect<Findings> =>
           const machine = world.machines[index]
           if (view === undefined || machine === undefined) continue
           const tools = [
-            ...["work", `tool-${machine.tools}`].map((tool) => toolNameIn(office, tool)),
+            ...["work", "guarded", `tool-${machine.tools}`].map((tool) => toolNameIn(office, tool)),
             ...(machine.hasExtra ? [toolNameIn(office, "extra", "extra")] : [])
           ]
           const found = (view.tools ?? []).map((tool) => tool.name)

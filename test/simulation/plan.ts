@@ -26,6 +26,19 @@ const linkFaults = [
 ] as const
 export type LinkFault = (typeof linkFaults)[number]
 
+/** The approvers of a call: persons at the Computer and on the office page, a program, and that of the calling Agent. */
+const approvers = ["owner", "operator", "program", "agent"] as const
+
+/** The answer of an approver, `after` milliseconds from the step. */
+export interface PlannedAnswer {
+  readonly by: (typeof approvers)[number]
+  readonly after: number
+  readonly action: "allow" | "deny"
+  /** With `tool`, it grants the tool for `lasts` milliseconds, or without an end. */
+  readonly scope: "once" | "tool"
+  readonly lasts: number | undefined
+}
+
 export type Action =
   /**
    * `computer` selects a Computer of the office, or of all. Times are in milliseconds except `seconds`, the timeout of
@@ -35,22 +48,42 @@ export type Action =
       readonly do: "call"
       readonly agent: number
       readonly computer: number
+      /** Calls the tool that needs consent. */
+      readonly needsConsent: boolean
+      /** It goes where this tool was granted last, if it was. */
+      readonly toGrant: boolean
+      /** Answers to its approval. */
+      readonly answers: ReadonlyArray<PlannedAnswer>
       readonly takes: number
       readonly seconds: number
       readonly cancelAfter: number | undefined
     }
   /** Sends the same request twice, as a retrying peer does. */
-  | { readonly do: "repeat"; readonly agent: number; readonly computer: number; readonly takes: number }
+  | {
+      readonly do: "repeat"
+      readonly agent: number
+      readonly computer: number
+      readonly needsConsent: boolean
+      readonly takes: number
+    }
   | { readonly do: "ask"; readonly agent: number; readonly computer: number; readonly what: Query }
   /** With `takeOver`, it replaces its own process that was killed silently. */
   | { readonly do: "enter"; readonly who: MemberRef; readonly office: number; readonly takeOver: boolean }
   | { readonly do: "leave"; readonly who: MemberRef }
   /** The process ends without leaving; with `silently`, the Server does not detect it at once. */
   | { readonly do: "kill"; readonly who: MemberRef; readonly silently: boolean }
+  /** Kills the Computer of an approval, with `ofGrant` of the last grant, and starts it again in its office. */
+  | { readonly do: "restart"; readonly approval: number; readonly ofGrant: boolean; readonly silently: boolean }
   | { readonly do: "link"; readonly who: MemberRef; readonly fault: LinkFault }
   /** Changes the latency of messages. */
   | { readonly do: "slow"; readonly who: MemberRef; readonly low: number; readonly high: number }
   | { readonly do: "tools" | "windows" | "configure" | "crash"; readonly computer: number }
+  /** Changes the tool that needs consent. `ofGrant` as in `restart`. */
+  | { readonly do: "redefine"; readonly computer: number; readonly ofGrant: boolean }
+  /** Answers an open approval, mostly; several answers may arrive at once. */
+  | { readonly do: "answer"; readonly approval: number; readonly answers: ReadonlyArray<PlannedAnswer> }
+  /** Revokes the last one of the valid grants. */
+  | { readonly do: "revoke" }
   | { readonly do: "stopNode" | "startNode"; readonly node: number }
 
 /** An action `wait` milliseconds after the previous one. */
@@ -70,18 +103,22 @@ const memberRefOf = (dice: Dice, { agents, computers }: Cast): MemberRef =>
 
 /** Relative frequencies of the actions: mostly work, which the faults disturb. */
 const weights: ReadonlyArray<readonly [number, Action["do"]]> = [
-  [40, "call"],
+  [46, "call"],
   [3, "repeat"],
   [10, "ask"],
   [14, "enter"],
   [5, "leave"],
   [4, "kill"],
+  [5, "restart"],
   [6, "link"],
   [4, "slow"],
-  [3, "tools"],
+  [4, "tools"],
   [3, "windows"],
   [2, "configure"],
   [2, "crash"],
+  [2, "redefine"],
+  [12, "answer"],
+  [7, "revoke"],
   [2, "stopNode"],
   [2, "startNode"]
 ]
@@ -103,27 +140,75 @@ const workOf = (dice: Dice): number => {
   return dice.chance(0.5) ? dice.between(0, 50) : dice.between(50, 8000)
 }
 
-const actionOf = (dice: Dice, cast: Cast): Action => {
+const answerOf = (dice: Dice, after: number): PlannedAnswer => {
+  const scope = dice.chance(0.45) ? "tool" : "once"
+  return {
+    by: dice.oneOf(approvers),
+    after,
+    action: dice.chance(0.75) ? "allow" : "deny",
+    scope,
+    lasts: scope === "tool" && dice.chance(0.5) ? dice.between(100, 10_000) : undefined
+  }
+}
+
+/** The answers of one approver, or of two: at once, or within the time of a message. */
+const answersOf = (dice: Dice, after = 0): ReadonlyArray<PlannedAnswer> => {
+  const first = answerOf(dice, after)
+  return dice.chance(0.5) ? [first] : [first, answerOf(dice, dice.chance(0.7) ? after : after + dice.between(1, 5))]
+}
+
+const agentIn = (dice: Dice, { agents }: Cast): number => dice.between(0, agents - 1)
+const partner = (dice: Dice): number => dice.between(0, 999)
+const cancelTimeOf = (dice: Dice) => (dice.chance(0.2) ? dice.between(0, 4000) : undefined)
+
+/** A call that needs consent. Many take nearly their whole timeout, in which a wait does not fit. */
+const guardedCallOf = (dice: Dice, cast: Cast, toGrant: boolean): Action => {
+  const seconds = dice.oneOf([1, 3, 3, 10])
+  return {
+    do: "call",
+    agent: agentIn(dice, cast),
+    computer: partner(dice),
+    needsConsent: true,
+    toGrant,
+    answers: dice.chance(0.6) ? answersOf(dice, dice.between(10, 5000)) : [],
+    takes: dice.oneOf([10, seconds * 1000 - 500, seconds * 1000 + 500]),
+    seconds,
+    cancelAfter: cancelTimeOf(dice)
+  }
+}
+
+/** A call follows, since grants outlive a restart, and end when they are revoked, or with the definition of their tool. */
+const beforeGuardedCall: ReadonlyArray<Action["do"]> = ["restart", "redefine", "revoke"]
+
+const actionOf = (dice: Dice, cast: Cast, previous: Action["do"] | undefined): Action => {
+  if (previous !== undefined && beforeGuardedCall.includes(previous)) return guardedCallOf(dice, cast, true)
   const kind = kindOf(dice)
-  const agent = () => dice.between(0, cast.agents - 1)
   const computer = () => dice.between(0, cast.computers - 1)
-  const partner = () => dice.between(0, 999)
   switch (kind) {
-    case "call": {
-      const takes = workOf(dice)
+    case "call":
+      return dice.chance(0.4)
+        ? guardedCallOf(dice, cast, dice.chance(0.3))
+        : {
+            do: kind,
+            agent: agentIn(dice, cast),
+            computer: partner(dice),
+            needsConsent: false,
+            toGrant: false,
+            answers: [],
+            takes: workOf(dice),
+            seconds: dice.oneOf([1, 3, 30, 60]),
+            cancelAfter: cancelTimeOf(dice)
+          }
+    case "repeat":
       return {
         do: kind,
-        agent: agent(),
-        computer: partner(),
-        takes,
-        seconds: dice.oneOf([1, 3, 30, 60]),
-        cancelAfter: dice.chance(0.2) ? dice.between(0, 4000) : undefined
+        agent: agentIn(dice, cast),
+        computer: partner(dice),
+        needsConsent: dice.chance(0.4),
+        takes: dice.between(0, 2000)
       }
-    }
-    case "repeat":
-      return { do: kind, agent: agent(), computer: partner(), takes: dice.between(0, 2000) }
     case "ask":
-      return { do: kind, agent: agent(), computer: partner(), what: dice.oneOf(queries) }
+      return { do: kind, agent: agentIn(dice, cast), computer: partner(dice), what: dice.oneOf(queries) }
     case "enter": {
       const who = memberRefOf(dice, cast)
       const office = dice.between(0, cast.offices - 1)
@@ -153,6 +238,14 @@ const actionOf = (dice: Dice, cast: Cast): Action => {
     case "configure":
     case "crash":
       return { do: kind, computer: computer() }
+    case "redefine":
+      return { do: kind, computer: computer(), ofGrant: dice.chance(0.6) }
+    case "answer":
+      return { do: kind, approval: partner(dice), answers: answersOf(dice) }
+    case "restart":
+      return { do: kind, approval: partner(dice), ofGrant: dice.chance(0.6), silently: dice.chance(0.3) }
+    case "revoke":
+      return { do: kind }
   }
 }
 
@@ -190,13 +283,10 @@ export const planOf = (seed: number, steps: number): Plan => {
     agents: offices + dice.between(0, 6),
     computers: dice.between(2, 20)
   }
-  const wait = () => (dice.chance(0.7) ? dice.between(0, 100) : dice.between(100, 5000))
-  return {
-    seed,
-    cast,
-    steps: [
-      ...arrivals(dice, cast),
-      ...Array.from({ length: steps }, (): Step => ({ ...actionOf(dice, cast), wait: wait() }))
-    ]
+  const planned: Array<Step> = [...arrivals(dice, cast)]
+  for (let step = 0; step < steps; step++) {
+    const action = actionOf(dice, cast, planned.at(-1)?.do)
+    planned.push({ ...action, wait: dice.chance(0.7) ? dice.between(0, 100) : dice.between(100, 5000) })
   }
+  return { seed, cast, steps: planned }
 }

@@ -1,7 +1,7 @@
 import { Duration, Effect, Exit, Fiber, HashMap, Option, Result } from "effect"
 import type { MemoryCluster } from "../../src/adapters/memory/MemoryCluster.ts"
 import { evolveOffices } from "../../src/adapters/memory/MemoryOfficeRegistry.ts"
-import { jsonBody } from "../../src/application/ports/Body.ts"
+import { type Body, jsonBody } from "../../src/application/ports/Body.ts"
 import {
   type Reply,
   type ReplyExit,
@@ -68,8 +68,8 @@ const changeReplies = (
   const hit = each(count, is(wanted))
   return atLinks((link) => ({
     ...link,
-    startRequest: (event, body, deadline, end) =>
-      link.startRequest(event, body, deadline, hit(event) ? (asked) => change(asked, end) : end)
+    startRequest: (event, body, deadline, end, extend) =>
+      link.startRequest(event, body, deadline, hit(event) ? (asked) => change(asked, end) : end, extend)
   }))
 }
 
@@ -177,7 +177,7 @@ const doubleTimeouts = (): Sabotage => ({
     connect: (options) =>
       Effect.map(connect(options), (link) => ({
         ...link,
-        request: (event, body, timeout) => link.request(event, body, Duration.times(timeout, 2))
+        request: (event, body, timeout, extend) => link.request(event, body, Duration.times(timeout, 2), extend)
       }))
   })
 })
@@ -194,14 +194,14 @@ const callTwice = (): Sabotage => {
   const hit = each(7, is("client:tool_call"))
   return atLinks((link) => ({
     ...link,
-    startRequest: (event, body, deadline, end) => {
+    startRequest: (event, body, deadline, end, extend) => {
       const value = Result.getOrUndefined(body.value())
       if (hit(event) && isJsonObject(value)) {
         // With the original id the Computer would treat it as a repeated request.
         const again = jsonBody({ ...value, req_id: `${String(value["req_id"])} again` })
         link.startRequest(event, again, deadline, () => undefined)
       }
-      return link.startRequest(event, body, deadline, end)
+      return link.startRequest(event, body, deadline, end, extend)
     }
   }))
 }
@@ -226,11 +226,82 @@ const keepingMembers = (): Sabotage => {
   }
 }
 
+/** Accepts answers to approvals that have a decision. */
+const acceptLateAnswers = (): Sabotage => ({
+  computer: (computer) => ({
+    ...computer,
+    decideApproval: (id, answer, by = "owner") =>
+      Effect.catchIf(
+        computer.decideApproval(id, answer, by),
+        ({ code }) => code === 409,
+        () => Effect.succeed({ state: "allowed" as const, by, at: 0, scope: "once" as const })
+      )
+  })
+})
+
+/** Accepts every second answer and drops it. */
+const dropAnswers = (): Sabotage => {
+  const hit = each(2, is("answer"))
+  return {
+    computer: (computer) => ({
+      ...computer,
+      decideApproval: (id, answer, by = "owner") =>
+        hit("answer")
+          ? Effect.succeed({ state: "allowed" as const, by, at: 0, scope: "once" as const })
+          : computer.decideApproval(id, answer, by)
+    })
+  }
+}
+
+/** Takes the denial of a program for a permission. */
+const allowDenials = (): Sabotage => ({
+  settings: ({ confirm = () => Effect.never, ...settings }) => ({
+    ...settings,
+    confirm: (approval) =>
+      Effect.map(confirm(approval), (given) =>
+        typeof given !== "boolean" && given.action === "deny" ? { ...given, action: "allow", scope: "once" } : given
+      )
+  })
+})
+
+/**
+ * Replies to a Computer that its Server does not wait longer for calls with at least this timeout in seconds. The wait for
+ * an approval is then a part of the execution time, and ends before the timeout of the call.
+ */
+const denyExtensions = (minSeconds: number): Sabotage => {
+  const denied = new Set<unknown>()
+  const fieldsOf = (body: Body) => {
+    const value = Result.getOrUndefined(body.value())
+    return isJsonObject(value) ? value : {}
+  }
+  return atLinks(
+    (link) => ({
+      ...link,
+      startRequest: (event, body, deadline, end, extend) => {
+        const { req_id: id, timeout } = event === "client:tool_call" ? fieldsOf(body) : {}
+        if (typeof timeout === "number" && timeout >= minSeconds) denied.add(id)
+        return link.startRequest(event, body, deadline, end, extend)
+      }
+    }),
+    (receive) => (event, body) =>
+      event === "server:update_tool_call" && denied.has(fieldsOf(body)["req_id"])
+        ? Effect.as(receive(event, body), [])
+        : receive(event, body)
+  )
+}
+
+/** Keeps the Servers from waiting longer for the replies of Computers. */
+const ignoreExtensions = (): Sabotage =>
+  atLinks((link) => ({
+    ...link,
+    startRequest: (event, body, deadline, end) => link.startRequest(event, body, deadline, end)
+  }))
+
 /** All faults, by description. */
 export const faults: { readonly [what: string]: Fault } = {
   "a reply is lost": {
     by: "undisturbedCallsSucceed",
-    plant: () => changeReplies("client:tool_call", 7, () => undefined)
+    plant: () => changeReplies("client:tool_call", 4, () => undefined)
   },
   "a reply about tools becomes a lost connection": {
     by: "undisturbedRequestsSucceed",
@@ -283,5 +354,35 @@ export const faults: { readonly [what: string]: Fault } = {
   "offices of all lines are one": { by: "linesNeverMeet", plant: mergeLines },
   "a closed connection stays a member": { by: "membershipConverges", plant: keepingMembers },
   "a closed connection is never removed": { by: "nothingIsLeaked", plant: keepingMembers },
+  "a second answer is accepted": { by: "approvalsAreDecidedOnce", plant: acceptLateAnswers },
+  "an accepted answer is dropped": { by: "approvalsAreDecidedOnce", plant: dropAnswers },
+  "a tool runs without a question": {
+    by: "consentPrecedesRuns",
+    plant: () => ({ settings: (settings) => ({ ...settings, approve: ["guarded"] }) })
+  },
+  "a grant is not revoked": {
+    by: "consentPrecedesRuns",
+    plant: () => ({ computer: (computer) => ({ ...computer, revokeGrant: () => Effect.succeed(true) }) })
+  },
+  "a denial allows a call": { by: "deniedCallsNeverRun", plant: allowDenials },
+  "an approval expires too late": {
+    by: "deniedCallsNeverRun",
+    plant: () => ({
+      settings: (settings) => ({ ...settings, approvalTimeout: Duration.times(settings.approvalTimeout, 2) })
+    })
+  },
+  "an approval outlives its call": {
+    by: "deniedCallsNeverRun",
+    plant: () => drop("notify:tool_call_cancel", 1)
+  },
+  "a wait is not acknowledged": { by: "approvalsWaitInFull", plant: () => denyExtensions(0) },
+  "a wait is not notified": { by: "approvalsWaitInFull", plant: () => drop("notify:update_tool_call", 1) },
+  // Their approvals end before their timeout, and the wait itself is not shortened.
+  "a wait is execution time of long calls": { by: "allowedCallsSucceed", plant: () => denyExtensions(10) },
+  "the Servers do not wait longer": { by: "approvalsWaitInFull", plant: ignoreExtensions },
+  "a grant is not stored": {
+    by: "grantsAreKept",
+    plant: () => ({ store: ({ load }) => ({ load, save: () => Effect.void }) })
+  },
   "a handler throws": { by: "noErrorIsLogged", plant: () => throwInHandler("server:update_desktop", 3) }
 }

@@ -1,10 +1,14 @@
 import { Cause, Clock, Duration, Effect, Exit, Fiber, Layer, Logger, Random, References, Scope } from "effect"
 import { TestClock } from "effect/testing"
+import type { Computer } from "../../src/application/computer/Computer.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
-import { type TrackedRequest, type Counts, noCounts } from "./History.ts"
+import type { ApprovalAnswer } from "../../src/domain/approvals/Approval.ts"
+import { type Counts, noCounts, type TrackedAnswer, type TrackedApproval, type TrackedRequest } from "./History.ts"
 import { always, type Findings, nothingIsLeaked, onceQuiet, onceQuietAsking } from "./invariants.ts"
-import type { Action, Plan, Step, MemberRef } from "./plan.ts"
-import { lineOf, makeWorld, nameOf, officeName, type Sabotage, toolNameIn, type World } from "./World.ts"
+import { approvalsOf, mayHaveDecided } from "./consent.ts"
+import type { Action, Plan, PlannedAnswer, Step, MemberRef } from "./plan.ts"
+import { lineOf, makeWorld, nameOf, officeName, type Sabotage, toolFor, toolNameIn, type World } from "./World.ts"
+import { errorCodeOf } from "../../src/domain/tools/errorResults.ts"
 import { firstText } from "../firstText.ts"
 
 /** The outcome of a run. */
@@ -76,6 +80,15 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
     const isIdle = (party: { readonly name: string; readonly doing: Fiber.Fiber<void> | undefined }) =>
       party.doing?.pollUnsafe() !== undefined
 
+    /** True when no fault disturbs a request between these members now. */
+    const isUndisturbed = (agent: World["agents"][number], computer: World["computers"][number]) =>
+      isIdle(agent) &&
+      isIdle(computer) &&
+      computer.office === agent.office &&
+      computer.process !== undefined &&
+      world.isFair(agent.name) &&
+      world.isFair(computer.name)
+
     /** Records the outcome of a request. */
     const watch = (one: TrackedRequest, what: Effect.Effect<string, { readonly message: string }>) => {
       history.asked.set(one.id, one)
@@ -98,24 +111,114 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
       )
     }
 
+    /** Answers in the name of an approver. */
+    const answer = Effect.fnUntraced(function* (approval: TrackedApproval, planned: PlannedAnswer, id: string) {
+      const { action: verb, by, lasts, scope } = planned
+      const until = lasts === undefined ? {} : { until: now() + lasts }
+      const given: ApprovalAnswer = verb === "deny" ? { action: verb } : { action: verb, scope, ...until }
+      const name = by === "agent" ? `agent ${approval.agent}` : `${by} of ${id}`
+      const party = computers.find((one) => one.name === approval.computer)
+      const tracked: TrackedAnswer = {
+        at: now(),
+        by: name,
+        isByProgram: by === "program",
+        allows: verb === "allow",
+        grantedUntil: given.action === "allow" && given.scope === "tool" ? (given.until ?? Infinity) : undefined,
+        outcome: "unknown",
+        settledAt: undefined
+      }
+      const settle = (outcome: TrackedAnswer["outcome"]) => {
+        tracked.outcome = outcome
+        tracked.settledAt = now()
+        note(`${id} about ${approval.call} by ${name}: ${outcome}`)
+      }
+      const record = () => {
+        counts.answers += 1
+        if (tracked.grantedUntil !== undefined) counts.grants += 1
+        approval.answers.push(tracked)
+        note(`${id} about ${approval.call} by ${name}: ${verb}${tracked.grantedUntil === undefined ? "" : " the tool"}`)
+      }
+      if (by === "program") {
+        if (!world.approvers.isProgramAsked(approval.id)) return
+        record()
+        return world.approvers.answerByProgram(approval.id, { ...given, by: name })
+      }
+      if (by === "agent") {
+        const agent = agents.find((one) => one.name === approval.agent)
+        if (agent?.process === undefined || party === undefined || agent.office !== approval.office) return
+        record()
+        const deciding = agent.process.service.decideApproval(party.name, approval.id, given)
+        yield* watch(
+          {
+            id,
+            agent: agent.name,
+            office: agent.office,
+            computer: party.name,
+            sentAt: now(),
+            cancelledAt: undefined,
+            undisturbed: isUndisturbed(agent, party),
+            ends: [],
+            maxDuration: 36_000,
+            takes: undefined,
+            needsConsent: false
+          },
+          deciding.pipe(
+            Effect.as("accepted" as const),
+            Effect.catchTag("ProtocolError", (error) =>
+              error.code === 409 || error.code === 404 ? Effect.succeed(error.code) : Effect.fail(error)
+            ),
+            // With 404 a Server may also report that the Computer is gone, which may have decided before.
+            Effect.tap((outcome) =>
+              outcome === 404 && tracked.at <= (approval.closedAt ?? Infinity)
+                ? Effect.void
+                : Effect.sync(() => settle(outcome))
+            ),
+            Effect.map(String)
+          )
+        )
+        return
+      }
+      if (party?.process === undefined) return
+      record()
+      yield* Effect.forkScoped(
+        Effect.match(party.process.service.decideApproval(approval.id, given, name), {
+          onSuccess: () => settle("accepted"),
+          onFailure: ({ code }) => settle(code)
+        })
+      )
+    })
+
+    /** Answers an approval that is open then. */
+    const answerLater = (answers: ReadonlyArray<PlannedAnswer>, find: () => TrackedApproval | undefined) =>
+      Effect.forEach(
+        answers.entries(),
+        ([index, planned]) => {
+          const answering = Effect.suspend(() => {
+            const approval = find()
+            return approval === undefined ? Effect.void : answer(approval, planned, `answer-${number}-${index}`)
+          })
+          return planned.after === 0
+            ? answering
+            : Effect.asVoid(Effect.forkScoped(Effect.andThen(Effect.sleep(planned.after), answering)))
+        },
+        { discard: true }
+      )
+
     switch (action.do) {
       case "call":
       case "repeat":
       case "ask": {
-        const agent = agents[action.agent]
-        const computer = partnerOf(world, agent?.office, action.computer)
+        const { agent, computer } = pairOf(world, action)
         if (agent?.process === undefined || agent.office === undefined || computer === undefined) return
         const { office } = agent
         const { service } = agent.process
-        const undisturbed =
-          isIdle(agent) && isIdle(computer) && computer.office === office && computer.process !== undefined
         const base = {
           agent: agent.name,
           office,
           computer: computer.name,
           sentAt: now(),
           cancelledAt: undefined,
-          undisturbed: undisturbed && world.isFair(agent.name) && world.isFair(computer.name)
+          undisturbed: isUndisturbed(agent, computer)
         }
         if (action.do === "ask") {
           counts.queries += 1
@@ -134,7 +237,7 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
             }
           }
           yield* watch(
-            { ...base, ends: [], id: `ask-${number}`, maxDuration: 36_000, takes: undefined },
+            { ...base, ends: [], id: `ask-${number}`, maxDuration: 36_000, takes: undefined, needsConsent: false },
             Effect.as(asking(), action.what)
           )
           return
@@ -148,12 +251,12 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
               agent: agent.name,
               req_id: `again-${number}`,
               computer: computer.name,
-              tool_name: toolNameIn(office, "work"),
+              tool_name: toolNameIn(office, toolFor(action.needsConsent)),
               params: { id, from: office, takes: action.takes },
               timeout: 30
             }
             yield* watch(
-              { ...base, ends: [], id: `${id}-${time}`, maxDuration: 36_000, takes: undefined },
+              { ...base, ends: [], id: `${id}-${time}`, maxDuration: 36_000, takes: undefined, needsConsent: false },
               Effect.as(
                 service.member.request("client:tool_call", jsonBody(body), Duration.seconds(36)),
                 "acknowledged"
@@ -169,25 +272,27 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
           ends: [],
           id,
           maxDuration: action.seconds * 1000,
-          takes: action.takes
+          takes: action.takes,
+          needsConsent: action.needsConsent
         }
         const fiber = yield* watch(
           one,
           service
             .callTool({
               computer: computer.name,
-              tool: toolNameIn(office, "work"),
+              tool: toolNameIn(office, toolFor(action.needsConsent)),
               params: { id, from: office, takes: action.takes },
               timeout: action.seconds
             })
             .pipe(
-              Effect.map((result) => (result.isError ? `error ${firstText(result)}` : firstText(result))),
               Effect.filterOrFail(
-                (text) => !text.startsWith("error "),
-                (text) => ({ message: text })
-              )
+                ({ isError }) => !isError,
+                (result) => ({ message: `${errorCodeOf(result) ?? "error"}: ${firstText(result)}` })
+              ),
+              Effect.map(firstText)
             )
         )
+        yield* answerLater(action.answers, () => approvalsOf(world, id)[0])
         if (action.cancelAfter === undefined) return
         yield* Effect.forkScoped(
           Effect.andThen(
@@ -211,6 +316,17 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
         counts.kills += 1
         disturb(nameOf(action.who))
         return yield* world.kill(action.who, action.silently)
+      case "restart": {
+        const granted = action.ofGrant ? latestGrant(world) : undefined
+        const approval = granted ?? approvalFor(world, action.approval)
+        const computer = computers.find(({ name }) => name === approval?.computer)
+        if (computer?.office === undefined) return
+        const { office, who } = computer
+        counts.kills += 1
+        disturb(computer.name)
+        yield* world.kill(who, action.silently)
+        return yield* world.enter(who, office, false)
+      }
       case "link": {
         const party = partyOf(world, action.who)
         if (party === undefined) return
@@ -236,17 +352,43 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
         return yield* world.stopNode(action.node)
       case "startNode":
         return yield* world.startNode(action.node)
+      case "answer": {
+        const approval = approvalFor(world, action.approval)
+        if (approval === undefined) return
+        return yield* answerLater(action.answers, () => approval)
+      }
+      case "revoke": {
+        const valid = new Map<string, Computer["Service"]>()
+        for (const { process } of computers) {
+          if (process === undefined) continue
+          for (const { id } of yield* process.service.grants) valid.set(id, process.service)
+        }
+        const approval = [...history.approvals.values()].findLast(({ id }) => valid.has(id))
+        const service = approval && valid.get(approval.id)
+        if (service === undefined || approval === undefined) return
+        history.revocations.set(approval.id, now())
+        note(`the grant of ${approval.call} at ${approval.computer} is revoked`)
+        yield* Effect.forkScoped(service.revokeGrant(approval.id))
+        return
+      }
       case "tools":
       case "windows":
       case "configure":
-      case "crash": {
-        const machine = machines[action.computer]
-        const computer = computers[action.computer]
+      case "crash":
+      case "redefine": {
+        const granted = action.do === "redefine" && action.ofGrant ? latestGrant(world) : undefined
+        const computer = computers.find(({ name }) => name === granted?.computer) ?? computers[action.computer]
+        const machine = machines[computer?.who.index ?? 0]
         if (machine === undefined || computer === undefined) return
         counts.changes += 1
         if (action.do === "tools") {
           machine.tools += 1
           return yield* machine.main.setTools(world.toolsOf(action.computer))
+        }
+        if (action.do === "redefine") {
+          disturb(computer.name)
+          machine.revision += 1
+          return yield* machine.main.setTools(world.toolsOf(computer.who.index))
         }
         if (action.do === "windows") {
           machine.windows += 1
@@ -271,14 +413,54 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
   })
 
 /** One call in this number goes to any Computer, even of another office. */
-const crossOfficeInterval = 12
+const crossOfficeInterval = 8
+
+/** The Computers of an office that receive calls which need consent: few, for several approvals and grants at each. */
+const guardedCount = 2
 
 /** The Computer for a number of a plan: mostly one of the Agent's office. */
-const partnerOf = ({ computers }: World, office: string | undefined, number: number) => {
-  const mates = computers.filter((party) => party.office === office)
-  return number % crossOfficeInterval === 0 || mates.length === 0
-    ? computers[number % computers.length]
-    : mates[number % mates.length]
+const partnerOf = ({ computers }: World, office: string | undefined, number: number, maxMates = Infinity) => {
+  const mates = computers.filter((party) => party.office === office).slice(0, maxMates)
+  return number % crossOfficeInterval === 0 || mates.length === 0 ? itemOf(computers, number) : itemOf(mates, number)
+}
+
+/** The Agent and the Computer of a request. A call that needs consent comes from an Agent in an office. */
+const pairOf = (world: World, action: Extract<Action, { readonly do: "call" | "repeat" | "ask" }>) => {
+  const { agents, computers } = world
+  if (action.do === "ask" || !action.needsConsent) {
+    const agent = agents[action.agent]
+    return { agent, computer: partnerOf(world, agent?.office, action.computer) }
+  }
+  const granted = action.do === "call" && action.toGrant ? latestGrant(world) : undefined
+  const callers = agents.filter(({ office }) =>
+    granted === undefined ? office !== undefined : office === granted.office
+  )
+  const agent = itemOf(callers, action.agent)
+  return {
+    agent,
+    computer:
+      granted === undefined
+        ? partnerOf(world, agent?.office, action.computer, guardedCount)
+        : computers.find(({ name }) => name === granted.computer)
+  }
+}
+
+const itemOf = <A>(items: ReadonlyArray<A>, number: number): A | undefined => items[number % items.length]
+
+/** The latest approval whose answer granted the tool, even if the grant was revoked. */
+const latestGrant = ({ history }: World): TrackedApproval | undefined =>
+  [...history.approvals.values()].findLast((one) =>
+    one.answers.some((answer) => answer.grantedUntil !== undefined && mayHaveDecided(one, answer))
+  )
+
+/** One answer in this number goes to any approval, even one that has a decision. */
+const lateAnswerInterval = 6
+
+/** The approval for a number of a plan: mostly an open one. */
+const approvalFor = ({ history }: World, number: number): TrackedApproval | undefined => {
+  const all = [...history.approvals.values()]
+  const open = all.filter(({ closedAt }) => closedAt === undefined)
+  return itemOf(number % lateAnswerInterval === 0 || open.length === 0 ? all : open, number)
 }
 
 const partyOf = (world: World, { index, kind }: MemberRef) =>

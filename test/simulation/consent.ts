@@ -1,0 +1,72 @@
+import { officeIdOf } from "../../src/domain/model/officeKey.ts"
+import { approvalTimeout } from "./Approvers.ts"
+import type { TrackedAnswer, TrackedApproval } from "./History.ts"
+import type { World } from "./World.ts"
+
+/** How an approval ended, according to its answers and the grants of others. */
+type Decision = "open" | "allowed" | "denied" | "expired" | "cancelled" | "unclear"
+
+/** A tool at a Computer, at a time. */
+interface Place {
+  readonly at: number
+  readonly computer: string
+  readonly office: string
+  readonly revision: number
+}
+
+/** The approvals of a call: one, or several for a request that was repeated after its first execution had ended. */
+export const approvalsOf = ({ history }: World, call: string): ReadonlyArray<TrackedApproval> =>
+  [...history.approvals.values()].filter((one) => one.call === call)
+
+const isAccepted = ({ outcome }: TrackedAnswer) => outcome === "accepted"
+
+/** True for the accepted answer, and without one for an answer whose outcome is unknown. */
+export const mayHaveDecided = ({ answers, closedAt }: TrackedApproval, answer: TrackedAnswer): boolean =>
+  isAccepted(answer) ||
+  (answer.outcome === "unknown" && answer.at <= (closedAt ?? Infinity) && !answers.some(isAccepted))
+
+/** The approvals at a place with an answer that gave a grant which lasts, as far as this function tells. */
+const grantsWith = (
+  { history }: World,
+  { at, computer, office, revision }: Place,
+  isGiven: (approval: TrackedApproval, answer: TrackedAnswer) => boolean
+): ReadonlyArray<TrackedApproval> =>
+  [...history.approvals.values()].filter(
+    (one) =>
+      one.computer === computer &&
+      one.revision === revision &&
+      // A grant names the id of its office, which may exist on every protocol line.
+      officeIdOf(one.office) === officeIdOf(office) &&
+      one.answers.some((answer) => (answer.grantedUntil ?? 0) > at && isGiven(one, answer))
+  )
+
+const revokedAt = ({ history }: World, { id }: TrackedApproval): number => history.revocations.get(id) ?? Infinity
+
+/** The approvals whose answer may have granted a tool that runs at this time. */
+export const grantsAt = (world: World, place: Place): ReadonlyArray<TrackedApproval> =>
+  grantsWith(
+    world,
+    place,
+    (one, answer) => answer.at <= place.at && revokedAt(world, one) >= place.at && mayHaveDecided(one, answer)
+  )
+
+/** The grant that certainly covered the call of an approval when it was opened. */
+export const coveringGrant = (world: World, approval: TrackedApproval): TrackedApproval | undefined => {
+  const { openedAt: at } = approval
+  const [grant] = grantsWith(
+    world,
+    { ...approval, at },
+    (one, answer) => isAccepted(answer) && (answer.settledAt ?? at) < at && revokedAt(world, one) > at
+  )
+  return grant
+}
+
+export const decisionOf = (world: World, one: TrackedApproval): Decision => {
+  const { closedAt, id, openedAt } = one
+  if (closedAt === undefined) return "open"
+  const winner = one.answers.find(isAccepted)
+  if (winner !== undefined) return winner.allows ? "allowed" : "denied"
+  if (one.answers.some((answer) => mayHaveDecided(one, answer))) return "unclear"
+  if (grantsAt(world, { ...one, at: closedAt }).some((grant) => grant.id !== id)) return "allowed"
+  return closedAt - openedAt >= approvalTimeout ? "expired" : "cancelled"
+}
