@@ -6,7 +6,7 @@ import { ApprovalStore } from "../../src/application/ports/approvals/ApprovalSto
 import { AuditLog } from "../../src/application/ports/AuditLog.ts"
 import type { ApprovalAnswer } from "../../src/domain/approvals/Approval.ts"
 import { isJsonObject } from "../../src/domain/json.ts"
-import type { History } from "./History.ts"
+import type { History, Revisions } from "./History.ts"
 import type { Sabotage } from "./World.ts"
 
 /** How long a call waits for an approval, in milliseconds. */
@@ -30,11 +30,11 @@ interface Owner {
 export interface Approvers {
   /** The settings, the audit and the store of a Computer's process. `machine` is its index. */
   readonly layer: (owner: Owner, machine: number) => Layer.Layer<ApprovalStore | AuditLog>
-  /** Records the approvals of a process as long as the scope. `revision` gives the definition of the tool. */
+  /** Records the approvals of a process as long as the scope. `revisions` gives the definition of the tool. */
   readonly observe: (
     owner: Owner,
     service: Computer["Service"],
-    revision: () => number
+    revisions: () => Revisions
   ) => Effect.Effect<void, never, Scope.Scope>
   /** The approvals of a process have ended with it. */
   readonly close: (owner: Owner) => void
@@ -114,7 +114,7 @@ export const makeApprovers = Effect.fnUntraced(function* (
         store === undefined ? MemoryApprovalStore.layer : Layer.succeed(ApprovalStore, store)
       )
     },
-    observe: ({ computer, incarnation }, { approvals: changes }, revision) =>
+    observe: ({ computer, incarnation }, { approvals: changes }, revisions) =>
       Stream.runForEach(changes, (open) =>
         Effect.sync(() => {
           for (const { id, params, requester: agent } of open) {
@@ -129,7 +129,7 @@ export const makeApprovers = Effect.fnUntraced(function* (
               office: String(params["from"]),
               computer,
               incarnation,
-              revision: revision(),
+              revisions: revisions(),
               openedAt: now(),
               closedAt: undefined,
               answers: []

@@ -20,6 +20,12 @@ export interface TrackedRequest {
   undisturbed: boolean
 }
 
+/**
+ * The oldest and the newest definition of a tool that its Computer may know, counted from 0. They differ for a short time
+ * after a change: the Computer limits how often it lists tools.
+ */
+export type Revisions = readonly [number, number]
+
 /** One run of a tool. */
 interface ToolRun {
   readonly id: string
@@ -29,8 +35,8 @@ interface ToolRun {
   readonly at: string | undefined
   readonly beganAt: number
   endedAt: number | undefined
-  /** The definition of a tool that needs consent, counted from 0; `undefined` for other tools. */
-  readonly revision: number | undefined
+  /** Missing for a tool that needs no consent. */
+  readonly revisions: Revisions | undefined
 }
 
 /** An answer of an approver. */
@@ -58,8 +64,7 @@ export interface TrackedApproval {
   readonly office: string
   readonly computer: string
   readonly incarnation: number
-  /** The definition of the tool, as in {@link ToolRun}. */
-  readonly revision: number
+  readonly revisions: Revisions
   readonly openedAt: number
   closedAt: number | undefined
   readonly answers: Array<TrackedAnswer>

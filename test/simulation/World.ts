@@ -22,7 +22,7 @@ import type { ComputerConfig } from "../../src/domain/config/computerConfig.ts"
 import type { ComputerSettings } from "../../src/application/computer/ComputerSettings.ts"
 import type { ApprovalStore } from "../../src/application/ports/approvals/ApprovalStore.ts"
 import { type Approvers, makeApprovers } from "./Approvers.ts"
-import { type History, makeHistory } from "./History.ts"
+import { type History, makeHistory, type Revisions } from "./History.ts"
 import { makeNet, type Net } from "./Net.ts"
 import type { Cast, MemberRef } from "./plan.ts"
 import { Authenticator } from "../../src/application/ports/Authenticator.ts"
@@ -80,8 +80,8 @@ interface Machine {
   readonly extra: MemoryMcp.MemoryMcpServer
   tools: number
   windows: number
-  /** Counts the definitions of the tool that needs consent. */
-  revision: number
+  /** When the definition of the tool that needs consent changed. */
+  readonly redefinedAt: Array<number>
   hasExtra: boolean
 }
 
@@ -141,6 +141,9 @@ export const nameOf = ({ index, kind }: MemberRef): string => `${kind}-${index}`
 /** The name of one process's connections in the network. */
 export const lineOf = ({ incarnation, name }: Pick<Party<unknown>, "incarnation" | "name">): string =>
   `${name}#${incarnation}`
+/** How long after a change a Computer may know the previous tools, in milliseconds. */
+export const listTime = 150
+
 /** The plain name of the tool of a call. */
 export const toolFor = (needsConsent: boolean): string => (needsConsent ? "guarded" : "work")
 export const windowText = (computer: number, generation: number): string => `window-${computer}-${generation}`
@@ -233,11 +236,16 @@ export const makeWorld = Effect.fnUntraced(function* (
 
   // Tools and windows of the Computers
 
-  /** With a `revision`, the tool needs consent. */
-  const work = (computer: number, name: string, revision?: number): MemoryMcp.MemoryTool => ({
+  /** The definitions of the tool that needs consent. */
+  const revisionsOf = (computer: number): Revisions => {
+    const changes = machines[computer]?.redefinedAt ?? []
+    return [changes.filter((at) => at < now() - listTime).length, changes.length]
+  }
+
+  const work = (computer: number, needsConsent: boolean): MemoryMcp.MemoryTool => ({
     definition: {
-      name,
-      description: `revision ${revision ?? 0}`,
+      name: toolFor(needsConsent),
+      description: needsConsent ? `revision ${revisionsOf(computer)[1]}` : "",
       inputSchema: {
         type: "object",
         properties: { id: { type: "string" }, from: { type: "string" }, takes: { type: "number" } }
@@ -254,7 +262,7 @@ export const makeWorld = Effect.fnUntraced(function* (
           at: own?.office,
           beganAt: now(),
           endedAt: undefined as number | undefined,
-          revision
+          revisions: needsConsent ? revisionsOf(computer) : undefined
         }
         history.runs.push(run)
         const working = Effect.ensuring(
@@ -275,8 +283,8 @@ export const makeWorld = Effect.fnUntraced(function* (
 
   const machines: Array<Machine> = []
   const toolsOf = (computer: number) => [
-    work(computer, "work"),
-    work(computer, "guarded", machines[computer]?.revision ?? 0),
+    work(computer, false),
+    work(computer, true),
     named(`tool-${machines[computer]?.tools ?? 0}`)
   ]
   const windowsOf = (computer: number): ReadonlyArray<MemoryMcp.MemoryResource> => {
@@ -295,7 +303,7 @@ export const makeWorld = Effect.fnUntraced(function* (
       extra: yield* MemoryMcp.makeMemoryMcpServer({ tools: [named("extra")] }),
       tools: 0,
       windows: 0,
-      revision: 0,
+      redefinedAt: [],
       hasExtra: false
     })
   }
@@ -417,7 +425,7 @@ export const makeWorld = Effect.fnUntraced(function* (
       party.process = { scope: own, service: sabotage.computer?.(service) ?? service }
       yield* Effect.forkIn(
         Scope.provide(
-          approvers.observe(owner, service, () => machine.revision),
+          approvers.observe(owner, service, () => revisionsOf(who.index)),
           own
         ),
         own

@@ -1,6 +1,6 @@
 import { officeIdOf } from "../../src/domain/model/officeKey.ts"
 import { approvalTimeout } from "./Approvers.ts"
-import type { TrackedAnswer, TrackedApproval } from "./History.ts"
+import type { Revisions, TrackedAnswer, TrackedApproval } from "./History.ts"
 import type { World } from "./World.ts"
 
 /** How an approval ended, according to its answers and the grants of others. */
@@ -11,8 +11,12 @@ interface Place {
   readonly at: number
   readonly computer: string
   readonly office: string
-  readonly revision: number
+  readonly revisions: Revisions
 }
+
+/** True when a tool may have the same definition, or certainly has. */
+export const isSameRevision = (one: Revisions, other: Revisions, isCertain = false): boolean =>
+  isCertain ? new Set([...one, ...other]).size === 1 : one[0] <= other[1] && other[0] <= one[1]
 
 /** The approvals of a call: one, or several for a request that was repeated after its first execution had ended. */
 export const approvalsOf = ({ history }: World, call: string): ReadonlyArray<TrackedApproval> =>
@@ -28,13 +32,12 @@ export const mayHaveDecided = ({ answers, closedAt }: TrackedApproval, answer: T
 /** The approvals at a place with an answer that gave a grant which lasts, as far as this function tells. */
 const grantsWith = (
   { history }: World,
-  { at, computer, office, revision }: Place,
+  { at, computer, office }: Place,
   isGiven: (approval: TrackedApproval, answer: TrackedAnswer) => boolean
 ): ReadonlyArray<TrackedApproval> =>
   [...history.approvals.values()].filter(
     (one) =>
       one.computer === computer &&
-      one.revision === revision &&
       // A grant names the id of its office, which may exist on every protocol line.
       officeIdOf(one.office) === officeIdOf(office) &&
       one.answers.some((answer) => (answer.grantedUntil ?? 0) > at && isGiven(one, answer))
@@ -47,7 +50,11 @@ export const grantsAt = (world: World, place: Place): ReadonlyArray<TrackedAppro
   grantsWith(
     world,
     place,
-    (one, answer) => answer.at <= place.at && revokedAt(world, one) >= place.at && mayHaveDecided(one, answer)
+    (one, answer) =>
+      answer.at <= place.at &&
+      revokedAt(world, one) >= place.at &&
+      isSameRevision(one.revisions, place.revisions) &&
+      mayHaveDecided(one, answer)
   )
 
 /** The grant that certainly covered the call of an approval when it was opened. */
@@ -56,7 +63,11 @@ export const coveringGrant = (world: World, approval: TrackedApproval): TrackedA
   const [grant] = grantsWith(
     world,
     { ...approval, at },
-    (one, answer) => isAccepted(answer) && (answer.settledAt ?? at) < at && revokedAt(world, one) > at
+    (one, answer) =>
+      isAccepted(answer) &&
+      (answer.settledAt ?? at) < at &&
+      revokedAt(world, one) > at &&
+      isSameRevision(one.revisions, approval.revisions, true)
   )
   return grant
 }
@@ -68,5 +79,6 @@ export const decisionOf = (world: World, one: TrackedApproval): Decision => {
   if (winner !== undefined) return winner.allows ? "allowed" : "denied"
   if (one.answers.some((answer) => mayHaveDecided(one, answer))) return "unclear"
   if (grantsAt(world, { ...one, at: closedAt }).some((grant) => grant.id !== id)) return "allowed"
-  return closedAt - openedAt >= approvalTimeout ? "expired" : "cancelled"
+  // Times are fractions of milliseconds.
+  return closedAt - openedAt > approvalTimeout - 1 ? "expired" : "cancelled"
 }

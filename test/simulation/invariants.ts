@@ -1,6 +1,6 @@
 import { Effect, HashMap, Option, SubscriptionRef } from "effect"
 import { approvalTimeout } from "./Approvers.ts"
-import { approvalsOf, coveringGrant, decisionOf, grantsAt, mayHaveDecided } from "./consent.ts"
+import { approvalsOf, coveringGrant, decisionOf, grantsAt, isSameRevision, mayHaveDecided } from "./consent.ts"
 import type { TrackedApproval, TrackedRequest } from "./History.ts"
 import { agentOf, nameOf, officesOf, toolNameIn, windowText, type World } from "./World.ts"
 
@@ -185,15 +185,15 @@ const approvalsAreDecidedOnce = (world: World): Findings =>
 /** A tool that needs consent runs only after a decision that allowed the call, or under a valid grant. */
 const consentPrecedesRuns = (world: World): Findings =>
   world.history.runs.flatMap((run) => {
-    const { beganAt, computer, from, id, revision } = run
-    if (revision === undefined) return []
+    const { beganAt, computer, from, id, revisions } = run
+    if (revisions === undefined) return []
     const isAllowed = approvalsOf(world, id).some(
       (approval) =>
         approval.computer === computer &&
-        approval.revision === revision &&
+        isSameRevision(approval.revisions, revisions) &&
         approval.answers.some((answer) => answer.allows && answer.at <= beganAt && mayHaveDecided(approval, answer))
     )
-    if (isAllowed || grantsAt(world, { at: beganAt, computer, office: from, revision }).length > 0) return []
+    if (isAllowed || grantsAt(world, { at: beganAt, computer, office: from, revisions }).length > 0) return []
     return [`${id} ran at ${computer} at ${beganAt} without consent`]
   })
 

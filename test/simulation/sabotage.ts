@@ -301,7 +301,7 @@ const ignoreExtensions = (): Sabotage =>
 export const faults: { readonly [what: string]: Fault } = {
   "a reply is lost": {
     by: "undisturbedCallsSucceed",
-    plant: () => changeReplies("client:tool_call", 4, () => undefined)
+    plant: () => changeReplies("client:tool_call", 2, () => undefined)
   },
   "a reply about tools becomes a lost connection": {
     by: "undisturbedRequestsSucceed",

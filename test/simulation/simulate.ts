@@ -7,7 +7,17 @@ import { type Counts, noCounts, type TrackedAnswer, type TrackedApproval, type T
 import { always, type Findings, nothingIsLeaked, onceQuiet, onceQuietAsking } from "./invariants.ts"
 import { approvalsOf, mayHaveDecided } from "./consent.ts"
 import type { Action, Plan, PlannedAnswer, Step, MemberRef } from "./plan.ts"
-import { lineOf, makeWorld, nameOf, officeName, type Sabotage, toolFor, toolNameIn, type World } from "./World.ts"
+import {
+  lineOf,
+  listTime,
+  makeWorld,
+  nameOf,
+  officeName,
+  type Sabotage,
+  toolFor,
+  toolNameIn,
+  type World
+} from "./World.ts"
 import { errorCodeOf } from "../../src/domain/tools/errorResults.ts"
 import { firstText } from "../firstText.ts"
 
@@ -387,7 +397,8 @@ const perform = (world: World, action: Action, number: number): Effect.Effect<vo
         }
         if (action.do === "redefine") {
           disturb(computer.name)
-          machine.revision += 1
+          world.markUnfair(computer.name, listTime)
+          machine.redefinedAt.push(now())
           return yield* machine.main.setTools(world.toolsOf(computer.who.index))
         }
         if (action.do === "windows") {
