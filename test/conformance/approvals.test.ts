@@ -124,6 +124,27 @@ describe("approval of a call", () => {
     })
   )
 
+  conform("is not shown to the program of its Agent after the end of its call", (world) =>
+    Effect.gen(function* () {
+      const { computer } = yield* officeWith(world, { approvers: ["agent"] })
+      const agent = yield* agentUnderTest(world)
+      const abandoned = yield* start(agent.callTool(call))
+      yield* nextOpen(world, computer)
+      const { id } = yield* nextApproval(agent)
+      const other = yield* start(agent.callTool({ ...call, params: { text: "y" } }))
+      yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length === 2))
+      yield* world.elapse("1 second")
+      yield* Stream.runHead(Stream.filter(agent.approvals, (all) => all.length === 2))
+      yield* Fiber.interrupt(abandoned)
+      const [left] = Option.getOrThrow(
+        yield* Stream.runHead(Stream.filter(agent.approvals, (all) => all.every((one) => one.id !== id)))
+      )
+      yield* agent.decideApproval("pc-1", left?.id ?? "", { action: "deny" })
+      assert.strictEqual(errorCodeOf(yield* Fiber.join(other)), 4005)
+      yield* Stream.runHead(Stream.filter(agent.approvals, (all) => all.length === 0))
+    })
+  )
+
   conform("ends when its Agent cancels the call", (world) =>
     Effect.gen(function* () {
       const { computer } = yield* officeWith(world, { approvers: ["page"] })

@@ -1,4 +1,3 @@
-import { officeIdOf } from "../../src/domain/model/officeKey.ts"
 import { approvalTimeout } from "./Approvers.ts"
 import type { Revisions, TrackedAnswer, TrackedApproval } from "./History.ts"
 import type { World } from "./World.ts"
@@ -38,8 +37,7 @@ const grantsWith = (
   [...history.approvals.values()].filter(
     (one) =>
       one.computer === computer &&
-      // A grant names the id of its office, which may exist on every protocol line.
-      officeIdOf(one.office) === officeIdOf(office) &&
+      one.office === office &&
       one.answers.some((answer) => (answer.grantedUntil ?? 0) > at && isGiven(one, answer))
   )
 

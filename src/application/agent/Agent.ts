@@ -96,8 +96,8 @@ const make = Effect.fnUntraced(function* (
   const view = yield* SubscriptionRef.make(initialView([]))
   const hub = yield* Effect.acquireRelease(PubSub.sliding<AgentEvent>(eventBacklog), PubSub.shutdown)
   const { refresh, awaitIdle } = yield* makeRefresher()
-  const statuses = makeCallStatuses()
   const openApprovals = yield* makeOpenApprovals
+  const statuses = makeCallStatuses(openApprovals.observer)
   const publish = (event: AgentEvent) => Effect.asVoid(PubSub.publish(hub, event))
 
   const makeViewUpdater = (requests: AgentRequests) => {
@@ -149,7 +149,7 @@ const make = Effect.fnUntraced(function* (
     const { onNotice, refreshAll } = makeViewUpdater(makeAgentRequests(self, name, office))
     const onCallStatus = (body: Body) =>
       Effect.matchEffect(Effect.fromResult(decodeBody(body, self.line.decodeCallStatus)), {
-        onSuccess: (report) => Effect.andThen(openApprovals.onStatus(report.status), statuses.receive(report)),
+        onSuccess: (report) => statuses.receive(report),
         onFailure: ({ message: reason }) => Effect.logDebug("call status ignored", { reason })
       })
     const onMessage: MessageHandler = (event, body) => {

@@ -13,14 +13,26 @@ export type CallStatuses = ReturnType<typeof makeCallStatuses>
  */
 const waitMargin = Duration.seconds(2)
 
+/** Follows the calls that wait for an approval. */
+export interface WaitObserver {
+  /** A call waits for this approval. */
+  readonly onWait: (approval: string, computer: string) => void
+  /** Someone decided about a call of this Computer. */
+  readonly onDecided: (computer: string) => void
+  /** The call that waited for this approval has ended. */
+  readonly onEnd: (approval: string) => void
+}
+
 interface Listener {
   readonly computer: string
   readonly onStatus: OnCallStatus | undefined
   readonly extendTimeout: (time: Duration.Duration) => void
+  /** The id of the approval for which the call waits, or waited. */
+  approval?: string
 }
 
 /** Passes the statuses that arrive to the calls which they are about. */
-export const makeCallStatuses = () => {
+export const makeCallStatuses = (observer?: WaitObserver) => {
   const listeners = new Map<string, Listener>()
   return {
     /**
@@ -34,10 +46,14 @@ export const makeCallStatuses = () => {
       Effect.suspend(() => {
         const { computer, onStatus, reqId } = call
         const extension = makeExtension()
-        listeners.set(reqId, { computer, onStatus, extendTimeout: extension.add })
+        const listener: Listener = { computer, onStatus, extendTimeout: extension.add }
+        listeners.set(reqId, listener)
         return Effect.ensuring(
           running(extension.take),
-          Effect.sync(() => void listeners.delete(reqId))
+          Effect.sync(() => {
+            listeners.delete(reqId)
+            if (listener.approval !== undefined) observer?.onEnd(listener.approval)
+          })
         )
       }),
     /** Handles a status that the Server forwarded. */
@@ -47,7 +63,10 @@ export const makeCallStatuses = () => {
         if (listener?.computer !== status.computer) return Effect.void
         if (status._tag === "WaitingForConsent" && status.approval !== undefined) {
           listener.extendTimeout(Duration.sum(Duration.seconds(status.approval.waitSeconds), waitMargin))
+          listener.approval = status.approval.id
+          observer?.onWait(status.approval.id, status.computer)
         }
+        if (status._tag === "Decided") observer?.onDecided(status.computer)
         return listener.onStatus === undefined ? Effect.void : notifyListener(listener.onStatus, status)
       })
   }

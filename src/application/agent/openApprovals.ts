@@ -1,11 +1,10 @@
-import { Effect, Queue, type Scope, type Stream, SubscriptionRef } from "effect"
+import { Effect, Option, Queue, type Scope, type Stream, SubscriptionRef } from "effect"
 import type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
-import type { CallStatus } from "../../domain/model/CallStatus.ts"
 import type { AgentRequests } from "./AgentRequests.ts"
+import type { WaitObserver } from "./callStatuses.ts"
 
 interface OpenApprovals {
-  /** A call waits for an approval, or was decided. */
-  readonly onStatus: (status: CallStatus) => Effect.Effect<void>
+  readonly observer: WaitObserver
   /** The connection was lost: the calls have ended. */
   readonly clear: Effect.Effect<void>
   /** Fetches the approvals of the Computers that report them, as long as the scope. */
@@ -13,32 +12,55 @@ interface OpenApprovals {
   readonly changes: Stream.Stream<ReadonlyArray<ApprovalView>>
 }
 
-/** Keeps the open approvals of an Agent current: fetches those of a Computer when the status of a call tells of a change. */
+/**
+ * Keeps the approvals for which calls of an Agent wait. It fetches those of a Computer when the status of a call tells of a
+ * change, and drops the approval of a call that ends: a Computer does not report those that expire.
+ */
 export const makeOpenApprovals: Effect.Effect<OpenApprovals> = Effect.gen(function* () {
   const open = yield* SubscriptionRef.make<ReadonlyArray<ApprovalView>>([])
   const changed = yield* Queue.unbounded<string>()
+  const ended = yield* Queue.unbounded<string>()
+  /** The approvals of the calls that run. */
+  const waiting = new Set<string>()
 
   const replace = (computer: string, approvals: ReadonlyArray<ApprovalView>) =>
-    SubscriptionRef.update(open, (known) => [...known.filter((one) => one.computer !== computer), ...approvals])
+    SubscriptionRef.update(open, (known) => [
+      ...known.filter((one) => one.computer !== computer),
+      ...approvals.filter(({ id }) => waiting.has(id))
+    ])
+
+  const fetch = ({ getApprovals }: Pick<AgentRequests, "getApprovals">) =>
+    Effect.flatMap(Queue.take(changed), (computer) =>
+      Effect.matchEffect(getApprovals(computer), {
+        onSuccess: (approvals) => replace(computer, approvals),
+        // Its owner does not let Agents decide, or it has left.
+        onFailure: () => replace(computer, [])
+      })
+    )
+
+  const drop = Effect.flatMap(Queue.take(ended), (id) =>
+    SubscriptionRef.updateSome(open, (known) => {
+      const others = known.filter((one) => one.id !== id)
+      return others.length === known.length ? Option.none() : Option.some(others)
+    })
+  )
 
   return {
-    onStatus: (status) =>
-      status._tag === "Decided" || (status._tag === "WaitingForConsent" && status.approval !== undefined)
-        ? Effect.asVoid(Queue.offer(changed, status.computer))
-        : Effect.void,
+    observer: {
+      onWait: (approval, computer) => {
+        waiting.add(approval)
+        Queue.offerUnsafe(changed, computer)
+      },
+      onDecided: (computer) => void Queue.offerUnsafe(changed, computer),
+      onEnd: (approval) => {
+        waiting.delete(approval)
+        Queue.offerUnsafe(ended, approval)
+      }
+    },
     clear: SubscriptionRef.set(open, []),
-    follow: ({ getApprovals }) =>
-      Queue.take(changed).pipe(
-        Effect.flatMap((computer) =>
-          Effect.matchEffect(getApprovals(computer), {
-            onSuccess: (approvals) => replace(computer, approvals),
-            // Its owner does not let Agents decide, or it has left.
-            onFailure: () => replace(computer, [])
-          })
-        ),
-        Effect.forever,
-        Effect.forkScoped,
-        Effect.asVoid
+    follow: (requests) =>
+      Effect.asVoid(
+        Effect.andThen(Effect.forkScoped(Effect.forever(drop)), Effect.forkScoped(Effect.forever(fetch(requests))))
       ),
     changes: SubscriptionRef.changes(open)
   }

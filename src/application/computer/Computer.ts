@@ -134,7 +134,7 @@ const make = Effect.fnUntraced(function* (
   const inspector = operators.states === false ? undefined : yield* makeInspector(servers, outputs)
   const approvals = yield* withRedactedLogs(makeApprovals(name))
   const approvalRequests = yield* makeApprovalRequests(approvals)
-  const calls = yield* withRedactedLogs(makeToolCalls(name, servers, approvals, reporter, connection.office))
+  const calls = yield* withRedactedLogs(makeToolCalls(name, servers, approvals, reporter, connection.place))
   const recentServers = () => calls.history().map(({ server }) => servers.identify(server))
   const desktop = yield* makeDesktop(servers, recentServers)
   const documents = yield* makeDocuments(servers, recentServers)

@@ -6,8 +6,9 @@ export interface Approval {
   /** 128 random bits in hexadecimal. */
   readonly id: string
   readonly reqId: string
-  /** The office of the call; missing outside an office. */
+  /** The office of the call and its protocol line; missing outside an office. */
   readonly office?: string
+  readonly line?: string
   readonly computer: string
   /** The MCP server, by its name in the configuration. */
   readonly server: string

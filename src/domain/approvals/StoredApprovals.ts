@@ -18,6 +18,7 @@ const Part = Schema.String.check(Schema.isMaxLength(maxPartLength + 100))
 const StoredGrant = Schema.Struct({
   id: Text,
   office: Schema.optionalKey(Text),
+  line: Schema.optionalKey(Text),
   server: Text,
   tool: Text,
   toolDigest: Text,

@@ -32,6 +32,8 @@ const approvals: StoredApprovals = {
   ]
 }
 
+const server = "http://office.example"
+
 const store = ApprovalStore.use((service) => Effect.succeed(service))
 
 const contract = (name: string, layer: Effect.Effect<Layer.Layer<ApprovalStore>, never, never>) =>
@@ -55,7 +57,7 @@ contract("approvals in memory", Effect.succeed(MemoryApprovalStore.layer))
 
 describe("file of approvals", () => {
   const withFile = <E>(body: (path: string) => Effect.Effect<void, E, ApprovalStore>) =>
-    Effect.scoped(Effect.flatMap(file, (path) => Effect.provide(body(path), FileApprovalStore.layer(path))))
+    Effect.scoped(Effect.flatMap(file, (path) => Effect.provide(body(path), FileApprovalStore.layer(path, server))))
 
   it.effect("is for its owner only", () =>
     withFile((path) =>
@@ -66,6 +68,24 @@ describe("file of approvals", () => {
         yield* save("lab", noApprovals)
         assert.strictEqual(statSync(path).mode & 0o777, 0o600)
         assert.deepStrictEqual(yield* load("desk"), approvals)
+      })
+    )
+  )
+
+  it.effect("keeps the approvals of one Server apart from those of another", () =>
+    withFile((path) =>
+      Effect.gen(function* () {
+        const { save } = yield* store
+        yield* save("desk", approvals)
+        const loadAt = (url: string) =>
+          Effect.provide(
+            ApprovalStore.use(({ load }) => load("desk")),
+            FileApprovalStore.layer(path, url)
+          )
+        assert.deepStrictEqual(yield* loadAt("ws://Office.example/"), approvals)
+        for (const other of ["https://office.example", "http://office.example:81", "http://office.example/a"]) {
+          assert.deepStrictEqual(yield* loadAt(other), noApprovals)
+        }
       })
     )
   )
@@ -89,6 +109,10 @@ describe("file of approvals", () => {
   rejects("when it is a list", "[]", "it is not a file of approvals")
   rejects("when it has another version", '{"version":2,"computers":{}}', "its version is not 1")
   rejects("when it has no Computers", '{"version":1}', '"computers" must be an object')
-  rejects("when the approvals are malformed", '{"version":1,"computers":{"desk":{"grants":1,"pins":[]}}}', "Expected")
+  rejects(
+    "when the approvals are malformed",
+    '{"version":1,"computers":{"desk at http://office.example":{"grants":1,"pins":[]}}}',
+    "Expected"
+  )
   rejects("when others have access to it", '{"version":1,"computers":{}}', "others have access", 0o644)
 })

@@ -19,7 +19,14 @@ import {
   formatDecision,
   toDecision
 } from "../../../domain/approvals/Approval.ts"
-import { addGrant, findGrant, type Grant, isExpired } from "../../../domain/approvals/grants.ts"
+import {
+  addGrant,
+  type CallPlace,
+  coversApproval,
+  findGrant,
+  type Grant,
+  isExpired
+} from "../../../domain/approvals/grants.ts"
 import { noApprovals, type StoredApprovals } from "../../../domain/approvals/StoredApprovals.ts"
 import { addPin, defineTool, findPin, findToolChange, sha256Hex } from "../../../domain/approvals/toolPins.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
@@ -48,7 +55,7 @@ const hookApprover = "program"
 export interface ApprovalRequest extends Pick<Approval, "reqId" | "requester" | "params" | "askedBy"> {
   readonly entry: CatalogueEntry
   readonly config: ServerConfig | undefined
-  readonly office: string | undefined
+  readonly place: CallPlace | undefined
   readonly reason: string | undefined
 }
 
@@ -98,7 +105,7 @@ export interface Approvals {
   readonly grantFor: (
     entry: CatalogueEntry,
     config: ServerConfig | undefined,
-    office: string | undefined
+    place: CallPlace | undefined
   ) => Grant | undefined
   /** Identifies a tool with its definition and its MCP server. */
   readonly digestOf: (entry: CatalogueEntry, config: ServerConfig | undefined) => string
@@ -175,11 +182,6 @@ export const makeApprovals = Effect.fnUntraced(function* (
     if (previousParams.size > maxPreviousParams && oldest !== undefined) previousParams.delete(oldest)
   }
 
-  const isCovered =
-    ({ office, toolDigest }: Grant) =>
-    ({ approval }: OpenApproval): boolean =>
-      approval.toolDigest === toolDigest && approval.office === office
-
   // Uninterruptible: a decision interrupts the hook that made it, and a closing connection the request of an Agent.
   const decide: Approvals["decide"] = Effect.fnUntraced(function* (id, answer, by) {
     const at = now()
@@ -197,11 +199,15 @@ export const makeApprovals = Effect.fnUntraced(function* (
     if (answer.action === "deny") return decision
     remember(one, by)
     if (answer.scope === "tool") {
-      const { office, server, tool, toolDigest } = one.approval
+      const { line, office, server, tool, toolDigest } = one.approval
       const { until } = answer
-      const grant = { id, server, tool, toolDigest, by, at, ...definedOnly({ office, until }) }
+      const grant = { id, server, tool, toolDigest, by, at, ...definedOnly({ office, line, until }) }
       stored = { ...stored, grants: addGrant(stored.grants, grant, at) }
-      yield* Effect.forEach(openNow().filter(isCovered(grant)), (other) => settle(other, decision), { discard: true })
+      yield* Effect.forEach(
+        openNow().filter(({ approval }) => coversApproval(grant, approval)),
+        (other) => settle(other, decision),
+        { discard: true }
+      )
     }
     yield* save
     return decision
@@ -228,7 +234,7 @@ export const makeApprovals = Effect.fnUntraced(function* (
   }
 
   const request: Approvals["request"] = Effect.fnUntraced(function* (asked, { announce, limit }) {
-    const { askedBy, config, entry, office, params, reason, reqId, requester } = asked
+    const { askedBy, config, entry, params, place, reason, reqId, requester } = asked
     const { definition, digest } = define(entry, config)
     const requestedAt = now()
     const approval: Approval = {
@@ -246,7 +252,8 @@ export const makeApprovals = Effect.fnUntraced(function* (
       expiresAt: requestedAt + Duration.toMillis(Duration.min(limit, approvalTimeout)),
       askedBy,
       ...definedOnly({
-        office,
+        office: place?.office,
+        line: place?.line,
         reason,
         change: findToolChange(findPin(stored.pins, entry), digest, definition),
         previousParams: previousParams.get(toolKey(entry))
@@ -295,10 +302,8 @@ export const makeApprovals = Effect.fnUntraced(function* (
         stored = { ...stored, grants }
         return Effect.as(save, true)
       }),
-    grantFor: (entry, config, office) =>
-      stored.grants.length === 0
-        ? undefined
-        : findGrant(stored.grants, { office, toolDigest: define(entry, config).digest }, now()),
+    grantFor: (entry, config, place) =>
+      stored.grants.length === 0 ? undefined : findGrant(stored.grants, define(entry, config).digest, place, now()),
     digestOf: (entry, config) => define(entry, config).digest,
     canAsk: confirm !== undefined || approvers.length > 0
   }

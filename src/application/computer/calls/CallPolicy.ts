@@ -1,4 +1,5 @@
 import { Cause, Effect, Option } from "effect"
+import type { CallPlace } from "../../../domain/approvals/grants.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { decideCall } from "../../../domain/policy/decideCall.ts"
@@ -24,7 +25,8 @@ export interface CallExplanation {
 /** The caller and arguments of a call. */
 export interface CallFacts {
   readonly subject: string
-  readonly office: string | undefined
+  /** Missing outside an office. */
+  readonly place: CallPlace | undefined
   readonly params: JsonObject
 }
 
@@ -43,9 +45,9 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
   const { approve } = yield* ComputerSettings
   const policy = Option.getOrUndefined(yield* Effect.serviceOption(Policy))
 
-  const callOf = ({ server, shortName, tool }: CatalogueEntry, { office, params, subject }: CallFacts): PolicyCall => ({
+  const callOf = ({ server, shortName, tool }: CatalogueEntry, { params, place, subject }: CallFacts): PolicyCall => ({
     subject,
-    office,
+    office: place?.office,
     computer,
     server,
     tool: tool.name,
@@ -71,10 +73,10 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
       : denyOnFailure(call, policy.explain(call), { decision: failedPolicy, steps: [] })
 
   /** Read after the policy has answered: a grant may be revoked while it thinks. */
-  const standingFor = (entry: CatalogueEntry, { office }: CallFacts) => ({
+  const standingFor = (entry: CatalogueEntry, { place }: CallFacts) => ({
     approve,
     autoApply: entry.autoApply,
-    grant: grantFor(entry, configOf(entry.server), office)
+    grant: grantFor(entry, configOf(entry.server), place)
   })
 
   return {

@@ -6,6 +6,8 @@ import {
   truncateServerNames
 } from "../../../domain/model/CallStatus.ts"
 import { type Approval, type ApprovalDecision, formatDecision } from "../../../domain/approvals/Approval.ts"
+import type { CallPlace } from "../../../domain/approvals/grants.ts"
+import { defaultLineName } from "../../../domain/wire/lines.ts"
 import type { ToolCallRequest } from "../../../domain/model/messages/requests.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import type { JsonObject } from "../../../domain/json.ts"
@@ -67,6 +69,8 @@ export interface ExplainRequest {
   readonly subject: string
   /** The office of the Computer by default. */
   readonly office?: string | undefined
+  /** The protocol line of this office; that of the Computer by default. */
+  readonly line?: string | undefined
 }
 
 const maxHistory = 10
@@ -137,7 +141,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   servers: ServerSupervisor,
   approvals: Approvals,
   { announceWait, report: reportCall }: CallReporter = silentReporter,
-  office: () => string | undefined = () => undefined
+  placeNow: () => CallPlace | undefined = () => undefined
 ) {
   const { approvalTimeout, onProgress } = yield* ComputerSettings
   const { run, cancel, reset } = yield* makeCallExecutions
@@ -182,38 +186,36 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     return Effect.raceFirst(waiting, Effect.andThen(Effect.delay(report, reportDelay), Effect.never))
   }
 
-  /** Announces that a call waits for an approval, once this takes long. */
-  const announceApproval =
-    ({ isLocal, reqId }: Call) =>
-    (approval: Approval): Effect.Effect<boolean> => {
-      if (isLocal) return Effect.succeed(true)
-      const { id, server, tool } = approval
-      const waitSeconds = Math.ceil(Duration.toSeconds(approvalTimeout))
-      const status: CallStatus = { _tag: "WaitingForConsent", computer, approval: { id, server, tool, waitSeconds } }
-      return Effect.delay(announceWait({ reqId, status }), reportDelay)
-    }
+  /** Announces that a call waits for an approval. */
+  const announceApproval = (reqId: string, { id, server, tool }: Approval): Effect.Effect<boolean> => {
+    const waitSeconds = Math.ceil(Duration.toSeconds(approvalTimeout))
+    const status: CallStatus = { _tag: "WaitingForConsent", computer, approval: { id, server, tool, waitSeconds } }
+    return announceWait({ reqId, status })
+  }
 
-  /** Waits for the decision of an approver. `waited` tells whether the wait is no part of the execution time. */
+  /** Waits for the decision of an approver. `isExtended` tells whether the wait is no part of the execution time. */
   const askApprovers = Effect.fnUntraced(function* (
     call: Call & { readonly agent: string },
     entry: CatalogueEntry,
     { by: askedBy, reason }: PolicyDecision,
+    place: CallPlace | undefined,
     left: Duration.Duration
   ) {
     const { agent: requester, isLocal, params, reqId } = call
     let isAnnounced = false
     let isExtended = false
     const decision = yield* approvals.request(
-      { reqId, requester, params, askedBy, reason, entry, config: configOf(entry.server), office: office() },
+      { reqId, requester, params, askedBy, reason, entry, config: configOf(entry.server), place },
       {
         limit: Duration.subtract(left, timeAfterStart(left)),
-        announce: (approval) =>
-          Effect.tap(announceApproval(call)(approval), (extended) =>
-            Effect.sync(() => {
-              isAnnounced = !isLocal
-              isExtended = extended
-            })
-          )
+        announce: Effect.fnUntraced(function* (approval) {
+          if (isLocal) return true
+          yield* Effect.sleep(reportDelay)
+          // The Agent may know of the wait, and an approver decide, before the Server acknowledges the announcement.
+          isAnnounced = true
+          isExtended = yield* announceApproval(reqId, approval)
+          return isExtended
+        })
       }
     )
     if (isAnnounced && (decision.state === "allowed" || decision.state === "denied")) {
@@ -245,10 +247,10 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   ) {
     const { agent, params, toolName: tool } = call
     if (agent === undefined) {
-      auditDecision(call, entry, { office: office(), action: "allow", by: "owner" })
+      auditDecision(call, entry, { office: placeNow()?.office, action: "allow", by: "owner" })
       return { denial: undefined, remaining }
     }
-    const place = office()
+    const place = placeNow()
     const digest = digestOf(entry)
     /** A decision covers the tool as it was decided about. */
     const changed = () => {
@@ -256,14 +258,14 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       return current !== undefined && digestOf(current) === digest ? undefined : toolDisabled(tool)
     }
     const decided = yield* Effect.timeoutOption(
-      policy.decide(entry, { subject: agent, office: place, params }),
+      policy.decide(entry, { subject: agent, place, params }),
       yield* remaining
     )
     if (Option.isNone(decided)) {
       return { denial: confirmationRequired(`Tool '${tool}' was not confirmed in time`), remaining }
     }
     const { action, by, reason } = decided.value
-    if (action !== "ask") auditDecision(call, entry, { office: place, action, by, reason })
+    if (action !== "ask") auditDecision(call, entry, { office: place?.office, action, by, reason })
     if (action === "allow") return { denial: changed(), remaining }
     if (action === "deny") {
       yield* Effect.logInfo("call denied by the policy", { tool, agent, by, reason })
@@ -271,19 +273,19 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       return { denial: confirmationRequired(text), remaining }
     }
     if (!approvals.canAsk) {
-      auditDecision(call, entry, { office: place, action: "deny", by: "no approver" })
+      auditDecision(call, entry, { office: place?.office, action: "deny", by: "no approver" })
       const text =
         `Tool '${tool}' needs confirmation and this Computer cannot ask for it. ` +
         "Its owner can approve it (auto_apply, --approve, --policy, --approvers)."
       return { denial: confirmationRequired(text), remaining }
     }
     const left = yield* remaining
-    const asking = Effect.onInterrupt(askApprovers({ ...call, agent }, entry, decided.value, left), () =>
-      Effect.sync(() => auditDecision(call, entry, { office: place, action: "cancelled" }))
+    const asking = Effect.onInterrupt(askApprovers({ ...call, agent }, entry, decided.value, place, left), () =>
+      Effect.sync(() => auditDecision(call, entry, { office: place?.office, action: "cancelled" }))
     )
     const { decision, isExtended } = yield* asking
     yield* Effect.logInfo("call decided", { tool, agent, decision: formatDecision(decision) })
-    auditDecision(call, entry, { office: place, ...auditedDecision(decision) })
+    auditDecision(call, entry, { office: place?.office, ...auditedDecision(decision) })
     return {
       denial: denialOf(decision, tool) ?? changed(),
       remaining: isExtended ? yield* startCountdown(left) : remaining
@@ -383,12 +385,12 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     callLocally: ({ params, requester: agent, timeout = defaultTimeout, tool: toolName }: LocalCall) =>
       Effect.flatMap(makeRequestId, (reqId) => execute({ agent, isLocal: true, params, reqId, toolName }, timeout)),
     /** Tells how a call of this requester is decided; `undefined` for an unknown tool. */
-    explain: ({ office: place = office(), params, subject, tool }: ExplainRequest) =>
+    explain: ({ line, office, params, subject, tool }: ExplainRequest) =>
       Effect.suspend(() => {
+        const current = placeNow()
+        const place = office === undefined ? current : { office, line: line ?? current?.line ?? defaultLineName }
         const entry = servers.snapshot().catalogue.entries.get(tool)
-        return entry === undefined
-          ? Effect.succeed(undefined)
-          : policy.explain(entry, { subject, office: place, params })
+        return entry === undefined ? Effect.succeed(undefined) : policy.explain(entry, { subject, place, params })
       }),
     cancel,
     reset,

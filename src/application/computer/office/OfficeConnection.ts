@@ -1,4 +1,5 @@
 import { Data, Deferred, Effect, Exit, Scope, Stream, SubscriptionRef } from "effect"
+import { defaultLineName } from "../../../domain/wire/lines.ts"
 import type { MemberFeature } from "../../../domain/page/Inspection.ts"
 import {
   joinOffice,
@@ -26,6 +27,8 @@ export interface JoinOptions extends Omit<MemberOptions, "role" | "name" | "feat
 /** A membership, from the first attempt to join. */
 interface JoinState {
   readonly office: string
+  /** The name of the protocol line, which the first connection may choose. */
+  readonly line: () => string
   readonly scope: Scope.Closeable
   readonly cancelled: Deferred.Deferred<never, JoinRejected>
   readonly member: OfficeMember | undefined
@@ -54,13 +57,15 @@ export const makeOfficeConnection = Effect.fnUntraced(function* (
     const { office } = request
     const cancelled = yield* Deferred.make<never, JoinRejected>()
     const scope = yield* Scope.fork(parentScope)
-    const attempt: JoinState = { office, scope, cancelled, member: undefined }
+    let line: string = defaultLineName
+    const attempt: JoinState = { office, line: () => line, scope, cancelled, member: undefined }
     const previous = yield* SubscriptionRef.modify(state, (now) => [now, now ?? attempt])
     if (previous !== undefined) {
       yield* Scope.close(scope, Exit.void)
       return yield* new AlreadyJoined({ office: previous.office })
     }
     const joined = joinOffice({ role: "computer", name, features, ...request }, (member) => {
+      line = member.line.name
       const handlers = makeHandlers(member)
       const setMember = SubscriptionRef.update(state, (now) => (now?.scope === scope ? { ...now, member } : now))
       return { ...handlers, onJoined: Effect.andThen(setMember, handlers.onJoined) }
@@ -74,6 +79,11 @@ export const makeOfficeConnection = Effect.fnUntraced(function* (
       return active.member === undefined ? Stream.empty : SubscriptionRef.changes(active.member.status)
     }),
     office: () => current()?.office,
+    /** The office with its protocol line, before the first request of the office arrives. */
+    place: () => {
+      const { line, office } = current() ?? {}
+      return office === undefined || line === undefined ? undefined : { office, line: line() }
+    },
     /** The member, after the first join. */
     member: () => current()?.member,
     join,

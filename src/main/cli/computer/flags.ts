@@ -18,6 +18,11 @@ const parseApprovers = (text: string): ReadonlyArray<ApproverName> | undefined =
   return given.every(isApproverName) ? given : undefined
 }
 
+const approvalsFile = setting.text("approvals", "file with lasting approvals and the approved definitions of tools", {
+  metavar: "FILE",
+  shown: "approvals.json in the state folder of the user"
+})
+
 export const computerFlags = {
   server: shared.serverUrl,
   tokenFile: shared.tokenFile,
@@ -77,10 +82,7 @@ export const computerFlags = {
     default: Duration.minutes(5),
     check: between(1, maxTimeoutSeconds)
   }),
-  approvals: setting.text("approvals", "file with lasting approvals and the approved definitions of tools", {
-    metavar: "FILE",
-    shown: "approvals.json in the state folder of the user"
-  }),
+  approvals: approvalsFile,
   audit: setting.text(
     "audit",
     "audit log: writes the decision about every call to this file, one JSON object per line",
@@ -110,9 +112,12 @@ export const explainFlags = {
     default: shared.defaultSubject
   }),
   office: Flag.withDefault(shared.office, undefined),
+  protocol: joinFlags.protocol,
+  server: shared.serverUrl,
   name: shared.computerName,
   configFiles: shared.configFiles,
   inputs: shared.inputValues,
+  approvals: approvalsFile,
   approve: shared.approve,
   policy: shared.policy,
   json: shared.jsonFlag

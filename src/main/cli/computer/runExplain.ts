@@ -11,14 +11,20 @@ import { withComputer } from "./withComputer.ts"
 
 /** Starts the servers without an office, and prints how a call would be decided. */
 export const runExplain = Effect.fnUntraced(function* (options: ExplainCommandOptions) {
-  const { args, configFiles, json, office, subject, tool } = options
+  const { args, configFiles, json, office, protocol, subject, tool } = options
   if (tool === undefined) return yield* failCommand("--tool NAME is required")
   if (configFiles.length === 0) return yield* failCommand("--config FILE is required")
   const params = yield* readWholeArguments(args)
   const explain = Effect.gen(function* () {
     yield* awaitServersStarted
     const { catalogue, explain: explainCall, servers } = yield* Computer
-    const explanation = yield* explainCall({ tool, params, subject, office })
+    const explanation = yield* explainCall({
+      tool,
+      params,
+      subject,
+      office,
+      line: protocol === "auto" ? undefined : protocol
+    })
     if (explanation !== undefined) return explanation
     const names = [...(yield* catalogue).entries.keys()]
     const missing = [...(yield* servers)].filter(([, { _tag }]) => _tag !== "Ready" && _tag !== "Degraded")

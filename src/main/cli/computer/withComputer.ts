@@ -95,7 +95,16 @@ export const withComputer = <A, E, R>(
   use: Effect.Effect<A, E, R>
 ) =>
   Effect.gen(function* () {
-    const { allWindows = false, approve, configFiles: files, dpe, dpeUrl, inputs: given, name } = options
+    const {
+      allWindows = false,
+      approve,
+      configFiles: files,
+      dpe,
+      dpeUrl,
+      inputs: given,
+      name,
+      server = defaultServerUrl
+    } = options
     const { operators: calls = false, shareStderr: stderr = false } = options
     const { setup, sources } = yield* loadConfig(files)
     yield* logWarnings(unknownInputWarnings(setup.config, given))
@@ -117,7 +126,7 @@ export const withComputer = <A, E, R>(
       ...membership,
       ...joinOptions(options),
       ...setup,
-      url: options.server ?? defaultServerUrl,
+      url: server,
       ...(yield* memberConnection(options)),
       name,
       ...folderOptions(options),
@@ -125,7 +134,7 @@ export const withComputer = <A, E, R>(
       ...definedOnly({ authorize: dialogue && logAuthorizationRequest, prepare: dialogue && prompt }),
       confirm,
       policy,
-      approvals: FileApprovalStore.layer(resolve(options.approvals ?? userStateFile("approvals.json"))),
+      approvals: FileApprovalStore.layer(resolve(options.approvals ?? userStateFile("approvals.json")), server),
       settings: {
         approve,
         approvers: remoteApprovers,

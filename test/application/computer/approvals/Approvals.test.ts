@@ -22,7 +22,9 @@ const toolNamed = (name: string, description = "", server = "notes"): CatalogueE
 
 const write = toolNamed("write")
 
-const callOf = (entry = write, params: JsonObject = {}, office = "lab"): ApprovalRequest => ({
+const lab = { office: "lab", line: "0.2" }
+
+const callOf = (entry = write, params: JsonObject = {}, place = lab): ApprovalRequest => ({
   reqId: "r1",
   requester: "ada",
   params,
@@ -30,7 +32,7 @@ const callOf = (entry = write, params: JsonObject = {}, office = "lab"): Approva
   reason: undefined,
   entry,
   config: undefined,
-  office
+  place
 })
 
 const once: ApprovalAnswer = { action: "allow", scope: "once" }
@@ -83,6 +85,7 @@ describe("Approvals", () => {
       assert.deepStrictEqual<unknown>(shown, {
         reqId: "r1",
         office: "lab",
+        line: "0.2",
         computer: "pc",
         server: "notes",
         tool: "write",
@@ -247,16 +250,18 @@ describe("a grant", () => {
     Effect.gen(function* () {
       const { approvals, decideNext } = yield* deciding()
       yield* decideNext(always)
-      const covers = (entry: CatalogueEntry, office: string | undefined) =>
-        approvals.grantFor(entry, undefined, office) !== undefined
-      assert.isTrue(covers(write, "lab"))
-      assert.isFalse(covers(write, "other"))
+      const covers = (entry: CatalogueEntry, place: typeof lab | undefined) =>
+        approvals.grantFor(entry, undefined, place) !== undefined
+      assert.isTrue(covers(write, lab))
+      assert.isFalse(covers(write, { ...lab, office: "other" }))
+      // Another office, although its id is the same.
+      assert.isFalse(covers(write, { ...lab, line: "0.3" }))
       assert.isFalse(covers(write, undefined))
-      assert.isFalse(covers(toolNamed("erase"), "lab"))
-      assert.isFalse(covers(toolNamed("write", "", "other"), "lab"))
+      assert.isFalse(covers(toolNamed("erase"), lab))
+      assert.isFalse(covers(toolNamed("write", "", "other"), lab))
       const [grant] = approvals.grants()
       assert.isTrue(yield* approvals.revoke(grant?.id ?? ""))
-      assert.isFalse(covers(write, "lab"))
+      assert.isFalse(covers(write, lab))
       assert.isFalse(yield* approvals.revoke(grant?.id ?? ""))
     })
   )
@@ -266,9 +271,9 @@ describe("a grant", () => {
       const { approvals, decideNext } = yield* deciding()
       yield* decideNext({ ...always, until: 5000 })
       yield* TestClock.adjust("4999 millis")
-      assert.isDefined(approvals.grantFor(write, undefined, "lab"))
+      assert.isDefined(approvals.grantFor(write, undefined, lab))
       yield* TestClock.adjust("1 millis")
-      assert.isUndefined(approvals.grantFor(write, undefined, "lab"))
+      assert.isUndefined(approvals.grantFor(write, undefined, lab))
       assert.isEmpty(approvals.grants())
     })
   )
@@ -278,13 +283,15 @@ describe("a grant", () => {
       const { approvals, start } = yield* deciding()
       const first = yield* start()
       const same = yield* start(callOf(write, { n: 2 }))
-      const elsewhere = yield* start(callOf(write, {}, "other"))
+      const otherLine = yield* start(callOf(write, {}, { ...lab, line: "0.3" }))
+      const elsewhere = yield* start(callOf(write, {}, { ...lab, office: "other" }))
       const [one] = approvals.open()
       yield* approvals.decide(one?.id ?? "", always, "ann")
       assert.strictEqual((yield* Fiber.join(first)).state, "allowed")
       assert.strictEqual((yield* Fiber.join(same)).state, "allowed")
       yield* settle
       assert.isUndefined(elsewhere.pollUnsafe())
+      assert.isUndefined(otherLine.pollUnsafe())
     })
   )
 
@@ -316,7 +323,7 @@ describe("an approved tool", () => {
       const { approvals, decideNext } = yield* deciding()
       yield* decideNext(always)
       const changed = toolNamed("write", "new")
-      assert.isUndefined(approvals.grantFor(changed, undefined, "lab"))
+      assert.isUndefined(approvals.grantFor(changed, undefined, lab))
       assert.isDefined((yield* decideNext(once, callOf(changed))).change)
       assert.isUndefined((yield* decideNext(once, callOf(changed))).change)
     })
@@ -349,7 +356,7 @@ describe("the store of approvals", () => {
       yield* before.decideNext(always)
       yield* Scope.close(first, Exit.void)
       const { approvals, open, start } = yield* deciding()
-      assert.isDefined(approvals.grantFor(write, undefined, "lab"))
+      assert.isDefined(approvals.grantFor(write, undefined, lab))
       yield* start(callOf(toolNamed("write", "new")))
       assert.isDefined(open().change)
     }).pipe(Effect.provide(MemoryApprovalStore.layer))
@@ -365,7 +372,7 @@ describe("the store of approvals", () => {
       const { approvals, decideNext } = yield* Effect.provide(deciding(), unreadable)
       yield* decideNext(always)
       assert.strictEqual(saved, 0)
-      assert.isDefined(approvals.grantFor(write, undefined, "lab"))
+      assert.isDefined(approvals.grantFor(write, undefined, lab))
     })
   )
 
@@ -377,7 +384,7 @@ describe("the store of approvals", () => {
       })
       const { approvals, decideNext } = yield* Effect.provide(deciding(), readOnly)
       yield* decideNext(always)
-      assert.isDefined(approvals.grantFor(write, undefined, "lab"))
+      assert.isDefined(approvals.grantFor(write, undefined, lab))
     })
   )
 })

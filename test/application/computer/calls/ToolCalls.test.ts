@@ -11,8 +11,9 @@ import { Inputs } from "../../../../src/application/computer/inputs/Inputs.ts"
 import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets.ts"
 import { makeServerSupervisor } from "../../../../src/application/computer/servers/ServerSupervisor.ts"
 import { makeApprovals } from "../../../../src/application/computer/approvals/Approvals.ts"
+import type { CallStatus } from "../../../../src/domain/model/CallStatus.ts"
 import type { Approval } from "../../../../src/domain/approvals/Approval.ts"
-import { makeToolCalls } from "../../../../src/application/computer/calls/ToolCalls.ts"
+import { type CallReporter, makeToolCalls } from "../../../../src/application/computer/calls/ToolCalls.ts"
 import { errorCodeOf } from "../../../../src/domain/tools/errorResults.ts"
 import { hangingTool, textResult, tool } from "../../../conformance/members.ts"
 import { setupOf } from "../stage.ts"
@@ -24,14 +25,15 @@ const runPending = TestClock.adjust(0)
 const callsOn = Effect.fnUntraced(function* (
   tools: ReadonlyArray<MemoryTool>,
   settings: Partial<ComputerSettings> = {},
-  more: JsonObject = {}
+  more: JsonObject = {},
+  reporter?: CallReporter
 ) {
   const alpha = yield* makeMemoryMcpServer({ tools })
   const consent = settings.confirm === undefined ? { default_tool_meta: { auto_apply: true } } : {}
   const setup = setupOf(["alpha"], { configure: { alpha: { ...consent, ...more } } })
   return yield* Effect.gen(function* () {
     const supervisor = yield* makeServerSupervisor(setup, makeSecrets(), () => Effect.void)
-    const calls = yield* makeToolCalls("pc-1", supervisor, yield* makeApprovals("pc-1"))
+    const calls = yield* makeToolCalls("pc-1", supervisor, yield* makeApprovals("pc-1"), reporter)
     yield* runPending
     return calls
   }).pipe(
@@ -525,6 +527,19 @@ describe("ToolCalls", () => {
         assert.deepStrictEqual([isError, meta], [true, { error_code: 4004, timeout: true, a2c_timeout: true }])
         yield* stopped
       })
+  )
+
+  it.effect("tells the Agent of a decision that comes before the Server acknowledges the wait", () =>
+    Effect.gen(function* () {
+      const reports: Array<CallStatus> = []
+      const report: CallReporter["report"] = ({ status }) => Effect.sync(() => void reports.push(status))
+      const confirm = () => Effect.delay(Effect.succeed(true), "1 second")
+      const { call } = yield* callsOn([tool("t")], { confirm }, {}, { report, announceWait: () => Effect.never })
+      const calling = yield* Effect.forkChild(call(request("r1", "t")))
+      yield* TestClock.adjust("1 second")
+      assert.isFalse((yield* Fiber.join(calling)).isError)
+      assert.deepStrictEqual(reports, [{ _tag: "Decided", computer: "pc-1", isAllowed: true, by: "program" }])
+    })
   )
 
   it.effect("stops a local call after a minute by default", () =>
