@@ -10,12 +10,21 @@ process.env["NODE_COMPILE_CACHE"] ??= join(import.meta.dirname, "node_modules/.c
 /** What runs for long, or measures latency: `npm run test:long`, one file at a time. */
 const long = ["test/attacks/**/*.test.ts", "test/chaos/chaos.test.ts", "test/page/load.test.ts"]
 
-/** What kills Servers and Redis, or drives whole programs by a browser or the MCP inspector: `npm run test:long`. */
+/**
+ * What kills programs, Servers and Redis in every order, or drives whole programs by a browser or the MCP inspector:
+ * `npm run test:long`. Also the planted faults of the simulation, and every view of the page in both themes and all widths.
+ */
 const live = [
+  "test/adapters/process/spawnGuarded.test.ts",
   "test/adapters/registry/outage.test.ts",
+  "test/examples.test.ts",
+  "test/main/cluster.test.ts",
   "test/main/clusterFaults.test.ts",
+  "test/main/hangup.test.ts",
   "test/main/officeInspector.test.ts",
-  "test/page/live/**/*.test.ts"
+  "test/page/accessibility.test.ts",
+  "test/page/live/**/*.test.ts",
+  "test/simulation/faults.test.ts"
 ]
 
 /** The files that take longest. */

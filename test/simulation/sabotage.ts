@@ -186,6 +186,8 @@ const doubleTimeouts = (): Sabotage => ({
 export interface Fault {
   /** The name of the rule that must detect the fault. */
   readonly by: string
+  /** The first seed that is tried: one that detects the fault, unless the plans have changed since. 0 by default. */
+  readonly from?: number
   /** Makes a new instance with separate state. */
   readonly plant: () => Sabotage
 }
@@ -301,6 +303,7 @@ const ignoreExtensions = (): Sabotage =>
 export const faults: { readonly [what: string]: Fault } = {
   "a reply is lost": {
     by: "undisturbedCallsSucceed",
+    from: 2,
     plant: () => changeReplies("client:tool_call", 2, () => undefined)
   },
   "a reply about tools becomes a lost connection": {
@@ -308,9 +311,9 @@ export const faults: { readonly [what: string]: Fault } = {
     plant: () => changeReplies("client:get_tools", 2, (_, end) => end(Exit.fail(new LinkClosed({ reason: "planted" }))))
   },
   "a reply goes to another caller": { by: "resultsReachTheirCaller", plant: swapReplies },
-  "members wait too long for replies": { by: "everyRequestEndsOnce", plant: doubleTimeouts },
+  "members wait too long for replies": { by: "everyRequestEndsOnce", from: 6, plant: doubleTimeouts },
   "a call is sent twice with two ids": { by: "nothingRunsTwice", plant: callTwice },
-  "a call goes to another office": { by: "callsStayInTheirOffice", plant: searchAllOffices },
+  "a call goes to another office": { by: "callsStayInTheirOffice", from: 9, plant: searchAllOffices },
   "a cancel is lost": { by: "cancelledCallsStop", plant: () => drop("notify:tool_call_cancel", 1) },
   "a join is not notified": {
     by: "membershipChangesAreNotifiedOnce",
@@ -330,10 +333,12 @@ export const faults: { readonly [what: string]: Fault } = {
   },
   "a change of tools is not notified": {
     by: "viewsAreTrue",
+    from: 10,
     plant: () => drop("notify:update_tool_list", 2)
   },
   "a change of windows is not notified": {
     by: "viewsAreTrue",
+    from: 19,
     plant: () => drop("notify:update_desktop", 2)
   },
   "a notification crosses offices": { by: "nothingCrossesOffices", plant: leakNotifications },
@@ -350,7 +355,7 @@ export const faults: { readonly [what: string]: Fault } = {
     by: "oneAgentPerOffice",
     plant: () => ignoringRejection("agent_exists")
   },
-  "an office takes a name twice": { by: "namesAreUnique", plant: () => ignoringRejection("name_taken") },
+  "an office takes a name twice": { by: "namesAreUnique", from: 2, plant: () => ignoringRejection("name_taken") },
   "offices of all lines are one": { by: "linesNeverMeet", plant: mergeLines },
   "a closed connection stays a member": { by: "membershipConverges", plant: keepingMembers },
   "a closed connection is never removed": { by: "nothingIsLeaked", plant: keepingMembers },
@@ -362,11 +367,13 @@ export const faults: { readonly [what: string]: Fault } = {
   },
   "a grant is not revoked": {
     by: "consentPrecedesRuns",
+    from: 6,
     plant: () => ({ computer: (computer) => ({ ...computer, revokeGrant: () => Effect.succeed(true) }) })
   },
-  "a denial allows a call": { by: "deniedCallsNeverRun", plant: allowDenials },
+  "a denial allows a call": { by: "deniedCallsNeverRun", from: 2, plant: allowDenials },
   "an approval expires too late": {
     by: "deniedCallsNeverRun",
+    from: 2,
     plant: () => ({
       settings: (settings) => ({ ...settings, approvalTimeout: Duration.times(settings.approvalTimeout, 2) })
     })
@@ -375,14 +382,15 @@ export const faults: { readonly [what: string]: Fault } = {
     by: "deniedCallsNeverRun",
     plant: () => drop("notify:tool_call_cancel", 1)
   },
-  "a wait is not acknowledged": { by: "approvalsWaitInFull", plant: () => denyExtensions(0) },
-  "a wait is not notified": { by: "approvalsWaitInFull", plant: () => drop("notify:update_tool_call", 1) },
+  "a wait is not acknowledged": { by: "approvalsWaitInFull", from: 2, plant: () => denyExtensions(0) },
+  "a wait is not notified": { by: "approvalsWaitInFull", from: 2, plant: () => drop("notify:update_tool_call", 1) },
   // Their approvals end before their timeout, and the wait itself is not shortened.
-  "a wait is execution time of long calls": { by: "allowedCallsSucceed", plant: () => denyExtensions(10) },
-  "the Servers do not wait longer": { by: "approvalsWaitInFull", plant: ignoreExtensions },
+  "a wait is execution time of long calls": { by: "allowedCallsSucceed", from: 5, plant: () => denyExtensions(10) },
+  "the Servers do not wait longer": { by: "approvalsWaitInFull", from: 2, plant: ignoreExtensions },
   "a grant is not stored": {
     by: "grantsAreKept",
+    from: 15,
     plant: () => ({ store: ({ load }) => ({ load, save: () => Effect.void }) })
   },
-  "a handler throws": { by: "noErrorIsLogged", plant: () => throwInHandler("server:update_desktop", 3) }
+  "a handler throws": { by: "noErrorIsLogged", from: 4, plant: () => throwInHandler("server:update_desktop", 3) }
 }

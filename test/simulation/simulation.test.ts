@@ -1,11 +1,8 @@
 import { execFileSync, spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { assert, describe, it } from "vitest"
-import { ruleNames } from "./invariants.ts"
 import { parseOptions } from "./options.ts"
-import { planOf } from "./plan.ts"
-import { detectionSeeds, findDetection, runSeed, shrunk, formatFailure } from "./report.ts"
-import { faults } from "./sabotage.ts"
+import { formatFailure, runSeed } from "./report.ts"
 
 const steps = 40
 
@@ -54,26 +51,4 @@ describe("simulation option", () => {
       assert.throws(() => parseOptions(args), reason)
     })
   }
-})
-
-describe("planted fault", () => {
-  it("covers every rule", () => {
-    assert.sameMembers([...new Set(Object.values(faults).map(({ by }) => by))], [...ruleNames])
-  })
-
-  for (const [what, fault] of Object.entries(faults)) {
-    it(`is detected: ${what}`, { timeout: 300_000 }, async () => {
-      assert.isDefined(await findDetection(steps, fault), `${detectionSeeds} seeds do not detect it`)
-    })
-  }
-
-  it("shrinks to few steps", { timeout: 300_000 }, async () => {
-    const fault = faults["a leave is not notified"]
-    assert.isDefined(fault)
-    const outcome = await findDetection(steps, fault)
-    assert.isDefined(outcome, "no seed detects it")
-    const { outcome: smallest, plan } = await shrunk(outcome.seed, steps, outcome, fault.plant)
-    assert.isNotEmpty(smallest.broken)
-    assert.isBelow(plan.steps.length, planOf(outcome.seed, steps).steps.length / 3)
-  })
 })
