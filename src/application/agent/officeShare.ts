@@ -119,18 +119,23 @@ const forwardEvents = ({ events, member: { line } }: SharingAgent, link: Pick<Li
     return Effect.ignore(link.notify(name, jsonBody(body)))
   })
 
-/** Lets other processes act as this Agent, on the transport of the context, until the scope closes. */
-export const shareOffice = (
+/**
+ * Lets other processes act as this Agent, on the transport of the context, until the scope closes. Gives an effect that
+ * waits until no other process does.
+ */
+export const shareOffice = Effect.fnUntraced(function* (
   agent: SharingAgent,
   membership: Omit<Membership, "role">
-): Effect.Effect<void, ListenError, TransportServer | Scope.Scope> =>
-  TransportServer.use(({ serve }) =>
-    Effect.asVoid(
-      serve((link) =>
-        Effect.as(
-          Effect.forkScoped(forwardEvents(agent, link), { startImmediately: true }),
-          makeShareHandler(agent, membership, link)
-        )
-      )
-    )
+): Effect.fn.Return<Effect.Effect<void>, ListenError, TransportServer | Scope.Scope> {
+  const { serve } = yield* TransportServer
+  const users = yield* SubscriptionRef.make(0)
+  const count = (change: number) => SubscriptionRef.update(users, (known) => known + change)
+  yield* serve((link) =>
+    Effect.gen(function* () {
+      yield* Effect.acquireRelease(count(1), () => count(-1))
+      yield* Effect.forkScoped(forwardEvents(agent, link), { startImmediately: true })
+      return makeShareHandler(agent, membership, link)
+    })
   ).pipe(Effect.provideService(ServedLines, [agent.member.line]))
+  return Effect.asVoid(Stream.runHead(Stream.filter(SubscriptionRef.changes(users), (known) => known === 0)))
+})

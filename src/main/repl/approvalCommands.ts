@@ -1,10 +1,12 @@
-import { Clock, Duration, Effect, Option, Result, Stream } from "effect"
+import { Clock, Effect, Option, Result, Stream } from "effect"
 import { Computer } from "../../application/computer/Computer.ts"
 import type { Approval, ApprovalAnswer } from "../../domain/approvals/Approval.ts"
 import { formatDecision } from "../../domain/approvals/Approval.ts"
+import { toApprovalView } from "../../domain/approvals/ApprovalView.ts"
 import type { Grant } from "../../domain/approvals/grants.ts"
 import { failCommand } from "../cli/CommandFailed.ts"
 import { parseApprovalEnd } from "../cli/arguments/approvalEnd.ts"
+import { formatApproval, formatTimeLeft } from "../cli/output/approvalText.ts"
 import { formatColumns, truncateLine } from "../cli/output/format.ts"
 import { completeFirst, type ReplCommand } from "./ReplCommand.ts"
 
@@ -20,40 +22,45 @@ const findById = <A extends { readonly id: string }>(all: ReadonlyArray<A>, give
   return found.length === 1 && given !== "" ? found[0] : undefined
 }
 
-const formatSecondsUntil = (time: number, now: number): string =>
-  Duration.format(Duration.seconds(Math.max(0, Math.round((time - now) / 1000))))
+const findOpen = Effect.fnUntraced(function* (given: string) {
+  const approval = findById(yield* openApprovals, given)
+  return approval ?? (yield* failCommand(`No call waits for an approval with the id '${given}'`))
+})
+
+const completeApprovals = completeFirst(Effect.map(openApprovals, (open) => open.map(({ id }) => shortId(id))))
 
 const approvalsCommand: ReplCommand = {
   name: "approvals",
-  help: "list the calls that wait for an approval",
-  run: Effect.fnUntraced(function* () {
+  parameters: "[ID]",
+  arity: [0, 1],
+  help: "list the calls that wait for an approval, or show all of one",
+  run: Effect.fnUntraced(function* ([id]) {
+    const now = yield* Clock.currentTimeMillis
+    if (id !== undefined) return formatApproval(toApprovalView(yield* findOpen(id), undefined, now, "one"))
     const open = yield* openApprovals
     if (open.length === 0) return "no call waits for an approval"
-    const now = yield* Clock.currentTimeMillis
     return formatColumns(
       open.map(({ change, expiresAt, id, params, requester, tool }) => [
         shortId(id),
         tool,
         `for ${requester}`,
-        `${formatSecondsUntil(expiresAt, now)} left`,
+        formatTimeLeft(expiresAt - now),
         change === undefined ? "" : "tool has changed",
         truncateLine(JSON.stringify(params))
       ])
     )
-  })
+  }),
+  complete: completeApprovals
 }
 
 const decide = Effect.fnUntraced(function* (given: string, answer: ApprovalAnswer) {
-  const approval = findById(yield* openApprovals, given)
-  if (approval === undefined) return yield* failCommand(`No call waits for an approval with the id '${given}'`)
+  const approval = yield* findOpen(given)
   const decided = yield* Effect.result(
     Computer.use(({ decideApproval }) => decideApproval(approval.id, answer, "terminal"))
   )
   if (Result.isFailure(decided)) return yield* failCommand(decided.failure.message)
   return `${approval.tool}: ${formatDecision(decided.success)}`
 })
-
-const completeApprovals = completeFirst(Effect.map(openApprovals, (open) => open.map(({ id }) => shortId(id))))
 
 const approveCommand: ReplCommand = {
   name: "approve",

@@ -4,11 +4,12 @@ import {
   Deferred,
   Duration,
   Effect,
+  Exit,
   Fiber,
   Layer,
   Queue,
   Result,
-  type Scope,
+  Scope,
   Stream,
   SubscriptionRef
 } from "effect"
@@ -48,7 +49,9 @@ const sharedOffice = Effect.fnUntraced(function* (world: World) {
   const holder = yield* agentUnderTest(world)
   const context = yield* Layer.build(Layer.fresh(MemoryTransport.layer()))
   const transport = Context.get(context, TransportServer)
-  yield* shareOffice(holder, { name: "agent-1", office: "O1" }).pipe(Effect.provideService(TransportServer, transport))
+  const unused = yield* shareOffice(holder, { name: "agent-1", office: "O1" }).pipe(
+    Effect.provideService(TransportServer, transport)
+  )
   const links: Array<Link> = []
   const { connect } = Context.get(context, TransportClient)
   const client = TransportClient.of({
@@ -64,7 +67,7 @@ const sharedOffice = Effect.fnUntraced(function* (world: World) {
       ),
       Context.get(Agent)
     )
-  return { computer, holder, links, second, started, stopped }
+  return { computer, holder, links, second, started, stopped, unused }
 })
 
 describe("shared office", () => {
@@ -111,6 +114,19 @@ describe("shared office", () => {
       yield* started
       yield* links[0]?.close("gone") ?? Effect.void
       yield* stopped
+    })
+  )
+
+  conform("knows when no second process uses it", (world) =>
+    Effect.gen(function* () {
+      const { second, unused } = yield* sharedOffice(world)
+      yield* unused
+      const scope = yield* Scope.make()
+      yield* Scope.provide(second(), scope)
+      const waiting = yield* Effect.forkChild(unused, { startImmediately: true })
+      assert.isUndefined(waiting.pollUnsafe())
+      yield* Scope.close(scope, Exit.void)
+      yield* Fiber.join(waiting)
     })
   )
 

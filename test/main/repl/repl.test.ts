@@ -70,6 +70,10 @@ describe("repl command", () => {
       const { stdout } = yield* say("approvals")
       assert.match(stdout, /^\S{8}\s+read\s+for ada\s+5m left\s+\{"n":1\}/)
       const [id = ""] = stdout.split(" ")
+      const shown = (yield* say(`approvals ${id}`)).stdout
+      assert.match(shown, /^caller +ada$/m)
+      assert.match(shown, /^ {4}"n": 1$/m)
+      assert.include((yield* say("approvals zzz")).stderr, "No call waits for an approval with the id 'zzz'")
       assert.include((yield* say("approve zzz")).stderr, "No call waits for an approval with the id 'zzz'")
       assert.include((yield* say(`approve ${id} soon`)).stderr, "is neither 'always' nor a time")
       assert.strictEqual((yield* say(`deny ${id} not now`)).stdout, "read: denied by terminal: not now\n")

@@ -1,4 +1,4 @@
-import { Duration, Effect } from "effect"
+import { Duration, Effect, Scope } from "effect"
 import * as AjvValidator from "../../../adapters/ajv/AjvValidator.ts"
 import { Agent } from "../../../application/agent/Agent.ts"
 import { type CallStatus, formatServerNames } from "../../../domain/model/CallStatus.ts"
@@ -7,9 +7,13 @@ import { convertArguments } from "../arguments/convertArguments.ts"
 import { type GivenArgument, readArguments } from "../arguments/argumentSource.ts"
 import { failCommand } from "../CommandFailed.ts"
 import { printToolResult, printProgress } from "../output/print.ts"
+import { HasOwnConnection, shareWithCommands } from "../office/officeShare.ts"
 import { runAsAgent } from "./actions.ts"
 import { findTool } from "./findTool.ts"
 import type { CallOptions } from "./flags.ts"
+
+/** How long the connection stays open at most for other commands that use it. */
+const maxOthersWait = Duration.seconds(5)
 
 const formatSeconds = (seconds: number): string => Duration.format(Duration.seconds(seconds))
 
@@ -58,8 +62,31 @@ export const callTool = Effect.fnUntraced(function* (options: CallOptions) {
     const target =
       given._tag === "Whole" ? { computer, params: given.params } : yield* prepareCall(given.given, options)
     const agent = yield* Agent
-    const result = yield* agent.callTool({ ...target, tool, timeout, onStatus: printStatus })
-    return yield* printToolResult(result, result, options)
+    const scope = yield* Effect.scope
+    const isOwn = yield* HasOwnConnection
+    let othersDone: Effect.Effect<void> = Effect.void
+    // An approval takes time, and the same user may decide about it by another command.
+    const share = shareWithCommands(options).pipe(
+      Effect.provideService(Agent, agent),
+      Scope.provide(scope),
+      Effect.map((unused) => void (othersDone = unused)),
+      Effect.forkIn(scope)
+    )
+    const onStatus = (status: CallStatus) =>
+      Effect.andThen(
+        printStatus(status),
+        isOwn && status._tag === "WaitingForConsent" && status.approval !== undefined
+          ? Effect.asVoid(share)
+          : Effect.void
+      )
+    const result = yield* agent.callTool({ ...target, tool, timeout, onStatus })
+    const printed = yield* Effect.exit(printToolResult(result, result, options))
+    // The command that decided waits for its reply.
+    yield* Effect.timeoutOption(
+      Effect.suspend(() => othersDone),
+      maxOthersWait
+    )
+    return yield* printed
   })
   yield* runAsAgent(call, options)
 })

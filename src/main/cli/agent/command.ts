@@ -103,6 +103,10 @@ const subcommands = [
     Command.withDescription("List the calls of this Agent that wait for an approval, or decide about one"),
     Command.withExamples([
       { command: "a2c agent --office team approvals", description: "List them; the owner must let Agents decide" },
+      {
+        command: "a2c agent --office team approvals show 3f2a",
+        description: "Show its arguments and what has changed"
+      },
       { command: "a2c agent --office team approvals allow 3f2a", description: "Allow one call" },
       { command: "a2c agent --office team approvals allow 3f2a 2h", description: "Allow its tool for two hours" },
       { command: "a2c agent --office team approvals deny 3f2a not today", description: "Deny it with a reason" }

@@ -105,8 +105,8 @@ export type PutOptions = AgentSharedOptions & Infer<typeof putFlags>
 
 export const approvalsFlags = {
   ...computerFlags,
-  action: Argument.Literals("action", ["list", "allow", "deny"]).pipe(
-    Argument.withDescription("list the calls that wait, or decide about one; list by default"),
+  action: Argument.Literals("action", ["list", "show", "allow", "deny"]).pipe(
+    Argument.withDescription("list the calls that wait, show all of one, or decide about it; list by default"),
     Argument.withDefault("list")
   ),
   id: Argument.String("id").pipe(

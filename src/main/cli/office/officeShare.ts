@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto"
 import { homedir } from "node:os"
 import { posix, resolve } from "node:path"
-import { Config, Effect, Layer, Option, Redacted } from "effect"
+import { Config, Context, Effect, Layer, Option, Redacted } from "effect"
 import { isPrivateFolder, makePrivateFolder, maxSocketPathBytes } from "../../../adapters/http/unixSocket.ts"
 import * as SocketIoClient from "../../../adapters/socketio/client/SocketIoClient.ts"
 import * as RelayServer from "../../../adapters/socketio/RelayServer.ts"
@@ -50,14 +50,24 @@ const socketPaths = Effect.fnUntraced(function* ({ name, office, protocol, serve
 const listenOn = Effect.fnUntraced(function* (path: string, identity: SharedIdentity) {
   const agent = yield* Agent
   yield* makePrivateFolder(posix.dirname(path))
-  yield* Effect.provide(shareOffice(agent, identity), RelayServer.layerOnSocket(path))
+  return yield* Effect.provide(shareOffice(agent, identity), RelayServer.layerOnSocket(path))
 })
 
-/** Lets other commands of this user with the same identity use the connection of this Agent, until the scope closes. */
+/**
+ * Lets other commands of this user with the same identity use the connection of this Agent, until the scope closes. Gives
+ * an effect that waits until no command does.
+ */
 export const shareWithCommands = Effect.fnUntraced(function* (identity: SharedIdentity) {
   const paths = yield* socketPaths(identity)
   const sharing = Effect.firstSuccessOf(paths.map((path) => listenOn(path, identity)))
-  yield* Effect.catchCause(sharing, (cause) => Effect.logDebug("office not shared", cause))
+  return yield* Effect.catchCause(sharing, (cause) =>
+    Effect.as(Effect.logDebug("office not shared", cause), Effect.void)
+  )
+})
+
+/** True when the Agent of a command has its own connection, and not that of another command. */
+export const HasOwnConnection = Context.Reference("a2c-smcp/main/cli/office/HasOwnConnection", {
+  defaultValue: () => false
 })
 
 /** The Agent of a process of this user with the same identity, or else that of `layer`. */
@@ -66,10 +76,13 @@ export const sharedAgentLayer = <E, R>(identity: SharedIdentity, layer: Layer.La
     Effect.gen(function* () {
       const paths = yield* socketPaths(identity)
       const safe = yield* Effect.filter(paths, (path) => isPrivateFolder(posix.dirname(path)))
-      return safe.reduceRight((otherwise, path) => {
-        const { name, office, protocol } = identity
-        const shared = Agent.layer({ name, office, protocol }).pipe(Layer.provide(SocketIoClient.layerOnSocket(path)))
-        return Layer.catch(shared, () => otherwise)
-      }, layer)
+      return safe.reduceRight(
+        (otherwise, path) => {
+          const { name, office, protocol } = identity
+          const shared = Agent.layer({ name, office, protocol }).pipe(Layer.provide(SocketIoClient.layerOnSocket(path)))
+          return Layer.catch(shared, () => otherwise)
+        },
+        Layer.merge(layer, Layer.succeed(HasOwnConnection, true))
+      )
     })
   )

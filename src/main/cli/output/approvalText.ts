@@ -1,0 +1,44 @@
+import { Duration } from "effect"
+import type { ApprovalView } from "../../../domain/approvals/ApprovalView.ts"
+import { type DiffPart, diffLines, groupDiff } from "../../../domain/approvals/diffLines.ts"
+import { formatColumns } from "./format.ts"
+
+/** How long an approval stays open. */
+export const formatTimeLeft = (expiresIn: number): string =>
+  `${Duration.format(Duration.seconds(Math.max(0, Math.round(expiresIn / 1000))))} left`
+
+const gutters: { readonly [K in DiffPart["kind"]]: string } = { same: "  ", removed: "- ", added: "+ ", omitted: "  " }
+
+const formatPart = ({ count, kind, text }: DiffPart): string =>
+  (kind === "omitted" ? `(${count} lines are the same)` : text).replaceAll(/^/gm, gutters[kind])
+
+/** Formats the arguments in a gutter, so that none of their lines looks like other output. */
+const formatArguments = ({ arguments: now, previousArguments: before }: ApprovalView): string => {
+  if (before === undefined) return `arguments:\n${now.replaceAll(/^/gm, gutters.same)}`
+  if (before === now)
+    return `arguments, the same as those of the last approved call:\n${now.replaceAll(/^/gm, gutters.same)}`
+  const parts = groupDiff(diffLines(before, now)).map(formatPart)
+  return `arguments, compared with those of the last approved call:\n${parts.join("\n")}`
+}
+
+/** Formats all that an approver needs to decide: the call, why it waits, and what changed since the last approval. */
+export const formatApproval = (approval: ApprovalView): string => {
+  const { askedBy, change, computer, expiresIn, id, reason, requester, server, tool } = approval
+  const rows = formatColumns([
+    ["id", id],
+    ["tool", tool],
+    ["MCP server", server],
+    ["computer", computer],
+    ["caller", requester],
+    ["asked by", reason === undefined ? askedBy : `${askedBy}: ${reason}`],
+    ["expires", formatTimeLeft(expiresIn)],
+    ...(change === undefined
+      ? []
+      : [["changed", `since ${change.approvedBy} approved the tool at ${new Date(change.approvedAt).toISOString()}`]]),
+    ...(change?.differences ?? []).flatMap(({ after, before, part }) => [
+      [`${part} before`, before],
+      [`${part} now`, after]
+    ])
+  ])
+  return `${rows}\n${formatArguments(approval)}`
+}
