@@ -182,7 +182,15 @@ export const makeOurFactory = ({ findLine, line, lines, path }: OurOptions): Fac
         skills: { userFolder: join(folder, "skills", "user") },
         uploads: { folder: landing }
       }
-      const layer = computerLayer({ url: urlOf(port), name, token, config: parsed, inputs: { values }, ...content })
+      const layer = computerLayer({
+        url: urlOf(port),
+        name,
+        token,
+        config: parsed,
+        inputs: { values },
+        settings: { approvers: ["page"] },
+        ...content
+      })
       const computer = yield* asPart(Effect.map(Layer.build(layer), (context) => Context.get(context, Computer)))
       return {
         join: (office) => asPart(computer.join({ office, protocol: line })),

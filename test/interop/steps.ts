@@ -136,6 +136,19 @@ const stepTable = {
       yield* checkEqual(result["isError"], true, "isError")
     })
   },
+  approval: {
+    title: "a call that waits for an approval at our Computer",
+    isOffered: ({ pairing }) => pairing.computer === "ours",
+    run: Effect.fnUntraced(function* (world) {
+      const before = world.journalCount("call guarded")
+      // One of the parts does not wait longer for an approval: the Computer ends the call within its timeout.
+      const result = yield* callTool(world, "guarded", {}, 3)
+      yield* checkEqual(result["isError"], true, "isError")
+      yield* checkEqual(metaOf(result)["error_code"], 4005, "the error code")
+      yield* checkEqual(world.journalCount("call guarded"), before, "the calls that ran")
+      yield* checkEcho(world)
+    })
+  },
   timeout: {
     title: "a call that times out",
     run: Effect.fnUntraced(function* (world) {

@@ -69,6 +69,7 @@ const makeConfig = ({ line, pickOptions }: Peer, journal: string): ComputerOptio
         ...(line !== "0.2" && { bundle_id: bundleId }),
         type: "stdio",
         default_tool_meta: { auto_apply: true },
+        tool_meta: { guarded: { auto_apply: false } },
         server_parameters: {
           command: process.execPath,
           args: [fixture, journal],

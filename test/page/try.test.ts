@@ -5,7 +5,7 @@ import type { PageCallMessage, PageCallRequest } from "../../src/domain/page/Pag
 import { browserTimeout, chromiumPath } from "../programs/launchChromium.ts"
 import { waitUntil } from "./scripted/expectations.ts"
 import { PageBrowser } from "./scripted/PageBrowser.ts"
-import { makeMember, makeSession, makeSnapshot, makeTool, team } from "./scripted/pageFixtures.ts"
+import { agent, makeMember, makeSession, makeSnapshot, makeTool, team } from "./scripted/pageFixtures.ts"
 import type { ScriptedServer } from "./scripted/ScriptedServer.ts"
 
 const tryEcho = "#/office/0.2/team/try?tool=echo&computer=desk"
@@ -83,6 +83,33 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.reload()
       await page.getByLabel("message *").waitFor()
       assert.strictEqual(await page.getByLabel("message *").inputValue(), "kept")
+    })
+
+    it("shows which rule decides about the call, which does not run", options, async () => {
+      await using opened = await browser.open(tryEcho, (server) => {
+        withTool()(server)
+        server.replies.ExplainCall = () => ({
+          steps: [
+            { rule: "rule 1", action: "deny", mismatch: "tool" },
+            { rule: "rule 2", action: "ask" }
+          ],
+          decision: { action: "ask", by: "rule 2", reason: "It writes files." },
+          canAsk: true
+        })
+      })
+      const { page, server } = opened
+      await page.getByLabel("message *").fill("hi")
+      await page.getByRole("combobox", { name: "Caller" }).selectOption(agent.name)
+      await page.getByRole("button", { name: "Which rule decides?" }).click()
+      const decision = page.getByRole("region", { name: "Decision" })
+      await decision.getByText("The call waits for an approval. Decided by rule 2.").waitFor()
+      assert.include(await decision.innerText(), "It writes files.")
+      assert.deepStrictEqual(await decision.getByRole("listitem").allInnerTexts(), [
+        "rule 1, deny: does not apply, by its tool",
+        "rule 2, ask: applies"
+      ])
+      assert.deepInclude(server.commands.at(-1), { _tag: "ExplainCall", tool: "echo", subject: agent.name })
+      assert.deepStrictEqual(await opened.faults(), [])
     })
 
     it("opens the form of a tool that is chosen from the list", options, async () => {

@@ -249,6 +249,8 @@ export const watchAgent = Effect.fnUntraced(function* ({
           const { computer, id, ...answer } = command
           return request(agent.decideApproval(computer, id, toAnswer(answer)))
         }
+        case "ExplainCall":
+          return Effect.fail(forbidden("Only operators of the Server learn how a Computer decides about calls"))
         case "GetCallBody":
           return Effect.fail(notFound("An Agent does not capture arguments and results"))
       }

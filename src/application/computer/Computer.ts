@@ -35,7 +35,7 @@ import {
 } from "./office/OfficeConnection.ts"
 import { makeSecrets, redactLogs } from "./inputs/Secrets.ts"
 import { makeServerSupervisor, type ServerSupervisor } from "./servers/ServerSupervisor.ts"
-import type { CallExplanation } from "./calls/CallPolicy.ts"
+import type { CallExplanation } from "../../domain/policy/CallExplanation.ts"
 import { type ExplainRequest, type LocalCall, makeToolCalls, type ToolCallRecord } from "./calls/ToolCalls.ts"
 
 export interface ComputerOptions extends Omit<MemberOptions, "office" | "role" | "features"> {
@@ -132,6 +132,7 @@ const make = Effect.fnUntraced(function* (
     Deferred.await(mayStart)
   ).pipe(Effect.provideService(ServerOutput, outputs.record), withRedactedLogs)
   const inspector = operators.states === false ? undefined : yield* makeInspector(servers, outputs)
+  const isExplained = operators.calls === true || approvers.includes("page")
   const approvals = yield* withRedactedLogs(makeApprovals(name))
   const approvalRequests = yield* makeApprovalRequests(approvals)
   const calls = yield* withRedactedLogs(makeToolCalls(name, servers, approvals, reporter, connection.place))
@@ -159,6 +160,7 @@ const make = Effect.fnUntraced(function* (
         skills,
         blobs,
         uploads,
+        isExplained,
         inspector
       }
       const handle = makeComputerRequestHandler(services, member)

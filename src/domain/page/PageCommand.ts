@@ -5,6 +5,7 @@ import { BoundedText, Identifier, TimeoutSeconds } from "../model/fields.ts"
 import type { CallStatus } from "../model/CallStatus.ts"
 import type { DocumentSummary } from "../model/messages/requests.ts"
 import type { Tool } from "../model/Tool.ts"
+import type { ExplanationView } from "../policy/CallExplanation.ts"
 
 const officeFields = { line: Identifier, office: Identifier }
 const computerFields = { ...officeFields, computer: Identifier }
@@ -35,6 +36,14 @@ const GetApproval = Schema.TaggedStruct("GetApproval", { ...computerFields, id: 
 /** Decides about a call that waits for an approval. The first answer counts: a later one fails with 409. */
 const DecideApproval = Schema.TaggedStruct("DecideApproval", { ...computerFields, id: Identifier, ...AnswerFields })
 
+/** Tells how a call of an operator, or of the member `subject`, would be decided. It does not run. */
+const ExplainCall = Schema.TaggedStruct("ExplainCall", {
+  ...computerFields,
+  tool: Identifier,
+  params: JsonObject,
+  subject: Schema.optionalKey(Identifier)
+})
+
 /** A command of the page: one request, one reply. */
 export const PageCommand = Schema.Union([
   Focus,
@@ -47,7 +56,8 @@ export const PageCommand = Schema.Union([
   GetDocument,
   GetCallBody,
   GetApproval,
-  DecideApproval
+  DecideApproval,
+  ExplainCall
 ])
 export type PageCommand = typeof PageCommand.Type
 
@@ -73,6 +83,7 @@ export interface PageReplies {
   readonly GetCallBody: { readonly params: string; readonly result: string }
   readonly GetApproval: ApprovalView
   readonly DecideApproval: ApprovalView
+  readonly ExplainCall: ExplanationView
 }
 
 /** An error of a command; `code` as in the protocol. */

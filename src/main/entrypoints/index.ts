@@ -84,7 +84,7 @@ export {
   type OfficeStatus
 } from "../../application/computer/office/OfficeConnection.ts"
 export { UnknownServer } from "../../application/computer/servers/ServerSupervisor.ts"
-export type { CallExplanation } from "../../application/computer/calls/CallPolicy.ts"
+export type { CallExplanation } from "../../domain/policy/CallExplanation.ts"
 export * as RulePolicy from "../../application/computer/calls/RulePolicy.ts"
 export type { ExplainRequest, LocalCall, ToolCallRecord } from "../../application/computer/calls/ToolCalls.ts"
 export { type AuthenticateDevice, DeviceRejected } from "../../application/devices/AuthenticateDevice.ts"

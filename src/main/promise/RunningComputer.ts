@@ -3,7 +3,7 @@ import { Computer, type ComputerOptions as CoreComputerOptions } from "../../app
 import type { DesktopRequest } from "../../application/computer/content/Desktop.ts"
 import type { ServerState, ServerStates } from "../../application/computer/servers/ServersSnapshot.ts"
 import type { JoinOptions, OfficeStatus } from "../../application/computer/office/OfficeConnection.ts"
-import type { CallExplanation } from "../../application/computer/calls/CallPolicy.ts"
+import type { CallExplanation } from "../../domain/policy/CallExplanation.ts"
 import type { ExplainRequest, LocalCall, ToolCallRecord } from "../../application/computer/calls/ToolCalls.ts"
 import type { McpInfo } from "../../application/ports/McpSession.ts"
 import type { Approval, ApprovalAnswer, ApprovalDecision } from "../../domain/approvals/Approval.ts"

@@ -1,6 +1,6 @@
 import { Effect, Result } from "effect"
 import { escapeForTerminal } from "../../adapters/log/escapeForTerminal.ts"
-import type { CallExplanation } from "../../application/computer/calls/CallPolicy.ts"
+import type { CallExplanation } from "../../domain/policy/CallExplanation.ts"
 import { Computer } from "../../application/computer/Computer.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../domain/json.ts"
 import type { CatalogueEntry } from "../../domain/tools/catalogue.ts"

@@ -65,7 +65,7 @@ export class DemoOffice implements AsyncDisposable {
       ...this.#member("desk"),
       config,
       sessions: { devices, packs },
-      settings: { resolveDpe: resolve },
+      settings: { resolveDpe: resolve, approvers: ["page"] },
       operators,
       confirm: ({ tool }) =>
         tool === "clear_notes"

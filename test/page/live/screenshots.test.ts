@@ -90,12 +90,18 @@ describe.skipIf(chromiumPath === undefined)("office page of the demo", () => {
       prepare: (page) => page.getByRole("listitem").getByText("Water the plants").first().waitFor()
     },
     calls: { url: () => office.view("calls"), prepare: (page) => chooseCall(page, "add_note") },
+    inbox: {
+      url: () => office.view("inbox"),
+      prepare: (page) => page.getByRole("button", { name: "Allow once: clear_notes" }).waitFor()
+    },
     try: {
       url: () => office.view("try", { tool: "add_note", computer: "desk" }),
       prepare: async (page) => {
         await page.getByLabel("text *").fill("Buy milk")
         await page.getByRole("button", { name: "Run" }).click()
         await page.getByText("The tool succeeded").waitFor()
+        await page.getByRole("button", { name: "Which rule decides?" }).click()
+        await page.getByText(/^The call runs\. Decided by /).waitFor()
       }
     },
     documents: {

@@ -179,7 +179,8 @@ const defaultReplies: PageReplies = {
   GetDocument: { mimeType: "text/plain", text: "", isTruncated: false },
   GetCallBody: { params: "{}", result: "{}" },
   GetApproval: makeApproval(),
-  DecideApproval: makeApproval({ state: "allowed", decidedBy: "operator:ops", decidedAt: startTime, scope: "once" })
+  DecideApproval: makeApproval({ state: "allowed", decidedBy: "operator:ops", decidedAt: startTime, scope: "once" }),
+  ExplainCall: { steps: [], decision: { action: "ask", by: "default" }, canAsk: true }
 }
 
 const json = (response: ServerResponse, status: number, value: unknown): void => {

@@ -2,25 +2,15 @@ import { Cause, Effect, Option } from "effect"
 import type { CallPlace } from "../../../domain/approvals/grants.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { JsonObject } from "../../../domain/json.ts"
+import type { CallExplanation } from "../../../domain/policy/CallExplanation.ts"
 import { decideCall } from "../../../domain/policy/decideCall.ts"
-import type { RuleExplanation, RuleStep } from "../../../domain/policy/decideByRules.ts"
+import type { RuleExplanation } from "../../../domain/policy/decideByRules.ts"
 import type { PolicyCall, PolicyDecision } from "../../../domain/policy/Rule.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
 import { parseAnnotations } from "../../../domain/tools/toolAnnotations.ts"
 import { Policy } from "../../ports/approvals/Policy.ts"
 import type { Approvals } from "../approvals/Approvals.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-
-/** The decision about a call, and how it came about. */
-export interface CallExplanation {
-  /** The call as the policy sees it. */
-  readonly call: PolicyCall
-  /** The rules of the policy up to the one that decides. */
-  readonly steps: ReadonlyArray<RuleStep>
-  readonly decision: PolicyDecision
-  /** False when a call that needs consent fails with 4005, because the Computer cannot ask. */
-  readonly canAsk: boolean
-}
 
 /** The caller and arguments of a call. */
 export interface CallFacts {

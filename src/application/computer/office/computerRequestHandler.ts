@@ -10,10 +10,12 @@ import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import {
   computerNotFound,
   internalError,
+  notFound,
   type ProtocolError,
   payloadTooLarge,
   unknownEvent
 } from "../../../domain/model/ProtocolError.ts"
+import { explainCallEvent, explanationCodecs, toExplanationView } from "../../../domain/policy/CallExplanation.ts"
 import { toolFailed } from "../../../domain/tools/errorResults.ts"
 import { inspectEvent } from "../../../domain/page/Inspection.ts"
 import { removeTransformedEvent } from "../../../domain/tools/vrl.ts"
@@ -42,6 +44,8 @@ interface ComputerServices {
   readonly skills: Skills
   readonly blobs: Blobs
   readonly uploads: Uploads
+  /** True when operators may learn how calls are decided. */
+  readonly isExplained: boolean
   /** Missing where the operators of the Server see nothing. */
   readonly inspector: Inspector | undefined
 }
@@ -51,7 +55,19 @@ type Handler = (body: Body) => Effect.Effect<Body, ProtocolError>
 
 /** Handles the requests and notifications that a Computer receives as a member of an office. */
 export const makeComputerRequestHandler = (
-  { approvals, blobs, calls, desktop, documents, inspector, name, servers, skills, uploads }: ComputerServices,
+  {
+    approvals,
+    blobs,
+    calls,
+    desktop,
+    documents,
+    inspector,
+    isExplained,
+    name,
+    servers,
+    skills,
+    uploads
+  }: ComputerServices,
   { fits, line, maxBytes }: OfficeMember
 ): MessageHandler => {
   const errorBody = (error: ProtocolError): Body => jsonBody(line.encodeProtocolError(error))
@@ -167,8 +183,16 @@ export const makeComputerRequestHandler = (
     getBlob: handlersFor(line.calls.getBlob, (request) => blobs.getBlob(request, maxBytes())),
     putBlob: line.calls.putBlob === undefined ? [] : handlersFor(line.calls.putBlob, uploads.putBlob)
   }
+  const explainCall = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<Body, ProtocolError> {
+    const request = yield* Effect.fromResult(decodeBody(body, explanationCodecs.request.decode))
+    const explanation = yield* calls.explain(request)
+    if (explanation === undefined) return yield* notFound(`No tool '${request.tool}' is here`)
+    return jsonBody(explanationCodecs.reply.encode(toExplanationView(explanation)))
+  })
+
   const handlers = new Map<string, Handler>(Object.values(handlersByCall).flat())
   for (const [event, handler] of approvals.operatorHandlers) handlers.set(event, (body) => handler(body, fits))
+  if (isExplained) handlers.set(explainCallEvent, explainCall)
   if (inspector !== undefined) handlers.set(inspectEvent, (body) => inspector.inspect(body, fits))
 
   const onNotification = (event: string, body: Body): Effect.Effect<void> => {

@@ -5,7 +5,7 @@ import { finderPageSizes } from "../../../domain/model/messages/requests.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { InFlightCall } from "../routing/InFlightCall.ts"
 import type { OfficeAddress } from "../../../domain/page/PageEvent.ts"
-import { decideApproval, getApproval } from "./computers/approvals.ts"
+import { decideApproval, explainCall, getApproval } from "./computers/approvals.ts"
 import type { CallBodies } from "./CallBodies.ts"
 import type { PreviewDocument } from "./computers/documents.ts"
 import { requestComputer } from "./computers/computerRequests.ts"
@@ -148,6 +148,8 @@ export const makeCommands = Effect.fnUntraced(function* (
           return getApproval(server, command)
         case "DecideApproval":
           return decideApproval(server, operator, command, recorded)
+        case "ExplainCall":
+          return explainCall(server, operator, command)
         case "GetCallBody": {
           const body = bodies?.get(command.id)
           return body === undefined

@@ -1,4 +1,4 @@
-import type { CallExplanation } from "../../../application/computer/calls/CallPolicy.ts"
+import type { CallExplanation } from "../../../domain/policy/CallExplanation.ts"
 import type { PolicyAction } from "../../../domain/policy/Rule.ts"
 import { formatColumns } from "./format.ts"
 

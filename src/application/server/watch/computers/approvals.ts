@@ -8,7 +8,10 @@ import {
 import { computerNotFound, forbidden, type ProtocolError } from "../../../../domain/model/ProtocolError.ts"
 import { definedOnly } from "../../../../domain/objects.ts"
 import type { PageCommand } from "../../../../domain/page/PageCommand.ts"
+import { explainCallEvent, explanationCodecs, type ExplanationView } from "../../../../domain/policy/CallExplanation.ts"
+import type { Codec } from "../../../../domain/validation.ts"
 import { jsonBody } from "../../../ports/Body.ts"
+import type { MemberFeatures } from "../../connections/memberFeatures.ts"
 import { type Operator, operatorName } from "../../../shared/page/PageSource.ts"
 import { decodeReply, findLine, requestTimeout, toProtocolError } from "./computerRequests.ts"
 import type { RecordAction } from "../recordAction.ts"
@@ -16,29 +19,48 @@ import type { WatchedServer } from "../WatchedServer.ts"
 
 type GetApproval = Extract<PageCommand, { readonly _tag: "GetApproval" }>
 type DecideApproval = Extract<PageCommand, { readonly _tag: "DecideApproval" }>
+type ExplainCall = Extract<PageCommand, { readonly _tag: "ExplainCall" }>
 
-/** Sends a request to a Computer of this node whose owner lets operators decide. Other peers never see it. */
-const requestApproval = Effect.fnUntraced(function* (
+/** Sends a request to a Computer of this node whose owner lets operators do this. Other peers never see it. */
+const requestPermitted = Effect.fnUntraced(function* <A>(
   server: WatchedServer,
-  { computer, line: lineName, office }: GetApproval | DecideApproval,
-  event: string,
+  { computer, line: lineName, office }: GetApproval | DecideApproval | ExplainCall,
+  { codec, event, isPermitted, refusal }: OperatorRequest<A>,
   payload: unknown
-): Effect.fn.Return<ApprovalView, ProtocolError> {
+): Effect.fn.Return<A, ProtocolError> {
   const line = yield* findLine(server, lineName)
   const member = Option.getOrUndefined(server.context.registry.findComputer(line.officeKey(office), computer))
   const connection = member && server.connections.get(member.sid)
   if (connection === undefined) return yield* computerNotFound(computer)
-  if (!connection.features.approvals) {
-    return yield* forbidden(`Computer '${computer}' does not let operators decide about calls (--approvers page)`)
-  }
+  if (!isPermitted(connection.features)) return yield* forbidden(`Computer '${computer}' ${refusal}`)
   const requested = connection.link.request(event, jsonBody(payload), requestTimeout)
   const reply = yield* Effect.mapError(requested, toProtocolError(computer))
-  return yield* decodeReply(line, approvalCodecs.view, reply)
+  return yield* decodeReply(line, codec, reply)
 })
+
+/** A request of an operator that no line of the protocol has. */
+interface OperatorRequest<A> {
+  readonly event: string
+  readonly codec: Codec<A>
+  readonly isPermitted: (features: MemberFeatures) => boolean
+  /** What the Computer does not permit, after its name. */
+  readonly refusal: string
+}
+
+const aboutApprovals = {
+  codec: approvalCodecs.view,
+  isPermitted: ({ approvals }: MemberFeatures) => approvals,
+  refusal: "does not let operators decide about calls (--approvers page)"
+}
 
 /** Fetches an approval with all arguments. */
 export const getApproval = (server: WatchedServer, command: GetApproval): Effect.Effect<ApprovalView, ProtocolError> =>
-  requestApproval(server, command, getApprovalEvent, approvalCodecs.get.encode({ id: command.id }))
+  requestPermitted(
+    server,
+    command,
+    { ...aboutApprovals, event: getApprovalEvent },
+    approvalCodecs.get.encode({ id: command.id })
+  )
 
 /** Decides about a call in the name of an operator. */
 export const decideApproval = (
@@ -51,5 +73,26 @@ export const decideApproval = (
   const { action, id, scope, until } = answer
   const target = { line, office, computer, approval: id, action, ...definedOnly({ scope, until }) }
   const payload = approvalCodecs.decide.encode({ ...answer, by: operatorName(operator) })
-  return recorded("decide_approval", operator, target, requestApproval(server, command, decideApprovalEvent, payload))
+  const deciding = requestPermitted(server, command, { ...aboutApprovals, event: decideApprovalEvent }, payload)
+  return recorded("decide_approval", operator, target, deciding)
+}
+
+/** Asks a Computer how it would decide a call: of the operator, unless the command names another caller. */
+export const explainCall = (
+  server: WatchedServer,
+  operator: Operator,
+  command: ExplainCall
+): Effect.Effect<ExplanationView, ProtocolError> => {
+  const { params, subject = operatorName(operator), tool } = command
+  return requestPermitted(
+    server,
+    command,
+    {
+      event: explainCallEvent,
+      codec: explanationCodecs.reply,
+      isPermitted: ({ approvals, operatorCalls }) => approvals || operatorCalls,
+      refusal: "does not explain its decisions to operators (--approvers page, --operators)"
+    },
+    explanationCodecs.request.encode({ tool, params, subject })
+  )
 }

@@ -54,6 +54,7 @@ export const makeClusterCommands = (
       case "GetDocument":
       case "GetApproval":
       case "DecideApproval":
+      case "ExplainCall":
         return placeOfComputer(command)
     }
   }

@@ -18,6 +18,7 @@ import { visibleLine } from "../../parts/visibleText.ts"
 import { ToolNotes } from "../tools/ToolNotes.tsx"
 import { type OfficeTool, useOfficeTools } from "../tools/useOfficeTools.ts"
 import { CallResult } from "./CallResult.tsx"
+import { ExplainCall } from "./Explanation.tsx"
 import { GroupFields } from "./FormFields.tsx"
 import { type ToolCall, useToolCall } from "./useToolCall.ts"
 
@@ -104,9 +105,10 @@ const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonl
   const [timeout, setTimeoutSeconds] = useState(defaultTimeoutSeconds)
   const { call, cancel, run } = useToolCall()
   const isRunning = call?._tag === "Running"
-  const hasAgent = findOffice(pageState.value, address).agents.length > 0
+  const { agents } = findOffice(pageState.value, address)
+  const { approvals, operatorCalls } = chosen.computer.features
   const isOfAgent = session.value?.office !== undefined
-  const isPermitted = isOfAgent || !hasAgent || chosen.computer.features.operatorCalls
+  const isPermitted = isOfAgent || agents.length === 0 || operatorCalls
   const start = () => {
     if (params === undefined) return
     writeInput(chosen.key, text)
@@ -187,6 +189,9 @@ const TryTool = ({ address, chosen }: { readonly address: OfficeAddress; readonl
         )}
         {params !== undefined && <CopyButton label="Copy as a command" text={copyAsCommand(target, params)} />}
       </div>
+      {!isOfAgent && (approvals || operatorCalls) && (
+        <ExplainCall command={params && { ...target, params }} agents={agents.map(({ name }) => name)} />
+      )}
       {call !== undefined && (
         <section class="card" aria-label="Result">
           <RunningCall call={call} />

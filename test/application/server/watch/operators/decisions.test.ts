@@ -1,0 +1,120 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, Option, Stream } from "effect"
+import { makeMemoryMcpServer } from "../../../../../src/adapters/memory/MemoryMcp.ts"
+import type { ComputerSettings } from "../../../../../src/application/computer/ComputerSettings.ts"
+import type { OperatorAccess } from "../../../../../src/application/computer/office/operatorAccess.ts"
+import * as RulePolicy from "../../../../../src/application/computer/calls/RulePolicy.ts"
+import type { PageCommand } from "../../../../../src/domain/page/PageCommand.ts"
+import type { Rule } from "../../../../../src/domain/policy/Rule.ts"
+import { tool } from "../../../../conformance/members.ts"
+import { staged } from "../../../computer/stage.ts"
+import { line, olga, startWatched } from "../watchedServer.ts"
+
+const target = { line, office: "O", computer: "pc" }
+
+interface Owner {
+  readonly settings?: Partial<ComputerSettings>
+  readonly operators?: OperatorAccess
+  readonly rules?: ReadonlyArray<Rule>
+}
+
+/** A Computer whose owner permits this, in an office of a Server, without an Agent. */
+const officeWith = Effect.fnUntraced(function* ({ operators = {}, rules = [], settings = {} }: Owner) {
+  const server = yield* startWatched()
+  const alpha = yield* makeMemoryMcpServer({ tools: [tool("write")] })
+  const { computer } = yield* staged({
+    servers: { alpha },
+    office: "O",
+    transport: server.transport,
+    settings,
+    operators,
+    policy: RulePolicy.layer(rules)
+  })
+  const execute = (command: PageCommand) => server.watch.execute(command, olga)
+  return { ...server, computer, execute }
+})
+
+const explain = { _tag: "ExplainCall", ...target, tool: "write", params: { path: "a" } } as const
+
+describe("ExplainCall", () => {
+  const rules: ReadonlyArray<Rule> = [
+    { action: "allow", subject: ["operator:olga"], reason: "Olga may write." },
+    { action: "deny", subject: ["ada"] }
+  ]
+
+  it.effect("tells which rule decides about a call of the operator", () =>
+    Effect.gen(function* () {
+      const { execute } = yield* officeWith({ settings: { approvers: ["page"] }, rules })
+      assert.deepStrictEqual<unknown>(yield* execute(explain), {
+        steps: [{ rule: "rule 1", action: "allow" }],
+        decision: { action: "allow", by: "rule 1", reason: "Olga may write." },
+        canAsk: true
+      })
+    })
+  )
+
+  it.effect("tells which rule decides about a call of another caller", () =>
+    Effect.gen(function* () {
+      const { execute } = yield* officeWith({ operators: { calls: true }, rules })
+      assert.deepStrictEqual<unknown>(yield* execute({ ...explain, subject: "ada" }), {
+        steps: [
+          { rule: "rule 1", action: "allow", mismatch: "subject" },
+          { rule: "rule 2", action: "deny" }
+        ],
+        decision: { action: "deny", by: "rule 2" },
+        canAsk: false
+      })
+    })
+  )
+
+  it.effect("fails with 404 for an unknown tool", () =>
+    Effect.gen(function* () {
+      const { execute } = yield* officeWith({ operators: { calls: true } })
+      assert.deepInclude(yield* Effect.flip(execute({ ...explain, tool: "other" })), {
+        code: 404,
+        message: "No tool 'other' is here"
+      })
+    })
+  )
+
+  it.effect("is refused where operators may neither call nor decide", () =>
+    Effect.gen(function* () {
+      const { execute } = yield* officeWith({ rules })
+      assert.deepInclude(yield* Effect.flip(execute(explain)), { code: 403 })
+    })
+  )
+})
+
+describe("DecideApproval", () => {
+  it.effect("decides about a call in the name of the operator, once, and is audited", () =>
+    Effect.gen(function* () {
+      const { agent, computer, execute, operatorActions } = yield* officeWith({ settings: { approvers: ["page"] } })
+      const ada = yield* agent()
+      const call = { agent: "ada", req_id: "r1", computer: "pc", tool_name: "write", params: { n: 1 }, timeout: 60 }
+      const calling = yield* Effect.forkChild(ada.request("client:tool_call", call), { startImmediately: true })
+      const open = yield* Stream.runHead(Stream.filter(computer.approvals, (all) => all.length > 0))
+      const id = Option.getOrThrow(open)[0]?.id ?? ""
+      assert.deepInclude(yield* execute({ _tag: "GetApproval", ...target, id }), {
+        arguments: '{\n  "n": 1\n}',
+        state: "open"
+      })
+      yield* operatorActions
+      const decide = { _tag: "DecideApproval", ...target, id, action: "deny", reason: "not now" } as const
+      assert.deepInclude(yield* execute(decide), { state: "denied", decidedBy: "operator:olga" })
+      assert.deepInclude(yield* Effect.flip(execute({ ...decide, action: "allow" })), { code: 409 })
+      assert.include(JSON.stringify(yield* Fiber.join(calling)), "not now")
+      assert.deepStrictEqual(
+        (yield* operatorActions).map(({ approval }) => approval),
+        [id, id]
+      )
+    })
+  )
+
+  it.effect("is refused where operators may not decide", () =>
+    Effect.gen(function* () {
+      const { execute } = yield* officeWith({ operators: { calls: true } })
+      const decide = { _tag: "DecideApproval", ...target, id: "x", action: "deny" } as const
+      assert.deepInclude(yield* Effect.flip(execute(decide)), { code: 403 })
+    })
+  )
+})
