@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { afterAll, assert, beforeAll, describe } from "@effect/vitest"
-import { Context, Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Scope, Stream } from "effect"
 import { createClient } from "redis"
 import { makeMemoryMcpServer, type MemoryTool } from "../../src/adapters/memory/MemoryMcp.ts"
 import { Agent } from "../../src/application/agent/Agent.ts"
@@ -35,14 +35,25 @@ const tool = (name: string, run: MemoryTool["run"]): MemoryTool => ({
 
 const text = (words: string) => ({ content: [{ type: "text", text: words }] })
 
-/** A Computer with one in-memory server that has these tools. */
-const computer = Effect.fnUntraced(function* ({ url }: Node, name: string, tools: ReadonlyArray<MemoryTool>) {
+/** A Computer with one in-memory server that has these tools, and lets Agents approve calls of one of them. */
+const computer = Effect.fnUntraced(function* (
+  { url }: Node,
+  name: string,
+  tools: ReadonlyArray<MemoryTool>,
+  guarded = ""
+) {
   const server = yield* makeMemoryMcpServer({ tools })
   const config = configOf({
-    memory: { type: "stdio", server_parameters: { command: "-" }, default_tool_meta: { auto_apply: true } }
+    memory: {
+      type: "stdio",
+      server_parameters: { command: "-" },
+      default_tool_meta: { auto_apply: true },
+      tool_meta: { [guarded]: { auto_apply: false } }
+    }
   })
   const sessions = { memory: yield* server.connect }
-  const layer = computerLayer({ url, name, office: "ours", config, sessions })
+  const settings = { approvers: ["agent"] as const }
+  const layer = computerLayer({ url, name, office: "ours", config, sessions, settings })
   yield* Effect.orDie(Layer.build(Layer.fresh(layer)))
   return server
 })
@@ -128,6 +139,24 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
       yield* Deferred.await(begun)
       yield* Fiber.interrupt(waiting)
       yield* Deferred.await(stopped)
+    })
+  )
+
+  live(
+    "waits for an approval at another Server beyond the timeout of the call",
+    Effect.gen(function* () {
+      const [a, b] = nodes
+      yield* computer(b, "vault", [tool("open", () => Effect.succeed(text("opened")))], "open")
+      const agent = yield* agentOf(a)
+      const calling = yield* Effect.forkChild(agent.callTool({ computer: "vault", tool: "open", timeout: 1 }))
+      const [approval] = Option.getOrThrow(
+        yield* Stream.runHead(Stream.filter(agent.approvals, ({ length }) => length > 0))
+      )
+      // One second of the call, and the grace of the Servers for the reply of the Computer.
+      yield* Effect.sleep("8 seconds")
+      assert.isUndefined(calling.pollUnsafe())
+      yield* agent.decideApproval("vault", approval?.id ?? "", { action: "allow", scope: "once" })
+      assert.strictEqual(firstText(yield* Fiber.join(calling)), "opened")
     })
   )
 

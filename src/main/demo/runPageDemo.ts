@@ -62,7 +62,7 @@ export const runPageDemo = Effect.fnUntraced(
     const desk = Effect.gen(function* () {
       const config = yield* pageDeskConfig
       const sessions = { devices: yield* lampSession, packs: yield* packSession }
-      const settings = { resolveDpe: resolve }
+      const settings = { resolveDpe: resolve, approvers: ["page"] as const }
       yield* Layer.build(computerLayer({ ...member, name: "desk", config, sessions, settings, operators, confirm }))
     })
     const lab = Effect.gen(function* () {
