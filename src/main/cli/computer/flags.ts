@@ -18,6 +18,20 @@ const parseApprovers = (text: string): ReadonlyArray<ApproverName> | undefined =
   return given.every(isApproverName) ? given : undefined
 }
 
+const approversFlag = Flag.map(
+  setting.text(
+    "approvers",
+    "approvers of calls that need consent: the user at the terminal, operators on the office page, " +
+      "the program of the calling Agent",
+    {
+      metavar: "terminal,page,agent",
+      default: "terminal",
+      check: [(names: string) => parseApprovers(names) !== undefined, `some of ${approverNames.join(", ")}`]
+    }
+  ),
+  (names) => parseApprovers(names) ?? []
+)
+
 const approvalsFile = setting.text("approvals", "file with lasting approvals and the approved definitions of tools", {
   metavar: "FILE",
   shown: "approvals.json in the state folder of the user"
@@ -65,19 +79,7 @@ export const computerFlags = {
   ),
   approve: shared.approve,
   policy: shared.policy,
-  approvers: Flag.map(
-    setting.text(
-      "approvers",
-      "approvers of calls that need consent: the user at the terminal, operators on the office page, " +
-        "the program of the calling Agent",
-      {
-        metavar: "terminal,page,agent",
-        default: "terminal",
-        check: [(names: string) => parseApprovers(names) !== undefined, `some of ${approverNames.join(", ")}`]
-      }
-    ),
-    (names) => parseApprovers(names) ?? []
-  ),
+  approvers: approversFlag,
   approvalTimeout: setting.seconds("approval-timeout", "how long a call waits for an approval", {
     default: Duration.minutes(5),
     check: between(1, maxTimeoutSeconds)
@@ -118,6 +120,7 @@ export const explainFlags = {
   configFiles: shared.configFiles,
   inputs: shared.inputValues,
   approvals: approvalsFile,
+  approvers: approversFlag,
   approve: shared.approve,
   policy: shared.policy,
   json: shared.jsonFlag
