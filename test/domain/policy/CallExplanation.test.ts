@@ -1,0 +1,29 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import { explanationCodecs, toExplanationView } from "../../../src/domain/policy/CallExplanation.ts"
+import type { Rule } from "../../../src/domain/policy/Rule.ts"
+import { explainByRules } from "../../../src/domain/policy/decideByRules.ts"
+import { policyCall as call } from "./policyCall.ts"
+
+const viewOf = (rules: ReadonlyArray<Rule>) => {
+  const { decision = { action: "ask" as const, by: "default" }, steps } = explainByRules(rules, call)
+  return toExplanationView({ call, steps, decision, canAsk: true })
+}
+
+const others = (count: number): ReadonlyArray<Rule> =>
+  Array.from({ length: count }, () => ({ action: "deny", tool: ["another tool"] }))
+
+describe("explanation in a message", () => {
+  it("has the last rules that were compared, of which one decides", () => {
+    const { decision, steps } = viewOf([...others(300), { action: "allow" }])
+    assert.strictEqual(steps.length, 200)
+    assert.deepStrictEqual(steps.at(-1), { rule: "rule 301", action: "allow" })
+    assert.deepStrictEqual(decision, { action: "allow", by: "rule 301" })
+  })
+
+  it("is truncated to fit its schema", () => {
+    const view = viewOf([{ action: "deny", reason: `${"x".repeat(1998)}😀😀` }])
+    assert.match(view.decision.reason ?? "", /^x{1998}\ufffd…$/)
+    assert.deepStrictEqual(explanationCodecs.reply.decode(explanationCodecs.reply.encode(view)), Result.succeed(view))
+  })
+})
