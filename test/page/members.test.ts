@@ -62,8 +62,8 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
     it("shows the MCP servers of a Computer with state, counts and restarts", options, async () => {
       await using opened = await browser.open(members, withInspection)
       const { page } = opened
-      await page.getByRole("row", { name: /^notes ready 30 s 2 1 0/ }).waitFor()
-      await page.getByRole("row", { name: /^files backing off exit code 1 5 s 0 0 4/ }).waitFor()
+      await page.getByRole("row", { name: /^notes ready 3 d 5 h 2 1 0/ }).waitFor()
+      await page.getByRole("row", { name: /^files backing off exit code 1 2 d 7 h 0 0 4/ }).waitFor()
     })
 
     it("shows the error output of an MCP server on demand", options, async () => {

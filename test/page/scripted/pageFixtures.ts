@@ -134,14 +134,17 @@ export const makeTool = (changes: Partial<Tool> = {}): Tool => ({
   ...changes
 })
 
+const hour = 3_600_000
+
+/** MCP servers with states whose durations the page shows in hours: seconds would depend on how soon it draws them. */
 export const makeInspection = (changes: Partial<Inspection> = {}): Inspection => ({
   servers: [
-    { name: "notes", state: "ready", since: startTime - 30_000, restarts: 0, tools: 2, windows: 1 },
+    { name: "notes", state: "ready", since: startTime - 77.5 * hour, restarts: 0, tools: 2, windows: 1 },
     {
       name: "files",
       state: "backing off",
       reason: "exit code 1",
-      since: startTime - 5_000,
+      since: startTime - 55.5 * hour,
       restarts: 4,
       tools: 0,
       windows: 0,
