@@ -21,6 +21,18 @@ describe("explanation in a message", () => {
     assert.deepStrictEqual(decision, { action: "allow", by: "rule 301" })
   })
 
+  it("names the condition of a rule that does not apply", () => {
+    assert.deepStrictEqual(viewOf([...others(1), { action: "allow" }]).steps, [
+      { rule: "rule 1", action: "deny", mismatch: "tool" },
+      { rule: "rule 2", action: "allow" }
+    ])
+  })
+
+  it("has a text of the greatest length unchanged", () => {
+    const reason = "x".repeat(2000)
+    assert.strictEqual(viewOf([{ action: "deny", reason }]).decision.reason, reason)
+  })
+
   it("is truncated to fit its schema", () => {
     const view = viewOf([{ action: "deny", reason: `${"x".repeat(1998)}😀😀` }])
     assert.match(view.decision.reason ?? "", /^x{1998}\ufffd…$/)

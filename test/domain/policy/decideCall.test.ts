@@ -94,4 +94,17 @@ describe("decideCall", () => {
     const decision = { action, by: "rule 1" }
     assert.strictEqual(decideCall(decision, call, { autoApply: true, approve: ["*"], grant: undefined }), decision)
   })
+
+  const grant = { id: "g", server: "notes", tool: "write", toolDigest: "d", by: "ann", at: 0 }
+
+  it("answers by a grant what would need consent, by default or by a rule", () => {
+    const allowed = { action: "allow", by: "grant of ann" }
+    assert.deepStrictEqual(decideCall(undefined, call, { ...standing, grant }), allowed)
+    assert.deepStrictEqual(decideCall({ action: "ask", by: "rule 1" }, call, { ...standing, grant }), allowed)
+  })
+
+  it.each(["deny", "allow"] as const)("does not ask a grant when the policy decides: %s", (action) => {
+    const decision = { action, by: "rule 1" }
+    assert.strictEqual(decideCall(decision, call, { ...standing, grant }), decision)
+  })
 })
