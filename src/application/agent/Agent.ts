@@ -149,7 +149,7 @@ const make = Effect.fnUntraced(function* (
     const { onNotice, refreshAll } = makeViewUpdater(makeAgentRequests(self, name, office))
     const onCallStatus = (body: Body) =>
       Effect.matchEffect(Effect.fromResult(decodeBody(body, self.line.decodeCallStatus)), {
-        onSuccess: (report) => statuses.receive(report),
+        onSuccess: statuses.receive,
         onFailure: ({ message: reason }) => Effect.logDebug("call status ignored", { reason })
       })
     const onMessage: MessageHandler = (event, body) => {

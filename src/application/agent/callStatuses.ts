@@ -16,11 +16,17 @@ const waitMargin = Duration.seconds(2)
 /** Follows the calls that wait for an approval. */
 export interface WaitObserver {
   /** A call waits for this approval. */
-  readonly onWait: (approval: string, computer: string) => void
+  readonly onWait: (approval: string, computer: string) => Effect.Effect<void>
   /** Someone decided about a call of this Computer. */
-  readonly onDecided: (computer: string) => void
+  readonly onDecided: (computer: string) => Effect.Effect<void>
   /** The call that waited for this approval has ended. */
-  readonly onEnd: (approval: string) => void
+  readonly onEnd: (approval: string) => Effect.Effect<void>
+}
+
+const noObserver: WaitObserver = {
+  onWait: () => Effect.void,
+  onDecided: () => Effect.void,
+  onEnd: () => Effect.void
 }
 
 interface Listener {
@@ -32,7 +38,7 @@ interface Listener {
 }
 
 /** Passes the statuses that arrive to the calls which they are about. */
-export const makeCallStatuses = (observer?: WaitObserver) => {
+export const makeCallStatuses = (observer: WaitObserver = noObserver) => {
   const listeners = new Map<string, Listener>()
   return {
     /**
@@ -50,9 +56,9 @@ export const makeCallStatuses = (observer?: WaitObserver) => {
         listeners.set(reqId, listener)
         return Effect.ensuring(
           running(extension.take),
-          Effect.sync(() => {
+          Effect.suspend(() => {
             listeners.delete(reqId)
-            if (listener.approval !== undefined) observer?.onEnd(listener.approval)
+            return listener.approval === undefined ? Effect.void : observer.onEnd(listener.approval)
           })
         )
       }),
@@ -61,13 +67,14 @@ export const makeCallStatuses = (observer?: WaitObserver) => {
       Effect.suspend(() => {
         const listener = listeners.get(reqId)
         if (listener?.computer !== status.computer) return Effect.void
-        if (status._tag === "WaitingForConsent" && status.approval !== undefined) {
-          listener.extendTimeout(Duration.sum(Duration.seconds(status.approval.waitSeconds), waitMargin))
-          listener.approval = status.approval.id
-          observer?.onWait(status.approval.id, status.computer)
-        }
-        if (status._tag === "Decided") observer?.onDecided(status.computer)
-        return listener.onStatus === undefined ? Effect.void : notifyListener(listener.onStatus, status)
+        const { onStatus } = listener
+        const notified = onStatus === undefined ? Effect.void : notifyListener(onStatus, status)
+        if (status._tag === "Decided") return Effect.andThen(observer.onDecided(status.computer), notified)
+        if (status._tag !== "WaitingForConsent" || status.approval === undefined) return notified
+        const { id, waitSeconds } = status.approval
+        listener.extendTimeout(Duration.sum(Duration.seconds(waitSeconds), waitMargin))
+        listener.approval = id
+        return Effect.andThen(observer.onWait(id, status.computer), notified)
       })
   }
 }

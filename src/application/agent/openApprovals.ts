@@ -19,7 +19,6 @@ interface OpenApprovals {
 export const makeOpenApprovals: Effect.Effect<OpenApprovals> = Effect.gen(function* () {
   const open = yield* SubscriptionRef.make<ReadonlyArray<ApprovalView>>([])
   const changed = yield* Queue.unbounded<string>()
-  const ended = yield* Queue.unbounded<string>()
   /** The approvals of the calls that run. */
   const waiting = new Set<string>()
 
@@ -38,30 +37,24 @@ export const makeOpenApprovals: Effect.Effect<OpenApprovals> = Effect.gen(functi
       })
     )
 
-  const drop = Effect.flatMap(Queue.take(ended), (id) =>
-    SubscriptionRef.updateSome(open, (known) => {
-      const others = known.filter((one) => one.id !== id)
-      return others.length === known.length ? Option.none() : Option.some(others)
-    })
-  )
-
   return {
     observer: {
       onWait: (approval, computer) => {
         waiting.add(approval)
-        Queue.offerUnsafe(changed, computer)
+        return Effect.asVoid(Queue.offer(changed, computer))
       },
-      onDecided: (computer) => void Queue.offerUnsafe(changed, computer),
+      onDecided: (computer) => Effect.asVoid(Queue.offer(changed, computer)),
       onEnd: (approval) => {
         waiting.delete(approval)
-        Queue.offerUnsafe(ended, approval)
+        return SubscriptionRef.updateSome(open, (known) =>
+          known.some(({ id }) => id === approval)
+            ? Option.some(known.filter(({ id }) => id !== approval))
+            : Option.none()
+        )
       }
     },
     clear: SubscriptionRef.set(open, []),
-    follow: (requests) =>
-      Effect.asVoid(
-        Effect.andThen(Effect.forkScoped(Effect.forever(drop)), Effect.forkScoped(Effect.forever(fetch(requests))))
-      ),
+    follow: (requests) => Effect.asVoid(Effect.forkScoped(Effect.forever(fetch(requests)))),
     changes: SubscriptionRef.changes(open)
   }
 })
