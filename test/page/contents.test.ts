@@ -116,6 +116,19 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       assert.strictEqual(await page.getByRole("button", { name: "report 1", exact: true }).count(), 0)
     })
 
+    it("keeps typed keywords while the page changes", options, async () => {
+      await using opened = await browser.open(documents, withDocuments)
+      const { page, server } = opened
+      await page.getByText("1 to 20 of 45").waitFor()
+      await page.getByLabel("Keywords").pressSequentially("report 4")
+      server.replies.FindDocuments = ({ keywords }) => ({ documents: [makeDocument(keywords.join("+"))], total: 1 })
+      server.send(updated("finder"))
+      await page.getByText("1 to 20 of 45").waitFor({ state: "detached" })
+      await page.getByLabel("Keywords").pressSequentially("5")
+      await page.getByLabel("Keywords").press("Enter")
+      await page.getByRole("button", { name: "report+45" }).waitFor()
+    })
+
     it("shows further documents page by page", options, async () => {
       await using opened = await browser.open(documents, withDocuments)
       const { page } = opened

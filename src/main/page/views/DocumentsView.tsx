@@ -146,6 +146,25 @@ const ComputerDocuments = ({ address, chosen, computer, keywords, version }: Com
   )
 }
 
+/** The search field. It keeps what a user types while the page changes, and searches at Enter. */
+const KeywordsField = ({ search }: { readonly search: string }) => {
+  const [text, setText] = useState(search)
+  useEffect(() => setText(search), [search])
+  return (
+    <div class="field">
+      <label for="document-search">Keywords</label>
+      <input
+        id="document-search"
+        type="search"
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onChange={(event) => replaceParameters({ q: event.currentTarget.value })}
+      />
+      <span class="note">A document matches when it contains any of them.</span>
+    </div>
+  )
+}
+
 interface DocumentsViewProps {
   readonly address: OfficeAddress
   readonly parameters: RouteParameters
@@ -167,16 +186,7 @@ export const DocumentsView = ({ address, parameters }: DocumentsViewProps) => {
   }
   return (
     <>
-      <div class="field">
-        <label for="document-search">Keywords</label>
-        <input
-          id="document-search"
-          type="search"
-          value={search}
-          onChange={(event) => replaceParameters({ q: event.currentTarget.value })}
-        />
-        <span class="note">A document matches when it contains any of them.</span>
-      </div>
+      <KeywordsField search={search} />
       <div class="columns">
         <div>
           {computers.map(({ name, sid }) => (
