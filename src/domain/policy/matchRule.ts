@@ -1,13 +1,6 @@
 import { isJsonObject, type JsonObject } from "../json.ts"
 import { matchesPattern, matchesToolPattern } from "../wildcard.ts"
-import {
-  type ArgumentTest,
-  patternConditions,
-  type PolicyCall,
-  type Rule,
-  type TestedAnnotation,
-  testedAnnotations
-} from "./Rule.ts"
+import { type ArgumentTest, type PolicyCall, type Rule, type TestedAnnotation, testedAnnotations } from "./Rule.ts"
 
 const memberOf = (value: unknown, key: string): unknown => {
   if (Array.isArray(value))
@@ -54,30 +47,31 @@ export const matchesTool = (
   // On the way of every call, and mostly the same name.
   (shortName !== tool && matchesToolPattern(patterns, server, shortName))
 
+/** True when a text meets given patterns; an absent text meets none. */
+const meetsPatterns = (patterns: ReadonlyArray<string> | undefined, text: string | undefined): boolean =>
+  patterns === undefined || (text !== undefined && patterns.some((pattern) => matchesPattern(pattern, text)))
+
 /**
  * Finds the first condition of a rule that a call does not meet: `tool`, `annotations.readOnlyHint`, `arguments.path`.
- * Gives `undefined` when the rule applies.
+ * Gives `undefined` when the rule applies. Reads members by their names: every call is compared with many rules.
  */
 export const findMismatch = (rule: Rule, call: PolicyCall): string | undefined => {
-  for (const condition of patternConditions) {
-    const patterns = rule[condition]
-    if (patterns === undefined) continue
-    const text = call[condition]
-    const meets =
-      condition === "tool"
-        ? matchesTool(patterns, call)
-        : text !== undefined && patterns.some((pattern) => matchesPattern(pattern, text))
-    if (!meets) return condition
-  }
+  if (!meetsPatterns(rule.subject, call.subject)) return "subject"
+  if (!meetsPatterns(rule.office, call.office)) return "office"
+  if (!meetsPatterns(rule.computer, call.computer)) return "computer"
+  if (!meetsPatterns(rule.server, call.server)) return "server"
+  if (rule.tool !== undefined && !matchesTool(rule.tool, call)) return "tool"
   if (rule.annotations !== undefined) {
     for (const name of testedAnnotations) {
       const wanted = rule.annotations[name]
       if (wanted !== undefined && annotationOf(call.annotations, name) !== wanted) return `annotations.${name}`
     }
   }
-  if (rule.arguments === undefined) return undefined
-  for (const [argument, test] of Object.entries(rule.arguments)) {
-    if (!meetsTest(argumentOf(call.params, argument), test)) return `arguments.${argument}`
+  const { arguments: tests } = rule
+  if (tests === undefined) return undefined
+  for (const argument of Object.keys(tests)) {
+    const test = tests[argument]
+    if (test === undefined || !meetsTest(argumentOf(call.params, argument), test)) return `arguments.${argument}`
   }
   return undefined
 }

@@ -150,6 +150,11 @@ describe("arguments of a rule", () => {
     assert.isFalse(meets(argument, test))
   })
 
+  it("lets a test without a value apply to no call", () => {
+    const tests = { path: undefined } as unknown as NonNullable<Rule["arguments"]>
+    assert.strictEqual(mismatchOf({ arguments: tests }, { params }), "arguments.path")
+  })
+
   it("names the argument that is not met", () => {
     const rule = { arguments: { path: { present: true }, count: { atMost: 1 } } }
     assert.strictEqual(mismatchOf(rule, { params }), "arguments.count")

@@ -27,8 +27,8 @@ export const layer = (
       const rules = yield* Ref.make(initial.map(withAllMembers))
       yield* Effect.forkScoped(Stream.runForEach(updates, (next) => Ref.set(rules, next.map(withAllMembers))))
       return {
-        decide: (call) => Effect.map(Ref.get(rules), (current) => decideByRules(current, call)),
-        explain: (call) => Effect.map(Ref.get(rules), (current) => explainByRules(current, call))
+        decide: (call) => Effect.sync(() => decideByRules(Ref.getUnsafe(rules), call)),
+        explain: (call) => Effect.sync(() => explainByRules(Ref.getUnsafe(rules), call))
       }
     })
   )
