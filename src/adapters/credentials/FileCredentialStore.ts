@@ -1,11 +1,9 @@
 import { homedir } from "node:os"
 import { posix, win32 } from "node:path"
-import { Effect, Layer, Option, Redacted, Result, Semaphore } from "effect"
+import { Effect, Layer, Option, Redacted, Result } from "effect"
 import { CredentialStore, CredentialsUnavailable } from "../../application/ports/CredentialStore.ts"
-import { errorMessage } from "../../domain/errorMessage.ts"
-import { isJsonObject } from "../../domain/json.ts"
-import { readOwnerOnlyFile } from "./ownerOnlyFile.ts"
-import { replaceFile } from "./replaceFile.ts"
+import type { JsonObject } from "../../domain/json.ts"
+import { makeOwnerOnlyStore } from "./OwnerOnlyStore.ts"
 
 /** `path` is the credentials file, by default {@link defaultPath}. */
 export interface FileCredentialStoreOptions {
@@ -14,12 +12,6 @@ export interface FileCredentialStoreOptions {
 
 /** Maximum file size in bytes: enough for hundreds of servers. */
 const maxFileBytes = 1024 * 1024
-
-/** Version of the file format. Files with another version are neither used nor changed. */
-const version = 1
-
-/** A change reads the file and replaces it. Between processes the last writer wins. */
-const writeLock = Semaphore.makeUnsafe(1)
 
 type Entries = Map<string, string>
 
@@ -40,13 +32,7 @@ export const defaultPath = (
   return posix.join(folder, "a2c", "credentials.json")
 }
 
-/** Parses the file. The reasons quote no part of it. */
-const parseEntries = (file: unknown): Result.Result<Entries, string> => {
-  if (file === undefined) return Result.succeed(new Map())
-  if (!isJsonObject(file)) return Result.fail("it is not a credentials file")
-  if (file["version"] !== version) return Result.fail(`its version is not ${version}`)
-  const servers = file["servers"]
-  if (!isJsonObject(servers)) return Result.fail('"servers" must be an object')
+const parseEntries = (servers: JsonObject): Result.Result<Entries, string> => {
   const entries = Object.entries(servers)
   return entries.every((entry): entry is [string, string] => typeof entry[1] === "string")
     ? Result.succeed(new Map(entries))
@@ -54,28 +40,20 @@ const parseEntries = (file: unknown): Result.Result<Entries, string> => {
 }
 
 const make = (file: string) => {
-  const unavailable = (action: string, reason: string) =>
-    new CredentialsUnavailable({ message: `Cannot ${action} the credentials in ${file}: ${reason}` })
-  const load = Effect.tryPromise({ try: () => readOwnerOnlyFile(file, maxFileBytes), catch: errorMessage }).pipe(
-    Effect.flatMap((read) => Effect.fromResult(Result.flatMap(read, parseEntries))),
-    Effect.mapError((reason) => unavailable("read", reason))
-  )
+  const store = makeOwnerOnlyStore(file, {
+    name: "credentials",
+    member: "servers",
+    maxBytes: maxFileBytes,
+    toError: (message) => new CredentialsUnavailable({ message })
+  })
   const update = (edit: (entries: Entries) => boolean) =>
-    Effect.gen(function* () {
-      const entries = yield* load
-      if (!edit(entries)) return
-      const text = `${JSON.stringify({ version, servers: Object.fromEntries(entries) }, null, 2)}\n`
-      if (Buffer.byteLength(text) > maxFileBytes)
-        return yield* unavailable("write", `they exceed ${maxFileBytes} bytes`)
-      yield* Effect.tryPromise({
-        try: () => replaceFile(file, text),
-        catch: (error) => unavailable("write", errorMessage(error))
-      })
-    }).pipe(Effect.uninterruptible, (whole) => writeLock.withPermit(whole))
+    store.update(parseEntries, (entries) => (edit(entries) ? Object.fromEntries(entries) : undefined))
 
   return CredentialStore.of({
     read: (server) =>
-      Effect.map(load, (entries) => Option.map(Option.fromUndefinedOr(entries.get(server)), Redacted.make)),
+      Effect.map(store.read(parseEntries), (entries) =>
+        Option.map(Option.fromUndefinedOr(entries.get(server)), Redacted.make)
+      ),
     write: (server, credentials) =>
       update((entries) => {
         entries.set(server, Redacted.value(credentials))

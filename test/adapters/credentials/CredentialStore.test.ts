@@ -203,7 +203,7 @@ describe("the credentials file", () => {
     ["no JSON", "s3cret", "not JSON"],
     ["half of it", '{"version":1,"servers":{"github":"s3cre', "not JSON"],
     ["nothing", "", "not JSON"],
-    ["a list", '["s3cret"]', "not a credentials file"],
+    ["a list", '["s3cret"]', "not a file of credentials"],
     ["no version", '{"servers":{"github":"s3cret"}}', "version is not 1"],
     ["a later version", '{"version":2,"servers":{"github":"s3cret"}}', "version is not 1"],
     ["no servers", '{"version":1,"github":"s3cret"}', "must be an object"],
