@@ -36,7 +36,8 @@ import {
 import { makeSecrets, redactLogs } from "./inputs/Secrets.ts"
 import { makeServerSupervisor, type ServerSupervisor } from "./servers/ServerSupervisor.ts"
 import type { CallExplanation } from "../../domain/policy/CallExplanation.ts"
-import { type ExplainRequest, type LocalCall, makeToolCalls, type ToolCallRecord } from "./calls/ToolCalls.ts"
+import type { ExplainRequest } from "./calls/CallConsent.ts"
+import { type LocalCall, makeToolCalls, type ToolCallRecord } from "./calls/ToolCalls.ts"
 
 export interface ComputerOptions extends Omit<MemberOptions, "office" | "role" | "features"> {
   /** The office to join before the servers start; without it the Computer stays outside until `join`. */

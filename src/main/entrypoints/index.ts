@@ -86,7 +86,8 @@ export {
 export { UnknownServer } from "../../application/computer/servers/ServerSupervisor.ts"
 export type { CallExplanation } from "../../domain/policy/CallExplanation.ts"
 export * as RulePolicy from "../../application/computer/calls/RulePolicy.ts"
-export type { ExplainRequest, LocalCall, ToolCallRecord } from "../../application/computer/calls/ToolCalls.ts"
+export type { ExplainRequest } from "../../application/computer/calls/CallConsent.ts"
+export type { LocalCall, ToolCallRecord } from "../../application/computer/calls/ToolCalls.ts"
 export { type AuthenticateDevice, DeviceRejected } from "../../application/devices/AuthenticateDevice.ts"
 export {
   connectDevice,

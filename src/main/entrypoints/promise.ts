@@ -5,7 +5,7 @@
 import "./requireNode.ts"
 export type { RemoteApprover } from "../../application/computer/ComputerSettings.ts"
 export type { CallExplanation } from "../../domain/policy/CallExplanation.ts"
-export type { ExplainRequest } from "../../application/computer/calls/ToolCalls.ts"
+export type { ExplainRequest } from "../../application/computer/calls/CallConsent.ts"
 export type { RuleStep } from "../../domain/policy/decideByRules.ts"
 export type {
   Approval,

@@ -1,28 +1,13 @@
 import { Cause, Clock, Duration, Effect, Exit, Option, Ref, Result, Stream } from "effect"
-import {
-  type CallReport,
-  type CallStatus,
-  maxProgressMessageLength,
-  truncateServerNames
-} from "../../../domain/model/CallStatus.ts"
-import { type Approval, type ApprovalDecision, formatDecision } from "../../../domain/approvals/Approval.ts"
+import { type CallStatus, maxProgressMessageLength, truncateServerNames } from "../../../domain/model/CallStatus.ts"
 import type { CallPlace } from "../../../domain/approvals/grants.ts"
-import { defaultLineName } from "../../../domain/wire/lines.ts"
 import type { ToolCallRequest } from "../../../domain/model/messages/requests.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
-import type { PolicyDecision } from "../../../domain/policy/Rule.ts"
 import type { CatalogueEntry } from "../../../domain/tools/catalogue.ts"
-import {
-  confirmationRequired,
-  toolDisabled,
-  toolError,
-  toolFailed,
-  toolNotFound,
-  toolTimedOut
-} from "../../../domain/tools/errorResults.ts"
+import { toolDisabled, toolError, toolFailed, toolNotFound, toolTimedOut } from "../../../domain/tools/errorResults.ts"
 import { fromMcpResult } from "../../../domain/tools/mcpConversion.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"
 import type { McpProgress, McpSessionError } from "../../ports/McpSession.ts"
@@ -34,9 +19,10 @@ import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Approvals } from "../approvals/Approvals.ts"
 import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
-import { makeCallPolicy } from "./CallPolicy.ts"
+import { type Call, timeAfterWait } from "./Call.ts"
+import { makeCallConsent } from "./CallConsent.ts"
 import { makeCallExecutions } from "./CallExecutions.ts"
-import { auditedDecision, makeDecisionAudit } from "./decisionAudit.ts"
+import { type CallReporter, reportDelay, silentReporter } from "./CallReporter.ts"
 import { transformResult } from "./transformResult.ts"
 
 /** A call that reached an MCP server; desktops are ordered by recent use (seed 001). */
@@ -60,35 +46,9 @@ export interface LocalCall {
   readonly requester?: string
 }
 
-/** A call to explain. */
-export interface ExplainRequest {
-  /** The exposed name of the tool. */
-  readonly tool: string
-  readonly params: JsonObject
-  /** The name of the caller. */
-  readonly subject: string
-  /** The office of the Computer by default. */
-  readonly office?: string | undefined
-  /** The protocol line of this office; that of the Computer by default. */
-  readonly line?: string | undefined
-}
-
 const maxHistory = 10
 
 const defaultTimeout = Duration.minutes(1)
-
-/** A call of an Agent, or a local one, whose `agent` is its requester. */
-type Call = Omit<ToolCallRequest, "agent" | "computer" | "timeout"> & {
-  readonly agent: string | undefined
-  readonly isLocal: boolean
-}
-
-/** A call that waits longer has its status reported: most calls are confirmed without a prompt. */
-const reportDelay = Duration.millis(200)
-
-/** The time that a call leaves, after waiting for servers which start, to run the tool or to name the servers. */
-const timeAfterStart = (timeout: Duration.Duration): Duration.Duration =>
-  Duration.min(Duration.times(timeout, 0.1), Duration.seconds(2))
 
 /** Maps a failure of an MCP server to a result (spec §6.4, §6.6). */
 const failureResult = (server: string, { reason, message }: McpSessionError): ToolResult => {
@@ -114,20 +74,6 @@ const failureResult = (server: string, { reason, message }: McpSessionError): To
 /** Milliseconds between two reports of the progress of a call. */
 const progressInterval = 500
 
-/** Tells the Agent of a call its status. */
-export interface CallReporter {
-  /** Best effort. */
-  readonly report: (report: CallReport) => Effect.Effect<void>
-  /**
-   * Announces that a call waits for an approval. True when the Server and the Agent wait on for that time, beyond the
-   * timeout of the call.
-   */
-  readonly announceWait: (report: CallReport) => Effect.Effect<boolean>
-}
-
-/** Reports nothing. */
-const silentReporter: CallReporter = { report: () => Effect.void, announceWait: () => Effect.succeed(false) }
-
 /** The outcome of a call to a server, without a result when it timed out. */
 const outcomeOf = (exit: Exit.Exit<Option.Option<ToolResult>>): ToolCallRecord["outcome"] => {
   if (Exit.isFailure(exit)) return Cause.hasInterruptsOnly(exit.cause) ? "cancelled" : "failed"
@@ -140,19 +86,16 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   computer: string,
   servers: ServerSupervisor,
   approvals: Approvals,
-  { announceWait, report: reportCall }: CallReporter = silentReporter,
+  reporter: CallReporter = silentReporter,
   placeNow: () => CallPlace | undefined = () => undefined
 ) {
-  const { approvalTimeout, onProgress } = yield* ComputerSettings
+  const { onProgress } = yield* ComputerSettings
   const { run, cancel, reset } = yield* makeCallExecutions
   const history = yield* Ref.make<ReadonlyArray<ToolCallRecord>>([])
   const validator = yield* Effect.serviceOption(SchemaValidator)
   const engine = yield* Effect.serviceOption(VrlEngine)
   const unusableSchemas = new WeakSet<JsonObject>()
-  const configOf = (server: string) => servers.find(server)?.config
-  const policy = yield* makeCallPolicy(computer, approvals, configOf)
-  const auditDecision = yield* makeDecisionAudit(computer)
-  const digestOf = (entry: CatalogueEntry) => approvals.digestOf(entry, configOf(entry.server))
+  const consent = yield* makeCallConsent(computer, servers, approvals, reporter, placeNow)
 
   const record = (
     { reqId }: Call,
@@ -182,115 +125,9 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   /** Waits for something, and reports the status of an Agent's call once this takes long. */
   const waitReporting = <A, E>({ isLocal, reqId }: Call, waiting: Effect.Effect<A, E>, status: () => CallStatus) => {
     if (isLocal) return waiting
-    const report = Effect.suspend(() => reportCall({ reqId, status: status() }))
+    const report = Effect.suspend(() => reporter.report({ reqId, status: status() }))
     return Effect.raceFirst(waiting, Effect.andThen(Effect.delay(report, reportDelay), Effect.never))
   }
-
-  /** Announces that a call waits for an approval. */
-  const announceApproval = (reqId: string, { id, server, tool }: Approval): Effect.Effect<boolean> => {
-    const waitSeconds = Math.ceil(Duration.toSeconds(approvalTimeout))
-    const status: CallStatus = { _tag: "WaitingForConsent", computer, approval: { id, server, tool, waitSeconds } }
-    return announceWait({ reqId, status })
-  }
-
-  /** Waits for the decision of an approver. `isExtended` tells whether the wait is no part of the execution time. */
-  const askApprovers = Effect.fnUntraced(function* (
-    call: Call & { readonly agent: string },
-    entry: CatalogueEntry,
-    { by: askedBy, reason }: PolicyDecision,
-    place: CallPlace | undefined,
-    left: Duration.Duration
-  ) {
-    const { agent: requester, isLocal, params, reqId } = call
-    let isAnnounced = false
-    let isExtended = false
-    const decision = yield* approvals.request(
-      { reqId, requester, params, askedBy, reason, entry, config: configOf(entry.server), place },
-      {
-        limit: Duration.subtract(left, timeAfterStart(left)),
-        announce: Effect.fnUntraced(function* (approval) {
-          if (isLocal) return true
-          yield* Effect.sleep(reportDelay)
-          // The Agent may know of the wait, and an approver decide, before the Server acknowledges the announcement.
-          isAnnounced = true
-          isExtended = yield* announceApproval(reqId, approval)
-          return isExtended
-        })
-      }
-    )
-    if (isAnnounced && (decision.state === "allowed" || decision.state === "denied")) {
-      const { by, state } = decision
-      yield* reportCall({ reqId, status: { _tag: "Decided", computer, isAllowed: state === "allowed", by } })
-    }
-    return { decision, isExtended }
-  })
-
-  const denialOf = (decision: ApprovalDecision, tool: string): ToolResult | undefined => {
-    switch (decision.state) {
-      case "allowed":
-        return undefined
-      case "denied":
-        return confirmationRequired(
-          `Tool '${tool}' was not confirmed${decision.reason === undefined ? "" : `: ${decision.reason}`}`
-        )
-      case "expired":
-      case "cancelled":
-        return confirmationRequired(`Tool '${tool}' was not confirmed in time`)
-    }
-  }
-
-  /** Lets a call run, or gives the result in its place; with the execution time that is left. */
-  const obtainConsent = Effect.fnUntraced(function* (
-    call: Call,
-    entry: CatalogueEntry,
-    remaining: Effect.Effect<Duration.Duration>
-  ) {
-    const { agent, params, toolName: tool } = call
-    if (agent === undefined) {
-      auditDecision(call, entry, { office: placeNow()?.office, action: "allow", by: "owner" })
-      return { denial: undefined, remaining }
-    }
-    const place = placeNow()
-    const digest = digestOf(entry)
-    /** A decision covers the tool as it was decided about. */
-    const changed = () => {
-      const current = servers.snapshot().catalogue.entries.get(tool)
-      return current !== undefined && digestOf(current) === digest ? undefined : toolDisabled(tool)
-    }
-    const decided = yield* Effect.timeoutOption(
-      policy.decide(entry, { subject: agent, place, params }),
-      yield* remaining
-    )
-    if (Option.isNone(decided)) {
-      return { denial: confirmationRequired(`Tool '${tool}' was not confirmed in time`), remaining }
-    }
-    const { action, by, reason } = decided.value
-    if (action !== "ask") auditDecision(call, entry, { office: place?.office, action, by, reason })
-    if (action === "allow") return { denial: changed(), remaining }
-    if (action === "deny") {
-      yield* Effect.logInfo("call denied by the policy", { tool, agent, by, reason })
-      const text = `Tool '${tool}' was denied by this Computer${reason === undefined ? "" : `: ${reason}`}`
-      return { denial: confirmationRequired(text), remaining }
-    }
-    if (!approvals.canAsk) {
-      auditDecision(call, entry, { office: place?.office, action: "deny", by: "no approver" })
-      const text =
-        `Tool '${tool}' needs confirmation and this Computer cannot ask for it. ` +
-        "Its owner can approve it (auto_apply, --approve, --policy, --approvers)."
-      return { denial: confirmationRequired(text), remaining }
-    }
-    const left = yield* remaining
-    const asking = Effect.onInterrupt(askApprovers({ ...call, agent }, entry, decided.value, place, left), () =>
-      Effect.sync(() => auditDecision(call, entry, { office: place?.office, action: "cancelled" }))
-    )
-    const { decision, isExtended } = yield* asking
-    yield* Effect.logInfo("call decided", { tool, agent, decision: formatDecision(decision) })
-    auditDecision(call, entry, { office: place?.office, ...auditedDecision(decision) })
-    return {
-      denial: denialOf(decision, tool) ?? changed(),
-      remaining: isExtended ? yield* startCountdown(left) : remaining
-    }
-  })
 
   /** Reports the progress of an Agent's call, the first step and then some of the next ones. */
   const makeProgressReport = ({ isLocal, reqId }: Call) => {
@@ -301,7 +138,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
         nextAt = now + progressInterval
         const shown = message?.slice(0, maxProgressMessageLength).toWellFormed()
         const step = { progress, ...definedOnly({ total, message: shown }) }
-        return reportCall({ reqId, status: { _tag: "Progressing", computer, ...step } })
+        return reporter.report({ reqId, status: { _tag: "Progressing", computer, ...step } })
       })
   }
 
@@ -338,7 +175,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     const decided = Stream.runHead(Stream.filter(servers.changes, isDecided))
     return waitReporting(
       call,
-      Effect.timeoutOption(decided, Duration.subtract(timeout, timeAfterStart(timeout))),
+      Effect.timeoutOption(decided, Duration.subtract(timeout, timeAfterWait(timeout))),
       () => ({
         _tag: "WaitingForServers",
         computer,
@@ -358,7 +195,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     }
     const invalid = yield* validateParams(call, entry)
     if (invalid !== undefined) return invalid
-    const { denial, remaining } = yield* obtainConsent(call, entry, countdown)
+    const { denial, remaining } = yield* consent.obtain(call, entry, countdown)
     if (denial !== undefined) return denial
     // The catalogue may have changed since the call arrived.
     const current = servers.snapshot().catalogue.entries.get(toolName)
@@ -384,14 +221,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       run(request, execute({ ...request, isLocal: false }, Duration.seconds(request.timeout))),
     callLocally: ({ params, requester: agent, timeout = defaultTimeout, tool: toolName }: LocalCall) =>
       Effect.flatMap(makeRequestId, (reqId) => execute({ agent, isLocal: true, params, reqId, toolName }, timeout)),
-    /** Tells how a call of this requester is decided; `undefined` for an unknown tool. */
-    explain: ({ line, office, params, subject, tool }: ExplainRequest) =>
-      Effect.suspend(() => {
-        const current = placeNow()
-        const place = office === undefined ? current : { office, line: line ?? current?.line ?? defaultLineName }
-        const entry = servers.snapshot().catalogue.entries.get(tool)
-        return entry === undefined ? Effect.succeed(undefined) : policy.explain(entry, { subject, place, params })
-      }),
+    explain: consent.explain,
     cancel,
     reset,
     history: () => Ref.getUnsafe(history)

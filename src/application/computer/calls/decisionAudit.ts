@@ -45,7 +45,8 @@ export const makeDecisionAudit = Effect.fnUntraced(function* (computer: string) 
   return (
     { agent, params, reqId }: DecidedCall,
     { originalName, server, tool }: CatalogueEntry,
-    { office, reason, until, ...decision }: AuditedDecision & { readonly office: string | undefined }
+    office: string | undefined,
+    { reason, until, ...decision }: AuditedDecision
   ): void => {
     if (audit === undefined) return
     const fields = {
