@@ -102,7 +102,7 @@ describe.skipIf(chromiumPath === undefined)("office page", () => {
       await page.getByRole("combobox", { name: "Caller" }).selectOption(agent.name)
       await page.getByRole("button", { name: "Which rule decides?" }).click()
       const decision = page.getByRole("region", { name: "Decision" })
-      await decision.getByText("The call waits for an approval. Decided by rule 2.").waitFor()
+      await decision.getByText("Decided by rule 2: the call needs an approval.").waitFor()
       assert.include(await decision.innerText(), "It writes files.")
       assert.deepStrictEqual(await decision.getByRole("listitem").allInnerTexts(), [
         "rule 1, deny: does not apply, by its tool",

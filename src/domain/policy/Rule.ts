@@ -3,6 +3,16 @@ import type { JsonObject } from "../json.ts"
 /** What a policy decides about a call: it runs, it needs consent, or it fails. */
 export type PolicyAction = "allow" | "ask" | "deny"
 
+const outcomes: { readonly [A in PolicyAction]: string } = {
+  allow: "the call runs",
+  ask: "the call needs an approval",
+  deny: "the call fails with 4005"
+}
+
+/** Formats what follows from a decision, for people. `canAsk` tells whether the Computer can ask for an approval. */
+export const formatOutcome = (action: PolicyAction, canAsk: boolean): string =>
+  action === "ask" && !canAsk ? `${outcomes.ask}, for which this Computer cannot ask: 4005` : outcomes[action]
+
 /** Facts about a call of an Agent or an operator. Names, annotations and arguments are foreign text. */
 export interface PolicyCall {
   /** The name of the caller: an Agent, or `operator:` and the subject of an operator. */

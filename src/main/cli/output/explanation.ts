@@ -1,18 +1,10 @@
 import type { CallExplanation } from "../../../domain/policy/CallExplanation.ts"
-import type { PolicyAction } from "../../../domain/policy/Rule.ts"
+import { formatOutcome } from "../../../domain/policy/Rule.ts"
 import { formatColumns } from "./format.ts"
-
-const outcomes: { readonly [A in PolicyAction]: string } = {
-  allow: "the call runs",
-  ask: "the call needs consent",
-  deny: "the call fails with 4005"
-}
 
 /** Formats how a call is decided: the rules up to the one that decides, then the decision. Every text is escaped. */
 export const formatExplanation = ({ call, canAsk, decision, steps }: CallExplanation): string => {
   const { action, by, reason } = decision
-  const outcome =
-    action === "ask" && !canAsk ? `${outcomes.ask}, for which this Computer cannot ask: 4005` : outcomes[action]
   return formatColumns([
     ["tool", `${call.tool} of the MCP server ${call.server}`],
     ["caller", call.office === undefined ? call.subject : `${call.subject} in the office ${call.office}`],
@@ -20,7 +12,7 @@ export const formatExplanation = ({ call, canAsk, decision, steps }: CallExplana
       step.rule,
       `${step.action}: ${step.mismatch === undefined ? "applies" : `does not apply, by its ${step.mismatch}`}`
     ]),
-    ["decision", `${action}, by ${by}: ${outcome}`],
+    ["decision", `${action}, by ${by}: ${formatOutcome(action, canAsk)}`],
     ...(reason === undefined ? [] : [["reason", reason]])
   ])
 }

@@ -58,13 +58,13 @@ describe("a2c computer explain", () => {
   )
 
   live(
-    "tells that a call needs consent that this Computer cannot ask for",
+    "tells that a call needs an approval that this Computer cannot ask for",
     Effect.gen(function* () {
       const { stdout } = yield* explain("--tool", "echo", "--args", '{"message":"bye"}')
       assert.include(stdout, "rule 2    allow: does not apply, by its arguments.message\n")
       assert.include(
         stdout,
-        "decision  ask, by default: the call needs consent, for which this Computer cannot ask: 4005\n"
+        "decision  ask, by default: the call needs an approval, for which this Computer cannot ask: 4005\n"
       )
     })
   )

@@ -1,21 +1,11 @@
 import { useRef, useState } from "preact/hooks"
 import type { PageError, PageReplies } from "../../../../domain/page/PageCommand.ts"
+import { formatOutcome } from "../../../../domain/policy/Rule.ts"
 import { type CommandOf, pageErrorOf, sendCommand } from "../../connection/api.ts"
 import { LongText, Name } from "../../parts/Text.tsx"
 import { visibleLine } from "../../parts/visibleText.ts"
 
 type Explained = PageReplies["ExplainCall"]
-
-const outcomes: { readonly [A in Explained["decision"]["action"]]: string } = {
-  allow: "The call runs.",
-  ask: "The call waits for an approval.",
-  deny: "The call fails with 4005."
-}
-
-const outcomeOf = ({ canAsk, decision }: Explained): string =>
-  decision.action === "ask" && !canAsk
-    ? "The call needs an approval, for which this Computer cannot ask: it fails with 4005."
-    : outcomes[decision.action]
 
 const Steps = ({ steps }: Pick<Explained, "steps">) => (
   <ol class="note" aria-label="Rules that were compared">
@@ -29,11 +19,11 @@ const Steps = ({ steps }: Pick<Explained, "steps">) => (
 )
 
 const Explanation = ({ explained }: { readonly explained: Explained }) => {
-  const { by, reason } = explained.decision
+  const { action, by, reason } = explained.decision
   return (
     <div role="status">
       <p>
-        {outcomeOf(explained)} Decided by <Name of={by} />.
+        Decided by <Name of={by} />: {formatOutcome(action, explained.canAsk)}.
       </p>
       {reason !== undefined && <LongText text={reason} />}
       {explained.steps.length > 0 && <Steps steps={explained.steps} />}
