@@ -31,14 +31,15 @@ export const makeHttpClient: Effect.Effect<StartRequest, never, Scope.Scope> = E
       : request(url, { ...given, agent: agents.plain })
 })
 
-/** A response with the address of the server; `undefined` when it may be the address of a proxy. */
-export class NodeResponse extends Response {
-  readonly serverAddress: string | undefined
+// A subclass of `Response` would load Node's fetch at the start of every process.
+const serverAddresses = new WeakMap<Response, string>()
 
-  constructor(body: ReadableStream | null, init: ResponseInit, serverAddress: string | undefined) {
-    super(body, init)
-    this.serverAddress = serverAddress
-  }
+/** The address of the server that sent a response; `undefined` when it may be the address of a proxy. */
+export const serverAddressOf = (response: Response): string | undefined => serverAddresses.get(response)
+
+export const withServerAddress = (response: Response, address: string | undefined): Response => {
+  if (address !== undefined) serverAddresses.set(response, address)
+  return response
 }
 
 export const bodilessStatuses: ReadonlySet<number> = new Set([204, 205, 304])
@@ -49,15 +50,12 @@ export const isResponseStatus = (status: number): boolean => status >= 200 && st
 /** The characters that `Response` accepts in a status text; a peer can send other bytes. */
 const statusTextPattern = /^[\t\x20-\x7e\x80-\xff]*$/
 
-export const toResponse = (incoming: IncomingMessage, body: ReadableStream | null): NodeResponse => {
+export const toResponse = (incoming: IncomingMessage, body: ReadableStream | null): Response => {
   const headers = new Headers()
   for (const [name, values = []] of Object.entries(incoming.headersDistinct)) {
     for (const value of values) headers.append(name, value)
   }
   const { statusCode: status = 500, statusMessage: statusText = "" } = incoming
-  return new NodeResponse(
-    body,
-    { status, statusText: statusTextPattern.test(statusText) ? statusText : "", headers },
-    usesProxies() ? undefined : incoming.socket.remoteAddress
-  )
+  const init = { status, statusText: statusTextPattern.test(statusText) ? statusText : "", headers }
+  return withServerAddress(new Response(body, init), usesProxies() ? undefined : incoming.socket.remoteAddress)
 }

@@ -3,7 +3,7 @@ import type { FetchLike } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { Result } from "effect"
 import { makeSecrets } from "../../../application/computer/inputs/Secrets.ts"
 import type { McpSessionError } from "../../../application/ports/McpSession.ts"
-import { NodeResponse } from "../../http/nodeHttp.ts"
+import { serverAddressOf } from "../../http/nodeHttp.ts"
 import { sessionError } from "../sessionError.ts"
 import type { Challenge } from "./oauthFlow.ts"
 
@@ -71,7 +71,7 @@ export const makeBearerAuth = (url: URL, storedToken: string | undefined, obtain
         if (response.status !== 401) return acceptResponse(response, sentToken)
         const challenge = {
           ...extractWWWAuthenticateParams(response),
-          serverAddress: response instanceof NodeResponse ? response.serverAddress : undefined
+          serverAddress: serverAddressOf(response)
         }
         await response.body?.cancel()
         const obtained = await obtainToken(

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Result } from "effect"
-import { NodeResponse } from "../../../../src/adapters/http/nodeHttp.ts"
+import { withServerAddress } from "../../../../src/adapters/http/nodeHttp.ts"
 import { type AuthorizationRequest, makeAuthorizer } from "../../../../src/adapters/mcp/oauth/Authorizer.ts"
 import { makeHttpFetch } from "../../../../src/adapters/mcp/client/http/HttpFetch.ts"
 import { makeBearerAuth } from "../../../../src/adapters/mcp/oauth/BearerAuth.ts"
@@ -20,7 +20,7 @@ describe("Computer whose MCP server is in the internet", () => {
       const authorize = (request: AuthorizationRequest) => Effect.sync(() => void shown.push(request))
       const withAuthorization = yield* makeAuthorizer({ authorize })
       const headers = { "WWW-Authenticate": header }
-      const base = async () => new NodeResponse(null, { status: 401, headers }, address)
+      const base = async () => withServerAddress(new Response(null, { status: 401, headers }), address)
       const response = yield* withAuthorization("remote", { url, headers: null }, (wrap) =>
         Effect.promise(() => wrap(base)(url))
       )
@@ -63,7 +63,9 @@ describe("address of an MCP server", () => {
 
   it.live("is the one that asked for authorization, or unknown", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* addressSeen(new NodeResponse(null, { status: 401 }, "10.1.2.3")), ["10.1.2.3"])
+      assert.deepStrictEqual(yield* addressSeen(withServerAddress(new Response(null, { status: 401 }), "10.1.2.3")), [
+        "10.1.2.3"
+      ])
       assert.deepStrictEqual(yield* addressSeen(new Response(null, { status: 401 })), [undefined])
     })
   )
