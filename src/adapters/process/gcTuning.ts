@@ -4,9 +4,20 @@ import { runInNewContext } from "node:vm"
 /** Relayed bytes between two collections. With more, V8 starts a full collection itself. */
 const collectEveryBytes = 16 * 1024 * 1024
 
+type CollectGarbage = (options: { readonly type: "minor" | "major"; readonly flavor?: "last-resort" }) => void
+
 let collectYoungGeneration: (() => void) | undefined
 
 let bytesSinceCollection = 0
+
+/** Finds the collector of V8, where it can be called. */
+const findCollector = (): CollectGarbage | undefined => {
+  if (process.versions["bun"] !== undefined) return undefined
+  setFlagsFromString("--expose-gc")
+  // Only new contexts have `gc`.
+  const gc: unknown = runInNewContext("globalThis.gc")
+  return typeof gc === "function" ? (options) => void gc(options) : undefined
+}
 
 /**
  * Tunes the garbage collector for a process that relays large messages. Messages are memory outside the V8 heap, which
@@ -19,10 +30,8 @@ export const tuneGcForRelay = (): void => {
   setFlagsFromString("--external-memory-accounted-in-global-limit")
   setFlagsFromString("--heap-growing-percent=300")
   setFlagsFromString("--semi-space-growth-factor=1")
-  setFlagsFromString("--expose-gc")
-  // Only new contexts have `gc`.
-  const gc: unknown = runInNewContext("globalThis.gc")
-  if (typeof gc === "function") collectYoungGeneration = () => void gc({ type: "minor" })
+  const collect = findCollector()
+  if (collect !== undefined) collectYoungGeneration = () => collect({ type: "minor" })
 }
 
 /** Counts the bytes of a relayed message. */
@@ -31,4 +40,9 @@ export const countRelayedBytes = (bytes: number): void => {
   if (bytesSinceCollection < collectEveryBytes) return
   bytesSinceCollection = 0
   collectYoungGeneration?.()
+}
+
+/** Frees the memory that only the start of a process needed, about 15 MB. Takes some 50 ms. */
+export const releaseStartupMemory = (): void => {
+  findCollector()?.({ type: "major", flavor: "last-resort" })
 }

@@ -37,6 +37,21 @@ const relay = (first: string): { readonly minor: number; readonly major: number;
   )
 }
 
+describe("releaseStartupMemory", () => {
+  it("frees the garbage of the start, and the space for new objects", () => {
+    const program = `
+      import { releaseStartupMemory } from "${module}"
+      const start = Array.from({ length: 400_000 }, (_, index) => ({ index }))
+      const before = process.memoryUsage().heapTotal
+      start.length = 0
+      releaseStartupMemory()
+      console.log(before - process.memoryUsage().heapTotal)
+    `
+    const released = execFileSync(process.execPath, ["--input-type=module", "--eval", program], { encoding: "utf8" })
+    assert.isAbove(Number(released), 15_000_000)
+  })
+})
+
 describe("tuneGcForRelay", () => {
   it("collects messages in the young generation only", () => {
     const { major, minor, most } = relay("tuneGcForRelay()")

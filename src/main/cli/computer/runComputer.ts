@@ -1,4 +1,5 @@
 import { Effect, Redacted } from "effect"
+import { releaseStartupMemory } from "../../../adapters/process/gcTuning.ts"
 import { Computer } from "../../../application/computer/Computer.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { isPrivate } from "../../repl/replCommands.ts"
@@ -9,6 +10,7 @@ import { failCommand, untilMembershipEnds } from "../CommandFailed.ts"
 import { warnOfLiteralSecrets } from "../flags/secretFlags.ts"
 import { makeReplTerminalIO, makeTerminalIO, type TerminalIO } from "../TerminalIO.ts"
 import type { ComputerCommandOptions } from "./flags.ts"
+import { awaitServersStarted } from "./awaitServersStarted.ts"
 import { withComputer } from "./withComputer.ts"
 
 /** Joins the office, prints that to stdout, and stays until the membership ends. */
@@ -16,6 +18,7 @@ const stayJoined = (options: ComputerCommandOptions, terminal: TerminalIO, offic
   const use = Effect.gen(function* () {
     const { status } = yield* Computer
     yield* terminal.print(`joined office ${office} as ${options.name}`)
+    yield* Effect.forkScoped(Effect.andThen(awaitServersStarted, Effect.sync(releaseStartupMemory)))
     return yield* untilMembershipEnds(status)
   })
   return withComputer(options, terminal, { office, retryInitialConnect: true }, use)
