@@ -2,7 +2,7 @@
  * Tests the packed package in an empty project: installs the archive, imports every entry point, type-checks this and the
  * documented programs against the declarations, and runs the program of the README and the command.
  */
-import { writeFileSync } from "node:fs"
+import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { docsPrograms, programOptions } from "./docsPrograms.ts"
 import { makePackedProject, run } from "./packedProject.ts"
@@ -74,4 +74,8 @@ if (!help.includes("a2c <subcommand>")) throw new Error(`the command printed:\n$
 writeFileSync(join(folder, "mcp.json"), JSON.stringify(scripted))
 const checked = run(process.execPath, [command, "computer", "check", "mcp.json"], folder)
 if (!checked.includes("server s: stdio")) throw new Error(`the check printed:\n${checked}`)
+// The bundle, and not the modules, runs the command.
+rmSync(join(folder, "node_modules/a2c-smcp/dist/main/cli/run.js"))
+const agentHelp = run(process.execPath, [command, "agent", "--help"], folder)
+if (!agentHelp.includes("a2c agent <subcommand>")) throw new Error(`the bundled command printed:\n${agentHelp}`)
 process.stdout.write("the package works in an empty project\n")

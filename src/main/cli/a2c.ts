@@ -1,10 +1,34 @@
 #!/usr/bin/env node
+import { existsSync } from "node:fs"
+import nodeModule from "node:module"
+import { userCacheFolder } from "../../adapters/process/userCacheFolder.ts"
 import { nodeVersionError } from "../entrypoints/nodeVersion.ts"
+
+/** The bundled command of the package. It has a copy of `ws`, which Bun replaces. */
+const bundle = new URL("../../command/run.js", import.meta.url)
+
+/** Commands without packs. Packs share packages with the command, as modules do; the bundle has copies. */
+const bundledCommands = ["agent", "computer", "devices", "server"]
+
+const args = process.argv.slice(2)
+const mayLoadPacks = !bundledCommands.includes(args[0] ?? "") && args.some((arg) => arg === "tools" || arg === "demo")
+
+/** Keeps the compiled code between runs: they start in less time. */
+const keepCompiledCode = (): void => {
+  try {
+    ;(nodeModule as Partial<typeof nodeModule>).enableCompileCache?.(userCacheFolder("compiled"))
+  } catch {
+    // A user without a home folder: the command starts without the cache.
+  }
+}
 
 const problem = nodeVersionError()
 // An old version of Node cannot load what the command imports.
-if (problem === undefined) void import("./run.ts")
-else {
+if (problem !== undefined) {
   process.stderr.write(`a2c: ${problem}\n`)
   process.exitCode = 1
+} else if (mayLoadPacks || process.versions["bun"] !== undefined || !existsSync(bundle)) void import("./run.ts")
+else {
+  keepCompiledCode()
+  void import(bundle.href)
 }

@@ -1,8 +1,7 @@
-import { homedir } from "node:os"
-import { join } from "node:path"
 import { Effect } from "effect"
 import { makeDocumentServer } from "../../../adapters/dpe/DocumentServer.ts"
 import { makeFileCache } from "../../../adapters/dpe/FileCache.ts"
+import { userCacheFolder } from "../../../adapters/process/userCacheFolder.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { failCommand } from "../CommandFailed.ts"
 
@@ -10,8 +9,7 @@ import { failCommand } from "../CommandFailed.ts"
 export const makeDpeResolver = Effect.fnUntraced(function* (mode: string, publicUrl: string | undefined) {
   const [, scheme, detail] = /^(cache|http)(?::(.+))?$/s.exec(mode) ?? []
   if (scheme === "cache") {
-    const caches = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache")
-    return yield* makeFileCache({ folder: detail ?? join(caches, "a2c-smcp", "documents") })
+    return yield* makeFileCache({ folder: detail ?? userCacheFolder("documents") })
   }
   const port = Number(detail ?? 0)
   if (scheme === undefined || !Number.isInteger(port) || port < 0 || port > 65535) {
