@@ -58,6 +58,18 @@ export const connectPairs = async (
 ): Promise<ReadonlyArray<Pair>> =>
   Promise.all(Array.from({ length: count }, (_, index) => peers.pair(running, first + index, payload, fail)))
 
+/** Writes a CPU profile of each process of a server, to files of this name without extension. */
+export const profileSite = async (
+  { running: { children } }: Site,
+  file: string,
+  load: () => Promise<unknown>
+): Promise<void> => {
+  await Promise.all(children.map((child) => child.startProfile()))
+  await load()
+  const named = (index: number) => (index === 0 ? file : `${file}-${index + 1}`)
+  await Promise.all(children.map((child, index) => child.stopProfile(`${named(index)}.cpuprofile`)))
+}
+
 /** Maximum CPU time of a quiet server per window and the window, in milliseconds; and the maximum number of windows. */
 const quiet = { cpuMillis: 5, windowMillis: 50, maxWindows: 100 }
 

@@ -2,6 +2,7 @@ import { objects, request, text } from "../payloads.ts"
 import { type Case, ratioAtLeast, ratioAtMost } from "./Case.ts"
 import { closedCase } from "./closed.ts"
 import { besideCase, floodCase, rateCase } from "./latency.ts"
+import { connectCase, fanOutCase } from "./members.ts"
 import { heapCase, idleCase } from "./memory.ts"
 
 const kilobyte = 1024
@@ -82,6 +83,8 @@ export const cases: ReadonlyArray<Case> = [
   rateCase,
   besideCase,
   floodCase,
+  fanOutCase,
+  connectCase,
   idleCase,
   heapCase
 ]

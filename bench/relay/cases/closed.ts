@@ -3,7 +3,7 @@ import { closedLoop, type Extent } from "../loops.ts"
 import type { Payload } from "../payloads.ts"
 import type { Pair } from "../peers/Peers.ts"
 import { interleave, summarise } from "../rounds.ts"
-import { connectPairs, type Site, withSites } from "../Site.ts"
+import { connectPairs, profileSite, type Site, withSites } from "../Site.ts"
 import { type Case, kindsOf, type Setting, type Target } from "./Case.ts"
 
 /** Settings of a closed loop. */
@@ -93,12 +93,8 @@ export const closedCase = (load: ClosedLoad): Case => ({
   profile: (setting, file) =>
     withGroups(load, [setting.subject], setting, async (groups) => {
       for (const { loop, site } of groups) {
-        const { children } = site.running
-        await Promise.all(children.map((child) => child.startProfile()))
         setting.note("taking the profile")
-        await loop({ millis: profiled })
-        const named = (index: number) => (index === 0 ? file : `${file}-${index + 1}`)
-        await Promise.all(children.map((child, index) => child.stopProfile(`${named(index)}.cpuprofile`)))
+        await profileSite(site, file, () => loop({ millis: profiled }))
       }
     })
 })

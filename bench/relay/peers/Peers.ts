@@ -7,6 +7,14 @@ export interface Pair {
   readonly call: (done: () => void) => void
 }
 
+/** A Computer outside of any office. */
+export interface Newcomer {
+  readonly join: (office: string, name: string, onNotification: () => void) => Promise<void>
+  /** Announces a change of its tools, of which all others in its office are notified. */
+  readonly announce: (name: string) => void
+  readonly close: () => void
+}
+
 /** Called when a peer is lost or receives a wrong message: the measurement is void. */
 export type Fail = (reason: string) => void
 
@@ -26,5 +34,7 @@ export interface Peers {
   readonly pair: (place: Running, pair: number, payload: Payload, fail: Fail) => Promise<Pair>
   /** Connects a Computer that joins an office and stays idle. */
   readonly idle: (place: Running, number: number, fail: Fail) => Promise<void>
+  /** Connects a Computer. Missing where a server has no offices. */
+  readonly connect?: (place: Running, fail: Fail) => Promise<Newcomer>
   readonly flood: FloodScript
 }

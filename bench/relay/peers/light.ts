@@ -43,7 +43,61 @@ interface Session {
 const connectText = (role: Session["role"]) => `${start("connect")}${JSON.stringify({ role })}`
 const joinText = ({ name, office, role }: Session) =>
   `${start("event")}${joining}${JSON.stringify(["server:join_office", { role, name, office_id: office }])}`
+const updateText = (computer: string) => `${start("event")}${JSON.stringify(["server:update_tool_list", { computer }])}`
 const joinedText = `${start("ack")}${joining}[true`
+
+/** A connection in the namespace. */
+interface Connected {
+  readonly socket: TextSocket
+  /** Replaces the receiver of messages. */
+  readonly receive: (hear: (message: Buffer) => void) => void
+  readonly lost: Promise<never>
+}
+
+const connect = async (address: string, role: Session["role"], fail: Fail): Promise<Connected> => {
+  const connected = Promise.withResolvers<void>()
+  const lost = Promise.withResolvers<never>()
+  lost.promise.catch(() => undefined)
+  const onLost = (reason: string) => {
+    lost.reject(new Error(`${role}: ${reason}`))
+    fail(`${role}: ${reason}`)
+  }
+  let hear = (message: Buffer, from: TextSocket) => {
+    const text = message.toString()
+    if (text.startsWith("0")) from.send(connectText(role))
+    else if (text.startsWith(start("connect"))) connected.resolve()
+    else onLost(`refused: ${text}`)
+  }
+  const socket = await openSocket(
+    `ws://${address}${handshake}`,
+    (message, from) => {
+      if (message.length === 1 && message[0] === ping) from.send("3")
+      else hear(message, from)
+    },
+    onLost
+  )
+  await Promise.race([connected.promise, lost.promise])
+  return {
+    socket,
+    receive: (next) => {
+      hear = next
+    },
+    lost: lost.promise
+  }
+}
+
+/** Joins an office. Later messages go to `hear`. */
+const joinOffice = async ({ lost, receive, socket }: Connected, session: Session, hear: (packet: Packet) => void) => {
+  const joined = Promise.withResolvers<void>()
+  receive((message) => {
+    const text = message.toString()
+    if (text.startsWith(joinedText)) joined.resolve()
+    else if (!text.startsWith(start("event"))) joined.reject(new Error(`${session.name} may not join: ${text}`))
+  })
+  socket.send(joinText(session))
+  await Promise.race([joined.promise, lost])
+  receive((message) => hear(read(message)))
+}
 
 /** Connects and joins. Later messages go to `hear`. */
 const join = async (
@@ -52,31 +106,9 @@ const join = async (
   hear: (packet: Packet) => void,
   fail: Fail
 ): Promise<TextSocket> => {
-  const joined = Promise.withResolvers<void>()
-  const onLost = (reason: string) => {
-    joined.reject(new Error(`${session.role} ${session.name}: ${reason}`))
-    fail(`${session.role} ${session.name}: ${reason}`)
-  }
-  const greet = (message: Buffer, socket: TextSocket) => {
-    const text = message.toString()
-    if (text.startsWith("0")) socket.send(connectText(session.role))
-    else if (text.startsWith(start("connect"))) socket.send(joinText(session))
-    else if (text.startsWith(joinedText)) joined.resolve()
-    else if (!text.startsWith(start("event"))) onLost(`refused: ${text}`)
-  }
-  let open = false
-  const socket = await openSocket(
-    `ws://${address}${handshake}`,
-    (message, from) => {
-      if (message.length === 1 && message[0] === ping) from.send("3")
-      else if (open) hear(read(message))
-      else greet(message, from)
-    },
-    onLost
-  )
-  await joined.promise
-  open = true
-  return socket
+  const connection = await connect(address, session.role, fail)
+  await joinOffice(connection, session, hear)
+  return connection.socket
 }
 
 const sessionOf = (role: Session["role"], number: number): Session => ({
@@ -129,6 +161,18 @@ export const lightPeers: Peers = {
   },
   idle: async (place, number, fail) => {
     await join(place.computers, sessionOf("computer", number), () => undefined, fail)
+  },
+  connect: async ({ computers }, fail) => {
+    const connection = await connect(computers, "computer", fail)
+    return {
+      join: (office, name, onNotification) =>
+        joinOffice(connection, { role: "computer", name, office }, (packet) => {
+          if (packet.type === types.event && packet.id === undefined) onNotification()
+          else fail(`a Computer got ${excerpt(packet)}`)
+        }),
+      announce: (name) => connection.socket.send(updateText(name)),
+      close: connection.socket.close
+    }
   },
   flood: {
     path: handshake,

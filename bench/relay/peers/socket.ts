@@ -8,6 +8,7 @@ import type { Fail } from "./Peers.ts"
 export interface TextSocket {
   /** Copies the bytes: the caller may reuse them. */
   readonly send: (text: Buffer | string) => void
+  readonly close: () => void
 }
 
 /** A fixed non-zero mask. Random masks would cost the load generator time; unmasking costs servers the same. */
@@ -25,9 +26,14 @@ export const openSocket = async (
     perMessageDeflate: false,
     skipUTF8Validation: true
   })
+  let isClosing = false
   const opened: TextSocket = {
     // The client of `ws` masks a copy, which exists when `send` returns.
-    send: (text) => socket.send(text, { binary: false })
+    send: (text) => socket.send(text, { binary: false }),
+    close: () => {
+      isClosing = true
+      socket.close()
+    }
   }
   // Added before the open event: the first message may arrive with the end of the handshake.
   socket.on("message", (message: Buffer) => {
@@ -38,7 +44,9 @@ export const openSocket = async (
     throw new Error(`${url}: ${cause.message}`, { cause })
   })
   socket.on("error", (error) => fail(`${url}: ${error.message}`))
-  socket.on("close", (code, reason) => fail(`${url} has closed the connection (${code} ${reason.toString()})`))
+  socket.on("close", (code, reason) => {
+    if (!isClosing) fail(`${url} has closed the connection (${code} ${reason.toString()})`)
+  })
   return opened
 }
 

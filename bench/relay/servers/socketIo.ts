@@ -28,9 +28,11 @@ interface Refusal {
 interface Received {
   readonly "server:join_office": (joining: Joining, ack?: (ok: boolean, why: string | null) => void) => void
   readonly "client:tool_call": (call: ToolCall, ack?: (result: unknown) => void) => void
+  readonly "server:update_tool_list": (update: { readonly computer: string }) => void
 }
 
 interface Sent {
+  readonly "notify:update_tool_list": (update: object) => void
   readonly "notify:enter_office": (entered: object) => void
   readonly "notify:leave_office": (left: object) => void
   readonly "client:tool_call": (call: ToolCall, ack: (result: unknown) => void) => void
@@ -68,6 +70,9 @@ offices.on("connection", (socket) => {
     office = joining.office_id
     session(socket, joining)
     ack?.(true, null)
+  })
+  socket.on("server:update_tool_list", ({ computer }) => {
+    if (office !== undefined) socket.to(office).emit("notify:update_tool_list", { computer })
   })
   socket.on("client:tool_call", (call, ack) => {
     const refuse = (refusal: Refusal) => ack?.(refusal)
