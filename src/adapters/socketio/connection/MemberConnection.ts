@@ -92,8 +92,8 @@ export abstract class MemberConnection {
     if (hadIncomplete || this.#hasIncomplete) this.context.incompleteMessages.update(this)
   }
 
-  onBytesSent(): void {
-    this.#link?.onBytesSent()
+  onBacklogChange(): void {
+    this.#link?.reportBacklog()
   }
 
   /** Closes a connection that sends a message too slowly. */

@@ -81,8 +81,12 @@ export abstract class ServerLink implements Link {
     return this.#queuedBytes + this.bufferedBytes()
   }
 
-  onBytesSent(): void {
-    if (this.#reportedBacklog > 0) this.#reportBacklog()
+  /** Reports the backlog, if it has changed. */
+  reportBacklog(): void {
+    const backlog = this.backlog()
+    if (backlog === this.#reportedBacklog) return
+    this.#reportedBacklog = backlog
+    this.#context.onBacklogChange(this)
   }
 
   get closed(): Effect.Effect<string> {
@@ -227,14 +231,7 @@ export abstract class ServerLink implements Link {
   #send(message: OutboundMessage): void {
     this.#queuedBytes += message.size
     this.write(message)
-    this.#reportBacklog()
-  }
-
-  #reportBacklog(): void {
-    const backlog = this.backlog()
-    if (backlog === this.#reportedBacklog) return
-    this.#reportedBacklog = backlog
-    this.#context.onBacklogChange(this)
+    this.reportBacklog()
   }
 
   readonly #onDequeued = (size: number): void => {

@@ -7,7 +7,7 @@ const chunkOverhead = 64
 /** What a connection that polls reports. */
 interface PollingListener {
   readonly onBytesReceived: () => void
-  readonly onBytesSent: () => void
+  readonly onBacklogChange: () => void
 }
 
 const sentBytesOf = ({ socket }: ServerResponse): number => (socket === null ? 0 : writeProgressOf(socket).bytesSent)
@@ -33,7 +33,7 @@ export const makePollingBuffers = (listener: () => PollingListener | undefined, 
         unread.delete(response)
         unreadBytes -= bytes
         readBytes += bytes
-        listener()?.onBytesSent()
+        listener()?.onBacklogChange()
       })
     },
     /** Counts the data of a request, which another listener must read. */

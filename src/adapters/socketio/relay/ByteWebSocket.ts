@@ -22,6 +22,9 @@ const messageTypeByte = 0x34
 /** Longer messages pass through Engine.IO, which counts them as keepalive. */
 const maxFastPathBytes = 256 * 1024
 
+/** Bytes of short frames that wait for the end of their turn of the event loop, and that no backlog counts. */
+const maxCorkedBytes = 64 * 1024
+
 /** Messages of one connection that are handled per tick of the event loop: other connections get their turn. */
 const maxMessagesPerTick = 32
 
@@ -49,6 +52,8 @@ const eventLoopTick = (): number => {
   return tick
 }
 
+const uncork = (transport: ByteWebSocket): void => transport.uncork()
+
 /** Relays bytes. Short messages bypass Engine.IO's events and buffers, which cost more than the rest of the relay. */
 export class ByteWebSocket extends transports.websocket implements RelayTransport {
   readonly #webSocket: EngineRequest["websocket"]
@@ -56,6 +61,8 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
   listener: TransportListener | undefined
   readonly #controlFrameBudget = new ViolationBudget()
   #isAdmitted = false
+  /** Bytes that wait for the end of the turn: one write costs less than several. */
+  #corkedBytes = 0
   /** The latest tick in which messages arrived, and their number. */
   #tick = -1
   #takenThisTick = 0
@@ -94,12 +101,26 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
   trySend(message: OutboundMessage): boolean {
     const sender = frameSenderOf(this.#webSocket)
     if (sender === undefined || !this.writable || this.#webSocket?.readyState !== 1) return false
-    sender.sendFrame(message.frame(), this.#onSent)
+    if (this.#corkedBytes === 0) {
+      this.#netSocket.cork()
+      process.nextTick(uncork, this)
+    }
+    const frame = message.frame()
+    for (const { length } of frame) this.#corkedBytes += length
+    sender.sendFrame(frame, this.#onSent)
+    if (this.#corkedBytes > maxCorkedBytes) this.uncork()
     return true
   }
 
+  /** Writes the frames that wait for the end of the turn. */
+  uncork(): void {
+    this.#corkedBytes = 0
+    this.#netSocket.uncork()
+    if (this.bufferedBytes() > 0) this.listener?.onBacklogChange()
+  }
+
   bufferedBytes(): number {
-    return this.#webSocket?.bufferedAmount ?? 0
+    return (this.#webSocket?.bufferedAmount ?? 0) - this.#corkedBytes
   }
 
   sentBytes(): number {
@@ -151,7 +172,7 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
 
   readonly #onSent = (error?: Error | null): void => {
     if (error) this.onError("write error", error.stack)
-    else this.listener?.onBytesSent()
+    else this.listener?.onBacklogChange()
   }
 
   #onFrame(frame: ReceivedMessage): void {

@@ -8,8 +8,8 @@ export interface TransportListener {
   readonly onShortMessage: (bytes: Buffer) => void
   /** {@link RelayTransport.incompleteBytes} may have changed. */
   readonly onBytesReceived: () => void
-  /** {@link RelayTransport.bufferedBytes} has shrunk. */
-  readonly onBytesSent: () => void
+  /** {@link RelayTransport.bufferedBytes} has changed. */
+  readonly onBacklogChange: () => void
 }
 
 /** A transport of Engine.IO that relays messages as bytes. */

@@ -48,7 +48,7 @@ export class StockConnection extends MemberConnection implements LinkConnection 
     const listener: TransportListener = {
       isAdmitted: () => this.isAdmitted || !context.isExclusive,
       onBytesReceived: () => this.onBytesReceived(),
-      onBytesSent: () => this.onBytesSent(),
+      onBacklogChange: () => this.onBacklogChange(),
       onViolation: (violation) => this.onViolation(violation)
     }
     this.#polling = trackPolling(listener, () => maxPayloadBytes(context.limits.maxMessageBytes))

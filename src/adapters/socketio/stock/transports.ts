@@ -8,7 +8,7 @@ import { ViolationBudget } from "../connection/ViolationBudget.ts"
 /** What a transport reports to its connection. */
 export interface TransportListener {
   readonly onBytesReceived: () => void
-  readonly onBytesSent: () => void
+  readonly onBacklogChange: () => void
   readonly onViolation: (violation: "ping_flood" | "unauthenticated_bytes_exceeded") => void
   readonly isAdmitted: () => boolean
 }
@@ -51,7 +51,7 @@ export const watchWebSocket = (transport: Transport, listener: TransportListener
   }
   webSocket.on("ping", onControlFrame)
   webSocket.on("pong", onControlFrame)
-  transport.on("drain", listener.onBytesSent)
+  transport.on("drain", listener.onBacklogChange)
   return {
     bufferedBytes: () => webSocket.bufferedAmount,
     sentBytes: () => (netSocket === undefined ? 0 : writeProgressOf(netSocket).bytesSent),
