@@ -4,17 +4,9 @@ import { type Grant, maxGrants } from "../../../src/domain/approvals/grants.ts"
 import { type StoredApprovals, storedApprovalsCodec } from "../../../src/domain/approvals/StoredApprovals.ts"
 import { maxPartLength, maxPins, type ToolPin } from "../../../src/domain/approvals/toolPins.ts"
 
-const grant: Grant = {
-  id: "g1",
-  office: "team",
-  line: "0.2",
-  server: "notes",
-  tool: "write",
-  toolDigest: "d1",
-  until: 9,
-  by: "ann",
-  at: 5
-}
+const outside: Grant = { id: "g1", server: "notes", tool: "write", toolDigest: "d1", by: "ann", at: 5 }
+
+const grant: Grant = { ...outside, office: "team", line: "0.2", until: 9 }
 
 const pin: ToolPin = {
   server: "notes",
@@ -29,7 +21,6 @@ const isValid = (stored: StoredApprovals): boolean => Result.isSuccess(storedApp
 
 describe("the file of approvals", () => {
   it("gives grants and pins back", () => {
-    const { line, office, until, ...outside } = grant
     const stored = { grants: [grant, outside], pins: [pin] }
     assert.deepStrictEqual<unknown>(
       storedApprovalsCodec.decode(storedApprovalsCodec.encode(stored)),
