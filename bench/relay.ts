@@ -81,7 +81,7 @@ const measure = async (options: Options, notPinned: string | undefined) => {
 
 const takeProfile = async (options: Options, name: string) => {
   const profile = cases.find((one) => one.name === name)?.profile
-  if (profile === undefined) return exitWith(`Case "${name}" cannot be profiled: it is not a closed loop.`, 2)
+  if (profile === undefined) return exitWith(`Case "${name}" has no profile.`, 2)
   const file = join(options.profileDir, `a2c-${name}`)
   await profile({ ...settingOf(options), note: noteFor(name) }, file)
   process.stdout.write(`${file}.cpuprofile\n`)
