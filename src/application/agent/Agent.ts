@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Layer, PubSub, type Scope, Stream, SubscriptionRef } from "effect"
+import { Context, Duration, Effect, Layer, PubSub, type Scope, Semaphore, Stream, SubscriptionRef } from "effect"
 import type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
 import type { Notification, ComputerPart } from "../../domain/model/Notification.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
@@ -81,6 +81,9 @@ export interface AgentShape extends Omit<AgentRequests, "callTool">, AgentQuerie
 /** The parts of a view that are fetched one by one; the tools bring the starting servers. */
 type ViewPart = Exclude<keyof ComputerView, "startingServers">
 
+/** Requests of the view in progress. An Agent may have 256 requests in progress, and calls need theirs. */
+const maxRefreshes = 32
+
 const invalidatedPart: { readonly [P in ComputerPart]: ViewPart } = {
   config: "tools",
   toolList: "tools",
@@ -96,6 +99,7 @@ const make = Effect.fnUntraced(function* (
   const view = yield* SubscriptionRef.make(initialView([]))
   const hub = yield* Effect.acquireRelease(PubSub.sliding<AgentEvent>(eventBacklog), PubSub.shutdown)
   const { refresh, awaitIdle } = yield* makeRefresher()
+  const refreshes = yield* Semaphore.make(maxRefreshes)
   const openApprovals = yield* makeOpenApprovals
   const statuses = makeCallStatuses(openApprovals.observer)
   const publish = (event: AgentEvent) => Effect.asVoid(PubSub.publish(hub, event))
@@ -111,7 +115,7 @@ const make = Effect.fnUntraced(function* (
     const refreshPart = (part: ViewPart, computer: string) =>
       refresh(
         `${part} ${computer}`,
-        Effect.matchEffect(fetchers[part](computer), {
+        Effect.matchEffect(refreshes.withPermit(fetchers[part](computer)), {
           onSuccess: (fetched) => SubscriptionRef.update(view, (known) => applyUpdate(known, computer, fetched)),
           onFailure: ({ message: reason }) => Effect.logDebug("view refresh failed", { part, computer, reason })
         })
