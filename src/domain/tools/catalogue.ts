@@ -69,24 +69,42 @@ const toCatalogueEntry = (config: ServerConfig, listed: JsonObject, naming: Nami
   }
 }
 
+/** A tool of an MCP server as the office may see it. */
+export interface ListedTool {
+  readonly entry: CatalogueEntry
+  /** Its declared tags are malformed, and ignored. */
+  readonly hasInvalidTags: boolean
+}
+
+/** The tools of one MCP server. */
+export const listTools = ({ config, tools }: ServerTools, naming: Naming): ReadonlyArray<ListedTool> =>
+  tools.map((listed) => ({
+    entry: toCatalogueEntry(config, listed, naming),
+    hasInvalidTags: Result.isFailure(parseDeclaredTags(asObject(listed["_meta"])))
+  }))
+
 /**
  * Builds the catalogue of a Computer from the tools of its servers, in configuration order (spec §7.3). The naming makes
  * the exposed name of a tool of its alias, or else of its name. The first tool with a name gets it; later ones are
- * hidden. A tool that is forbidden by any of its names is neither listed nor callable.
+ * hidden. A tool that is forbidden by any of its names is neither listed nor callable. `list` gives the tools of a server.
  */
-export const buildCatalogue = (servers: ReadonlyArray<ServerTools>, naming = plainNaming): Catalogue => {
+export const buildCatalogue = (
+  servers: ReadonlyArray<ServerTools>,
+  naming = plainNaming,
+  list = listTools
+): Catalogue => {
   const entries = new Map<string, CatalogueEntry>()
   const forbidden = new Set<string>(
     servers.flatMap(({ config }) => config.forbiddenTools.map((tool) => naming.toolName(config, tool)))
   )
   const hidden: Array<HiddenTool> = []
   const invalidTags: Array<Catalogue["invalidTags"][number]> = []
-  for (const { config, tools } of servers) {
+  for (const from of servers) {
+    const { config } = from
     const forbiddenHere = new Set(config.forbiddenTools)
-    for (const listed of tools) {
-      const entry = toCatalogueEntry(config, listed, naming)
+    for (const { entry, hasInvalidTags } of list(from, naming)) {
       const { originalName, server, shortName, tool } = entry
-      if (Result.isFailure(parseDeclaredTags(asObject(listed["_meta"])))) invalidTags.push({ server, originalName })
+      if (hasInvalidTags) invalidTags.push({ server, originalName })
       const hide = (reason: HiddenTool["reason"]) => hidden.push({ server, originalName, name: tool.name, reason })
       if (originalName === "") hide("no_name")
       else if ([originalName, shortName, tool.name].some((name) => forbiddenHere.has(name))) {

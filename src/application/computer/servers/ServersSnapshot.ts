@@ -5,7 +5,14 @@ import { type HostConflict, findHostConflicts } from "../../../domain/documents/
 import { isShallowEqual } from "../../../domain/objects.ts"
 import { type JsonObject, stringOrEmpty } from "../../../domain/json.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
-import { buildCatalogue, type Catalogue } from "../../../domain/tools/catalogue.ts"
+import type { Tool } from "../../../domain/model/Tool.ts"
+import {
+  buildCatalogue,
+  type Catalogue,
+  type ListedTool,
+  listTools,
+  type ServerTools
+} from "../../../domain/tools/catalogue.ts"
 import { type Naming, plainNaming } from "../../../domain/tools/naming.ts"
 import type { McpSession } from "../../ports/McpSession.ts"
 
@@ -84,14 +91,38 @@ export const watchedUris = (server: RunningMcpServer): ReadonlySet<string> =>
 const setFingerprint = (servers: Servers, matches: (uri: string) => boolean): string =>
   JSON.stringify([...new Set(servers.flatMap((server) => urisOf(server, matches)))].sort())
 
+/** The tools of servers that have not changed, with what they were made of. */
+const listings = new WeakMap<
+  ReadonlyArray<JsonObject>,
+  { readonly config: ServerConfig; readonly naming: Naming; readonly listed: ReadonlyArray<ListedTool> }
+>()
+
+/** Lists the tools of a server once: a Computer with many servers makes its catalogue again as each of them starts. */
+const listToolsOnce = (server: ServerTools, naming: Naming): ReadonlyArray<ListedTool> => {
+  const { config, tools } = server
+  const known = listings.get(tools)
+  if (known?.config === config && known.naming === naming) return known.listed
+  const listed = listTools(server, naming)
+  listings.set(tools, { config, naming, listed })
+  return listed
+}
+
+const toolTexts = new WeakMap<Tool, string>()
+
+const toolText = (tool: Tool): string => {
+  const text = toolTexts.get(tool) ?? JSON.stringify(tool)
+  toolTexts.set(tool, text)
+  return text
+}
+
 const catalogueInputs = (running: Servers) => running.flatMap(({ config, tools }) => [config, tools])
 
 const catalogueOf = (running: Servers, naming: Naming, previous: ServersSnapshot | undefined) => {
   if (previous?.naming === naming && isShallowEqual(catalogueInputs(previous.running), catalogueInputs(running))) {
     return { catalogue: previous.catalogue, toolListFingerprint: previous.fingerprints.get("toolList") ?? "" }
   }
-  const catalogue = buildCatalogue(running, naming)
-  const toolListFingerprint = JSON.stringify([...catalogue.entries.values()].map(({ tool }) => tool))
+  const catalogue = buildCatalogue(running, naming, listToolsOnce)
+  const toolListFingerprint = [...catalogue.entries.values()].map(({ tool }) => toolText(tool)).join()
   return { catalogue, toolListFingerprint }
 }
 
