@@ -23,6 +23,7 @@ import { formatVersion, parseVersion } from "../../src/domain/wire/version.ts"
 import { framesOf, decode, sent } from "./devices/streams.ts"
 import { Draft, sendable } from "./devices/frames.ts"
 import { Notifications } from "./wire/v0_2/notificationSamples.ts"
+import { copyJson } from "../copyJson.ts"
 
 const joined = (words: ReadonlyArray<string>) => words.join("")
 const Text = Schema.Array(
@@ -68,8 +69,6 @@ const UriText = Schema.Array(
 )
 const SkillNameText = Schema.Array(Schema.Literals(["mcp", ":", "a", "-", "7", "_", "A", "."]))
 const PriorityNumber = Schema.Union([Schema.Int.check(Schema.isBetween({ minimum: -1, maximum: 101 })), Schema.Finite])
-/** JSON has no negative zero. */
-const jsonOf = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 const decodeMeta = makeDecoder(ToolMeta)
 
 const covered = new Set<string>()
@@ -284,11 +283,11 @@ describe("builder", () => {
   )
 
   inverse("Json", "keeps every JSON value", Schema.Json, (value) => {
-    assert.deepStrictEqual(Option.map(decodeUtf8(encodeJson(value)), parseJson), Option.some(jsonOf(value)))
+    assert.deepStrictEqual(Option.map(decodeUtf8(encodeJson(value)), parseJson), Option.some(copyJson(value)))
   })
 
   inverse("SpacedJson", "keeps every JSON value", Schema.Json, (value) => {
-    assert.deepStrictEqual(parseJson(formatSpacedJson(value)), jsonOf(value))
+    assert.deepStrictEqual(parseJson(formatSpacedJson(value)), copyJson(value))
   })
 
   inverse(
@@ -296,7 +295,7 @@ describe("builder", () => {
     "keeps the settings of a tool",
     Schema.Struct({ alias: Schema.NonEmptyString, mapper: Schema.Json, extra: Schema.Json }),
     ({ alias, extra, mapper }) => {
-      const wire = { alias, tags: [alias], ret_object_mapper: { mapper: jsonOf(mapper) }, extra: jsonOf(extra) }
+      const wire = { alias, tags: [alias], ret_object_mapper: { mapper: copyJson(mapper) }, extra: copyJson(extra) }
       const meta = Result.getOrThrow(decodeMeta(wire))
       assert.deepStrictEqual(parseToolMeta(formatToolMeta({ a: 1 }, { b: 2 }, meta)), meta)
     }
@@ -309,7 +308,7 @@ describe("builder", () => {
 
   inverse("Notification", "keeps every notification", Notifications, (notification) => {
     const { body, event } = line.encodeNotification(notification)
-    assert.deepStrictEqual(line.decodeNotification(event, jsonOf(body)), Result.succeed(notification))
+    assert.deepStrictEqual(line.decodeNotification(event, copyJson(body)), Result.succeed(notification))
   })
 
   inverse(
@@ -324,7 +323,7 @@ describe("builder", () => {
         { _tag: "Progressing", computer: name, progress: 1, total: count + 0, message: name.slice(0, 9).toWellFormed() }
       ]
       for (const status of waits) {
-        const wire = jsonOf(line.encodeCallStatus({ reqId: name, status }))
+        const wire = copyJson(line.encodeCallStatus({ reqId: name, status }))
         assert.deepStrictEqual(line.decodeCallStatus(wire), Result.succeed({ reqId: name, status }))
       }
     }
