@@ -1,15 +1,14 @@
 /**
  * Measures what a policy of twenty rules costs a call. Only the last rule applies. Agent, Server and Computer run in this
- * process, and the CPU time of their calls is compared with that of calls without rules. bench/README.md has the results.
+ * process, and the CPU time of their calls is compared with that of calls without rules. The MCP server, a process on
+ * stdio, does not count. bench/README.md has the results.
  * Usage: node bench/rules.ts [PHASES]
  */
-import { Context, Duration, Effect, Layer, Logger, Result, type Scope } from "effect"
-import * as Memory from "../src/adapters/memory/MemoryMcp.ts"
+import { fileURLToPath } from "node:url"
+import { Context, Effect, Layer, Logger, Result, type Scope } from "effect"
 import * as RulePolicy from "../src/application/computer/calls/RulePolicy.ts"
 import { Agent } from "../src/application/agent/Agent.ts"
 import { Computer } from "../src/application/computer/Computer.ts"
-import { ComputerSettings } from "../src/application/computer/ComputerSettings.ts"
-import { Inputs } from "../src/application/computer/inputs/Inputs.ts"
 import { Policy } from "../src/application/ports/approvals/Policy.ts"
 import { Authenticator } from "../src/application/ports/Authenticator.ts"
 import { Observability } from "../src/application/server/observability/Observability.ts"
@@ -20,10 +19,16 @@ import * as SocketIoClient from "../src/adapters/socketio/client/SocketIoClient.
 import * as RelayServer from "../src/adapters/socketio/RelayServer.ts"
 import { parseComputerConfig } from "../src/domain/config/parseConfig.ts"
 import type { Rule } from "../src/domain/policy/Rule.ts"
+import { computerLayer } from "../src/main/layers/computerLayer.ts"
 
 const phases = Number(process.argv[2] ?? 60)
 const callsPerPhase = 300
-const params = { path: "drafts/a.md", text: "x".repeat(1000) }
+/** Several: the time to wake a waiting process differs more than the cost of rules. */
+const callsAtOnce = 8
+const params = { path: "drafts/a.md", message: "x".repeat(1000) }
+
+/** Its tool `echo` accepts further arguments. */
+const everything = fileURLToPath(import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"))
 
 const rules: ReadonlyArray<Rule> = [
   ...Array.from({ length: 19 }, (_, index): Rule => {
@@ -32,37 +37,31 @@ const rules: ReadonlyArray<Rule> = [
       ? { action: "deny", tool }
       : { action: "deny", arguments: { path: { matches: [`/etc/${index}/*`] } } }
   }),
-  { action: "allow", tool: ["write"], arguments: { path: { matches: ["drafts/*"] } } }
+  { action: "allow", tool: ["echo"], arguments: { path: { matches: ["drafts/*"] } } }
 ]
 
 /** An Agent that calls a tool of its Computer, with a policy or with `auto_apply`. */
-const site = Effect.fnUntraced(function* (url: string, office: string, policy: Layer.Layer<Policy>) {
-  const write: Memory.MemoryTool = {
-    definition: { name: "write", inputSchema: { type: "object" } },
-    run: () => Effect.succeed({ content: [{ type: "text", text: "done" }] })
-  }
-  const notes = yield* Memory.makeMemoryMcpServer({ tools: [write] })
+const site = Effect.fnUntraced(function* (url: string, office: string, policy?: Layer.Layer<Policy>) {
   const config = Result.getOrThrow(
     parseComputerConfig({
       servers: {
-        notes: { type: "stdio", server_parameters: { command: "memory" }, default_tool_meta: { auto_apply: true } }
+        everything: {
+          type: "stdio",
+          server_parameters: { command: process.execPath, args: [everything] },
+          default_tool_meta: { auto_apply: true }
+        }
       }
     })
   )
   const client = SocketIoClient.layer({ url })
-  yield* Computer.layer({ name: "desk", office, config }).pipe(
-    Layer.provide([Memory.layer(new Map([["notes", notes]])), Inputs.layer(), client, policy]),
-    Layer.provide(
-      Layer.succeed(ComputerSettings, { ...ComputerSettings.defaultValue(), changeThrottle: Duration.zero })
-    ),
-    Layer.fresh,
-    Layer.build
-  )
+  const computer = computerLayer({ url, name: "desk", office, config, policy })
+  const { catalogue } = Context.get(yield* Layer.build(Layer.fresh(computer)), Computer)
+  yield* Effect.repeat(Effect.delay(catalogue, "10 millis"), { until: ({ entries }) => entries.has("echo") })
   const agent = Context.get(
     yield* Agent.layer({ name: "thinker", office }).pipe(Layer.provide(client), Layer.fresh, Layer.build),
     Agent
   )
-  return Effect.suspend(() => agent.callTool({ computer: "desk", tool: "write", params }))
+  return Effect.suspend(() => agent.callTool({ computer: "desk", tool: "echo", params }))
 })
 
 const median = (values: ReadonlyArray<number>): number =>
@@ -78,12 +77,15 @@ const measure: Effect.Effect<void, unknown, Scope.Scope> = Effect.gen(function* 
     Server
   )
   const none = Layer.succeed(Policy, { decide: () => Effect.undefined })
-  const plain = yield* site(server.url, "plain", Layer.empty as Layer.Layer<Policy>)
+  const plain = yield* site(server.url, "plain")
   const ruled = yield* site(server.url, "ruled", RulePolicy.layer(rules))
   const silent = yield* site(server.url, "silent", none)
   const cost = Effect.fnUntraced(function* (call: typeof plain) {
     const before = process.cpuUsage()
-    for (let count = 0; count < callsPerPhase; count++) yield* call
+    yield* Effect.all(
+      Array.from({ length: callsPerPhase }, () => call),
+      { concurrency: callsAtOnce, discard: true }
+    )
     const { system, user } = process.cpuUsage(before)
     return (system + user) / callsPerPhase
   })
