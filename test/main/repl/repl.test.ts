@@ -142,7 +142,7 @@ describe("repl command", () => {
       assert.deepStrictEqual(stdout.split("\n"), [
         "tool      write of the MCP server notes",
         "caller    agent in the office O1",
-        "decision  ask, by default: the call needs consent, for which this Computer cannot ask: 4005",
+        "decision  ask, by default: the call needs an approval, for which this Computer cannot ask: 4005",
         ""
       ])
       assert.strictEqual(stderr, "The tool 'wipe' of files is hidden: forbidden\n")
