@@ -61,7 +61,10 @@ export const runPairing = Effect.fnUntraced(function* ({
   const { canCancel, launch, peer } = installed
   mkdirSync(folder, { recursive: true })
   const log = createWriteStream(join(folder, "log.txt"))
-  const onLog = (line: string) => void log.write(`${new Date().toISOString()} ${line}\n`)
+  const onLog = (line: string) => {
+    // The last lines of an ended process may arrive late.
+    if (!log.writableEnded) log.write(`${new Date().toISOString()} ${line}\n`)
+  }
 
   const ours = {
     line: peer.line,
