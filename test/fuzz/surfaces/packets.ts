@@ -5,7 +5,8 @@ import { RawBody } from "../../../src/adapters/bytes/RawBody.ts"
 import { scanJsonObject } from "../../../src/adapters/bytes/jsonScanner.ts"
 import {
   makeAckPacket,
-  makeEventPacket,
+  makeNotificationPacket,
+  makeRequestPacket,
   type OutboundMessage
 } from "../../../src/adapters/socketio/connection/OutboundMessage.ts"
 import {
@@ -74,7 +75,11 @@ const checkPassedOn = (packet: Extract<InboundPacket, { readonly type: "event" |
   if (packet.type === "event") {
     const value = packet.body.value()
     if (Result.isFailure(value) || value.success === undefined) return
-    const next = again(makeEventPacket("/smcp", packet.id, packet.event, packet.body, onDequeued))
+    const next = again(
+      packet.id === undefined
+        ? makeNotificationPacket("/smcp", packet.event, packet.body, onDequeued)
+        : makeRequestPacket("/smcp", packet.id, packet.event, packet.body, onDequeued)
+    )
     must(next?.type === "event" && next.id === packet.id && next.event === packet.event, "another event")
     must(next?.type === "event" && isSame(Result.getOrUndefined(next.body.value()), value.success), "another body")
     return

@@ -1,5 +1,5 @@
 import { Result } from "effect"
-import type { Body } from "../../../application/ports/Body.ts"
+import { type Body, jsonBody } from "../../../application/ports/Body.ts"
 import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
 import { compactBytes, RawBody } from "../../bytes/RawBody.ts"
 import type { EnginePacket } from "../internals.ts"
@@ -30,6 +30,19 @@ const writeFrameHeader = (bytes: Buffer, at: number, length: number): number => 
   return at - 10
 }
 
+/** The frame of a message, as one buffer or two. */
+const encodeFrame = (prefix: string, tail: Buffer | undefined): ReadonlyArray<Buffer> => {
+  const prefixLength = 1 + Buffer.byteLength(prefix)
+  const length = prefixLength + (tail?.length ?? 0)
+  const isInlined = tail !== undefined && tail.length <= maxInlineBytes
+  const bytes = Buffer.allocUnsafe(maxFrameHeaderBytes + (isInlined ? length : prefixLength))
+  bytes[maxFrameHeaderBytes] = 0x34
+  bytes.write(prefix, maxFrameHeaderBytes + 1)
+  if (isInlined) tail.copy(bytes, maxFrameHeaderBytes + prefixLength)
+  const frame = bytes.subarray(writeFrameHeader(bytes, maxFrameHeaderBytes, length))
+  return tail === undefined || isInlined ? [frame] : [frame, tail]
+}
+
 /** A message in Engine.IO's queue: a text, and after it the {@link RawBody.tail} of a forwarded body. */
 export class OutboundMessage {
   readonly #prefix: string
@@ -38,9 +51,17 @@ export class OutboundMessage {
   readonly size: number
   /** Runs when the transport takes the message. */
   readonly onDequeued: (size: number) => void
-  constructor(prefix: string, tail: Buffer | undefined, onDequeued: (size: number) => void) {
+  readonly #frame: ReadonlyArray<Buffer> | undefined
+  /** `frame` is the frame of this message, if there is one already. */
+  constructor(
+    prefix: string,
+    tail: Buffer | undefined,
+    onDequeued: (size: number) => void,
+    frame?: ReadonlyArray<Buffer>
+  ) {
     this.#prefix = prefix
     this.#tail = tail
+    this.#frame = frame
     this.size = tail === undefined ? Buffer.byteLength(prefix) : prefix.length + tail.length
     this.onDequeued = onDequeued
   }
@@ -55,16 +76,7 @@ export class OutboundMessage {
   }
   /** The frame for WebSocket, as one buffer or two. */
   frame(): ReadonlyArray<Buffer> {
-    const tail = this.#tail
-    const prefixLength = 1 + Buffer.byteLength(this.#prefix)
-    const length = prefixLength + (tail?.length ?? 0)
-    const isInlined = tail !== undefined && tail.length <= maxInlineBytes
-    const bytes = Buffer.allocUnsafe(maxFrameHeaderBytes + (isInlined ? length : prefixLength))
-    bytes[maxFrameHeaderBytes] = 0x34
-    bytes.write(this.#prefix, maxFrameHeaderBytes + 1)
-    if (isInlined) tail.copy(bytes, maxFrameHeaderBytes + prefixLength)
-    const frame = bytes.subarray(writeFrameHeader(bytes, maxFrameHeaderBytes, length))
-    return tail === undefined || isInlined ? [frame] : [frame, tail]
+    return this.#frame ?? encodeFrame(this.#prefix, this.#tail)
   }
 }
 
@@ -101,14 +113,28 @@ const makePacket = (prefix: string, bodies: ReadonlyArray<Body>, onDequeued: OnD
     : new OutboundMessage(`${prefix}${bodies.map(bodyText).join(",")}]`, undefined, onDequeued)
 }
 
-/** An event packet; an `id` requests an acknowledgement. */
-export const makeEventPacket = (
-  namespace: string,
-  id: number | undefined,
-  event: string,
-  body: Body,
-  onDequeued: OnDequeued
-) => makePacket(`2${namespace},${id ?? ""}[${JSON.stringify(event)},`, [body], onDequeued)
+/** An event packet that requests an acknowledgement. */
+export const makeRequestPacket = (namespace: string, id: number, event: string, body: Body, onDequeued: OnDequeued) =>
+  makePacket(`2${namespace},${id}[${JSON.stringify(event)},`, [body], onDequeued)
+
+/** The latest short notification: the members of an office get the same one, which is encoded once. */
+let latest: {
+  readonly namespace: string
+  readonly event: string
+  readonly body: Body
+  readonly text: string
+  readonly frame: ReadonlyArray<Buffer>
+} = { namespace: "", event: "", body: jsonBody(null), text: "", frame: [] }
+
+/** An event packet without an acknowledgement. */
+export const makeNotificationPacket = (namespace: string, event: string, body: Body, onDequeued: OnDequeued) => {
+  if (latest.body !== body || latest.event !== event || latest.namespace !== namespace) {
+    const packet = makePacket(`2${namespace},[${JSON.stringify(event)},`, [body], onDequeued)
+    if (body instanceof RawBody || packet.size > maxInlineBytes) return packet
+    latest = { namespace, event, body, text: packet.text(), frame: packet.frame() }
+  }
+  return new OutboundMessage(latest.text, undefined, onDequeued, latest.frame)
+}
 
 export const makeAckPacket = (namespace: string, id: number, values: ReadonlyArray<Body>, onDequeued: OnDequeued) =>
   makePacket(`3${namespace},${id}[`, values, onDequeued)

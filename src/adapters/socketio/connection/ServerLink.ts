@@ -14,7 +14,13 @@ import {
 } from "../../../application/ports/Transport.ts"
 import { RawBody } from "../../bytes/RawBody.ts"
 import { maxTimerMillis } from "../limits.ts"
-import { makeAckPacket, makeEventPacket, type OutboundMessage, serializationError } from "./OutboundMessage.ts"
+import {
+  makeAckPacket,
+  makeNotificationPacket,
+  makeRequestPacket,
+  type OutboundMessage,
+  serializationError
+} from "./OutboundMessage.ts"
 import type { MessagePacket } from "./parsePacket.ts"
 
 type RunFork = <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
@@ -110,7 +116,7 @@ export abstract class ServerLink implements Link {
     return Effect.suspend(() => {
       const error = this.#sendError(body)
       if (error !== undefined) return Effect.fail(error)
-      this.#send(makeEventPacket(this.#context.namespace, undefined, event, body, this.#onDequeued))
+      this.#send(makeNotificationPacket(this.#context.namespace, event, body, this.#onDequeued))
       return Effect.void
     })
   }
@@ -140,7 +146,7 @@ export abstract class ServerLink implements Link {
     }
     const pending = { onReply, timer: setTimeout(onTimeout, Math.min(Duration.toMillis(timeout), maxTimerMillis)) }
     this.#pendingRequests.set(id, pending)
-    this.#send(makeEventPacket(this.#context.namespace, id, event, body, this.#onDequeued))
+    this.#send(makeRequestPacket(this.#context.namespace, id, event, body, this.#onDequeued))
     return () => {
       if (this.#pendingRequests.delete(id)) clearTimeout(pending.timer)
     }
