@@ -13,7 +13,7 @@ import type { Approvals } from "../approvals/Approvals.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { type Call, timeAfterWait } from "./Call.ts"
-import { makeCallPolicy } from "./CallPolicy.ts"
+import { isSuccess, makeCallPolicy } from "./CallPolicy.ts"
 import { type CallReporter, reportDelay } from "./CallReporter.ts"
 import { type AuditedDecision, auditedDecision, makeDecisionAudit } from "./decisionAudit.ts"
 
@@ -116,10 +116,10 @@ export const makeCallConsent = Effect.fnUntraced(function* (
       const current = servers.snapshot().catalogue.entries.get(tool)
       return current !== undefined && digestOf(current) === digest ? undefined : toolDisabled(tool)
     }
-    const decided = yield* Effect.timeoutOption(
-      policy.decide(entry, { subject: agent, place, params }),
-      yield* remaining
-    )
+    const deciding = policy.decide(entry, { subject: agent, place, params })
+    const decided = isSuccess(deciding)
+      ? Option.some(deciding.value)
+      : yield* Effect.timeoutOption(deciding, yield* remaining)
     if (Option.isNone(decided)) {
       return { denial: confirmationRequired(`Tool '${tool}' was not confirmed in time`), remaining }
     }

@@ -1,4 +1,4 @@
-import { Cause, Effect, Option } from "effect"
+import { Cause, Effect, Exit, Option } from "effect"
 import type { CallPlace } from "../../../domain/approvals/grants.ts"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { JsonObject } from "../../../domain/json.ts"
@@ -19,6 +19,10 @@ export interface CallFacts {
   readonly place: CallPlace | undefined
   readonly params: JsonObject
 }
+
+/** True for an effect that has its result: on the way of every call it needs neither a fiber nor a timeout. */
+export const isSuccess = <A>(effect: Effect.Effect<A, unknown>): effect is Exit.Success<A> =>
+  Exit.isExit(effect) && Exit.isSuccess(effect)
 
 const failedPolicy: PolicyDecision = {
   action: "deny",
@@ -42,7 +46,10 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
     server,
     tool: tool.name,
     shortName,
-    annotations: policy === undefined ? undefined : parseAnnotations(tool.meta),
+    // Parsed when a policy reads them.
+    get annotations() {
+      return parseAnnotations(tool.meta)
+    },
     params
   })
 
@@ -54,8 +61,10 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
         : Effect.as(Effect.logError("policy failed, call denied", { tool: call.tool }, cause), denied)
     )
 
-  const answerOf = (call: PolicyCall): Effect.Effect<PolicyDecision | undefined> =>
-    policy === undefined ? Effect.succeed(undefined) : denyOnFailure(call, policy.decide(call), failedPolicy)
+  const answerOf = (call: PolicyCall): Effect.Effect<PolicyDecision | undefined> => {
+    const answer = policy === undefined ? Exit.succeed(undefined) : policy.decide(call)
+    return isSuccess(answer) ? answer : denyOnFailure(call, answer, failedPolicy)
+  }
 
   const explanationOf = (call: PolicyCall): Effect.Effect<RuleExplanation> =>
     policy?.explain === undefined
@@ -70,10 +79,12 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
   })
 
   return {
-    /** Decides a call. A policy that fails denies it. */
+    /** Decides a call, as an exit where the policy answers at once. A policy that fails denies the call. */
     decide: (entry: CatalogueEntry, facts: CallFacts): Effect.Effect<PolicyDecision> => {
       const call = callOf(entry, facts)
-      return Effect.map(answerOf(call), (answer) => decideCall(answer, call, standingFor(entry, facts)))
+      const decide = (answer: PolicyDecision | undefined) => decideCall(answer, call, standingFor(entry, facts))
+      const answer = answerOf(call)
+      return isSuccess(answer) ? Exit.succeed(decide(answer.value)) : Effect.map(answer, decide)
     },
     /** Decides a call as {@link decide} does, and tells how. */
     explain: (entry: CatalogueEntry, facts: CallFacts): Effect.Effect<CallExplanation> => {
