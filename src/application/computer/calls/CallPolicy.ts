@@ -62,8 +62,10 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
     )
 
   const answerOf = (call: PolicyCall): Effect.Effect<PolicyDecision | undefined> => {
-    const answer = policy === undefined ? Exit.succeed(undefined) : policy.decide(call)
-    return isSuccess(answer) ? answer : denyOnFailure(call, answer, failedPolicy)
+    if (policy === undefined) return Exit.succeed(undefined)
+    return policy.decideNow === undefined
+      ? denyOnFailure(call, policy.decide(call), failedPolicy)
+      : Exit.succeed(policy.decideNow(call))
   }
 
   const explanationOf = (call: PolicyCall): Effect.Effect<RuleExplanation> =>

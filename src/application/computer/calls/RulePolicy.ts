@@ -16,7 +16,8 @@ export const layer = (
       const current = yield* Ref.make(prepare(initial))
       yield* Effect.forkScoped(Stream.runForEach(updates, (next) => Ref.set(current, prepare(next))))
       return {
-        decide: (call) => Effect.succeed(Ref.getUnsafe(current).decide(call)),
+        decide: (call) => Effect.sync(() => Ref.getUnsafe(current).decide(call)),
+        decideNow: (call) => Ref.getUnsafe(current).decide(call),
         explain: (call) => Effect.sync(() => explainByRules(Ref.getUnsafe(current).rules, call))
       }
     })

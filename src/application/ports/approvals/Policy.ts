@@ -8,6 +8,8 @@ export class Policy extends Context.Service<
   {
     /** Decides a call; `undefined` leaves it to `auto_apply` and consent. A failure denies the call. */
     readonly decide: (call: PolicyCall) => Effect.Effect<PolicyDecision | undefined, unknown>
+    /** Decides a call as {@link decide} does, without an effect, which would cost more than most rules. */
+    readonly decideNow?: (call: PolicyCall) => PolicyDecision | undefined
     /** Decides a call as {@link decide} does, and tells how. An engine without rules has only the decision. */
     readonly explain?: (call: PolicyCall) => Effect.Effect<RuleExplanation, unknown>
   }
