@@ -63,9 +63,12 @@ export const makeCallPolicy = Effect.fnUntraced(function* (
 
   const answerOf = (call: PolicyCall): Effect.Effect<PolicyDecision | undefined> => {
     if (policy === undefined) return Exit.succeed(undefined)
-    return policy.decideNow === undefined
-      ? denyOnFailure(call, policy.decide(call), failedPolicy)
-      : Exit.succeed(policy.decideNow(call))
+    if (policy.decideNow === undefined) return denyOnFailure(call, policy.decide(call), failedPolicy)
+    try {
+      return Exit.succeed(policy.decideNow(call))
+    } catch (error) {
+      return denyOnFailure(call, Effect.die(error), failedPolicy)
+    }
   }
 
   const explanationOf = (call: PolicyCall): Effect.Effect<RuleExplanation> =>

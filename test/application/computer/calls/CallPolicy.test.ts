@@ -163,6 +163,18 @@ describe("a policy", () => {
     })
   )
 
+  it.effect("denies every call when it throws", () =>
+    Effect.gen(function* () {
+      const decideNow = () => {
+        throw new Error("broken engine")
+      }
+      const policy = Layer.succeed(Policy, { decide: () => Effect.undefined, decideNow })
+      const { call, ran } = yield* deciding(policy, { autoApply: true })
+      assert.strictEqual(errorCodeOf(yield* call("write")), 4005)
+      assert.deepStrictEqual(ran, [])
+    })
+  )
+
   it.effect("applies new rules to the calls that follow", () =>
     Effect.gen(function* () {
       const updates = yield* Queue.unbounded<ReadonlyArray<Rule>>()
