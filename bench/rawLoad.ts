@@ -188,6 +188,9 @@ const cpuTime = (pid: number): number => {
   return ((Number(fields[11]) + Number(fields[12])) * 1e6) / ticksPerSecond
 }
 
+const residentMegabytes = (pid: number): number =>
+  Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024
+
 const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((one, other) => one - other)[values.length >> 1] ?? Number.NaN
 
@@ -213,6 +216,8 @@ try {
   }
   process.stdout.write(`CPU per call of plain Socket.IO: ${median(costs.reference).toFixed(1)} us\n`)
   process.stdout.write(`a2c server ÷ plain Socket.IO: ${median(costs.ratio).toFixed(2)}\n`)
+  const [reference, subject] = servers.map(({ pid }) => residentMegabytes(pid).toFixed(0))
+  process.stdout.write(`memory afterwards: a2c server ${subject} MB, plain Socket.IO ${reference} MB\n`)
 } finally {
   for (const child of children) child.kill("SIGKILL")
 }
