@@ -324,6 +324,9 @@ const curves: ReadonlyArray<Curve> = [
 const exponent = (sizes: ReadonlyArray<number>, costs: ReadonlyArray<number>): number =>
   Math.log((costs.at(-1) ?? 0) / (costs.at(-2) ?? 0)) / Math.log((sizes.at(-1) ?? 0) / (sizes.at(-2) ?? 0))
 
+const formatTime = (micros: number): string =>
+  micros < 1000 ? `${micros.toPrecision(2)} µs` : `${Number((micros / 1000).toPrecision(2))} ms`
+
 const report = (text: string) => process.stdout.write(`${text}\n`)
 
 const wanted = process.argv.slice(2).filter((arg) => !arg.startsWith("-"))
@@ -335,7 +338,7 @@ const main = Effect.gen(function* () {
     if (wanted.length > 0 && !wanted.includes(name)) continue
     const costs: Array<number> = []
     for (const size of isQuick ? sizes.slice(0, 2) : sizes) costs.push(yield* Effect.scoped(cost(size)))
-    const cells = costs.map((micros, index) => `${sizes[index]}: ${micros.toPrecision(3)} µs`)
+    const cells = costs.map((micros, index) => `${sizes[index]}: ${formatTime(micros)}`)
     report(`| ${name} | ${by} | ${cells.join(", ")} | ${exponent(sizes.slice(0, costs.length), costs).toFixed(2)} |`)
   }
 })
