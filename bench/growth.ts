@@ -103,8 +103,12 @@ const joinMember = Effect.fnUntraced(function* (client: Client, office: string, 
   yield* link.request("server:join_office", session, Duration.seconds(10))
 })
 
-const joinMembers = (client: Client, names: ReadonlyArray<readonly [office: string, name: string]>) =>
-  Effect.forEach(names, ([office, name]) => joinMember(client, office, name), { discard: true })
+/** A Server with idle members. */
+const startServerWith = Effect.fnUntraced(function* (names: ReadonlyArray<readonly [office: string, name: string]>) {
+  const client = yield* startServer
+  yield* Effect.forEach(names, ([office, name]) => joinMember(client, office, name), { discard: true })
+  return client
+})
 
 const startComputer = (client: Client, office: string, servers: ReadonlyMap<string, MemoryMcp.MemoryMcpServer>) =>
   Effect.map(
@@ -174,17 +178,15 @@ const listingOf = (size: number) =>
 const toolsOf = (size: number) =>
   [...buildCatalogue(listingOf(size)).entries].map(([name, { tool }]) => [name, tool] as const)
 
+const toolCounts = [10, 100, 1000, 10_000]
+
 const curves: ReadonlyArray<Curve> = [
   {
     name: "call",
     by: "offices of the Server",
     sizes: [1, 10, 100, 1000, 10_000],
     cost: Effect.fnUntraced(function* (size) {
-      const client = yield* startServer
-      yield* joinMembers(
-        client,
-        numbered(size, "office").map((office) => [office, "idle"])
-      )
+      const client = yield* startServerWith(numbered(size, "office").map((office) => [office, "idle"]))
       return yield* costOf(callTool(yield* startPair(client, 10)))
     })
   },
@@ -193,11 +195,7 @@ const curves: ReadonlyArray<Curve> = [
     by: "members of the office",
     sizes: [1, 10, 100, 1000],
     cost: Effect.fnUntraced(function* (size) {
-      const client = yield* startServer
-      yield* joinMembers(
-        client,
-        numbered(size, "idle").map((name) => ["work", name])
-      )
+      const client = yield* startServerWith(numbered(size, "idle").map((name) => ["work", name]))
       return yield* costOf(callTool(yield* startPair(client, 10)))
     })
   },
@@ -206,18 +204,14 @@ const curves: ReadonlyArray<Curve> = [
     by: "members of the office",
     sizes: [1, 10, 100, 1000],
     cost: Effect.fnUntraced(function* (size) {
-      const client = yield* startServer
-      yield* joinMembers(
-        client,
-        numbered(size, "idle").map((name) => ["work", name])
-      )
+      const client = yield* startServerWith(numbered(size, "idle").map((name) => ["work", name]))
       return yield* costOf(Effect.scoped(joinMember(client, "work", "newcomer")))
     })
   },
   {
     name: "get_tools",
     by: "tools of the Computer",
-    sizes: [10, 100, 1000, 10_000],
+    sizes: toolCounts,
     cost: Effect.fnUntraced(function* (size) {
       const agent = yield* startPair(yield* startServer, size)
       return yield* costOf(agent.getTools("desk"))
@@ -226,7 +220,7 @@ const curves: ReadonlyArray<Curve> = [
   {
     name: "call",
     by: "tools of the Computer",
-    sizes: [10, 100, 1000, 10_000],
+    sizes: toolCounts,
     cost: Effect.fnUntraced(function* (size) {
       return yield* costOf(callTool(yield* startPair(yield* startServer, size)))
     })
@@ -234,7 +228,7 @@ const curves: ReadonlyArray<Curve> = [
   {
     name: "catalogue",
     by: "tools of the Computer",
-    sizes: [10, 100, 1000, 10_000],
+    sizes: toolCounts,
     cost: (size) => {
       const listed = listingOf(size)
       return costOf(Effect.sync(() => buildCatalogue(listed)))
@@ -243,7 +237,7 @@ const curves: ReadonlyArray<Curve> = [
   {
     name: "index for the search",
     by: "tools of the office",
-    sizes: [10, 100, 1000, 10_000],
+    sizes: toolCounts,
     cost: (size) => {
       const tools = toolsOf(size)
       return costOf(Effect.sync(() => makeToolIndex(tools)))
@@ -252,7 +246,7 @@ const curves: ReadonlyArray<Curve> = [
   {
     name: "search",
     by: "tools of the office",
-    sizes: [10, 100, 1000, 10_000],
+    sizes: toolCounts,
     cost: (size) => {
       const index = makeToolIndex(toolsOf(size))
       return costOf(Effect.sync(() => index.search("work with a file of number 7", 10)))
@@ -325,7 +319,7 @@ const exponent = (sizes: ReadonlyArray<number>, costs: ReadonlyArray<number>): n
   Math.log((costs.at(-1) ?? 0) / (costs.at(-2) ?? 0)) / Math.log((sizes.at(-1) ?? 0) / (sizes.at(-2) ?? 0))
 
 const formatTime = (micros: number): string =>
-  micros < 1000 ? `${micros.toPrecision(2)} µs` : `${Number((micros / 1000).toPrecision(2))} ms`
+  micros < 1000 ? `${Number(micros.toPrecision(2))} µs` : `${Number((micros / 1000).toPrecision(2))} ms`
 
 const report = (text: string) => process.stdout.write(`${text}\n`)
 

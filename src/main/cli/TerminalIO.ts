@@ -4,7 +4,7 @@ import { escapeForTerminal } from "../../adapters/log/escapeForTerminal.ts"
 import { type LineReader, makeLineReader } from "../../adapters/terminal/LineReader.ts"
 import { openHistory } from "../../adapters/terminal/LineHistory.ts"
 import * as TerminalLog from "../../adapters/log/TerminalLog.ts"
-import { userStateFile } from "../../adapters/process/userStateFile.ts"
+import { userStateFile } from "../../adapters/process/userFolders.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { printLine } from "./output/print.ts"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { existsSync } from "node:fs"
 import nodeModule from "node:module"
-import { userCacheFolder } from "../../adapters/process/userCacheFolder.ts"
+import { userCacheFolder } from "../../adapters/process/userFolders.ts"
 import { nodeVersionError } from "../entrypoints/nodeVersion.ts"
 
 /** The bundled command of the package. It has a copy of `ws`, which Bun replaces. */
@@ -10,8 +10,11 @@ const bundle = new URL("../../command/run.js", import.meta.url)
 /** Commands without packs. Packs share packages with the command, as modules do; the bundle has copies. */
 const bundledCommands = ["agent", "computer", "devices", "server"]
 
+/** Arguments by which other commands run: the wizard offers all of them. */
+const otherCommands = ["tools", "demo", "--wizard"]
+
 const args = process.argv.slice(2)
-const mayLoadPacks = !bundledCommands.includes(args[0] ?? "") && args.some((arg) => arg === "tools" || arg === "demo")
+const mayLoadPacks = !bundledCommands.includes(args[0] ?? "") && args.some((arg) => otherCommands.includes(arg))
 
 /** Keeps the compiled code between runs: they start in less time. */
 const keepCompiledCode = (): void => {

@@ -5,7 +5,7 @@ import { PassThrough } from "node:stream"
 import { setImmediate } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Logger } from "effect"
-import { userStateFile } from "../../../src/adapters/process/userStateFile.ts"
+import { userStateFile } from "../../../src/adapters/process/userFolders.ts"
 import { openHistory } from "../../../src/adapters/terminal/LineHistory.ts"
 import { makeLineReader } from "../../../src/adapters/terminal/LineReader.ts"
 

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { makeDocumentServer } from "../../../adapters/dpe/DocumentServer.ts"
 import { makeFileCache } from "../../../adapters/dpe/FileCache.ts"
-import { userCacheFolder } from "../../../adapters/process/userCacheFolder.ts"
+import { userCacheFolder } from "../../../adapters/process/userFolders.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { failCommand } from "../CommandFailed.ts"
 
