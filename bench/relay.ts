@@ -29,13 +29,18 @@ const optionsOf = (args: ReadonlyArray<string>): Options => {
   }
 }
 
-const settingOf = ({ client, quick, rounds, self }: Options): Omit<Setting, "note"> => ({
+const othersOf = ({ against, self }: Options): Setting["others"] => {
+  if (against !== undefined) return [kinds.checkout("other", against)]
+  return self ? [] : [kinds.stock, kinds.ws]
+}
+
+const settingOf = (options: Options): Omit<Setting, "note"> => ({
   reference: kinds.sio,
-  subject: self ? kinds.self : kinds.a2c,
-  others: self ? [] : [kinds.stock, kinds.ws],
-  client,
-  rounds,
-  quick
+  subject: options.self ? kinds.self : kinds.a2c,
+  others: othersOf(options),
+  client: options.client,
+  rounds: options.rounds,
+  quick: options.quick
 })
 
 /** Shows the progress of rounds on terminals. */

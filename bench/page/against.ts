@@ -1,7 +1,4 @@
-import { resolve } from "node:path"
-import { pathToFileURL } from "node:url"
-import { startChild } from "../relay/Child.ts"
-import { a2c, cpuOf, type ServerKind } from "../relay/kinds.ts"
+import { a2c, checkout, cpuOf } from "../relay/kinds.ts"
 import { closedLoop } from "../relay/loops.ts"
 import { text } from "../relay/payloads.ts"
 import { interleave } from "../relay/rounds.ts"
@@ -9,16 +6,6 @@ import { connectPairs, withSites } from "../relay/Site.ts"
 import { median } from "../relay/statistics.ts"
 import { load } from "./load.ts"
 import { formatSpread } from "./spread.ts"
-
-/** The Server of another checkout. */
-const checkout = (name: string, folder: string): ServerKind => ({
-  name,
-  wire: "socketIo",
-  start: async () => {
-    const child = await startChild(pathToFileURL(resolve(folder, "bench/relay/servers/a2c.ts")).href)
-    return { agents: child.address, computers: child.address, children: [child], stop: child.stop }
-  }
-})
 
 /** Rounds of each start, milliseconds of a window, calls of a pair in flight, and calls of the warm-up. */
 const full = { rounds: 15, millis: 400, inFlight: 4, warmUp: 60_000 }

@@ -1,3 +1,5 @@
+import { resolve } from "node:path"
+import { pathToFileURL } from "node:url"
 import { type Child, startChild } from "./Child.ts"
 
 /** A measured server of one or more processes. */
@@ -41,6 +43,10 @@ export const a2c = oneProcess("a2c", "socketIo", "a2c.ts")
 
 /** The Server with the adapter on the package `socket.io`. */
 export const stock = oneProcess("stock", "socketIo", "a2c.ts", { A2C_BENCH_ENGINE: "socket.io" })
+
+/** The Server of another checkout. */
+export const checkout = (name: string, folder: string): ServerKind =>
+  oneProcess(name, "socketIo", pathToFileURL(resolve(folder, "bench/relay/servers/a2c.ts")).href)
 
 /** A bare relay on WebSocket: the floor. */
 export const ws = oneProcess("ws", "prefix", "prefix.ts")

@@ -12,6 +12,8 @@ export interface Options {
   readonly json: boolean
   /** Measures the reference against itself. */
   readonly self: boolean
+  /** Folder of another checkout, whose Server is measured in place of the other relays. */
+  readonly against: string | undefined
   /** Name of a case to profile instead. */
   readonly profile: string | undefined
   /** Folder of the profile. */
@@ -34,12 +36,13 @@ export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Ca
       client: { type: "string", default: "light" },
       json: { type: "boolean", default: false },
       self: { type: "boolean", default: false },
+      against: { type: "string" },
       profile: { type: "string" },
       "profile-dir": { type: "string", default: "." },
       help: { type: "boolean", default: false }
     }
   })
-  const { client, help, json, profile, quick, self } = values
+  const { against, client, help, json, profile, quick, self } = values
   const named = [...values.case, ...(profile === undefined ? [] : [profile])]
   for (const name of named) {
     if (!cases.some((one) => one.name === name)) {
@@ -61,6 +64,7 @@ export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Ca
     client,
     json,
     self,
+    against,
     profile,
     profileDir: values["profile-dir"],
     help
@@ -77,6 +81,7 @@ npm run bench -- [OPTIONS]
   --quick             few and short rounds: a smoke test, not a measurement
   --client CLIENT     light (default): handwritten peers; official: peers of socket.io-client
   --json              results as JSON
+  --against FOLDER    compare with the Server of another checkout, too, in place of the other relays
   --profile NAME      write a CPU profile of the Server in this case instead of measuring
   --profile-dir DIR   folder of the .cpuprofile file (default: the current one)
   --help              this text

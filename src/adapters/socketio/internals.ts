@@ -56,22 +56,45 @@ export const canSendFrames = (webSockets: object): boolean => {
   return typeof Sender?.prototype?.sendFrame === "function"
 }
 
-export const frameSenderOf = (webSocket: object | undefined): FrameSender | undefined =>
-  (webSocket as { readonly _sender?: FrameSender } | undefined)?._sender
-
 /** Memory of a part of a message beside its bytes: each read of the network is an object. */
 const chunkOverhead = 256
 
 interface MessageReceiver {
+  write: (chunk: Buffer) => boolean
+  readonly _state: number
+  readonly _fragmented: number
+  readonly _maxPayload: number
   readonly _bufferedBytes: number
   readonly _buffers: ReadonlyArray<Buffer>
   readonly _messageLength: number
   readonly _fragments: ReadonlyArray<Buffer>
 }
 
+const receiverOf = (webSocket: object | undefined): MessageReceiver | undefined =>
+  (webSocket as { readonly _receiver?: MessageReceiver } | undefined)?._receiver
+
+/** The state of the receiver of `ws` between two frames. */
+const expectsFrame = 0
+
+/**
+ * Offers bytes that begin with a new message to `take`, which returns the number of those that it has read; `ws` reads the
+ * rest. `maxBytes` is the largest allowed message.
+ */
+export const readBefore = (webSocket: object | undefined, take: (chunk: Buffer, maxBytes: number) => number): void => {
+  const receiver = receiverOf(webSocket)
+  if (receiver === undefined) return
+  const write = receiver.write.bind(receiver)
+  receiver.write = (chunk) => {
+    const { _bufferedBytes, _fragmented, _maxPayload, _state } = receiver
+    const isBetween = _state === expectsFrame && _bufferedBytes === 0 && _fragmented === 0
+    const taken = isBetween ? take(chunk, _maxPayload) : 0
+    return taken === chunk.length || write(taken === 0 ? chunk : chunk.subarray(taken))
+  }
+}
+
 /** Approximate memory of the message that a WebSocket has received in part. */
 export const incompleteBytesOf = (webSocket: object | undefined): number => {
-  const receiver = (webSocket as { readonly _receiver?: MessageReceiver } | undefined)?._receiver
+  const receiver = receiverOf(webSocket)
   if (receiver === undefined) return 0
   const { _bufferedBytes, _buffers, _fragments, _messageLength } = receiver
   return _bufferedBytes + _messageLength + (_buffers.length + _fragments.length) * chunkOverhead
@@ -85,7 +108,7 @@ export const preEncoded = (frame: ReadonlyArray<Buffer>) => ({
 /** True for a transport that takes frames of {@link preEncoded}. */
 export const takesFrames = (transport: Transport): boolean =>
   !(transport as { readonly perMessageDeflate?: unknown }).perMessageDeflate &&
-  typeof frameSenderOf(webSocketOf(transport))?.sendFrame === "function"
+  typeof (webSocketOf(transport) as { readonly _sender?: FrameSender } | undefined)?._sender?.sendFrame === "function"
 
 /** Closes a polling connection that sends a payload which is not acceptable, before Engine.IO decodes it. */
 export const checkPayloads = (

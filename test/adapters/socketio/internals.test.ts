@@ -22,9 +22,9 @@ const typesOf = (object: unknown, names: ReadonlyArray<string>) =>
   Object.fromEntries(names.map((name) => [name, typeof (object as Fields)[name]]))
 
 /** An engine with default transports, and a client of it. */
-const connected = Effect.fnUntraced(function* (transport: "polling" | "websocket", tls: boolean) {
+const connected = Effect.fnUntraced(function* (transport: "polling" | "websocket", tls: boolean, pingInterval = 50) {
   const http: HttpServer = tls ? createHttpsServer({ cert, key: pem("first.key") }) : createHttpServer()
-  const engine = new Server({ pingInterval: 50, pingTimeout: 5000 })
+  const engine = new Server({ pingInterval, pingTimeout: 5000 })
   engine.attach(http, { path: "/smcp" })
   const opened: Array<EngineSocket> = []
   engine.on("connection", (socket: EngineSocket) => void opened.push(socket))
@@ -195,21 +195,47 @@ describe("the WebSocket of ws", () => {
   )
 
   live(
-    "sends frames with a complete header, directly and in a packet",
+    "sends frames with a complete header in a packet",
     Effect.gen(function* () {
       const { client, socket } = yield* connected("websocket", false)
-      const { socket: webSocket } = socket.transport as unknown as { readonly socket: object }
-      const sender = internals.frameSenderOf(webSocket)
-      assert.isFunction(sender?.sendFrame)
+      assert.isTrue(internals.takesFrames(socket.transport))
       const frame = (text: string) => Buffer.concat([Buffer.from([0x81, text.length]), Buffer.from(text)])
-      const next = (send: () => void) =>
-        Effect.callback<unknown>((resume) => {
-          client.once("data", (data) => resume(Effect.succeed(data)))
-          send()
-        })
-      assert.strictEqual(yield* next(() => sender?.sendFrame([frame('42["one"]')], () => undefined)), '2["one"]')
-      const packet = { type: "message", data: "", ...internals.preEncoded([frame('42["two"]')]) } as const
-      assert.strictEqual(yield* next(() => socket.transport.send([packet])), '2["two"]')
+      const received = yield* Effect.callback<unknown>((resume) => {
+        client.once("data", (data) => resume(Effect.succeed(data)))
+        const packet = { type: "message", data: "", ...internals.preEncoded([frame('42["one"]')]) } as const
+        socket.transport.send([packet])
+      })
+      assert.strictEqual(received, '2["one"]')
+    })
+  )
+
+  live(
+    "offers the bytes of new messages before ws reads them",
+    Effect.gen(function* () {
+      const { client, socket } = yield* connected("websocket", false, 60_000)
+      const { socket: webSocket } = socket.transport as unknown as { readonly socket: object }
+      // The client of Socket.IO begins with a packet.
+      yield* Effect.callback<void>((resume) => void socket.once("message", () => resume(Effect.void)))
+      const offered: Array<number> = []
+      internals.readBefore(webSocket, (chunk, maxBytes) => {
+        assert.isAbove(maxBytes, 0)
+        return offered.push(chunk.length) === 1 ? chunk.length : 0
+      })
+      const messages: Array<unknown> = []
+      socket.on("message", (message: unknown) => messages.push(message))
+      const net = internals.netSocketOf(client)
+      const write = (bytes: ReadonlyArray<number>) =>
+        Effect.callback<void>((resume) => void net?.write(Buffer.from(bytes), () => resume(Effect.void)))
+      // Taken: `ws` never sees this message.
+      yield* write([0x81, 0x82, 0, 0, 0, 0, 0x34, 0x61])
+      yield* Effect.repeat(Effect.sleep("2 millis"), { until: () => offered.length === 1 })
+      // Left to `ws`, which then reads the rest of the message alone.
+      yield* write([0x81, 0x82, 0, 0])
+      yield* Effect.repeat(Effect.sleep("2 millis"), { until: () => offered.length === 2 })
+      yield* write([0, 0, 0x34, 0x62])
+      yield* Effect.repeat(Effect.sleep("2 millis"), { until: () => messages.length === 1 })
+      assert.deepStrictEqual(messages, ["b"])
+      assert.deepStrictEqual(offered, [8, 4])
     })
   )
 

@@ -6,14 +6,15 @@ import {
   asMessageData,
   type EnginePackets,
   type EngineRequest,
-  frameSenderOf,
   incompleteBytesOf,
   preEncoded,
+  readBefore,
   writeProgressOf
 } from "../internals.ts"
 import { maxUnauthenticatedBytes } from "../limits.ts"
 import { encodeForTransport, type OutboundMessage } from "../connection/OutboundMessage.ts"
 import type { RelayTransport, TransportListener } from "./RelayTransport.ts"
+import { takeTextFrames } from "./textFrames.ts"
 import { ViolationBudget } from "../connection/ViolationBudget.ts"
 
 /** The digit by which Engine.IO marks a message. */
@@ -61,7 +62,8 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
   listener: TransportListener | undefined
   readonly #controlFrameBudget = new ViolationBudget()
   #isAdmitted = false
-  /** Bytes that wait for the end of the turn: one write costs less than several. */
+  /** Frames that wait for the end of the turn: one write costs less than several. */
+  #corked: Array<Buffer> | undefined
   #corkedBytes = 0
   /** The latest tick in which messages arrived, and their number. */
   #tick = -1
@@ -96,31 +98,40 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
       // The default binaryType of `ws` gives one Buffer.
       if (Buffer.isBuffer(data)) this.#onFrame({ data, isBinary })
     })
+    readBefore(this.#webSocket, (chunk, maxBytes) => takeTextFrames(chunk, maxBytes, this.#onText))
   }
 
   trySend(message: OutboundMessage): boolean {
-    const sender = frameSenderOf(this.#webSocket)
-    if (sender === undefined || !this.writable || this.#webSocket?.readyState !== 1) return false
-    if (this.#corkedBytes === 0) {
-      this.#netSocket.cork()
+    if (!this.writable || this.#webSocket?.readyState !== 1) return false
+    if (this.#corked === undefined) {
+      this.#corked = []
       process.nextTick(uncork, this)
     }
-    const frame = message.frame()
-    for (const { length } of frame) this.#corkedBytes += length
-    sender.sendFrame(frame, this.#onSent)
+    for (const part of message.frame()) {
+      this.#corked.push(part)
+      this.#corkedBytes += part.length
+    }
     if (this.#corkedBytes > maxCorkedBytes) this.uncork()
     return true
   }
 
   /** Writes the frames that wait for the end of the turn. */
   uncork(): void {
+    const frames = this.#corked ?? []
+    const bytes = this.#corkedBytes
+    this.#corked = undefined
     this.#corkedBytes = 0
-    this.#netSocket.uncork()
+    if (frames.length === 0 || !this.#netSocket.writable) return
+    // Short frames are copied: one buffer costs less than several.
+    const buffers = bytes > maxCorkedBytes || frames.length === 1 ? frames : [Buffer.concat(frames, bytes)]
+    if (buffers.length > 1) this.#netSocket.cork()
+    for (const buffer of buffers) this.#netSocket.write(buffer, this.#onSent)
+    if (buffers.length > 1) this.#netSocket.uncork()
     if (this.bufferedBytes() > 0) this.listener?.onBacklogChange()
   }
 
   bufferedBytes(): number {
-    return (this.#webSocket?.bufferedAmount ?? 0) - this.#corkedBytes
+    return this.#webSocket?.bufferedAmount ?? 0
   }
 
   sentBytes(): number {
@@ -162,17 +173,24 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
   /** Closes without waiting for a peer that does not read. */
   override doClose(done?: () => void): void {
     this.#webSocket?.removeAllListeners("message")
+    this.uncork()
     if (this.bufferedBytes() > 0) this.#webSocket?.terminate()
     super.doClose(done)
   }
 
   override send(packets: EnginePackets): void {
+    this.uncork()
     super.send(packets.map((packet) => encodeForTransport(packet, (message) => preEncoded(message.frame()))))
   }
 
   readonly #onSent = (error?: Error | null): void => {
     if (error) this.onError("write error", error.stack)
     else this.listener?.onBacklogChange()
+  }
+
+  readonly #onText = (data: Buffer): boolean => {
+    this.#onFrame({ data, isBinary: false })
+    return this.#webSocket?.readyState === 1
   }
 
   #onFrame(frame: ReceivedMessage): void {
