@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http"
 import { Data, Duration, Effect } from "effect"
-import { Authenticator, resolveIdentity } from "../../application/ports/Authenticator.ts"
+import { Authenticator, checkIdentity } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
 import { MembershipObservers } from "../../application/server/observability/observers.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
@@ -50,7 +50,7 @@ export const makeOperatorAccess = Effect.gen(function* () {
         ? yield* new OperatorRejected({ status: 503, message: "authentication is unavailable" })
         : yield* new OperatorRejected({ status: 401, message: "this page requires an operator's token" })
     })
-    return resolveIdentity(authenticator, handshake).pipe(
+    return checkIdentity(authenticator, authenticator.authenticate(handshake)).pipe(
       Effect.catch(({ code, message }) => reject(code, message)),
       Effect.tap(({ grants, subject }) =>
         grants.rights.includes("operator")

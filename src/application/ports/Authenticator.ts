@@ -47,12 +47,12 @@ export const checkCredentials = (
     : admissionRejected("invalid_credentials", "The credentials are not valid any more")
 }
 
-/** Authenticates a connection; an identity that has expired or is revoked is rejected. */
-export const resolveIdentity = Effect.fnUntraced(function* (
+/** Rejects an authenticated identity that has expired or is revoked. */
+export const checkIdentity = Effect.fnUntraced(function* (
   authenticator: Authenticator["Service"],
-  handshake: Handshake
+  authenticating: Effect.Effect<Identity, AdmissionRejected>
 ) {
-  const identity = yield* authenticator.authenticate(handshake)
+  const identity = yield* authenticating
   const rejection = checkCredentials(authenticator, identity, yield* Clock.currentTimeMillis)
   return rejection === undefined ? identity : yield* rejection
 })

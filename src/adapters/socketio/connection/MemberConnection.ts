@@ -1,4 +1,4 @@
-import { Cause, Effect, Option, Scope } from "effect"
+import { Cause, Effect, Exit, Option, Scope } from "effect"
 import type { Socket as EngineSocket } from "engine.io"
 import { AdmissionRejected } from "../../../application/ports/Transport.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
@@ -132,40 +132,39 @@ export abstract class MemberConnection {
 
   /** Admits a member in the scope of its session, and passes its messages on; or reports the rejection. */
   protected admit(link: ServerLink, auth: unknown, replies: AdmissionReplies): void {
+    const { accept, links } = this.context
     this.#link = link
-    this.context.run(
-      Effect.catchCause(this.#accept(link, auth, replies), (cause) =>
-        Effect.gen({ self: this }, function* () {
-          const error = Cause.findErrorOption(cause)
-          if (Option.isNone(error)) yield* Effect.logError("admission failed", { sid: link.id }, cause)
-          if (link !== this.#link) return replies.onLeft()
-          this.#link = undefined
-          this.#hasSession = false
-          replies.onRejected(Option.getOrElse(error, () => internalAdmissionError))
-          this.#awaitConnect()
-        })
-      )
-    )
+    links.add(link)
+    const accepting = Effect.suspend(() => accept(link, makeHandshake(this.engineSocket, auth)))
+    link.run(Scope.provide(accepting, link.scope), (exit) => {
+      if (Exit.isFailure(exit)) this.#onRejected(link, exit.cause, replies)
+      else if (link !== this.#link || !links.has(link)) {
+        replies.onLeft()
+        this.context.run(link.closeScope)
+      } else {
+        this.isAdmitted = true
+        this.liftSizeLimit()
+        replies.onAdmitted()
+        link.startReceiving(exit.value)
+      }
+    })
   }
 
-  #accept(link: ServerLink, auth: unknown, { onAdmitted, onLeft }: AdmissionReplies) {
-    const { accept, links } = this.context
-    return Effect.gen({ self: this }, function* () {
-      links.add(link)
-      const accepting = Scope.provide(accept(link, makeHandshake(this.engineSocket, auth)), link.scope)
-      // Admission stops when the member leaves: its scope is closed by then.
-      const onMessage = yield* Effect.raceFirst(accepting, Effect.as(link.closed, undefined)).pipe(
-        Effect.onError(() => closeLink(this.context, link, "admission_rejected"))
-      )
-      if (onMessage === undefined || link !== this.#link || !links.has(link)) {
-        onLeft()
-        return yield* link.closeScope
-      }
-      this.isAdmitted = true
-      this.liftSizeLimit()
-      onAdmitted()
-      link.startReceiving(onMessage)
-    })
+  /** Ends a session that was not admitted. Its end may be the reason: it interrupts the admission. */
+  #onRejected(link: ServerLink, cause: Cause.Cause<AdmissionRejected>, { onLeft, onRejected }: AdmissionReplies): void {
+    const { context } = this
+    context.run(
+      Effect.gen({ self: this }, function* () {
+        yield* closeLink(context, link, "admission_rejected")
+        if (link !== this.#link) return onLeft()
+        const error = Cause.findErrorOption(cause)
+        if (Option.isNone(error)) yield* Effect.logError("admission failed", { sid: link.id }, cause)
+        this.#link = undefined
+        this.#hasSession = false
+        onRejected(Option.getOrElse(error, () => internalAdmissionError))
+        this.#awaitConnect()
+      })
+    )
   }
 
   #awaitConnect(): void {

@@ -23,7 +23,7 @@ import {
 } from "./OutboundMessage.ts"
 import type { MessagePacket } from "./parsePacket.ts"
 
-type RunFork = <A>(effect: Effect.Effect<A>) => Fiber.Fiber<A>
+type RunFork = <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
 
 /** The largest request id: some clients store ids as signed 32-bit integers. */
 const maxRequestId = 2 ** 31 - 1
@@ -33,7 +33,7 @@ type PendingRequest = { readonly onReply: (exit: ReplyExit) => void; timer: Node
 /** What the links of one Server share. */
 export interface LinkContext {
   readonly namespace: string
-  /** Runs request handlers, which their link interrupts. */
+  /** Runs the admission and request handlers, which their link interrupts. */
   readonly runFork: RunFork
   readonly onBacklogChange: (link: Link) => void
 }
@@ -49,7 +49,7 @@ export abstract class ServerLink implements Link {
   readonly scope = Scope.makeUnsafe()
   readonly #context: LinkContext
   readonly #pendingRequests = new Map<number, PendingRequest>()
-  readonly #handlerFibers = new Set<Fiber.Fiber<Reply>>()
+  readonly #fibers = new Set<Fiber.Fiber<unknown, unknown>>()
   #requestCount = 0
   /** Random: a client may acknowledge a request of its previous connection here, which must not match a pending one. */
   #lastRequestId = randomInt(maxRequestId)
@@ -108,7 +108,7 @@ export abstract class ServerLink implements Link {
       this.#end(reason)
       // A peer that reads nothing must not delay the close, and a handler must not delay the release of the memory.
       this.closeConnection(this.backlog() > 0)
-      return this.#interruptHandlers
+      return this.#interruptFibers
     })
   }
 
@@ -171,30 +171,37 @@ export abstract class ServerLink implements Link {
     if (this.#closeReason !== undefined) return "accepted"
     if (this.#onMessage === undefined) return "not_admitted"
     const { body, event, id } = packet
-    const fiber = this.#context.runFork(this.#onMessage(event, body))
-    const exit = fiber.pollUnsafe()
-    if (exit !== undefined) this.#reply(id, event, exit)
-    else {
-      if (body instanceof RawBody) body.compact()
-      this.#handlerFibers.add(fiber)
-      fiber.addObserver((ended) => {
-        this.#handlerFibers.delete(fiber)
-        this.#reply(id, event, ended)
-      })
-    }
+    const isPending = this.run(this.#onMessage(event, body), (exit) => this.#reply(id, event, exit))
+    if (isPending && body instanceof RawBody) body.compact()
     return "accepted"
+  }
+
+  /** Runs an effect that the end of this link interrupts. Returns true when it takes time. */
+  run<A, E>(effect: Effect.Effect<A, E>, onExit: (exit: Exit.Exit<A, E>) => void): boolean {
+    const fiber = this.#context.runFork(effect)
+    const exit = fiber.pollUnsafe()
+    if (exit !== undefined) {
+      onExit(exit)
+      return false
+    }
+    this.#fibers.add(fiber)
+    fiber.addObserver((ended) => {
+      this.#fibers.delete(fiber)
+      onExit(ended)
+    })
+    return true
   }
 
   /** Ends pending requests and interrupts handlers: the member is gone. Ends after the last handler. */
   markClosed(reason: string): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.#end(reason)
-      return this.#interruptHandlers
+      return this.#interruptFibers
     })
   }
 
-  get #interruptHandlers(): Effect.Effect<void> {
-    return Fiber.interruptAll([...this.#handlerFibers])
+  get #interruptFibers(): Effect.Effect<void> {
+    return Fiber.interruptAll([...this.#fibers])
   }
 
   #end(reason: string): void {

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto"
+import { randomUUID } from "node:crypto"
 import type { Socket as EngineSocket } from "engine.io"
 import type { OutboundMessage } from "../connection/OutboundMessage.ts"
 import { type LinkContext, ServerLink } from "../connection/ServerLink.ts"
@@ -10,7 +10,7 @@ export class RelayLink extends ServerLink {
   readonly #engineSocket: EngineSocket
 
   constructor(engineSocket: EngineSocket, context: LinkContext) {
-    super(randomBytes(15).toString("base64url"), context)
+    super(randomUUID(), context)
     this.#engineSocket = engineSocket
   }
 

@@ -1,11 +1,11 @@
-import { Duration, Effect, FiberSet, Option, Result, Schema, Stream } from "effect"
+import { Duration, Effect, Exit, FiberSet, Option, Result, Schema, Stream } from "effect"
 import { isJsonObject } from "../../../domain/json.ts"
 import { errorCodes } from "../../../domain/model/ProtocolError.ts"
 import type { Identity } from "../../../domain/model/Identity.ts"
 import { Role } from "../../../domain/model/Membership.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import { checkConnectRights } from "../../../domain/office/grants.ts"
-import { admissionRejected, checkCredentials, resolveIdentity } from "../../ports/Authenticator.ts"
+import { admissionRejected, checkCredentials, checkIdentity } from "../../ports/Authenticator.ts"
 import { AdmissionRejected, type Handshake } from "../../ports/Transport.ts"
 import type { Connection, Connections } from "../connections/Connections.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
@@ -52,13 +52,16 @@ export const makeAdmission = Effect.fnUntraced(function* (
   const run = yield* FiberSet.makeRuntime<never>()
   const authenticationTimeout = [joinTimeout, idleTimeout].reduce(Duration.min, maxAuthenticationTime)
 
-  const authenticate = (handshake: Handshake) =>
-    resolveIdentity(authenticator, handshake).pipe(
-      Effect.timeoutOrElse({
-        duration: authenticationTimeout,
-        orElse: () => Effect.fail(admissionRejected("unavailable", "Credentials cannot be checked right now"))
-      })
+  const isSlow = () => Effect.fail(admissionRejected("unavailable", "Credentials cannot be checked right now"))
+
+  const authenticate = (handshake: Handshake) => {
+    const identity = authenticator.authenticate(handshake)
+    // An authenticator that knows the identity at once needs no timer.
+    if (Exit.isExit(identity)) return checkIdentity(authenticator, identity)
+    return checkIdentity(authenticator, identity).pipe(
+      Effect.timeoutOrElse({ duration: authenticationTimeout, orElse: isSlow })
     )
+  }
 
   /** The identity of a connecting client, and the role that it states. `known` is an identity that has authenticated. */
   const admit = Effect.fnUntraced(function* (
