@@ -1,5 +1,6 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
+import { Duration, Effect } from "effect"
 
 /** Relayed bytes between two collections. With more, V8 starts a full collection itself. */
 const collectEveryBytes = 16 * 1024 * 1024
@@ -9,6 +10,8 @@ type CollectGarbage = (options: { readonly type: "minor" | "major"; readonly fla
 let collectYoungGeneration: (() => void) | undefined
 
 let bytesSinceCollection = 0
+
+let relayedBytes = 0
 
 /** Finds the collector of V8, where it can be called. */
 const findCollector = (): CollectGarbage | undefined => {
@@ -36,13 +39,38 @@ export const tuneGcForRelay = (): void => {
 
 /** Counts the bytes of a relayed message. */
 export const countRelayedBytes = (bytes: number): void => {
+  relayedBytes += bytes
   bytesSinceCollection += bytes
   if (bytesSinceCollection < collectEveryBytes) return
   bytesSinceCollection = 0
   collectYoungGeneration?.()
 }
 
-/** Frees the memory that only the start of a process needed, about 15 MB. Takes some 50 ms. */
-export const releaseStartupMemory = (): void => {
+/** Frees the memory that V8 keeps for new objects, about 15 MB after the start of a process. Takes some 50 ms. */
+export const releaseUnusedMemory = (): void => {
   findCollector()?.({ type: "major", flavor: "last-resort" })
 }
+
+/** A time without more relayed bytes than these counts as quiet: pings, and a few small messages. */
+const quietTime = Duration.seconds(3)
+const quietBytes = 64 * 1024
+
+/** Relayed bytes after which the next quiet time frees memory. */
+const busyBytes = 16 * 1024 * 1024
+
+/** A larger heap would stop the process for more than some 0.2 s. */
+const maxReleasedHeap = 128 * 1024 * 1024
+
+/** Frees the memory that a load needed, in the first quiet time after it: V8 keeps it until the next load. */
+export const releaseMemoryWhenQuiet: Effect.Effect<never> = Effect.suspend(() => {
+  let seenBytes = relayedBytes
+  let releasedAt = relayedBytes
+  const check = Effect.sync(() => {
+    const isQuiet = relayedBytes - seenBytes <= quietBytes
+    seenBytes = relayedBytes
+    if (!isQuiet || relayedBytes - releasedAt < busyBytes) return
+    releasedAt = relayedBytes
+    if (process.memoryUsage().heapUsed <= maxReleasedHeap) releaseUnusedMemory()
+  })
+  return Effect.forever(Effect.andThen(Effect.sleep(quietTime), check))
+})

@@ -37,18 +37,61 @@ const relay = (first: string): { readonly minor: number; readonly major: number;
   )
 }
 
-describe("releaseStartupMemory", () => {
+describe("releaseUnusedMemory", () => {
   it("frees the garbage of the start, and the space for new objects", () => {
     const program = `
-      import { releaseStartupMemory } from "${module}"
+      import { releaseUnusedMemory } from "${module}"
       const start = Array.from({ length: 400_000 }, (_, index) => ({ index }))
       const before = process.memoryUsage().heapTotal
       start.length = 0
-      releaseStartupMemory()
+      releaseUnusedMemory()
       console.log(before - process.memoryUsage().heapTotal)
     `
     const released = execFileSync(process.execPath, ["--input-type=module", "--eval", program], { encoding: "utf8" })
     assert.isAbove(Number(released), 15_000_000)
+  })
+})
+
+describe("releaseMemoryWhenQuiet", () => {
+  /** Relays bytes in each of some periods of three seconds; true for those that free 10 MB of the heap. */
+  const frees = (bytes: ReadonlyArray<number>): ReadonlyArray<boolean> => {
+    const program = `
+      import { Effect } from "effect"
+      import { TestClock } from "effect/testing"
+      import { countRelayedBytes, releaseMemoryWhenQuiet } from "${module}"
+      const program = Effect.gen(function* () {
+        const freed = []
+        yield* Effect.forkScoped(releaseMemoryWhenQuiet, { startImmediately: true })
+        for (const bytes of ${JSON.stringify(bytes)}) {
+          countRelayedBytes(bytes)
+          Array.from({ length: 400_000 }, (_, index) => ({ index }))
+          const before = process.memoryUsage().heapTotal
+          yield* TestClock.adjust("3 seconds")
+          freed.push(before - process.memoryUsage().heapTotal > 10_000_000)
+        }
+        console.log(JSON.stringify(freed))
+      })
+      await Effect.runPromise(program.pipe(Effect.scoped, Effect.provide(TestClock.layer())))
+    `
+    return JSON.parse(execFileSync(process.execPath, ["--input-type=module", "--eval", program], { encoding: "utf8" }))
+  }
+
+  const load = 20 * 1024 * 1024
+
+  it("frees memory once, in the first quiet time after a load", () => {
+    assert.deepStrictEqual(frees([load, 0, 0]), [false, true, false])
+  })
+
+  it("frees memory while little is relayed", () => {
+    assert.deepStrictEqual(frees([load, 60_000]), [false, true])
+  })
+
+  it("keeps memory while more is relayed", () => {
+    assert.deepStrictEqual(frees([load, 70_000]), [false, false])
+  })
+
+  it("keeps memory without a load", () => {
+    assert.deepStrictEqual(frees([1000, 0]), [false, false])
   })
 })
 

@@ -1,5 +1,5 @@
 import { Effect, Redacted } from "effect"
-import { releaseStartupMemory } from "../../../adapters/process/gcTuning.ts"
+import { releaseUnusedMemory } from "../../../adapters/process/gcTuning.ts"
 import { Computer } from "../../../application/computer/Computer.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { isPrivate } from "../../repl/replCommands.ts"
@@ -18,7 +18,7 @@ const stayJoined = (options: ComputerCommandOptions, terminal: TerminalIO, offic
   const use = Effect.gen(function* () {
     const { status } = yield* Computer
     yield* terminal.print(`joined office ${office} as ${options.name}`)
-    yield* Effect.forkScoped(Effect.andThen(awaitServersStarted, Effect.sync(releaseStartupMemory)))
+    yield* Effect.forkScoped(Effect.andThen(awaitServersStarted, Effect.sync(releaseUnusedMemory)))
     return yield* untilMembershipEnds(status)
   })
   return withComputer(options, terminal, { office, retryInitialConnect: true }, use)
