@@ -69,17 +69,17 @@ const received = (bytes: Buffer, sizes: ReadonlyArray<number>, isFast: boolean):
   return heard
 }
 
-describe("the text frames of a client", () => {
+describe("takeTextFrames", () => {
   const Parts = Schema.Array(Schema.Struct({ kind: Schema.Literals(Object.keys(kinds)), value: Schema.String }))
   const Sizes = Schema.Array(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 400 })))
 
-  it.prop("are those that ws reads, however the bytes arrive", [Parts, Sizes], ([parts, sizes]) => {
+  it.prop("gives the messages that ws gives, for all chunks", [Parts, Sizes], ([parts, sizes]) => {
     const bytes = Buffer.concat(parts.map(({ kind, value }) => kinds[kind]?.(value) ?? Buffer.alloc(0)))
     assert.deepStrictEqual(received(bytes, sizes, true), received(bytes, sizes, false))
   })
 
   for (const kind of Object.keys(kinds)) {
-    it(`are those that ws reads before and after ${kind}`, () => {
+    it(`gives the messages that ws gives, before and after ${kind}`, () => {
       const bytes = Buffer.concat([text("before"), kinds[kind]?.("of a client") ?? Buffer.alloc(0), text("after")])
       assert.deepStrictEqual(received(bytes, [], true), received(bytes, [], false))
     })
@@ -94,12 +94,12 @@ describe("the text frames of a client", () => {
     "after its first frame": [Buffer.concat([first, text("second")]), first.length]
   }
   for (const [place, [bytes, size]] of Object.entries(parts)) {
-    it(`are those that ws reads when a message is divided ${place}`, () => {
+    it(`gives the messages that ws gives when a message is divided ${place}`, () => {
       assert.deepStrictEqual(received(bytes, [size], true), received(bytes, [size], false))
     })
   }
 
-  it("are taken without ws when they arrive whole", () => {
+  it("takes whole messages", () => {
     const bytes = Buffer.concat([text("one"), text("x".repeat(300)), text("")])
     const taken: Array<string> = []
     assert.strictEqual(
@@ -109,7 +109,7 @@ describe("the text frames of a client", () => {
     assert.deepStrictEqual(taken, ["one", "x".repeat(300), ""])
   })
 
-  it("are left to ws after a message that closes the connection", () => {
+  it("leaves the bytes after a message that closes the connection", () => {
     const bytes = Buffer.concat([text("one"), text("two")])
     assert.strictEqual(
       takeTextFrames(bytes, maxPayload, () => false),
@@ -117,13 +117,13 @@ describe("the text frames of a client", () => {
     )
   })
 
-  it("are left to ws beyond the largest allowed message", () => {
+  it("leaves a message beyond the largest allowed one", () => {
     const bytes = text("x".repeat(300))
     const take = (maxBytes: number) => takeTextFrames(Buffer.from(bytes), maxBytes, () => true)
     assert.deepStrictEqual([take(300), take(299)], [bytes.length, 0])
   })
 
-  it("are unmasked at every position in memory", () => {
+  it("unmasks at every position in memory", () => {
     for (let offset = 0; offset < 8; offset++) {
       for (let length = 0; length < 12; length++) {
         const value = "abcdefghijkl".slice(0, length)
