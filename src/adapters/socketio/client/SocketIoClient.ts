@@ -33,7 +33,10 @@ export interface SocketIoClientOptions {
   readonly url: string
   /** Namespace of Socket.IO, `/smcp` by default. */
   readonly namespace?: string
-  /** In the order of attempts. By default polling comes first: it shows the reason of a rejection (spec §2.4). */
+  /**
+   * In the order of attempts. By default polling comes first, because it works in every network and shows the reason of a
+   * rejection (spec §2.4); a client that was connected over WebSocket reconnects over it.
+   */
   readonly transports?: ReadonlyArray<"polling" | "websocket">
   readonly token?: Token
   /** Members of the `auth` value for the deployment's authentication, beside the role and the token. */
@@ -48,6 +51,15 @@ export interface SocketIoClientOptions {
 
 /** Options of a client, and the Unix socket to connect to in place of the host of the URL. */
 type ConnectOptions = SocketIoClientOptions & { readonly socketPath?: string }
+
+/** What a client has learned of its network. */
+interface Network {
+  /** The latest connection used WebSocket. A reconnect over it costs both ends a third of one over polling. */
+  hasWebSocket: boolean
+}
+
+const transportsFor = ({ transports }: SocketIoClientOptions, { hasWebSocket }: Network) =>
+  transports ?? (hasWebSocket ? ["websocket", "polling"] : ["polling", "websocket"])
 
 /** The size limit of a Server that announces none. */
 const defaultServerMaxBytes = 1_000_000
@@ -71,19 +83,17 @@ const disconnect = (socket: Socket): Effect.Effect<void> =>
   ).pipe(Effect.timeoutOption(disconnectTimeout), Effect.asVoid)
 
 /** Makes a socket that does not connect yet and closes with the scope. */
-const openSocket = (
-  { namespace = defaultNamespace, transports }: SocketIoClientOptions,
-  attempt: ConnectAttempt,
-  auth: JsonObject
-) =>
+const openSocket = (options: SocketIoClientOptions, network: Network, attempt: ConnectAttempt, auth: JsonObject) =>
   Effect.acquireRelease(
     Effect.sync(() =>
-      io(`${attempt.origin}${namespace}`, {
+      io(`${attempt.origin}${options.namespace ?? defaultNamespace}`, {
         path: attempt.path,
         parser: { Encoder, Decoder },
         query: { ...attempt.query, [versionQueryParameter]: attempt.version },
         auth,
-        transports: [...(transports ?? ["polling", "websocket"])],
+        transports: [...transportsFor(options, network)],
+        // Polling follows a WebSocket that fails: it shows the reason.
+        tryAllTransports: options.transports === undefined && network.hasWebSocket,
         reconnection: false,
         autoConnect: false,
         forceNew: true,
@@ -95,12 +105,19 @@ const openSocket = (
   )
 
 /** Connects once and waits for the Server's reply. */
-const awaitConnected = (socket: Socket, limit: { bytes: number }, attempt: ConnectAttempt) =>
+const awaitConnected = (socket: Socket, network: Network, limit: { bytes: number }, attempt: ConnectAttempt) =>
   Effect.callback<void, RawConnectError>((resume) => {
-    socket.once("connect", () => resume(Effect.void))
+    const learn = () => {
+      network.hasWebSocket = socket.io.engine.transport.name === "websocket"
+    }
+    socket.once("connect", () => {
+      learn()
+      resume(Effect.void)
+    })
     socket.once("connect_error", (error) => resume(Effect.fail(error)))
     socket.connect()
     extendKeepaliveOnData(socket.io.engine)
+    socket.io.engine.once("upgrade", learn)
     // Before the handshake, the client of Socket.IO does not report the end of a connection.
     socket.io.engine.once("close", (_reason: string, details: unknown) => {
       const error = versionCloseError(details)
@@ -108,6 +125,10 @@ const awaitConnected = (socket: Socket, limit: { bytes: number }, attempt: Conne
     })
     socket.io.engine.once("handshake", ({ maxPayload }: { readonly maxPayload?: number }) => {
       limit.bytes = (maxPayload ?? defaultServerMaxBytes) - maxEnvelopeBytes
+    })
+    // A network may swallow WebSockets: then no attempt ever ends.
+    return Effect.sync(() => {
+      network.hasWebSocket = false
     })
   }).pipe(Effect.catch((error) => Effect.flatMap(toConnectError(attempt, error), Effect.fail)))
 
@@ -122,19 +143,20 @@ type ConnectRequest = Parameters<TransportClient["Service"]["connect"]>[0]
 /** Connects at one path. */
 const connectAt = Effect.fnUntraced(function* (
   options: ConnectOptions,
+  network: Network,
   attempt: ConnectAttempt,
   { auth, onMessage }: ConnectRequest,
   timeoutTo: (reason: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Unreachable, R>
 ): Effect.fn.Return<Link, ConnectError, Scope.Scope> {
   const { token } = attempt
   const run = yield* FiberSet.makeRuntime<never>()
-  const socket = yield* openSocket(options, attempt, { ...options.auth, ...auth, ...definedOnly({ token }) })
+  const socket = yield* openSocket(options, network, attempt, { ...options.auth, ...auth, ...definedOnly({ token }) })
   const limit = { bytes: defaultServerMaxBytes }
   const { link, markClosed, startReceiving } = yield* makeSocketIoLink(socket, () => limit.bytes)
   yield* Effect.addFinalizer(() => markClosed("client_disconnect"))
   socket.on("disconnect", (reason) => void run(markClosed(closeReasonCode(reason))))
   startReceiving(onMessage)
-  yield* awaitConnected(socket, limit, attempt).pipe(
+  yield* awaitConnected(socket, network, limit, attempt).pipe(
     timeoutTo("connection timed out"),
     Effect.tapError(() => Effect.sync(() => socket.disconnect()))
   )
@@ -146,6 +168,7 @@ const isNotFound = (error: ConnectError): boolean =>
 
 const connect = Effect.fnUntraced(function* (
   options: ConnectOptions,
+  network: Network,
   trusted: Effect.Effect<SecureContext | undefined, string>,
   request: ConnectRequest
 ): Effect.fn.Return<Link, ConnectError, Scope.Scope> {
@@ -163,7 +186,7 @@ const connect = Effect.fnUntraced(function* (
   const isTokenRenewable = Effect.isEffect(options.token)
   const { version } = request
   const attempt = { ...server, url, version, token, isTokenRenewable, headers, agent }
-  const attempts = paths.map((path) => connectAt(options, { ...attempt, path }, request, timeoutTo))
+  const attempts = paths.map((path) => connectAt(options, network, { ...attempt, path }, request, timeoutTo))
   const [first = Effect.fail(makeUnreachable(url, "no path")), ...others] = attempts
   // A Server may be at another path, but its absence is reported for the first one.
   return yield* others.reduce(
@@ -180,15 +203,15 @@ export const layer = (options: SocketIoClientOptions): Layer.Layer<TransportClie
     Effect.gen(function* () {
       // Parsing the authorities of the platform takes longer than a handshake.
       const trusted = yield* Effect.cached(options.ca === undefined ? Effect.undefined : trustAuthorities(options.ca))
-      return TransportClient.of({ connect: (request) => connect(options, trusted, request) })
+      const network = { hasWebSocket: false }
+      return TransportClient.of({ connect: (request) => connect(options, network, trusted, request) })
     })
   )
 
 /** Connects over a Unix socket of this machine, on Node. */
 export const layerOnSocket = (socketPath: string): Layer.Layer<TransportClient> =>
-  Layer.succeed(
-    TransportClient,
-    TransportClient.of({
-      connect: (request) => connect({ url: "http://localhost", socketPath }, Effect.undefined, request)
-    })
-  )
+  Layer.sync(TransportClient, () => {
+    const network = { hasWebSocket: false }
+    const options = { url: "http://localhost", socketPath }
+    return TransportClient.of({ connect: (request) => connect(options, network, Effect.undefined, request) })
+  })

@@ -177,9 +177,10 @@ for (const [engine, makeServer] of engines) {
           yield* stall
           yield* Deferred.await(started)
           yield* until(() => link.sentBytes() > 0)
-          assert.isAbove(liveHeap() - before, 11 * mebibyte)
+          // Other memory of this process may be freed meanwhile.
+          assert.isAbove(liveHeap() - before, 8 * mebibyte)
           const closing = yield* Effect.forkChild(link.close("test"))
-          yield* until(() => liveHeap() - before < mebibyte)
+          yield* until(() => liveHeap() - before < 4 * mebibyte)
           assert.isUndefined(closing.pollUnsafe())
           yield* Deferred.succeed(gate, undefined)
           yield* Fiber.join(closing)

@@ -1,0 +1,137 @@
+import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Layer, type Scope } from "effect"
+import * as SocketIoClient from "../../../../src/adapters/socketio/client/SocketIoClient.ts"
+import * as RelayServer from "../../../../src/adapters/socketio/RelayServer.ts"
+import { TransportClient, TransportServer } from "../../../../src/application/ports/Transport.ts"
+import { ServerMetrics } from "../../../../src/application/server/observability/ServerMetrics.ts"
+
+/** A network between client and Server. */
+interface Network {
+  readonly url: string
+  /** What happens to WebSockets. */
+  webSockets: "pass" | "break" | "swallow"
+  /** The transports of the requests that open a connection, in their order. */
+  readonly opened: Array<string>
+  /** Connections that have changed from polling to WebSocket. */
+  upgraded: number
+}
+
+/** True for bytes with the frame that ends an upgrade: the character 5, masked. */
+const endsUpgrade = (bytes: Buffer): boolean => {
+  const at = bytes.indexOf(Buffer.from([0x81, 0x81]))
+  return at >= 0 && ((bytes[at + 2] ?? 0) ^ (bytes[at + 6] ?? 0)) === "5".charCodeAt(0)
+}
+
+const openingRequest = /^GET \S*transport=(\w+)(?!\S*sid=)/
+
+const makeNetwork = (port: number): Effect.Effect<Network, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.callback<{ readonly network: Network; readonly close: () => void }>((resume) => {
+      const sockets = new Set<Socket>()
+      const opened: Array<string> = []
+      const proxy = createServer((client) => {
+        const server = connectTcp(port, "127.0.0.1")
+        for (const socket of [client, server]) {
+          sockets.add(socket)
+          socket.on("error", () => socket.destroy())
+        }
+        client.on("close", () => server.destroy())
+        server.on("close", () => client.destroy())
+        server.pipe(client)
+        client.on("data", (chunk) => {
+          const text = chunk.toString("latin1")
+          const transport = openingRequest.exec(text)?.[1]
+          if (transport !== undefined) opened.push(transport)
+          if (endsUpgrade(chunk)) network.upgraded += 1
+          const isUpgrade = /\r\nupgrade: websocket\r\n/i.test(text)
+          if (isUpgrade && network.webSockets === "break") client.destroy()
+          else if (!isUpgrade || network.webSockets === "pass") server.write(chunk)
+        })
+      })
+      const network: Network = { url: "", webSockets: "pass", opened, upgraded: 0 }
+      proxy.listen(0, "127.0.0.1", () => {
+        Object.assign(network, { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` })
+        const close = () => {
+          proxy.close()
+          for (const socket of sockets) socket.destroy()
+        }
+        resume(Effect.succeed({ network, close }))
+      })
+    }),
+    ({ close }) => Effect.sync(close)
+  ).pipe(Effect.map(({ network }) => network))
+
+const startServer = TransportServer.use(({ serve }) => serve(() => Effect.succeed(() => Effect.succeed([])))).pipe(
+  Effect.map(({ url }) => Number(new URL(url).port)),
+  Effect.provide(Layer.provide(RelayServer.layer(), ServerMetrics.layerNone), { local: true })
+)
+
+const request = { version: "0.2.0", auth: { role: "agent" }, onMessage: () => Effect.succeed([]) }
+
+/** Connects and leaves. */
+const visit = (client: TransportClient["Service"]) => Effect.scoped(Effect.asVoid(client.connect(request)))
+
+/** Connects, waits for the upgrade, and leaves. */
+const visitWithUpgrade = (client: TransportClient["Service"], network: Network) =>
+  Effect.scoped(
+    Effect.andThen(
+      client.connect(request),
+      Effect.repeat(Effect.sleep("2 millis"), { until: () => network.upgraded > 0 })
+    )
+  )
+
+const live = (title: string, body: Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body))
+
+describe("a client of several transports", () => {
+  const makeClient = Effect.fnUntraced(function* (options: Partial<SocketIoClient.SocketIoClientOptions> = {}) {
+    const network = yield* makeNetwork(yield* startServer)
+    const client = yield* Effect.provide(TransportClient, SocketIoClient.layer({ url: network.url, ...options }))
+    return { client, network }
+  })
+
+  live(
+    "begins with polling, and with WebSocket once it has worked",
+    Effect.gen(function* () {
+      const { client, network } = yield* makeClient()
+      yield* visitWithUpgrade(client, network)
+      yield* visit(client)
+      assert.deepStrictEqual(network.opened, ["polling", "websocket"])
+    })
+  )
+
+  live(
+    "falls back to polling within an attempt, and begins with it afterwards",
+    Effect.gen(function* () {
+      const { client, network } = yield* makeClient()
+      yield* visitWithUpgrade(client, network)
+      network.webSockets = "break"
+      yield* visit(client)
+      yield* visit(client)
+      assert.deepStrictEqual(network.opened, ["polling", "websocket", "polling", "polling"])
+    })
+  )
+
+  live(
+    "begins with polling after an attempt without an end",
+    Effect.gen(function* () {
+      const { client, network } = yield* makeClient({ connectTimeout: Duration.seconds(3) })
+      yield* visitWithUpgrade(client, network)
+      network.webSockets = "swallow"
+      assert.strictEqual((yield* Effect.flip(visit(client)))._tag, "Unreachable")
+      yield* visit(client)
+      assert.deepStrictEqual(network.opened, ["polling", "websocket", "polling"])
+    })
+  )
+
+  live(
+    "follows the options",
+    Effect.gen(function* () {
+      const { client, network } = yield* makeClient({ transports: ["polling"] })
+      yield* visit(client)
+      yield* visit(client)
+      assert.deepStrictEqual(network.opened, ["polling", "polling"])
+    })
+  )
+})
