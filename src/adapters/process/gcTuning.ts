@@ -52,7 +52,7 @@ export const releaseUnusedMemory = (): void => {
 }
 
 /** A time without more relayed bytes than these counts as quiet: pings, and a few small messages. */
-const quietTime = Duration.seconds(3)
+const quietTime = Duration.seconds(2)
 const quietBytes = 64 * 1024
 
 /** Relayed bytes after which the next quiet time frees memory. */

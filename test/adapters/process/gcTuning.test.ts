@@ -53,7 +53,7 @@ describe("releaseUnusedMemory", () => {
 })
 
 describe("releaseMemoryWhenQuiet", () => {
-  /** Relays bytes in each of some periods of three seconds; true for those that free 10 MB of the heap. */
+  /** Relays bytes in each of some periods of two seconds; true for those that free 10 MB of the heap. */
   const frees = (bytes: ReadonlyArray<number>): ReadonlyArray<boolean> => {
     const program = `
       import { Effect } from "effect"
@@ -66,7 +66,7 @@ describe("releaseMemoryWhenQuiet", () => {
           countRelayedBytes(bytes)
           Array.from({ length: 400_000 }, (_, index) => ({ index }))
           const before = process.memoryUsage().heapTotal
-          yield* TestClock.adjust("3 seconds")
+          yield* TestClock.adjust("2 seconds")
           freed.push(before - process.memoryUsage().heapTotal > 10_000_000)
         }
         console.log(JSON.stringify(freed))
