@@ -10,6 +10,7 @@ import type { Row, Setting } from "./relay/cases/Case.ts"
 import { cases } from "./relay/cases/all.ts"
 import * as kinds from "./relay/kinds.ts"
 import { helpText, type Options, readOptions } from "./relay/options.ts"
+import type { OtherServer } from "./relay/otherServers.ts"
 import { pin, processors } from "./relay/pinning.ts"
 import { spellJson, formatTable } from "./relay/table.ts"
 
@@ -29,23 +30,46 @@ const optionsOf = (args: ReadonlyArray<string>): Options => {
   }
 }
 
-const othersOf = ({ against, self }: Options): Setting["others"] => {
+const relaysOf = ({ against, self }: Options): Setting["others"] => {
   if (against !== undefined) return [kinds.checkout("other", against)]
   return self ? [] : [kinds.stock, kinds.ws]
 }
 
-const settingOf = (options: Options): Omit<Setting, "note"> => ({
+const settingOf = (options: Options, further: Setting["others"]): Omit<Setting, "note"> => ({
   reference: kinds.sio,
   subject: options.self ? kinds.self : kinds.a2c,
-  others: othersOf(options),
+  others: [...relaysOf(options), ...further],
   client: options.client,
   rounds: options.rounds,
   quick: options.quick
 })
 
+/** Replaces a line of progress on terminals. */
+const lineStart = process.stderr.isTTY ? "\r\u001B[K" : ""
+
 /** Shows the progress of rounds on terminals. */
 const noteFor = (name: string) => (progress: string) => {
-  if (process.stderr.isTTY) process.stderr.write(`\r\u001B[K${name}: ${progress}`)
+  if (process.stderr.isTTY) process.stderr.write(`${lineStart}${name}: ${progress}`)
+}
+
+/** Characters of the reason why a server is skipped. */
+const maxReason = 300
+
+/** Prepares further servers. Those that do not start here are skipped. */
+const prepareAll = async (servers: ReadonlyArray<OtherServer>): Promise<Setting["others"]> => {
+  const prepared: Array<kinds.ServerKind> = []
+  for (const { name, prepare } of servers) {
+    noteFor(name)("preparing")
+    try {
+      const kind = await prepare()
+      await (await kind.start()).stop()
+      prepared.push(kind)
+    } catch (error) {
+      const reason = reasonOf(error).replaceAll(/\s+/g, " ").slice(0, maxReason)
+      process.stderr.write(`${lineStart}${name} is skipped: ${reason}\n`)
+    }
+  }
+  return prepared
 }
 
 /** Targets apply to the Server, not to the reference. */
@@ -55,13 +79,13 @@ const judged = ({ target, ...row }: Row, { self }: Options): Row => ({
 })
 
 const measure = async (options: Options, notPinned: string | undefined) => {
-  const setting = settingOf(options)
+  const setting = settingOf(options, await prepareAll(options.with))
   const rows: Array<Row> = []
   for (const { name, run } of cases.filter((one) => options.cases.includes(one.name))) {
     const begun = performance.now()
     rows.push(...(await run({ ...setting, note: noteFor(name) })).map((row) => judged(row, options)))
     const seconds = ((performance.now() - begun) / 1000).toFixed(1)
-    process.stderr.write(`${process.stderr.isTTY ? "\r\u001B[K" : ""}${name}: ${seconds} s\n`)
+    process.stderr.write(`${lineStart}${name}: ${seconds} s\n`)
   }
   const columns = {
     reference: setting.reference.name,
@@ -88,7 +112,7 @@ const takeProfile = async (options: Options, name: string) => {
   const profile = cases.find((one) => one.name === name)?.profile
   if (profile === undefined) return exitWith(`Case "${name}" has no profile.`, 2)
   const file = join(options.profileDir, `a2c-${name}`)
-  await profile({ ...settingOf(options), note: noteFor(name) }, file)
+  await profile({ ...settingOf(options, []), note: noteFor(name) }, file)
   process.stdout.write(`${file}.cpuprofile\n`)
 }
 

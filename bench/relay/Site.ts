@@ -1,6 +1,7 @@
 import { cpuOf, type Running, type ServerKind } from "./kinds.ts"
-import { lightPeers } from "./peers/light.ts"
-import { officialPeers } from "./peers/official.ts"
+import { defaultDialect } from "./peers/Dialect.ts"
+import { lightPeersOf } from "./peers/light.ts"
+import { officialPeersOf } from "./peers/official.ts"
 import type { Fail, Pair, Peers } from "./peers/Peers.ts"
 import { prefixPeers } from "./peers/prefix.ts"
 import type { Payload } from "./payloads.ts"
@@ -17,9 +18,9 @@ export interface Site {
   readonly fail: Fail
 }
 
-const peersOf = ({ wire }: ServerKind, client: Client): Peers => {
+const peersOf = ({ dialect = defaultDialect, wire }: ServerKind, client: Client): Peers => {
   if (wire === "prefix") return prefixPeers
-  return client === "light" ? lightPeers : officialPeers
+  return client === "light" ? lightPeersOf(dialect) : officialPeersOf(dialect)
 }
 
 /**

@@ -1,6 +1,7 @@
 import { resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import { type Child, startChild } from "./Child.ts"
+import type { Dialect } from "./peers/Dialect.ts"
 
 /** A measured server of one or more processes. */
 export interface Running {
@@ -18,8 +19,18 @@ export interface ServerKind {
   /** Its name in results. */
   readonly name: string
   readonly wire: "socketIo" | "prefix"
+  /** Default: that of our Server. */
+  readonly dialect?: Dialect
   readonly start: () => Promise<Running>
 }
+
+/** A running server of one process. */
+export const runningChild = (child: Child): Running => ({
+  agents: child.address,
+  computers: child.address,
+  children: [child],
+  stop: child.stop
+})
 
 const oneProcess = (
   name: string,
@@ -29,10 +40,7 @@ const oneProcess = (
 ): ServerKind => ({
   name,
   wire,
-  start: async () => {
-    const child = await startChild(script, environment)
-    return { agents: child.address, computers: child.address, children: [child], stop: child.stop }
-  }
+  start: async () => runningChild(await startChild(script, environment))
 })
 
 /** The reference: plain Socket.IO. */

@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util"
 import type { Case } from "./cases/Case.ts"
+import { type OtherServer, otherServers } from "./otherServers.ts"
 import type { Client } from "./Site.ts"
 
 /** Options of the benchmark. */
@@ -14,6 +15,8 @@ export interface Options {
   readonly self: boolean
   /** Folder of another checkout, whose Server is measured in place of the other relays. */
   readonly against: string | undefined
+  /** Further servers for comparison. */
+  readonly with: ReadonlyArray<OtherServer>
   /** Name of a case to profile instead. */
   readonly profile: string | undefined
   /** Folder of the profile. */
@@ -24,6 +27,13 @@ export interface Options {
 /** Rounds without and with `--quick`. On a shared machine, a median needs about twenty rounds. */
 const defaultRounds = { full: 20, quick: 3 }
 const maxRounds = 1000
+
+const otherServersOf = (names: ReadonlyArray<string>): ReadonlyArray<OtherServer> => {
+  const known = ["all", ...otherServers.map(({ name }) => name)]
+  const unknown = names.find((name) => !known.includes(name))
+  if (unknown !== undefined) throw new Error(`Unknown server "${unknown}"; expected one of ${known.join(", ")}`)
+  return otherServers.filter(({ name }) => names.includes("all") || names.includes(name))
+}
 
 /** Parses the command line. Throws an error with a message for people. */
 export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Case>): Options => {
@@ -37,6 +47,7 @@ export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Ca
       json: { type: "boolean", default: false },
       self: { type: "boolean", default: false },
       against: { type: "string" },
+      with: { type: "string", multiple: true, default: [] },
       profile: { type: "string" },
       "profile-dir": { type: "string", default: "." },
       help: { type: "boolean", default: false }
@@ -65,6 +76,7 @@ export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Ca
     json,
     self,
     against,
+    with: otherServersOf(values.with),
     profile,
     profileDir: values["profile-dir"],
     help
@@ -82,10 +94,14 @@ npm run bench -- [OPTIONS]
   --client CLIENT     light (default): handwritten peers; official: peers of socket.io-client
   --json              results as JSON
   --against FOLDER    compare with the Server of another checkout, too, in place of the other relays
+  --with NAME         compare with one more server, or with all of them; repeatable (see below)
   --profile NAME      write a CPU profile of the Server in this case instead of measuring
   --profile-dir DIR   folder of the .cpuprofile file (default: the current one)
   --help              this text
 
 Cases:
 ${cases.map(({ about, name }) => `  ${name.padEnd(18)}  ${about}`).join("\n")}
+
+Servers of --with:
+${otherServers.map(({ about, name }) => `  ${name.padEnd(18)}  ${about}`).join("\n")}
 `

@@ -1,6 +1,8 @@
 import { spawnSync } from "node:child_process"
 import { globSync } from "node:fs"
-import { resolve } from "node:path"
+import { join } from "node:path"
+
+const root = join(import.meta.dirname, "../..")
 
 /**
  * Paths of each binary: in its platform package, from which a Node version may have moved it with the script of the
@@ -15,6 +17,6 @@ const places = {
 /** The path of a binary that runs on this machine; `undefined` where npm has none for it. */
 export const findBinary = (name: keyof typeof places): string | undefined =>
   places[name]
-    .flatMap((pattern) => globSync(pattern))
-    .map((path) => resolve(path))
+    .flatMap((pattern) => globSync(pattern, { cwd: root }))
+    .map((path) => join(root, path))
     .find((path) => spawnSync(path, ["--version"], { stdio: "ignore" }).status === 0)

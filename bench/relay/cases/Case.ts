@@ -1,6 +1,7 @@
 import type { ServerKind } from "../kinds.ts"
 import type { Summary } from "../rounds.ts"
 import type { Client } from "../Site.ts"
+import { median } from "../statistics.ts"
 
 /** Settings of a case. */
 export interface Setting {
@@ -49,6 +50,17 @@ export const ratioAtMost = (bound: number): Target => ({ of: "ratio", is: "at mo
 
 /** Lower bound of the subject's median divided by the reference's. */
 export const ratioAtLeast = (bound: number): Target => ({ of: "ratio", is: "at least", bound })
+
+/** Upper bound of the subject's median. */
+export const valueAtMost = (bound: number): Target => ({ of: "value", is: "at most", bound })
+
+/** The summary of a result that only one kind has: the median of its rounds. */
+export const summaryOf = (kind: string, values: ReadonlyArray<number>): Summary => ({
+  values: { [kind]: median(values) },
+  ratios: {},
+  counted: values.length,
+  rounds: values.length
+})
 
 /** True when a target is met; `undefined` without a target. */
 export const isMet = ({ summary, target }: Row, subject: string): boolean | undefined => {

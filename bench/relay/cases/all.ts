@@ -1,25 +1,41 @@
 import { objects, request, text } from "../payloads.ts"
 import { type Case, ratioAtLeast, ratioAtMost } from "./Case.ts"
-import { closedCase } from "./closed.ts"
+import { closedCase, type ClosedLoad } from "./closed.ts"
 import { besideCase, floodCase, rateCase } from "./latency.ts"
 import { connectCase, fanOutCase } from "./members.ts"
 import { heapCase, idleCase } from "./memory.ts"
+import { processesCase } from "./processes.ts"
+import { startupCase } from "./startup.ts"
+import { stormCase } from "./storm.ts"
 
 const kilobyte = 1024
 const megabyte = 1024 * kilobyte
 
+const small: ClosedLoad = {
+  name: "1k",
+  about: "results of 1 KB text",
+  payload: () => text(kilobyte),
+  pairs: 16,
+  inFlight: 4,
+  warmUp: 100_000,
+  millis: 400,
+  targets: { cpu: ratioAtMost(1), rate: ratioAtLeast(1) }
+}
+
+const large: ClosedLoad = {
+  name: "8m",
+  about: "results of 8 MB text",
+  payload: () => text(8 * megabyte),
+  pairs: 2,
+  inFlight: 1,
+  warmUp: 40,
+  millis: 500,
+  targets: { rate: ratioAtLeast(2) }
+}
+
 /** All cases in their order. */
 export const cases: ReadonlyArray<Case> = [
-  closedCase({
-    name: "1k",
-    about: "results of 1 KB text",
-    payload: () => text(kilobyte),
-    pairs: 16,
-    inFlight: 4,
-    warmUp: 100_000,
-    millis: 400,
-    targets: { cpu: ratioAtMost(1), rate: ratioAtLeast(1) }
-  }),
+  closedCase(small),
   closedCase({
     name: "64k",
     about: "results of 64 KB text",
@@ -70,21 +86,15 @@ export const cases: ReadonlyArray<Case> = [
     millis: 500,
     targets: { rate: ratioAtLeast(6) }
   }),
-  closedCase({
-    name: "8m",
-    about: "results of 8 MB text",
-    payload: () => text(8 * megabyte),
-    pairs: 2,
-    inFlight: 1,
-    warmUp: 40,
-    millis: 500,
-    targets: { rate: ratioAtLeast(2) }
-  }),
+  closedCase(large),
   rateCase,
   besideCase,
   floodCase,
   fanOutCase,
   connectCase,
   idleCase,
-  heapCase
+  heapCase,
+  startupCase,
+  processesCase({ small, large }),
+  stormCase
 ]

@@ -1,7 +1,6 @@
 import { cpuOf, type ServerKind } from "../kinds.ts"
 import { closedLoop, type Extent } from "../loops.ts"
 import type { Payload } from "../payloads.ts"
-import type { Pair } from "../peers/Peers.ts"
 import { interleave, summarise } from "../rounds.ts"
 import { connectPairs, profileSite, type Site, withSites } from "../Site.ts"
 import { type Case, kindsOf, type Setting, type Target } from "./Case.ts"
@@ -34,6 +33,19 @@ interface Group {
   readonly site: Site
 }
 
+/** Connects the pairs of a load, and runs its warm-up. */
+export const startLoad = async (
+  site: Site,
+  { inFlight, pairs: count, warmUp }: ClosedLoad,
+  payload: Payload,
+  isQuick: boolean
+): Promise<Group["loop"]> => {
+  const pairs = await connectPairs(site, count, payload)
+  const loop = (extent: Extent) => closedLoop(pairs, inFlight, extent).ended
+  await loop({ calls: isQuick ? warmUp / quick.warmUp : warmUp })
+  return loop
+}
+
 const withGroups = <A>(
   load: ClosedLoad,
   kinds: ReadonlyArray<ServerKind>,
@@ -45,10 +57,7 @@ const withGroups = <A>(
     const groups: Array<Group> = []
     for (const site of sites) {
       note(`warming up ${site.name}`)
-      const pairs: ReadonlyArray<Pair> = await connectPairs(site, load.pairs, payload)
-      const loop = (extent: Extent) => closedLoop(pairs, load.inFlight, extent).ended
-      await loop({ calls: isQuick ? load.warmUp / quick.warmUp : load.warmUp })
-      groups.push({ name: site.name, loop, site })
+      groups.push({ name: site.name, loop: await startLoad(site, load, payload, isQuick), site })
     }
     return use(groups)
   })

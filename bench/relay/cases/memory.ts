@@ -3,7 +3,7 @@ import { closedLoop } from "../loops.ts"
 import { text } from "../payloads.ts"
 import { interleave, summarise } from "../rounds.ts"
 import { connectPairs, type Site, withSites } from "../Site.ts"
-import { type Case, kindsOf, ratioAtMost, type Setting } from "./Case.ts"
+import { type Case, kindsOf, ratioAtMost, type Setting, summaryOf, valueAtMost } from "./Case.ts"
 
 /** Computers that connect at the same time. */
 const atOnce = 50
@@ -72,12 +72,7 @@ export const heapCase: Case = {
       note(`${calls} calls`)
       await closedLoop(pairs, 4, { calls }).ended
       const after = await memoryOf(site.running)
-      const once = (value: number) => ({
-        values: { [subject.name]: value / 2 ** 20 },
-        ratios: {},
-        counted: 1,
-        rounds: 1
-      })
+      const once = (bytes: number) => summaryOf(subject.name, [bytes / 2 ** 20])
       return [
         { case: "heap", measure: "before", unit: "MB", summary: once(before.heap) },
         {
@@ -85,7 +80,7 @@ export const heapCase: Case = {
           measure: "grown by",
           unit: "MB",
           summary: once(after.heap - before.heap),
-          target: { of: "value", is: "at most", bound: 2 }
+          target: valueAtMost(2)
         }
       ]
     })

@@ -1,9 +1,10 @@
 import { callSeconds, path } from "../limits.ts"
 import { Calls } from "./Calls.ts"
+import { type Dialect, forwarded } from "./Dialect.ts"
 import type { Fail, Pair, Peers } from "./Peers.ts"
 import { endsWith, openSocket, prepare, readDigits, type TextSocket } from "./socket.ts"
 
-const handshake = `${path}/?EIO=4&transport=websocket&a2c_version=0.2.0`
+const handshakeOf = (dialect: Dialect) => `${dialect.path}/?EIO=4&transport=websocket&a2c_version=${dialect.version}`
 
 /** First bytes of packets: Engine.IO's ping, and Socket.IO's types within a message. */
 const ping = "2".charCodeAt(0)
@@ -54,7 +55,7 @@ interface Connected {
   readonly lost: Promise<never>
 }
 
-const connect = async (address: string, role: Session["role"], fail: Fail): Promise<Connected> => {
+const connect = async (address: string, role: Session["role"], dialect: Dialect, fail: Fail): Promise<Connected> => {
   const connected = Promise.withResolvers<void>()
   const lost = Promise.withResolvers<never>()
   lost.promise.catch(() => undefined)
@@ -69,7 +70,7 @@ const connect = async (address: string, role: Session["role"], fail: Fail): Prom
     else onLost(`refused: ${text}`)
   }
   const socket = await openSocket(
-    `ws://${address}${handshake}`,
+    `ws://${address}${handshakeOf(dialect)}`,
     (message, from) => {
       if (message.length === 1 && message[0] === ping) from.send("3")
       else hear(message, from)
@@ -103,10 +104,11 @@ const joinOffice = async ({ lost, receive, socket }: Connected, session: Session
 const join = async (
   address: string,
   session: Session,
+  dialect: Dialect,
   hear: (packet: Packet) => void,
   fail: Fail
 ): Promise<TextSocket> => {
-  const connection = await connect(address, session.role, fail)
+  const connection = await connect(address, session.role, dialect, fail)
   await joinOffice(connection, session, hear)
   return connection.socket
 }
@@ -121,75 +123,83 @@ const sessionOf = (role: Session["role"], number: number): Session => ({
 const requestId = (call: number) => String(call).padStart(32, "0")
 
 /** Peers with a handwritten Socket.IO and prepared bodies. They cost about as much as those of the bare relay. */
-export const lightPeers: Peers = {
-  pair: async (place, number, { params, result }, fail): Promise<Pair> => {
-    const expected = Buffer.from(`[${result(number)}]`)
-    const answer = prepare(expected.toString())
-    const rest = {
-      agent: sessionOf("agent", number).name,
-      computer: sessionOf("computer", number).name,
-      tool_name: "bench__tool",
-      timeout: callSeconds
-    }
-    const request = prepare(`,${JSON.stringify(rest).slice(1, -1)},"params":${params}}]`)
-    const calls = new Calls(fail)
-    const computer = await join(
-      place.computers,
-      sessionOf("computer", number),
-      (packet) => {
-        if (packet.type !== types.event) fail(`a Computer got ${excerpt(packet)}`)
-        else if (packet.id !== undefined) computer.send(answer(`${start("ack")}${packet.id}`))
-      },
-      fail
-    )
-    const agent = await join(
-      place.agents,
-      sessionOf("agent", number),
-      (packet) => {
-        if (packet.type === types.event) return
-        if (packet.type !== types.ack || packet.id === undefined) fail(`an Agent got ${excerpt(packet)}`)
-        else calls.end(packet.id, endsWith(packet.bytes, packet.at, expected), () => excerpt(packet))
-      },
-      fail
-    )
-    return {
-      call: (done) => {
-        const id = calls.add(done)
-        agent.send(request(`${start("event")}${id}["client:tool_call",{"req_id":"${requestId(id)}"`))
-      }
-    }
-  },
-  idle: async (place, number, fail) => {
-    await join(place.computers, sessionOf("computer", number), () => undefined, fail)
-  },
-  connect: async ({ computers }, fail) => {
-    const connection = await connect(computers, "computer", fail)
-    return {
-      join: (office, name, onNotification) =>
-        joinOffice(connection, { role: "computer", name, office }, (packet) => {
-          if (packet.type === types.event && packet.id === undefined) onNotification()
-          else fail(`a Computer got ${excerpt(packet)}`)
-        }),
-      announce: (name) => connection.socket.send(updateText(name)),
-      close: connection.socket.close
-    }
-  },
-  flood: {
-    path: handshake,
-    greeting: [
-      { say: connectText("agent"), until: start("connect") },
-      { say: joinText({ role: "agent", name: "flood", office: "flood" }), until: joinedText }
-    ],
-    message: `${start("event")}${JSON.stringify([
-      "client:tool_call",
-      {
-        agent: "flood",
-        req_id: requestId(0),
-        computer: "nobody",
+export const lightPeersOf = (dialect: Dialect): Peers => {
+  let newcomers = 0
+  return {
+    pair: async (place, number, { params, result }, fail): Promise<Pair> => {
+      const sent = `[${result(number)}]`
+      const answer = prepare(sent)
+      const expected = Buffer.from(forwarded(sent, dialect))
+      const rest = {
+        agent: sessionOf("agent", number).name,
+        computer: sessionOf("computer", number).name,
         tool_name: "bench__tool",
-        params: {},
         timeout: callSeconds
       }
-    ])}`
+      const request = prepare(`,${JSON.stringify(rest).slice(1, -1)},"params":${params}}]`)
+      const calls = new Calls(fail)
+      const computer = await join(
+        place.computers,
+        sessionOf("computer", number),
+        dialect,
+        (packet) => {
+          if (packet.type !== types.event) fail(`a Computer got ${excerpt(packet)}`)
+          else if (packet.id !== undefined) computer.send(answer(`${start("ack")}${packet.id}`))
+        },
+        fail
+      )
+      const agent = await join(
+        place.agents,
+        sessionOf("agent", number),
+        dialect,
+        (packet) => {
+          if (packet.type === types.event) return
+          if (packet.type !== types.ack || packet.id === undefined) fail(`an Agent got ${excerpt(packet)}`)
+          else calls.end(packet.id, endsWith(packet.bytes, packet.at, expected), () => excerpt(packet))
+        },
+        fail
+      )
+      return {
+        call: (done) => {
+          const id = calls.add(done)
+          agent.send(request(`${start("event")}${id}["client:tool_call",{"req_id":"${requestId(id)}"`))
+        }
+      }
+    },
+    idle: async (place, number, fail) => {
+      await join(place.computers, sessionOf("computer", number), dialect, () => undefined, fail)
+    },
+    connect: async ({ computers }, fail) => {
+      const connection = await connect(computers, "computer", dialect, fail)
+      newcomers += 1
+      const suffix = dialect.needsUniqueNames ? `-${newcomers}` : ""
+      return {
+        join: (office, name, onNotification) =>
+          joinOffice(connection, { role: "computer", name: name + suffix, office }, (packet) => {
+            if (packet.type === types.event && packet.id === undefined) onNotification()
+            else fail(`a Computer got ${excerpt(packet)}`)
+          }),
+        announce: (name) => connection.socket.send(updateText(name + suffix)),
+        close: connection.socket.close
+      }
+    },
+    flood: {
+      path: handshakeOf(dialect),
+      greeting: [
+        { say: connectText("agent"), until: start("connect") },
+        { say: joinText({ role: "agent", name: "flood", office: "flood" }), until: joinedText }
+      ],
+      message: `${start("event")}${JSON.stringify([
+        "client:tool_call",
+        {
+          agent: "flood",
+          req_id: requestId(0),
+          computer: "nobody",
+          tool_name: "bench__tool",
+          params: {},
+          timeout: callSeconds
+        }
+      ])}`
+    }
   }
 }

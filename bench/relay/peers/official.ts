@@ -1,7 +1,8 @@
 import { io } from "socket.io-client"
 import { callSeconds, path } from "../limits.ts"
 import { Calls } from "./Calls.ts"
-import { lightPeers } from "./light.ts"
+import type { Dialect } from "./Dialect.ts"
+import { lightPeersOf } from "./light.ts"
 import type { Fail, Pair, Peers } from "./Peers.ts"
 
 /** The checked part of a result: this client parses every body. */
@@ -11,10 +12,10 @@ interface CallToolResult {
 
 type Role = "agent" | "computer"
 
-const join = async (address: string, role: Role, number: number, fail: Fail) => {
+const join = async (address: string, role: Role, number: number, dialect: Dialect, fail: Fail) => {
   const socket = io(`http://${address}${path}`, {
-    path,
-    query: { a2c_version: "0.2.0" },
+    path: dialect.path,
+    query: { a2c_version: dialect.version },
     auth: { role },
     transports: ["websocket"],
     forceNew: true,
@@ -34,15 +35,15 @@ const join = async (address: string, role: Role, number: number, fail: Fail) => 
 }
 
 /** Pairs on `socket.io-client`. They do the work of real peers, so the load generator limits the rate sooner. */
-export const officialPeers: Peers = {
-  ...lightPeers,
+export const officialPeersOf = (dialect: Dialect): Peers => ({
+  ...lightPeersOf(dialect),
   pair: async (place, number, payload, fail): Promise<Pair> => {
     const result: CallToolResult = JSON.parse(payload.result(number))
     const params: unknown = JSON.parse(payload.params)
     const calls = new Calls(fail)
-    const computer = await join(place.computers, "computer", number, fail)
+    const computer = await join(place.computers, "computer", number, dialect, fail)
     computer.on("client:tool_call", (_call: unknown, ack: (result: CallToolResult) => void) => ack(result))
-    const agent = await join(place.agents, "agent", number, fail)
+    const agent = await join(place.agents, "agent", number, dialect, fail)
     const isRight = (answer: Partial<CallToolResult> | undefined) =>
       answer?.content?.length === result.content.length &&
       answer.content[0]?.text === result.content[0]?.text &&
@@ -64,4 +65,4 @@ export const officialPeers: Peers = {
       }
     }
   }
-}
+})

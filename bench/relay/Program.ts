@@ -1,0 +1,76 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { createInterface } from "node:readline"
+import { leash } from "../../test/leash.ts"
+import { residentMegabytes } from "../residentMemory.ts"
+import type { Child } from "./Child.ts"
+import { timeout } from "./limits.ts"
+import { pin, processors } from "./pinning.ts"
+import { cpuTimeReader } from "./processTime.ts"
+
+/** A program of another runtime, whose first line on stdout is its address. */
+export interface Program {
+  /** Its name in errors. */
+  readonly name: string
+  readonly file: string
+  readonly args: ReadonlyArray<string>
+  readonly environment?: { readonly [name: string]: string }
+}
+
+const lastLine = (text: string): string => text.trim().split("\n").at(-1) ?? ""
+
+/**
+ * Starts a measured server in another runtime, which ends with this process; Linux only. Its memory is the resident
+ * memory, without a garbage collection before. Rejects when it does not listen in time.
+ */
+export const startProgram = async ({ args, environment, file, name }: Program): Promise<Child> => {
+  if (process.platform !== "linux") throw new Error(`${name} needs /proc, which only Linux has`)
+  const child = leash(spawn(file, args, { env: { ...process.env, ...environment }, stdio: ["ignore", "pipe", "pipe"] }))
+  const { pid } = child
+  if (pid !== undefined) pin(pid, processors.servers)
+
+  const listening = Promise.withResolvers<string>()
+  let errors = ""
+  const collect = (text: string) => {
+    errors += text
+  }
+  child.stderr.setEncoding("utf8").on("data", collect)
+  const lines = createInterface(child.stdout).once("line", listening.resolve)
+  child.once("error", (error) => listening.reject(new Error(`${file}: ${error.message}`)))
+  child.once("close", () => listening.reject(new Error(`${name} exited before it listened: ${lastLine(errors)}`)))
+  const timer = setTimeout(() => {
+    listening.reject(new Error(`${name} did not listen within ${timeout} ms`))
+    child.kill("SIGKILL")
+  }, timeout)
+  const address = await listening.promise.finally(() => clearTimeout(timer))
+  if (pid === undefined || !/^127\.0\.0\.1:\d+$/.test(address)) {
+    child.kill("SIGKILL")
+    throw new Error(`${name} printed "${address}" in place of its address`)
+  }
+  process.stderr.write(errors)
+  child.stderr.off("data", collect).pipe(process.stderr, { end: false })
+  lines.on("line", (line) => process.stderr.write(`${line}\n`))
+
+  const hasExited = () => child.exitCode !== null || child.signalCode !== null
+  const running = async <A>(read: () => A): Promise<A> => {
+    if (hasExited()) throw new Error(`${name} exited unexpectedly`)
+    return read()
+  }
+  const readCpuTime = cpuTimeReader(pid)
+  const noProfile = () => Promise.reject(new Error(`${name} is not a program of Node, so it has no CPU profile`))
+  return {
+    address,
+    cpu: () => running(readCpuTime),
+    memory: () => running(() => ({ rss: residentMegabytes(pid) * 2 ** 20, heap: Number.NaN })),
+    startProfile: noProfile,
+    stopProfile: noProfile,
+    stop: async () => {
+      if (hasExited()) return
+      const ended = once(child, "exit")
+      const killing = setTimeout(() => void child.kill("SIGKILL"), timeout)
+      child.kill("SIGTERM")
+      await ended
+      clearTimeout(killing)
+    }
+  }
+}

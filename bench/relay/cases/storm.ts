@@ -1,0 +1,119 @@
+import { Effect, Ref, type Scope } from "effect"
+import { maxOpenFiles } from "../../openFiles.ts"
+import { type A2cCommand, makeCommand } from "../command.ts"
+import { a2c } from "../kinds.ts"
+import { freePort } from "../storm/freePort.ts"
+import { joinMembers, makeOffices, namesOf } from "../storm/members.ts"
+import { makeReasonLog } from "../storm/reasonLog.ts"
+import { Rejoins } from "../storm/Rejoins.ts"
+import { StormCalls } from "../storm/StormCalls.ts"
+import { type Case, type Row, type Setting, summaryOf, valueAtMost } from "./Case.ts"
+
+/** Offices with one Agent each, and the Computers of each. */
+const sizes = { usual: { offices: 100, computers: 20 }, quick: { offices: 10, computers: 10 } }
+
+/** Ends of the Server. The members stay the same. */
+const maxRounds = 3
+
+/** Time of calls before each end. */
+const calmTime = "3 seconds"
+
+/** Time until all members must have joined again. */
+const rejoinTimeout = "60 seconds"
+
+/** Open files of a member during the upgrade of its connection, and those of a process beside its members. */
+const openFiles = { perMember: 2, others: 256 }
+
+/** A Server that can be killed and started again at the same port. */
+const makeKillableServer = Effect.fnUntraced(function* ({ startServer }: A2cCommand, port: number) {
+  const current = yield* Ref.make(yield* startServer(port))
+  return {
+    address: (yield* Ref.get(current)).address,
+    /** Resolves when the new one listens. */
+    restart: Effect.gen(function* () {
+      yield* (yield* Ref.get(current)).end("SIGKILL")
+      yield* Ref.set(current, yield* startServer(port))
+    })
+  }
+})
+
+const measure = Effect.fnUntraced(function* ({ note, quick, rounds }: Setting, lastReason: () => string) {
+  const { computers, offices: count } = quick ? sizes.quick : sizes.usual
+  const offices = makeOffices(count, computers)
+  const names = namesOf(offices)
+  const rejoins = new Rejoins()
+  const calls = new StormCalls()
+  const { address, restart } = yield* makeKillableServer(yield* makeCommand, yield* freePort)
+  note(`${names.length} members join`)
+  const agents = yield* joinMembers(`http://${address}`, offices, rejoins, calls.onExecution)
+
+  /** Kills the Server during calls, and gives the seconds until the last join and the share of a processor used here. */
+  const kill: Effect.Effect<{ readonly seconds: number; readonly busy: number }, never, Scope.Scope> = Effect.gen(
+    function* () {
+      yield* Effect.sleep(calmTime)
+      const used = process.cpuUsage()
+      const killedAt = performance.now()
+      const completed = rejoins.complete(names)
+      yield* restart
+      const lastAt = yield* Effect.promise(() => completed).pipe(
+        Effect.timeoutOrElse({
+          duration: rejoinTimeout,
+          orElse: () => {
+            const { length } = rejoins.missing
+            const [first] = rejoins.missing
+            const reason = `${length} members have not joined again, for example ${first}; last failure: ${lastReason()}`
+            return Effect.die(new Error(reason))
+          }
+        })
+      )
+      const { system, user } = process.cpuUsage(used)
+      const seconds = (lastAt - killedAt) / 1000
+      return { seconds, busy: (system + user) / (lastAt - killedAt) / 10 }
+    }
+  )
+  const all = Math.min(maxRounds, quick ? 1 : rounds)
+  const kills = yield* Effect.forEach(Array.from({ length: all }), (_, round) => {
+    note(`round ${round + 1} of ${all}`)
+    return calls.during(agents, kill)
+  })
+  return { kills, tally: calls.tally() }
+}, Effect.scoped)
+
+/** Time until members have joined again after their Server was killed, and the fate of their calls. */
+export const stormCase: Case = {
+  name: "storm",
+  about: "2000 Computers and 100 Agents with calls in flight join again after their Server was killed",
+  long: true,
+  run: async (setting) => {
+    const { computers, offices } = setting.quick ? sizes.quick : sizes.usual
+    const needed = offices * (computers + 1) * openFiles.perMember + openFiles.others
+    if (maxOpenFiles() < needed) {
+      process.stderr.write(`storm: skipped, because it needs ${needed} open files: raise "ulimit -n"\n`)
+      return []
+    }
+    const { last, layer } = makeReasonLog()
+    const { kills, tally } = await Effect.runPromise(Effect.provide(measure(setting, last), layer))
+    const { answered, broken, executedTwice, failed, lost, misplaced, wrong } = tally
+    const errors = Object.values(failed).reduce((sum, number) => sum + number, broken.length)
+    const row = (measured: string, unit: string, values: ReadonlyArray<number>, bound?: number): Row => ({
+      case: "storm",
+      measure: measured,
+      unit,
+      summary: summaryOf(a2c.name, values),
+      ...(bound !== undefined && { target: valueAtMost(bound) })
+    })
+    const times = kills.map(({ seconds }) => seconds)
+    return [
+      row("until the last has joined", "s", times, 5),
+      row(
+        "load busy until then",
+        "%",
+        kills.map(({ busy }) => busy)
+      ),
+      row("calls answered", "calls", [answered]),
+      row("calls with an error", "calls", [errors]),
+      row("lost or duplicated calls", "calls", [lost.length + executedTwice.length], 0),
+      row("wrong answers", "calls", [wrong.length + misplaced.length], 0)
+    ]
+  }
+}
