@@ -27,7 +27,7 @@ const maxFastPathBytes = 256 * 1024
 const maxCorkedBytes = 64 * 1024
 
 /** Messages of one connection that are handled per tick of the event loop: other connections get their turn. */
-const maxMessagesPerTick = 32
+const maxMessagesPerTick = 8
 
 /** A text frame of a WebSocket as received bytes, without the digit of Engine.IO. */
 export class TextFrame {
