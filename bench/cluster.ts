@@ -9,7 +9,7 @@ import { cpuTimeOf } from "./cpuTime.ts"
 import { ratioAtMost } from "./relay/cases/Case.ts"
 import { closedCase } from "./relay/cases/closed.ts"
 import { type Child, startChild } from "./relay/Child.ts"
-import { a2c, type ServerKind } from "./relay/kinds.ts"
+import { library as a2c, type ServerKind } from "./relay/kinds.ts"
 import { text } from "./relay/payloads.ts"
 import { pin, processors } from "./relay/pinning.ts"
 import { formatTable } from "./relay/table.ts"
@@ -79,6 +79,7 @@ const cases = [
 const setting = {
   reference: a2c,
   subject: twoNodes,
+  library: twoNodes,
   others: [],
   client: "light",
   rounds,
@@ -87,6 +88,6 @@ const setting = {
 pin(process.pid, processors.load)
 for (const { run } of cases) {
   const rows = await run({ ...setting, note: () => undefined })
-  process.stdout.write(formatTable(rows, { reference: "a2c", subject: "two nodes", others: [] }))
+  process.stdout.write(formatTable(rows, { reference: a2c.name, subject: "two nodes", others: [] }))
 }
 process.exit(0)

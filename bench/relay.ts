@@ -12,6 +12,7 @@ import * as kinds from "./relay/kinds.ts"
 import { helpText, type Options, readOptions } from "./relay/options.ts"
 import type { OtherServer } from "./relay/otherServers.ts"
 import { pin, processors } from "./relay/pinning.ts"
+import { publish } from "./relay/publish.ts"
 import { spellJson, formatTable } from "./relay/table.ts"
 
 /** Exits; all children end with this process. */
@@ -32,12 +33,13 @@ const optionsOf = (args: ReadonlyArray<string>): Options => {
 
 const relaysOf = ({ against, self }: Options): Setting["others"] => {
   if (against !== undefined) return [kinds.checkout("other", against)]
-  return self ? [] : [kinds.stock, kinds.ws]
+  return self ? [] : [kinds.stock, kinds.ws, kinds.library]
 }
 
 const settingOf = (options: Options, further: Setting["others"]): Omit<Setting, "note"> => ({
   reference: kinds.sio,
   subject: options.self ? kinds.self : kinds.a2c,
+  library: options.self ? kinds.self : kinds.library,
   others: [...relaysOf(options), ...further],
   client: options.client,
   rounds: options.rounds,
@@ -72,6 +74,18 @@ const prepareAll = async (servers: ReadonlyArray<OtherServer>): Promise<Setting[
   return prepared
 }
 
+/** Largest ratio of two kinds of the same server that is noise. */
+const maxNoise = 1.1
+
+/** Reports where the library needs another CPU time than the command. */
+const reportDifferences = (rows: ReadonlyArray<Row>): void => {
+  for (const { case: name, measure: what, summary, unit } of rows) {
+    const ratio = (summary.ratios[kinds.library.name] ?? 1) / (summary.ratios[kinds.a2c.name] ?? 1)
+    if (unit !== "us" || Math.max(ratio, 1 / ratio) <= maxNoise) continue
+    process.stderr.write(`${name}, ${what}: the library has ${ratio.toFixed(2)} times that of the command.\n`)
+  }
+}
+
 /** Targets apply to the Server, not to the reference. */
 const judged = ({ target, ...row }: Row, { self }: Options): Row => ({
   ...row,
@@ -103,6 +117,8 @@ const measure = async (options: Options, notPinned: string | undefined) => {
     rounds
   }
   process.stdout.write(options.json ? spellJson(rows, columns, about) : formatTable(rows, columns))
+  reportDifferences(rows)
+  if (options.publish) await publish(rows, columns, about)
   if (rows.some(({ summary: { counted, rounds: all } }) => counted * 2 < all)) {
     process.stderr.write("More than half of the rounds of a case were disturbed: repeat the run on a quiet machine.\n")
   }

@@ -1,4 +1,4 @@
-import { a2c, checkout, cpuOf } from "../relay/kinds.ts"
+import { library as a2c, checkout, cpuOf } from "../relay/kinds.ts"
 import { closedLoop } from "../relay/loops.ts"
 import { text } from "../relay/payloads.ts"
 import { interleave } from "../relay/rounds.ts"

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises"
-import { a2c, cpuOf } from "../relay/kinds.ts"
+import { library as a2c, cpuOf } from "../relay/kinds.ts"
 import { closedLoop, openLoop } from "../relay/loops.ts"
 import { text } from "../relay/payloads.ts"
 import { connectPairs, withSites } from "../relay/Site.ts"

@@ -8,7 +8,7 @@ import { timeout } from "./limits.ts"
 import { pin, processors } from "./pinning.ts"
 import { cpuTimeReader } from "./processTime.ts"
 
-/** A program of another runtime, whose first line on stdout is its address. */
+/** A program whose first line on stdout ends with its address. */
 export interface Program {
   /** Its name in errors. */
   readonly name: string
@@ -20,7 +20,7 @@ export interface Program {
 const lastLine = (text: string): string => text.trim().split("\n").at(-1) ?? ""
 
 /**
- * Starts a measured server in another runtime, which ends with this process; Linux only. Its memory is the resident
+ * Starts a measured server that knows no orders, and ends with this process; Linux only. Its memory is the resident
  * memory, without a garbage collection before. Rejects when it does not listen in time.
  */
 export const startProgram = async ({ args, environment, file, name }: Program): Promise<Child> => {
@@ -42,10 +42,11 @@ export const startProgram = async ({ args, environment, file, name }: Program): 
     listening.reject(new Error(`${name} did not listen within ${timeout} ms`))
     child.kill("SIGKILL")
   }, timeout)
-  const address = await listening.promise.finally(() => clearTimeout(timer))
-  if (pid === undefined || !/^127\.0\.0\.1:\d+$/.test(address)) {
+  const line = await listening.promise.finally(() => clearTimeout(timer))
+  const [address] = /127\.0\.0\.1:\d+$/.exec(line) ?? []
+  if (pid === undefined || address === undefined) {
     child.kill("SIGKILL")
-    throw new Error(`${name} printed "${address}" in place of its address`)
+    throw new Error(`${name} printed "${line}" in place of its address`)
   }
   process.stderr.write(errors)
   child.stderr.off("data", collect).pipe(process.stderr, { end: false })
@@ -57,7 +58,7 @@ export const startProgram = async ({ args, environment, file, name }: Program): 
     return read()
   }
   const readCpuTime = cpuTimeReader(pid)
-  const noProfile = () => Promise.reject(new Error(`${name} is not a program of Node, so it has no CPU profile`))
+  const noProfile = () => Promise.reject(new Error(`${name} has no CPU profile`))
   return {
     address,
     cpu: () => running(readCpuTime),

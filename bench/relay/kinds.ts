@@ -1,7 +1,9 @@
 import { resolve } from "node:path"
 import { pathToFileURL } from "node:url"
+import { builtCommand } from "./builtCommand.ts"
 import { type Child, startChild } from "./Child.ts"
 import type { Dialect } from "./peers/Dialect.ts"
+import { startProgram } from "./Program.ts"
 
 /** A measured server of one or more processes. */
 export interface Running {
@@ -46,8 +48,20 @@ const oneProcess = (
 /** The reference: plain Socket.IO. */
 export const sio = oneProcess("sio", "socketIo", "socketIo.ts")
 
-/** The Server. */
-export const a2c = oneProcess("a2c", "socketIo", "a2c.ts")
+/** The Server in a program of this benchmark, which knows orders. */
+export const library = oneProcess("library", "socketIo", "a2c.ts")
+
+const startCommand = async () => {
+  const args = [builtCommand(), "server", "--port", "0"]
+  return runningChild(await startProgram({ name: "a2c", file: process.execPath, args }))
+}
+
+/** The shipped command with default flags; elsewhere than on Linux, the library. */
+export const a2c: ServerKind = {
+  ...library,
+  name: "a2c",
+  ...(process.platform === "linux" && { start: startCommand })
+}
 
 /** The Server with the adapter on the package `socket.io`. */
 export const stock = oneProcess("stock", "socketIo", "a2c.ts", { A2C_BENCH_ENGINE: "socket.io" })

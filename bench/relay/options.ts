@@ -19,6 +19,8 @@ export interface Options {
   readonly with: ReadonlyArray<OtherServer>
   /** Name of a case to profile instead. */
   readonly profile: string | undefined
+  /** Writes the tables and plots of the documentation. */
+  readonly publish: boolean
   /** Folder of the profile. */
   readonly profileDir: string
   readonly help: boolean
@@ -49,11 +51,12 @@ export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Ca
       against: { type: "string" },
       with: { type: "string", multiple: true, default: [] },
       profile: { type: "string" },
+      publish: { type: "boolean", default: false },
       "profile-dir": { type: "string", default: "." },
       help: { type: "boolean", default: false }
     }
   })
-  const { against, client, help, json, profile, quick, self } = values
+  const { against, client, help, json, profile, publish, quick, self } = values
   const named = [...values.case, ...(profile === undefined ? [] : [profile])]
   for (const name of named) {
     if (!cases.some((one) => one.name === name)) {
@@ -65,6 +68,9 @@ export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Ca
     throw new Error(`--rounds must be a whole number from 1 to ${maxRounds}`)
   }
   if (client !== "light" && client !== "official") throw new Error(`--client must be light or official`)
+  if (publish && (quick || self || against !== undefined || values.case.length > 0)) {
+    throw new Error("--publish needs all cases: leave out --case, --quick, --self and --against")
+  }
   const wanted = cases.filter(({ long, name }) =>
     values.case.length > 0 ? values.case.includes(name) : !(quick && long === true)
   )
@@ -78,6 +84,7 @@ export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Ca
     against,
     with: otherServersOf(values.with),
     profile,
+    publish,
     profileDir: values["profile-dir"],
     help
   }
@@ -95,6 +102,7 @@ npm run bench -- [OPTIONS]
   --json              results as JSON
   --against FOLDER    compare with the Server of another checkout, too, in place of the other relays
   --with NAME         compare with one more server, or with all of them; repeatable (see below)
+  --publish           write the tables and plots of bench/README.md from this run, with those of node bench/growth.ts
   --profile NAME      write a CPU profile of the Server in this case instead of measuring
   --profile-dir DIR   folder of the .cpuprofile file (default: the current one)
   --help              this text

@@ -8,7 +8,7 @@ export interface Columns {
 }
 
 /** Formats with three significant digits, but keeps all digits before the point. */
-const number = (value: number | undefined): string => {
+export const formatNumber = (value: number | undefined): string => {
   if (value === undefined || !Number.isFinite(value)) return "-"
   const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.max(Math.abs(value), 0.01))))
   return value.toFixed(Math.min(digits, 2))
@@ -59,10 +59,10 @@ export const formatTable = (rows: ReadonlyArray<Row>, { others, reference, subje
     row.case,
     row.measure,
     row.unit,
-    number(row.summary.values[reference]),
-    number(row.summary.values[subject]),
-    number(row.summary.ratios[subject]),
-    ...others.map((other) => number(row.summary.ratios[other])),
+    formatNumber(row.summary.values[reference]),
+    formatNumber(row.summary.values[subject]),
+    formatNumber(row.summary.ratios[subject]),
+    ...others.map((other) => formatNumber(row.summary.ratios[other])),
     targetText(row.target),
     metText(isMet(row, subject)),
     `${row.summary.counted}/${row.summary.rounds}`

@@ -9,6 +9,8 @@ export interface Setting {
   readonly reference: ServerKind
   /** The server under test. */
   readonly subject: ServerKind
+  /** The same server in a program that knows orders: to collect its garbage, to take its profile. */
+  readonly library: ServerKind
   /** Further servers for comparison. */
   readonly others: ReadonlyArray<ServerKind>
   readonly client: Client

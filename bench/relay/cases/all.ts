@@ -19,7 +19,7 @@ const small: ClosedLoad = {
   inFlight: 4,
   warmUp: 100_000,
   millis: 400,
-  targets: { cpu: ratioAtMost(1), rate: ratioAtLeast(1) }
+  targets: { cpu: ratioAtMost(0.75), rate: ratioAtLeast(1.3) }
 }
 
 const large: ClosedLoad = {

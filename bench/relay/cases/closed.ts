@@ -100,7 +100,7 @@ export const closedCase = (load: ClosedLoad): Case => ({
       ]
     }),
   profile: (setting, file) =>
-    withGroups(load, [setting.subject], setting, async (groups) => {
+    withGroups(load, [setting.library], setting, async (groups) => {
       for (const { loop, site } of groups) {
         setting.note("taking the profile")
         await profileSite(site, file, () => loop({ millis: profiled }))

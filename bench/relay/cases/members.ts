@@ -154,8 +154,8 @@ export const connectCase: Case = {
       ] satisfies ReadonlyArray<Row>
     }),
   profile: (setting, file) =>
-    withSites([setting.subject], setting.client, async ([site]) => {
-      if (site === undefined) throw new Error(`${setting.subject.name} did not start`)
+    withSites([setting.library], setting.client, async ([site]) => {
+      if (site === undefined) throw new Error(`${setting.library.name} did not start`)
       for (let window = 0; window < warmUps.usual; window++) await connectAndJoin(site, newcomers.usual)
       await profileSite(site, file, async () => {
         for (let window = 0; window < 10; window++) await connectAndJoin(site, newcomers.usual)
