@@ -1,4 +1,4 @@
-import { Cause, Context, type Layer, Logger, References, Tracer } from "effect"
+import { Cause, Context, Effect, Layer, Logger, References, Tracer } from "effect"
 import { isJsonObject } from "../../domain/json.ts"
 import { escapeForTerminal, escapeLinesForTerminal } from "./escapeForTerminal.ts"
 import { redact, redactText } from "./redact.ts"
@@ -61,14 +61,73 @@ const formatJson = (line: LogEntry): string => {
   return escapeForTerminal(text)
 }
 
-/** Logs with `write`, which receives whole lines with their line breaks. */
-export const layerTo = (write: (lines: string) => void): Layer.Layer<never> =>
+/** Levels of frequent lines, which may wait for others. */
+const patientLevels: ReadonlyArray<string> = ["Trace", "Debug", "Info"]
+
+/** Logs with `write`, which receives whole lines with their line breaks; `isUrgent` is true for warnings and errors. */
+export const layerTo = (write: (lines: string, isUrgent: boolean) => void): Layer.Layer<never> =>
   Logger.layer([
     Logger.make<unknown, void>((line) => {
-      write(`${line.fiber.getRef(LogFormat) === "json" ? formatJson(line) : formatHuman(line)}\n`)
+      const text = line.fiber.getRef(LogFormat) === "json" ? formatJson(line) : formatHuman(line)
+      write(`${text}\n`, !patientLevels.includes(line.logLevel))
     })
   ])
 
-/** Logs to stderr, or to the console of a browser. Results go to stdout. */
-// oxlint-disable-next-line no-console -- the only output that browsers have, too
-export const layer: Layer.Layer<never> = layerTo((lines) => console.error(lines.slice(0, -1)))
+/** Milliseconds that a line waits for others, and the characters of waiting lines. */
+const maxDelay = 20
+const maxWaiting = 16 * 1024
+
+/** Writes several lines at once, since a write costs more than a line. The end of the process writes the rest. */
+class LineCollector {
+  readonly #write: (lines: string) => void
+  #waiting = ""
+  #timer: NodeJS.Timeout | undefined
+  #isOpen = true
+
+  constructor(write: (lines: string) => void) {
+    this.#write = write
+    process.on("exit", this.#flush)
+  }
+
+  add(lines: string, isUrgent: boolean): void {
+    this.#waiting += lines
+    if (isUrgent || !this.#isOpen || this.#waiting.length > maxWaiting) this.#flush()
+    else this.#timer ??= setTimeout(this.#flush, maxDelay).unref()
+  }
+
+  /** Later lines do not wait. */
+  close(): void {
+    this.#isOpen = false
+    process.off("exit", this.#flush)
+    this.#flush()
+  }
+
+  readonly #flush = (): void => {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    const lines = this.#waiting
+    this.#waiting = ""
+    if (lines !== "") this.#write(lines)
+  }
+}
+
+/** True where lines may wait: a terminal shows them between the lines of stdout. */
+const isCollectingUseful = (): boolean =>
+  globalThis.process?.stderr !== undefined && globalThis.process.stderr.isTTY !== true
+
+/**
+ * Logs to stderr, or to the console of a browser; results go to stdout. Lines below the level of warnings may wait 20 ms, if
+ * stderr is no terminal.
+ */
+export const layer: Layer.Layer<never> = Layer.unwrap(
+  Effect.suspend(() => {
+    // oxlint-disable-next-line no-console -- the only output that browsers have, too
+    const write = (lines: string) => console.error(lines.slice(0, -1))
+    if (!isCollectingUseful()) return Effect.succeed(layerTo(write))
+    const collector = Effect.acquireRelease(
+      Effect.sync(() => new LineCollector(write)),
+      (open) => Effect.sync(() => open.close())
+    )
+    return Effect.map(collector, (open) => layerTo((lines, isUrgent) => open.add(lines, isUrgent)))
+  })
+)

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Redacted } from "effect"
 import { vi } from "vitest"
@@ -232,6 +233,37 @@ describe("log", () => {
       assert.match(line, / ERROR failed\n {2}.*the disk is full\n {2}no space\n/)
     })
   )
+
+  it.live("writes lines of the level info together, and a warning at once", () =>
+    Effect.gen(function* () {
+      const written: Array<unknown> = []
+      const spy = vi.spyOn(console, "error").mockImplementation((text) => void written.push(text))
+      yield* Effect.gen(function* () {
+        yield* Effect.logInfo("one")
+        yield* Effect.logInfo("two")
+        assert.strictEqual(written.length, 0)
+        yield* Effect.logWarning("three")
+        assert.match(String(written[0]), /one\n.*two\n.*three$/)
+        yield* Effect.logInfo("four")
+      }).pipe(Effect.provide(layer), Effect.ensuring(Effect.sync(() => spy.mockRestore())))
+      assert.match(String(written[1]), /four$/)
+      assert.strictEqual(written.length, 2)
+    })
+  )
+
+  it("writes waiting lines when the process exits", () => {
+    const log = new URL("../../../src/adapters/log/TerminalLog.ts", import.meta.url).href
+    const program = `
+      import { Effect } from "effect"
+      import { layer } from "${log}"
+      Effect.runSync(Effect.provide(Effect.andThen(Effect.logInfo("last"), Effect.sync(() => process.exit(3))), layer))
+    `
+    const { status, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", program], {
+      encoding: "utf8"
+    })
+    assert.strictEqual(status, 3)
+    assert.match(stderr, /INFO {2}last\n/)
+  })
 
   it.live("writes text to stderr by default, each line once", () =>
     Effect.gen(function* () {
