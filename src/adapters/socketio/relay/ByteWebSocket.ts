@@ -53,7 +53,14 @@ const eventLoopTick = (): number => {
   return tick
 }
 
-const uncork = (transport: ByteWebSocket): void => transport.uncork()
+/** Transports with frames that wait for the end of the turn. */
+let corked: Array<ByteWebSocket> = []
+
+const uncorkAll = (): void => {
+  const transports = corked
+  corked = []
+  for (const transport of transports) transport.uncork()
+}
 
 /** Relays bytes. Short messages bypass Engine.IO's events and buffers, which cost more than the rest of the relay. */
 export class ByteWebSocket extends transports.websocket implements RelayTransport {
@@ -105,7 +112,7 @@ export class ByteWebSocket extends transports.websocket implements RelayTranspor
     if (!this.writable || this.#webSocket?.readyState !== 1) return false
     if (this.#corked === undefined) {
       this.#corked = []
-      process.nextTick(uncork, this)
+      if (corked.push(this) === 1) process.nextTick(uncorkAll)
     }
     for (const part of message.frame()) {
       this.#corked.push(part)
