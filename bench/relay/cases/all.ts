@@ -19,6 +19,7 @@ const small: ClosedLoad = {
   inFlight: 4,
   warmUp: 100_000,
   millis: 400,
+  starts: 3,
   targets: { cpu: ratioAtMost(0.75), rate: ratioAtLeast(1.3) }
 }
 

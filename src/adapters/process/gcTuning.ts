@@ -25,14 +25,15 @@ const findCollector = (): CollectGarbage | undefined => {
 /**
  * Tunes the garbage collector for a process that relays large messages. Messages are memory outside the V8 heap, which
  * V8 ignores until it runs full collections repeatedly: more than half of the time of such a relay. With these flags
- * messages count as heap, the heap may grow to four times its live size, and {@link countRelayedBytes} collects the young
- * generation. Affects the whole process; call it as early as possible. Does nothing before Node 24.
+ * messages count as heap, the heap may grow to four times its live size, the space for new objects grows to its maximum at
+ * once, and {@link countRelayedBytes} collects the young generation. Affects the whole process; call it as early as
+ * possible. Does nothing before Node 24.
  */
 export const tuneGcForRelay = (): void => {
   if (Number(process.versions.node.split(".")[0]) < 24) return
   setFlagsFromString("--external-memory-accounted-in-global-limit")
   setFlagsFromString("--heap-growing-percent=300")
-  setFlagsFromString("--semi-space-growth-factor=1")
+  setFlagsFromString("--semi-space-growth-factor=16")
   const collect = findCollector()
   if (collect !== undefined) collectYoungGeneration = () => collect({ type: "minor" })
 }
