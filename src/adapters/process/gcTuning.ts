@@ -22,18 +22,32 @@ const findCollector = (): CollectGarbage | undefined => {
   return typeof gc === "function" ? (options) => void gc(options) : undefined
 }
 
+let isYoungGenerationSmall = false
+
+const keepYoungGenerationSmall = (): void => {
+  isYoungGenerationSmall = true
+  setFlagsFromString("--semi-space-growth-factor=1")
+}
+
+/** Lets the space for new objects grow to its maximum of 16 MB at once: a load then has fewer collections. */
+const growYoungGeneration = (): void => {
+  if (!isYoungGenerationSmall) return
+  isYoungGenerationSmall = false
+  setFlagsFromString("--semi-space-growth-factor=16")
+}
+
 /**
  * Tunes the garbage collector for a process that relays large messages. Messages are memory outside the V8 heap, which
  * V8 ignores until it runs full collections repeatedly: more than half of the time of such a relay. With these flags
- * messages count as heap, the heap may grow to four times its live size, the space for new objects grows to its maximum at
- * once, and {@link countRelayedBytes} collects the young generation. Affects the whole process; call it as early as
- * possible. Does nothing before Node 24.
+ * messages count as heap, the heap may grow to four times its live size, and {@link countRelayedBytes} collects the young
+ * generation, which grows under load only. Affects the whole process; call it as early as possible. Does nothing before
+ * Node 24.
  */
 export const tuneGcForRelay = (): void => {
   if (Number(process.versions.node.split(".")[0]) < 24) return
   setFlagsFromString("--external-memory-accounted-in-global-limit")
   setFlagsFromString("--heap-growing-percent=300")
-  setFlagsFromString("--semi-space-growth-factor=16")
+  keepYoungGenerationSmall()
   const collect = findCollector()
   if (collect !== undefined) collectYoungGeneration = () => collect({ type: "minor" })
 }
@@ -44,6 +58,7 @@ export const countRelayedBytes = (bytes: number): void => {
   bytesSinceCollection += bytes
   if (bytesSinceCollection < collectEveryBytes) return
   bytesSinceCollection = 0
+  growYoungGeneration()
   collectYoungGeneration?.()
 }
 
@@ -71,6 +86,7 @@ export const releaseMemoryWhenQuiet: Effect.Effect<never> = Effect.suspend(() =>
     seenBytes = relayedBytes
     if (!isQuiet || relayedBytes - releasedAt < busyBytes) return
     releasedAt = relayedBytes
+    keepYoungGenerationSmall()
     if (process.memoryUsage().heapUsed <= maxReleasedHeap) releaseUnusedMemory()
   })
   return Effect.forever(Effect.andThen(Effect.sleep(quietTime), check))
