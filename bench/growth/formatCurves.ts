@@ -36,7 +36,9 @@ const plotCurves = (sizes: string, curves: ReadonlyArray<MeasuredCurve>): string
     ),
     "```",
     "",
-    `From the top at the right: ${names.join("; ")}.`
+    "From the top at the right:",
+    "",
+    ...names.map((name, index) => `${index + 1}. ${name}`)
   ].join("\n")
 }
 

@@ -28,8 +28,8 @@ const metText = (row: Row, subject: string): string => {
 /** A table of all rows: ratios to the reference, and values where there is no ratio. */
 const formatRows = (rows: ReadonlyArray<Row>, { others, reference, subject }: Columns): string => {
   const servers = [subject, ...others].filter((name) => rows.some(({ summary }) => name in summary.values))
-  const of = ({ summary, unit }: Row, name: string): string => {
-    const ratio = summary.ratios[name]
+  const of = ({ summary, target, unit }: Row, name: string): string => {
+    const ratio = target?.of === "value" ? undefined : summary.ratios[name]
     if (ratio !== undefined && Number.isFinite(ratio)) return formatNumber(ratio)
     const value = summary.values[name]
     return value === undefined || !Number.isFinite(value) ? "" : `${formatNumber(value)} ${unit}`
