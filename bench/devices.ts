@@ -3,11 +3,12 @@
  * calls. The gateway runs in a separate process, whose memory is measured. A bare TCP server is the baseline.
  * Usage: node bench/devices.ts [DEVICES]
  */
-import { execFileSync, fork } from "node:child_process"
+import { fork } from "node:child_process"
 import { connect, type Socket } from "node:net"
 import { fileURLToPath } from "node:url"
 import { leash } from "../test/leash.ts"
 import type { Order, Report } from "./deviceHost.ts"
+import { maxOpenFiles } from "./openFiles.ts"
 
 const devices = Number(process.argv[2] ?? 1000)
 
@@ -20,8 +21,8 @@ const timeout = 120_000
 /** Open files of a process beside its sockets. */
 const otherFiles = 64
 
-const openFiles = execFileSync("sh", ["-c", "ulimit -n"], { encoding: "utf8" }).trim()
-if (openFiles !== "unlimited" && Number(openFiles) < devices + otherFiles) {
+const openFiles = maxOpenFiles()
+if (openFiles < devices + otherFiles) {
   process.stdout.write(`${devices} devices need more than the ${openFiles} open files of "ulimit -n"\n`)
   process.exit(1)
 }

@@ -36,9 +36,15 @@ const relaysOf = ({ against, self }: Options): Setting["others"] => {
   return self ? [] : [kinds.stock, kinds.ws, kinds.library]
 }
 
+/** Another checkout has no built command, so it is compared with the library. */
+const subjectOf = ({ against, self }: Options): Setting["subject"] => {
+  if (self) return kinds.self
+  return against === undefined ? kinds.a2c : kinds.library
+}
+
 const settingOf = (options: Options, further: Setting["others"]): Omit<Setting, "note"> => ({
   reference: kinds.sio,
-  subject: options.self ? kinds.self : kinds.a2c,
+  subject: subjectOf(options),
   library: options.self ? kinds.self : kinds.library,
   others: [...relaysOf(options), ...further],
   client: options.client,
@@ -80,8 +86,9 @@ const maxNoise = 1.1
 /** Reports where the library needs another CPU time than the command. */
 const reportDifferences = (rows: ReadonlyArray<Row>): void => {
   for (const { case: name, measure: what, summary, unit } of rows) {
-    const ratio = (summary.ratios[kinds.library.name] ?? 1) / (summary.ratios[kinds.a2c.name] ?? 1)
-    if (unit !== "us" || Math.max(ratio, 1 / ratio) <= maxNoise) continue
+    // Without one of them, the ratio is no number.
+    const ratio = (summary.ratios[kinds.library.name] ?? Number.NaN) / (summary.ratios[kinds.a2c.name] ?? Number.NaN)
+    if (unit !== "us" || !(Math.max(ratio, 1 / ratio) > maxNoise)) continue
     process.stderr.write(`${name}, ${what}: the library has ${ratio.toFixed(2)} times that of the command.\n`)
   }
 }

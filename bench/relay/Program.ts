@@ -17,8 +17,6 @@ export interface Program {
   readonly environment?: { readonly [name: string]: string }
 }
 
-const lastLine = (text: string): string => text.trim().split("\n").at(-1) ?? ""
-
 /**
  * Starts a measured server that knows no orders, and ends with this process; Linux only. Its memory is the resident
  * memory, without a garbage collection before. Rejects when it does not listen in time.
@@ -30,14 +28,14 @@ export const startProgram = async ({ args, environment, file, name }: Program): 
   if (pid !== undefined) pin(pid, processors.servers)
 
   const listening = Promise.withResolvers<string>()
-  let errors = ""
-  const collect = (text: string) => {
-    errors += text
-  }
-  child.stderr.setEncoding("utf8").on("data", collect)
-  const lines = createInterface(child.stdout).once("line", listening.resolve)
+  // Only for errors: a server with default flags logs every member.
+  let lastError = ""
+  createInterface(child.stderr).on("line", (line) => {
+    lastError = line
+  })
+  createInterface(child.stdout).once("line", listening.resolve)
   child.once("error", (error) => listening.reject(new Error(`${file}: ${error.message}`)))
-  child.once("close", () => listening.reject(new Error(`${name} exited before it listened: ${lastLine(errors)}`)))
+  child.once("close", () => listening.reject(new Error(`${name} exited before it listened: ${lastError}`)))
   const timer = setTimeout(() => {
     listening.reject(new Error(`${name} did not listen within ${timeout} ms`))
     child.kill("SIGKILL")
@@ -48,13 +46,10 @@ export const startProgram = async ({ args, environment, file, name }: Program): 
     child.kill("SIGKILL")
     throw new Error(`${name} printed "${line}" in place of its address`)
   }
-  process.stderr.write(errors)
-  child.stderr.off("data", collect).pipe(process.stderr, { end: false })
-  lines.on("line", (line) => process.stderr.write(`${line}\n`))
 
   const hasExited = () => child.exitCode !== null || child.signalCode !== null
   const running = async <A>(read: () => A): Promise<A> => {
-    if (hasExited()) throw new Error(`${name} exited unexpectedly`)
+    if (hasExited()) throw new Error(`${name} exited unexpectedly: ${lastError}`)
     return read()
   }
   const readCpuTime = cpuTimeReader(pid)

@@ -7,24 +7,29 @@ const collectEveryBytes = 16 * 1024 * 1024
 
 type CollectGarbage = (options: { readonly type: "minor" | "major"; readonly flavor?: "last-resort" }) => void
 
-let collectYoungGeneration: (() => void) | undefined
-
 let bytesSinceCollection = 0
 
 let relayedBytes = 0
 
-/** Finds the collector of V8, where it can be called. */
+let collector: CollectGarbage | undefined
+
+/** Finds the collector of V8 once, where it can be called. */
 const findCollector = (): CollectGarbage | undefined => {
-  if (process.versions["bun"] !== undefined) return undefined
+  if (process.versions["bun"] !== undefined || collector !== undefined) return collector
   setFlagsFromString("--expose-gc")
   // Only new contexts have `gc`.
   const gc: unknown = runInNewContext("globalThis.gc")
-  return typeof gc === "function" ? (options) => void gc(options) : undefined
+  if (typeof gc === "function") collector = (options) => void gc(options)
+  return collector
 }
+
+/** {@link tuneGcForRelay} has changed the settings of V8. */
+let isTuned = false
 
 let isYoungGenerationSmall = false
 
 const keepYoungGenerationSmall = (): void => {
+  if (!isTuned) return
   isYoungGenerationSmall = true
   setFlagsFromString("--semi-space-growth-factor=1")
 }
@@ -47,9 +52,8 @@ export const tuneGcForRelay = (): void => {
   if (Number(process.versions.node.split(".")[0]) < 24) return
   setFlagsFromString("--external-memory-accounted-in-global-limit")
   setFlagsFromString("--heap-growing-percent=300")
+  isTuned = true
   keepYoungGenerationSmall()
-  const collect = findCollector()
-  if (collect !== undefined) collectYoungGeneration = () => collect({ type: "minor" })
 }
 
 /** Counts the bytes of a relayed message. */
@@ -59,7 +63,7 @@ export const countRelayedBytes = (bytes: number): void => {
   if (bytesSinceCollection < collectEveryBytes) return
   bytesSinceCollection = 0
   growYoungGeneration()
-  collectYoungGeneration?.()
+  if (isTuned) findCollector()?.({ type: "minor" })
 }
 
 /** Frees the memory that V8 keeps for new objects, about 15 MB after the start of a process. Takes some 50 ms. */

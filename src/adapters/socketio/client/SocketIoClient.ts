@@ -54,7 +54,7 @@ type ConnectOptions = SocketIoClientOptions & { readonly socketPath?: string }
 
 /** What a client has learned of its network. */
 interface Network {
-  /** The latest connection used WebSocket. A reconnect over it costs both ends a third of one over polling. */
+  /** The latest connection used WebSocket. A reconnect over it is one request in place of at least five. */
   hasWebSocket: boolean
 }
 
