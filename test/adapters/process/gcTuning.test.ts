@@ -58,7 +58,8 @@ describe("releaseMemoryWhenQuiet", () => {
     const program = `
       import { Effect } from "effect"
       import { TestClock } from "effect/testing"
-      import { countRelayedBytes, releaseMemoryWhenQuiet } from "${module}"
+      import { countRelayedBytes, releaseMemoryWhenQuiet, tuneGcForRelay } from "${module}"
+      tuneGcForRelay()
       const program = Effect.gen(function* () {
         const freed = []
         yield* Effect.forkScoped(releaseMemoryWhenQuiet, { startImmediately: true })
