@@ -53,22 +53,35 @@ describe("releaseUnusedMemory", () => {
 })
 
 describe("releaseMemoryWhenQuiet", () => {
-  /** Relays bytes in each of some periods of two seconds; true for those that free 10 MB of the heap. */
+  /** Relays bytes in each of some periods of two seconds; true for those with a collection of the whole heap. */
   const frees = (bytes: ReadonlyArray<number>): ReadonlyArray<boolean> => {
     const program = `
+      import { constants, PerformanceObserver } from "node:perf_hooks"
+      import { setImmediate } from "node:timers/promises"
       import { Effect } from "effect"
       import { TestClock } from "effect/testing"
       import { countRelayedBytes, releaseMemoryWhenQuiet, tuneGcForRelay } from "${module}"
       tuneGcForRelay()
+      let collections = 0
+      // The periods make no garbage, so V8 starts none by itself.
+      new PerformanceObserver((list) => {
+        for (const { detail } of list.getEntries()) {
+          if (detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR) collections += 1
+        }
+      }).observe({ entryTypes: ["gc"] })
+      const settled = Effect.promise(async () => {
+        for (let turn = 0; turn < 5; turn++) await setImmediate()
+      })
       const program = Effect.gen(function* () {
         const freed = []
         yield* Effect.forkScoped(releaseMemoryWhenQuiet, { startImmediately: true })
         for (const bytes of ${JSON.stringify(bytes)}) {
           countRelayedBytes(bytes)
-          Array.from({ length: 400_000 }, (_, index) => ({ index }))
-          const before = process.memoryUsage().heapTotal
+          yield* settled
+          const before = collections
           yield* TestClock.adjust("2 seconds")
-          freed.push(before - process.memoryUsage().heapTotal > 10_000_000)
+          yield* settled
+          freed.push(collections > before)
         }
         console.log(JSON.stringify(freed))
       })
