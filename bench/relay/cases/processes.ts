@@ -4,18 +4,16 @@ import { startNode } from "../../../test/chaos/Process.ts"
 import { residentMegabytes } from "../../residentMemory.ts"
 import { type A2cCommand, makeCommand } from "../command.ts"
 import { a2c, type ServerKind, sio } from "../kinds.ts"
+import { quietMillis } from "../limits.ts"
 import type { Report } from "../orders.ts"
 import { pin, processors } from "../pinning.ts"
-import { interleave, summarise } from "../rounds.ts"
+import { summarise } from "../rounds.ts"
 import { withSites } from "../Site.ts"
 import { type Case, type Row, type Setting, valueAtMost } from "./Case.ts"
 import { type ClosedLoad, startLoad } from "./closed.ts"
 
 /** Rounds, each with new processes. */
-const maxRounds = 3
-
-/** Milliseconds after a start or a load until the memory is read. */
-const quietMillis = 5000
+const maxRounds = 2
 
 /** A running relay. */
 interface Relay {
@@ -49,8 +47,8 @@ const startReference: Start = Effect.gen(function* () {
 })
 
 /** Memory in MB after a quiet time, as users see it. */
-const readMemory = async (pid: number): Promise<number> => {
-  await new Promise((resolve) => setTimeout(resolve, quietMillis))
+const readMemory = async (pid: number, { quick }: Setting): Promise<number> => {
+  await new Promise((resolve) => setTimeout(resolve, quick ? quietMillis.quick : quietMillis.usual))
   return residentMegabytes(pid)
 }
 
@@ -73,19 +71,19 @@ const measureLoad = Effect.fnUntraced(function* ({ name, start }: Measured, load
   return yield* Effect.promise(() =>
     withSites([kindOf(name, relay, scope)], setting.client, async ([site]) => {
       if (site === undefined) throw new Error(`${name} did not start`)
-      const before = await readMemory(relay.pid)
+      const before = await readMemory(relay.pid, setting)
       await startLoad(site, load, load.payload(), setting.quick)
-      return { before, after: await readMemory(relay.pid) }
+      return { before, after: await readMemory(relay.pid, setting) }
     })
   )
 }, Effect.scoped)
 
 /** Memory of a Computer without that of its MCP server. */
-const measureComputer = Effect.fnUntraced(function* ({ start, startComputer }: Measured) {
+const measureComputer = Effect.fnUntraced(function* ({ start, startComputer }: Measured, setting: Setting) {
   if (startComputer === undefined) return Number.NaN
   const { address } = yield* start
   const { pid } = yield* startComputer(address)
-  return yield* Effect.promise(() => readMemory(pid))
+  return yield* Effect.promise(() => readMemory(pid, setting))
 }, Effect.scoped)
 
 /** The loads after which the memory of a relay is read. */
@@ -95,9 +93,15 @@ interface Loads {
 }
 
 const measure = Effect.fnUntraced(function* (measured: Measured, loads: Loads, setting: Setting) {
-  const small = yield* measureLoad(measured, loads.small, setting)
-  const large = yield* measureLoad(measured, loads.large, setting)
-  return { idle: small.before, small: small.after, large: large.after, computer: yield* measureComputer(measured) }
+  const [small, large, computer] = yield* Effect.all(
+    [
+      measureLoad(measured, loads.small, setting),
+      measureLoad(measured, loads.large, setting),
+      measureComputer(measured, setting)
+    ],
+    { concurrency: "unbounded" }
+  )
+  return { idle: small.before, small: small.after, large: large.after, computer }
 })
 
 const measureAll = Effect.fnUntraced(function* (loads: Loads, setting: Setting) {
@@ -107,9 +111,22 @@ const measureAll = Effect.fnUntraced(function* (loads: Loads, setting: Setting) 
     { name: a2c.name, start: startServer(), startComputer }
   ]
   const rounds = Math.min(maxRounds, setting.quick ? 1 : setting.rounds)
-  const runPromise = Effect.runPromiseWith(yield* Effect.context<never>())
-  const window = (one: Measured) => runPromise(measure(one, loads, setting))
-  return yield* Effect.promise(() => interleave(measured, rounds, window, setting.note))
+  const measureRound = Effect.fnUntraced(function* (round: number) {
+    setting.note(`round ${round} of ${rounds}`)
+    // At once: they are quiet most of the time.
+    const readings = yield* Effect.forEach(
+      measured,
+      (one) => Effect.map(measure(one, loads, setting), (reading) => [one.name, reading] as const),
+      {
+        concurrency: "unbounded"
+      }
+    )
+    return new Map(readings)
+  })
+  return yield* Effect.forEach(
+    Array.from({ length: rounds }, (_, index) => index + 1),
+    measureRound
+  )
 }, Effect.scoped)
 
 /** Memory of the processes of the command. */

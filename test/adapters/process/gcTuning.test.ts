@@ -52,63 +52,6 @@ describe("releaseUnusedMemory", () => {
   })
 })
 
-describe("releaseMemoryWhenQuiet", () => {
-  /** Relays bytes in each of some periods of two seconds; true for those with a collection of the whole heap. */
-  const frees = (bytes: ReadonlyArray<number>): ReadonlyArray<boolean> => {
-    const program = `
-      import { constants, PerformanceObserver } from "node:perf_hooks"
-      import { setImmediate } from "node:timers/promises"
-      import { Effect } from "effect"
-      import { TestClock } from "effect/testing"
-      import { countRelayedBytes, releaseMemoryWhenQuiet, tuneGcForRelay } from "${module}"
-      tuneGcForRelay()
-      let collections = 0
-      // The periods make no garbage, so V8 starts none by itself.
-      new PerformanceObserver((list) => {
-        for (const { detail } of list.getEntries()) {
-          if (detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR) collections += 1
-        }
-      }).observe({ entryTypes: ["gc"] })
-      const settled = Effect.promise(async () => {
-        for (let turn = 0; turn < 5; turn++) await setImmediate()
-      })
-      const program = Effect.gen(function* () {
-        const freed = []
-        yield* Effect.forkScoped(releaseMemoryWhenQuiet, { startImmediately: true })
-        for (const bytes of ${JSON.stringify(bytes)}) {
-          countRelayedBytes(bytes)
-          yield* settled
-          const before = collections
-          yield* TestClock.adjust("2 seconds")
-          yield* settled
-          freed.push(collections > before)
-        }
-        console.log(JSON.stringify(freed))
-      })
-      await Effect.runPromise(program.pipe(Effect.scoped, Effect.provide(TestClock.layer())))
-    `
-    return JSON.parse(execFileSync(process.execPath, ["--input-type=module", "--eval", program], { encoding: "utf8" }))
-  }
-
-  const load = 20 * 1024 * 1024
-
-  it("frees memory once, in the first quiet time after a load", () => {
-    assert.deepStrictEqual(frees([load, 0, 0]), [false, true, false])
-  })
-
-  it("frees memory while little is relayed", () => {
-    assert.deepStrictEqual(frees([load, 60_000]), [false, true])
-  })
-
-  it("keeps memory while more is relayed", () => {
-    assert.deepStrictEqual(frees([load, 70_000]), [false, false])
-  })
-
-  it("keeps memory without a load", () => {
-    assert.deepStrictEqual(frees([1000, 0]), [false, false])
-  })
-})
-
 describe("tuneGcForRelay", () => {
   it("collects messages in the young generation only", () => {
     const { major, minor, most } = relay("tuneGcForRelay()")

@@ -1,7 +1,7 @@
 import { Context, Deferred, Effect, Exit, Layer, Stream } from "effect"
 import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
 import { officePagePath } from "../../../adapters/page/OfficePage.ts"
-import { releaseMemoryWhenQuiet, releaseUnusedMemory, tuneGcForRelay } from "../../../adapters/process/gcTuning.ts"
+import { releaseMemoryAfterLoads, tuneGcForRelay } from "../../../adapters/process/gcTuning.ts"
 import { Authenticator } from "../../../application/ports/Authenticator.ts"
 import { Server } from "../../../application/server/lifecycle/Server.ts"
 import { definedOnly } from "../../../domain/objects.ts"
@@ -79,8 +79,7 @@ const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRe
   const { url } = Context.get(yield* Layer.build(Layer.provide(layer, auditLayer(options))), Server)
   yield* printLine(`listening on ${url}`)
   if (page) yield* printLine(`office page at ${url}${officePagePath}`)
-  yield* Effect.sync(releaseUnusedMemory)
-  yield* Effect.forkScoped(releaseMemoryWhenQuiet)
+  yield* Effect.forkScoped(releaseMemoryAfterLoads)
   yield* Effect.logInfo("shutdown requested", { signal: yield* stopRequested })
 }, Effect.scoped)
 

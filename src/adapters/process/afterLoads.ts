@@ -1,0 +1,43 @@
+import { performance } from "node:perf_hooks"
+import { Duration, Effect } from "effect"
+
+const period = Duration.seconds(1)
+
+/** A period with this busy share is a load. */
+const loadShare = 0.1
+
+/** A period with a smaller busy share is quiet: pings, and a few small messages. */
+const quietShare = 0.02
+
+/** Quiet periods that end a load: in shorter pauses, the next load would pay for the action. */
+const quietPeriods = 60
+
+/** Makes a function that gives the busy share of the event loop of this process since its last call, from 0 to 1. */
+export const makeBusyShareReader = (): (() => number) => {
+  let last = performance.eventLoopUtilization()
+  return () => {
+    const now = performance.eventLoopUtilization()
+    const { utilization } = performance.eventLoopUtilization(now, last)
+    last = now
+    return utilization
+  }
+}
+
+/**
+ * Runs an action after each load: after a minute in which each second was busy for less than 2 %, if a second was busy for
+ * a tenth since the last time. The time before the first minute counts as a load.
+ */
+export const runAfterLoads = (action: () => void, readBusyShare: () => number): Effect.Effect<never> =>
+  Effect.suspend(() => {
+    let isLoaded = true
+    let quiet = 0
+    const check = Effect.sync(() => {
+      const share = readBusyShare()
+      if (share >= loadShare) isLoaded = true
+      quiet = share < quietShare ? quiet + 1 : 0
+      if (!isLoaded || quiet < quietPeriods) return
+      isLoaded = false
+      action()
+    })
+    return Effect.forever(Effect.andThen(Effect.sleep(period), check))
+  })
