@@ -106,6 +106,8 @@ export const makeNet = Effect.fnUntraced(function* (seed: number): Effect.fn.Ret
       closed,
       request: (event, body, deadline, extend) => Effect.raceFirst(over, link.request(event, body, deadline, extend)),
       notify: (event, body) => Effect.suspend(() => (Deferred.isDoneUnsafe(gone) ? over : link.notify(event, body))),
+      post: (event, body) =>
+        Deferred.isDoneUnsafe(gone) ? new LinkClosed({ reason: "severed" }) : link.post(event, body),
       startRequest: (event, body, deadline, end, extend) => {
         const fiber = run(Effect.raceFirst(over, link.request(event, body, deadline, extend)))
         let wanted = true

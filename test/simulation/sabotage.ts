@@ -45,7 +45,7 @@ const drop = (wanted: string, count: number): Sabotage => {
   const hit = each(count, is(wanted))
   return atLinks((link) => ({
     ...link,
-    notify: (event, body) => (hit(event) ? Effect.void : link.notify(event, body))
+    post: (event, body) => (hit(event) ? undefined : link.post(event, body))
   }))
 }
 
@@ -54,8 +54,10 @@ const duplicate = (wanted: string, count: number): Sabotage => {
   const hit = each(count, is(wanted))
   return atLinks((link) => ({
     ...link,
-    notify: (event, body) =>
-      hit(event) ? Effect.andThen(link.notify(event, body), link.notify(event, body)) : link.notify(event, body)
+    post: (event, body) => {
+      if (hit(event)) link.post(event, body)
+      return link.post(event, body)
+    }
   }))
 }
 
@@ -97,10 +99,10 @@ const leakNotifications = (): Sabotage => {
     latest = link
     return {
       ...link,
-      notify: (event, body) =>
-        hit(event) && before !== undefined
-          ? Effect.andThen(Effect.ignore(before.notify(event, body)), link.notify(event, body))
-          : link.notify(event, body)
+      post: (event, body) => {
+        if (hit(event)) before?.post(event, body)
+        return link.post(event, body)
+      }
     }
   })
 }

@@ -6,6 +6,7 @@ import {
   type Link,
   LinkClosed,
   type MessageHandler,
+  notifyUsing,
   type Reply,
   type ReplyExit,
   RequestTimeout,
@@ -109,25 +110,28 @@ const makeMemoryLink = Effect.fnUntraced(function* (
   const limitReply = (body: Body): Body =>
     fitsBytes(body, maxBytes) ? copyBody(body) : invalidBody(payloadTooLarge(maxBytes))
 
-  const send = (event: string, body: Body, reply: Deferred.Deferred<Reply, LinkClosed>) =>
-    Effect.suspend(() => {
-      const error = sendError(body, maxBytes, closeReason)
-      if (error !== undefined) return Effect.fail(error)
-      peer().deliver(event, copyBody(body), reply)
-      return Effect.void
-    })
+  const send = (event: string, body: Body, reply: Deferred.Deferred<Reply, LinkClosed>) => {
+    const error = sendError(body, maxBytes, closeReason)
+    if (error === undefined) peer().deliver(event, copyBody(body), reply)
+    return error
+  }
+  const post: Link["post"] = (event, body) => send(event, body, Deferred.makeUnsafe())
 
   const request: Link["request"] = (event, body, timeout, extend = () => Duration.zero) =>
     Effect.suspend(() => {
       const reply = Deferred.makeUnsafe<Reply, LinkClosed>()
       pendingReplies.add(reply)
-      return Effect.andThen(
-        send(event, body, reply),
-        awaitReply(reply, timeout, () => {
-          const more = extend()
-          return Duration.isZero(more) ? Effect.fail(new RequestTimeout({ timeout })) : Effect.succeed(more)
-        })
-      ).pipe(Effect.ensuring(Effect.sync(() => pendingReplies.delete(reply))))
+      const error = send(event, body, reply)
+      const onTimeout = () => {
+        const more = extend()
+        return Duration.isZero(more) ? Effect.fail(new RequestTimeout({ timeout })) : Effect.succeed(more)
+      }
+      const replied: ReturnType<Link["request"]> =
+        error === undefined ? awaitReply(reply, timeout, onTimeout) : Effect.fail(error)
+      return Effect.ensuring(
+        replied,
+        Effect.sync(() => pendingReplies.delete(reply))
+      )
     })
 
   const startRequest: Link["startRequest"] = (event, body, timeout, onReply, extend) => {
@@ -152,7 +156,8 @@ const makeMemoryLink = Effect.fnUntraced(function* (
       maxBytes: () => maxBytes,
       fits: (body) => fitsBytes(body, maxBytes),
       closed: Deferred.await(closed),
-      notify: (event, body) => send(event, body, Deferred.makeUnsafe()),
+      notify: notifyUsing(post),
+      post,
       request,
       startRequest,
       backlog: outbound.backlog,

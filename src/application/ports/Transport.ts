@@ -80,6 +80,8 @@ export interface Link {
   ) => () => void
   /** Sends a message without an acknowledgement. Success does not mean that it arrived. */
   readonly notify: (event: string, body: Body) => Effect.Effect<void, LinkClosed | SendFailed>
+  /** As {@link notify}, without an effect, for relays: returns the error of a message that was not sent. */
+  readonly post: (event: string, body: Body) => LinkClosed | SendFailed | undefined
   /** Largest body that the far end accepts, in bytes of JSON text. */
   readonly maxBytes: () => number
   readonly fits: (body: Body) => boolean
@@ -102,6 +104,15 @@ export const requestUsing =
     Effect.callback((resume) => {
       const cancel = startRequest(event, body, timeout, resume, extend)
       return Effect.sync(cancel)
+    })
+
+/** Implements {@link Link.notify} by {@link Link.post}. */
+export const notifyUsing =
+  (post: Link["post"]): Link["notify"] =>
+  (event, body) =>
+    Effect.suspend(() => {
+      const error = post(event, body)
+      return error === undefined ? Effect.void : Effect.fail(error)
     })
 
 /**

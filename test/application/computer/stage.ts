@@ -145,6 +145,7 @@ export const link: Link = {
   id: "sid",
   request: () => Effect.succeed([jsonBody(true), jsonBody(null)]),
   notify: () => Effect.void,
+  post: () => undefined,
   startRequest: () => () => undefined,
   backlog: () => 0,
   sentBytes: () => 0,

@@ -2,7 +2,7 @@ import { Effect, Layer, Logger, Option, References } from "effect"
 import * as MemoryCluster from "../../../src/adapters/memory/MemoryCluster.ts"
 import { Authenticator } from "../../../src/application/ports/Authenticator.ts"
 import { type Body, jsonBody } from "../../../src/application/ports/Body.ts"
-import type { Link } from "../../../src/application/ports/Transport.ts"
+import { type Link, notifyUsing } from "../../../src/application/ports/Transport.ts"
 import { makeConnections } from "../../../src/application/server/connections/Connections.ts"
 import { Limits } from "../../../src/application/server/connections/Limits.ts"
 import { makeRequestBudget } from "../../../src/application/server/connections/RequestBudget.ts"
@@ -22,11 +22,16 @@ export const makeLink = (id: string, given: Partial<Link> = {}) => {
   const closed: Array<string> = []
   const sent: Array<{ readonly event: string; readonly body: Body }> = []
   let backlog = 0
+  const post: Link["post"] = (event, body) => {
+    sent.push({ event, body })
+    return undefined
+  }
   const link: Link = {
     id,
     startRequest: () => () => undefined,
     request: () => Effect.never,
-    notify: (event, body) => Effect.sync(() => void sent.push({ event, body })),
+    notify: notifyUsing(post),
+    post,
     maxBytes: () => 1000,
     fits: () => true,
     backlog: () => backlog,

@@ -8,6 +8,7 @@ import {
   type MessageHandler,
   type ReplyExit,
   RequestTimeout,
+  notifyUsing,
   requestUsing
 } from "../../../application/ports/Transport.ts"
 import { fitsBytes, sendError } from "../../bytes/sendError.ts"
@@ -26,13 +27,11 @@ export const makeSocketIoLink = Effect.fnUntraced(function* (socket: Socket, max
   const pendingRequests = new Set<(exit: ReplyExit) => void>()
   let closeReason: string | undefined
 
-  const notify = (event: string, body: Body) =>
-    Effect.suspend(() => {
-      const error = sendError(body, maxBytes(), closeReason)
-      if (error !== undefined) return Effect.fail(error)
-      socket.emit(event, body)
-      return Effect.void
-    })
+  const post: Link["post"] = (event, body) => {
+    const error = sendError(body, maxBytes(), closeReason)
+    if (error === undefined) socket.emit(event, body)
+    return error
+  }
 
   const startRequest: Link["startRequest"] = (event, body, timeout, onReply, extend) => {
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -98,7 +97,8 @@ export const makeSocketIoLink = Effect.fnUntraced(function* (socket: Socket, max
     id: "",
     request: requestUsing(startRequest),
     startRequest,
-    notify,
+    notify: notifyUsing(post),
+    post,
     maxBytes,
     fits: (body) => fitsBytes(body, maxBytes()),
     backlog: () => 0,

@@ -9,6 +9,7 @@ import {
   type Reply,
   type ReplyExit,
   RequestTimeout,
+  notifyUsing,
   requestUsing,
   SendFailed
 } from "../../../application/ports/Transport.ts"
@@ -112,13 +113,14 @@ export abstract class ServerLink implements Link {
     })
   }
 
-  notify(event: string, body: Body): Effect.Effect<void, LinkClosed | SendFailed> {
-    return Effect.suspend(() => {
-      const error = this.#sendError(body)
-      if (error !== undefined) return Effect.fail(error)
-      this.#send(makeNotificationPacket(this.#context.namespace, event, body, this.#onDequeued))
-      return Effect.void
-    })
+  post(event: string, body: Body): LinkClosed | SendFailed | undefined {
+    const error = this.#sendError(body)
+    if (error === undefined) this.#send(makeNotificationPacket(this.#context.namespace, event, body, this.#onDequeued))
+    return error
+  }
+
+  get notify(): Link["notify"] {
+    return notifyUsing((event, body) => this.post(event, body))
   }
 
   get request(): Link["request"] {

@@ -1,5 +1,5 @@
 import type { Duration } from "effect"
-import { Effect, Result } from "effect"
+import { Result } from "effect"
 import type { Socket } from "socket.io"
 import type { Body } from "../../../application/ports/Body.ts"
 import type { ExtendTimeout, ReplyExit } from "../../../application/ports/Transport.ts"
@@ -40,8 +40,10 @@ export class StockLink extends ServerLink {
     report(this.#socket.listenersAny(), event, body)
   }
 
-  override notify(event: string, body: Body): ReturnType<ServerLink["notify"]> {
-    return Effect.tap(super.notify(event, body), () => Effect.sync(() => this.#reportSent(event, body)))
+  override post(event: string, body: Body): ReturnType<ServerLink["post"]> {
+    const error = super.post(event, body)
+    if (error === undefined) this.#reportSent(event, body)
+    return error
   }
 
   override startRequest(

@@ -67,9 +67,9 @@ export const makeClusterNodes = Effect.fnUntraced(function* (context: ClusterCon
   /** Receives a status that announces a wait, and replies how long this node and the Agent wait on. */
   const receiveWait = (connection: Connection, event: string, body: Body, onReply: (exit: ReplyExit) => void) => {
     const received = receiveStatus(connection, connection.calls, body)
-    const forwarded = received?.isForwarded === true ? forward(connection, event, body) : Effect.void
+    if (received?.isForwarded === true) forward(connection, event, body)
     const reply = [encodeWaitAck(connection, received?.waitSeconds ?? 0)]
-    const fiber = run(Effect.map(Effect.andThen(forwarded, Effect.yieldNow), () => onReply(Exit.succeed(reply))))
+    const fiber = run(Effect.map(Effect.yieldNow, () => onReply(Exit.succeed(reply))))
     return () => fiber.interruptUnsafe()
   }
 
@@ -104,7 +104,7 @@ export const makeClusterNodes = Effect.fnUntraced(function* (context: ClusterCon
         if (connection === undefined) continue
         const isStatus = event === connection.line.callStatus.notification
         const isForwarded = !isStatus || receiveStatus(connection, connection.calls, body)?.isForwarded === true
-        if (isForwarded) run(forward(connection, event, body))
+        if (isForwarded) forward(connection, event, body)
       }
     }
   }

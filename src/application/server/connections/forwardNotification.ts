@@ -1,4 +1,3 @@
-import { Effect } from "effect"
 import type { Body } from "../../ports/Body.ts"
 import type { ServerContext } from "../lifecycle/ServerContext.ts"
 import type { Connection } from "./Connections.ts"
@@ -9,12 +8,9 @@ import type { Connection } from "./Connections.ts"
  */
 export const makeForwardNotification =
   ({ clock, limits: { notificationBacklogBytes }, metrics }: Pick<ServerContext, "clock" | "limits" | "metrics">) =>
-  (connection: Connection, event: string, body: Body): Effect.Effect<void> =>
-    Effect.suspend(() => {
-      if (connection.closing) return Effect.void
-      connection.lastActivityAt = clock.currentTimeMillisUnsafe()
-      if (connection.link.backlog() <= notificationBacklogBytes)
-        return Effect.ignore(connection.link.notify(event, body))
-      metrics.dropped("notification")
-      return Effect.void
-    })
+  (connection: Connection, event: string, body: Body): void => {
+    if (connection.closing) return
+    connection.lastActivityAt = clock.currentTimeMillisUnsafe()
+    if (connection.link.backlog() <= notificationBacklogBytes) connection.link.post(event, body)
+    else metrics.dropped("notification")
+  }

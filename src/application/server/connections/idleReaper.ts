@@ -34,7 +34,7 @@ export const startIdleReaper = (
     }
   }
 
-  const scan = Effect.suspend(() => {
+  const scan = Effect.sync(() => {
     const now = clock.currentTimeMillisUnsafe()
     const drained: Array<Connection> = []
     for (const connection of connections.all()) {
@@ -45,7 +45,7 @@ export const startIdleReaper = (
       if (notificationBacklog !== undefined && link.backlog() <= limits.notificationBacklogBytes)
         drained.push(connection)
     }
-    return Effect.forEach(drained, notifications.flush, { discard: true })
+    for (const connection of drained) notifications.flush(connection)
   })
 
   return Effect.sleep(scanInterval).pipe(

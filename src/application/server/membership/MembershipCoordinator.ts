@@ -85,9 +85,9 @@ export const makeMembershipCoordinator = Effect.fnUntraced(function* (
       if (_tag === "Left") {
         abortCallsOf(connection, sid, membership)
         // Deferred notifications of one office must reach the client before those of the next.
-        if (connection !== undefined) yield* notifications.flush(connection)
+        if (connection !== undefined) notifications.flush(connection)
       }
-      yield* notifications.notify(recipients, { _tag, membership })
+      notifications.notify(recipients, { _tag, membership })
     },
     Effect.catchCause((cause) => Effect.logError("membership notification failed", cause))
   )

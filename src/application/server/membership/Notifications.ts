@@ -1,4 +1,4 @@
-import { Effect, Result } from "effect"
+import { Result } from "effect"
 import { addToBacklog, backlogNotifications, makeBacklog } from "../../../domain/office/NotificationBacklog.ts"
 import type { Member } from "../../../domain/model/Membership.ts"
 import type { Notification } from "../../../domain/model/Notification.ts"
@@ -24,8 +24,7 @@ const encodeNotification = (line: ProtocolLine, notification: Notification) => {
 }
 type EncodedNotification = ReturnType<typeof encodeNotification>
 
-const send = ({ link }: Connection, { body, event }: EncodedNotification): Effect.Effect<void> =>
-  Effect.ignore(link.notify(event, body))
+const send = ({ link }: Connection, { body, event }: EncodedNotification): void => void link.post(event, body)
 
 export type Notifications = ReturnType<typeof makeNotifications>
 
@@ -49,44 +48,36 @@ export const makeNotifications = (
   }
 
   /** Sends the deferred notifications of a client without regard to its send backlog. */
-  const flush = (connection: Connection) =>
-    Effect.suspend(() => {
-      const { line, notificationBacklog } = connection
-      if (notificationBacklog === undefined) return Effect.void
-      connection.notificationBacklog = undefined
-      return Effect.forEach(
-        backlogNotifications(notificationBacklog),
-        (notification) => send(connection, encodeNotification(line, notification)),
-        { discard: true }
-      )
-    })
+  const flush = (connection: Connection): void => {
+    const { line, notificationBacklog } = connection
+    if (notificationBacklog === undefined) return
+    connection.notificationBacklog = undefined
+    for (const notification of backlogNotifications(notificationBacklog))
+      send(connection, encodeNotification(line, notification))
+  }
 
   /** Notifies sessions of this node. */
-  const notify = (recipients: ReadonlyArray<string>, notification: Notification) =>
-    Effect.suspend(() => {
-      const now = clock.currentTimeMillisUnsafe()
-      const encoded = new Map<ProtocolLine, EncodedNotification>()
-      const encodeOnce = (line: ProtocolLine) => {
-        const message = encodeNotification(line, notification)
-        encoded.set(line, message)
-        return message
+  const notify = (recipients: ReadonlyArray<string>, notification: Notification): void => {
+    const now = clock.currentTimeMillisUnsafe()
+    const encoded = new Map<ProtocolLine, EncodedNotification>()
+    const encodeOnce = (line: ProtocolLine) => {
+      const message = encodeNotification(line, notification)
+      encoded.set(line, message)
+      return message
+    }
+    for (const sid of recipients) {
+      const connection = connections.get(sid)
+      if (connection === undefined || connection.closing) continue
+      connection.lastActivityAt = now
+      const backlog = connection.link.backlog()
+      if (backlog <= notificationBacklogBytes && connection.notificationBacklog === undefined) {
+        send(connection, encoded.get(connection.line) ?? encodeOnce(connection.line))
+        continue
       }
-      return Effect.forEach(
-        recipients,
-        (sid) => {
-          const connection = connections.get(sid)
-          if (connection === undefined || connection.closing) return Effect.void
-          connection.lastActivityAt = now
-          const backlog = connection.link.backlog()
-          if (backlog <= notificationBacklogBytes && connection.notificationBacklog === undefined) {
-            return send(connection, encoded.get(connection.line) ?? encodeOnce(connection.line))
-          }
-          defer(connection, notification)
-          return backlog <= notificationBacklogBytes ? flush(connection) : Effect.void
-        },
-        { discard: true }
-      )
-    })
+      defer(connection, notification)
+      if (backlog <= notificationBacklogBytes) flush(connection)
+    }
+  }
 
   const notifyNode = (node: string, members: ReadonlyArray<Member>, notification: Notification) => {
     for (const [line, recipients] of Map.groupBy(members, lineOf)) {
@@ -97,20 +88,19 @@ export const makeNotifications = (
   }
 
   /** Notifies members of any node. Another node gets one message for all of its members. */
-  const notifyMembers = (members: ReadonlyArray<Member>, notification: Notification) =>
-    Effect.suspend(() => {
-      const local: Array<string> = []
-      const remote: Array<Member> = []
-      for (const member of members) {
-        if (member.node === nodeLink.node) local.push(member.sid)
-        else remote.push(member)
-      }
-      if (remote.length > 0) {
-        for (const [node, recipients] of Map.groupBy(remote, (member) => member.node))
-          notifyNode(node, recipients, notification)
-      }
-      return notify(local, notification)
-    })
+  const notifyMembers = (members: ReadonlyArray<Member>, notification: Notification): void => {
+    const local: Array<string> = []
+    const remote: Array<Member> = []
+    for (const member of members) {
+      if (member.node === nodeLink.node) local.push(member.sid)
+      else remote.push(member)
+    }
+    if (remote.length > 0) {
+      for (const [node, recipients] of Map.groupBy(remote, (member) => member.node))
+        notifyNode(node, recipients, notification)
+    }
+    notify(local, notification)
+  }
 
   return { flush, notify, notifyMembers }
 }

@@ -138,10 +138,10 @@ export const makeRouting = (
           )
         )
       }
-      const cancelAtComputer = () =>
-        definition.cancellable
-          ? notifications.notifyMembers([member], { _tag: "Cancelled", agent: agent.name, reqId })
-          : Effect.void
+      const cancelAtComputer = () => {
+        if (definition.cancellable)
+          notifications.notifyMembers([member], { _tag: "Cancelled", agent: agent.name, reqId })
+      }
       const inFlight = new InFlightCall(
         agent.office,
         (ended, exit) => {
@@ -155,7 +155,10 @@ export const makeRouting = (
             : Result.fail(toProtocolError(computer, exit.cause))
           notifyObservers(Result.merge(outcome))
           if (Result.isSuccess(outcome)) resume(Effect.succeed(outcome.success))
-          else resume(Effect.andThen(cancelAtComputer(), Effect.fail(outcome.failure)))
+          else {
+            cancelAtComputer()
+            resume(Effect.fail(outcome.failure))
+          }
         },
         { computer, reqId, serial, startedAt, describe }
       )
@@ -171,6 +174,8 @@ export const makeRouting = (
           ? nodes.startRequest(member, event, body, timeout, end, takeExtension)
           : target.link.startRequest(event, body, timeout, end, takeExtension)
       )
-      return Effect.suspend(() => (inFlight.cancel() ? cancelAtComputer() : Effect.void))
+      return Effect.sync(() => {
+        if (inFlight.cancel()) cancelAtComputer()
+      })
     })
 }

@@ -103,7 +103,8 @@ export const makeCallStatusForwarding = (context: ServerContext, connections: Co
         const agent = connections.get(call.origin.describe().sid)
         const received = agent && receive(agent, [call], body)
         if (agent === undefined || received?.isForwarded !== true) return Effect.succeed(0)
-        return Effect.as(forward(agent, agent.line.callStatus.notification, body), received.waitSeconds)
+        forward(agent, agent.line.callStatus.notification, body)
+        return Effect.succeed(received.waitSeconds)
       }
       const [agent] = registry.members(office)
       if (agent?.membership.role !== "agent" || agent.node === nodeLink.node) return Effect.succeed(0)

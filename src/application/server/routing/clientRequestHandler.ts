@@ -141,7 +141,7 @@ export const makeClientRequestHandler = (
       for (const observe of updateObservers)
         observe({ line: connection.line.name, office: officeIdOf(office), computer, part })
     }
-    yield* notifications.notifyMembers(recipients, notification)
+    notifications.notifyMembers(recipients, notification)
     return emptyReply
   })
 

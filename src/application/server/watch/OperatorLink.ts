@@ -3,7 +3,14 @@ import { Deferred, Effect, Exit, Fiber, FiberSet, Scope } from "effect"
 import type { JsonObject } from "../../../domain/json.ts"
 import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
 import type { Body } from "../../ports/Body.ts"
-import { type AdmissionRejected, type Link, LinkClosed, type Reply, requestUsing } from "../../ports/Transport.ts"
+import {
+  type AdmissionRejected,
+  type Link,
+  LinkClosed,
+  type Reply,
+  notifyUsing,
+  requestUsing
+} from "../../ports/Transport.ts"
 import { secureRandomBytes } from "../../shared/secureRandom.ts"
 import type { WatchedServer } from "./WatchedServer.ts"
 import type { Operator } from "../../shared/page/PageSource.ts"
@@ -47,11 +54,17 @@ export const openOperatorLink = Effect.fnUntraced(function* (
     return () => fiber.interruptUnsafe()
   }
 
+  const post: Link["post"] = (event, body) => {
+    onNotification(event, body)
+    return undefined
+  }
+
   const link: Link = {
     id: `operator-${bytesToHex(secureRandomBytes(8))}`,
     request: requestUsing(startRequest),
     startRequest,
-    notify: (event, body) => Effect.sync(() => onNotification(event, body)),
+    notify: notifyUsing(post),
+    post,
     maxBytes: () => Number.POSITIVE_INFINITY,
     fits: () => true,
     backlog: () => 0,

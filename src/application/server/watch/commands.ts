@@ -86,7 +86,7 @@ export const makeCommands = Effect.fnUntraced(function* (
     const { computer, reqId } = origin
     const member = registry.findComputer(office, computer)
     if (member._tag === "None") return abort()
-    yield* notifications.notifyMembers([member.value], { _tag: "Cancelled", agent, reqId })
+    notifications.notifyMembers([member.value], { _tag: "Cancelled", agent, reqId })
     run(Effect.map(Effect.sleep(cancelGrace), abort))
   })
 

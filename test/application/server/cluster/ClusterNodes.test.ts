@@ -58,7 +58,10 @@ const linkOf = (id: string, heard: Array<unknown>, forgotten: Deferred.Deferred<
   return makeLink(id, {
     startRequest,
     request: requestUsing(startRequest),
-    notify: (event, body) => Effect.sync(() => void heard.push([id, event, valueOf(body)]))
+    post: (event, body) => {
+      heard.push([id, event, valueOf(body)])
+      return undefined
+    }
   }).link
 }
 

@@ -77,7 +77,7 @@ describe("the scan of all connections", () => {
     Effect.gen(function* () {
       const { notifications, sent, setBacklog } = yield* start({ notificationBacklogBytes: 100 })
       setBacklog(101)
-      yield* notifications.notify(["a"], { _tag: "Updated", part: "desktop", computer: "pc" })
+      notifications.notify(["a"], { _tag: "Updated", part: "desktop", computer: "pc" })
       yield* TestClock.adjust("2 seconds")
       assert.deepStrictEqual(sent, [])
       setBacklog(100)
@@ -90,7 +90,7 @@ describe("the scan of all connections", () => {
     Effect.gen(function* () {
       const { connection, notifications, sent, setBacklog } = yield* start({ notificationBacklogBytes: 100 })
       setBacklog(101)
-      yield* notifications.notify(["a"], { _tag: "Updated", part: "desktop", computer: "pc" })
+      notifications.notify(["a"], { _tag: "Updated", part: "desktop", computer: "pc" })
       connection.closing = true
       setBacklog(0)
       yield* TestClock.adjust("2 seconds")

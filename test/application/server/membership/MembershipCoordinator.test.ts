@@ -68,7 +68,10 @@ describe("the coordinator of memberships", () => {
     const { entries, layer } = recordLogs()
     return Effect.gen(function* () {
       const { coordinator, open } = yield* start()
-      yield* open(makeLink("a", { notify: () => Effect.die(new Error("no socket")) }).link)
+      const post = () => {
+        throw new Error("no socket")
+      }
+      yield* open(makeLink("a", { post }).link)
       const watcher = makeLink("b")
       for (const { link } of [watcher, makeLink("c")]) yield* open(link)
       yield* coordinator.apply(join("b", "P"))

@@ -16,7 +16,7 @@ describe("a notification", () => {
       const { notifications, open } = yield* makeParts()
       const { link, sent } = makeLink("a")
       yield* open(link)
-      yield* notifications.notify(["gone", "a"], updated)
+      notifications.notify(["gone", "a"], updated)
       assert.deepStrictEqual(eventsOf(sent), ["notify:update_desktop"])
     })
   )
@@ -26,7 +26,7 @@ describe("a notification", () => {
       const { notifications, open } = yield* makeParts()
       const connection = yield* open(makeLink("a").link)
       yield* TestClock.adjust("10 seconds")
-      yield* notifications.notify(["a"], updated)
+      notifications.notify(["a"], updated)
       assert.strictEqual(connection.lastActivityAt, 10_000)
     })
   )
@@ -38,7 +38,7 @@ describe("a notification", () => {
       const connection = yield* open(one.link)
       yield* open(other.link)
       connection.closing = true
-      yield* notifications.notify(["a", "b"], updated)
+      notifications.notify(["a", "b"], updated)
       assert.deepStrictEqual([one.sent.length, other.sent.length], [0, 1])
     })
   )
@@ -50,7 +50,7 @@ describe("a notification", () => {
       yield* open(one.link)
       yield* open(other.link)
       other.setBacklog(100)
-      yield* notifications.notify(["a", "b"], updated)
+      notifications.notify(["a", "b"], updated)
       assert.strictEqual(one.sent[0]?.body, other.sent[0]?.body)
       assert.isDefined(one.sent[0])
     })
@@ -63,12 +63,12 @@ describe("a notification", () => {
       const { link, sent, setBacklog } = makeLink("a")
       yield* open(link)
       setBacklog(101)
-      yield* notifications.notify(["a"], updated)
-      yield* notifications.notify(["a"], updated)
+      notifications.notify(["a"], updated)
+      notifications.notify(["a"], updated)
       assert.deepStrictEqual(eventsOf(sent), [])
       assert.deepStrictEqual(dropped, ["notification"])
       setBacklog(100)
-      yield* notifications.notify(["a"], cancelled(1))
+      notifications.notify(["a"], cancelled(1))
       assert.deepStrictEqual(eventsOf(sent), ["notify:update_desktop", "notify:tool_call_cancel"])
     })
   )
@@ -81,10 +81,10 @@ describe("a notification", () => {
       const { closed, link, sent, setBacklog } = makeLink("a")
       yield* open(link)
       setBacklog(101)
-      for (let id = 0; id < 8192; id++) yield* notifications.notify(["a"], cancelled(id))
+      for (let id = 0; id < 8192; id++) notifications.notify(["a"], cancelled(id))
       yield* settle
       assert.deepStrictEqual([closed, exceeded], [[], []])
-      yield* notifications.notify(["a"], cancelled(8192))
+      notifications.notify(["a"], cancelled(8192))
       yield* settle
       assert.strictEqual(closed.length, 1)
       assert.deepStrictEqual(exceeded, ["notificationBacklogBytes"])
@@ -118,7 +118,7 @@ describe("a notification", () => {
         member("three", "c", "no version"),
         member("two", "d")
       ]
-      yield* notifications.notifyMembers(members, updated)
+      notifications.notifyMembers(members, updated)
       const message = ["notify:update_desktop", { computer: "pc" }] as const
       assert.deepStrictEqual(messages, [
         ["two", ["b", "d"], ...message],
