@@ -67,8 +67,15 @@ export const diffOffices = (before: Office, after: Office): ReadonlyArray<Member
   ]
 }
 
+/** Every notification of an office needs them, and an office changes only with its members. */
+const sortedMembersOf = new WeakMap<Office, ReadonlyArray<Member>>()
+
 /** All members of an office: the Agent first, then the Computers in join order. */
-export const sortedMembers = ({ agent, computers }: Office): ReadonlyArray<Member> => [
-  ...Option.toArray(agent),
-  ...[...HashMap.values(computers)].sort(byJoinOrder)
-]
+export const sortedMembers = (office: Office): ReadonlyArray<Member> => {
+  const known = sortedMembersOf.get(office)
+  if (known !== undefined) return known
+  const { agent, computers } = office
+  const sorted = [...Option.toArray(agent), ...[...HashMap.values(computers)].sort(byJoinOrder)]
+  sortedMembersOf.set(office, sorted)
+  return sorted
+}
