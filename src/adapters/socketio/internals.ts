@@ -224,3 +224,12 @@ export const writeProgressOf = (socket: NetSocket) => {
   const bytesQueued = handle?.writeQueueSize ?? socket.writableLength
   return { bytesSent: (handle?.bytesWritten ?? socket.bytesWritten) - bytesQueued, bytesQueued }
 }
+
+/**
+ * Keeps the address and the headers of the request that opened a connection, which an admission reads. Engine.IO would keep
+ * the whole request, some kilobytes, for as long as the connection.
+ */
+export const keepRequestHead = (engineSocket: EngineSocket): void => {
+  const { headers, url } = engineSocket.request
+  Object.assign(engineSocket, { request: { headers, url } })
+}

@@ -51,6 +51,7 @@ export class RelayEngine extends Server {
     super(makeEngineOptions(settings))
     this.#maxPayloadBytes = maxPayloadBytes(settings.maxMessageBytes ?? defaultMaxMessageBytes)
     this.on("connection", (engineSocket: EngineSocket) => {
+      internals.keepRequestHead(engineSocket)
       extendKeepaliveOnProgress(engineSocket)
       relayTransportOf(engineSocket).onConnection?.(engineSocket)
     })

@@ -17,12 +17,15 @@ interface Raw {
   readonly closed: Effect.Effect<void>
 }
 
-const rawClient = Effect.fnUntraced(function* (url: string): Effect.fn.Return<Raw, never, Scope.Scope> {
+const rawClient = Effect.fnUntraced(function* (
+  url: string,
+  headers: { readonly [name: string]: string } = {}
+): Effect.fn.Return<Raw, never, Scope.Scope> {
   const heard = yield* Queue.unbounded<string>()
   const closed = yield* Deferred.make<void>()
   const address = `${url.replace("http", "ws")}/smcp/?EIO=4&transport=websocket&a2c_version=0.2.0`
   const socket = yield* Effect.acquireRelease(
-    Effect.sync(() => new WebSocket(address)),
+    Effect.sync(() => new WebSocket(address, { headers })),
     (open) => Effect.sync(() => open.terminate())
   )
   socket.on("message", (data: Buffer) => {
@@ -147,6 +150,26 @@ for (const [engine, makeServer] of engines) {
         client.send("40/smcp,")
         assert.match(yield* client.next, /^0\/smcp,/)
         assert.notStrictEqual((yield* link).id, far.id)
+      })
+    )
+
+    it.live("gives each session of a connection the version and the headers of its request", () =>
+      Effect.gen(function* () {
+        const handshakes: Array<unknown> = []
+        const { url } = yield* TransportServer.use(({ serve }) =>
+          serve((_link, { headers, version }) => {
+            handshakes.push([version, headers["x-api-key"]])
+            return Effect.succeed(() => Effect.succeed([]))
+          })
+        ).pipe(Effect.provide(Layer.provide(makeServer(), ServerMetrics.layerNone), { local: true }), Effect.orDie)
+        const client = yield* rawClient(url, { "X-API-Key": "s3cret" })
+        client.send("40/smcp,")
+        yield* client.next
+        client.send("41/smcp,")
+        client.send("40/smcp,")
+        yield* client.next
+        const handshake = [{ major: 0, minor: 2, patch: 0 }, "s3cret"]
+        assert.deepStrictEqual(handshakes, [handshake, handshake])
       })
     )
 
