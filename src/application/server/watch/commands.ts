@@ -79,16 +79,17 @@ export const makeCommands = Effect.fnUntraced(function* (
    * Cancels a call as its Agent does: the Computer is notified, and its reply, a cancelled result, ends the call. A call
    * that cannot be cancelled this way ends with 403 at once, and one whose Computer does not reply after the grace period.
    */
-  const cancelInFlight = Effect.fnUntraced(function* (call: InFlightCall, agent: string, isCancellable: boolean) {
-    const { office, origin } = call
-    const abort = () => call.abort(forbidden("An operator cancelled the call"))
-    if (!isCancellable || origin === undefined) return abort()
-    const { computer, reqId } = origin
-    const member = registry.findComputer(office, computer)
-    if (member._tag === "None") return abort()
-    notifications.notifyMembers([member.value], { _tag: "Cancelled", agent, reqId })
-    run(Effect.map(Effect.sleep(cancelGrace), abort))
-  })
+  const cancelInFlight = (call: InFlightCall, agent: string, isCancellable: boolean) =>
+    Effect.sync(() => {
+      const { office, origin } = call
+      const abort = () => call.abort(forbidden("An operator cancelled the call"))
+      if (!isCancellable || origin === undefined) return abort()
+      const { computer, reqId } = origin
+      const member = registry.findComputer(office, computer)
+      if (member._tag === "None") return abort()
+      notifications.notifyMembers([member.value], { _tag: "Cancelled", agent, reqId })
+      run(Effect.map(Effect.sleep(cancelGrace), abort))
+    })
 
   const cancelCall = (id: string, operator: Operator) => {
     const found = findRunning(id)
