@@ -19,6 +19,21 @@ contract(
 
 describe.skipIf(withoutRedis)("with Redis", () => {
   contract(
+    "over direct connections",
+    Effect.map(startRedis, ({ url }) => ({
+      node: (node) =>
+        built(
+          RedisNodeLink.layer({
+            url: Redacted.make(url),
+            prefix: "{a2c}",
+            node,
+            address: { host: "127.0.0.1", port: 0 }
+          })
+        )
+    }))
+  )
+
+  contract(
     "over Redis",
     Effect.map(startRedis, ({ url }) => ({
       node: (node) => built(RedisNodeLink.layer({ url: Redacted.make(url), prefix: "{a2c}", node }))

@@ -396,4 +396,25 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
       assert.deepStrictEqual(yield* room(agent, "thinker", "moving"), ["agent thinker", "computer desk"])
     })
   )
+
+  live(
+    "sends messages directly between Servers with addresses, and over Redis to others",
+    Effect.gen(function* () {
+      const [published] = nodes
+      const address = ["--node-address", "127.0.0.1:0"]
+      const [near, far] = yield* Effect.all([startNode(redis, ...address), startNode(redis, ...address)])
+      const agent = yield* joinOffice(near, "agent", "thinker", "direct")
+      yield* joinOffice(far, "computer", "desk", "direct")
+      yield* joinOffice(published, "computer", "shelf", "direct")
+      yield* Effect.all([meets(agent, "desk"), meets(agent, "shelf")])
+      const direct = Effect.map(Effect.all([near, far, published].map((at) => metrics(at, "node_direct"))), (gauges) =>
+        gauges.map((gauge) => gauge["a2c_node_direct_connections{}"])
+      )
+      assert.strictEqual((yield* call(agent, "thinker", "desk")).end, "ok")
+      yield* until(direct, (connections) => String(connections) === "1,1,0")
+      assert.strictEqual((yield* call(agent, "thinker", "desk")).end, "ok")
+      assert.strictEqual((yield* call(agent, "thinker", "shelf")).end, "ok")
+      assert.deepStrictEqual(yield* direct, [1, 1, 0])
+    })
+  )
 })

@@ -14,7 +14,12 @@ const options: Parameters<typeof serverLayer>[0] = {
   paths: [path],
   engine: process.env["A2C_BENCH_ENGINE"] === "socket.io" ? "socket.io" : "relay",
   maxMessageBytes,
-  ...(redis !== undefined && { redis: { url: Redacted.make(redis) } })
+  ...(redis !== undefined && {
+    redis: {
+      url: Redacted.make(redis),
+      ...(process.env["A2C_BENCH_DIRECT"] === "1" && { address: { host: "127.0.0.1", port: 0 } })
+    }
+  })
 }
 
 tuneGcForRelay()

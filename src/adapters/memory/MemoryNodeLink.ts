@@ -160,6 +160,7 @@ const make = Effect.fnUntraced(function* ({ nodes }: MemoryNetwork, node: string
       inboundRequests: self.inboundRequests.size,
       queuedBytes: 0,
       incompleteBodies: 0,
+      directNodes: 0,
       ignored: self.ignoredReplies,
       unsent: self.droppedMessages
     })

@@ -31,7 +31,7 @@ export interface NodeMessageHandler {
   readonly notify: (sids: ReadonlyArray<string>, event: string, body: Body) => void
 }
 
-/** The load of a node link. All but the counters `ignored` and `unsent` are zero when it is idle. */
+/** The load of a node link. All but `directNodes` and the counters are zero when it is idle. */
 export interface NodeLoad {
   /** Requests in flight, to and from other nodes. */
   readonly outboundRequests: number
@@ -39,9 +39,11 @@ export interface NodeLoad {
   /** Bytes of bodies queued for sending, and bodies received in part. */
   readonly queuedBytes: number
   readonly incompleteBodies: number
-  /** Late replies, and messages that could not be decoded. */
+  /** Nodes to which messages are sent directly. */
+  readonly directNodes: number
+  /** Counts late replies, and messages that could not be decoded. */
   readonly ignored: number
-  /** Notifications and replies dropped because the queue of their node was full. */
+  /** Counts notifications and replies dropped because the queue of their node was full. */
   readonly unsent: number
 }
 

@@ -1,4 +1,5 @@
 import { type Duration, Effect, Layer, Redacted, Stream } from "effect"
+import type { RedisClusterOptions } from "../../adapters/redis/RedisCluster.ts"
 import { Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 import type { Handshake } from "../../application/ports/Transport.ts"
 import type { Limits } from "../../application/server/connections/Limits.ts"
@@ -42,7 +43,7 @@ export interface ServerOptions extends TransportOptions {
   /** The page for operators at `/office`, which an own listener has by default; `false` serves none. */
   readonly page?: false | PageOptions
   /** Redis that shares the offices among Servers; without it the Server stands alone. */
-  readonly redis?: { readonly url: string; readonly prefix?: string }
+  readonly redis?: Omit<RedisClusterOptions, "url"> & { readonly url: string }
   /** Receives the log; without it, warnings and errors go to stderr. */
   readonly log?: Log
 }

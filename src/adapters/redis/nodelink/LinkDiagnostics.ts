@@ -8,6 +8,7 @@ export class LinkDiagnostics {
   readonly #options: LinkDiagnosticsOptions
   #hasWarnedInvalid = false
   #hasWarnedOverflow = false
+  #hasWarnedDirect = false
   #rejectedGeneration = 0
   /** Late replies, and messages that are invalid or exceed the reassembly budget. */
   ignored = 0
@@ -29,6 +30,12 @@ export class LinkDiagnostics {
     if (!this.#hasWarnedOverflow)
       this.#options.warn("node message dropped", { reason: "reassembly_budget_exceeded", from })
     this.#hasWarnedOverflow = true
+  }
+
+  /** Messages to the node are published instead. */
+  onDirectFailed(to: string, reason: string): void {
+    if (!this.#hasWarnedDirect) this.#options.warn("no direct connection to another node", { to, reason })
+    this.#hasWarnedDirect = true
   }
 
   /** Logs once for each connection: Redis rejects every message of a connection. */

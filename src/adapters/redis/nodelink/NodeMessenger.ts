@@ -7,16 +7,20 @@ import {
 } from "../../../application/ports/NodeLink.ts"
 import { SendFailed } from "../../../application/ports/Transport.ts"
 import { type ProtocolError, payloadTooLarge, unavailable } from "../../../domain/model/ProtocolError.ts"
+import type { DirectAddress, DirectConnections } from "./DirectConnections.ts"
 import { LinkDiagnostics, type LinkDiagnosticsOptions } from "./LinkDiagnostics.ts"
 import { MessageReader, MessageWriter, frameKinds, decodeHeader } from "./messageFormat.ts"
 import { ByteBudget } from "./ByteBudget.ts"
 import { maxReassemblyBytes } from "./FrameReassembler.ts"
 import { BufferPool, type LinkContext, maxQueuedBytes } from "./SendQueue.ts"
 import { makePeer, type Peer } from "./Peer.ts"
-import { serializeBody, decodeNotification } from "./frameContents.ts"
+import { addressFrame, decodeAddress, decodeNotification, redirectedFrame, serializeBody } from "./frameContents.ts"
 
 /** Maximum of peers. Clusters are smaller, but other Redis clients may send any node name. */
 const maxPeers = 1024
+
+/** Ticks without a direct connection to a node after the loss of one: a minute. Each loss fails its requests. */
+const directPauseTicks = 240
 
 /** Queued bodies, and incomplete bodies, of all nodes share the memory of this many nodes: half a gigabyte each. */
 const fullShares = 8
@@ -33,6 +37,8 @@ interface NodeMessengerOptions extends LinkDiagnosticsOptions {
    * the connection is lost.
    */
   readonly publish: (node: string, message: Buffer, onPublished: (outcome: number | string) => void) => void
+  /** Direct connections between the nodes, and the address of this one; only published messages without. */
+  readonly direct?: { readonly address: DirectAddress; readonly connections: DirectConnections }
 }
 
 const reassemblyBudgetExceeded = unavailable("The other node's reassembly budget is exhausted")
@@ -53,15 +59,22 @@ type Link = NodeLink["Service"]
 /** Exchanges requests, replies and notifications with the other nodes. Its owner reports connection events to it. */
 export class NodeMessenger {
   readonly #publish: NodeMessengerOptions["publish"]
+  readonly #direct: NodeMessengerOptions["direct"]
   readonly #diagnostics: LinkDiagnostics
   readonly #peers = new Map<string, Peer>()
   readonly #context: LinkContext
+  /** The tick until which a node gets no direct connection. */
+  readonly #directPauses = new Map<string, number>()
+  /** The addresses of nodes that the cluster has not lost. */
+  readonly #addresses = new Map<string, DirectAddress>()
+  #ticks = 0
   #handler: NodeMessageHandler | undefined
   #disconnectReason: string | undefined = "not connected yet"
 
   constructor(options: NodeMessengerOptions) {
     const { maxAllIncompleteBytes = Number.POSITIVE_INFINITY, maxAllQueuedBytes = Number.POSITIVE_INFINITY } = options
     this.#publish = options.publish
+    this.#direct = options.direct
     this.#diagnostics = new LinkDiagnostics(options)
     let lastId = 0
     this.#context = {
@@ -88,6 +101,8 @@ export class NodeMessenger {
   onDisconnected(reason: string): void {
     this.#disconnectReason = reason
     for (const peer of this.#peers.values()) this.#failPeer(peer, reason)
+    this.#direct?.connections.dropAll()
+    this.#addresses.clear()
   }
 
   /** Returns the broadcast of a node that shuts down. */
@@ -122,10 +137,10 @@ export class NodeMessenger {
 
   /** Ends the requests of a lost node, and resets the link in case the node still runs. */
   readonly onNodeLost: Link["onNodeLost"] = (node) => {
+    this.#addresses.delete(node)
     const peer = this.#peers.get(node)
     if (peer === undefined) return
-    this.#failPeer(peer, "the node left the cluster")
-    if (this.#disconnectReason === undefined) this.#publish(node, this.#controlMessage(frameKinds.reset), () => {})
+    this.#resetPeer(peer, "the node left the cluster")
   }
 
   /** Handles a message of the broadcast channel. */
@@ -135,6 +150,7 @@ export class NodeMessenger {
     const kind = reader.nextFrame()?.u8()
     if (header === undefined || (kind !== frameKinds.connected && kind !== frameKinds.leaving))
       return this.#diagnostics.onInvalidMessage("invalid_header")
+    if (kind === frameKinds.leaving) this.#addresses.delete(header.node)
     const peer = this.#peers.get(header.node)
     if (peer === undefined || header.node === this.#context.node) return
     if (kind === frameKinds.leaving) this.#failPeer(peer, "the node has shut down")
@@ -162,12 +178,15 @@ export class NodeMessenger {
   }
 
   tick(): void {
+    this.#ticks += 1
+    for (const [node, end] of this.#directPauses) if (end <= this.#ticks) this.#directPauses.delete(node)
     for (const peer of this.#peers.values()) if (peer.tick()) this.#removePeer(peer)
   }
 
   readonly load: Link["load"] = () => {
-    const load = { outboundRequests: 0, inboundRequests: 0, queuedBytes: 0, incompleteBodies: 0 }
-    for (const { inbound, outbound, reassembler, sendQueue } of this.#peers.values()) {
+    const load = { outboundRequests: 0, inboundRequests: 0, queuedBytes: 0, incompleteBodies: 0, directNodes: 0 }
+    for (const { inbound, isDirect, outbound, reassembler, sendQueue } of this.#peers.values()) {
+      load.directNodes += isDirect() ? 1 : 0
       load.outboundRequests += outbound.size()
       load.inboundRequests += inbound.size()
       load.queuedBytes += sendQueue.queuedBytes
@@ -199,7 +218,35 @@ export class NodeMessenger {
       })
     )
     this.#peers.set(node, peer)
+    if (this.#direct !== undefined) {
+      peer.sendQueue.sendNow(addressFrame(this.#direct.address))
+      this.#connectDirectly(peer, this.#direct.connections)
+    }
     return peer
+  }
+
+  #onAddress(peer: Peer, fields: MessageReader): void {
+    const address = decodeAddress(fields)
+    if (address === undefined) return this.#diagnostics.onInvalidMessage("invalid_address")
+    if (this.#direct === undefined) return
+    this.#addresses.set(peer.node, address)
+    this.#connectDirectly(peer, this.#direct.connections)
+  }
+
+  /** Opens a direct connection to a peer whose address is known. Without one, messages are published as before. */
+  #connectDirectly(peer: Peer, connections: DirectConnections): void {
+    const address = this.#addresses.get(peer.node)
+    if (address === undefined || peer.isConnecting() || this.#directPauses.has(peer.node)) return
+    const close = connections.open(address, {
+      onOpen: ({ id, send }) =>
+        peer.redirect(redirectedFrame(id), (message) => send(message, () => this.#context.bufferPool.release(message))),
+      onLost: (reason) => {
+        if (!peer.isDirect()) return this.#diagnostics.onDirectFailed(peer.node, reason)
+        this.#directPauses.set(peer.node, this.#ticks + directPauseTicks)
+        this.#resetPeer(peer, `the direct connection was lost (${reason})`)
+      }
+    })
+    peer.connect(close)
   }
 
   /** The sender of a message; `undefined` when the message is ignored. */
@@ -245,6 +292,10 @@ export class NodeMessenger {
         return peer.reassembler.discard(fields.u32())
       case frameKinds.reset:
         return this.#failPeer(peer, "the node reset the link")
+      case frameKinds.address:
+        return this.#onAddress(peer, fields)
+      case frameKinds.redirected:
+        return this.#direct?.connections.startReading(peer.node, fields.u32())
       default:
         return this.#diagnostics.onInvalidMessage("unknown_frame_kind")
     }
@@ -264,8 +315,15 @@ export class NodeMessenger {
     this.#diagnostics.runGuarded(() => this.#handler?.notify(notification.sids, notification.event, notification.body))
   }
 
+  /** Fails a peer at both ends. */
+  #resetPeer(peer: Peer, reason: string): void {
+    this.#failPeer(peer, reason)
+    if (this.#disconnectReason === undefined) this.#publish(peer.node, this.#controlMessage(frameKinds.reset), () => {})
+  }
+
   #failPeer(peer: Peer, reason: string): void {
     this.#removePeer(peer)
+    this.#direct?.connections.drop(peer.node)
     peer.inbound.cancelAll()
     peer.outbound.failAll(reason)
   }

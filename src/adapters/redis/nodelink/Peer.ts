@@ -3,7 +3,7 @@ import { notificationFrame } from "./frameContents.ts"
 import { makeInboundRequests } from "./InboundRequests.ts"
 import { type Content, maxFieldBytes } from "./messageFormat.ts"
 import { makeOutboundRequests } from "./OutboundRequests.ts"
-import { type LinkContext, maxQueuedBytes, SendQueue } from "./SendQueue.ts"
+import { type LinkContext, maxQueuedBytes, type OutgoingFrame, SendQueue } from "./SendQueue.ts"
 
 /** Ticks after which an idle peer is removed: a minute. */
 const maxIdleTicks = 240
@@ -19,6 +19,8 @@ export const makePeer = (node: string, context: LinkContext, publish: (message: 
   const inbound = makeInboundRequests(sendQueue, context.diagnostics)
   let idleTicks = 0
   let isClosed = false
+  let isDirect = false
+  let closeDirect: (() => void) | undefined
 
   const notify = (sids: ReadonlyArray<string>, event: string, content: Content): number => {
     const frame = notificationFrame(sids, event, content)
@@ -42,6 +44,19 @@ export const makePeer = (node: string, context: LinkContext, publish: (message: 
     /** Sends a notification to members of the peer. Returns how many members it was dropped for. */
     notify,
     isClosed: () => isClosed,
+    /** Messages to the peer are sent over a direct connection. */
+    isDirect: () => isDirect,
+    /** A direct connection to the peer is or was being opened. */
+    isConnecting: () => closeDirect !== undefined,
+    /** `close` closes the direct connection to the peer, with the peer at the latest. */
+    connect: (close: () => void) => {
+      closeDirect = close
+    },
+    /** Sends all further messages over the direct connection. */
+    redirect: (announcement: OutgoingFrame, send: (message: Buffer) => void) => {
+      isDirect = true
+      sendQueue.redirect(announcement, send)
+    },
     markActive: () => {
       idleTicks = 0
     },
@@ -56,6 +71,7 @@ export const makePeer = (node: string, context: LinkContext, publish: (message: 
     /** Stops sending to the peer and drops its incomplete frames. */
     close: () => {
       isClosed = true
+      closeDirect?.()
       sendQueue.close()
       reassembler.close()
     }

@@ -1,6 +1,10 @@
 import { Deferred, Effect, Exit, FiberSet, Layer } from "effect"
 import { NodeLink } from "../../../application/ports/NodeLink.ts"
 import { Limits } from "../../../application/server/connections/Limits.ts"
+import { ListenError } from "../../../application/ports/Transport.ts"
+import { definedOnly } from "../../../domain/objects.ts"
+import { listen } from "../../http/httpServer.ts"
+import { DirectConnections } from "./DirectConnections.ts"
 import { makeOutageLog, parseRedisUrl, type RedisNodeOptions, type RedisUrlInvalid } from "../redisClient.ts"
 import { isValidNodeName } from "./messageFormat.ts"
 import { NodeMessenger } from "./NodeMessenger.ts"
@@ -21,6 +25,32 @@ export const makeNodeLink = (node: string, messenger: NodeMessenger): NodeLink["
     load: messenger.load
   })
 
+export interface RedisNodeLinkOptions extends RedisNodeOptions {
+  /**
+   * The host and the port where this node listens for direct connections of the others, which carry messages faster than
+   * Redis; with port 0, any free port. They are encrypted when the connection to Redis is. Without an address all messages
+   * pass through Redis, as do those to nodes that cannot be reached directly.
+   */
+  readonly address?: { readonly host: string; readonly port: number }
+}
+
+const listenDirectly = Effect.fnUntraced(function* (
+  { address: { host, port } = { host: "127.0.0.1", port: 0 }, node }: RedisNodeLinkOptions,
+  url: string,
+  onMessage: (message: Buffer) => void
+) {
+  const connections = yield* Effect.acquireRelease(
+    Effect.sync(() => new DirectConnections({ node, secure: url.startsWith("rediss:"), onMessage })),
+    (opened) => Effect.sync(() => opened.close())
+  )
+  const bound = yield* listen(
+    connections.server,
+    { host, port },
+    (reason) => new ListenError({ message: `Cannot listen for other nodes on ${host}:${port}: ${reason}` })
+  )
+  return { connections, address: connections.addressAt(host, bound.port) }
+})
+
 /**
  * Connects nodes over Redis pub/sub with one channel for each node. Needs Redis 6 or later and only HELLO, PING,
  * PUBLISH and SUBSCRIBE on channels with the prefix. Redis Cluster is not supported: its nodes do not know each other's
@@ -31,7 +61,7 @@ export const makeNodeLink = (node: string, messenger: NodeMessenger): NodeLink["
  * The layer is ready when the first connection attempt has ended, successful or not. Without Redis requests to other
  * nodes fail until the connection is restored.
  */
-export const layer = (options: RedisNodeOptions): Layer.Layer<NodeLink, RedisUrlInvalid> =>
+export const layer = (options: RedisNodeLinkOptions): Layer.Layer<NodeLink, RedisUrlInvalid | ListenError> =>
   Layer.effect(
     NodeLink,
     Effect.gen(function* () {
@@ -43,11 +73,13 @@ export const layer = (options: RedisNodeOptions): Layer.Layer<NodeLink, RedisUrl
       const broadcastChannel = `${prefix}:all`
       const ownChannel = `${prefix}:to:${node}`
       const outage = makeOutageLog("node_link", node, run)
+      const direct = options.address && (yield* listenDirectly(options, url, (message) => messenger.onMessage(message)))
       const messenger: NodeMessenger = new NodeMessenger({
         node,
         maxAllQueuedBytes: totalBacklogBytes,
         maxAllIncompleteBytes: totalIncompleteBytes,
         tickMillis,
+        ...definedOnly({ direct }),
         publish: (to, message, onPublished) => connection.publish(`${prefix}:to:${to}`, message, onPublished),
         warn: (message, fields) => void run(Effect.logWarning(message, { node, ...fields })),
         onDefect: (error) => void run(Effect.logError("node message handler failed", { node }, error))

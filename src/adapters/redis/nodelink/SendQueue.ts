@@ -89,7 +89,7 @@ export interface LinkContext {
  */
 export class SendQueue {
   readonly #context: LinkContext
-  readonly #publish: (message: Buffer) => void
+  #publish: (message: Buffer) => void
   readonly #lanes = new Map<string, Array<QueuedFrame>>()
   readonly #readyMessages: Array<Buffer> = []
   #writer: MessageWriter | undefined
@@ -189,6 +189,14 @@ export class SendQueue {
     this.#budget.release(this.#budget.usedBytes)
   }
 
+  /** Sends all further messages another way, after a frame that announces it to the receiver. */
+  redirect(announcement: OutgoingFrame, publish: (message: Buffer) => void): void {
+    this.sendNow(announcement)
+    if (this.#writer !== undefined) this.#finishMessage(this.#writer)
+    this.#publishReady()
+    this.#publish = publish
+  }
+
   /** Sends an acknowledgement below the threshold. */
   acknowledge(): void {
     if (this.#unreportedBytes > 0) this.writerFor(0)
@@ -202,6 +210,10 @@ export class SendQueue {
       this.writerFor(0)
     this.#isFlushScheduled = false
     if (this.#writer !== undefined) this.#finishMessage(this.#writer)
+    this.#publishReady()
+  }
+
+  #publishReady(): void {
     for (const message of this.#readyMessages) this.#publish(message)
     this.#readyMessages.length = 0
   }

@@ -7,6 +7,7 @@ import { internalError, ProtocolError } from "../../../domain/model/ProtocolErro
 import { RawBody } from "../../bytes/RawBody.ts"
 import { textBody } from "../../bytes/TextBody.ts"
 import { maxStringBytes, toBytes, type Content, type MessageReader, frameKinds } from "./messageFormat.ts"
+import { type DirectAddress, secretBytes } from "./DirectConnections.ts"
 import { closeBracket } from "./FrameReassembler.ts"
 import type { OutgoingFrame } from "./SendQueue.ts"
 
@@ -176,3 +177,27 @@ export const decodeNotification = (fields: MessageReader, reassembled: Buffer | 
   const body = decodeFrameBody(fields, reassembled)
   return fields.isTruncated ? undefined : { event, sids, body }
 }
+
+export const addressFrame = ({ host, port, secret }: DirectAddress): OutgoingFrame => ({
+  kind: frameKinds.address,
+  maxFieldBytes: maxStringBytes(host) + 4,
+  writeFields: (writer) => writer.string(host).u32(port),
+  content: secret
+})
+
+/** Decodes the address of a node; `undefined` when it is invalid. */
+export const decodeAddress = (fields: MessageReader): DirectAddress | undefined => {
+  const host = fields.string()
+  const port = fields.u32()
+  // A copy: the frame is a part of a message, which may be long.
+  const secret = Buffer.from(fields.rest())
+  const isValid = !fields.isTruncated && host !== "" && port > 0 && port < 65_536 && secret.length === secretBytes
+  return isValid ? { host, port, secret } : undefined
+}
+
+export const redirectedFrame = (id: number): OutgoingFrame => ({
+  kind: frameKinds.redirected,
+  maxFieldBytes: 4,
+  writeFields: (writer) => writer.u32(id),
+  content: ""
+})

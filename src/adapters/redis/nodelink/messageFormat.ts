@@ -16,7 +16,11 @@ export const frameKinds = {
   /** The sender shuts down. */
   leaving: 11,
   /** The sender has removed the receiver: requests between both have ended. */
-  reset: 12
+  reset: 12,
+  /** The address at which the sender takes a direct connection. */
+  address: 13,
+  /** The next messages of the sender arrive over the direct connection with this id. */
+  redirected: 14
 } as const
 
 /** Bit flags of a fragment. */

@@ -34,6 +34,7 @@ const nodeGauges = ({ load }: NodeLink["Service"]): ReadonlyArray<Gauge> => [
   { name: "node_requests", labels: { direction: "in" }, read: () => load().inboundRequests },
   { name: "node_queued_bytes", read: () => load().queuedBytes },
   { name: "node_incomplete_bodies", read: () => load().incompleteBodies },
+  { name: "node_direct_connections", read: () => load().directNodes },
   { name: "node_ignored_messages_total", read: () => load().ignored },
   { name: "node_dropped_messages_total", read: () => load().unsent }
 ]

@@ -36,6 +36,7 @@ export const metricDefinitions = {
   limit_rejections_total: counter("Requests rejected and connections closed because of a limit", "limit"),
   members: gauge("Members in offices", "role"),
   memory_limit_bytes: gauge("Limits of the bytes that all clients together may occupy", "limit"),
+  node_direct_connections: gauge("Servers that get the messages of this one directly"),
   node_dropped_messages_total: observableCounter("Messages to other Servers dropped: no connection, or a full queue"),
   node_ignored_messages_total: observableCounter("Late replies and unreadable messages from other Servers"),
   node_incomplete_bodies: gauge("Bodies received in part from other Servers"),

@@ -1,6 +1,7 @@
 import { Option } from "effect"
 import { type Command, Flag } from "effect/cli"
 import { defaultGatewayLimits } from "../../../application/devices/DeviceLimits.ts"
+import { parseHostPort } from "../flags/hostPort.ts"
 import { between, flag, setting } from "../flags/setting.ts"
 import {
   approve,
@@ -62,18 +63,15 @@ export const gatewayFlags = {
 }
 export type GatewayCommandOptions = Command.Command.Config.Infer<typeof gatewayFlags>
 
-/** Parses `HOST:PORT`, where the host may be an IPv6 address in brackets. */
-const parseHostPort = (text: string): Option.Option<{ readonly host: string; readonly port: number }> => {
-  const [, bracketed, plain, digits = ""] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? []
-  const host = bracketed ?? plain
-  const port = Number(digits)
-  return host === undefined || port < 1 || port > 65_535 ? Option.none() : Option.some({ host, port })
-}
-
 export const connectFlags = {
   address: setting
     .text("to", "address of the device server", { env: "A2C_DEVICES_TO", metavar: "HOST:PORT", required: true })
-    .pipe(Flag.filterMap(parseHostPort, () => "an address like 127.0.0.1:7071")),
+    .pipe(
+      Flag.filterMap(
+        (text) => Option.fromUndefinedOr(parseHostPort(text, 1)),
+        () => "an address like 127.0.0.1:7071"
+      )
+    ),
   name: computerName.pipe(
     Flag.withDescription("name of the device at the device server [env A2C_NAME; default: the host name]")
   ),

@@ -12,6 +12,7 @@ import {
 import { Right } from "../../../domain/model/Identity.ts"
 import { lineNames, parseLineNames } from "../../../domain/wire/lines.ts"
 import { hasNoPassword } from "../flags/secretFlags.ts"
+import { parseHostPort } from "../flags/hostPort.ts"
 import { between, flag, setting } from "../flags/setting.ts"
 import { defaultServerUrl, jsonFlag, originRow, tlsCa } from "../flags/sharedFlags.ts"
 import { limitFlags } from "./limitFlags.ts"
@@ -108,6 +109,17 @@ export const serverFlags = {
     "redis-prefix",
     "prefix of all keys and channels in Redis; Servers with different prefixes share nothing",
     { default: "{a2c}" }
+  ),
+  nodeAddress: Flag.map(
+    setting.text(
+      "node-address",
+      "address where this Server listens for direct connections of the others with the same Redis, which must reach it there; they carry large messages faster than Redis",
+      {
+        metavar: "HOST:PORT",
+        check: [(text: string) => parseHostPort(text, 0) !== undefined, "an address like 10.0.0.5:7072"]
+      }
+    ),
+    (text) => (text === undefined ? undefined : parseHostPort(text, 0))
   ),
   page: setting.toggle("page", "serve the office page for operators at /office; --no-page serves none", {
     default: true

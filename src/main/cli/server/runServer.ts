@@ -65,8 +65,9 @@ const auditLayer = ({ audit: file, auditKeep: keep, auditMaxBytes: maxBytes }: S
 
 /** Serves until a signal requests a shutdown, then drains. */
 const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRequested: Effect.Effect<string>) {
-  const { drainTimeout, limits, page, pageBodies, redis, redisPrefix: prefix, requireRole, ...socketIo } = options
+  const { drainTimeout, limits, nodeAddress, page, pageBodies, redis, redisPrefix, requireRole, ...socketIo } = options
   if (pageBodies && !page) return yield* failCommand("--page-bodies needs the office page: remove --no-page")
+  if (nodeAddress !== undefined && redis === undefined) return yield* failCommand("--node-address needs --redis")
   const tls = yield* readTls(options)
   const authenticator = yield* makeAuthenticator(options, tls !== undefined)
   const layer = serverLayer({
@@ -74,7 +75,10 @@ const serve = Effect.fnUntraced(function* (options: ServerCommandOptions, stopRe
     limits: toLimits(limits),
     settings: { requireRole, drainTimeout },
     page: page && (pageBodies ? { bodies: {} } : {}),
-    ...definedOnly({ redis: redis && { url: redis, prefix }, tls })
+    ...definedOnly({
+      redis: redis && { url: redis, prefix: redisPrefix, ...definedOnly({ address: nodeAddress }) },
+      tls
+    })
   }).pipe(Layer.provide(Layer.succeed(Authenticator, authenticator)))
   const { url } = Context.get(yield* Layer.build(Layer.provide(layer, auditLayer(options))), Server)
   yield* printLine(`listening on ${url}`)

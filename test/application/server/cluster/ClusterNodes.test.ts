@@ -293,8 +293,9 @@ describe("the report of a node", () => {
         inboundRequests: 2,
         queuedBytes: 3,
         incompleteBodies: 4,
-        ignored: 5,
-        unsent: 6
+        directNodes: 5,
+        ignored: 6,
+        unsent: 7
       }
       const { connections, context } = yield* makeParts({ metrics }, ({ nodeLink }) => ({
         nodeLink: { ...nodeLink, load: () => load }
@@ -305,10 +306,11 @@ describe("the report of a node", () => {
         'node_requests{"direction":"in"}',
         "node_queued_bytes",
         "node_incomplete_bodies",
+        "node_direct_connections",
         "node_ignored_messages_total",
         "node_dropped_messages_total"
       ]
-      assert.deepStrictEqual(gauges.map(read), [1, 2, 3, 4, 5, 6])
+      assert.deepStrictEqual(gauges.map(read), [1, 2, 3, 4, 5, 6, 7])
     })
   )
 })

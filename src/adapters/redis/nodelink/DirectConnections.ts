@@ -1,0 +1,259 @@
+import { randomBytes, timingSafeEqual } from "node:crypto"
+import { connect, createServer, type Server, type Socket } from "node:net"
+import * as tls from "node:tls"
+import { errorMessage } from "../../../domain/errorMessage.ts"
+import { countRelayedBytes } from "../../process/gcTuning.ts"
+import { maxMessageBytes } from "./messageFormat.ts"
+
+/** Where a node takes direct connections, and the secret that another node proves itself with. */
+export interface DirectAddress {
+  readonly host: string
+  readonly port: number
+  readonly secret: Buffer
+}
+
+/** A direct connection to another node, which carries messages to it. */
+export interface DirectConnection {
+  readonly id: number
+  /** `onSent` is not called when the connection is lost. */
+  readonly send: (message: Buffer, onSent: () => void) => void
+}
+
+export interface DirectConnectionEvents {
+  readonly onOpen: (connection: DirectConnection) => void
+  /** The connection is lost, or could not be opened. Not called after a close by this node. */
+  readonly onLost: (reason: string) => void
+}
+
+export const secretBytes = 32
+
+/** Secret, id of the connection, length of the name of the connecting node, and the name. */
+const minGreetingBytes = secretBytes + 4 + 1
+
+/** The reply to a greeting. */
+const welcome = Buffer.of(1)
+
+/** Milliseconds for the connection, the greeting and its reply. */
+const openTimeout = 2000
+
+/** Connections in all, and those whose greeting has not arrived. */
+const maxConnections = 1024
+const maxUnknown = 64
+
+const keepAliveMillis = 10_000
+
+const socketOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveMillis }
+
+/** With TLS, the secret is the key of both ends in place of certificates. */
+const tlsOptions = { minVersion: "TLSv1.3", ciphers: "TLS_AES_128_GCM_SHA256" } as const
+const keyName = "a2c"
+
+const encodeGreeting = (secret: Buffer, id: number, node: string): Buffer => {
+  const name = Buffer.from(node)
+  const greeting = Buffer.alloc(minGreetingBytes + name.length)
+  secret.copy(greeting)
+  greeting.writeUInt32BE(id, secretBytes)
+  greeting.writeUInt8(name.length, secretBytes + 4)
+  name.copy(greeting, minGreetingBytes)
+  return greeting
+}
+
+/** Reads a greeting: `undefined` when more bytes are needed, and `invalid` when they cannot make it one. */
+const decodeGreeting = (bytes: Buffer, secret: Buffer) => {
+  if (bytes.length < minGreetingBytes) return undefined
+  if (!timingSafeEqual(bytes.subarray(0, secretBytes), secret)) return "invalid"
+  const end = minGreetingBytes + bytes.readUInt8(secretBytes + 4)
+  if (bytes.length < end) return undefined
+  if (bytes.length > end || end === minGreetingBytes) return "invalid"
+  return { id: bytes.readUInt32BE(secretBytes), node: bytes.toString("utf8", minGreetingBytes, end) }
+}
+
+/** Puts messages, each behind its length, together from the chunks of a connection. False after an invalid length. */
+const makeMessageReader = (onMessage: (message: Buffer) => void): ((chunk: Buffer) => boolean) => {
+  const header = Buffer.alloc(4)
+  let headerBytes = 0
+  let message = header.subarray(0, 0)
+  let filled = 0
+  return (chunk) => {
+    let offset = 0
+    while (offset < chunk.length) {
+      if (filled === message.length) {
+        const taken = chunk.copy(header, headerBytes, offset, offset + 4 - headerBytes)
+        offset += taken
+        headerBytes += taken
+        if (headerBytes < 4) return true
+        headerBytes = 0
+        const length = header.readUInt32BE()
+        if (length === 0 || length > maxMessageBytes) return false
+        message = Buffer.allocUnsafeSlow(length)
+        filled = 0
+      }
+      const taken = chunk.copy(message, filled, offset)
+      offset += taken
+      filled += taken
+      if (filled === message.length) onMessage(message)
+    }
+    return true
+  }
+}
+
+/** An accepted connection, whose messages wait until its node has announced it. */
+interface Accepted {
+  readonly id: number
+  readonly socket: Socket
+}
+
+/** Accepts and opens direct connections of one node. `secure` encrypts them. */
+export class DirectConnections {
+  readonly server: Server
+  readonly #node: string
+  readonly #secret = randomBytes(secretBytes)
+  readonly #secure: boolean
+  readonly #onMessage: (message: Buffer) => void
+  readonly #unknown = new Set<Socket>()
+  readonly #accepted = new Map<string, Accepted>()
+  readonly #opened = new Set<Socket>()
+  #lastId = 0
+
+  constructor(options: {
+    readonly node: string
+    readonly secure: boolean
+    readonly onMessage: (message: Buffer) => void
+  }) {
+    this.#node = options.node
+    this.#secure = options.secure
+    this.#onMessage = options.onMessage
+    const accept = (socket: Socket) => this.#accept(socket)
+    this.server = options.secure
+      ? tls.createServer(
+          { ...socketOptions, ...tlsOptions, handshakeTimeout: openTimeout, pskCallback: () => this.#secret },
+          accept
+        )
+      : createServer(socketOptions, accept)
+    this.server.maxConnections = maxConnections
+    this.server.on("tlsClientError", () => undefined)
+  }
+
+  /** The address of this node for the others, at the host and port by which they reach it. */
+  addressAt(host: string, port: number): DirectAddress {
+    return { host, port, secret: this.#secret }
+  }
+
+  /** Reads the messages of an accepted connection: those that its node sent before have arrived. */
+  startReading(node: string, id: number): void {
+    const accepted = this.#accepted.get(node)
+    if (accepted?.id === id) accepted.socket.resume()
+  }
+
+  /** Closes the connection that a node has opened. */
+  drop(node: string): void {
+    this.#accepted.get(node)?.socket.destroy()
+    this.#accepted.delete(node)
+  }
+
+  /** Closes the connections that other nodes have opened. */
+  dropAll(): void {
+    for (const node of [...this.#accepted.keys()]) this.drop(node)
+  }
+
+  /** Opens a connection to another node. The returned function closes it. */
+  open(address: DirectAddress, { onLost, onOpen }: DirectConnectionEvents): () => void {
+    const { host, port, secret } = address
+    const id = (this.#lastId = (this.#lastId + 1) >>> 0)
+    const greet = () => void socket.write(encodeGreeting(secret, id, this.#node))
+    const socket: Socket = this.#secure
+      ? tls.connect(
+          {
+            host,
+            port,
+            ...tlsOptions,
+            pskCallback: () => ({ identity: keyName, psk: secret }),
+            checkServerIdentity: () => undefined
+          },
+          greet
+        )
+      : connect({ host, port, ...socketOptions }, greet)
+    if (this.#secure) socket.setNoDelay(true).setKeepAlive(true, keepAliveMillis)
+    this.#opened.add(socket)
+    let reason = "the connection was closed"
+    let isClosed = false
+    const timer = setTimeout(() => socket.destroy(new Error("it did not answer in time")), openTimeout)
+    socket.on("error", (error) => (reason = errorMessage(error)))
+    socket.once("data", (reply: Buffer) => {
+      clearTimeout(timer)
+      if (!reply.equals(welcome)) return socket.destroy(new Error("it does not answer as a Server"))
+      socket.on("data", () => socket.destroy(new Error("it sent more than its reply")))
+      return onOpen({ id, send })
+    })
+    socket.once("close", () => {
+      clearTimeout(timer)
+      this.#opened.delete(socket)
+      if (!isClosed) onLost(reason)
+    })
+    const send: DirectConnection["send"] = (message, onSent) => {
+      const length = Buffer.allocUnsafe(4)
+      length.writeUInt32BE(message.length)
+      socket.cork()
+      socket.write(length)
+      socket.write(message, (error) => {
+        if (error == null) onSent()
+      })
+      socket.uncork()
+    }
+    return () => {
+      isClosed = true
+      socket.destroy()
+    }
+  }
+
+  /** Closes all connections. */
+  close(): void {
+    this.server.close()
+    for (const socket of [...this.#unknown, ...this.#opened]) socket.destroy()
+    this.dropAll()
+  }
+
+  #accept(socket: Socket): void {
+    // The close of a connection reports its failure to the other end.
+    socket.on("error", () => undefined)
+    if (this.#unknown.size >= maxUnknown) return void socket.destroy()
+    this.#unknown.add(socket)
+    const timer = setTimeout(() => socket.destroy(), openTimeout)
+    let received = Buffer.alloc(0)
+    const onData = (chunk: Buffer) => {
+      received = Buffer.concat([received, chunk])
+      const greeting = decodeGreeting(received, this.#secret)
+      if (greeting === "invalid") return void socket.destroy()
+      if (greeting === undefined) return
+      socket.off("data", onData)
+      forget()
+      this.#welcome(socket, greeting)
+    }
+    const forget = () => {
+      clearTimeout(timer)
+      this.#unknown.delete(socket)
+    }
+    socket.on("data", onData)
+    socket.once("close", forget)
+  }
+
+  #welcome(socket: Socket, { id, node }: { readonly id: number; readonly node: string }): void {
+    this.drop(node)
+    const accepted = { id, socket }
+    this.#accepted.set(node, accepted)
+    const read = makeMessageReader((message) => {
+      // A message may be the end of its connection.
+      if (this.#accepted.get(node) !== accepted) return
+      this.#onMessage(message)
+      countRelayedBytes(message.length)
+    })
+    socket.pause()
+    socket.on("data", (chunk: Buffer) => {
+      if (!read(chunk)) socket.destroy()
+    })
+    socket.once("close", () => {
+      if (this.#accepted.get(node) === accepted) this.#accepted.delete(node)
+    })
+    socket.write(welcome)
+  }
+}

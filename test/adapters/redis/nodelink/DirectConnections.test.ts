@@ -1,0 +1,297 @@
+import { type AddressInfo, connect, createServer } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Fiber, type Scope } from "effect"
+import { type DirectAddress, DirectConnections } from "../../../../src/adapters/redis/nodelink/DirectConnections.ts"
+import { maxMessageBytes } from "../../../../src/adapters/redis/nodelink/messageFormat.ts"
+import { NodeMessenger } from "../../../../src/adapters/redis/nodelink/NodeMessenger.ts"
+import { jsonBody } from "../../../../src/application/ports/Body.ts"
+import { makeEcho, memberOf, outcomeOf, until, valueOf } from "../../nodeLink.contract.ts"
+
+const loopback = "127.0.0.1"
+
+/** The direct connections of a node, which listens on loopback, with the messages that have arrived. */
+const listening = Effect.fnUntraced(function* (node: string, secure: boolean, onMessage?: (message: Buffer) => void) {
+  const received: Array<string> = []
+  const connections = yield* Effect.acquireRelease(
+    Effect.sync(
+      () =>
+        new DirectConnections({ node, secure, onMessage: onMessage ?? ((text) => void received.push(text.toString())) })
+    ),
+    (opened) => Effect.sync(() => opened.close())
+  )
+  const port = yield* Effect.callback<number>((resume) => {
+    const { server } = connections
+    server.listen(0, loopback, () => resume(Effect.succeed((server.address() as AddressInfo).port)))
+  })
+  return { connections, received, address: connections.addressAt(loopback, port) }
+})
+
+/** Opens a connection from `one`, and resolves with it, or with the reason why it was lost first. */
+const open = (one: DirectConnections, address: DirectAddress, onLost: (reason: string) => void = () => undefined) =>
+  Effect.callback<{ readonly id: number; readonly send: (text: string) => void } | string>((resume) => {
+    one.open(address, {
+      onOpen: ({ id, send }) =>
+        resume(Effect.succeed({ id, send: (text) => send(Buffer.from(text), () => undefined) })),
+      onLost: (reason) => {
+        onLost(reason)
+        resume(Effect.succeed(reason))
+      }
+    })
+  })
+
+const opened = Effect.fnUntraced(function* (...args: Parameters<typeof open>) {
+  const connection = yield* open(...args)
+  assert.isObject(connection)
+  return connection as Exclude<typeof connection, string>
+})
+
+/** The first bytes of a connection from `one`, with id 1. */
+const greetingOf = (secret: Buffer) => Buffer.concat([secret, Buffer.from([0, 0, 0, 1, 3]), Buffer.from("one")])
+
+/** The time in milliseconds until a connection that sends some bytes is closed. */
+const timeToClose = ({ port }: DirectAddress, bytes: Uint8Array) =>
+  Effect.callback<number>((resume) => {
+    const begun = performance.now()
+    const socket = connect({ host: loopback, port }, () => socket.write(bytes))
+    socket.on("error", () => undefined)
+    socket.on("close", () => resume(Effect.succeed(performance.now() - begun)))
+  })
+
+const live = (title: string, body: () => Effect.Effect<void, unknown, Scope.Scope>) =>
+  it.live(title, () => Effect.scoped(body()))
+
+for (const secure of [false, true]) {
+  describe(secure ? "an encrypted direct connection" : "a direct connection", () => {
+    live("delivers messages in order, from the moment on when it is announced", () =>
+      Effect.gen(function* () {
+        const one = yield* listening("one", secure)
+        const two = yield* listening("two", secure)
+        const { id, send } = yield* opened(one.connections, two.address)
+        const long = "x".repeat(maxMessageBytes - 1)
+        for (let count = 0; count < 20; count++) send(`${count % 10}${count % 3 === 0 ? long : ""}`)
+        yield* Effect.sleep("50 millis")
+        assert.deepStrictEqual(two.received, [])
+        two.connections.startReading("one", id)
+        yield* until(() => two.received.length === 20)
+        assert.strictEqual(two.received.map((text) => text.slice(0, 1)).join(""), "01234567890123456789")
+        assert.deepStrictEqual(
+          two.received.map(({ length }) => length),
+          Array.from({ length: 20 }, (_, count) => (count % 3 === 0 ? maxMessageBytes : 1))
+        )
+      })
+    )
+
+    live("is refused to a node that does not know the secret", () =>
+      Effect.gen(function* () {
+        const one = yield* listening("one", secure)
+        const two = yield* listening("two", secure)
+        assert.isString(yield* open(one.connections, { ...two.address, secret: one.address.secret }))
+      })
+    )
+
+    live("reports its loss to the node that opened it", () =>
+      Effect.gen(function* () {
+        const lost: Array<string> = []
+        const one = yield* listening("one", secure)
+        const two = yield* listening("two", secure)
+        yield* opened(one.connections, two.address, (reason) => void lost.push(reason))
+        two.connections.drop("one")
+        yield* until(() => lost.length === 1)
+      })
+    )
+  })
+}
+
+describe("a node with direct connections", () => {
+  live("closes a connection whose message is longer than allowed", () =>
+    Effect.gen(function* () {
+      const { address } = yield* listening("two", false)
+      const length = Buffer.alloc(4)
+      length.writeUInt32BE(maxMessageBytes + 1)
+      yield* timeToClose(address, Buffer.concat([greetingOf(address.secret), length]))
+    })
+  )
+
+  live("closes a connection without a greeting after two seconds", () =>
+    Effect.gen(function* () {
+      const { address } = yield* listening("two", false)
+      const millis = yield* timeToClose(address, address.secret)
+      assert.isAtLeast(millis, 1900)
+    })
+  )
+
+  live("closes a connection with a wrong secret at once", () =>
+    Effect.gen(function* () {
+      const { address } = yield* listening("two", false)
+      const closed: Array<string> = []
+      const close = (name: string, bytes: Uint8Array) =>
+        Effect.forkScoped(
+          Effect.map(timeToClose(address, bytes), () => void closed.push(name)),
+          { startImmediately: true }
+        )
+      yield* close("silent", new Uint8Array())
+      yield* close("wrong", greetingOf(Buffer.alloc(32)))
+      yield* until(() => closed.length === 2)
+      assert.deepStrictEqual(closed, ["wrong", "silent"])
+    })
+  )
+
+  live("takes at most 64 connections without a greeting", () =>
+    Effect.gen(function* () {
+      const { address } = yield* listening("two", false)
+      const closed: Array<number> = []
+      for (let index = 0; index < 65; index++) {
+        yield* Effect.forkScoped(
+          Effect.map(timeToClose(address, new Uint8Array()), (millis) => void closed.push(millis)),
+          { startImmediately: true }
+        )
+      }
+      yield* until(() => closed.length > 0)
+      assert.strictEqual(closed.length, 1)
+    })
+  )
+})
+
+/** Nodes that publish to each other as Redis would, and count it; each takes direct connections at an address. */
+const network = Effect.gen(function* () {
+  const nodes = new Map<string, NodeMessenger>()
+  const published: Array<string> = []
+  const warned: Array<string> = []
+  const add = Effect.fnUntraced(function* (node: string, given: Partial<DirectAddress> = {}) {
+    const { address, connections } = yield* listening(node, false, (message) => messenger.onMessage(message))
+    const messenger: NodeMessenger = new NodeMessenger({
+      node,
+      tickMillis: 250,
+      direct: { connections, address: { ...address, ...given } },
+      publish: (to, message, onPublished) => {
+        published.push(to)
+        setImmediate(() => {
+          const receiver = nodes.get(to)
+          receiver?.onMessage(Buffer.from(message))
+          onPublished(receiver === undefined ? 0 : 1)
+        })
+      },
+      warn: (message) => void warned.push(message),
+      onDefect: (error) => assert.fail(String(error))
+    })
+    nodes.set(node, messenger)
+    messenger.onConnected()
+    messenger.setHandler(makeEcho())
+    return { connections, messenger }
+  })
+  return { add, published, warned }
+})
+
+const request = (from: NodeMessenger, node: string, event: string, value: unknown) =>
+  Effect.callback<unknown>((resume) => {
+    from.startRequest(node, memberOf(), event, jsonBody(value), Duration.minutes(1), (exit) =>
+      resume(Effect.succeed(outcomeOf(exit)))
+    )
+  })
+
+/** Sends requests until two nodes publish no more. */
+const untilDirect = (from: NodeMessenger, node: string, published: ReadonlyArray<string>): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const before = published.length
+    return Effect.flatMap(request(from, node, "echo", 1), () =>
+      published.length === before
+        ? Effect.void
+        : Effect.andThen(Effect.sleep("1 millis"), untilDirect(from, node, published))
+    )
+  })
+
+describe("a node that reaches another directly", () => {
+  live("publishes only the first messages", () =>
+    Effect.gen(function* () {
+      const { add, published } = yield* network
+      const one = yield* add("one")
+      yield* add("two")
+      yield* untilDirect(one.messenger, "two", published)
+      const before = published.length
+      const outcomes = yield* Effect.forEach(
+        Array.from({ length: 100 }, (_, index) => index),
+        (index) => request(one.messenger, "two", "echo", index % 10 === 0 ? "x".repeat(300_000) : index)
+      )
+      assert.strictEqual(outcomes.length, 100)
+      assert.strictEqual(published.length, before)
+    })
+  )
+
+  live("keeps the order of notifications to a member from the first message on", () =>
+    Effect.gen(function* () {
+      const { add, published } = yield* network
+      const one = yield* add("one")
+      const two = yield* add("two")
+      const heard: Array<unknown> = []
+      two.messenger.setHandler({
+        ...makeEcho(),
+        notify: (_sids, _event, body) => void heard.push(valueOf(body))
+      })
+      let sent = 0
+      while (sent < 400) {
+        one.messenger.notify("two", ["sid"], "tell", jsonBody(sent++))
+        if (sent % 4 === 0) yield* Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+      }
+      yield* untilDirect(one.messenger, "two", published)
+      yield* until(() => heard.length === 400)
+      assert.deepStrictEqual(
+        heard,
+        Array.from({ length: 400 }, (_, index) => index)
+      )
+    })
+  )
+
+  live("fails the requests in flight when its connection is lost, and publishes the next ones", () =>
+    Effect.gen(function* () {
+      const { add, published } = yield* network
+      const one = yield* add("one")
+      const two = yield* add("two")
+      yield* untilDirect(one.messenger, "two", published)
+      const asking = yield* Effect.forkChild(request(one.messenger, "two", "never", 1), { startImmediately: true })
+      yield* until(() => two.messenger.load().inboundRequests === 1)
+      two.connections.drop("one")
+      assert.strictEqual(yield* Fiber.join(asking), "NodeUnreachable")
+      yield* until(() => two.messenger.load().inboundRequests === 0)
+      const before = published.length
+      assert.deepStrictEqual(yield* request(one.messenger, "two", "echo", "again"), ["again"])
+      assert.isAbove(published.length, before)
+    })
+  )
+})
+
+describe("a node that has removed an idle peer", () => {
+  live("connects to it again", () =>
+    Effect.gen(function* () {
+      const { add, published } = yield* network
+      const one = yield* add("one")
+      const two = yield* add("two")
+      yield* untilDirect(one.messenger, "two", published)
+      yield* until(() => two.messenger.load().directNodes === 1)
+      // A minute of ticks, at one end only.
+      for (let tick = 0; tick <= 240; tick++) two.messenger.tick()
+      assert.strictEqual(two.messenger.load().directNodes, 0)
+      assert.deepStrictEqual(yield* request(one.messenger, "two", "echo", "again"), ["again"])
+      yield* untilDirect(one.messenger, "two", published)
+      assert.strictEqual(two.messenger.load().directNodes, 1)
+    })
+  )
+})
+
+describe("a node that cannot reach another directly", () => {
+  live("publishes its messages, and warns once", () =>
+    Effect.gen(function* () {
+      const closed = createServer()
+      const port = yield* Effect.callback<number>((resume) => {
+        closed.listen(0, loopback, () => resume(Effect.succeed((closed.address() as AddressInfo).port)))
+      })
+      yield* Effect.promise(() => new Promise<unknown>((resolve) => closed.close(resolve)))
+      const { add, warned } = yield* network
+      const one = yield* add("one")
+      yield* add("two", { port })
+      yield* request(one.messenger, "two", "echo", 1)
+      yield* until(() => warned.length > 0)
+      assert.deepStrictEqual(yield* request(one.messenger, "two", "echo", "x"), ["x"])
+      assert.deepStrictEqual(warned, ["no direct connection to another node"])
+    })
+  )
+})
