@@ -13,13 +13,13 @@ export interface DirectAddress {
 }
 
 /** A direct connection to another node, which carries messages to it. */
-export interface DirectConnection {
+interface DirectConnection {
   readonly id: number
   /** `onSent` is not called when the connection is lost. */
   readonly send: (message: Buffer, onSent: () => void) => void
 }
 
-export interface DirectConnectionEvents {
+interface DirectConnectionEvents {
   readonly onOpen: (connection: DirectConnection) => void
   /** The connection is lost, or could not be opened. Not called after a close by this node. */
   readonly onLost: (reason: string) => void
