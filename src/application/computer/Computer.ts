@@ -167,7 +167,7 @@ const make = Effect.fnUntraced(function* (
       const handle = makeComputerRequestHandler(services, member)
       return {
         onMessage: (event, body) => withRedactedLogs(handle(event, body)),
-        onConnected: servers.setNaming(member.line.naming),
+        onConnected: withRedactedLogs(servers.setNaming(member.line.naming)),
         onJoined: flush,
         onLost: () => endRequests
       }

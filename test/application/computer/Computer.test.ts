@@ -228,3 +228,31 @@ describe("end of a Computer", () => {
     })
   )
 })
+
+describe("naming of an office", () => {
+  it.effect("logs the tools that it hides without secrets", () =>
+    Effect.gen(function* () {
+      const secret = "wonderland"
+      const alpha = yield* makeMemoryMcpServer({ tools: [tool(`read_${secret}`)] })
+      const { transport } = admitting()
+      const { computer, logged, logs } = yield* staged({
+        servers: { alpha },
+        configure: {
+          alpha: {
+            forbidden_tools: [`read_${secret}`],
+            server_parameters: { command: "memory", env: { TOKEN: "${env:TOKEN}" } }
+          }
+        },
+        environment: { TOKEN: secret },
+        transport
+      })
+      yield* TestClock.adjust(0)
+      logs.length = 0
+      yield* logged(computer.join({ office: "o", protocol: "0.3" }))
+      yield* TestClock.adjust(0)
+      const hidden = logs.filter((line) => line.includes("tool hidden"))
+      assert.lengthOf(hidden, 1)
+      assert.notInclude(hidden[0], secret)
+    })
+  )
+})
