@@ -149,7 +149,8 @@ export const runSession = Effect.fnUntraced(function* (
   if (resources._tag === "Failure") {
     yield* onHealthChange("resources", `cannot list resources: ${resources.failure.message}`)
   }
-  yield* Effect.forkScoped(Stream.runForEach(watchedUris, resubscribe))
+  // Every change of any server wakes the stream.
+  if (session.info.capabilities.subscribe) yield* Effect.forkScoped(Stream.runForEach(watchedUris, resubscribe))
   yield* Effect.forkScoped(
     Effect.flatMap(session.degraded ?? Effect.never, (reason) => onHealthChange("notifications", reason))
   )
