@@ -52,26 +52,25 @@ const noSkills: Skills = {
   read: ({ name }) => Effect.fail(Result.isFailure(parseSkillName(name)) ? invalidSkillName(name) : skillNotFound(name))
 }
 
-const fingerprintsOf = (skills: ReadonlyArray<FoundSkill>): Fingerprints =>
-  new Map([["skills", JSON.stringify(skills.map(({ ref }) => ref))]])
-
 const makeFileSkills = Effect.fnUntraced(function* (
   files: SkillFiles["Service"],
   { folders: { marketplaces = [], userFolder }, notify, servers }: SkillsParts
 ): Effect.fn.Return<Skills, never, Scope.Scope> {
   const { changeThrottle, readTimeout } = yield* ComputerSettings
   const refresher = yield* makeRefresher()
-  const notifier = yield* makeChangeNotifier(notify, fingerprintsOf([]), changeThrottle)
   const readFile = yield* makeSkillFileReader(files)
   const report = makeSkillReports()
   let inFolders = emptyScan
   let scanServers = (): SkillScan => emptyScan
   let skills: ReadonlyMap<string, FoundSkill> = new Map()
+  const listRefs = () => [...skills.values()].map(({ ref }) => ref)
+  const fingerprints: Fingerprints = new Map([["skills", () => JSON.stringify(listRefs())]])
+  const notifier = yield* makeChangeNotifier(notify, () => fingerprints, changeThrottle)
 
   const update: Effect.Effect<void> = Effect.suspend(() => {
     const found = withUniqueNames(joinScans([inFolders, scanServers()]))
     skills = new Map(found.skills.map((skill) => [skill.ref.name, skill]))
-    return Effect.andThen(report(found.problems), notifier.observe(fingerprintsOf(found.skills)))
+    return Effect.andThen(report(found.problems), notifier.observe)
   })
   const inServers = yield* makeServerSkills(files, servers, refresher, update)
   scanServers = inServers.scan
@@ -98,7 +97,7 @@ const makeFileSkills = Effect.fnUntraced(function* (
       yield* inServers.refreshOutdated
       yield* settled
       yield* update
-      return [...skills.values()].map(({ ref }) => ref)
+      return listRefs()
     }).pipe(Effect.withSpan("Skills.list")),
     read: Effect.fn("Skills.read")(function* ({ name, relPath = skillMainFile }: SkillFileRequest) {
       if (Result.isFailure(parseSkillName(name))) return yield* invalidSkillName(name)

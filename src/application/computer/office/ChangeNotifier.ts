@@ -1,35 +1,35 @@
 import { type Duration, Effect, FiberSet } from "effect"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
-import type { Fingerprints } from "../servers/ServersSnapshot.ts"
 
 /**
  * Notifies the office of changed parts of a Computer. Throttled per part: the first change is notified at once, later
  * ones after `interval`. The last change is always notified, unless the part has changed back by then (spec §9.6).
+ * `fingerprints` gives the current ones; they are compared only when a notification may be sent. Parts without a
+ * fingerprint change when they are marked.
  */
-export const makeChangeNotifier = Effect.fnUntraced(function* (
-  notify: (part: ComputerPart) => Effect.Effect<void>,
-  initial: Fingerprints,
+export const makeChangeNotifier = Effect.fnUntraced(function* <Part extends string = ComputerPart>(
+  notify: (part: Part) => Effect.Effect<void>,
+  fingerprints: () => ReadonlyMap<Part, () => string>,
   interval: Duration.Duration
 ) {
   const fibers = yield* FiberSet.make<void>()
-  const notified = new Map(initial)
-  const current = new Map(initial)
-  const marked = new Set<ComputerPart>()
-  const active = new Set<ComputerPart>()
+  const fingerprintOf = (part: Part) => fingerprints().get(part)?.()
+  const notified = new Map([...fingerprints().keys()].map((part) => [part, fingerprintOf(part)]))
+  const marked = new Set<Part>()
+  const active = new Set<Part>()
 
-  const isDue = (part: ComputerPart) => marked.has(part) || current.get(part) !== notified.get(part)
+  const isDue = (part: Part) => marked.has(part) || fingerprintOf(part) !== notified.get(part)
 
-  const drain = Effect.fnUntraced(function* (part: ComputerPart) {
+  const drain = Effect.fnUntraced(function* (part: Part) {
     while (isDue(part)) {
       marked.delete(part)
-      const fingerprint = current.get(part)
-      if (fingerprint !== undefined) notified.set(part, fingerprint)
+      notified.set(part, fingerprintOf(part))
       yield* notify(part)
       yield* Effect.sleep(interval)
     }
     active.delete(part)
   })
-  const schedule = (part: ComputerPart): Effect.Effect<void> =>
+  const schedule = (part: Part): Effect.Effect<void> =>
     Effect.suspend(() => {
       if (active.has(part) || !isDue(part)) return Effect.void
       active.add(part)
@@ -37,14 +37,10 @@ export const makeChangeNotifier = Effect.fnUntraced(function* (
     })
 
   return {
-    /** Records the current fingerprints and notifies of parts that differ from the last notification. */
-    observe: (fingerprints: Fingerprints) =>
-      Effect.suspend(() => {
-        for (const [part, fingerprint] of fingerprints) current.set(part, fingerprint)
-        return Effect.forEach(fingerprints.keys(), schedule, { discard: true })
-      }),
+    /** Notifies of parts whose fingerprints differ from the last notification. */
+    observe: Effect.suspend(() => Effect.forEach(fingerprints().keys(), schedule, { discard: true })),
     /** Notifies of a change that the fingerprint does not show. */
-    markChanged: (part: ComputerPart) =>
+    markChanged: (part: Part) =>
       Effect.suspend(() => {
         marked.add(part)
         return schedule(part)

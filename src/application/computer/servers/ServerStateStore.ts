@@ -3,7 +3,13 @@ import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import type { Naming } from "../../../domain/tools/naming.ts"
 import { makeChangeNotifier } from "../office/ChangeNotifier.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import { makeServersSnapshot, type ServersSnapshot, type ServerState, type ServerStates } from "./ServersSnapshot.ts"
+import {
+  isFirstAttempt,
+  makeSnapshotBuilder,
+  type ServersSnapshot,
+  type ServerState,
+  type ServerStates
+} from "./ServersSnapshot.ts"
 
 export interface ServerStateStore {
   readonly snapshot: () => ServersSnapshot
@@ -24,7 +30,7 @@ export interface ServerStateStore {
   readonly waitUntil: (predicate: (states: ServerStates) => boolean) => Effect.Effect<void>
 }
 
-/** Maximum number of logged conflicts per change: one mistake can cause thousands. */
+/** Maximum number of conflicts that are logged at a time: one mistake can cause thousands. */
 const maxLoggedConflicts = 10
 
 const addedItems = <A>(before: ReadonlyArray<A>, after: ReadonlyArray<A>, keyOf: (item: A) => string) => {
@@ -33,18 +39,23 @@ const addedItems = <A>(before: ReadonlyArray<A>, after: ReadonlyArray<A>, keyOf:
   return after.filter((item) => !known.has(keyOf(item)))
 }
 
+/** What the owner of a Computer may want to correct. */
+type Problems = Pick<ServersSnapshot, "hostConflicts"> & Pick<ServersSnapshot["catalogue"], "hidden" | "invalidTags">
+
+const problemsOf = ({ catalogue: { hidden, invalidTags }, hostConflicts }: ServersSnapshot): Problems => ({
+  hidden,
+  invalidTags,
+  hostConflicts
+})
+
 /** Logs tools that became hidden, and new conflicts between servers with the same document host (spec §10.3). */
-const logProblems = Effect.fnUntraced(function* (before: ServersSnapshot, after: ServersSnapshot) {
-  const hidden = addedItems(before.catalogue.hidden, after.catalogue.hidden, ({ name, server }) =>
-    JSON.stringify([server, name])
-  )
+const logNewProblems = Effect.fnUntraced(function* (before: Problems, after: Problems) {
+  const hidden = addedItems(before.hidden, after.hidden, ({ name, server }) => JSON.stringify([server, name]))
   for (const { name, originalName, reason, server } of hidden) {
     const fields = { server, tool: originalName, name, reason }
     yield* reason === "forbidden" ? Effect.logDebug("tool hidden", fields) : Effect.logWarning("tool hidden", fields)
   }
-  const invalidTags = addedItems(before.catalogue.invalidTags, after.catalogue.invalidTags, (tool) =>
-    JSON.stringify(tool)
-  )
+  const invalidTags = addedItems(before.invalidTags, after.invalidTags, (tool) => JSON.stringify(tool))
   for (const { originalName, server } of invalidTags) {
     yield* Effect.logWarning("declared tags ignored", { server, tool: originalName, reason: "not a list of texts" })
   }
@@ -54,10 +65,9 @@ const logProblems = Effect.fnUntraced(function* (before: ServersSnapshot, after:
   }
 })
 
-/** True when a first start attempt ended and the tools did not change: Agents may wait for them. */
-const startedWithoutTools = (before: ServersSnapshot, after: ServersSnapshot): boolean =>
-  before.fingerprints.get("toolList") === after.fingerprints.get("toolList") &&
-  before.starting.some((name) => !after.starting.includes(name))
+/** True when a first start attempt ended: Agents may wait for its tools. */
+const hasEndedStart = (before: ServersSnapshot, { states }: ServersSnapshot): boolean =>
+  before.starting.some((name) => !isFirstAttempt(states.get(name)))
 
 /** Makes a store of the states of all MCP servers of a Computer; `notify` announces a changed part of the Computer. */
 export const makeServerStateStore = Effect.fnUntraced(function* (
@@ -65,9 +75,26 @@ export const makeServerStateStore = Effect.fnUntraced(function* (
   notify: (part: ComputerPart) => Effect.Effect<void>
 ): Effect.fn.Return<ServerStateStore, never, Scope.Scope> {
   const { changeThrottle, showUnsubscribable } = yield* ComputerSettings
-  const initialSnapshot = makeServersSnapshot(initial, showUnsubscribable)
+  const buildSnapshot = makeSnapshotBuilder(showUnsubscribable)
+  const initialSnapshot = buildSnapshot(initial)
   const snapshots = yield* SubscriptionRef.make(initialSnapshot)
-  const { observe, markChanged } = yield* makeChangeNotifier(notify, initialSnapshot.fingerprints, changeThrottle)
+  const snapshot = () => SubscriptionRef.getUnsafe(snapshots)
+
+  let logged = problemsOf(initialSnapshot)
+  const logProblems = Effect.uninterruptible(
+    Effect.suspend(() => {
+      const before = logged
+      logged = problemsOf(snapshot())
+      return logNewProblems(before, logged)
+    })
+  )
+  yield* Effect.addFinalizer(() => logProblems)
+
+  const { observe, markChanged } = yield* makeChangeNotifier<ComputerPart | "problems">(
+    (part) => (part === "problems" ? logProblems : notify(part)),
+    () => snapshot().fingerprints,
+    changeThrottle
+  )
   const changes = Stream.map(SubscriptionRef.changes(snapshots), ({ states }) => states)
   /** Keeps the announcements in the order of the changes. */
   const updateLock = yield* Semaphore.make(1)
@@ -75,20 +102,20 @@ export const makeServerStateStore = Effect.fnUntraced(function* (
   const replace = Effect.fnUntraced(function* (
     next: (before: ServersSnapshot) => { readonly states?: ServerStates; readonly naming?: Naming }
   ) {
-    const before = SubscriptionRef.getUnsafe(snapshots)
+    const before = snapshot()
     const { naming = before.naming, states = before.states } = next(before)
     if (states === before.states && naming === before.naming) return
-    const after = makeServersSnapshot(states, showUnsubscribable, before, naming)
+    const after = buildSnapshot(states, naming)
     yield* SubscriptionRef.set(snapshots, after)
-    yield* logProblems(before, after)
-    yield* observe(after.fingerprints)
-    if (startedWithoutTools(before, after)) yield* markChanged("toolList")
+    if (after.running !== before.running || naming !== before.naming) yield* markChanged("problems")
+    if (hasEndedStart(before, after)) yield* markChanged("toolList")
+    yield* observe
   }, Semaphore.withPermit(updateLock))
 
   const update: ServerStateStore["update"] = (transition) => replace(({ states }) => ({ states: transition(states) }))
 
   return {
-    snapshot: () => SubscriptionRef.getUnsafe(snapshots),
+    snapshot,
     changes,
     update,
     updateServer: (name, transition) =>

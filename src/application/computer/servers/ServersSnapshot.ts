@@ -50,16 +50,23 @@ export type ServerStates = ReadonlyMap<string, ServerState>
 export const isRunning = (state: ServerState | undefined): state is Extract<ServerState, RunningMcpServer> =>
   state?._tag === "Ready" || state?._tag === "Degraded"
 
-/** The names of the servers in their first start attempt: nothing is known of their tools. */
-export const startingServersOf = (states: ServerStates): ReadonlyArray<string> =>
-  [...states].flatMap(([name, state]) => (state._tag === "Starting" && state.attempt === 1 ? [name] : []))
+/** True in the first start attempt of a server: nothing is known of its tools. */
+export const isFirstAttempt = (state: ServerState | undefined): boolean =>
+  state?._tag === "Starting" && state.attempt === 1
 
-/** Texts that identify the current content of parts of a Computer: equal texts mean no change. */
-export type Fingerprints = ReadonlyMap<ComputerPart, string>
+/** The names of the servers in their first start attempt. */
+export const startingServersOf = (states: ServerStates): ReadonlyArray<string> =>
+  [...states.keys()].filter((name) => isFirstAttempt(states.get(name)))
+
+/** Texts that identify the current content of parts of a Computer, made on demand: equal texts mean no change. */
+export type Fingerprints = ReadonlyMap<ComputerPart, () => string>
 
 type Servers = ReadonlyArray<RunningMcpServer>
 
-/** The states of all servers, and what they offer together. Servers are in configuration order. */
+/**
+ * The states of all servers, and what they offer together, in configuration order. Catalogue, conflicts and fingerprints
+ * are made on demand.
+ */
 export interface ServersSnapshot {
   readonly states: ServerStates
   /** How the office names servers and tools. */
@@ -88,9 +95,6 @@ export const watchedUris = (server: RunningMcpServer): ReadonlySet<string> =>
     server.session.info.capabilities.subscribe ? urisOf(server, (uri) => isWindowUri(uri) || isDocumentUri(uri)) : []
   )
 
-const setFingerprint = (servers: Servers, matches: (uri: string) => boolean): string =>
-  JSON.stringify([...new Set(servers.flatMap((server) => urisOf(server, matches)))].sort())
-
 /** The tools of servers that have not changed, with what they were made of. */
 const listings = new WeakMap<
   ReadonlyArray<JsonObject>,
@@ -115,53 +119,88 @@ const toolText = (tool: Tool): string => {
   return text
 }
 
-const catalogueInputs = (running: Servers) => running.flatMap(({ config, tools }) => [config, tools])
+const toolListText = ({ entries }: Catalogue): string => [...entries.values()].map(({ tool }) => toolText(tool)).join()
 
-const catalogueOf = (running: Servers, naming: Naming, previous: ServersSnapshot | undefined) => {
-  if (previous?.naming === naming && isShallowEqual(catalogueInputs(previous.running), catalogueInputs(running))) {
-    return { catalogue: previous.catalogue, toolListFingerprint: previous.fingerprints.get("toolList") ?? "" }
+/** Makes a function that returns its latest result again while its inputs are the same, compared by identity. */
+const cacheLatest = <Args extends ReadonlyArray<unknown>, A>(
+  inputsOf: (...args: Args) => ReadonlyArray<unknown>,
+  compute: (...args: Args) => A
+) => {
+  let cached: { readonly args: Args; readonly inputs: ReadonlyArray<unknown>; readonly result: A } | undefined
+  return (...args: Args): A => {
+    if (cached !== undefined && isShallowEqual(cached.args, args)) return cached.result
+    const inputs = inputsOf(...args)
+    const result = cached !== undefined && isShallowEqual(cached.inputs, inputs) ? cached.result : compute(...args)
+    cached = { args, inputs, result }
+    return result
   }
-  const catalogue = buildCatalogue(running, naming, listToolsOnce)
-  const toolListFingerprint = [...catalogue.entries.values()].map(({ tool }) => toolText(tool)).join()
-  return { catalogue, toolListFingerprint }
 }
 
-const hostConflictsOf = (running: Servers, previous: ServersSnapshot | undefined) => {
-  const listings = (servers: Servers) => servers.flatMap(({ config, resources }) => [config.name, resources])
-  return previous !== undefined && isShallowEqual(listings(previous.running), listings(running))
-    ? previous.hostConflicts
-    : findHostConflicts(running.map((server) => ({ name: server.config.name, uris: urisOf(server, () => true) })))
+/** The distinct URIs that match, as a text. Lists the URIs of each resource listing once. */
+const makeUrisText = (matches: (uri: string) => boolean) => {
+  const matching = new WeakMap<ReadonlyArray<JsonObject>, ReadonlyArray<string>>()
+  const matchingUris = (server: RunningMcpServer) => {
+    const known = matching.get(server.resources)
+    if (known !== undefined) return known
+    const uris = urisOf(server, matches)
+    matching.set(server.resources, uris)
+    return uris
+  }
+  return cacheLatest(
+    (servers: Servers) => servers.map(matchingUris).filter((uris) => uris.length > 0),
+    (servers) => JSON.stringify([...new Set(servers.flatMap(matchingUris))].sort())
+  )
 }
+
+const listRunning = (states: ServerStates): Servers => [...states.values()].filter(isRunning)
 
 /**
- * Builds the snapshot of servers in these states and reuses the unchanged parts of `previous`. Windows and documents of
- * servers without subscriptions are hidden (seed 001) unless `showUnsubscribable` is set.
+ * Makes a function that builds the snapshot of servers in these states. Snapshots share their unchanged parts with the
+ * previous one. Windows and documents of servers without subscriptions are hidden (seed 001) unless `showUnsubscribable`
+ * is set.
  */
-export const makeServersSnapshot = (
-  states: ServerStates,
-  showUnsubscribable: boolean,
-  previous?: ServersSnapshot,
-  naming = previous?.naming ?? plainNaming
-): ServersSnapshot => {
-  const running = [...states.values()].filter(isRunning)
-  const starting = startingServersOf(states)
-  if (previous?.naming === naming && isShallowEqual(previous.running, running)) return { ...previous, states, starting }
-  const shown = running.filter(
-    ({ session: { info } }) => info.capabilities.subscribe || (showUnsubscribable && info.capabilities.resources)
+export const makeSnapshotBuilder = (showUnsubscribable: boolean) => {
+  const runningOf = cacheLatest(listRunning, listRunning)
+  const shownOf = cacheLatest(
+    (running: Servers) => running,
+    (running) =>
+      running.filter(
+        ({ session: { info } }) => info.capabilities.subscribe || (showUnsubscribable && info.capabilities.resources)
+      )
   )
-  const { catalogue, toolListFingerprint } = catalogueOf(running, naming, previous)
-  return {
-    states,
-    naming,
-    starting,
-    running,
-    shown,
-    catalogue,
-    hostConflicts: hostConflictsOf(running, previous),
-    fingerprints: new Map([
-      ["toolList", toolListFingerprint],
-      ["desktop", setFingerprint(shown, isWindowUri)],
-      ["finder", setFingerprint(shown, isDocumentUri)]
-    ])
+  const catalogueOf = cacheLatest(
+    (running: Servers, naming: Naming) => [naming, ...running.flatMap(({ config, tools }) => [config, tools])],
+    (running, naming) => buildCatalogue(running, naming, listToolsOnce)
+  )
+  const toolListTextOf = cacheLatest((catalogue: Catalogue) => [catalogue], toolListText)
+  const hostConflictsOf = cacheLatest(
+    (running: Servers) => running.flatMap(({ config, resources }) => [config.name, resources]),
+    (running) =>
+      findHostConflicts(running.map((server) => ({ name: server.config.name, uris: urisOf(server, () => true) })))
+  )
+  const windowsTextOf = makeUrisText(isWindowUri)
+  const documentsTextOf = makeUrisText(isDocumentUri)
+
+  return (states: ServerStates, naming = plainNaming): ServersSnapshot => {
+    const running = runningOf(states)
+    const shown = shownOf(running)
+    return {
+      states,
+      naming,
+      starting: startingServersOf(states),
+      running,
+      shown,
+      get catalogue() {
+        return catalogueOf(running, naming)
+      },
+      get hostConflicts() {
+        return hostConflictsOf(running)
+      },
+      fingerprints: new Map([
+        ["toolList", () => toolListTextOf(catalogueOf(running, naming))],
+        ["desktop", () => windowsTextOf(shown)],
+        ["finder", () => documentsTextOf(shown)]
+      ])
+    }
   }
 }

@@ -172,7 +172,9 @@ export const superviseServer = Effect.fnUntraced(function* (
   })
 
   do {
-    yield* setState({ _tag: "Starting", attempt })
+    yield* updateState(supervised, (state) =>
+      state?._tag === "Starting" && state.attempt === attempt ? state : { _tag: "Starting", attempt }
+    )
     // The state changes before the session closes: closing may take long or fail, and the offer must be gone by then.
     yield* runAttempt(supervised).pipe(
       Effect.catchDefect((defect) =>

@@ -4,20 +4,39 @@ import { TestClock } from "effect/testing"
 import { makeChangeNotifier } from "../../../../src/application/computer/office/ChangeNotifier.ts"
 import type { ComputerPart } from "../../../../src/domain/model/Notification.ts"
 
-const fingerprints = (toolList: string) => new Map<ComputerPart, string>([["toolList", toolList]])
-
+/** A notifier of a tool list whose fingerprint is `a` at first, with what it notified and how often it read fingerprints. */
 const makeNotifier = Effect.gen(function* () {
   const notified: Array<ComputerPart> = []
   const notify = (part: ComputerPart) => Effect.sync(() => void notified.push(part))
-  const { observe, markChanged } = yield* makeChangeNotifier(notify, fingerprints("a"), Duration.seconds(1))
-  return { notified, observe, markChanged }
+  let current = "a"
+  let reads = 0
+  const read = () => {
+    reads++
+    return current
+  }
+  const fingerprints = () => new Map<ComputerPart, () => string>([["toolList", read]])
+  const notifier = yield* makeChangeNotifier(notify, fingerprints, Duration.seconds(1))
+  const change = (fingerprint: string) => {
+    current = fingerprint
+  }
+  return {
+    notified,
+    reads: () => reads,
+    change,
+    observe: (fingerprint: string) =>
+      Effect.andThen(
+        Effect.sync(() => change(fingerprint)),
+        notifier.observe
+      ),
+    markChanged: notifier.markChanged
+  }
 })
 
 describe("ChangeNotifier", () => {
   it.effect("notifies of the first change at once", () =>
     Effect.gen(function* () {
       const { observe, notified } = yield* makeNotifier
-      yield* observe(fingerprints("b"))
+      yield* observe("b")
       assert.deepStrictEqual(notified, ["toolList"])
     })
   )
@@ -25,7 +44,7 @@ describe("ChangeNotifier", () => {
   it.effect("ignores an unchanged fingerprint", () =>
     Effect.gen(function* () {
       const { observe, notified } = yield* makeNotifier
-      yield* observe(fingerprints("a"))
+      yield* observe("a")
       assert.deepStrictEqual(notified, [])
     })
   )
@@ -33,7 +52,7 @@ describe("ChangeNotifier", () => {
   it.effect("notifies of a burst at its beginning and at its end", () =>
     Effect.gen(function* () {
       const { observe, notified } = yield* makeNotifier
-      for (let round = 0; round < 100; round++) yield* observe(fingerprints(`b${round}`))
+      for (let round = 0; round < 100; round++) yield* observe(`b${round}`)
       assert.lengthOf(notified, 1)
       yield* TestClock.adjust("1 second")
       assert.lengthOf(notified, 2)
@@ -46,7 +65,7 @@ describe("ChangeNotifier", () => {
     Effect.gen(function* () {
       const { observe, notified } = yield* makeNotifier
       for (let round = 0; round < 40; round++) {
-        yield* observe(fingerprints(`b${round}`))
+        yield* observe(`b${round}`)
         yield* TestClock.adjust("250 millis")
       }
       assert.isTrue(notified.length >= 10 && notified.length <= 11)
@@ -56,9 +75,9 @@ describe("ChangeNotifier", () => {
   it.effect("notifies of the first change after an interval without changes at once", () =>
     Effect.gen(function* () {
       const { observe, notified } = yield* makeNotifier
-      yield* observe(fingerprints("b"))
+      yield* observe("b")
       yield* TestClock.adjust("1 second")
-      yield* observe(fingerprints("c"))
+      yield* observe("c")
       assert.lengthOf(notified, 2)
     })
   )
@@ -66,7 +85,7 @@ describe("ChangeNotifier", () => {
   it.effect("throttles each part separately", () =>
     Effect.gen(function* () {
       const { markChanged, notified, observe } = yield* makeNotifier
-      yield* observe(fingerprints("b"))
+      yield* observe("b")
       yield* markChanged("desktop")
       assert.deepStrictEqual(notified, ["toolList", "desktop"])
     })
@@ -75,9 +94,9 @@ describe("ChangeNotifier", () => {
   it.effect("skips a change that was reverted in the interval", () =>
     Effect.gen(function* () {
       const { observe, notified } = yield* makeNotifier
-      yield* observe(fingerprints("b"))
-      yield* observe(fingerprints("c"))
-      yield* observe(fingerprints("b"))
+      yield* observe("b")
+      yield* observe("c")
+      yield* observe("b")
       yield* TestClock.adjust("1 minute")
       assert.lengthOf(notified, 1)
     })
@@ -90,6 +109,27 @@ describe("ChangeNotifier", () => {
       yield* markChanged("desktop")
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(notified, ["desktop", "desktop"])
+    })
+  )
+
+  it.effect("notifies once of a marked part with another fingerprint", () =>
+    Effect.gen(function* () {
+      const { change, markChanged, notified, observe } = yield* makeNotifier
+      change("b")
+      yield* markChanged("toolList")
+      yield* observe("b")
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(notified, ["toolList"])
+    })
+  )
+
+  it.effect("reads no fingerprint before the interval has passed", () =>
+    Effect.gen(function* () {
+      const { observe, reads } = yield* makeNotifier
+      yield* observe("b")
+      const before = reads()
+      for (let round = 0; round < 100; round++) yield* observe(`c${round}`)
+      assert.strictEqual(reads(), before)
     })
   )
 })

@@ -1,40 +1,58 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Logger, Option, References } from "effect"
+import { Effect, Exit, Fiber, Logger, Option, References, Scope } from "effect"
+import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { makeServerStateStore } from "../../../../src/application/computer/servers/ServerStateStore.ts"
 import type { ServerState } from "../../../../src/application/computer/servers/ServersSnapshot.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
+import type { ComputerPart } from "../../../../src/domain/model/Notification.ts"
 import { resource, tool } from "../../../conformance/members.ts"
 import { setupOf } from "../stage.ts"
 
 const stopped: ServerState = { _tag: "Stopped", reason: "disabled" }
 
-/** A store of two stopped servers, and its log. */
-const makeStore = Effect.fnUntraced(function* (configure: { readonly [name: string]: JsonObject } = {}) {
+const starting: ServerState = { _tag: "Starting", attempt: 1 }
+
+/** A store of two stopped servers, its log, and the parts that it announced. */
+const makeStore = Effect.fnUntraced(function* (
+  configure: { readonly [name: string]: JsonObject } = {},
+  initial: ServerState = stopped
+) {
+  const notified: Array<ComputerPart> = []
   const logs: Array<readonly [level: string, message: unknown]> = []
   const logger = Logger.make<unknown, void>(({ logLevel, message }) => void logs.push([logLevel, message]))
+  const recordLogs = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    effect.pipe(Effect.provide(Logger.layer([logger])), Effect.provideService(References.MinimumLogLevel, "All"))
   const { servers } = setupOf(["alpha", "beta"], { configure }).config
   const session = yield* (yield* makeMemoryMcpServer()).connect
   const store = yield* makeServerStateStore(
     new Map([
-      ["alpha", stopped],
-      ["beta", stopped]
+      ["alpha", initial],
+      ["beta", initial]
     ]),
-    () => Effect.void
-  )
+    (part) => Effect.sync(() => void notified.push(part))
+  ).pipe(recordLogs)
   /** Makes a server ready with tools and resources of these names. */
   const list = (name: string, tools: ReadonlyArray<string>, uris: ReadonlyArray<string> = []) =>
-    store
-      .updateServer(name, () => ({
+    recordLogs(
+      store.updateServer(name, () => ({
         _tag: "Ready",
         config: Option.getOrThrow(Option.fromUndefinedOr(servers[name])),
         session,
         tools: tools.map((tool_) => tool(tool_).definition),
         resources: uris.map((uri) => resource(uri).definition)
       }))
-      .pipe(Effect.provide(Logger.layer([logger])), Effect.provideService(References.MinimumLogLevel, "All"))
-  return { ...store, list, logs }
+    )
+  return { ...store, list, logs, notified }
 })
+
+/** Lets the interval between logs and between notifications pass. */
+const passInterval = TestClock.adjust("100 millis")
+
+const hiddenTool = (server: string, name: string, reason: string) => [
+  "tool hidden",
+  { server, tool: name, name, reason }
+]
 
 describe("ServerStateStore", () => {
   it.effect("keeps its states when a transition of a server gives none or the same", () =>
@@ -80,18 +98,42 @@ describe("ServerStateStore", () => {
     Effect.gen(function* () {
       const { list, logs } = yield* makeStore({ alpha: { forbidden_tools: ["f"] } })
       yield* list("alpha", ["f", "one", "two"])
+      for (const tools of [["one"], ["one", "two"], ["one", "two", "three"]]) {
+        yield* passInterval
+        yield* list("beta", tools)
+      }
+      assert.deepStrictEqual(logs, [
+        ["Debug", hiddenTool("alpha", "f", "forbidden")],
+        ["Warn", hiddenTool("beta", "one", "name_taken")],
+        ["Warn", hiddenTool("beta", "two", "name_taken")]
+      ])
+    })
+  )
+
+  it.effect("logs the hidden tools of later changes after the interval", () =>
+    Effect.gen(function* () {
+      const { list, logs } = yield* makeStore()
+      yield* list("alpha", ["one", "two"])
       yield* list("beta", ["one"])
       yield* list("beta", ["one", "two"])
-      yield* list("beta", ["one", "two", "three"])
-      const hidden = (server: string, name: string, reason: string) => [
-        "tool hidden",
-        { server, tool: name, name, reason }
-      ]
+      assert.deepStrictEqual(logs, [])
+      yield* passInterval
       assert.deepStrictEqual(logs, [
-        ["Debug", hidden("alpha", "f", "forbidden")],
-        ["Warn", hidden("beta", "one", "name_taken")],
-        ["Warn", hidden("beta", "two", "name_taken")]
+        ["Warn", hiddenTool("beta", "one", "name_taken")],
+        ["Warn", hiddenTool("beta", "two", "name_taken")]
       ])
+    })
+  )
+
+  it.effect("logs the last hidden tools when it closes within the interval", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { list, logs } = yield* Scope.provide(makeStore(), scope)
+      yield* list("alpha", ["one"])
+      yield* list("beta", ["one"])
+      assert.deepStrictEqual(logs, [])
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(logs, [["Warn", hiddenTool("beta", "one", "name_taken")]])
     })
   )
 
@@ -100,26 +142,59 @@ describe("ServerStateStore", () => {
       const { list, logs } = yield* makeStore()
       yield* list("alpha", ["t"])
       yield* list("beta", ["t"])
+      yield* passInterval
       logs.length = 0
       yield* list("beta", ["t"], ["dpe://host/doc"])
+      yield* passInterval
       assert.deepStrictEqual(logs, [])
     })
   )
 
-  it.effect("logs every host conflict once, at most ten for a change", () =>
+  it.effect("logs every host conflict once, at most ten at a time", () =>
     Effect.gen(function* () {
       const { list, logs } = yield* makeStore()
       const uris = Array.from({ length: 11 }, (_, index) => `dpe://host${index}/doc`)
-      yield* list("alpha", [], uris)
-      yield* list("beta", [], uris.slice(0, 1))
+      const listLater = (name: string, listed: ReadonlyArray<string>) =>
+        Effect.andThen(passInterval, list(name, [], listed))
+      yield* listLater("alpha", uris)
+      yield* listLater("beta", uris.slice(0, 1))
       assert.deepStrictEqual(logs, [
         ["Warn", ["document host conflict", { host: "host0", servers: ["alpha", "beta"], using: "alpha" }]]
       ])
-      yield* list("beta", [], uris.slice(0, 2))
+      yield* listLater("beta", uris.slice(0, 2))
       assert.lengthOf(logs, 2)
-      yield* list("beta", [])
-      yield* list("beta", [], uris)
+      yield* listLater("beta", [])
+      yield* listLater("beta", uris)
       assert.lengthOf(logs, 12)
+    })
+  )
+
+  it.effect("announces the tool list once when a first start attempt ends with tools", () =>
+    Effect.gen(function* () {
+      const { list, notified } = yield* makeStore({}, starting)
+      yield* list("alpha", ["t"])
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(notified, ["toolList"])
+    })
+  )
+
+  it.effect("announces the tool list when a first start attempt ends without tools", () =>
+    Effect.gen(function* () {
+      const { list, notified } = yield* makeStore({}, starting)
+      yield* list("alpha", [])
+      assert.deepStrictEqual(notified, ["toolList"])
+    })
+  )
+
+  it.effect("announces the last tool list of a burst after the interval", () =>
+    Effect.gen(function* () {
+      const { list, notified } = yield* makeStore()
+      yield* list("alpha", ["one"])
+      yield* list("alpha", ["two"])
+      yield* list("beta", ["three"])
+      assert.deepStrictEqual(notified, ["toolList"])
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(notified, ["toolList", "toolList"])
     })
   )
 })

@@ -2,13 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import {
-  makeServersSnapshot,
+  makeSnapshotBuilder,
   type ServerState,
   type ServersSnapshot,
   watchedUris
 } from "../../../../src/application/computer/servers/ServersSnapshot.ts"
 import type { McpInfo } from "../../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
+import { type Naming, plainNaming } from "../../../../src/domain/tools/naming.ts"
 import { resource, tool } from "../../../conformance/members.ts"
 import { setupOf } from "../stage.ts"
 
@@ -39,14 +40,21 @@ const ready = Effect.fnUntraced(function* (
 
 const backingOff: ServerState = { _tag: "BackingOff", reason: "gone", publicReason: "gone", attempt: 2, retryAt: 0 }
 const namesOf = (servers: ServersSnapshot["running"]) => servers.map(({ config }) => config.name)
-const snapshotOf = (states: { readonly [name: string]: ServerState }, previous?: ServersSnapshot) =>
-  makeServersSnapshot(new Map(Object.entries(states)), false, previous)
+/** Builds snapshots that share their unchanged parts. */
+const makeSnapshots = (showUnsubscribable = false) => {
+  const build = makeSnapshotBuilder(showUnsubscribable)
+  return (states: { readonly [name: string]: ServerState }, naming?: Naming) =>
+    build(new Map(Object.entries(states)), naming)
+}
+
+const fingerprintsOf = ({ fingerprints }: ServersSnapshot) =>
+  Object.fromEntries([...fingerprints].map(([part, fingerprint]) => [part, fingerprint()]))
 
 describe("ServersSnapshot", () => {
   it.effect("lists ready and degraded servers as running", () =>
     Effect.gen(function* () {
       const alpha = yield* ready("alpha")
-      const { running } = snapshotOf({
+      const { running } = makeSnapshots()({
         alpha: { ...alpha, _tag: "Degraded", reason: "no resources" },
         beta: yield* ready("beta"),
         gamma: backingOff,
@@ -65,114 +73,160 @@ describe("ServersSnapshot", () => {
     "shows servers by capability, with showUnsubscribable %s",
     ([showUnsubscribable, expected]) =>
       Effect.gen(function* () {
-        const states = new Map<string, ServerState>([
-          ["both", yield* ready("both")],
-          ["resources", yield* ready("resources", { capabilities: { subscribe: false } })],
-          ["tools", yield* ready("tools", { capabilities: { resources: false, subscribe: false } })]
-        ])
-        assert.deepStrictEqual(namesOf(makeServersSnapshot(states, showUnsubscribable).shown), expected)
+        const { shown } = makeSnapshots(showUnsubscribable)({
+          both: yield* ready("both"),
+          resources: yield* ready("resources", { capabilities: { subscribe: false } }),
+          tools: yield* ready("tools", { capabilities: { resources: false, subscribe: false } })
+        })
+        assert.deepStrictEqual(namesOf(shown), expected)
       })
   )
 
   it.effect("names the servers in their first start attempt", () =>
     Effect.gen(function* () {
+      const snapshotOf = makeSnapshots()
       const starting = { _tag: "Starting", attempt: 1 } as const
       const before = snapshotOf({ alpha: starting, beta: { _tag: "Starting", attempt: 2 }, gamma: backingOff })
       assert.deepStrictEqual(before.starting, ["alpha"])
-      assert.deepStrictEqual(snapshotOf({ alpha: yield* ready("alpha") }, before).starting, [])
-      assert.deepStrictEqual(snapshotOf({ alpha: backingOff }, before).starting, [])
+      assert.deepStrictEqual(snapshotOf({ alpha: yield* ready("alpha") }).starting, [])
+      assert.deepStrictEqual(snapshotOf({ alpha: backingOff }).starting, [])
     })
   )
 
   it.effect("reuses its parts when only a server that is not running changes", () =>
     Effect.gen(function* () {
-      const alpha = yield* ready("alpha", { tools: [t] })
+      const snapshotOf = makeSnapshots()
+      const alpha = yield* ready("alpha", { tools: [t], resources: listed(document) })
       const before = snapshotOf({ alpha, beta: { _tag: "Starting", attempt: 1 } })
-      const after = snapshotOf({ alpha, beta: backingOff }, before)
+      const { catalogue, hostConflicts } = before
+      const after = snapshotOf({ alpha, beta: backingOff })
       assert.strictEqual(after.states.get("beta"), backingOff)
-      assert.deepStrictEqual({ ...after, states: before.states, starting: before.starting }, before)
       assert.strictEqual(after.running, before.running)
-      assert.strictEqual(after.fingerprints, before.fingerprints)
+      assert.strictEqual(after.shown, before.shown)
+      assert.strictEqual(after.catalogue, catalogue)
+      assert.strictEqual(after.hostConflicts, hostConflicts)
     })
   )
 
-  it.effect("reuses the catalogue and its fingerprint when only resources change", () =>
+  it.effect("reuses the catalogue when only resources change", () =>
+    Effect.gen(function* () {
+      const snapshotOf = makeSnapshots()
+      const alpha = yield* ready("alpha", { tools: [t] })
+      const { catalogue } = snapshotOf({ alpha })
+      const after = snapshotOf({ alpha: { ...alpha, resources: listed(window) } })
+      assert.strictEqual(after.catalogue, catalogue)
+    })
+  )
+
+  it.effect("makes its catalogue and its fingerprints on demand", () =>
     Effect.gen(function* () {
       const alpha = yield* ready("alpha", { tools: [t] })
+      const named: Array<string> = []
+      const naming: Naming = {
+        ...plainNaming,
+        toolName: (_, name) => {
+          named.push(name)
+          return name
+        }
+      }
+      const snapshot = makeSnapshots()({ alpha }, naming)
+      assert.deepStrictEqual(named, [])
+      assert.deepStrictEqual([...snapshot.catalogue.entries.keys()], ["t"])
+      assert.deepStrictEqual(named, ["t"])
+    })
+  )
+
+  it.effect("keeps its own catalogue after a newer snapshot was read", () =>
+    Effect.gen(function* () {
+      const snapshotOf = makeSnapshots()
+      const alpha = yield* ready("alpha", { tools: [t] })
       const before = snapshotOf({ alpha })
-      const after = snapshotOf({ alpha: { ...alpha, resources: listed(window) } }, before)
-      assert.strictEqual(after.catalogue, before.catalogue)
-      assert.strictEqual(after.fingerprints.get("toolList"), before.fingerprints.get("toolList"))
+      const after = snapshotOf({ alpha: { ...alpha, tools: [] } })
+      assert.deepStrictEqual([...after.catalogue.entries.keys()], [])
+      assert.deepStrictEqual([...before.catalogue.entries.keys()], ["t"])
     })
   )
 
   it.effect("reuses the host conflicts when only tools change", () =>
     Effect.gen(function* () {
+      const snapshotOf = makeSnapshots()
       const alpha = yield* ready("alpha", { resources: listed(document) })
       const beta = yield* ready("beta", { resources: listed(document) })
-      const before = snapshotOf({ alpha, beta })
-      const after = snapshotOf({ alpha, beta: { ...beta, tools: [t] } }, before)
-      assert.deepStrictEqual(before.hostConflicts, [{ host: "com.x.app", servers: ["alpha", "beta"] }])
-      assert.strictEqual(after.hostConflicts, before.hostConflicts)
+      const { hostConflicts } = snapshotOf({ alpha, beta })
+      const after = snapshotOf({ alpha, beta: { ...beta, tools: [t] } })
+      assert.deepStrictEqual(hostConflicts, [{ host: "com.x.app", servers: ["alpha", "beta"] }])
+      assert.strictEqual(after.hostConflicts, hostConflicts)
     })
   )
 
   it.effect("finds a host conflict of a changed listing", () =>
     Effect.gen(function* () {
+      const snapshotOf = makeSnapshots()
       const [alpha, beta] = [yield* ready("alpha", { resources: listed(document) }), yield* ready("beta")]
       const before = snapshotOf({ alpha, beta })
-      const after = snapshotOf({ alpha, beta: { ...beta, resources: listed(window) } }, before)
       assert.deepStrictEqual(before.hostConflicts, [])
+      const after = snapshotOf({ alpha, beta: { ...beta, resources: listed(window) } })
       assert.deepStrictEqual(after.hostConflicts, [{ host: "com.x.app", servers: ["alpha", "beta"] }])
     })
   )
 
   it.effect("builds another catalogue for other tools and for another configuration", () =>
     Effect.gen(function* () {
+      const snapshotOf = makeSnapshots()
       const alpha = yield* ready("alpha", { tools: [t] })
-      const before = snapshotOf({ alpha })
+      const { toolList } = fingerprintsOf(snapshotOf({ alpha }))
       const { config } = yield* ready("alpha", { settings: { tool_meta: { t: { alias: "renamed" } } } })
-      const renamed = snapshotOf({ alpha: { ...alpha, config } }, before)
-      const emptied = snapshotOf({ alpha: { ...alpha, tools: [] } }, before)
+      const renamed = snapshotOf({ alpha: { ...alpha, config } })
       assert.deepStrictEqual([...renamed.catalogue.entries.keys()], ["renamed"])
-      assert.notStrictEqual(renamed.fingerprints.get("toolList"), before.fingerprints.get("toolList"))
+      assert.notStrictEqual(fingerprintsOf(renamed).toolList, toolList)
+      const emptied = snapshotOf({ alpha: { ...alpha, tools: [] } })
       assert.deepStrictEqual([...emptied.catalogue.entries.keys()], [])
     })
   )
 
-  const fingerprintsOf = (...uris: ReadonlyArray<string>) =>
-    Effect.map(ready("alpha", { resources: listed(...uris) }), (alpha) => {
-      const { fingerprints } = snapshotOf({ alpha })
-      return { desktop: fingerprints.get("desktop"), finder: fingerprints.get("finder") }
-    })
+  const fingerprintsOfUris = (...uris: ReadonlyArray<string>) =>
+    Effect.map(ready("alpha", { resources: listed(...uris) }), (alpha) => fingerprintsOf(makeSnapshots()({ alpha })))
 
   it.effect("ignores the order and the repetition of URIs in fingerprints", () =>
     Effect.gen(function* () {
       const [other, otherDocument] = ["window://com.x.app/two", "dpe://com.x.app/two"]
       assert.deepStrictEqual(
-        yield* fingerprintsOf(other, window, otherDocument, document, window),
-        yield* fingerprintsOf(document, window, otherDocument, other)
+        yield* fingerprintsOfUris(other, window, otherDocument, document, window),
+        yield* fingerprintsOfUris(document, window, otherDocument, other)
       )
     })
   )
 
   it.effect("shows windows in the fingerprint of the desktop and documents in that of the finder", () =>
     Effect.gen(function* () {
-      const none = yield* fingerprintsOf()
-      const [withWindow, withDocument] = [yield* fingerprintsOf(window), yield* fingerprintsOf(document)]
+      const none = yield* fingerprintsOfUris()
+      const [withWindow, withDocument] = [yield* fingerprintsOfUris(window), yield* fingerprintsOfUris(document)]
       assert.notStrictEqual(withWindow.desktop, none.desktop)
       assert.strictEqual(withWindow.finder, none.finder)
       assert.notStrictEqual(withDocument.finder, none.finder)
       assert.strictEqual(withDocument.desktop, none.desktop)
-      assert.deepStrictEqual(yield* fingerprintsOf("file:///x"), none)
+      assert.deepStrictEqual(yield* fingerprintsOfUris("file:///x"), none)
+    })
+  )
+
+  it.effect("shows a changed listing in the fingerprint of the desktop", () =>
+    Effect.gen(function* () {
+      const snapshotOf = makeSnapshots()
+      const alpha = yield* ready("alpha", { resources: listed(window) })
+      const beta = yield* ready("beta")
+      const { desktop } = fingerprintsOf(snapshotOf({ alpha, beta }))
+      const changed = snapshotOf({ alpha, beta: { ...beta, resources: listed("window://com.x.app/two") } })
+      assert.notStrictEqual(fingerprintsOf(changed).desktop, desktop)
     })
   )
 
   it.effect("omits hidden windows and documents from the fingerprints", () =>
     Effect.gen(function* () {
       const hidden = { capabilities: { subscribe: false }, resources: listed(window, document) }
-      const { fingerprints } = snapshotOf({ alpha: yield* ready("alpha", hidden) })
-      assert.deepStrictEqual(fingerprints, snapshotOf({ alpha: yield* ready("alpha") }).fingerprints)
+      assert.deepStrictEqual(
+        fingerprintsOf(makeSnapshots()({ alpha: yield* ready("alpha", hidden) })),
+        fingerprintsOf(makeSnapshots()({ alpha: yield* ready("alpha") }))
+      )
     })
   )
 

@@ -668,10 +668,15 @@ describe("script of a server", () => {
 })
 
 describe("run of a server", () => {
-  /** Supervises a server without a Computer until it ends; gives the final state. */
+  /** Supervises a server without a Computer until it ends; gives the final state, and every change. */
   const run = Effect.fnUntraced(function* (isCurrent: boolean, configured: ReadonlyArray<string> = []) {
     const initial: ServerState = { _tag: "Starting", attempt: 1 }
     const store = yield* makeServerStateStore(new Map([["alpha", initial]]), () => Effect.void)
+    const changes: Array<string | undefined> = []
+    yield* Effect.forkScoped(
+      Stream.runForEach(store.changes, (states) => Effect.sync(() => changes.push(states.get("alpha")?._tag))),
+      { startImmediately: true }
+    )
     const setup = setupOf(configured)
     const connector = Layer.succeed(McpConnector, {
       connect: () => Effect.fail(new McpSessionError({ reason: "forbidden", message: "not you" }))
@@ -683,12 +688,19 @@ describe("run of a server", () => {
       store,
       secrets: makeSecrets()
     }).pipe(Effect.provide([connector, Inputs.layer()]))
-    return store.snapshot().states.get("alpha")
+    yield* letGo
+    return { state: store.snapshot().states.get("alpha"), changes }
   })
+
+  it.effect("emits its first attempt once", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual((yield* run(true, ["alpha"])).changes, ["Starting", "Failed"])
+    })
+  )
 
   it.effect("ends with the reason of a permanent failure", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* run(true, ["alpha"]), {
+      assert.deepStrictEqual((yield* run(true, ["alpha"])).state, {
         _tag: "Failed",
         reason: "not you",
         publicReason: "not you"
@@ -698,13 +710,13 @@ describe("run of a server", () => {
 
   it.effect("leaves the state to a run that replaced it", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* run(false, ["alpha"]), { _tag: "Starting", attempt: 1 })
+      assert.deepStrictEqual((yield* run(false, ["alpha"])).state, { _tag: "Starting", attempt: 1 })
     })
   )
 
   it.effect("fails without a configuration of the server", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* run(true), {
+      assert.deepStrictEqual((yield* run(true)).state, {
         _tag: "Failed",
         reason: "not configured",
         publicReason: "not configured"
