@@ -153,7 +153,7 @@ export class DirectConnections {
 
   /** Closes the connections that other nodes have opened. */
   dropAll(): void {
-    for (const node of [...this.#accepted.keys()]) this.drop(node)
+    for (const node of this.#accepted.keys()) this.drop(node)
   }
 
   /** Opens a connection to another node. The returned function closes it. */

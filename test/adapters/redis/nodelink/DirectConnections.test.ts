@@ -153,7 +153,7 @@ describe("a node with direct connections", () => {
 })
 
 /** Nodes that publish to each other as Redis would, and count it; each takes direct connections at an address. */
-const network = Effect.gen(function* () {
+const makeNetwork = () => {
   const nodes = new Map<string, NodeMessenger>()
   const published: Array<string> = []
   const warned: Array<string> = []
@@ -180,7 +180,7 @@ const network = Effect.gen(function* () {
     return { connections, messenger }
   })
   return { add, published, warned }
-})
+}
 
 const request = (from: NodeMessenger, node: string, event: string, value: unknown) =>
   Effect.callback<unknown>((resume) => {
@@ -203,7 +203,7 @@ const untilDirect = (from: NodeMessenger, node: string, published: ReadonlyArray
 describe("a node that reaches another directly", () => {
   live("publishes only the first messages", () =>
     Effect.gen(function* () {
-      const { add, published } = yield* network
+      const { add, published } = makeNetwork()
       const one = yield* add("one")
       yield* add("two")
       yield* untilDirect(one.messenger, "two", published)
@@ -219,7 +219,7 @@ describe("a node that reaches another directly", () => {
 
   live("keeps the order of notifications to a member from the first message on", () =>
     Effect.gen(function* () {
-      const { add, published } = yield* network
+      const { add, published } = makeNetwork()
       const one = yield* add("one")
       const two = yield* add("two")
       const heard: Array<unknown> = []
@@ -243,7 +243,7 @@ describe("a node that reaches another directly", () => {
 
   live("fails the requests in flight when its connection is lost, and publishes the next ones", () =>
     Effect.gen(function* () {
-      const { add, published } = yield* network
+      const { add, published } = makeNetwork()
       const one = yield* add("one")
       const two = yield* add("two")
       yield* untilDirect(one.messenger, "two", published)
@@ -262,7 +262,7 @@ describe("a node that reaches another directly", () => {
 describe("a node that has removed an idle peer", () => {
   live("connects to it again", () =>
     Effect.gen(function* () {
-      const { add, published } = yield* network
+      const { add, published } = makeNetwork()
       const one = yield* add("one")
       const two = yield* add("two")
       yield* untilDirect(one.messenger, "two", published)
@@ -285,7 +285,7 @@ describe("a node that cannot reach another directly", () => {
         closed.listen(0, loopback, () => resume(Effect.succeed((closed.address() as AddressInfo).port)))
       })
       yield* Effect.promise(() => new Promise<unknown>((resolve) => closed.close(resolve)))
-      const { add, warned } = yield* network
+      const { add, warned } = makeNetwork()
       const one = yield* add("one")
       yield* add("two", { port })
       yield* request(one.messenger, "two", "echo", 1)
