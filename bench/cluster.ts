@@ -24,7 +24,6 @@ const redisChild = async (): Promise<Child & { readonly url: string }> => {
   return {
     url,
     address: `${host}:${port}`,
-    pid: pid(),
     cpu: () => Promise.resolve(cpuTimeOf(pid())),
     memory: () => Promise.resolve({ rss: 0, heap: 0 }),
     startProfile: () => Promise.resolve(),

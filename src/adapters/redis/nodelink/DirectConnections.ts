@@ -30,8 +30,13 @@ export const secretBytes = 32
 /** Secret, id of the connection, length of the name of the connecting node, and the name. */
 const minGreetingBytes = secretBytes + 4 + 1
 
-/** The reply to a greeting. */
-const welcome = Buffer.of(1)
+/** The reply to a greeting, and to each check. */
+const reply = Buffer.of(1)
+
+/** A message of no bytes asks for a reply: a network that drops all packets does not close a connection. */
+const check = Buffer.alloc(4)
+const defaultCheckMillis = 1000
+const maxUnanswered = 5
 
 /** Milliseconds for the connection, the greeting and its reply. */
 const openTimeout = 2000
@@ -69,7 +74,7 @@ const decodeGreeting = (bytes: Buffer, secret: Buffer) => {
 }
 
 /** Puts messages, each behind its length, together from the chunks of a connection. False after an invalid length. */
-const makeMessageReader = (onMessage: (message: Buffer) => void): ((chunk: Buffer) => boolean) => {
+const makeMessageReader = (onMessage: (message: Buffer) => void, onCheck: () => void): ((chunk: Buffer) => boolean) => {
   const header = Buffer.alloc(4)
   let headerBytes = 0
   let message = header.subarray(0, 0)
@@ -84,7 +89,11 @@ const makeMessageReader = (onMessage: (message: Buffer) => void): ((chunk: Buffe
         if (headerBytes < 4) return true
         headerBytes = 0
         const length = header.readUInt32BE()
-        if (length === 0 || length > maxMessageBytes) return false
+        if (length > maxMessageBytes) return false
+        if (length === 0) {
+          onCheck()
+          continue
+        }
         message = Buffer.allocUnsafeSlow(length)
         filled = 0
       }
@@ -110,6 +119,7 @@ export class DirectConnections {
   readonly #secret = randomBytes(secretBytes)
   readonly #secure: boolean
   readonly #onMessage: (message: Buffer) => void
+  readonly #checkMillis: number
   readonly #unknown = new Set<Socket>()
   readonly #accepted = new Map<string, Accepted>()
   readonly #opened = new Set<Socket>()
@@ -119,10 +129,13 @@ export class DirectConnections {
     readonly node: string
     readonly secure: boolean
     readonly onMessage: (message: Buffer) => void
+    /** Milliseconds between two checks of an opened connection, of which five may be without a reply; a second by default. */
+    readonly checkMillis?: number
   }) {
     this.#node = options.node
     this.#secure = options.secure
     this.#onMessage = options.onMessage
+    this.#checkMillis = options.checkMillis ?? defaultCheckMillis
     const accept = (socket: Socket) => this.#accept(socket)
     this.server = options.secure
       ? tls.createServer(
@@ -177,13 +190,20 @@ export class DirectConnections {
     this.#opened.add(socket)
     let reason = "the connection was closed"
     let isClosed = false
-    const timer = setTimeout(() => socket.destroy(new Error("it did not answer in time")), openTimeout)
+    const silent = () => void socket.destroy(new Error("it does not answer"))
+    let timer = setTimeout(silent, openTimeout)
+    let unanswered = 0
+    const checkPeer = () => {
+      unanswered += 1
+      if (unanswered > maxUnanswered) silent()
+      else socket.write(check)
+    }
     socket.on("error", (error) => (reason = errorMessage(error)))
-    socket.once("data", (reply: Buffer) => {
+    socket.once("data", () => {
       clearTimeout(timer)
-      if (!reply.equals(welcome)) return socket.destroy(new Error("it does not answer as a Server"))
-      socket.on("data", () => socket.destroy(new Error("it sent more than its reply")))
-      return onOpen({ id, send })
+      timer = setInterval(checkPeer, this.#checkMillis)
+      socket.on("data", () => (unanswered = 0))
+      onOpen({ id, send })
     })
     socket.once("close", () => {
       clearTimeout(timer)
@@ -241,12 +261,15 @@ export class DirectConnections {
     this.drop(node)
     const accepted = { id, socket }
     this.#accepted.set(node, accepted)
-    const read = makeMessageReader((message) => {
-      // A message may be the end of its connection.
-      if (this.#accepted.get(node) !== accepted) return
-      this.#onMessage(message)
-      countRelayedBytes(message.length)
-    })
+    const read = makeMessageReader(
+      (message) => {
+        // A message may be the end of its connection.
+        if (this.#accepted.get(node) !== accepted) return
+        this.#onMessage(message)
+        countRelayedBytes(message.length)
+      },
+      () => void socket.write(reply)
+    )
     socket.pause()
     socket.on("data", (chunk: Buffer) => {
       if (!read(chunk)) socket.destroy()
@@ -254,6 +277,6 @@ export class DirectConnections {
     socket.once("close", () => {
       if (this.#accepted.get(node) === accepted) this.#accepted.delete(node)
     })
-    socket.write(welcome)
+    socket.write(reply)
   }
 }

@@ -15,7 +15,12 @@ const listening = Effect.fnUntraced(function* (node: string, secure: boolean, on
   const connections = yield* Effect.acquireRelease(
     Effect.sync(
       () =>
-        new DirectConnections({ node, secure, onMessage: onMessage ?? ((text) => void received.push(text.toString())) })
+        new DirectConnections({
+          node,
+          secure,
+          checkMillis: 20,
+          onMessage: onMessage ?? ((text) => void received.push(text.toString()))
+        })
     ),
     (opened) => Effect.sync(() => opened.close())
   )
@@ -103,6 +108,30 @@ for (const secure of [false, true]) {
 }
 
 describe("a node with direct connections", () => {
+  live("reports the loss of a connection whose other end does not answer", () =>
+    Effect.gen(function* () {
+      const lost: Array<string> = []
+      const one = yield* listening("one", false)
+      const two = yield* listening("two", false)
+      // The other end never reads.
+      yield* opened(one.connections, two.address, (reason) => void lost.push(reason))
+      yield* until(() => lost.length > 0)
+      assert.deepStrictEqual(lost, ["it does not answer"])
+    })
+  )
+
+  live("keeps a connection open that carries nothing", () =>
+    Effect.gen(function* () {
+      const lost: Array<string> = []
+      const one = yield* listening("one", false)
+      const two = yield* listening("two", false)
+      const { id } = yield* opened(one.connections, two.address, (reason) => void lost.push(reason))
+      two.connections.startReading("one", id)
+      yield* Effect.sleep("400 millis")
+      assert.deepStrictEqual(lost, [])
+    })
+  )
+
   live("closes a connection whose message is longer than allowed", () =>
     Effect.gen(function* () {
       const { address } = yield* listening("two", false)
