@@ -7,7 +7,7 @@ import {
 } from "../../../application/ports/NodeLink.ts"
 import { SendFailed } from "../../../application/ports/Transport.ts"
 import { type ProtocolError, payloadTooLarge, unavailable } from "../../../domain/model/ProtocolError.ts"
-import type { DirectAddress, DirectConnections } from "./DirectConnections.ts"
+import type { DirectAddress, DirectConnections } from "./direct/DirectConnections.ts"
 import { LinkDiagnostics, type LinkDiagnosticsOptions } from "./LinkDiagnostics.ts"
 import { MessageReader, MessageWriter, frameKinds, decodeHeader } from "./messageFormat.ts"
 import { ByteBudget } from "./ByteBudget.ts"

@@ -7,7 +7,8 @@ import { internalError, ProtocolError } from "../../../domain/model/ProtocolErro
 import { RawBody } from "../../bytes/RawBody.ts"
 import { textBody } from "../../bytes/TextBody.ts"
 import { maxStringBytes, toBytes, type Content, type MessageReader, frameKinds } from "./messageFormat.ts"
-import { type DirectAddress, secretBytes } from "./DirectConnections.ts"
+import type { DirectAddress } from "./direct/DirectConnections.ts"
+import { secretBytes } from "./direct/greeting.ts"
 import { closeBracket } from "./FrameReassembler.ts"
 import type { OutgoingFrame } from "./SendQueue.ts"
 

@@ -1,9 +1,10 @@
-import { randomBytes, timingSafeEqual } from "node:crypto"
+import { randomBytes } from "node:crypto"
 import { connect, createServer, type Server, type Socket } from "node:net"
 import * as tls from "node:tls"
-import { errorMessage } from "../../../domain/errorMessage.ts"
-import { countRelayedBytes } from "../../process/gcTuning.ts"
-import { maxMessageBytes } from "./messageFormat.ts"
+import { errorMessage } from "../../../../domain/errorMessage.ts"
+import { countRelayedBytes } from "../../../process/gcTuning.ts"
+import { decodeGreeting, encodeGreeting, secretBytes } from "./greeting.ts"
+import { makeMessageReader } from "./messageReader.ts"
 
 /** Where a node takes direct connections, and the secret that another node proves itself with. */
 export interface DirectAddress {
@@ -24,11 +25,6 @@ interface DirectConnectionEvents {
   /** The connection is lost, or could not be opened. Not called after a close by this node. */
   readonly onLost: (reason: string) => void
 }
-
-export const secretBytes = 32
-
-/** Secret, id of the connection, length of the name of the connecting node, and the name. */
-const minGreetingBytes = secretBytes + 4 + 1
 
 /** The reply to a greeting, and to each check. */
 const reply = Buffer.of(1)
@@ -52,59 +48,6 @@ const socketOptions = { noDelay: true, keepAlive: true, keepAliveInitialDelay: k
 /** With TLS, the secret is the key of both ends in place of certificates. */
 const tlsOptions = { minVersion: "TLSv1.3", ciphers: "TLS_AES_128_GCM_SHA256" } as const
 const keyName = "a2c"
-
-const encodeGreeting = (secret: Buffer, id: number, node: string): Buffer => {
-  const name = Buffer.from(node)
-  const greeting = Buffer.alloc(minGreetingBytes + name.length)
-  secret.copy(greeting)
-  greeting.writeUInt32BE(id, secretBytes)
-  greeting.writeUInt8(name.length, secretBytes + 4)
-  name.copy(greeting, minGreetingBytes)
-  return greeting
-}
-
-/** Reads a greeting: `undefined` when more bytes are needed, and `invalid` when they cannot make it one. */
-const decodeGreeting = (bytes: Buffer, secret: Buffer) => {
-  if (bytes.length < minGreetingBytes) return undefined
-  if (!timingSafeEqual(bytes.subarray(0, secretBytes), secret)) return "invalid"
-  const end = minGreetingBytes + bytes.readUInt8(secretBytes + 4)
-  if (bytes.length < end) return undefined
-  if (bytes.length > end || end === minGreetingBytes) return "invalid"
-  return { id: bytes.readUInt32BE(secretBytes), node: bytes.toString("utf8", minGreetingBytes, end) }
-}
-
-/** Puts messages, each behind its length, together from the chunks of a connection. False after an invalid length. */
-const makeMessageReader = (onMessage: (message: Buffer) => void, onCheck: () => void): ((chunk: Buffer) => boolean) => {
-  const header = Buffer.alloc(4)
-  let headerBytes = 0
-  let message = header.subarray(0, 0)
-  let filled = 0
-  return (chunk) => {
-    let offset = 0
-    while (offset < chunk.length) {
-      if (filled === message.length) {
-        const taken = chunk.copy(header, headerBytes, offset, offset + 4 - headerBytes)
-        offset += taken
-        headerBytes += taken
-        if (headerBytes < 4) return true
-        headerBytes = 0
-        const length = header.readUInt32BE()
-        if (length > maxMessageBytes) return false
-        if (length === 0) {
-          onCheck()
-          continue
-        }
-        message = Buffer.allocUnsafeSlow(length)
-        filled = 0
-      }
-      const taken = chunk.copy(message, filled, offset)
-      offset += taken
-      filled += taken
-      if (filled === message.length) onMessage(message)
-    }
-    return true
-  }
-}
 
 /** An accepted connection, whose messages wait until its node has announced it. */
 interface Accepted {

@@ -1,11 +1,14 @@
 import { type AddressInfo, connect, createServer } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Fiber, type Scope } from "effect"
-import { type DirectAddress, DirectConnections } from "../../../../src/adapters/redis/nodelink/DirectConnections.ts"
-import { maxMessageBytes } from "../../../../src/adapters/redis/nodelink/messageFormat.ts"
-import { NodeMessenger } from "../../../../src/adapters/redis/nodelink/NodeMessenger.ts"
-import { jsonBody } from "../../../../src/application/ports/Body.ts"
-import { makeEcho, memberOf, outcomeOf, until, valueOf } from "../../nodeLink.contract.ts"
+import {
+  type DirectAddress,
+  DirectConnections
+} from "../../../../../src/adapters/redis/nodelink/direct/DirectConnections.ts"
+import { maxMessageBytes } from "../../../../../src/adapters/redis/nodelink/messageFormat.ts"
+import { NodeMessenger } from "../../../../../src/adapters/redis/nodelink/NodeMessenger.ts"
+import { jsonBody } from "../../../../../src/application/ports/Body.ts"
+import { makeEcho, memberOf, outcomeOf, until, valueOf } from "../../../nodeLink.contract.ts"
 
 const loopback = "127.0.0.1"
 
