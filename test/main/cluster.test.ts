@@ -408,7 +408,7 @@ describe.skipIf(withoutRedis)("cluster of three Servers on one Redis", () => {
       yield* joinOffice(published, "computer", "shelf", "direct")
       yield* Effect.all([meets(agent, "desk"), meets(agent, "shelf")])
       const direct = Effect.map(Effect.all([near, far, published].map((at) => metrics(at, "node_direct"))), (gauges) =>
-        gauges.map((gauge) => gauge["a2c_node_direct_connections{}"])
+        gauges.map((gauge) => gauge["a2c_node_direct_connections"])
       )
       assert.strictEqual((yield* call(agent, "thinker", "desk")).end, "ok")
       yield* until(direct, (connections) => String(connections) === "1,1,0")
