@@ -9,6 +9,3 @@ export const timeout = 30_000
 
 /** The `timeout` of a call, in seconds. */
 export const callSeconds = 60
-
-/** Milliseconds without load after which memory is read: a Server frees the memory of a load after a minute. */
-export const quietMillis = { usual: 65_000, quick: 500 }

@@ -4,7 +4,6 @@ import { startNode } from "../../../test/chaos/Process.ts"
 import { residentMegabytes } from "../../residentMemory.ts"
 import { type A2cCommand, makeCommand } from "../command.ts"
 import { a2c, type ServerKind, sio } from "../kinds.ts"
-import { quietMillis } from "../limits.ts"
 import type { Report } from "../orders.ts"
 import { pin, processors } from "../pinning.ts"
 import { summarise } from "../rounds.ts"
@@ -14,6 +13,9 @@ import { type ClosedLoad, startLoad } from "./closed.ts"
 
 /** Rounds, each with new processes. */
 const maxRounds = 2
+
+/** Milliseconds after a start or a load until the memory is read: a Server frees memory after a minute. */
+const quietMillis = { usual: 65_000, quick: 500 }
 
 /** A running relay. */
 interface Relay {
@@ -117,9 +119,7 @@ const measureAll = Effect.fnUntraced(function* (loads: Loads, setting: Setting) 
     const readings = yield* Effect.forEach(
       measured,
       (one) => Effect.map(measure(one, loads, setting), (reading) => [one.name, reading] as const),
-      {
-        concurrency: "unbounded"
-      }
+      { concurrency: "unbounded" }
     )
     return new Map(readings)
   })

@@ -59,7 +59,8 @@ const maxReleasedHeap = 128 * 1024 * 1024
  * free a part of it in the pauses of a load, which then begins with a small space for new objects again.
  */
 export const releaseMemoryAfterLoads: Effect.Effect<never> = Effect.suspend(() => {
-  setFlagsFromString("--memory-reducer-gc-count=0")
+  // Other versions of V8 may not know the flag.
+  if (isTuned) setFlagsFromString("--memory-reducer-gc-count=0")
   return runAfterLoads(() => {
     if (process.memoryUsage().heapUsed <= maxReleasedHeap) releaseUnusedMemory()
   }, makeBusyShareReader())

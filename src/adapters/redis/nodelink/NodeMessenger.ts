@@ -228,7 +228,7 @@ export class NodeMessenger {
   #onAddress(peer: Peer, fields: MessageReader): void {
     const address = decodeAddress(fields)
     if (address === undefined) return this.#diagnostics.onInvalidMessage("invalid_address")
-    if (this.#direct === undefined) return
+    if (this.#direct === undefined || this.#addresses.size >= maxPeers) return
     this.#addresses.set(peer.node, address)
     this.#connectDirectly(peer, this.#direct.connections)
   }

@@ -142,11 +142,12 @@ export class DirectConnections {
       else socket.write(check)
     }
     socket.on("error", (error) => (reason = errorMessage(error)))
-    socket.once("data", () => {
+    socket.once("data", (first: Buffer) => {
+      if (!first.equals(reply)) return socket.destroy(new Error("it does not answer as a Server"))
       clearTimeout(timer)
       timer = setInterval(checkPeer, this.#checkMillis)
       socket.on("data", () => (unanswered = 0))
-      onOpen({ id, send })
+      return onOpen({ id, send })
     })
     socket.once("close", () => {
       clearTimeout(timer)

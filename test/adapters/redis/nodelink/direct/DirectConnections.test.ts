@@ -123,6 +123,20 @@ describe("a node with direct connections", () => {
     })
   )
 
+  live("opens no connection to another service", () =>
+    Effect.gen(function* () {
+      const service = yield* Effect.acquireRelease(
+        Effect.sync(() => createServer((socket) => socket.on("error", () => undefined).write("220 ready\r\n"))),
+        (server) => Effect.sync(() => server.close())
+      )
+      const port = yield* Effect.callback<number>((resume) => {
+        service.listen(0, loopback, () => resume(Effect.succeed((service.address() as AddressInfo).port)))
+      })
+      const one = yield* listening("one", false)
+      assert.strictEqual(yield* open(one.connections, { ...one.address, port }), "it does not answer as a Server")
+    })
+  )
+
   live("keeps a connection open that carries nothing", () =>
     Effect.gen(function* () {
       const lost: Array<string> = []
