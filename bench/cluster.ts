@@ -23,6 +23,7 @@ const redisChild = async (): Promise<Child & { readonly url: string }> => {
   pin(pid(), processors.servers)
   return {
     url,
+    pid: pid(),
     address: `${host}:${port}`,
     cpu: () => Promise.resolve(cpuTimeOf(pid())),
     memory: () => Promise.resolve({ rss: 0, heap: 0 }),
@@ -86,6 +87,7 @@ const setting = {
   others: [overRedis],
   client: "light",
   rounds,
+  slowServers: false,
   quick: false
 } as const
 pin(process.pid, processors.load)

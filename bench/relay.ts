@@ -48,6 +48,7 @@ const settingOf = (options: Options, further: Setting["others"]): Omit<Setting, 
   library: options.self ? kinds.self : kinds.library,
   others: [...relaysOf(options), ...further],
   client: options.client,
+  slowServers: options.slowServers,
   rounds: options.rounds,
   quick: options.quick
 })
@@ -113,13 +114,14 @@ const measure = async (options: Options, notPinned: string | undefined) => {
     subject: setting.subject.name,
     others: setting.others.map(({ name }) => name)
   }
-  const { client, quick, rounds } = options
+  const { client, quick, rounds, slowServers } = options
   const about = {
     date: new Date().toISOString(),
     node: process.version,
     processor: cpus()[0]?.model ?? "unknown",
     pinned: notPinned === undefined,
     client,
+    slowServers,
     quick,
     rounds
   }

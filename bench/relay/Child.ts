@@ -12,6 +12,7 @@ type Told<Tag extends Report["_tag"]> = Extract<Report, { readonly _tag: Tag }>
 export interface Child {
   /** Its address, like `127.0.0.1:1234`. */
   readonly address: string
+  readonly pid: number
   /** Its CPU time in microseconds. */
   readonly cpu: () => Promise<number>
   /** Its memory in bytes, after garbage collection. */
@@ -37,7 +38,9 @@ export const startChild = async (
       stdio: ["ignore", 2, 2, "ipc"]
     })
   )
-  if (child.pid !== undefined) pin(child.pid, processors.servers)
+  const { pid } = child
+  if (pid === undefined) throw new Error(`${script} cannot be started`)
+  pin(pid, processors.servers)
 
   /** Orders do not overlap: the next report belongs to the last order. */
   const heard = <Tag extends Report["_tag"]>(tag: Tag) =>
@@ -71,6 +74,7 @@ export const startChild = async (
   const { address } = await heard("Listening")
   return {
     address,
+    pid,
     cpu: async () => (await ask({ _tag: "Cpu" }, "Cpu")).micros,
     memory: () => ask({ _tag: "Memory" }, "Memory"),
     startProfile: async () => void (await ask({ _tag: "StartProfile" }, "Profiling")),

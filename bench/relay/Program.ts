@@ -56,6 +56,7 @@ export const startProgram = async ({ args, environment, file, name }: Program): 
   const noProfile = () => Promise.reject(new Error(`${name} has no CPU profile`))
   return {
     address,
+    pid,
     cpu: () => running(readCpuTime),
     memory: () => running(() => ({ rss: residentMegabytes(pid) * 2 ** 20, heap: Number.NaN })),
     startProfile: noProfile,

@@ -10,6 +10,8 @@ export interface Options {
   readonly rounds: number
   readonly quick: boolean
   readonly client: Client
+  /** Lets servers run a third of the time in closed loops. */
+  readonly slowServers: boolean
   readonly json: boolean
   /** Measures the reference against itself. */
   readonly self: boolean
@@ -46,6 +48,7 @@ export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Ca
       rounds: { type: "string" },
       quick: { type: "boolean", default: false },
       client: { type: "string", default: "light" },
+      "slow-servers": { type: "boolean", default: false },
       json: { type: "boolean", default: false },
       self: { type: "boolean", default: false },
       against: { type: "string" },
@@ -79,6 +82,7 @@ export const readOptions = (args: ReadonlyArray<string>, cases: ReadonlyArray<Ca
     rounds,
     quick,
     client,
+    slowServers: values["slow-servers"],
     json,
     self,
     against,
@@ -99,6 +103,7 @@ npm run bench -- [OPTIONS]
   --rounds N          rounds of each case (${defaultRounds.full}, with --quick ${defaultRounds.quick})
   --quick             few and short rounds: a smoke test, not a measurement
   --client CLIENT     light (default): handwritten peers; official: peers of socket.io-client
+  --slow-servers      let servers run a third of the time in closed loops, so that slow clients saturate them
   --json              results as JSON
   --against FOLDER    compare with the Server of another checkout, too, in place of the other relays
   --with NAME         compare with one more server, or with all of them; repeatable (see below)

@@ -17,6 +17,8 @@ export interface Setting {
   readonly rounds: number
   /** Shortens windows and warm-ups: a smoke test, not a measurement. */
   readonly quick: boolean
+  /** Lets servers run a third of the time in closed loops, so that slow clients saturate them. */
+  readonly slowServers: boolean
   readonly note: (progress: string) => void
 }
 

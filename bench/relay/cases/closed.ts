@@ -2,6 +2,7 @@ import { cpuOf, type ServerKind } from "../kinds.ts"
 import { closedLoop, type Extent } from "../loops.ts"
 import type { Payload } from "../payloads.ts"
 import { interleave, type Reading, summarise } from "../rounds.ts"
+import { slow } from "../slowServers.ts"
 import { connectPairs, profileSite, type Site, withSites } from "../Site.ts"
 import { type Case, kindsOf, type Setting, type Target } from "./Case.ts"
 
@@ -64,10 +65,12 @@ const withGroups = <A>(
     return use(groups)
   })
 
-const window = async ({ loop, site: { running } }: Group, wanted: number) => {
+const window = async ({ loop, site: { running } }: Group, wanted: number, slowServers: boolean) => {
   const before = await cpuOf(running)
   const own = process.cpuUsage()
-  const { calls, millis } = await loop({ millis: wanted })
+  const [child] = running.children
+  const release = slowServers && child !== undefined ? slow(child.pid) : () => undefined
+  const { calls, millis } = await loop({ millis: wanted }).finally(release)
   const { system, user } = process.cpuUsage(own)
   const micros = (await cpuOf(running)) - before
   return { cpu: micros / calls, rate: (calls * 1000) / millis, load: (system + user) / millis / 10 }
@@ -84,7 +87,7 @@ export const closedCase = (load: ClosedLoad): Case => ({
     const rounds: Array<ReadonlyMap<string, Reading<"cpu" | "rate" | "load">>> = []
     for (let start = 1; start <= starts; start++) {
       const measured = await withGroups(load, kindsOf(setting), setting, (groups) =>
-        interleave(groups, roundsPerStart, (group) => window(group, millis), setting.note)
+        interleave(groups, roundsPerStart, (group) => window(group, millis, setting.slowServers), setting.note)
       )
       rounds.push(...measured)
     }
