@@ -38,6 +38,23 @@ export const checkJsonBody = (value: unknown): string | undefined => {
   return undefined
 }
 
+/** True when a text has the mark more often than `max` times. Stops counting beyond. */
+const hasMoreThan = (max: number, text: string, mark: string): boolean => {
+  let found = 0
+  for (let at = text.indexOf(mark); at !== -1 && found <= max; at = text.indexOf(mark, at + 1)) found += 1
+  return found > max
+}
+
+/** {@link checkJsonBody} for the value of a JSON text. Most texts show without a walk that nothing can be wrong. */
+export const checkParsedJson = (text: string, value: unknown): string | undefined =>
+  text.includes("__proto__") ||
+  // An escape can spell such a name.
+  text.includes("\\u") ||
+  hasMoreThan(maxJsonDepth / 2, text, "{") ||
+  hasMoreThan(maxJsonDepth / 2, text, "[")
+    ? checkJsonBody(value)
+    : undefined
+
 /** True when a value has at most this many members and items, at any depth. Stops counting beyond. */
 export const hasAtMostParts = (value: unknown, max: number): boolean => {
   let left = max

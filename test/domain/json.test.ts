@@ -6,6 +6,7 @@ import {
   asStrings,
   canonicalJson,
   checkJsonBody,
+  checkParsedJson,
   maxJsonDepth,
   formatSpacedJson,
   hasAtMostParts,
@@ -50,6 +51,35 @@ describe("checkJsonBody", () => {
     assert.match(checkJsonBody(JSON.parse('{"a":[{"__proto__":{"x":1}}]}')) ?? "", /__proto__/)
     assert.strictEqual(checkJsonBody({ name: "__proto__", constructor: 1 }), undefined)
   })
+})
+
+describe("checkParsedJson", () => {
+  it.each([`[${JSON.stringify(nested(maxJsonDepth))}]`, `{"a":${JSON.stringify(nested(maxJsonDepth))}}`])(
+    "rejects one level too many: %#",
+    (text) => {
+      assert.match(checkParsedJson(text, parseJson(text)) ?? "", /nested deeper/)
+    }
+  )
+
+  const wraps = [
+    "[*]",
+    '{"a":*}',
+    '[[],{"a":1},*]',
+    '{"__proto__":*}',
+    String.raw`{"\u005f_proto__":*}`,
+    '["__proto__",*]'
+  ]
+
+  it.prop(
+    "finds what checkJsonBody finds",
+    [Schema.Array(Schema.Literals(wraps)), Schema.Literals([0, 60, 63, 64, 65, 126, 127, 128])],
+    ([around, depth]) => {
+      const wrap = (text: string, one: string) => one.replace("*", () => text)
+      const text = around.reduce(wrap, JSON.stringify(nested(depth)))
+      const value = parseJson(text)
+      assert.strictEqual(checkParsedJson(text, value), checkJsonBody(value))
+    }
+  )
 })
 
 describe("parseJson", () => {

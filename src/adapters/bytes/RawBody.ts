@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import type { Body } from "../../application/ports/Body.ts"
-import { checkJsonBody, isJsonObject, type JsonObject, parseJson } from "../../domain/json.ts"
+import { checkParsedJson, isJsonObject, type JsonObject, parseJson } from "../../domain/json.ts"
 import { badRequest, type ProtocolError } from "../../domain/model/ProtocolError.ts"
 
 type ParsedJson = Body["head"]
@@ -77,6 +77,6 @@ export class RawBody implements Body {
 
 const parseBodyJson = (text: string): ParsedJson => {
   const value = parseJson(text)
-  const problem = value === undefined ? "not JSON" : checkJsonBody(value)
+  const problem = value === undefined ? "not JSON" : checkParsedJson(text, value)
   return problem === undefined ? Result.succeed(value) : Result.fail(badRequest(`Bad message: ${problem}`))
 }

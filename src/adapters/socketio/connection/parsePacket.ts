@@ -1,5 +1,5 @@
 import { type Body, invalidBody, receivedBody } from "../../../application/ports/Body.ts"
-import { checkJsonBody, parseJson } from "../../../domain/json.ts"
+import { checkParsedJson, parseJson } from "../../../domain/json.ts"
 import { badRequest, payloadTooLarge } from "../../../domain/model/ProtocolError.ts"
 import { maxEnvelopeBytes, maxUnauthenticatedBytes } from "../limits.ts"
 import { RawBody } from "../../bytes/RawBody.ts"
@@ -69,18 +69,18 @@ const closingBracketIndex = (bytes: Buffer): number => {
   return bytes[end] === closeBracket ? end : -1
 }
 
-/** A body of a parsed value. It keeps the received bytes when the value is the only one between `from` and `to`. */
-const toBody = (bytes: Buffer, from: number, to: number, value: unknown, isOnly: boolean): Body => {
-  if (!isOnly) return receivedBody(value)
-  const problem = checkJsonBody(value)
-  if (problem !== undefined) return invalidBody(badRequest(`Bad message: ${problem}`))
-  return RawBody.parsed(bytes.subarray(from, to + 1), value)
+/** The parsed arguments of a packet; `undefined` unless they are a JSON array. */
+const parseArguments = (bytes: Buffer, at: number, end: number) => {
+  const text = bytes.toString("utf8", at, end + 1)
+  const values = parseJson(text)
+  return Array.isArray(values) ? { text, values: values as ReadonlyArray<unknown> } : undefined
 }
 
-/** The parsed arguments of a packet; `undefined` unless they are a JSON array. */
-const parseArguments = (bytes: Buffer, at: number, end: number): ReadonlyArray<unknown> | undefined => {
-  const values = parseJson(bytes.toString("utf8", at, end + 1))
-  return Array.isArray(values) ? values : undefined
+/** The body of the only value between `from` and `to`, which keeps the received bytes. `text` contains the value. */
+const toOnlyBody = (bytes: Buffer, from: number, to: number, text: string, value: unknown): Body => {
+  const problem = checkParsedJson(text, value)
+  if (problem !== undefined) return invalidBody(badRequest(`Bad message: ${problem}`))
+  return RawBody.parsed(bytes.subarray(from, to + 1), value)
 }
 
 /** True for large arguments, except a single string, which parses fast at any length. */
@@ -108,10 +108,11 @@ const parseEvent = (bytes: Buffer, at: number, { maxMessageBytes, validateBytes 
     }
     if (isExpensiveToParse(bytes, from, end)) return { event, body: unparsedBody }
   }
-  const values = parseArguments(bytes, at, end)
-  const event = values?.[0]
-  if (values === undefined || typeof event !== "string") return undefined
-  return { event, body: toBody(bytes, from, end, values[1], values.length === 2) }
+  const parsed = parseArguments(bytes, at, end)
+  const event = parsed?.values[0]
+  if (parsed === undefined || typeof event !== "string") return undefined
+  const { text, values } = parsed
+  return { event, body: values.length === 2 ? toOnlyBody(bytes, from, end, text, values[1]) : receivedBody(values[1]) }
 }
 
 /** Parses the values of an acknowledgement, from the array that begins at `at`. */
@@ -127,8 +128,10 @@ const parseAck = (bytes: Buffer, at: number, { maxMessageBytes, validateBytes }:
     }
     if (isExpensiveToParse(bytes, from, end)) return [unparsedBody]
   }
-  const values = parseArguments(bytes, at, end)
-  return values?.map((value) => toBody(bytes, from, end, value, values.length === 1))
+  const parsed = parseArguments(bytes, at, end)
+  if (parsed === undefined) return undefined
+  const { text, values } = parsed
+  return values.length === 1 ? [toOnlyBody(bytes, from, end, text, values[0])] : values.map(receivedBody)
 }
 
 /** The namespace of a packet and the index after it. */
