@@ -39,8 +39,13 @@ class SlowFilesFirst extends BaseSequencer {
   }
 }
 
-/** What measures the memory, or the errors and timers of its whole process. */
-const isolated = ["test/fuzz/**/*.test.ts", "test/adapters/packs/uploads.test.ts"]
+/** What measures the memory, or the errors, timers and sockets of its whole process. */
+const isolated = [
+  "test/fuzz/**/*.test.ts",
+  "test/adapters/packs/uploads.test.ts",
+  "test/adapters/byteLink.test.ts",
+  "test/adapters/tcp/tcp.test.ts"
+]
 
 /** More than processors, since most tests of processes wait. */
 const maxWorkers = Math.max(4, availableParallelism())

@@ -126,7 +126,13 @@ describe("a node with direct connections", () => {
   live("opens no connection to another service", () =>
     Effect.gen(function* () {
       const service = yield* Effect.acquireRelease(
-        Effect.sync(() => createServer((socket) => socket.on("error", () => undefined).write("220 ready\r\n"))),
+        Effect.sync(() =>
+          createServer((socket) => {
+            // A socket that is not read keeps its connection after the peer has closed it.
+            socket.resume().on("error", () => undefined)
+            socket.write("220 ready\r\n")
+          })
+        ),
         (server) => Effect.sync(() => server.close())
       )
       const port = yield* Effect.callback<number>((resume) => {
