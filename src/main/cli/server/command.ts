@@ -1,7 +1,7 @@
 import { Command } from "effect/cli"
 import { withTelemetry } from "../flags/globalFlags.ts"
 import { lazyCommand } from "../lazyCommand.ts"
-import { keyFlags, serverFlags, statusFlags } from "./flags.ts"
+import { healthFlags, keyFlags, serverFlags, statusFlags } from "./flags.ts"
 
 const keyCommand = lazyCommand("key", keyFlags, async () => (await import("./manageKeys.ts")).manageKeys).pipe(
   Command.withDescription(
@@ -34,6 +34,17 @@ const statusCommand = lazyCommand("status", statusFlags, async () => (await impo
   ])
 )
 
+const healthCommand = lazyCommand(
+  "health",
+  healthFlags,
+  async () => (await import("./checkHealth.ts")).checkHealth
+).pipe(
+  Command.withDescription(
+    "Check that a Server accepts members, without credentials; exits with 2 when it is not ready, with 1 when the request fails"
+  ),
+  Command.withExamples([{ command: "a2c server health", description: "The Server on this machine, for health checks" }])
+)
+
 export const serverCommand = lazyCommand(
   "server",
   serverFlags,
@@ -53,5 +64,5 @@ export const serverCommand = lazyCommand(
     }
   ]),
   withTelemetry("a2c-server"),
-  Command.withSubcommands([keyCommand, statusCommand])
+  Command.withSubcommands([keyCommand, statusCommand, healthCommand])
 )

@@ -178,12 +178,17 @@ export const keyFlags = {
 }
 export type KeyCommandOptions = Command.Command.Config.Infer<typeof keyFlags>
 
+const urlArgument = Argument.String("url").pipe(
+  Argument.withDescription(`URL of the Server [env A2C_SERVER; default: ${defaultServerUrl}]`),
+  Argument.withFallbackConfig(Config.String("A2C_SERVER")),
+  Argument.withDefault(defaultServerUrl)
+)
+
+export const healthFlags = { url: urlArgument, tlsCa }
+export type HealthCommandOptions = Command.Command.Config.Infer<typeof healthFlags>
+
 export const statusFlags = {
-  url: Argument.String("url").pipe(
-    Argument.withDescription(`URL of the Server [env A2C_SERVER; default: ${defaultServerUrl}]`),
-    Argument.withFallbackConfig(Config.String("A2C_SERVER")),
-    Argument.withDefault(defaultServerUrl)
-  ),
+  url: urlArgument,
   tokenFile: setting.text("token-file", "file with the token of an operator and nothing else", { metavar: "FILE" }),
   tlsCa,
   listOffices: flag.toggle("offices", "list the offices by name"),

@@ -1,20 +1,14 @@
-import type { Agent } from "node:http"
 import { Clock, Effect, Schema } from "effect"
-import { certificateProblem } from "../../../adapters/bytes/certificateErrors.ts"
-import { formatNetworkError } from "../../../adapters/bytes/formatNetworkError.ts"
 import { readTokenFile } from "../../../adapters/credentials/readTokenFile.ts"
-import { makeNodeAgent, trustAuthorities } from "../../../adapters/socketio/client/nodeAgent.ts"
-import { plainRequest } from "../../../adapters/socketio/client/plainRequest.ts"
 import { parseJson } from "../../../domain/json.ts"
 import { makeDecoder } from "../../../domain/validation.ts"
-import { CommandFailed, failCommand, hintFor } from "../CommandFailed.ts"
-import { readAuthorities } from "../memberConnection.ts"
+import { CommandFailed, failCommand } from "../CommandFailed.ts"
 import { formatColumns, truncateLine } from "../output/format.ts"
 import { printJson, printLine, printResult, reportFailure } from "../output/print.ts"
 import type { StatusCommandOptions } from "./flags.ts"
+import type { PlainResponse } from "../../../adapters/socketio/client/plainRequest.ts"
+import { makePageRequest, serverPageUrl } from "./serverPage.ts"
 import { formatCount } from "../../../application/shared/formatCount.ts"
-
-const requestTimeout = "10 seconds"
 
 /** Characters of an error page that a message quotes. */
 const maxQuotedError = 200
@@ -58,20 +52,6 @@ const StatusReport = Schema.Struct({
 type StatusReport = typeof StatusReport.Type
 const decodeStatusReport = makeDecoder(StatusReport)
 
-/** The URL of the status page, which stands at the root; the path of a Server's URL is that of Socket.IO. */
-const statusPageUrl = ({ listOffices, url }: StatusCommandOptions): Effect.Effect<URL, CommandFailed> => {
-  const base = URL.parse(url)
-  if (base !== null && `${base.username}${base.password}` !== "") {
-    return failCommand("The URL of a Server holds no user and no password: give a token by --token-file")
-  }
-  if (base === null || !/^https?:$/.test(base.protocol)) {
-    return failCommand(`${JSON.stringify(url)} is not the URL of a Server: expected one like http://127.0.0.1:7070`)
-  }
-  const page = new URL(`/status${base.search}`, base)
-  if (listOffices) page.searchParams.set("offices", "1")
-  return Effect.succeed(page)
-}
-
 const readToken = Effect.fnUntraced(function* (file: string) {
   const token = yield* readTokenFile(file)
   return /^[\x21-\x7e]+$/.test(token)
@@ -86,25 +66,7 @@ const httpErrorHints: { readonly [status: number]: string } = {
   404: "it has no page /status: is it an A2C Server of this version?"
 }
 
-const fetchStatus = Effect.fnUntraced(function* (page: URL, token: string | undefined, agent: Agent | undefined) {
-  const where = page.origin
-  const { status, text } = yield* Effect.tryPromise({
-    // Redirects are not followed: the token must not reach their target.
-    try: (signal) => plainRequest(page, token === undefined ? {} : { authorization: `Bearer ${token}` }, agent, signal),
-    catch: (error) => {
-      const certificate = certificateProblem(error)
-      const reason =
-        certificate === undefined
-          ? formatNetworkError(error)
-          : `its certificate is not accepted: ${certificate.text}${hintFor(certificate.reason)}`
-      return new CommandFailed({ message: `The Server at ${where} cannot be reached: ${reason}` })
-    }
-  }).pipe(
-    Effect.timeoutOrElse({
-      duration: requestTimeout,
-      orElse: () => failCommand(`The status request to ${where} timed out after ${requestTimeout}`)
-    })
-  )
+const statusOf = Effect.fnUntraced(function* (where: string, { status, text }: PlainResponse) {
   if (status !== 200) {
     return yield* failCommand(
       `The status request to ${where} failed: ${httpErrorHints[status] ?? truncateLine(text, maxQuotedError)}`
@@ -214,16 +176,13 @@ const formatLine = (now: number, report: StatusReport): string => {
 
 /** Shows the status of a Server once, or repeatedly; with `--watch` a failed request does not end the command. */
 export const showStatus = Effect.fnUntraced(function* (options: StatusCommandOptions) {
-  const { json, tlsCa, tokenFile, watch } = options
-  const page = yield* statusPageUrl(options)
+  const { json, listOffices, tlsCa, tokenFile, url, watch } = options
+  const page = yield* serverPageUrl(url, "/status")
+  if (listOffices) page.searchParams.set("offices", "1")
   const token = tokenFile === undefined ? undefined : yield* readToken(tokenFile)
-  const secureContext =
-    tlsCa === undefined
-      ? undefined
-      : yield* Effect.mapError(Effect.flatMap(readAuthorities(tlsCa), trustAuthorities), (reason) =>
-          typeof reason === "string" ? new CommandFailed({ message: `--tls-ca: ${reason}` }) : reason
-        )
-  const fetching = fetchStatus(page, token, makeNodeAgent(page.origin, { secureContext }))
+  const fetching = Effect.flatMap(yield* makePageRequest(page, { token, tlsCa }), (response) =>
+    statusOf(page.origin, response)
+  )
   if (watch) {
     const step = Effect.gen(function* () {
       const { raw, report } = yield* fetching
