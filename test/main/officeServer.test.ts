@@ -6,6 +6,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { assert, describe } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
+import { a2cInProcess } from "./cli/inProcess.ts"
 import { board, computer, live, type Office, office, published, server, waits } from "./offices.ts"
 import { a2c, cli } from "./processes.ts"
 
@@ -182,6 +183,32 @@ describe("office as an MCP server", () => {
       const wrong = yield* a2c("agent", ...place, "mcp", "config", "emacs")
       assert.strictEqual(yield* wrong.ended, 1)
       assert.include(wrong.stderr(), "Unknown host 'emacs': expected one of ")
+    })
+  )
+
+  live(
+    "prints a link that installs the office in a host",
+    Effect.gen(function* () {
+      const place = ["--server", "http://127.0.0.1:7070", "--office", "团队 1", "--name", "bridge"]
+      const linkFor = (host: string, ...flags: ReadonlyArray<string>) =>
+        a2cInProcess("agent", ...place, "mcp", "config", host, "--link", ...flags)
+      const cursor = URL.parse((yield* linkFor("cursor")).stdout)
+      const entry = {
+        type: "stdio",
+        command: "npx",
+        args: ["-y", "a2c-smcp", "agent", "mcp"],
+        env: { A2C_SERVER: "http://127.0.0.1:7070", A2C_OFFICE: "团队 1", A2C_NAME: "bridge" }
+      }
+      assert.strictEqual(cursor?.href.split("?")[0], "cursor://anysphere.cursor-deeplink/mcp/install")
+      assert.strictEqual(cursor?.searchParams.get("name"), "office-团队 1")
+      const config = Buffer.from(cursor?.searchParams.get("config") ?? "", "base64").toString()
+      assert.deepStrictEqual(JSON.parse(config), entry)
+
+      const code = (yield* linkFor("vscode", "--url", "http://127.0.0.1:1/mcp")).stdout.trimEnd()
+      assert.isTrue(code.startsWith("vscode:mcp/install?"))
+      const decoded: unknown = JSON.parse(decodeURIComponent(code.slice(code.indexOf("?") + 1)))
+      assert.deepStrictEqual(decoded, { name: "office-团队 1", type: "http", url: "http://127.0.0.1:1/mcp" })
+      assert.include(String((yield* linkFor("claude")).failure), "Claude for Desktop has no install links")
     })
   )
 })

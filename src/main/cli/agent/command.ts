@@ -47,7 +47,8 @@ const hostConfigCommand = subcommand(
     {
       command: "a2c agent --office team mcp config vscode --url http://127.0.0.1:7080/mcp",
       description: "For VS Code, with an office that is published already"
-    }
+    },
+    { command: "a2c agent --office team mcp config cursor --link", description: "A link that installs it in Cursor" }
   ])
 )
 

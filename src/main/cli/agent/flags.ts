@@ -147,6 +147,7 @@ export const hostConfigFlags = {
   host: Argument.String("host").pipe(
     Argument.withDescription("claude, claude-code, cursor, vscode, codex, gemini, goose, windsurf, …")
   ),
-  url: flag.url("url", "URL where 'a2c agent mcp --http' publishes the office; without it the host starts a process")
+  url: flag.url("url", "URL where 'a2c agent mcp --http' publishes the office; without it the host starts a process"),
+  link: flag.toggle("link", "print a link that installs the entry, for cursor and vscode")
 }
 export type HostConfigOptions = AgentSharedOptions & Infer<typeof hostConfigFlags>

@@ -1,11 +1,11 @@
-import { MCPConfigRegistry } from "@gleanwork/mcp-config-schema"
+import { type MCPClientConfig, MCPConfigRegistry, type MCPConnectionOptions } from "@gleanwork/mcp-config-schema"
 import { resolve } from "node:path"
 import { Effect } from "effect"
 import { errorMessage } from "../../../domain/errorMessage.ts"
-import { isJsonObject } from "../../../domain/json.ts"
+import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { CommandFailed, failCommand } from "../CommandFailed.ts"
-import { print, printError } from "../output/print.ts"
+import { print, printError, printLine } from "../output/print.ts"
 import type { HostConfigOptions } from "./flags.ts"
 
 const packageName = "a2c-smcp"
@@ -22,14 +22,33 @@ const appendArguments = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, appendArguments(member)]))
 }
 
-/** Prints the entry for the configuration of an MCP host to stdout, and the path of the configuration to stderr. */
+/** The link that installs an entry; `undefined` for hosts without such links. */
+const installLink = (
+  handler: MCPClientConfig["protocolHandler"],
+  name: string,
+  entry: JsonObject
+): string | undefined => {
+  if (handler === undefined) return undefined
+  const encoded =
+    handler.configFormat === "base64-json"
+      ? Buffer.from(JSON.stringify(entry)).toString("base64")
+      : JSON.stringify({ name, ...entry })
+  return handler.urlTemplate
+    .replace("{{name}}", () => encodeURIComponent(name))
+    .replace("{{config}}", () => encodeURIComponent(encoded))
+}
+
+/**
+ * Prints the entry for the configuration of an MCP host to stdout, and the path of the configuration to stderr. With
+ * `--link`, prints a link that installs the entry.
+ */
 export const printHostConfig = Effect.fnUntraced(function* (options: HostConfigOptions) {
-  const { host, name, office, server, tlsCa, tokenFile, url } = options
+  const { host, link, name, office, server, tlsCa, tokenFile, url } = options
   const registry = new MCPConfigRegistry({ serverPackage: packageName })
-  const known = registry.getAllConfigs().map(({ id }) => id)
-  const id = known.find((one) => one === (hostAliases[host] ?? host))
-  if (id === undefined) {
-    const names = [...Object.keys(hostAliases), ...known].toSorted().join(", ")
+  const known = registry.getAllConfigs()
+  const found = known.find(({ id }) => id === (hostAliases[host] ?? host))
+  if (found === undefined) {
+    const names = [...Object.keys(hostAliases), ...known.map(({ id }) => id)].toSorted().join(", ")
     return yield* failCommand(`Unknown host '${host}': expected one of ${names}`)
   }
   const serverName = `office-${office}`
@@ -40,21 +59,24 @@ export const printHostConfig = Effect.fnUntraced(function* (options: HostConfigO
       resolve(file)
     ])
   )
-  const snippet = yield* Effect.try({
+  const connection: MCPConnectionOptions =
+    url === undefined
+      ? { transport: "stdio", serverName, env: { A2C_SERVER: server, A2C_OFFICE: office, A2C_NAME: name, ...files } }
+      : { transport: "http", serverName, serverUrl: url }
+  const { builder, config } = yield* Effect.try({
     try: () => {
-      const builder = registry.createBuilder(id)
-      const config =
-        url === undefined
-          ? builder.buildConfiguration({
-              transport: "stdio",
-              serverName,
-              env: { A2C_SERVER: server, A2C_OFFICE: office, A2C_NAME: name, ...files }
-            })
-          : builder.buildConfiguration({ transport: "http", serverName, serverUrl: url })
-      return { text: builder.toString(appendArguments(config) as typeof config), place: builder.getConfigPath() }
+      const made = registry.createBuilder(found.id)
+      return { builder: made, config: made.buildConfiguration({ ...connection, includeRootObject: !link }) }
     },
     catch: (error) => new CommandFailed({ message: errorMessage(error) })
   })
-  yield* printError(`Add this to ${snippet.place}:`)
-  yield* print(snippet.text)
+  const complete = appendArguments(config)
+  if (link) {
+    const made = installLink(found.protocolHandler, serverName, asObject(Object.values(asObject(complete))[0]))
+    return yield* made === undefined
+      ? failCommand(`${found.displayName} has no install links: leave out --link`)
+      : printLine(made)
+  }
+  yield* printError(`Add this to ${builder.getConfigPath()}:`)
+  yield* print(builder.toString(complete as typeof config))
 })
