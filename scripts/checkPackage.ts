@@ -79,3 +79,6 @@ rmSync(join(folder, "node_modules/a2c-smcp/dist/main/cli/run.js"))
 const agentHelp = run(process.execPath, [command, "agent", "--help"], folder)
 if (!agentHelp.includes("a2c agent <subcommand>")) throw new Error(`the bundled command printed:\n${agentHelp}`)
 process.stdout.write("the package works in an empty project\n")
+// Its package is in the bundle only.
+const hostConfig = run(process.execPath, [command, "agent", "--office", "team", "mcp", "config", "claude"], folder)
+if (!hostConfig.includes('"office-team"')) throw new Error(`the configuration of a host was:\n${hostConfig}`)

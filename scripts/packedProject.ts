@@ -7,27 +7,29 @@ import { join } from "node:path"
 export const run = (command: string, args: ReadonlyArray<string>, cwd = process.cwd()): string =>
   execFileSync(command, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
 
-/** An empty project with the packed package, and with the reference MCP server. */
+/** An empty project with the packed package. */
 export interface PackedProject extends Disposable {
   readonly folder: string
   /** The path of the archive. */
   readonly archive: string
 }
 
-export const makePackedProject = (): PackedProject => {
+/** `others` are installed, too, in the versions of this project; the reference MCP server by default. */
+export const makePackedProject = (
+  others: ReadonlyArray<string> = ["@modelcontextprotocol/server-everything"]
+): PackedProject => {
   const folder = mkdtempSync(join(tmpdir(), "a2c-package-"))
   const remove = () => rmSync(folder, { recursive: true, force: true })
   try {
     const { devDependencies } = JSON.parse(readFileSync("package.json", "utf8")) as {
       readonly devDependencies: { readonly [name: string]: string }
     }
-    const everything = "@modelcontextprotocol/server-everything"
     const [{ filename }] = JSON.parse(run("npm", ["pack", "--json", "--pack-destination", folder])) as [
       { readonly filename: string }
     ]
-    const empty = { name: "empty-project", type: "module", private: true }
+    const empty = { name: "empty-project", version: "0.0.0", type: "module", private: true }
     writeFileSync(join(folder, "package.json"), JSON.stringify(empty))
-    const packages = [`./${filename}`, `${everything}@${devDependencies[everything]}`]
+    const packages = [`./${filename}`, ...others.map((name) => `${name}@${devDependencies[name]}`)]
     run("npm", ["install", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error", ...packages], folder)
     return { folder, archive: join(folder, filename), [Symbol.dispose]: remove }
   } catch (error) {

@@ -1,4 +1,4 @@
-import { type MCPClientConfig, MCPConfigRegistry, type MCPConnectionOptions } from "@gleanwork/mcp-config-schema"
+import type { MCPClientConfig, MCPConnectionOptions } from "@gleanwork/mcp-config-schema"
 import { resolve } from "node:path"
 import { Effect } from "effect"
 import { errorMessage } from "../../../domain/errorMessage.ts"
@@ -22,6 +22,13 @@ const appendArguments = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, appendArguments(member)]))
 }
 
+/** The package is a part of the bundle; only where the modules run, as in Bun, users must install it. */
+const loadSchemas = Effect.tryPromise({
+  try: () => import("@gleanwork/mcp-config-schema"),
+  catch: () =>
+    new CommandFailed({ message: "The configurations of hosts need the package @gleanwork/mcp-config-schema" })
+})
+
 /** The link that installs an entry; `undefined` for hosts without such links. */
 const installLink = (
   handler: MCPClientConfig["protocolHandler"],
@@ -44,6 +51,7 @@ const installLink = (
  */
 export const printHostConfig = Effect.fnUntraced(function* (options: HostConfigOptions) {
   const { host, link, name, office, server, tlsCa, tokenFile, url } = options
+  const { MCPConfigRegistry } = yield* loadSchemas
   const registry = new MCPConfigRegistry({ serverPackage: packageName })
   const known = registry.getAllConfigs()
   const found = known.find(({ id }) => id === (hostAliases[host] ?? host))

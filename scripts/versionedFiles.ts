@@ -1,0 +1,9 @@
+import { readFileSync } from "node:fs"
+
+/** The version of this package. */
+export const packageVersion = (JSON.parse(readFileSync("package.json", "utf8")) as { readonly version: string }).version
+
+/** The files that name the version of the package; what stands before it is the first group. */
+export const versionedFiles: { readonly [file: string]: RegExp } = {
+  "server.json": /("version": ")\d+\.\d+\.\d+[^"]*/g
+}
