@@ -74,6 +74,10 @@ if (!help.includes("a2c <subcommand>")) throw new Error(`the command printed:\n$
 writeFileSync(join(folder, "mcp.json"), JSON.stringify(scripted))
 const checked = run(process.execPath, [command, "computer", "check", "mcp.json"], folder)
 if (!checked.includes("server s: stdio")) throw new Error(`the check printed:\n${checked}`)
+// One of its MCP servers is not installed here, so it installs both.
+process.env["XDG_CACHE_HOME"] = join(folder, "cache")
+const tour = run(process.execPath, [command, "demo"], folder)
+if (!/^The demo installs .*Done in /s.test(tour)) throw new Error(`the demo printed:\n${tour}`)
 // The bundle, and not the modules, runs the command.
 rmSync(join(folder, "node_modules/a2c-smcp/dist/main/cli/run.js"))
 const agentHelp = run(process.execPath, [command, "agent", "--help"], folder)

@@ -1,4 +1,3 @@
-import { createRequire } from "node:module"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -8,18 +7,14 @@ import { ChildProcess } from "effect/process"
 import { spawnGuarded } from "../../adapters/process/spawnGuarded.ts"
 import { parseComputerConfig } from "../../domain/config/parseConfig.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
-import { CommandFailed } from "../cli/CommandFailed.ts"
+import { CommandFailed, failCommand } from "../cli/CommandFailed.ts"
+import { type demoServers, findDemoServer } from "./demoServers.ts"
 
-const requiredPackages = ["@modelcontextprotocol/server-everything", "@modelcontextprotocol/server-memory"] as const
-
-/** The entry point of an npm package; fails with the command that installs it. */
-const packageEntryPoint = (name: (typeof requiredPackages)[number]) =>
-  Effect.try({
-    try: () => createRequire(import.meta.url).resolve(`${name}/dist/index.js`),
-    catch: () =>
-      new CommandFailed({
-        message: `The demo drives real MCP servers from npm. Install them first: npm install ${requiredPackages.join(" ")}`
-      })
+/** Fails when an MCP server is not installed: `installDemoServers` comes before. */
+const programOf = (name: keyof typeof demoServers) =>
+  Effect.suspend(() => {
+    const program = findDemoServer(name)
+    return program === undefined ? failCommand(`${name} is not installed`) : Effect.succeed(program)
   })
 
 const freePort = Effect.callback<number>((resume) => {
@@ -48,7 +43,7 @@ const calendar = {
 }
 
 const deskServers = Effect.gen(function* () {
-  const memory = yield* packageEntryPoint("@modelcontextprotocol/server-memory")
+  const memory = yield* programOf("@modelcontextprotocol/server-memory")
   const fs = yield* FileSystem.FileSystem
   const folder = yield* fs.makeTempDirectoryScoped({ directory: tmpdir(), prefix: "a2c-demo-" })
   const notes = fileURLToPath(new URL(`./notesServer${import.meta.url.slice(-3)}`, import.meta.url))
@@ -94,7 +89,7 @@ const startEverything = Effect.fnUntraced(function* (program: string) {
 
 /** A Computer with one MCP server over Streamable HTTP, started here. */
 export const labConfig = Effect.gen(function* () {
-  const everything = yield* packageEntryPoint("@modelcontextprotocol/server-everything")
+  const everything = yield* programOf("@modelcontextprotocol/server-everything")
   const url = yield* startEverything(everything).pipe(
     Effect.retry({ times: 3 }),
     Effect.mapError(() => new CommandFailed({ message: "The HTTP server of the demo does not start" }))
