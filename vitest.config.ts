@@ -12,7 +12,7 @@ const long = ["test/attacks/**/*.test.ts", "test/chaos/chaos.test.ts", "test/pag
 
 /**
  * What kills programs, Servers and Redis in every order, or drives whole programs by a browser or the MCP inspector:
- * `npm run test:long`. Also the planted faults of the simulation, and every view of the page in both themes and all widths.
+ * `npm run test:long`. Also the planted faults of the simulation, every view of the page in both themes and all widths, and the site.
  */
 const live = [
   "test/adapters/process/spawnGuarded.test.ts",
@@ -24,6 +24,7 @@ const live = [
   "test/main/officeInspector.test.ts",
   "test/page/accessibility.test.ts",
   "test/page/live/**/*.test.ts",
+  "test/site/site.test.ts",
   "test/simulation/faults.test.ts"
 ]
 
