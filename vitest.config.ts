@@ -27,6 +27,9 @@ const live = [
   "test/simulation/faults.test.ts"
 ]
 
+/** The documentation as a site: `npm run site:check`. */
+const site = ["test/site/site.test.ts"]
+
 /** The files that take longest. */
 const slow = /test\/(?:simulation|main|examples|fuzz|adapters\/(?:registry|socketio\/client\/keepalive))/
 
@@ -63,7 +66,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["test/**/*.test.ts"],
-          exclude: [...long, ...live, ...isolated],
+          exclude: [...long, ...live, ...isolated, ...site],
           isolate: false,
           maxWorkers,
           sequence: { groupOrder: 0 }
@@ -71,6 +74,7 @@ export default defineConfig({
       },
       { extends: true, test: { name: "isolated", include: isolated, maxWorkers, sequence: { groupOrder: 0 } } },
       { extends: true, test: { name: "live", include: live, maxWorkers, sequence: { groupOrder: 1 } } },
+      { extends: true, test: { name: "site", include: site } },
       { extends: true, test: { name: "long", include: long, maxWorkers: 1, sequence: { groupOrder: 2 } } }
     ],
     pool: "threads",

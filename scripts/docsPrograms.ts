@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
+import { posix } from "node:path"
 
 /** A program in a document, as a person who follows the section would write it. */
 export interface DocsProgram {
@@ -7,20 +8,32 @@ export interface DocsProgram {
   readonly code: string
 }
 
-const documents = ["README.md", "docs/programs.md"]
+/** README and all documents in docs and its folders, without the decisions, which are not instructions. */
+export const documents: ReadonlyArray<string> = [
+  "README.md",
+  ...readdirSync("docs", { recursive: true, encoding: "utf8" })
+    .map((name) => posix.join("docs", name.replaceAll("\\", "/")))
+    .filter((name) => name.endsWith(".md") && !name.startsWith("docs/decisions/"))
+    .sort()
+]
 
-/** The TypeScript programs of README and docs/programs.md: the blocks of each section, in their order. */
+/** Documents with parts of programs, or with programs that need other packages. */
+const withoutPrograms = ["docs/devices.md", "docs/mcp.md", "docs/packs.md", "docs/protocol-lines.md"]
+
+/** The TypeScript programs of the documents: the blocks of each section, in their order. */
 export const docsPrograms = (): ReadonlyArray<DocsProgram> =>
-  documents.flatMap((document) =>
-    readFileSync(document, "utf8")
-      .split(/^## /m)
-      .map((section) => ({
-        document,
-        section: section.split("\n", 1)[0] ?? "",
-        code: [...section.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, block = ""]) => block).join("\n")
-      }))
-      .filter(({ code }) => code !== "")
-  )
+  documents
+    .filter((document) => !withoutPrograms.includes(document))
+    .flatMap((document) =>
+      readFileSync(document, "utf8")
+        .split(/^## /m)
+        .map((section) => ({
+          document,
+          section: section.split("\n", 1)[0] ?? "",
+          code: [...section.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, block = ""]) => block).join("\n")
+        }))
+        .filter(({ code }) => code !== "")
+    )
 
 /** The strict options that documented programs compile with. */
 export const programOptions = {

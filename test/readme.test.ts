@@ -6,14 +6,11 @@ import { dirname, join, resolve } from "node:path"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { metricDefinitions, metricPrefix } from "../src/application/server/observability/ServerMetrics.ts"
-import { docsPrograms, programOptions } from "../scripts/docsPrograms.ts"
+import { docsPrograms, documents, programOptions } from "../scripts/docsPrograms.ts"
 import { errorCodes } from "../src/domain/model/ProtocolError.ts"
 import { ownCodes } from "../src/main/promise/A2cError.ts"
 
 const run = promisify(execFile)
-const documents = ["README.md", ...readdirSync("docs").map((name) => join("docs", name))].filter((name) =>
-  name.endsWith(".md")
-)
 const text = documents.map((name) => readFileSync(name, "utf8")).join("\n")
 
 /** The code blocks of a language in README and docs. */
@@ -89,7 +86,7 @@ describe("a program in README and docs", () => {
   }
 })
 
-describe("each program of README and docs/programs.md", () => {
+describe("each program of README and docs", () => {
   it("compiles with strict settings", { timeout: 180_000 }, async () => {
     const cache = resolve("node_modules/.cache")
     mkdirSync(cache, { recursive: true })
@@ -165,24 +162,6 @@ describe("a configuration in README and docs", () => {
   }
 })
 
-describe("a link in README and docs", () => {
-  const folders = ["docs/decisions"]
-  const files = [
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "CHANGELOG.md",
-    ...documents,
-    ...folders.flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)))
-  ]
-  for (const file of files) {
-    it(`resolves to a file in ${file}`, () => {
-      for (const [, target = ""] of readFileSync(file, "utf8").matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)) {
-        assert.isTrue(existsSync(join(dirname(file), target)), `${file} links to ${target}`)
-      }
-    })
-  }
-})
-
 describe("a link in the package", () => {
   /** Files of the repository outside the package are linked by URL. */
   const repository = /https:\/\/github\.com\/a2c-smcp\/a2c-smcp\/(?:blob|tree)\/main\/([^)#\s]+)/g
@@ -200,21 +179,6 @@ describe("a link in the package", () => {
       }
     })
   }
-
-  it("resolves to a heading", () => {
-    for (const file of documents) {
-      for (const [, target, anchor = ""] of readFileSync(file, "utf8").matchAll(/\]\((?!https?:)([^)#]*)#([^)]+)\)/g)) {
-        const document = target ? join(dirname(file), target) : file
-        const headings = [...readFileSync(document, "utf8").matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
-          heading
-            .toLowerCase()
-            .replaceAll(/[^\p{L}\d -]/gu, "")
-            .replaceAll(" ", "-")
-        )
-        assert.include(headings, anchor, `${file} links to ${document}#${anchor}`)
-      }
-    }
-  })
 })
 
 describe("the reference in docs", () => {

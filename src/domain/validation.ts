@@ -50,12 +50,15 @@ export const makeDecoder = <S extends Schema.ConstraintDecoder<unknown>>(schema:
 }
 
 export interface Codec<A> {
+  /** Describes the messages; the reference in docs is generated from it. */
+  readonly schema: Schema.Top
   /** Decodes a message of a peer; fails with its errors in one line. */
   readonly decode: (wire: unknown) => Result.Result<A, string>
   readonly encode: (value: A) => unknown
 }
 
 export const makeCodec = <A, I>(schema: Schema.Codec<A, I>): Codec<A> => ({
+  schema,
   decode: makeDecoder(schema),
   encode: Schema.encodeSync(schema)
 })

@@ -6,8 +6,8 @@ const { devDependencies } = JSON.parse(readFileSync("package.json", "utf8")) as 
   readonly devDependencies: { readonly [name: string]: string }
 }
 
-describe("the MCP servers of the demo", () => {
-  it("have the versions that the tests of the demo use", () => {
+describe("the demo", () => {
+  it("installs the MCP servers with which it is tested", () => {
     for (const [name, version] of Object.entries(demoServers)) assert.strictEqual(version, devDependencies[name])
   })
 })

@@ -68,11 +68,10 @@ const EncodedKeyEntry = Schema.Struct({
 })
 type EncodedKeyEntry = typeof EncodedKeyEntry.Type
 
+export const KeyFile = Schema.Struct({ keys: Schema.Array(EncodedKeyEntry).check(Schema.isMaxLength(maxEntries)) })
+
 // A misspelled member could grant too much, so unknown members are errors.
-const decodeFile = Schema.decodeUnknownResult(
-  Schema.Struct({ keys: Schema.Array(EncodedKeyEntry).check(Schema.isMaxLength(maxEntries)) }),
-  { errors: "all", onExcessProperty: "error" }
-)
+const decodeFile = Schema.decodeUnknownResult(KeyFile, { errors: "all", onExcessProperty: "error" })
 
 const entryOf = ({ expires, hash, names, offices, rights, subject }: EncodedKeyEntry): ApiKeyEntry => ({
   subject,

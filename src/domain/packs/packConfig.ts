@@ -43,7 +43,10 @@ const fields = {
   concurrency: optionalField(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maxConcurrency })))
 }
 
-const decodeFields = makeDecoder(Schema.Struct(fields))
+/** The keys of `config.yaml` that the host reads. */
+export const PackConfigFile = Schema.Struct(fields)
+
+const decodeFields = makeDecoder(PackConfigFile)
 
 /** Decodes the parsed `config.yaml`. An empty one is valid. Unknown keys only warn: the pack can read them itself. */
 export const decodePackConfig = (input: unknown): Result.Result<DecodedPackConfig, string> => {

@@ -51,8 +51,8 @@ const EncodedRule = Schema.Struct({
   arguments: Schema.optionalKey(Schema.Record(Text, Schema.Union([LiteralValue, Tests])))
 })
 
-// A misspelled condition would make a rule apply to more calls, so unknown members are errors.
-const Policy = Schema.Struct({ rules: Schema.Array(EncodedRule).check(Schema.isMaxLength(maxRules)) })
+/** A file of rules. A misspelled condition would make a rule apply to more calls, so unknown members are errors. */
+export const Policy = Schema.Struct({ rules: Schema.Array(EncodedRule).check(Schema.isMaxLength(maxRules)) })
 
 const decodePolicy = (value: unknown) =>
   Schema.decodeUnknownResult(Policy, { errors: errorsFor(value), onExcessProperty: "error" })(value)

@@ -37,14 +37,19 @@ export class PageBrowser {
   readonly #scope = Scope.makeUnsafe()
   #context: Promise<BrowserContext> | undefined
 
-  /** Opens a URL, and waits for an element. */
-  async openUrl(url: string, selector = "main h1"): Promise<OpenUrl> {
+  /** Opens a URL in a new page, prepared before it loads, and waits for an element. */
+  async openUrl(
+    url: string,
+    selector = "main h1",
+    prepare: (page: Page) => Promise<void> = () => Promise.resolve()
+  ): Promise<OpenUrl> {
     const context = await (this.#context ??= Effect.runPromise(Scope.provide(launchChromium, this.#scope)))
     const page = await context.newPage()
     page.setDefaultTimeout(waitTimeout)
     const errors: Array<string> = []
     page.on("pageerror", ({ message }) => errors.push(message))
     await page.addInitScript(recordViolations)
+    await prepare(page)
     await page.goto(url, { waitUntil: "load" })
     await page.locator(selector).first().waitFor()
     return {

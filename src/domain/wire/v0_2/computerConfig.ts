@@ -7,6 +7,7 @@ export const toConfigFile = Schema.encodeSync(ComputerConfig)
 
 /** The reply to `client:get_config`: servers go by their names. */
 export const computerConfigCodec: Codec<ComputerConfig> = {
+  schema: ComputerConfig,
   decode: makeDecoder(ComputerConfig),
   encode: (config) => {
     const { servers, ...rest } = toConfigFile(config)

@@ -19,6 +19,7 @@ const withLabels = (inputs: WireInput): WireInput =>
 
 /** The reply to `client:get_config`: servers go by their bundle ids, and only the first one of equal ids is sent. */
 export const computerConfigCodec: Codec<ComputerConfig> = {
+  schema: earlierCodec.schema,
   decode: earlierCodec.decode,
   encode: (config) => {
     const { inputs, servers } = toConfigFile(config)

@@ -1,0 +1,9 @@
+/** Writes the reference in docs from the code. */
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { generateReference, referenceFolder } from "./reference/generate.ts"
+
+const pages = await generateReference()
+rmSync(referenceFolder, { recursive: true, force: true })
+mkdirSync(referenceFolder, { recursive: true })
+for (const [file, text] of pages) writeFileSync(join(referenceFolder, file), text)
