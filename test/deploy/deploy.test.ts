@@ -98,9 +98,8 @@ describe("a command line of the deployment", () => {
     image.startsWith("a2c-smcp") ? [[...entrypoint, ...command]] : []
   )
   const ofImage = [
-    ...all(dockerfile, /^(?:HEALTHCHECK .*)?\bCMD (\["a2c".*\])$/gm).map((list) => JSON.parse(list) as Array<string>),
-    ...all(dockerfile, /^CMD (\[.*\])$/gm).map((list) => ["a2c", ...(JSON.parse(list) as Array<string>)]),
-    ...all(dockerfile, /^RUN (a2c .*) > /gm).map(words)
+    ...all(dockerfile, /^(?:HEALTHCHECK .* CMD|RUN) (a2c .*?) (?:>|\|\|) /gm).map(words),
+    ...all(dockerfile, /^CMD (\[.*\])$/gm).map((list) => ["a2c", ...(JSON.parse(list) as Array<string>)])
   ]
   const ofUnits = units.flatMap((unit) => all(unit, /^ExecStart=\/usr\/bin\/env (.*)$/gm).map(words))
   const ofChart = all(template, /args: (\[.*\])/g).map((list) => ["a2c", ...(JSON.parse(list) as Array<string>)])
