@@ -98,7 +98,7 @@ describe("a command line of the deployment", () => {
     image.startsWith("a2c-smcp") ? [[...entrypoint, ...command]] : []
   )
   const ofImage = [
-    ...all(dockerfile, /^(?:HEALTHCHECK .* CMD|RUN) (a2c .*?) (?:>|\|\|) /gm).map(words),
+    ...all(dockerfile, /^(?:HEALTHCHECK .* CMD .*"|RUN )(a2c .*?) (?:>|\|\|) /gm).map(words),
     ...all(dockerfile, /^CMD (\[.*\])$/gm).map((list) => ["a2c", ...(JSON.parse(list) as Array<string>)])
   ]
   const ofUnits = units.flatMap((unit) => all(unit, /^ExecStart=\/usr\/bin\/env (.*)$/gm).map(words))
