@@ -48,7 +48,17 @@ const groups: ReadonlyArray<readonly [group: string, files: ReadonlyArray<string
       "docs/packs.md"
     ]
   ],
-  ["Operation", ["docs/server.md", "docs/limits.md", "docs/cluster.md", "docs/security.md", "docs/troubleshooting.md"]],
+  [
+    "Operation",
+    [
+      "docs/server.md",
+      "docs/deployment.md",
+      "docs/limits.md",
+      "docs/cluster.md",
+      "docs/security.md",
+      "docs/troubleshooting.md"
+    ]
+  ],
   ["Reference", ["docs/reference/"]],
   [
     "Compatibility",
