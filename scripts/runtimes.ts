@@ -1,30 +1,40 @@
 /**
- * Tests the packed package in other runtimes: Server, Computer and Agent of Node, Deno and Bun with each other, devices,
- * packs and the command in each, and the domain in workerd. docs/runtimes.md has the table.
+ * Tests the packed package in other runtimes. Servers, Computers and Agents of three versions of Node, Deno and Bun work
+ * with each other. Each of them runs devices, packs and the command. Chromium runs an Agent, and workerd the domain.
+ * Compares the table in docs/runtimes.md with what ran; `--write` replaces it.
  */
 import { strict as assert } from "node:assert"
-import { cpSync, mkdirSync, writeFileSync } from "node:fs"
-import { createServer } from "node:http"
+import { execFileSync } from "node:child_process"
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { createServer, type RequestListener } from "node:http"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
+import { Effect } from "effect"
 import { build } from "esbuild"
 import { makePackedProject } from "./packedProject.ts"
-import { findBinary } from "./runtimes/binaries.ts"
+import { findBinary, installNode, otherNodes } from "./runtimes/binaries.ts"
 import { programsIn, type Runtime } from "./runtimes/programs.ts"
+import { Outcomes, type Part, publishTable } from "./runtimes/table.ts"
+import { chromiumBrowser } from "../test/programs/chromiumBrowser.ts"
+import { install, locate } from "../test/programs/Program.ts"
 
 const transports = ["polling", "websocket", "polling,websocket"]
 
-const node: Runtime = { name: "node", command: [process.execPath] }
-const [bun, deno, workerd] = (["bun", "deno", "workerd"] as const).map((name) => {
+const makeNode = (version: string, path: string): Runtime => ({
+  name: `Node ${version.split(".").slice(0, 2).join(".")}`,
+  command: [path]
+})
+const node = makeNode(process.versions.node, process.execPath)
+const [oldNode, newNode] = otherNodes.map((version) => makeNode(version, installNode(version)))
+if (oldNode === undefined || newNode === undefined) throw new Error("a version of Node is missing")
+const [bunPath, denoPath, workerd] = (["bun", "deno", "workerd"] as const).map((name) => {
   const path = findBinary(name)
   if (path === undefined) throw new Error(`npm has no ${name} for this platform: ${process.platform} ${process.arch}`)
   return path
 })
-const runtimes: ReadonlyArray<Runtime> = [
-  node,
-  { name: "deno", command: [deno ?? "", "run", "--quiet", "--allow-all"] },
-  { name: "bun", command: [bun ?? ""] }
-]
+const deno: Runtime = { name: "Deno", command: [denoPath ?? "", "run", "--quiet", "--allow-all"] }
+const bun: Runtime = { name: "Bun", command: [bunPath ?? ""] }
+const runtimes: ReadonlyArray<Runtime> = [oldNode, node, newNode, deno, bun]
 
 using project = makePackedProject()
 const { folder } = project
@@ -32,7 +42,13 @@ cpSync("scripts/runtimes", folder, { recursive: true })
 const { run, start } = programsIn(folder)
 const a2c = "node_modules/a2c-smcp/dist/main/cli/a2c.js"
 
-const report = (line: string) => process.stdout.write(`${line}\n`)
+const outcomes = new Outcomes()
+
+/** Reports and records that parts work in a runtime, or that they end there with their reason. */
+const report = ({ name }: Pick<Runtime, "name">, outcome: "yes" | "no", ...parts: ReadonlyArray<Part>) => {
+  for (const part of parts) outcomes.set(part, name, outcome)
+  process.stdout.write(`${parts.join(", ")} in ${name}: ${outcome === "yes" ? "works" : "ends with its reason"}\n`)
+}
 
 /** The message of a program that must fail. */
 const failureOf = async (runtime: Runtime, ...args: ReadonlyArray<string>): Promise<string> => {
@@ -44,57 +60,79 @@ const failureOf = async (runtime: Runtime, ...args: ReadonlyArray<string>): Prom
 }
 
 /** Each Agent, over each transport, with a Computer of each runtime, at a Server of one. */
-const checkOffice = async (serverRuntime: Runtime): Promise<void> => {
+const checkOffice = async (serverRuntime: Runtime, members: ReadonlyArray<Runtime>): Promise<void> => {
   await using server = await start(serverRuntime, "server.ts")
   await using stack = new AsyncDisposableStack()
   const computers: Array<string> = []
-  for (const runtime of runtimes) {
-    const program = await start(runtime, "computer.ts", server.line, `desk-${runtime.name}`, process.execPath)
+  for (const runtime of members) {
+    const name = `desk-${runtime.name.replaceAll(/\W/g, "-")}`
+    const program = await start(runtime, "computer.ts", server.line, name, process.execPath)
     computers.push(stack.use(program).line)
   }
-  for (const runtime of runtimes) {
+  for (const runtime of members) {
     for (const names of transports) {
       assert.equal(await run(runtime, "agent.ts", server.line, names, ...computers), "works")
     }
     const tools = await run(runtime, a2c, "agent", "--server", server.line, "--office", "team", "tools")
     for (const name of computers) assert.match(tools, new RegExp(`^${name} +get-sum `, "m"))
+    report(runtime, "yes", "agent", "computer", "command")
   }
-  report(`Server in ${serverRuntime.name}, with Computers and Agents in node, deno and bun: works`)
+  report(serverRuntime, "yes", "server")
+}
+
+/** Serves HTTP on a free port; gives its origin. */
+const serveHttp = async (listener: RequestListener) => {
+  const http = createServer(listener)
+  await new Promise<void>((listening) => void http.listen(0, "127.0.0.1", listening))
+  const close = () => {
+    http.close()
+    http.closeAllConnections()
+  }
+  return { origin: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, [Symbol.dispose]: close }
 }
 
 const checkRedirects = async (runtime: Runtime): Promise<void> => {
   const followed: Array<string> = []
-  const http = createServer((request, response) => {
+  using http = await serveHttp((request, response) => {
     if (request.url?.startsWith("/elsewhere") === true) followed.push(request.url)
     response.writeHead(302, { location: "/elsewhere" }).end()
   })
-  await new Promise<void>((listening) => void http.listen(0, "127.0.0.1", listening))
-  try {
-    const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
-    assert.equal(await run(runtime, "redirects.ts", url), "unreachable\nunreachable")
-    assert.deepEqual(followed, [])
-  } finally {
-    http.close()
-    http.closeAllConnections()
-  }
+  assert.equal(await run(runtime, "redirects.ts", http.origin), "unreachable\nunreachable")
+  assert.deepEqual(followed, [])
+}
+
+/** What the program with the domain returns. */
+const domainResult = {
+  path: ["src/main"],
+  result: { content: [{ type: "text", text: "hi" }, { type: "hologram" }], isError: false }
 }
 
 const checkParts = async (runtime: Runtime): Promise<void> => {
-  assert.equal(await run(runtime, "imports.ts"), "7")
+  const [imported, result = ""] = (await run(runtime, "imports.ts")).split("\n")
+  assert.equal(imported, "7")
+  assert.deepEqual(JSON.parse(result), domainResult)
   await checkRedirects(runtime)
   assert.equal(await run(runtime, "devices.ts"), '[{"type":"text","text":"21 °C"}]')
-  report(`entry points, rejected redirects, devices and an MCP server over HTTP in ${runtime.name}: work`)
+  report(runtime, "yes", "domain", "devices", "http")
   const call = [a2c, "tools", "call", "word_count", "--dir", "packs", "--args", '{"text": "hi there"}']
-  if (runtime.name === "bun") {
+  if (runtime === bun) {
     assert.match(await failureOf(runtime, ...call), /this runtime has no module hooks/)
     assert.match(await failureOf(runtime, "server.ts"), /This runtime replaces the package ws/)
     assert.match(await failureOf(runtime, a2c, "server", "--port", "0"), /This runtime replaces the package ws/)
-    report("packs and a Server in bun: fail with a reason")
+    report(runtime, "no", "packs", "server")
   } else {
     for (const flags of [[], ["--isolate"]])
       assert.equal(await run(runtime, ...call, ...flags), "8 characters, 2 words")
-    report(`packs in ${runtime.name}: work`)
+    report(runtime, "yes", "packs")
   }
+}
+
+/** Bundles a program of the project for a browser. */
+const bundle = async (program: string): Promise<string> => {
+  const outfile = join(folder, program.replace(".ts", ".js"))
+  const entryPoints = [join(folder, program)]
+  await build({ entryPoints, outfile, bundle: true, format: "esm", platform: "browser", logLevel: "error" })
+  return outfile
 }
 
 const workerdConfig = `using Workerd = import "/workerd/workerd.capnp";
@@ -107,30 +145,83 @@ const worker :Workerd.Worker = (
 );
 `
 
-/** Bundles the domain for a browser, and serves it with workerd. */
+/** Serves the domain with workerd. */
 const checkWorkerd = async (): Promise<void> => {
-  await build({
-    entryPoints: [join(folder, "worker.ts")],
-    outfile: join(folder, "worker.js"),
-    bundle: true,
-    format: "esm",
-    platform: "browser",
-    logLevel: "error"
-  })
+  await bundle("worker.ts")
   writeFileSync(join(folder, "worker.capnp"), workerdConfig)
   const command = [workerd ?? "", "serve", "worker.capnp", "--control-fd=1"]
   await using service = await start({ name: "workerd", command, stopSignal: "SIGTERM" })
   const { port } = JSON.parse(service.line) as { readonly port: number }
   const response = await fetch(`http://127.0.0.1:${port}/`)
-  assert.deepEqual(await response.json(), {
-    path: ["src/main"],
-    result: { content: [{ type: "text", text: "hi" }, { type: "hologram" }], isError: false }
+  assert.deepEqual(await response.json(), domainResult)
+  report({ name: "workerd" }, "yes", "domain")
+}
+
+/** A page with the domain and an Agent, with a Server and a Computer in Node. */
+const checkChromium = async (): Promise<void> => {
+  if (locate(chromiumBrowser) === undefined) await install(chromiumBrowser)
+  const { launchChromium } = await import("../test/programs/launchChromium.ts")
+  const script = readFileSync(await bundle("page.ts"))
+  using http = await serveHttp(({ url }, response) => {
+    if (url === "/page.js") response.writeHead(200, { "content-type": "text/javascript" }).end(script)
+    else
+      response
+        .writeHead(200, { "content-type": "text/html" })
+        .end('<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.js"></script>')
   })
-  report("the domain in workerd: works")
+  await using server = await start(node, "server.ts", http.origin)
+  await using _computer = await start(node, "computer.ts", server.line, "desk", process.execPath)
+  const visit = Effect.flatMap(launchChromium, (browser) =>
+    Effect.promise(async () => {
+      const page = await browser.newPage()
+      await page.goto(http.origin, { waitUntil: "load" })
+      assert.deepEqual(await page.evaluate("useDomain()"), domainResult)
+      for (const names of transports) {
+        const content: unknown = await page.evaluate(`add("${server.line}", ${JSON.stringify(names.split(","))})`)
+        assert.deepEqual(content, [{ type: "text", text: "The sum of 2 and 3 is 5." }])
+      }
+    })
+  )
+  await Effect.runPromise(Effect.scoped(visit))
+  report({ name: "Chromium" }, "yes", "domain", "agent")
 }
 
 mkdirSync(join(folder, "packs"))
 await run(node, a2c, "tools", "new", "word_count", "--dir", "packs")
-for (const runtime of runtimes) await checkParts(runtime)
-for (const runtime of runtimes) if (runtime.name !== "bun") await checkOffice(runtime)
-await checkWorkerd()
+
+const others = [oldNode, newNode]
+const checks = [
+  () => checkOffice(node, [node, deno, bun]),
+  () => checkOffice(deno, [node, deno, bun]),
+  () => checkOffice(oldNode, others),
+  () => checkOffice(newNode, others),
+  checkChromium,
+  checkWorkerd,
+  ...runtimes.map((runtime) => () => checkParts(runtime))
+]
+/** Runs checks until the list is empty, or a check fails. */
+const runChecks = async (): Promise<void> => {
+  for (let check = checks.shift(); check !== undefined; check = checks.shift()) {
+    await check().catch((error: unknown) => {
+      checks.length = 0
+      throw error
+    })
+  }
+}
+// Two at once: most of the time, a check waits.
+for (const ended of await Promise.allSettled([runChecks(), runChecks()])) {
+  if (ended.status === "rejected") throw ended.reason
+}
+
+/** A runtime with its version, as in `Deno 2.9`. */
+const withVersion = ({ command: [path = ""], name }: Runtime): string => {
+  const [version = ""] = /\d+\.\d+/.exec(execFileSync(path, ["--version"], { encoding: "utf8" })) ?? []
+  return name.endsWith(version) ? name : `${name} ${version}`
+}
+const columns = [
+  ...runtimes.map((runtime) => ({ name: runtime.name, heading: withVersion(runtime) })),
+  { name: "Chromium", heading: "Chromium" },
+  { name: "Firefox", heading: "Firefox" },
+  { name: "workerd", heading: "workers (`workerd`)" }
+]
+publishTable(outcomes.format(columns), process.argv.includes("--write"))

