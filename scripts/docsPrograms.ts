@@ -8,9 +8,10 @@ export interface DocsProgram {
   readonly code: string
 }
 
-/** README and all documents in docs and its folders, without the decisions, which are not instructions. */
+/** README in both languages, and all documents in docs and its folders, without the decisions, which are not instructions. */
 export const documents: ReadonlyArray<string> = [
   "README.md",
+  "README.zh-CN.md",
   ...readdirSync("docs", { recursive: true, encoding: "utf8" })
     .map((name) => posix.join("docs", name.replaceAll("\\", "/")))
     .filter((name) => name.endsWith(".md") && !name.startsWith("docs/decisions/"))

@@ -7,6 +7,14 @@ import { join } from "node:path"
 export const run = (command: string, args: ReadonlyArray<string>, cwd = process.cwd()): string =>
   execFileSync(command, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] })
 
+/** Packs the package into this folder, and returns the path of the archive. */
+export const packArchive = (folder: string): string => {
+  const [{ filename }] = JSON.parse(run("npm", ["pack", "--json", "--pack-destination", folder])) as [
+    { readonly filename: string }
+  ]
+  return join(folder, filename)
+}
+
 /** An empty project with the packed package. */
 export interface PackedProject extends Disposable {
   readonly folder: string
@@ -24,14 +32,12 @@ export const makePackedProject = (
     const { devDependencies } = JSON.parse(readFileSync("package.json", "utf8")) as {
       readonly devDependencies: { readonly [name: string]: string }
     }
-    const [{ filename }] = JSON.parse(run("npm", ["pack", "--json", "--pack-destination", folder])) as [
-      { readonly filename: string }
-    ]
+    const archive = packArchive(folder)
     const empty = { name: "empty-project", version: "0.0.0", type: "module", private: true }
     writeFileSync(join(folder, "package.json"), JSON.stringify(empty))
-    const packages = [`./${filename}`, ...others.map((name) => `${name}@${devDependencies[name]}`)]
+    const packages = [archive, ...others.map((name) => `${name}@${devDependencies[name]}`)]
     run("npm", ["install", "--omit=dev", "--no-audit", "--no-fund", "--loglevel=error", ...packages], folder)
-    return { folder, archive: join(folder, filename), [Symbol.dispose]: remove }
+    return { folder, archive, [Symbol.dispose]: remove }
   } catch (error) {
     remove()
     throw error

@@ -13,9 +13,12 @@ import { ownCodes } from "../src/main/promise/A2cError.ts"
 const run = promisify(execFile)
 const text = documents.map((name) => readFileSync(name, "utf8")).join("\n")
 
+/** The code blocks of a language in a page. */
+const blocksOf = (page: string, language: string): ReadonlyArray<string> =>
+  [...page.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, "gms"))].map(([, block = ""]) => block)
+
 /** The code blocks of a language in README and docs. */
-const blocks = (language: string): ReadonlyArray<string> =>
-  [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, "gms"))].map(([, block = ""]) => block)
+const blocks = (language: string): ReadonlyArray<string> => blocksOf(text, language)
 
 /** Removes indentation, which depends on where a snippet stands in its example. */
 const flat = (code: string): string =>
@@ -114,15 +117,25 @@ describe("each program of README and docs", () => {
 })
 
 describe("a command in README and docs", () => {
-  const typed = blocks("sh")
-    .flatMap((block) => block.split("\n"))
-    .map((line) => line.replace(/^npx (?=a2c )/, ""))
+  /** The commands of a page; those after `export A2C_OFFICE=…` need no `--office`. */
+  const commandsIn = (page: string): ReadonlyArray<string> => {
+    const lines = blocksOf(page, "sh")
+      .flatMap((block) => block.replaceAll(/\\\n\s*/g, "").split("\n"))
+      .map((line) => line.replace(/^npx (?=a2c )/, "").replace(/^npx -y a2c-smcp (?=[a-z])/, "a2c "))
+    const exported = lines.findIndex((line) => /^export .*\bA2C_OFFICE=/.test(line))
+    return lines.map((line, index) =>
+      exported >= 0 && index > exported ? line.replace(/^a2c agent (?!.*--office)/, "a2c agent --office team ") : line
+    )
+  }
+  const typed = documents
+    .flatMap((name) => commandsIn(readFileSync(name, "utf8")))
     .filter((line) => line.startsWith("a2c "))
     // Commands write no files here.
     .map((line) => line.replace(/ > \S+/, " > /dev/null"))
   /** Command lines in configurations. */
   const started = [...text.matchAll(/"args": \["-y", "a2c-smcp", ([^\]]*)\]/g)].map(
-    ([, words = ""]) => `a2c ${words.replaceAll(",", "")}`
+    // A file of a secret must exist.
+    ([, words = ""]) => `a2c ${words.replaceAll(",", "").replace("@device.token", "@package.json")}`
   )
   const lines = [...typed, ...started]
 

@@ -12,6 +12,9 @@ const files = [
   "ARCHITECTURE.md",
   "CONTRIBUTING.md",
   "CHANGELOG.md",
+  "README.zh-CN.md",
+  "SECURITY.md",
+  "CODE_OF_CONDUCT.md",
   "vitest.config.ts"
 ]
 
