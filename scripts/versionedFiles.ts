@@ -8,5 +8,6 @@ export const versionedFiles: { readonly [file: string]: RegExp } = {
   "server.json": /("version": ")\d+\.\d+\.\d+[^"]*/g,
   "deploy/compose.yaml": /(image: a2c-smcp(?:-computer)?:)\d\S*/g,
   "deploy/compose/makeSecrets": /(a2c-smcp:)\d[\d.]*/g,
-  "deploy/helm/a2c/Chart.yaml": /(version: |appVersion: )\d\S*/gi
+  "deploy/helm/a2c/Chart.yaml": /(version: |appVersion: )\d\S*/gi,
+  "docs/deployment.md": /(a2c-smcp:)\d[\d.]*/g
 }
