@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process"
 import { createHash } from "node:crypto"
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
@@ -17,10 +18,9 @@ const sendOfUpstream = async (url: string, { headers }: IncomingMessage, reply: 
 
 /** Starts the registry. npm installs documented commands from it as they are written, before a version is published. */
 export const startLocalRegistry = async (archive: string, upstream: string): Promise<LocalRegistry> => {
-  const manifest = JSON.parse(readFileSync("package.json", "utf8")) as {
-    readonly name: string
-    readonly version: string
-  }
+  const manifest = JSON.parse(
+    execFileSync("tar", ["--extract", "--to-stdout", "--file", archive, "package/package.json"], { encoding: "utf8" })
+  ) as { readonly name: string; readonly version: string }
   const { name, version } = manifest
   const bytes = readFileSync(archive)
   const integrity = `sha512-${createHash("sha512").update(bytes).digest("base64")}`

@@ -60,7 +60,7 @@ const cancelHalfWay = Effect.fnUntraced(function* (agent: Agent["Service"], half
     agent.callTool({
       computer: "lab",
       tool: "trigger-long-running-operation",
-      params: { duration: 2, steps: 10 },
+      params: { duration: 1, steps: 10 },
       timeout: 30
     })
   )
