@@ -11,18 +11,36 @@ const documentsIn = (folder: string): ReadonlyArray<string> =>
     .map((name) => posix.join(folder, name.replaceAll("\\", "/")))
     .sort()
 
+const specialPaths: { readonly [file: string]: string } = {
+  "README.md": "index.md",
+  "README.zh-CN.md": "zh/index.md",
+  "bench/README.md": "benchmarks.md"
+}
+
 /** The place of a document on the site: folders of documents begin with `index.md`, and `docs` is the root. */
 const sitePath = (file: string): string => {
   const path = file.replace(/^docs\//, "")
-  if (path === "README.md" || path === "bench/README.md") return path === "README.md" ? "index.md" : "benchmarks.md"
+  const special = specialPaths[path]
+  if (special !== undefined) return special
   return path === file ? path.toLowerCase() : path.replace(/README\.md$/, "index.md")
 }
 
 /** The pages by their files in the repository: every document in docs, and those of the project. */
 export const pages: ReadonlyMap<string, string> = new Map(
-  ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md", ...documentsIn("docs")].map(
-    (file) => [file, sitePath(file)]
-  )
+  [
+    "README.md",
+    "README.zh-CN.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "bench/README.md",
+    ...documentsIn("docs")
+  ].map((file) => [file, sitePath(file)])
+)
+
+/** Documents of the root that are no pages; links lead to the repository. */
+export const otherDocuments: ReadonlyArray<string> = readdirSync(root).filter(
+  (name) => name.endsWith(".md") && !pages.has(name)
 )
 
 /** The first heading of a document. */
@@ -78,20 +96,22 @@ const groups: ReadonlyArray<readonly [group: string, files: ReadonlyArray<string
 ]
 
 /** Folders whose documents are reached from the document in the navigation, or have one. */
-const elsewhere = ["docs/decisions/", "docs/zh/"]
+const elsewhere = ["docs/decisions/", "docs/zh/", "README.zh-CN.md"]
 
-const chineseFirst = ["docs/zh/README.md", "docs/zh/tutorial.md", "docs/zh/concepts.md"]
+const chineseFirst = ["README.zh-CN.md", "docs/zh/tutorial.md", "docs/zh/concepts.md"]
 
 export interface Group {
   readonly text: string
   readonly items: ReadonlyArray<{ readonly text: string; readonly file: string }>
 }
 
+const overviews: { readonly [file: string]: string } = { "README.md": "Overview", "README.zh-CN.md": "概览" }
+
 const groupOf = (text: string, files: ReadonlyArray<string>): ReadonlyArray<Group> => {
   const items = files
     .flatMap((name) => (name.endsWith("/") ? [...pages.keys()].filter((file) => file.startsWith(name)) : [name]))
     .filter((file) => pages.has(file))
-    .map((file) => ({ file, text: file === "README.md" ? "Overview" : titleOf(file) }))
+    .map((file) => ({ file, text: overviews[file] ?? titleOf(file) }))
   return items.length === 0 ? [] : [{ text, items }]
 }
 

@@ -1,6 +1,6 @@
 import { defineConfig, type DefaultTheme } from "vitepress"
 import { configureMarkdown, writeMarkdown } from "../markdown.ts"
-import { chineseNavigation, type Group, navigation, pages, repository, slugify } from "../pages.ts"
+import { chineseNavigation, type Group, navigation, otherDocuments, pages, repository, slugify } from "../pages.ts"
 
 /** The path of the site on its host; GitHub Pages takes the name of the repository. */
 const base = "/a2c-smcp/"
@@ -32,7 +32,7 @@ export default defineConfig({
   title: "a2c-smcp",
   description: "Use the tools of many machines from one agent",
   srcDir: "..",
-  srcExclude: ["!(docs|bench)/**/*.md"],
+  srcExclude: ["!(docs|bench)/**/*.md", ...otherDocuments],
   outDir: "../node_modules/.cache/site",
   cacheDir: "../node_modules/.cache/vitepress",
   rewrites: (id) => pages.get(id) ?? id,

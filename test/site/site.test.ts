@@ -133,7 +133,7 @@ describe.skipIf(chromiumPath === undefined)("site in a browser", () => {
 
   const searches = [
     ["index.html", "A2C_NODE_ADDRESS", "Environment variables"],
-    ...(chineseNavigation.length > 0 ? [["zh/index.html", "服务器", "a2c-smcp"] as const] : [])
+    ...(chineseNavigation.length > 0 ? [["zh/index.html", "服务器", "概念"] as const] : [])
   ] as const
 
   for (const [path, words, title] of searches) {
