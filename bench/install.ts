@@ -11,6 +11,7 @@ import { basename, dirname, join } from "node:path"
 import { createInterface } from "node:readline"
 import { parseArgs } from "node:util"
 import { leash } from "../test/leash.ts"
+import { demoServers } from "../src/main/demo/demoServers.ts"
 import { startLocalRegistry } from "../scripts/tutorial/localRegistry.ts"
 import { median } from "./relay/statistics.ts"
 
@@ -22,7 +23,7 @@ const rounds = Number(values.rounds)
 if (archives.length === 0 || !(rounds >= 1)) throw new Error("usage: node bench/install.ts [--rounds N] ARCHIVE...")
 
 const office = "bench"
-const mcpServers = ["@modelcontextprotocol/server-everything", "@modelcontextprotocol/server-memory"]
+const mcpServer = "@modelcontextprotocol/server-memory"
 
 const upstream = execFileSync("npm", ["config", "get", "registry"], { encoding: "utf8" }).trim()
 
@@ -91,14 +92,14 @@ const measure = async (archive: string): Promise<ReadonlyArray<Cell>> => {
     const packages = execFileSync("npm", ["ls", "--all", "--parseable"], { cwd: folder, env, encoding: "utf8" })
     const size = bytesIn(modules)
     const own = bytesIn(join(modules, "a2c-smcp"))
-    await run("npm", ["install", "--no-audit", "--no-fund", ...mcpServers])
+    await run("npm", ["install", "--no-audit", "--no-fund", `${mcpServer}@${demoServers[mcpServer]}`])
 
     const command = join(modules, ".bin/a2c")
     const bare = await medianOf(process.execPath, "-e", "0")
     const version = await medianOf(command, "--version")
     const url = (await lineOf(start("server", "--port", "0"), /^listening on /)).replace("listening on ", "")
     const config = join(folder, "mcp.json")
-    const memory = join(modules, "@modelcontextprotocol/server-memory/dist/index.js")
+    const memory = join(modules, mcpServer, "dist/index.js")
     writeFileSync(config, JSON.stringify({ mcpServers: { memory: { command: process.execPath, args: [memory] } } }))
     const place = ["--server", url, "--office", office]
     await lineOf(start("computer", ...place, "--name", "desk", "--config", config), /joined office/)

@@ -12,10 +12,10 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join } from "node:path"
 import { packArchive, run } from "./packedProject.ts"
+import { installNode, otherNodes } from "./runtimes/binaries.ts"
 import { commandsOf, documentSteps, sectionOf, type Step } from "./tutorial/documentSteps.ts"
 import { startLocalRegistry } from "./tutorial/localRegistry.ts"
 import { Machine } from "./tutorial/Machine.ts"
-import { nodeFolder } from "./tutorial/nodeBinary.ts"
 
 const report = (line: string) => void process.stdout.write(`${line}\n`)
 
@@ -110,6 +110,15 @@ const checkPage = async (page: Page, npmrc: string, path: string): Promise<void>
   report(`${page.name}: works${prompts > 0 ? `, with ${prompts} prompts` : ""}`)
 }
 
+/** The program of a major version of Node: the current one, or one that `npm run runtimes` tests, too. */
+const nodeProgram = (major: string): string => {
+  const isMajor = (version: string) => version.startsWith(`${major}.`)
+  if (isMajor(process.versions.node)) return process.execPath
+  const version = otherNodes.find(isMajor)
+  if (version === undefined) throw new Error(`expected Node 24 or one of ${otherNodes.join(", ")}`)
+  return installNode(version)
+}
+
 const work = mkdtempSync(join(tmpdir(), "a2c-tutorial-"))
 try {
   const archive = packArchive(work)
@@ -118,7 +127,7 @@ try {
   const versions = words.filter((word) => !word.endsWith(".md"))
   const chosen = pages.filter(({ name }) => words.length === versions.length || words.includes(name))
   for (const version of versions.length === 0 ? [undefined] : versions) {
-    const node = version === undefined ? dirname(process.execPath) : nodeFolder(version)
+    const node = dirname(version === undefined ? process.execPath : nodeProgram(version))
     const path = [node, ...(process.env["PATH"] ?? "").split(delimiter)]
       .filter((entry, index) => index === 0 || !entry.includes("node_modules"))
       .join(delimiter)

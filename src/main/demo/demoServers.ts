@@ -17,8 +17,8 @@ export const demoServers = {
 const packages = Object.entries(demoServers).map(([name, version]) => `${name}@${version}`)
 
 /** The entry point of an MCP server, as installed beside this package or by the demo. */
-export const findDemoServer = (name: keyof typeof demoServers, folder: string = userCacheFolder("demo")) => {
-  for (const place of [import.meta.url, join(folder, "package.json")]) {
+export const findDemoServer = (name: keyof typeof demoServers) => {
+  for (const place of [import.meta.url, join(userCacheFolder("demo"), "package.json")]) {
     try {
       return createRequire(place).resolve(`${name}/dist/index.js`)
     } catch {
@@ -28,14 +28,14 @@ export const findDemoServer = (name: keyof typeof demoServers, folder: string = 
   return undefined
 }
 
-const areFound = (folder: string): boolean =>
-  Object.keys(demoServers).every((name) => findDemoServer(name as keyof typeof demoServers, folder) !== undefined)
+const areFound = (): boolean =>
+  Object.keys(demoServers).every((name) => findDemoServer(name as keyof typeof demoServers) !== undefined)
 
 /** Installs the MCP servers of the demo from npm into a cache of the user, unless they are there. */
 export const installDemoServers = Effect.fnUntraced(
   function* () {
+    if (areFound()) return
     const folder = userCacheFolder("demo")
-    if (areFound(folder)) return
     yield* print("The demo installs two MCP servers from npm, once …")
     yield* FileSystem.FileSystem.use((fs) => fs.makeDirectory(folder, { recursive: true }))
     yield* PackInstaller.use(({ install }) => install(folder, packages, () => Effect.void)).pipe(
