@@ -6,6 +6,8 @@ export const jsonRpcCodes = {
   requestTimeout: -32001,
   missingHeader: -32020,
   unsupportedProtocolVersion: -32022,
+  /** A call needs pages that the user opens first (2025-11-25). */
+  urlElicitationRequired: -32042,
   invalidRequest: -32600,
   methodNotFound: -32601,
   invalidParams: -32602,

@@ -1,15 +1,16 @@
 import { Deferred, Effect, Exit, Layer, PubSub, Ref, type Scope, Stream } from "effect"
 import {
   isWatched,
+  type McpCallOptions,
   type McpChange,
   McpConnector,
   McpSessionError,
   type McpInfo,
+  type McpMethod,
   type McpPage,
-  type McpProgress,
   type McpSession
 } from "../../application/ports/McpSession.ts"
-import type { SessionTool } from "../../application/shared/toolsOnlySession.ts"
+import { type SessionTool, toToolContext } from "../../application/shared/toolsOnlySession.ts"
 import type { JsonObject } from "../../domain/json.ts"
 
 export type MemoryTool = SessionTool
@@ -25,6 +26,8 @@ export interface MemoryMcpServerOptions {
   readonly capabilities?: Partial<McpInfo["capabilities"]>
   readonly tools?: ReadonlyArray<MemoryTool>
   readonly resources?: ReadonlyArray<MemoryResource>
+  /** Answers the requests of `McpSession.request`; its capabilities must announce them. */
+  readonly answer?: (method: McpMethod, params: JsonObject) => Effect.Effect<JsonObject, McpSessionError>
   /** Items per page of a listing; unlimited by default. */
   readonly pageSize?: number
 }
@@ -65,6 +68,7 @@ const paginate = (
 
 /** Makes a server in memory, for tests and for hosts. Behaves like a server in a process. */
 export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
+  answer,
   capabilities,
   name = "memory",
   pageSize = Number.POSITIVE_INFINITY,
@@ -84,14 +88,10 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
     instructions: undefined
   }
 
-  const call = Effect.fnUntraced(function* (
-    tool: string,
-    params: JsonObject,
-    onProgress: (progress: McpProgress) => Effect.Effect<void>
-  ) {
+  const call = Effect.fnUntraced(function* (tool: string, params: JsonObject, options: McpCallOptions) {
     const found = (yield* Ref.get(tools)).find(({ definition }) => definition.name === tool)
     if (found === undefined) return { content: [{ type: "text", text: `Unknown tool: ${tool}` }], isError: true }
-    return yield* found.run(params, { progress: onProgress })
+    return yield* found.run(params, toToolContext(options))
   })
 
   const connect = Effect.gen(function* () {
@@ -124,7 +124,12 @@ export const makeMemoryMcpServer = Effect.fnUntraced(function* ({
             return found?.read ?? Effect.fail(new McpSessionError({ reason: "protocol", code: -32002, message }))
           })
         ),
-      callTool: (tool, params, { onProgress = () => Effect.void } = {}) => whileOpen(call(tool, params, onProgress)),
+      callTool: (tool, params, options = {}) => whileOpen(call(tool, params, options)),
+      request: (method, params) =>
+        whileOpen(
+          answer?.(method, params) ??
+            Effect.fail(new McpSessionError({ reason: "unsupported", message: `${method} is not supported` }))
+        ),
       watch: Effect.fnUntraced(function* (wanted) {
         const { uris } = wanted
         if (uris.length > 0 && !info.capabilities.subscribe) {

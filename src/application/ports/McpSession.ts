@@ -1,5 +1,6 @@
 import { Context, Data, type Effect, type Scope, type Stream } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
+import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
 import type { Endpoint } from "../../domain/config/endpointParameters.ts"
 
 /**
@@ -15,6 +16,8 @@ export class McpSessionError extends Data.TaggedError("McpSessionError")<{
   readonly reason: "protocol" | "unauthorized" | "forbidden" | "closed" | "unavailable" | "unsupported"
   readonly message: string
   readonly code?: number
+  /** What the peer added to its error. */
+  readonly data?: JsonObject
   /** The last line that the process of a lost session wrote to stderr: for the owner only. */
   readonly output?: string
 }> {}
@@ -29,8 +32,12 @@ export interface McpInfo {
     readonly resources: boolean
     /** The peer notifies of changed resource contents. */
     readonly subscribe: boolean
+    readonly prompts?: boolean
+    readonly completions?: boolean
   }
   readonly instructions: string | undefined
+  /** Its whole description as it sent it: title, icons and more. */
+  readonly implementation?: JsonObject
 }
 
 /** One page of a list, with objects exactly as the peer sent them. */
@@ -43,18 +50,37 @@ export interface McpPage {
 export type McpChange =
   | { readonly _tag: "ToolsChanged" }
   | { readonly _tag: "ResourcesChanged" }
+  | { readonly _tag: "PromptsChanged" }
   | { readonly _tag: "ResourceUpdated"; readonly uri: string }
+  /** A message for the log; `level` is one of RFC 5424, `data` any JSON value. */
+  | { readonly _tag: "Logged"; readonly level: string; readonly logger: string | undefined; readonly data: unknown }
 
 /** The lists, and the URIs of resources, to watch. */
 export interface McpWatchOptions {
   readonly tools: boolean
   readonly resources: boolean
   readonly uris: ReadonlyArray<string>
+  readonly prompts?: boolean
+  /** Log messages, too. */
+  readonly logs?: boolean
 }
 
-export const isWatched = ({ resources, tools, uris }: McpWatchOptions, change: McpChange): boolean => {
-  if (change._tag === "ToolsChanged") return tools
-  return change._tag === "ResourcesChanged" ? resources : uris.includes(change.uri)
+export const isWatched = (
+  { logs = false, prompts = false, resources, tools, uris }: McpWatchOptions,
+  change: McpChange
+): boolean => {
+  switch (change._tag) {
+    case "ToolsChanged":
+      return tools
+    case "ResourcesChanged":
+      return resources
+    case "PromptsChanged":
+      return prompts
+    case "ResourceUpdated":
+      return uris.includes(change.uri)
+    case "Logged":
+      return logs
+  }
 }
 
 export interface McpProgress {
@@ -62,6 +88,24 @@ export interface McpProgress {
   readonly total?: number
   readonly message?: string
 }
+
+/** Answers the questions of a peer to the user. */
+export interface InputResponder {
+  /** The kinds of questions that it can answer. */
+  readonly modes: ReadonlyArray<InputRequest["mode"]>
+  /** Interrupted when the call ends, or another responder answers first. */
+  readonly answer: (request: InputRequest) => Effect.Effect<InputAnswer>
+}
+
+/** Receives what happens during a call. */
+export interface McpCallOptions {
+  readonly onProgress?: (progress: McpProgress) => Effect.Effect<void>
+  /** Without it the questions of the peer are declined. */
+  readonly responder?: InputResponder
+}
+
+/** A request that passes through as it is, where `info.capabilities` covers it. */
+export type McpMethod = "prompts/list" | "prompts/get" | "completion/complete" | "resources/templates/list"
 
 /**
  * A provider of tools and resources: an MCP server, a pack, a device or an office. Independent of MCP's transport and
@@ -76,7 +120,7 @@ export interface McpSession {
   readonly callTool: (
     name: string,
     params: JsonObject,
-    options?: { readonly onProgress?: (progress: McpProgress) => Effect.Effect<void> }
+    options?: McpCallOptions
   ) => Effect.Effect<JsonObject, McpSessionError>
   /**
    * Emits the peer's changes from the moment when this effect succeeds; none before the first pull is lost.
@@ -84,6 +128,8 @@ export interface McpSession {
    */
   readonly watch: (options: McpWatchOptions) => Effect.Effect<Stream.Stream<McpChange>, McpSessionError, Scope.Scope>
   readonly ping: Effect.Effect<void, McpSessionError>
+  /** Sends a request and gives its result unchanged. Missing at providers of tools and resources alone. */
+  readonly request?: (method: McpMethod, params: JsonObject) => Effect.Effect<JsonObject, McpSessionError>
   /** Resolves with the error when the session ends unexpectedly. */
   readonly closed: Effect.Effect<McpSessionError>
   /** Resolves with a description when the session lacks a declared capability. Missing when it never does. */

@@ -1,7 +1,14 @@
 import { Effect, Stream } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
+import type { InputAnswer, InputRequest } from "../../domain/model/InputRequest.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
-import { McpSessionError, type McpInfo, type McpProgress, type McpSession } from "../ports/McpSession.ts"
+import {
+  McpSessionError,
+  type McpCallOptions,
+  type McpInfo,
+  type McpProgress,
+  type McpSession
+} from "../ports/McpSession.ts"
 
 const noResources = Effect.fail(
   new McpSessionError({ reason: "unsupported", message: "this session has no resources" })
@@ -34,9 +41,23 @@ export interface SessionTool {
   /** Runs a call and gives its MCP result; a failed tool sets `isError`. Interruption cancels the call. */
   readonly run: (
     params: JsonObject,
-    context: { readonly progress: (progress: McpProgress) => Effect.Effect<void> }
+    context: {
+      readonly progress: (progress: McpProgress) => Effect.Effect<void>
+      /** Asks the user of the call. Declined where no responder can answer. */
+      readonly ask: (request: InputRequest) => Effect.Effect<InputAnswer>
+    }
   ) => Effect.Effect<JsonObject, McpSessionError>
 }
+
+/** The context of a tool in this process. */
+export const toToolContext = ({
+  onProgress = () => Effect.void,
+  responder
+}: McpCallOptions): Parameters<SessionTool["run"]>[1] => ({
+  progress: onProgress,
+  ask: (request) =>
+    responder?.modes.includes(request.mode) === true ? responder.answer(request) : Effect.succeed({ action: "decline" })
+})
 
 /** Makes a session of a fixed list of tools in this process, for `computerLayer({ sessions })` and `publishHttp`. */
 export const makeToolsSession = ({
@@ -52,8 +73,8 @@ export const makeToolsSession = ({
   return {
     ...toolsOnlySession(name, instructions),
     listTools: () => Effect.succeed({ items: tools.map(({ definition }) => definition), nextCursor: undefined }),
-    callTool: (tool, params, { onProgress = () => Effect.void } = {}) =>
-      byName.get(tool)?.run(params, { progress: onProgress }) ?? Effect.fail(toolNotFound(tool)),
+    callTool: (tool, params, options = {}) =>
+      byName.get(tool)?.run(params, toToolContext(options)) ?? Effect.fail(toolNotFound(tool)),
     watch: () => Effect.succeed(Stream.never),
     ping: Effect.void,
     closed: Effect.never

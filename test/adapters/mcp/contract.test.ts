@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer, Option, Queue, Result, Schema, Scope, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Option, Queue, Result, Schema, Scope, Stream } from "effect"
 import { ChildProcess, type ChildProcessSpawner } from "effect/process"
 import { afterAll } from "vitest"
 import * as McpClient from "../../../src/adapters/mcp/client/McpClient.ts"
@@ -16,7 +16,9 @@ import {
   type McpSession
 } from "../../../src/application/ports/McpSession.ts"
 import type { JsonObject } from "../../../src/domain/json.ts"
+import type { InputAnswer, InputRequest } from "../../../src/domain/model/InputRequest.ts"
 import { decodeEndpoint, StreamableParameters } from "../../../src/domain/config/endpointParameters.ts"
+import { page, prompt, question, template } from "../../fixtures/contractWorld.ts"
 import { listed, openInMemory, openPublished } from "../../fixtures/contractMemory.ts"
 
 const fixture = fileURLToPath(new URL("../../fixtures/contractServer.ts", import.meta.url))
@@ -99,7 +101,9 @@ const textOf = (result: JsonObject): string => {
  */
 const throughPublish = [
   "fails with the code and the message of a protocol error",
-  "closes with every in-flight call when its peer dies"
+  "closes with every in-flight call when its peer dies",
+  // The log of an MCP server stays at the Computer.
+  "reports log messages to a watch that wants them"
 ] as const
 
 /** The contract of every {@link McpSession}. `openAlone` has a peer without other sessions, which may die. */
@@ -129,7 +133,13 @@ const contract = (
     promise("reports its name and its capabilities", (session) =>
       Effect.sync(() => {
         assert.strictEqual(session.info.name, "contract")
-        assert.deepStrictEqual(session.info.capabilities, { tools: true, resources: true, subscribe: true })
+        assert.deepStrictEqual(session.info.capabilities, {
+          tools: true,
+          resources: true,
+          subscribe: true,
+          prompts: true,
+          completions: true
+        })
       })
     )
 
@@ -138,7 +148,7 @@ const contract = (
         const { items, nextCursor } = yield* session.listTools()
         assert.deepStrictEqual(items[0], listed("echo"))
         assert.deepStrictEqual([items.length, nextCursor], [4, "4"])
-        assert.strictEqual((yield* listAllPages(session.listTools)).length, 10)
+        assert.strictEqual((yield* listAllPages(session.listTools)).length, 13)
       })
     )
 
@@ -175,6 +185,90 @@ const contract = (
         assert.deepStrictEqual(
           seen,
           [1, 2, 3].map((step) => ({ progress: step, total: 3, message: `step ${step}` }))
+        )
+      })
+    )
+
+    promise("asks the responder of a call a question, and gives its answer to the peer", (session) =>
+      Effect.gen(function* () {
+        const asked: Array<InputRequest> = []
+        const answer = (request: InputRequest): Effect.Effect<InputAnswer> =>
+          Effect.as(
+            Effect.sync(() => void asked.push(request)),
+            { action: "accept", content: { name: "Ada" } }
+          )
+        const result = yield* session.callTool("ask", {}, { responder: { modes: ["form"], answer } })
+        assert.deepStrictEqual(JSON.parse(textOf(result)), { action: "accept", content: { name: "Ada" } })
+        assert.deepStrictEqual(asked, [{ mode: "form", message: question.message, schema: question.requestedSchema }])
+      })
+    )
+
+    promise("lets the responder of a call open a page", (session) =>
+      Effect.gen(function* () {
+        const asked: Array<InputRequest> = []
+        const answer = (request: InputRequest): Effect.Effect<InputAnswer> =>
+          Effect.as(
+            Effect.sync(() => void asked.push(request)),
+            { action: "accept" }
+          )
+        const result = yield* session.callTool("visit", {}, { responder: { modes: ["form", "url"], answer } })
+        assert.deepStrictEqual(JSON.parse(textOf(result)), { action: "accept" })
+        assert.deepStrictEqual(asked, [{ mode: "url", message: page.message, url: page.url }])
+      })
+    )
+
+    promise("cancels the question of an interrupted call", (session) =>
+      Effect.gen(function* () {
+        const asked = yield* Deferred.make<void>()
+        const ended = yield* Deferred.make<void>()
+        const answer = () =>
+          Deferred.succeed(asked, undefined).pipe(
+            Effect.andThen(Effect.never),
+            Effect.onInterrupt(() => Deferred.succeed(ended, undefined))
+          )
+        const calling = yield* Effect.forkChild(session.callTool("ask", {}, { responder: { modes: ["form"], answer } }))
+        yield* Deferred.await(asked)
+        yield* Fiber.interrupt(calling)
+        yield* Deferred.await(ended)
+      })
+    )
+
+    promise("declines a question that the responder cannot answer", (session) =>
+      Effect.gen(function* () {
+        const responder = { modes: ["form"], answer: () => Effect.die("not asked") } as const
+        const answers = [yield* session.callTool("visit", {}, { responder }), yield* session.callTool("ask", {})]
+        for (const result of answers) assert.deepStrictEqual(JSON.parse(textOf(result)), { action: "decline" })
+      })
+    )
+
+    promise("passes prompts, completions and resource templates unchanged", (session) =>
+      Effect.gen(function* () {
+        const request = session.request ?? (() => Effect.die("no requests"))
+        assert.deepStrictEqual((yield* request("prompts/list", {}))["prompts"], [prompt])
+        const { messages, vendor } = yield* request("prompts/get", { name: "greet", arguments: { who: "Ada" } })
+        assert.deepStrictEqual(
+          [messages, vendor],
+          [[{ role: "user", content: { type: "text", text: '{"who":"Ada"}' } }], 3]
+        )
+        const ref = { type: "ref/prompt", name: "greet" }
+        const completed = yield* request("completion/complete", { ref, argument: { name: "who", value: "a" } })
+        assert.deepStrictEqual(completed["completion"], { values: ["ada"], total: 1 })
+        assert.deepStrictEqual((yield* request("resources/templates/list", {}))["resourceTemplates"], [template])
+      })
+    )
+
+    promise("reports log messages to a watch that wants them", (session) =>
+      Effect.gen(function* () {
+        const changes = yield* session.watch({ tools: true, resources: false, uris: [], logs: true })
+        const logged = yield* Effect.forkChild(
+          Stream.runHead(Stream.filter(changes, ({ _tag }) => _tag === "Logged")),
+          { startImmediately: true }
+        )
+        yield* session.callTool("log", {})
+        const data = { said: "hello" }
+        assert.deepStrictEqual(
+          yield* Fiber.join(logged),
+          Option.some({ _tag: "Logged", level: "warning", logger: "contract", data } as const)
         )
       })
     )
@@ -218,7 +312,7 @@ const contract = (
         yield* session.callTool("grow", {})
         const changes = [yield* Queue.take(seen), yield* Queue.take(seen)]
         assert.deepStrictEqual(changes.map(({ _tag }) => _tag).sort(), ["ResourcesChanged", "ToolsChanged"])
-        assert.strictEqual((yield* listAllPages(session.listTools)).length, 11)
+        assert.strictEqual((yield* listAllPages(session.listTools)).length, 14)
         assert.strictEqual((yield* session.listResources()).items.length, 4)
       })
     )

@@ -12,12 +12,18 @@ export const maxPendingChanges = 1024
 /** Largest message that a server may send, in bytes. */
 export const maxMessageBytes = 64 * 1024 * 1024
 
+/** What MCP servers may ask of the user of a call: forms, and pages to open. */
+export const clientCapabilities = { elicitation: { form: {}, url: {} } }
+
+/** The least severe messages that MCP servers are asked to log. */
+export const logLevel = "info"
+
 export const decodeInfo = (
   protocolVersion: string | undefined,
   { capabilities, instructions, serverInfo }: JsonObject
 ): McpInfo => {
   const { name, version } = asObject(serverInfo)
-  const { resources, tools } = asObject(capabilities)
+  const { completions, prompts, resources, tools } = asObject(capabilities)
   return {
     name: asString(name) ?? "unknown",
     version: asString(version) ?? "unknown",
@@ -25,9 +31,12 @@ export const decodeInfo = (
     capabilities: {
       tools: tools !== undefined,
       resources: resources !== undefined,
-      subscribe: asObject(resources)["subscribe"] === true
+      subscribe: asObject(resources)["subscribe"] === true,
+      prompts: prompts !== undefined,
+      completions: completions !== undefined
     },
-    instructions: asString(instructions)
+    instructions: asString(instructions),
+    implementation: asObject(serverInfo)
   }
 }
 
@@ -37,6 +46,12 @@ export const decodeChange = (method: string, params: unknown): McpChange | undef
       return { _tag: "ToolsChanged" }
     case "notifications/resources/list_changed":
       return { _tag: "ResourcesChanged" }
+    case "notifications/prompts/list_changed":
+      return { _tag: "PromptsChanged" }
+    case "notifications/message": {
+      const { data, level, logger } = asObject(params)
+      return { _tag: "Logged", level: asString(level) ?? "info", logger: asString(logger), data }
+    }
     case "notifications/resources/updated": {
       const uri = asString(asObject(params)["uri"])
       return uri === undefined ? undefined : { _tag: "ResourceUpdated", uri }
@@ -47,8 +62,9 @@ export const decodeChange = (method: string, params: unknown): McpChange | undef
 }
 
 /** Every change that a watch can report, for the time after missed notifications. */
-export const allChanges = ({ resources, tools, uris }: McpWatchOptions): ReadonlyArray<McpChange> => [
+export const allChanges = ({ prompts = false, resources, tools, uris }: McpWatchOptions): ReadonlyArray<McpChange> => [
   ...(tools ? [{ _tag: "ToolsChanged" } as const] : []),
+  ...(prompts ? [{ _tag: "PromptsChanged" } as const] : []),
   ...(resources ? [{ _tag: "ResourcesChanged" } as const] : []),
   ...uris.map((uri) => ({ _tag: "ResourceUpdated", uri }) as const)
 ]

@@ -11,9 +11,11 @@ import {
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { packageVersion } from "../../../domain/packageVersion.ts"
 import { sessionError } from "../sessionError.ts"
-import { allChanges, decodeChange, decodeInfo, maxPendingChanges } from "./mcpMessages.ts"
+import { asObject } from "../../../domain/json.ts"
+import { allChanges, clientCapabilities, decodeChange, decodeInfo, logLevel, maxPendingChanges } from "./mcpMessages.ts"
 import { pollWhen, subscriptionsRejected } from "./resourcePolling.ts"
 import { closedByServer, sdkErrorToSessionError } from "./sdkErrors.ts"
+import { makeInputHandler } from "./inputHandler.ts"
 import { makeSessionRequests, type SendRequest } from "./sessionRequests.ts"
 
 /** Accepts any object: the SDK's schemas would strip unknown members. */
@@ -54,7 +56,7 @@ export const openLegacySession = Effect.fnUntraced(function* ({
   transport,
   ...given
 }: LegacySessionOptions): Effect.fn.Return<McpSession, McpSessionError, Scope.Scope> {
-  const client = new Client({ name: "a2c-smcp", version: packageVersion }, { capabilities: {} })
+  const client = new Client({ name: "a2c-smcp", version: packageVersion }, { capabilities: clientCapabilities })
   const changes = yield* PubSub.sliding<McpChange | { readonly _tag: "NotificationsMissed" }>(maxPendingChanges)
   const lost = given.lost ?? (yield* Deferred.make<McpSessionError>())
   const closed = Deferred.await(lost)
@@ -66,6 +68,8 @@ export const openLegacySession = Effect.fnUntraced(function* ({
     const change = decodeChange(method, params)
     if (change !== undefined) PubSub.publishUnsafe(changes, change)
   }
+  const inputs = yield* makeInputHandler
+  client.fallbackRequestHandler = inputs.handle
   client.onclose = () => void Deferred.doneUnsafe(lost, Exit.succeed(closedByServer))
   client.onerror = (error) => run(Effect.logDebug("MCP client transport error", { reason: error.message }))
   const forwardVersion = transport.setProtocolVersion?.bind(transport)
@@ -84,7 +88,7 @@ export const openLegacySession = Effect.fnUntraced(function* ({
   // Rejects pending requests.
   yield* Effect.forkScoped(Effect.andThen(closed, close))
 
-  const request: SendRequest = (method, params, onProgress) =>
+  const request: SendRequest = (method, params, { responder, onProgress } = {}) =>
     Effect.tryPromise({
       try: (signal) =>
         client.request({ method, params: { ...params } }, anyObject, {
@@ -95,7 +99,8 @@ export const openLegacySession = Effect.fnUntraced(function* ({
       catch: sdkErrorToSessionError
     }).pipe(
       // The reason of the loss is more specific than the error of the request.
-      Effect.catch((failure) => (Deferred.isDoneUnsafe(lost) ? Effect.flip(closed) : Effect.fail(failure)))
+      Effect.catch((failure) => (Deferred.isDoneUnsafe(lost) ? Effect.flip(closed) : Effect.fail(failure))),
+      (sent) => (responder === undefined ? sent : inputs.during(responder, sent))
     )
 
   yield* Effect.tryPromise({
@@ -122,6 +127,11 @@ export const openLegacySession = Effect.fnUntraced(function* ({
     instructions: client.getInstructions(),
     serverInfo: client.getServerVersion()
   })
+
+  // A server decides itself what it logs when it rejects this.
+  if (asObject(client.getServerCapabilities())["logging"] !== undefined) {
+    yield* Effect.forkScoped(Effect.ignore(request("logging/setLevel", { level: logLevel })))
+  }
 
   const requests = yield* makeSessionRequests(request)
 

@@ -1,16 +1,40 @@
-import { Effect, FiberSet } from "effect"
-import type { McpSession, McpSessionError } from "../../../application/ports/McpSession.ts"
+import { Effect, FiberSet, Result } from "effect"
+import type { InputResponder, McpSession, McpSessionError } from "../../../application/ports/McpSession.ts"
 import { withPeerSpan } from "../../../application/shared/tracing.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import { asString, checkJsonBody, isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { asObject, asString, checkJsonBody, isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
+import { parseInputRequest } from "../../../domain/model/InputRequest.ts"
+import { askResponder } from "./inputHandler.ts"
+
+/** Receives what happens during a request. */
+export interface RequestHandlers {
+  /** Receives the parameters of progress notifications. */
+  readonly onProgress?: ((params: JsonObject) => void) | undefined
+  readonly responder?: InputResponder | undefined
+}
 
 /** Sends a request and returns the result as it is. Interruption cancels the request. */
 export type SendRequest = (
   method: string,
   params: JsonObject,
-  /** Receives the parameters of progress notifications. */
-  onProgress?: (params: JsonObject) => void
+  handlers?: RequestHandlers
 ) => Effect.Effect<JsonObject, McpSessionError>
+
+/** How often a call is repeated after the pages that its MCP server wants to be opened first. */
+const maxUrlRounds = 3
+
+/** Lets the user open the pages that an MCP server (2025-11-25) wants before it runs a call. True when all were opened. */
+const openPages = (data: JsonObject | undefined, responder: InputResponder) =>
+  Effect.gen(function* () {
+    const { elicitations } = data ?? {}
+    const pages = Array.isArray(elicitations) ? elicitations.map((page) => parseInputRequest(asObject(page))) : []
+    for (const page of pages) {
+      if (Result.isFailure(page)) return false
+      if ((yield* askResponder(responder, page.success)).action !== "accept") return false
+    }
+    return pages.length > 0
+  })
 
 /** The objects that a message can hold. One excessively nested item would cost the whole listing. */
 const sendableItems = (name: string, list: unknown): ReadonlyArray<JsonObject> =>
@@ -27,18 +51,39 @@ export const makeSessionRequests = Effect.fnUntraced(function* (request: SendReq
       if (omitted > 0) yield* Effect.logWarning("items omitted from listing: not encodable", { list: name, omitted })
       return { items, nextCursor: typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined }
     })
-  const callTool: McpSession["callTool"] = (name, params, { onProgress } = {}) =>
+  /** Sends a call, again after the pages that the server wants to be opened before: it has not run it yet. */
+  const sendCall = (
+    params: JsonObject,
+    handlers: RequestHandlers,
+    rounds = maxUrlRounds
+  ): Effect.Effect<JsonObject, McpSessionError> => {
+    const { responder } = handlers
+    const sent = request("tools/call", params, handlers)
+    if (responder === undefined || rounds === 0) return sent
+    return Effect.catchIf(
+      sent,
+      ({ code }) => code === jsonRpcCodes.urlElicitationRequired,
+      (failure) =>
+        Effect.flatMap(openPages(failure.data, responder), (opened) =>
+          opened ? sendCall(params, handlers, rounds - 1) : Effect.fail(failure)
+        )
+    )
+  }
+  const callTool: McpSession["callTool"] = (name, params, { responder, onProgress } = {}) =>
     withPeerSpan(`tools/call ${name}`, { "mcp.method.name": "tools/call", "gen_ai.tool.name": name }, (traceparent) =>
-      request(
-        "tools/call",
+      sendCall(
         // SEP-414: MCP servers read the trace context here.
         { name, arguments: params, ...(traceparent !== undefined && { _meta: { traceparent } }) },
-        onProgress &&
-          (({ message, progress, total }) => {
-            if (typeof progress !== "number") return
-            const known = { total: typeof total === "number" ? total : undefined, message: asString(message) }
-            run(onProgress({ progress, ...definedOnly(known) }))
-          })
+        {
+          responder,
+          onProgress:
+            onProgress &&
+            (({ message, progress, total }) => {
+              if (typeof progress !== "number") return
+              const known = { total: typeof total === "number" ? total : undefined, message: asString(message) }
+              run(onProgress({ progress, ...definedOnly(known) }))
+            })
+        }
       )
     )
   return {
@@ -46,6 +91,7 @@ export const makeSessionRequests = Effect.fnUntraced(function* (request: SendReq
     listResources: list("resources"),
     readResource: (uri: string) =>
       Effect.map(request("resources/read", { uri }), ({ contents }) => sendableItems("contents", contents)),
-    callTool
+    callTool,
+    request: (method: string, params: JsonObject) => request(method, params)
   }
 })

@@ -14,7 +14,7 @@ const keyOf = (change: McpChange) => (change._tag === "ResourceUpdated" ? `${cha
 
 /** Watches a session until the scope closes. Fails when the session cannot watch its listings. */
 export const makeChangeFeed = Effect.fnUntraced(function* (session: McpSession) {
-  const { resources, tools } = session.info.capabilities
+  const { prompts = false, resources, tools } = session.info.capabilities
   const subscribers = new Set<PendingChanges>()
 
   const broadcast = (change: McpChange) =>
@@ -27,7 +27,7 @@ export const makeChangeFeed = Effect.fnUntraced(function* (session: McpSession) 
   const watch = Effect.fnUntraced(function* (wanted: McpWatchOptions) {
     yield* Effect.forkScoped(Stream.runForEach(yield* session.watch(wanted), broadcast))
   })
-  if (tools || resources) yield* watch({ tools, resources, uris: [] })
+  if (tools || resources || prompts) yield* watch({ tools, resources, prompts, uris: [] })
   const watchedResources = yield* RcMap.make({
     lookup: (uri: string) => watch({ tools: false, resources: false, uris: [uri] })
   })

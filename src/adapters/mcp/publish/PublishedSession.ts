@@ -1,8 +1,11 @@
-import { Server, type ServerContext } from "@modelcontextprotocol/server"
+import { CLIENT_CAPABILITIES_META_KEY, Server, type ServerContext } from "@modelcontextprotocol/server"
 import { Cause, Effect, Exit, FiberSet, Option, Scope, Semaphore } from "effect"
+import { z } from "zod"
 import type { McpChange, McpSession } from "../../../application/ports/McpSession.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import type { JsonObject } from "../../../domain/json.ts"
+import { asObject, asString, type JsonObject } from "../../../domain/json.ts"
+import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
+import { decodeInputAnswer, encodeInputRequest, inputModesOf, type InputRound, makeInputRounds } from "./inputRounds.ts"
 import { type JsonRpcError, jsonRpcError, makeMethodHandler, type McpRequest } from "./methodHandler.ts"
 import { makeChangeFeed } from "./ChangeFeed.ts"
 import type { SendProgress } from "./progressHeartbeat.ts"
@@ -13,6 +16,12 @@ const maxInFlightRequests = 1024
 
 const toNotification = (change: McpChange) => {
   switch (change._tag) {
+    case "PromptsChanged":
+      return { method: "notifications/prompts/list_changed" }
+    case "Logged": {
+      const { _tag, ...params } = change
+      return { method: "notifications/message", params }
+    }
     case "ToolsChanged":
       return { method: "notifications/tools/list_changed" }
     case "ResourcesChanged":
@@ -22,8 +31,16 @@ const toNotification = (change: McpChange) => {
   }
 }
 
-const toServerCapabilities = ({ resources, subscribe, tools }: McpSession["info"]["capabilities"]) => ({
+const toServerCapabilities = ({
+  completions = false,
+  prompts = false,
+  resources,
+  subscribe,
+  tools
+}: McpSession["info"]["capabilities"]) => ({
   ...(tools && { tools: { listChanged: true } }),
+  ...(prompts && { prompts: { listChanged: true } }),
+  ...(completions && { completions: {} }),
   ...(resources && { resources: { listChanged: true, ...(subscribe && { subscribe }) } })
 })
 
@@ -43,6 +60,35 @@ const makeSendProgress = ({ _meta, notify }: ServerContext["mcpReq"]): SendProgr
         )
 }
 
+const declined: InputAnswer = { action: "decline" }
+
+/** Passes a result on unchecked: the SDK's schemas would strip members. */
+const anyResult = z.looseObject({})
+
+/** How long the SDK waits for an answer: the call ends the wait. */
+const noTimeout = 2 ** 31 - 1
+
+/** Asks a client of the legacy era. A client that fails to answer has declined. */
+const ask = ({ send }: ServerContext["mcpReq"], request: InputRequest): Effect.Effect<InputAnswer> =>
+  Effect.tryPromise((signal) =>
+    send({ method: "elicitation/create", params: encodeInputRequest(request) }, anyResult, {
+      signal,
+      timeout: noTimeout
+    })
+  ).pipe(
+    Effect.map((answer) => decodeInputAnswer(answer) ?? declined),
+    Effect.catch(({ cause }) =>
+      Effect.as(Effect.logDebug("MCP client did not answer", { reason: String(cause) }), declined)
+    )
+  )
+
+const toInputRound = (mcpReq: ServerContext["mcpReq"]): InputRound => ({
+  modes: inputModesOf(asObject(mcpReq.envelope)[CLIENT_CAPABILITIES_META_KEY]),
+  requestState: asString(mcpReq.requestState()),
+  responses: mcpReq.inputResponses ?? {},
+  sendProgress: makeSendProgress(mcpReq)
+})
+
 /** Uses only the fallback handler of the SDK server: others strip unknown members of results. */
 export const makePublishedSession = Effect.fnUntraced(function* (session: McpSession) {
   const { capabilities, instructions, name, version } = session.info
@@ -53,7 +99,7 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
   const backgroundFibers = yield* FiberSet.make()
   const run = yield* FiberSet.runtimePromise(backgroundFibers)<never>()
   const fork = yield* FiberSet.runtime(backgroundFibers)<never>()
-  const handleRequest = makeMethodHandler(session)
+  const handleRequest = makeMethodHandler(session, yield* makeInputRounds)
   const permits = yield* Semaphore.make(maxInFlightRequests)
   const tooManyRequests = jsonRpcError("internalError", "Too many requests in flight; try again later")
 
@@ -81,6 +127,10 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
         params,
         sendProgress: makeSendProgress(mcpReq),
         subscriptions,
+        input:
+          era === "legacy"
+            ? { modes: inputModesOf(server.getClientCapabilities()), answer: (question) => ask(mcpReq, question) }
+            : toInputRound(mcpReq),
         requiresObjectContent: era === "legacy"
       }
       // Over HTTP the response to a closed connection is lost, so its request is canceled.

@@ -1,8 +1,9 @@
 import { Data, Effect } from "effect"
-import type { McpSession, McpSessionError } from "../../../application/ports/McpSession.ts"
+import type { InputResponder, McpMethod, McpSession, McpSessionError } from "../../../application/ports/McpSession.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
+import type { InputRound, makeInputRounds } from "./inputRounds.ts"
 import { type SendProgress, withHeartbeat } from "./progressHeartbeat.ts"
 
 /** A JSON-RPC error response; the SDK reads `code` and `message`. */
@@ -23,6 +24,8 @@ export interface McpRequest {
   readonly sendProgress: SendProgress | undefined
   /** Given for MCP revisions with `resources/subscribe`. */
   readonly subscriptions: ResourceSubscriptions | undefined
+  /** How the client answers questions: directly, or by repeating its request. */
+  readonly input: InputResponder | InputRound
   /** True for MCP revisions in which `structuredContent` must be an object. */
   readonly requiresObjectContent: boolean
 }
@@ -79,24 +82,40 @@ const listPage = Effect.fnUntraced(function* (
   return { [name]: items, ...definedOnly({ nextCursor }) }
 })
 
+const forwardedMethods: ReadonlyArray<string> = [
+  "prompts/list",
+  "prompts/get",
+  "completion/complete",
+  "resources/templates/list"
+] satisfies ReadonlyArray<McpMethod>
+
+const isForwarded = (method: string): method is McpMethod => forwardedMethods.includes(method)
+
 type MethodHandler = (request: McpRequest) => Effect.Effect<JsonObject, McpSessionError | JsonRpcError>
 
 /** Handles client requests with a session. Results pass unchanged. */
-export const makeMethodHandler = (session: McpSession) => {
-  const { resources, subscribe, tools } = session.info.capabilities
+export const makeMethodHandler = (session: McpSession, runRound: Effect.Success<typeof makeInputRounds>) => {
+  const { completions = false, prompts = false, resources, subscribe, tools } = session.info.capabilities
 
-  const callTool = Effect.fnUntraced(function* ({ requiresObjectContent, params, sendProgress }: McpRequest) {
+  const callTool = Effect.fnUntraced(function* ({ input, requiresObjectContent, params, sendProgress }: McpRequest) {
     const name = yield* requireString(params, "name")
     const { arguments: args = {} } = params
     if (!isJsonObject(args)) return yield* jsonRpcError("invalidParams", "'arguments' must be an object")
+    const start = (responder: InputResponder | undefined, send: SendProgress | undefined) => {
+      const options = definedOnly({ responder })
+      return send === undefined
+        ? session.callTool(name, args, options)
+        : withHeartbeat(send, (onProgress) => session.callTool(name, args, { ...options, onProgress }))
+    }
+    const canAnswer = input.modes.length > 0
     const calling =
-      sendProgress === undefined
-        ? session.callTool(name, args)
-        : withHeartbeat(sendProgress, (onProgress) => session.callTool(name, args, { onProgress }))
-    const result = yield* Effect.catchIf(
-      calling,
-      ({ reason }) => reason !== "unsupported",
-      (failure) => Effect.succeed({ content: [{ type: "text", text: describeFailure(name, failure) }], isError: true })
+      "answer" in input || !canAnswer
+        ? start("answer" in input && canAnswer ? input : undefined, sendProgress)
+        : runRound((responder, send) => start(responder, sendProgress && send), input)
+    const result = yield* Effect.catchTag(calling, "McpSessionError", (failure) =>
+      failure.reason === "unsupported"
+        ? Effect.fail(failure)
+        : Effect.succeed({ content: [{ type: "text", text: describeFailure(name, failure) }], isError: true })
     )
     return requiresObjectContent ? withObjectContent(result) : result
   })
@@ -108,6 +127,11 @@ export const makeMethodHandler = (session: McpSession) => {
     return {}
   })
 
+  /** Passes a request on as it is. */
+  const forward: MethodHandler = ({ method, params }) =>
+    isForwarded(method) && session.request !== undefined ? session.request(method, params) : methodNotFound(method)
+
+  const promptMethods = { "prompts/list": forward, "prompts/get": forward }
   const toolMethods: Readonly<Record<string, MethodHandler>> = {
     "tools/list": ({ params }) => listPage("tools", session.listTools, params),
     "tools/call": callTool
@@ -116,12 +140,20 @@ export const makeMethodHandler = (session: McpSession) => {
     "resources/list": ({ params }) => listPage("resources", session.listResources, params),
     "resources/read": ({ params }) =>
       Effect.map(Effect.flatMap(requireString(params, "uri"), session.readResource), (contents) => ({ contents })),
-    // Sessions have no templates, but clients request them from every server with resources.
-    "resources/templates/list": () => Effect.succeed({ resourceTemplates: [] }),
+    // Clients request templates from every server with resources.
+    "resources/templates/list":
+      session.request === undefined ? () => Effect.succeed({ resourceTemplates: [] }) : forward,
     "resources/subscribe": updateSubscription,
     "resources/unsubscribe": updateSubscription
   }
-  const methods = new Map(Object.entries({ ...(tools && toolMethods), ...(resources && resourceMethods) }))
+  const methods = new Map<string, MethodHandler>(
+    Object.entries({
+      ...(tools && toolMethods),
+      ...(resources && resourceMethods),
+      ...(prompts && promptMethods),
+      ...(completions && { "completion/complete": forward })
+    })
+  )
 
   return (request: McpRequest): Effect.Effect<JsonObject, JsonRpcError> => {
     const handler = methods.get(request.method)

@@ -21,6 +21,9 @@ export interface RunningMcpServer {
   readonly session: McpSession
   readonly tools: ReadonlyArray<JsonObject>
   readonly resources: ReadonlyArray<JsonObject>
+  readonly prompts: ReadonlyArray<JsonObject>
+  /** Resource templates. */
+  readonly templates: ReadonlyArray<JsonObject>
 }
 
 /** Why a server does not run. */

@@ -1,11 +1,14 @@
-import { Duration, Effect, FiberMap, type Scope, Stream } from "effect"
+import { Duration, Effect, FiberMap, Record, Result, type Scope, Stream } from "effect"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { ComputerPart } from "../../../domain/model/Notification.ts"
 import type { Endpoint } from "../../../domain/config/endpointParameters.ts"
 import {
   type McpChange,
   McpConnector,
+  type McpMethod,
   type McpProgress,
   McpSessionError,
   type McpSession
@@ -17,7 +20,7 @@ import type { Secrets } from "../inputs/Secrets.ts"
 import { type CallActivity, trackCall, untilUnresponsive } from "./keepalive.ts"
 import { isDocumentUri, type RunningMcpServer } from "./ServersSnapshot.ts"
 
-type Listings = Pick<RunningMcpServer, "tools" | "resources">
+export type Listings = Pick<RunningMcpServer, "tools" | "resources" | "prompts" | "templates">
 
 export interface SessionCallbacks {
   readonly onReady: (session: McpSession, listings: Listings) => Effect.Effect<void>
@@ -44,22 +47,27 @@ const instrumentSession = (session: McpSession, secrets: Secrets, activity: Call
   const { redact } = secrets
   const redacted = <A, R>(effect: Effect.Effect<A, McpSessionError, R>) =>
     Effect.mapError(effect, redactFailure(secrets))
+  const requestRedacted =
+    (request: NonNullable<McpSession["request"]>): NonNullable<McpSession["request"]> =>
+    (method, params) =>
+      redacted(request(method, params))
   return {
     ...session,
     listTools: (cursor) => redacted(session.listTools(cursor)),
     listResources: (cursor) => redacted(session.listResources(cursor)),
     readResource: (uri) => redacted(session.readResource(uri)),
-    callTool: (name, params, { onProgress } = {}) => {
+    callTool: (name, params, { responder, onProgress } = {}) => {
       const redactedProgress =
         onProgress &&
         (({ message, ...step }: McpProgress) =>
           onProgress({ ...step, ...(message !== undefined && { message: redact(message) }) }))
       return redacted(
-        trackCall(activity, session.callTool(name, params, definedOnly({ onProgress: redactedProgress })))
+        trackCall(activity, session.callTool(name, params, definedOnly({ responder, onProgress: redactedProgress })))
       )
     },
     watch: (wanted) => redacted(session.watch(wanted)),
     ping: redacted(session.ping),
+    ...(session.request !== undefined && { request: requestRedacted(session.request) }),
     ...(session.degraded !== undefined && { degraded: Effect.map(session.degraded, redact) }),
     closed: Effect.map(session.closed, redactFailure(secrets))
   }
@@ -70,6 +78,42 @@ const listAllTools = ({ info, listTools: page }: McpSession) =>
 
 export const listAllResources = ({ info, listResources: page }: McpSession) =>
   info.capabilities.resources ? listAllPages(page) : Effect.succeed([])
+
+/** Lists all items of a kind that the session may lack. */
+const listIfSupported = (
+  { request }: McpSession,
+  method: McpMethod,
+  key: string,
+  isSupported: boolean | undefined
+): Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError> =>
+  request === undefined || isSupported !== true
+    ? Effect.succeed([])
+    : listAllPages((cursor) =>
+        Effect.map(request(method, definedOnly({ cursor })), ({ nextCursor, [key]: listed }) => ({
+          items: Array.isArray(listed) ? listed.filter(isJsonObject) : [],
+          nextCursor: typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined
+        }))
+      )
+
+/** Not every server with resources knows templates. */
+const listTemplates = (session: McpSession) =>
+  Effect.catchIf(
+    listIfSupported(session, "resources/templates/list", "resourceTemplates", session.info.capabilities.resources),
+    ({ code, reason }) => reason === "unsupported" || code === jsonRpcCodes.methodNotFound,
+    () => Effect.succeed([])
+  )
+
+/** The levels of RFC 5424 that are more severe than a notice. */
+const warningLevels: ReadonlyArray<string> = ["warning", "error", "critical", "alert", "emergency"]
+
+/** Writes a message of an MCP server to the log. Errors of a server are warnings of the Computer. */
+const logMessage = (
+  server: string,
+  { data, level, logger }: Extract<McpChange, { readonly _tag: "Logged" }>
+): Effect.Effect<void> => {
+  const write = warningLevels.includes(level) ? Effect.logWarning : level === "debug" ? Effect.logDebug : Effect.logInfo
+  return write("MCP server log", { server, level, ...definedOnly({ logger }), data })
+}
 
 /** Opens a session or fails, reports its listings and changes, and resolves with the reason when it ends. */
 export const runSession = Effect.fnUntraced(function* (
@@ -87,11 +131,19 @@ export const runSession = Effect.fnUntraced(function* (
     message: `no response within ${Duration.toSeconds(connectTimeout)} seconds`
   })
   const withTimeout = Effect.timeoutOrElse({ duration: connectTimeout, orElse: () => Effect.fail(timeoutFailure) })
-  const { changes, list, resources, session, tools } = yield* Effect.gen(function* () {
+  const { changes, list, others, session, tools } = yield* Effect.gen(function* () {
     const session = instrumentSession(yield* connector.connect(name, endpoint), secrets, activity)
-    const list = { tools: listAllTools(session), resources: listAllResources(session) }
-    const changes = yield* session.watch({ tools: true, resources: true, uris: [] })
-    return { session, list, changes, tools: yield* list.tools, resources: yield* Effect.result(list.resources) }
+    const { prompts = false } = session.info.capabilities
+    const list = {
+      tools: listAllTools(session),
+      resources: listAllResources(session),
+      prompts: listIfSupported(session, "prompts/list", "prompts", prompts),
+      templates: listTemplates(session)
+    }
+    const changes = yield* session.watch({ tools: true, resources: true, prompts, uris: [], logs: true })
+    const tools = yield* list.tools
+    const others = { resources: list.resources, prompts: list.prompts, templates: list.templates }
+    return { session, list, changes, tools, others: yield* Effect.all(Record.map(others, Effect.result)) }
   }).pipe(withTimeout, Effect.mapError(redactFailure(secrets)))
 
   const { refresh } = yield* makeRefresher(changeThrottle)
@@ -103,7 +155,11 @@ export const runSession = Effect.fnUntraced(function* (
       case "ToolsChanged":
         return reload("tools")
       case "ResourcesChanged":
-        return reload("resources")
+        return Effect.andThen(reload("resources"), reload("templates"))
+      case "PromptsChanged":
+        return reload("prompts")
+      case "Logged":
+        return logMessage(name, change)
       case "ResourceUpdated":
         if (isWindowUri(change.uri)) return onPartChanged("desktop")
         return isDocumentUri(change.uri) ? onPartChanged("finder") : Effect.void
@@ -145,9 +201,13 @@ export const runSession = Effect.fnUntraced(function* (
       })
     )
 
-  yield* onReady(session, { tools, resources: resources._tag === "Success" ? resources.success : [] })
-  if (resources._tag === "Failure") {
-    yield* onHealthChange("resources", `cannot list resources: ${resources.failure.message}`)
+  const listed = Record.map(
+    others,
+    Result.getOrElse((): ReadonlyArray<JsonObject> => [])
+  )
+  yield* onReady(session, { tools, ...listed })
+  for (const [what, { _tag, ...outcome }] of Object.entries(others)) {
+    if ("failure" in outcome) yield* onHealthChange(what, `cannot list ${what}: ${outcome.failure.message}`)
   }
   // Every change of any server wakes the stream.
   if (session.info.capabilities.subscribe) yield* Effect.forkScoped(Stream.runForEach(watchedUris, resubscribe))

@@ -30,10 +30,10 @@ interface AttemptEnd {
 const permanentEnd = (reason: string): AttemptEnd => ({ reason, isPermanent: true })
 
 const runningState = (
-  { config, resources, session, tools }: RunningMcpServer,
+  { config, prompts, resources, session, templates, tools }: RunningMcpServer,
   degradations: ReadonlyMap<string, string>
 ): ServerState => {
-  const server = { config, session, tools, resources }
+  const server = { config, session, tools, resources, prompts, templates }
   return degradations.size === 0
     ? { _tag: "Ready", ...server }
     : { _tag: "Degraded", reason: [...degradations.values()].join("; "), ...server }

@@ -39,6 +39,8 @@ const makeStore = Effect.fnUntraced(function* (
         _tag: "Ready",
         config: Option.getOrThrow(Option.fromUndefinedOr(servers[name])),
         session,
+        prompts: [],
+        templates: [],
         tools: tools.map((tool_) => tool(tool_).definition),
         resources: uris.map((uri) => resource(uri).definition)
       }))

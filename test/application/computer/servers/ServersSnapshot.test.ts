@@ -35,7 +35,7 @@ const ready = Effect.fnUntraced(function* (
   const session = yield* (yield* makeMemoryMcpServer({ capabilities })).connect
   const { servers } = setupOf([name], { configure: { [name]: settings } }).config
   const config = Option.getOrThrow(Option.fromUndefinedOr(servers[name]))
-  return { _tag: "Ready" as const, config, session, tools: [], resources: [], ...listings }
+  return { _tag: "Ready" as const, config, session, tools: [], resources: [], prompts: [], templates: [], ...listings }
 })
 
 const backingOff: ServerState = { _tag: "BackingOff", reason: "gone", publicReason: "gone", attempt: 2, retryAt: 0 }

@@ -65,7 +65,7 @@ describe("runSession", () => {
       yield* memory.setResources([resource(window), resource(document)])
       yield* letGo
       assert.deepStrictEqual(watched, [
-        { tools: true, resources: true, uris: [] },
+        { tools: true, resources: true, prompts: false, uris: [], logs: true },
         { tools: false, resources: false, uris: [window] },
         { tools: false, resources: false, uris: [document] }
       ])

@@ -1,5 +1,5 @@
 import { McpSessionError } from "../../../../application/ports/McpSession.ts"
-import { asObject } from "../../../../domain/json.ts"
+import { asObject, isJsonObject } from "../../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../../domain/jsonRpcCodes.ts"
 import { sessionError } from "../../sessionError.ts"
 import type { BodyEnd } from "./HttpBody.ts"
@@ -31,7 +31,8 @@ export const jsonRpcErrorToSessionError = (
 ): McpSessionError => {
   if (isConnectionLost(error)) return sessionError("closed", message)
   if (syntheticErrorOf(error) === "timeout_or_limit") return sessionError("unavailable", message)
-  return new McpSessionError({ reason: "protocol", code: error.code, message })
+  const { code, data } = error
+  return new McpSessionError({ reason: "protocol", code, message, ...(isJsonObject(data) && { data }) })
 }
 
 /** Unwraps the error of a host with several addresses, which has no message. */

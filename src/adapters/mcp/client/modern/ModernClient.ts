@@ -1,33 +1,42 @@
 import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
+  LOG_LEVEL_META_KEY,
   type JSONRPCMessage,
   PROTOCOL_VERSION_META_KEY,
   SdkHttpError,
   type StreamableHTTPClientTransport,
   SUBSCRIPTION_ID_META_KEY
 } from "@modelcontextprotocol/client"
-import { Deferred, Effect, Exit, FiberSet, Queue, Result } from "effect"
+import { Deferred, Effect, Exit, FiberSet, PubSub, Queue, Result } from "effect"
 import type { McpChange, McpSessionError } from "../../../../application/ports/McpSession.ts"
 import { errorMessage } from "../../../../domain/errorMessage.ts"
 import { asObject, type JsonObject, stringOrEmpty } from "../../../../domain/json.ts"
 import { packageVersion } from "../../../../domain/packageVersion.ts"
 import { sessionError } from "../../sessionError.ts"
 import { connectionResetFailure, jsonRpcErrorToSessionError } from "../http/connectionFailures.ts"
-import { decodeChange, httpStatusToSessionError } from "../mcpMessages.ts"
+import { answerInputs } from "../inputHandler.ts"
+import {
+  clientCapabilities,
+  decodeChange,
+  httpStatusToSessionError,
+  logLevel,
+  maxPendingChanges
+} from "../mcpMessages.ts"
 import type { SendRequest } from "../sessionRequests.ts"
 
 /** The first MCP revision without sessions. */
 export const modernRevision = "2026-07-28"
 
-/** Limits for a server that postpones its response with `input_required`. */
+/** Limits for a server that postpones its response with `input_required`; the delay without questions. */
 const inputRequiredRetry = { maxAttempts: 10, delay: "250 millis" } as const
 
-/** Sent with every request. The client offers no capabilities to the server. */
+/** Sent with every request. */
 const requestMeta = {
   [PROTOCOL_VERSION_META_KEY]: modernRevision,
   [CLIENT_INFO_META_KEY]: { name: "a2c-smcp", version: packageVersion },
-  [CLIENT_CAPABILITIES_META_KEY]: {}
+  [CLIENT_CAPABILITIES_META_KEY]: clientCapabilities,
+  [LOG_LEVEL_META_KEY]: logLevel
 }
 
 const transportErrorToSessionError = (error: unknown): McpSessionError => {
@@ -61,6 +70,8 @@ export const makeModernClient = Effect.fnUntraced(function* (transport: Streamab
   const pending = new Map<unknown, PendingRequest>()
   /** A lost response triggers a liveness check. */
   const livenessChecks = yield* Queue.sliding<void>(1)
+  /** Log messages name no request. */
+  const logged = yield* PubSub.sliding<McpChange>(maxPendingChanges)
   let count = 0
 
   const markLost = (reason: string): void => {
@@ -80,6 +91,11 @@ export const makeModernClient = Effect.fnUntraced(function* (transport: Streamab
     if (!("method" in message)) return settle(message.id, decodeResponse(message))
     // Notifications carry a progress token or a subscription id.
     const { params = {} } = message
+    if (message.method === "notifications/message") {
+      const change = decodeChange(message.method, params)
+      if (change !== undefined) PubSub.publishUnsafe(logged, change)
+      return
+    }
     const id = params["progressToken"] ?? asObject(params._meta)[SUBSCRIPTION_ID_META_KEY]
     pending.get(id)?.onNotification(message.method, params)
   }
@@ -118,7 +134,7 @@ export const makeModernClient = Effect.fnUntraced(function* (transport: Streamab
     })
 
   /** Returns the result without `resultType`. Interruption cancels the request at the server. */
-  const request: SendRequest = Effect.fnUntraced(function* (method, params, onProgress) {
+  const request: SendRequest = Effect.fnUntraced(function* (method, params, { responder, onProgress } = {}) {
     const onNotification: OnNotification = (notification, content) => {
       if (notification === "notifications/progress") onProgress?.(content)
     }
@@ -129,11 +145,12 @@ export const makeModernClient = Effect.fnUntraced(function* (transport: Streamab
       if (resultType === "complete") return result
       const { inputRequests, requestState } = result
       if (resultType !== "input_required") return yield* sessionError("protocol", "the response is not an MCP result")
-      if (inputRequests !== undefined || requestState === undefined) {
-        return yield* sessionError("protocol", "MCP server requested input, which this client does not support")
+      if (inputRequests === undefined && requestState === undefined) {
+        return yield* sessionError("protocol", "MCP server postponed its response without a state")
       }
-      state = { requestState }
-      yield* Effect.sleep(inputRequiredRetry.delay)
+      state = { ...(requestState !== undefined && { requestState }) }
+      if (inputRequests === undefined) yield* Effect.sleep(inputRequiredRetry.delay)
+      else state = { ...state, inputResponses: yield* answerInputs(asObject(inputRequests), responder) }
     }
     return yield* sessionError("protocol", `MCP server postponed its response ${inputRequiredRetry.maxAttempts} times`)
   })
@@ -165,7 +182,7 @@ export const makeModernClient = Effect.fnUntraced(function* (transport: Streamab
     Effect.forkScoped
   )
 
-  return { discover, request, listen, lost, markLost }
+  return { discover, request, listen, logged, lost, markLost }
 })
 
 export type ModernClient = Effect.Success<ReturnType<typeof makeModernClient>>

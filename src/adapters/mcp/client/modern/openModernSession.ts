@@ -43,6 +43,7 @@ export const openModernSession = Effect.fnUntraced(function* (
     }
     if (unserved.resources || uris.length > 0) yield* Deferred.succeed(degraded, subscriptionsRejected)
     return Stream.fromQueue(changes).pipe(
+      Stream.merge(Stream.fromPubSub(client.logged)),
       Stream.filter((change) => isWatched(wanted, change)),
       Stream.merge(yield* pollWhen(degraded, requests, unserved)),
       Stream.interruptWhen(lost)

@@ -15,8 +15,9 @@ const resubscribeBackoff = { initialDelay: 1000, maxDelay: 30_000, stableAfter: 
 
 const endedBeforeAccepted = sessionError("protocol", "MCP server closed the subscription before it accepted it")
 
-const toSubscriptionFilter = ({ resources, tools, uris }: McpWatchOptions): JsonObject => ({
+const toSubscriptionFilter = ({ prompts, resources, tools, uris }: McpWatchOptions): JsonObject => ({
   ...(tools && { toolsListChanged: true }),
+  ...(prompts === true && { promptsListChanged: true }),
   ...(resources && { resourcesListChanged: true }),
   ...(uris.length > 0 && { resourceSubscriptions: uris })
 })
@@ -30,14 +31,20 @@ export const unservedTargets = ({ resources, uris }: McpWatchOptions, honoured: 
   }
 }
 
-const hasSubscriptions = ({ resourceSubscriptions, resourcesListChanged, toolsListChanged }: JsonObject): boolean =>
-  toolsListChanged === true ||
-  resourcesListChanged === true ||
+const hasSubscriptions = ({
+  promptsListChanged,
+  resourceSubscriptions,
+  resourcesListChanged,
+  toolsListChanged
+}: JsonObject): boolean =>
+  [promptsListChanged, resourcesListChanged, toolsListChanged].includes(true) ||
   (Array.isArray(resourceSubscriptions) && resourceSubscriptions.length > 0)
 
 /** Whether the server dropped a list-changed subscription. Resource subscriptions may end legitimately. */
 const hasLostListChanged = (before: JsonObject, now: JsonObject): boolean =>
-  ["toolsListChanged", "resourcesListChanged"].some((kind) => before[kind] === true && now[kind] !== true)
+  ["toolsListChanged", "promptsListChanged", "resourcesListChanged"].some(
+    (kind) => before[kind] === true && now[kind] !== true
+  )
 
 /**
  * Subscribes until the scope closes. After a resubscription everything counts as changed, because notifications may

@@ -22,8 +22,18 @@ export const makeModernHandler = Effect.fnUntraced(function* (
     (handler) => Effect.ignore(Effect.tryPromise(() => handler.close()))
   )
   const notifyChange = (change: McpChange) => {
-    if (change._tag === "ToolsChanged") return notify.toolsChanged()
-    return change._tag === "ResourcesChanged" ? notify.resourcesChanged() : notify.resourceUpdated(change.uri)
+    switch (change._tag) {
+      case "ToolsChanged":
+        return notify.toolsChanged()
+      case "PromptsChanged":
+        return notify.promptsChanged()
+      case "ResourcesChanged":
+        return notify.resourcesChanged()
+      case "ResourceUpdated":
+        return notify.resourceUpdated(change.uri)
+      case "Logged":
+        return undefined
+    }
   }
   yield* changes.subscribe((change) => Effect.sync(() => notifyChange(change)))
 

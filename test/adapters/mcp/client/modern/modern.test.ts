@@ -58,7 +58,7 @@ const makeServer = Effect.fnUntraced(function* ({
         })
       case "ask":
         return json(response, id, {
-          result: { resultType: "input_required", inputRequests: { a: { method: "elicitation/create" } } }
+          result: { resultType: "input_required", inputRequests: { a: { method: "sampling/createMessage" } } }
         })
       case "change":
         contents = "new"
@@ -175,7 +175,7 @@ describe("MCP 2026-07-28 server", () => {
   )
 
   live(
-    "fails a call when it requests input",
+    "fails a call when it requests input of an unsupported kind",
     Effect.gen(function* () {
       const session = yield* open(yield* makeServer())
       assert.include((yield* Effect.flip(session.callTool("ask", {}))).message, "requested input")

@@ -1,0 +1,92 @@
+import { ErrorCode, McpError } from "@modelcontextprotocol/sdk/types.js"
+import { Deferred, Effect, Exit, FiberSet, Result } from "effect"
+import type { InputResponder, McpSessionError } from "../../../application/ports/McpSession.ts"
+import { asObject, type JsonObject } from "../../../domain/json.ts"
+import { type InputAnswer, type InputRequest, parseInputRequest } from "../../../domain/model/InputRequest.ts"
+import { sessionError } from "../sessionError.ts"
+
+interface AnsweringCall {
+  readonly responder: InputResponder
+  readonly ended: Deferred.Deferred<InputAnswer>
+}
+
+/** Questions of one response; a server can ask again. */
+const maxQuestions = 16
+
+const declined: InputAnswer = { action: "decline" }
+
+/** Encodes an answer as the result of `elicitation/create`. */
+const encodeInputAnswer = (answer: InputAnswer): JsonObject => ({ ...answer })
+
+/** Asks a responder. A question that it cannot answer is declined. */
+export const askResponder = (
+  responder: InputResponder | undefined,
+  request: InputRequest
+): Effect.Effect<InputAnswer> =>
+  responder?.modes.includes(request.mode) === true ? responder.answer(request) : Effect.succeed(declined)
+
+/**
+ * Answers the questions that a server of the modern era sends in place of a result, one after the other. Fails for a
+ * question of a kind that this client does not announce.
+ */
+export const answerInputs = (
+  questions: JsonObject,
+  responder: InputResponder | undefined
+): Effect.Effect<JsonObject, McpSessionError> =>
+  Effect.gen(function* () {
+    const answers: Array<readonly [string, JsonObject]> = []
+    for (const [id, value] of Object.entries(questions).slice(0, maxQuestions)) {
+      const { method, params } = asObject(value)
+      if (method !== "elicitation/create") {
+        return yield* sessionError("protocol", "MCP server requested input of a kind that this client does not support")
+      }
+      const question = parseInputRequest(asObject(params))
+      if (Result.isFailure(question)) {
+        return yield* sessionError("protocol", `MCP server asked a malformed question: ${question.failure}`)
+      }
+      answers.push([id, encodeInputAnswer(yield* askResponder(responder, question.success))])
+    }
+    return Object.fromEntries(answers)
+  })
+
+const ended: InputAnswer = { action: "cancel" }
+
+/**
+ * Answers the questions of an MCP server of the legacy era, which do not name their call: the call that started last
+ * answers. A question without a running call is declined.
+ */
+export const makeInputHandler = Effect.gen(function* () {
+  const run = yield* FiberSet.makeRuntimePromise()
+  const calls = new Set<AnsweringCall>()
+
+  return {
+    /** Lets a call answer while it runs. Its end cancels the question. */
+    during: <A, E>(responder: InputResponder, running: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+      Effect.acquireUseRelease(
+        Effect.sync(() => {
+          const call: AnsweringCall = { responder, ended: Deferred.makeUnsafe() }
+          calls.add(call)
+          return call
+        }),
+        () => running,
+        (call) =>
+          Effect.sync(() => {
+            calls.delete(call)
+            Deferred.doneUnsafe(call.ended, Exit.succeed(ended))
+          })
+      ),
+    /** Handles a request of the server. */
+    handle: async (
+      { method, params }: { readonly method: string; readonly params?: unknown },
+      { signal }: { readonly signal: AbortSignal }
+    ): Promise<JsonObject> => {
+      if (method !== "elicitation/create") throw new McpError(ErrorCode.MethodNotFound, `Method not found: ${method}`)
+      const question = parseInputRequest(asObject(params))
+      if (Result.isFailure(question)) throw new McpError(ErrorCode.InvalidParams, question.failure)
+      const call = [...calls].at(-1)
+      if (call === undefined) return encodeInputAnswer(declined)
+      const answered = Effect.raceFirst(askResponder(call.responder, question.success), Deferred.await(call.ended))
+      return encodeInputAnswer(await run(answered, { signal }))
+    }
+  }
+})

@@ -1,0 +1,60 @@
+import { Result } from "effect"
+import { asObject, asString, isJsonObject, type JsonObject } from "../json.ts"
+import { parseUri } from "../uri.ts"
+
+/** A question of an MCP server to the user of a call: elicitation. All texts are foreign. */
+export type InputRequest =
+  /** A form of the fields of `schema`, a flat JSON Schema of an object. */
+  | { readonly mode: "form"; readonly message: string; readonly schema: JsonObject }
+  /** A page that the user opens. Its content never passes the office. */
+  | { readonly mode: "url"; readonly message: string; readonly url: string }
+
+/** The answer of the user. */
+export type InputAnswer =
+  | { readonly action: "accept"; readonly content?: JsonObject }
+  | { readonly action: "decline" }
+  /** The user closed the question, or there is nobody to answer. */
+  | { readonly action: "cancel" }
+
+/** In UTF-16 units; longer messages are cut. */
+const maxMessageLength = 4096
+
+/** In characters of its JSON text. */
+const maxSchemaLength = 64 * 1024
+
+const maxUrlLength = 8192
+
+const isWebUrl = (url: string): boolean =>
+  url.length <= maxUrlLength && Result.isSuccess(parseUri(url)) && /^https?:/i.test(url)
+
+/** Parses the parameters of `elicitation/create`; fails with the error in one line. */
+export const parseInputRequest = (params: JsonObject): Result.Result<InputRequest, string> => {
+  const message = (asString(params["message"]) ?? "").slice(0, maxMessageLength).toWellFormed()
+  if (params["mode"] === "url") {
+    const url = asString(params["url"])
+    return url !== undefined && isWebUrl(url)
+      ? Result.succeed({ mode: "url", message, url })
+      : Result.fail("url: expected an http or https URL")
+  }
+  const { requestedSchema: schema } = params
+  if (!isJsonObject(schema)) return Result.fail("requestedSchema: expected an object")
+  if (JSON.stringify(schema).length > maxSchemaLength) {
+    return Result.fail(`requestedSchema: exceeds ${maxSchemaLength} characters`)
+  }
+  return Result.succeed({ mode: "form", message, schema })
+}
+
+/** True for a field whose value must not be shown or logged: JSON Schema marks it as a password or as write-only. */
+export const isSecretField = (field: unknown): boolean => {
+  const { format, writeOnly } = asObject(field)
+  return format === "password" || writeOnly === true
+}
+
+/** The values of secret fields, as texts. */
+export const secretAnswers = (request: InputRequest, answer: InputAnswer): ReadonlyArray<string> => {
+  if (request.mode !== "form" || answer.action !== "accept") return []
+  const properties = asObject(request.schema["properties"])
+  return Object.entries(answer.content ?? {}).flatMap(([name, value]) =>
+    isSecretField(Object.hasOwn(properties, name) ? properties[name] : undefined) ? [String(value)] : []
+  )
+}
