@@ -57,6 +57,7 @@ const expected: { readonly [example: string]: ReadonlyArray<string> } = {
   "officeForHosts.ts": ["desk__temperature", "tools_search", "It is 21 °C in Vienna"],
   "openaiAgents.ts": ["It is 21 °C in Vienna", "Leave your coat at home."],
   "ownTools.ts": ["The lamp desk is on", "There is no lamp attic"],
+  "prompts.ts": ["everything has 4 prompts", "What's weather in Paris?", '"values":["Engineering"]'],
   "pageAgent.ts": ["desk", "entities"],
   "promiseAgent.ts": ["entities", "ambiguous_tool", "Computers: desk"],
   "protocolLines.ts": ["thinker", "0.4.0"],

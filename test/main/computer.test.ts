@@ -44,7 +44,7 @@ describe("a2c computer", () => {
       )
       assert.strictEqual(code, 0)
       const [status, shown = ""] = stdout.split("{\n", 2)
-      assert.match(status ?? "", /everything +ready +13 tools/)
+      assert.match(status ?? "", /everything +ready +15 tools/)
       assert.match(status ?? "", /greeting +password +everything +set \(explicit\)/)
       assert.notInclude(`${status}${stderr}`, "hello-there")
       // The tool prints its own environment.

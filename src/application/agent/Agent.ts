@@ -13,7 +13,13 @@ import {
 } from "../member/OfficeMember.ts"
 import { type Body, decodeBody, jsonBody } from "../ports/Body.ts"
 import type { MessageHandler, TransportClient } from "../ports/Transport.ts"
-import { type AgentError, type AgentRequests, makeAgentRequests, type ToolRequest } from "./AgentRequests.ts"
+import {
+  type AgentError,
+  type AgentRequests,
+  makeKnownPeers,
+  makeAgentRequests,
+  type ToolRequest
+} from "./AgentRequests.ts"
 import {
   type AmbiguousTool,
   type ComputerView,
@@ -68,6 +74,8 @@ export interface AgentShape extends Omit<AgentRequests, "callTool">, AgentQuerie
    * change. `decideApproval` decides about them.
    */
   readonly approvals: Stream.Stream<ReadonlyArray<ApprovalView>>
+  /** Keeps the MCP servers of all Computers in the view from now on. */
+  readonly followServers: Effect.Effect<void>
   /** Waits until all running refreshes of the view have completed. */
   readonly settled: Effect.Effect<void>
   /** The current connection status, then every change. */
@@ -102,24 +110,33 @@ const make = Effect.fnUntraced(function* (
   const refreshes = yield* Semaphore.make(maxRefreshes)
   const openApprovals = yield* makeOpenApprovals
   const statuses = makeCallStatuses(openApprovals.observer)
+  const peers = makeKnownPeers()
+  let followsServers = false
   const publish = (event: AgentEvent) => Effect.asVoid(PubSub.publish(hub, event))
 
   const makeViewUpdater = (requests: AgentRequests) => {
     type Fetch = (computer: string) => Effect.Effect<Partial<ComputerView>, AgentError>
     const fetchers: { readonly [P in ViewPart]: Fetch } = {
       tools: requests.getToolList,
+      servers: (computer) => Effect.map(requests.mcpServers(computer), (servers) => ({ servers })),
       desktop: (computer) => Effect.map(requests.getDesktop(computer), (desktop) => ({ desktop })),
       documents: (computer) => Effect.map(requests.findDocuments(computer), ({ documents }) => ({ documents })),
       skills: (computer) => Effect.map(requests.skills(computer), (skills) => ({ skills }))
     }
-    const refreshPart = (part: ViewPart, computer: string) =>
+    const refreshPart = (part: ViewPart, computer: string): Effect.Effect<void> =>
       refresh(
         `${part} ${computer}`,
         Effect.matchEffect(refreshes.withPermit(fetchers[part](computer)), {
-          onSuccess: (fetched) => SubscriptionRef.update(view, (known) => applyUpdate(known, computer, fetched)),
+          onSuccess: (fetched) =>
+            Effect.andThen(
+              SubscriptionRef.update(view, (known) => applyUpdate(known, computer, fetched)),
+              part === "tools" ? refreshServers(computer) : Effect.void
+            ),
           onFailure: ({ message: reason }) => Effect.logDebug("view refresh failed", { part, computer, reason })
         })
       )
+    const refreshServers = (computer: string) =>
+      Effect.suspend(() => (followsServers ? refreshPart("servers", computer) : Effect.void))
     const refreshComputer = (computer: string) =>
       Effect.andThen(refreshPart("tools", computer), refreshPart("desktop", computer))
     /** Fetches the members after every join: the Server does not announce members that joined earlier. */
@@ -139,6 +156,7 @@ const make = Effect.fnUntraced(function* (
       })
     )
     const onNotice = Effect.fnUntraced(function* (notice: Notification) {
+      if (notice._tag === "Entered" || notice._tag === "Left") peers.computers.delete(notice.membership.name)
       yield* SubscriptionRef.update(view, (known) => applyNotice(known, notice))
       yield* publish(notice)
       if (notice._tag === "Updated") yield* refreshPart(invalidatedPart[notice.part], notice.computer)
@@ -146,11 +164,11 @@ const make = Effect.fnUntraced(function* (
         yield* refreshComputer(notice.membership.name)
       }
     })
-    return { onNotice, refreshAll, refreshPart }
+    return { onNotice, refreshAll, refreshPart, refreshServers }
   }
 
   const member = yield* joinOffice({ ...options, role: "agent", features: ["call_status"] }, (self) => {
-    const { onNotice, refreshAll } = makeViewUpdater(makeAgentRequests(self, name, office))
+    const { onNotice, refreshAll } = makeViewUpdater(makeAgentRequests(self, name, office, undefined, peers))
     const onCallStatus = (body: Body) =>
       Effect.matchEffect(Effect.fromResult(decodeBody(body, self.line.decodeCallStatus)), {
         onSuccess: statuses.receive,
@@ -172,13 +190,18 @@ const make = Effect.fnUntraced(function* (
     return {
       onMessage,
       onJoined: Effect.andThen(publish({ _tag: "Joined" }), refreshAll),
-      onLost: (reason) => Effect.andThen(openApprovals.clear, publish({ _tag: "Disconnected", reason }))
+      onLost: (reason) =>
+        Effect.suspend(() => {
+          peers.serverPassesMcp = undefined
+          peers.computers.clear()
+          return Effect.andThen(openApprovals.clear, publish({ _tag: "Disconnected", reason }))
+        })
     }
   })
 
-  const requests = makeAgentRequests(member, name, office, statuses)
+  const requests = makeAgentRequests(member, name, office, statuses, peers)
   yield* openApprovals.follow(requests)
-  const { refreshPart } = makeViewUpdater(requests)
+  const { refreshPart, refreshServers } = makeViewUpdater(requests)
   const currentView = SubscriptionRef.get(view)
   const settledView = Effect.andThen(Effect.timeoutOption(awaitIdle, toolOwnerTimeout), currentView)
   const refreshedView = Effect.flatMap(currentView, ({ computers }) =>
@@ -218,6 +241,12 @@ const make = Effect.fnUntraced(function* (
       ),
     events: Stream.fromPubSub(hub),
     approvals: openApprovals.changes,
+    followServers: Effect.suspend(() => {
+      followsServers = true
+      return Effect.flatMap(currentView, ({ computers }) =>
+        Effect.forEach(computers.keys(), refreshServers, { discard: true })
+      )
+    }),
     settled: awaitIdle,
     status: SubscriptionRef.changes(member.status),
     member,

@@ -14,15 +14,24 @@ import type { SessionInfo } from "../../domain/model/Membership.ts"
 import type { SkillRef } from "../../domain/model/messages/skills.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
-import { formatSchemaError } from "../../domain/validation.ts"
+import {
+  defaultMcpTimeoutSeconds,
+  mcpFeature,
+  McpOutcome,
+  type McpServerInfo,
+  McpServerList,
+  mcpToolName
+} from "../../domain/model/messages/mcp.ts"
+import { formatSchemaError, makeDecoder } from "../../domain/validation.ts"
 import { badRequest, errorCodes, payloadTooLarge, ProtocolError } from "../../domain/model/ProtocolError.ts"
-import { toolTimedOut } from "../../domain/tools/errorResults.ts"
+import { errorCodeOf, toolTimedOut } from "../../domain/tools/errorResults.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
 import { type BlobOptions, type BlobUnreadable, type FetchedBlob, readBlob, restoreBlobs } from "./blobs.ts"
 import { completeSkillFile, type SkillContent } from "./skillContent.ts"
 import { type PutBlobOptions, sendUpload, type UploadedFile, type UploadFailed, uploadsUnsupported } from "./uploads.ts"
 import { type CallStatuses, makeCallStatuses, type OnCallStatus } from "./callStatuses.ts"
 import { jsonBody } from "../ports/Body.ts"
+import { McpSessionError } from "../ports/McpSession.ts"
 import type { ExtendTimeout } from "../ports/Transport.ts"
 import { withClientSpan } from "../shared/tracing.ts"
 
@@ -59,6 +68,15 @@ export interface ToolList {
   readonly startingServers: ReadonlyArray<string>
 }
 
+/** A request to an MCP server of a Computer, by the identity of the server in the office. */
+export interface McpServerRequest {
+  readonly server: string
+  readonly method: "prompts/get" | "completion/complete" | "resources/read"
+  readonly params: JsonObject
+  /** In whole seconds; 30 by default. */
+  readonly timeout?: number
+}
+
 /** The requests of an Agent. */
 export interface AgentRequests {
   /** All members of the office. */
@@ -71,6 +89,19 @@ export interface AgentRequests {
   readonly getTools: (computer: string) => Effect.Effect<ReadonlyArray<Tool>, AgentError>
   /** As `getTools`, with the servers that start. */
   readonly getToolList: (computer: string) => Effect.Effect<ToolList, AgentError>
+  /**
+   * The MCP servers of a Computer with their instructions, prompts, resource templates, and the details of their tools.
+   * Empty for Computers of other implementations.
+   */
+  readonly mcpServers: (computer: string) => Effect.Effect<ReadonlyArray<McpServerInfo>, AgentError>
+  /**
+   * Sends a request to an MCP server and gives its result unchanged. Fails with the server's error, or as `unsupported`
+   * at Computers of other implementations.
+   */
+  readonly mcpRequest: (
+    computer: string,
+    request: McpServerRequest
+  ) => Effect.Effect<JsonObject, AgentError | McpSessionError>
   readonly getConfig: (computer: string) => Effect.Effect<ComputerConfig, AgentError>
   /** The desktop: at most `size` windows, or the window with exactly this URI. */
   readonly getDesktop: (
@@ -140,6 +171,12 @@ const defaultTimeout = Duration.seconds(35)
 /** Time in seconds that the Agent waits longer than the Computer may take to locate a document. */
 const dpeMarginSeconds = 10
 
+/** Time in seconds that the Agent waits longer than a Computer for an MCP server. */
+const mcpMarginSeconds = 5
+
+const decodeOutcome = makeDecoder(McpOutcome)
+const decodeServerList = makeDecoder(McpServerList)
+
 /** A text of the maximum length, in place of an id that is not known yet. */
 const longestIdentifier = "x".repeat(maxIdentifierLength)
 
@@ -164,12 +201,35 @@ const withoutReqId = <A extends { readonly reqId: string }>({ reqId: _, ...rest 
 
 type Definition<Request, Reply> = Pick<CallDefinition<Request, Reply>, "event" | "request" | "reply">
 
+/** What peers of the current connection know beyond the protocol. */
+export interface KnownPeers {
+  /** The Server passes `client:mcp`; others pass tool calls only. Unknown before the first list of the members. */
+  serverPassesMcp: boolean | undefined
+  /** Computers that serve requests to their MCP servers, or do not. */
+  readonly computers: Map<string, boolean>
+}
+
+/** Makes what is known at the start of a connection: nothing. */
+export const makeKnownPeers = (): KnownPeers => ({ serverPassesMcp: undefined, computers: new Map() })
+
+const mcpUnsupported = new McpSessionError({
+  reason: "unsupported",
+  message: "The Computer does not pass requests to its MCP servers"
+})
+
+/** Gives the result of an MCP server, or fails with its error. */
+const toMcpResult = ({ failure, result }: McpOutcome): Effect.Effect<JsonObject, McpSessionError> => {
+  if (failure === undefined) return Effect.succeed(result ?? {})
+  return Effect.fail(new McpSessionError({ reason: "protocol", ...failure }))
+}
+
 /** `statuses` receives those of the calls. */
 export const makeAgentRequests = (
   member: OfficeMember,
   agent: string,
   office: string,
-  statuses: CallStatuses = makeCallStatuses()
+  statuses: CallStatuses = makeCallStatuses(),
+  peers: KnownPeers = makeKnownPeers()
 ): AgentRequests => {
   const { calls, cancel, decodeProtocolError, serverRequests } = member.line
 
@@ -259,15 +319,70 @@ export const makeAgentRequests = (
   }
 
   const getToolList = (computer: string) =>
-    request(calls.getTools, (base): typeof base & { readonly computer: string } => ({ ...base, computer })).pipe(
-      Effect.map(({ startingServers = [], tools }) => ({ tools, startingServers }))
+    request(
+      calls.getTools,
+      (base): typeof base & { readonly computer: string; readonly features: ReadonlyArray<string> } => ({
+        ...base,
+        computer,
+        features: [mcpFeature]
+      })
+    ).pipe(
+      Effect.map(({ features = [], startingServers = [], tools }) => {
+        peers.computers.set(computer, features.includes(mcpFeature))
+        return { tools, startingServers }
+      })
     )
 
+  const members = request(serverRequests.list, (base) => ({ ...base, officeId: office })).pipe(
+    Effect.map(({ features = [], sessions }) => {
+      peers.serverPassesMcp = features.includes(mcpFeature)
+      return sessions
+    })
+  )
+
+  /** Sends a request as a tool call: every Server passes those. */
+  const mcpCall = (computer: string, params: JsonObject, timeout: number) =>
+    request(
+      calls.toolCall,
+      (base) => ({ ...base, computer, toolName: mcpToolName, params, timeout }),
+      Duration.seconds(timeout + mcpMarginSeconds)
+    ).pipe(
+      Effect.flatMap((result) => {
+        const outcome = decodeOutcome(result.structuredContent)
+        return Result.isSuccess(outcome) && errorCodeOf(result) === undefined
+          ? toMcpResult(outcome.success)
+          : Effect.fail(mcpUnsupported)
+      })
+    )
+
+  const sendMcp = Effect.fnUntraced(function* (
+    computer: string,
+    {
+      timeout = defaultMcpTimeoutSeconds,
+      ...asked
+    }: Pick<McpServerRequest, "params" | "timeout"> & { readonly method: string; readonly server?: string }
+  ) {
+    if (peers.serverPassesMcp === undefined) yield* members
+    if (peers.serverPassesMcp !== true) return yield* mcpCall(computer, asked, timeout)
+    if (!peers.computers.has(computer)) yield* getToolList(computer)
+    if (peers.computers.get(computer) !== true) return yield* mcpUnsupported
+    const margin = Duration.seconds(timeout + mcpMarginSeconds)
+    const outcome = yield* request(calls.mcp, (base) => ({ ...base, computer, timeout, ...asked }), margin)
+    return yield* toMcpResult(outcome)
+  })
+
   return {
-    members: request(serverRequests.list, (base) => ({ ...base, officeId: office })).pipe(
-      Effect.map(({ sessions }) => sessions)
-    ),
+    members,
     callTool,
+    mcpRequest: sendMcp,
+    mcpServers: (computer) =>
+      sendMcp(computer, { method: "servers/list", params: {} }).pipe(
+        Effect.flatMap((result) =>
+          Effect.mapError(Effect.fromResult(decodeServerList(result)), (message) => new BadReply({ message }))
+        ),
+        Effect.map(({ servers }) => servers),
+        Effect.catchTag("McpSessionError", () => Effect.succeed([]))
+      ),
     getToolList,
     getTools: (computer) => Effect.map(getToolList(computer), ({ tools }) => tools),
     getConfig: (computer) => request(calls.getConfig, (base) => ({ ...base, computer })),

@@ -2,6 +2,7 @@ import { Data, type Duration, Effect, Stream } from "effect"
 import { type CallStatus, formatServerNames, truncateServerNames } from "../../domain/model/CallStatus.ts"
 import type { Notification } from "../../domain/model/Notification.ts"
 import type { DocumentSummary } from "../../domain/model/messages/requests.ts"
+import type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
 import type { Role } from "../../domain/model/Membership.ts"
 import type { SkillRef } from "../../domain/model/messages/skills.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
@@ -12,6 +13,8 @@ export interface ComputerView {
   readonly tools: ReadonlyArray<Tool> | undefined
   /** Its MCP servers that start, as of the tool list: they may have more tools. */
   readonly startingServers: ReadonlyArray<string>
+  /** Its MCP servers; fetched with the tools where an observer wants them. */
+  readonly servers: ReadonlyArray<McpServerInfo> | undefined
   readonly desktop: ReadonlyArray<string> | undefined
   /** The first page of its documents; fetched after a change notification. */
   readonly documents: ReadonlyArray<DocumentSummary> | undefined
@@ -28,6 +31,7 @@ export interface OfficeView {
 const unknownComputer: ComputerView = {
   tools: undefined,
   startingServers: [],
+  servers: undefined,
   desktop: undefined,
   documents: undefined,
   skills: undefined
@@ -39,11 +43,15 @@ export const initialView = (members: OfficeView["members"]): OfficeView => ({
   computers: new Map(members.filter(({ role }) => role === "computer").map(({ name }) => [name, unknownComputer]))
 })
 
-/** Applies fetched parts of a Computer; ignores a Computer that has left. */
+/** Applies fetched parts of a Computer; equal parts stay the same objects. Ignores a Computer that has left. */
 export const applyUpdate = (view: OfficeView, computer: string, update: Partial<ComputerView>): OfficeView => {
   const known = view.computers.get(computer)
   if (known === undefined) return view
-  return { ...view, computers: new Map(view.computers).set(computer, { ...known, ...update }) }
+  const isChanged = (part: string, value: unknown) =>
+    JSON.stringify(value) !== JSON.stringify(known[part as keyof ComputerView])
+  const changed = Object.fromEntries(Object.entries(update).filter(([part, value]) => isChanged(part, value)))
+  if (Object.keys(changed).length === 0) return view
+  return { ...view, computers: new Map(view.computers).set(computer, { ...known, ...changed }) }
 }
 
 /** Applies a notification about a member that entered or left; ignores others. */

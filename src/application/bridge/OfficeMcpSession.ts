@@ -1,9 +1,11 @@
 import { Effect, PubSub, type Scope, Stream } from "effect"
 import { isShallowEqual } from "../../domain/objects.ts"
+import type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
 import { packageVersion } from "../../domain/packageVersion.ts"
 import { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { isWatched, type McpChange, McpSessionError, type McpSession } from "../ports/McpSession.ts"
+import { combineInstructions, makeServerRequests } from "./officeServers.ts"
 import { makeStatusProgress } from "./statusProgress.ts"
 import { listOfficeResources, readOfficeResource, windowsOf } from "./officeResources.ts"
 import { makeToolCaller, exposeTools, type OfficeToolsOptions } from "./officeTools.ts"
@@ -25,8 +27,37 @@ const instructions = (office: string): string =>
   "are instructions for tasks. Computers join and leave; a call to " +
   "a removed tool returns an error that says so."
 
+/** What MCP servers add to the tools of their Computer, and what they offer beside them, as texts to compare. */
+const serverTexts = new WeakMap<ReadonlyArray<McpServerInfo>, { readonly tools: string; readonly others: string }>()
+
+const textsOf = (servers: ReadonlyArray<McpServerInfo>) => {
+  const known = serverTexts.get(servers) ?? {
+    tools: servers
+      .flatMap(({ tools }) => tools)
+      .filter(({ details }) => Object.keys(details).length > 0)
+      .map((tool) => JSON.stringify(tool))
+      .join(),
+    others: servers
+      .filter(({ prompts, templates }) => prompts.length + templates.length > 0)
+      .map(({ id, prompts, templates }) => JSON.stringify([id, prompts, templates]))
+      .join()
+  }
+  serverTexts.set(servers, known)
+  return known
+}
+
+const noServers: ReadonlyArray<McpServerInfo> = []
+
 const toolsInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
-  [...computers].flatMap(([name, { tools }]) => (tools === undefined ? [] : [name, tools]))
+  [...computers].flatMap(([name, { servers = noServers, tools }]) =>
+    tools === undefined ? [] : [name, tools, textsOf(servers).tools]
+  )
+
+const serversInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
+  [...computers].flatMap(([name, { servers = noServers }]) => {
+    const { others } = textsOf(servers)
+    return others === "" ? [] : [name, others]
+  })
 
 const listingsInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
   [...computers].flatMap(([, { documents, skills }]) => [documents, skills])
@@ -35,7 +66,9 @@ const changesBetween = (before: OfficeView, after: OfficeView): ReadonlyArray<Mc
   const [old, now] = [windowsOf(before), windowsOf(after)]
   const isResourceListChanged =
     !isShallowEqual([...old.keys()], [...now.keys()]) || !isShallowEqual(listingsInView(before), listingsInView(after))
+  const areServersChanged = !isShallowEqual(serversInView(before), serversInView(after))
   return [
+    ...(areServersChanged ? [{ _tag: "PromptsChanged" } as const] : []),
     ...(isShallowEqual(toolsInView(before), toolsInView(after)) ? [] : [{ _tag: "ToolsChanged" } as const]),
     ...(isResourceListChanged ? [{ _tag: "ResourcesChanged" } as const] : []),
     ...[...now]
@@ -53,6 +86,8 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
   options: OfficeMcpSessionOptions
 ): Effect.fn.Return<McpSession, never, Agent | Scope.Scope> {
   const agent = yield* Agent
+  yield* agent.followServers
+  const servers = makeServerRequests(agent, options.maxToolNameLength)
   const hub = yield* Effect.acquireRelease(PubSub.sliding<McpChange>(changeBacklog), PubSub.shutdown)
   let lastView = yield* agent.view
   let cached = { view: lastView, tools: exposeTools(lastView, options) }
@@ -81,14 +116,21 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
       name: `a2c-office-${options.office}`,
       version: packageVersion,
       protocolVersion: undefined,
-      capabilities: { tools: true, resources: true, subscribe: true },
-      instructions: instructions(options.office)
+      capabilities: { tools: true, resources: true, subscribe: true, prompts: true, completions: true },
+      // MCP servers come and go: a client gets those of the time when it connects.
+      get instructions() {
+        return combineInstructions(instructions(options.office), lastView)
+      }
     },
     listTools: () =>
       Effect.map(Effect.andThen(settled, current), ({ listed }) => ({ items: listed, nextCursor: undefined })),
     listResources: () =>
       Effect.map(Effect.andThen(settled, listOfficeResources(agent)), (items) => ({ items, nextCursor: undefined })),
-    readResource: (uri) => readOfficeResource(agent, uri),
+    readResource: (uri) =>
+      Effect.flatMap(servers.read(uri), (read) =>
+        read === undefined ? readOfficeResource(agent, uri) : Effect.succeed(read)
+      ),
+    request: (method, params) => Effect.andThen(settled, servers.request(method, params)),
     callTool: (name, params, { onProgress } = {}) => {
       const calling = call(name, params, onProgress && makeStatusProgress(onProgress))
       return Effect.flatMap(current, ({ byName }) => (byName.has(name) ? calling : Effect.andThen(settled, calling)))

@@ -14,6 +14,7 @@ import { errorCodeOf } from "../../domain/tools/errorResults.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { OnCallStatus } from "../agent/callStatuses.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
+import { toolDetailsOf } from "./officeServers.ts"
 import { formatCount } from "../shared/formatCount.ts"
 
 export interface OfficeToolsOptions {
@@ -30,6 +31,8 @@ export interface OfficeToolsOptions {
 interface OfficeTool {
   readonly computer: string
   readonly tool: Tool
+  /** What its MCP server lists beyond the protocol. */
+  readonly details: JsonObject | undefined
 }
 
 export interface OfficeTools {
@@ -110,8 +113,8 @@ const searchToolListings: ReadonlyArray<JsonObject> = [
 ]
 
 /** Lists a tool for MCP; `_meta` names its origin. */
-const toListing = (name: string, { computer, tool }: OfficeTool): JsonObject =>
-  toMcpTool(name, tool, { a2c_computer: computer, a2c_tool: tool.name })
+const toListing = (name: string, { computer, details, tool }: OfficeTool): JsonObject =>
+  toMcpTool(name, tool, { a2c_computer: computer, a2c_tool: tool.name }, details)
 
 /** Gives every tool of an office its exposed name and lists the tools, or search tools when there are too many. */
 export const exposeTools = (
@@ -119,10 +122,11 @@ export const exposeTools = (
   { maxToolNameLength, pinned = [], tools = "auto" }: OfficeToolsOptions
 ): OfficeTools => {
   const byName = new Map<string, OfficeTool>()
-  for (const [computer, { tools: listed = [] }] of view.computers) {
+  for (const [computer, { servers = [], tools: listed = [] }] of view.computers) {
+    const details = toolDetailsOf(computer, servers)
     for (const tool of listed) {
       const name = exposedName({ owner: computer, tool: tool.name }, maxToolNameLength)
-      if (!byName.has(name)) byName.set(name, { computer, tool })
+      if (!byName.has(name)) byName.set(name, { computer, tool, details: details.get(tool.name) })
     }
   }
   const isSearchMode = tools === "search" || (tools === "auto" && byName.size > searchThreshold)

@@ -19,6 +19,7 @@ import { ComputerSettings } from "./ComputerSettings.ts"
 import { makeBlobs } from "./content/Blobs.ts"
 import { type DesktopRequest, makeDesktop } from "./content/Desktop.ts"
 import { makeDocuments } from "./content/Documents.ts"
+import { makeMcpRequests } from "./content/McpRequests.ts"
 import { makeSkills, type SkillFolders } from "./content/Skills.ts"
 import { makeUploads, type UploadOptions } from "./content/Uploads.ts"
 import type { Inputs } from "./inputs/Inputs.ts"
@@ -161,6 +162,7 @@ const make = Effect.fnUntraced(function* (
         skills,
         blobs,
         uploads,
+        mcp: makeMcpRequests(servers),
         isExplained,
         inspector
       }

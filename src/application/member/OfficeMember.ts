@@ -5,7 +5,7 @@ import { defaultLineName, type LineName, lineNamed } from "../../domain/wire/lin
 import type { MemberFeature } from "../../domain/page/Inspection.ts"
 import type { ProtocolLine } from "../../domain/wire/ProtocolLine.ts"
 import type { Role } from "../../domain/model/Membership.ts"
-import { type CurrentMember, parseMembershipConflict } from "../../domain/model/membershipConflict.ts"
+import { type CurrentMember, parseMembershipConflict } from "../../domain/office/membershipConflict.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { formatVersion } from "../../domain/wire/version.ts"
 import { connectOnNewestLine } from "./connectOnNewestLine.ts"

@@ -1,6 +1,6 @@
 import { Duration, Effect, Schedule } from "effect"
 import type { Membership } from "../../domain/model/Membership.ts"
-import type { CurrentMember } from "../../domain/model/membershipConflict.ts"
+import type { CurrentMember } from "../../domain/office/membershipConflict.ts"
 import { definedOnly } from "../../domain/objects.ts"
 import { type Backoff, backoffSchedule } from "../shared/backoff.ts"
 import { startCountdown } from "../shared/startCountdown.ts"

@@ -13,7 +13,7 @@ export type InputRequest =
 export type InputAnswer =
   | { readonly action: "accept"; readonly content?: JsonObject }
   | { readonly action: "decline" }
-  /** The user closed the question, or there is nobody to answer. */
+  /** The user closed the question without an answer. */
   | { readonly action: "cancel" }
 
 /** In UTF-16 units; longer messages are cut. */

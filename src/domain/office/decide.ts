@@ -9,7 +9,7 @@ import {
   type Session,
   tooManyOffices
 } from "../model/Membership.ts"
-import { membershipConflict } from "../model/membershipConflict.ts"
+import { membershipConflict } from "./membershipConflict.ts"
 import { officeIdOf } from "../model/officeKey.ts"
 import { definedOnly } from "../objects.ts"
 import {

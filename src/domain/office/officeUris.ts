@@ -66,3 +66,37 @@ export const parseSkillUri = (uri: string, computers: Iterable<string>): OfficeS
   if (Option.isNone(computer) || skill === undefined || segments.includes(undefined)) return undefined
   return { computer: computer.value, skill, relPath: segments.join("/") }
 }
+
+/** A resource of an MCP server of an office, or a template of resources. */
+export interface ServerResource {
+  readonly computer: string
+  /** The identity of the MCP server in the office. */
+  readonly server: string
+  readonly uri: string
+}
+
+/** MCP hosts show the resources of this scheme as user interfaces. */
+const appScheme = "ui://"
+const serverScheme = "mcp://"
+
+/**
+ * Formats the URI of a resource of an MCP server for the whole office, with its own URI as the end, which may be a
+ * template: `mcp://desk/notes/note://{id}`. A user interface keeps its scheme: `ui://desk/notes/form`.
+ */
+export const toServerUri = ({ computer, server, uri }: ServerResource): string => {
+  const place = `${hostLabel(computer)}/${encodeURIComponent(server.toWellFormed())}`
+  return uri.toLowerCase().startsWith(appScheme)
+    ? `${appScheme}${place}/${uri.slice(appScheme.length)}`
+    : `${serverScheme}${place}/${uri}`
+}
+
+const serverUriPattern = /^(mcp|ui):\/\/([^/?#]+)\/([^/?#]+)\/(.+)$/is
+
+/** Finds the resource for a URI of {@link toServerUri}. */
+export const parseServerUri = (uri: string, computers: Iterable<string>): ServerResource | undefined => {
+  const [, scheme = "", label, name = "", rest = ""] = serverUriPattern.exec(uri) ?? []
+  const computer = Iterable.findFirst(computers, (known) => hostLabel(known) === label)
+  const server = decodeSegment(name)
+  if (Option.isNone(computer) || server === undefined) return undefined
+  return { computer: computer.value, server, uri: scheme.toLowerCase() === "ui" ? `${appScheme}${rest}` : rest }
+}

@@ -1,23 +1,28 @@
-import type { JsonObject } from "../json.ts"
+import { asObject, type JsonObject } from "../json.ts"
 import type { Tool } from "../model/Tool.ts"
 import { parseAnnotations } from "./toolAnnotations.ts"
 import { Result } from "effect"
 import { parseToolResult, type ToolResult } from "../model/ToolResult.ts"
 
-/** Converts a tool of the office to MCP: restores its annotations, and adds `origin` to its `_meta`. */
+/**
+ * Converts a tool of the office to MCP: restores its annotations, and adds `origin` to its `_meta`. `details` are what its
+ * MCP server lists beyond that, unchanged.
+ */
 export const toMcpTool = (
   name: string,
   { description, meta, paramsSchema, returnSchema }: Tool,
-  origin: JsonObject = {}
+  origin: JsonObject = {},
+  details: JsonObject = {}
 ): JsonObject => {
   const annotations = parseAnnotations(meta)
   return {
+    ...details,
     name,
     description,
     inputSchema: { type: "object", ...paramsSchema },
     ...(returnSchema !== null && { outputSchema: returnSchema }),
     ...(annotations !== undefined && { annotations }),
-    _meta: { ...meta, ...origin }
+    _meta: { ...meta, ...asObject(details["_meta"]), ...origin }
   }
 }
 

@@ -17,8 +17,10 @@ import type {
   ResourcePage,
   ResourcesRequest,
   TargetRequest,
-  ToolCallRequest
+  ToolCallRequest,
+  ToolsRequest
 } from "../model/messages/requests.ts"
+import type { McpOutcome, McpRequest } from "../model/messages/mcp.ts"
 import type { SkillFile, SkillRef, SkillRequest } from "../model/messages/skills.ts"
 import type { Tool } from "../model/Tool.ts"
 import type { ToolResult } from "../model/ToolResult.ts"
@@ -59,8 +61,12 @@ export interface Calls {
   readonly toolCall: CallDefinition<ToolCallRequest, ToolResult>
   /** `startingServers` are MCP servers whose tools are not in the list yet. */
   readonly getTools: CallDefinition<
-    TargetRequest,
-    WithReqId<{ readonly tools: ReadonlyArray<Tool>; readonly startingServers?: ReadonlyArray<string> }>
+    ToolsRequest,
+    WithReqId<{
+      readonly tools: ReadonlyArray<Tool>
+      readonly startingServers?: ReadonlyArray<string>
+      readonly features?: ReadonlyArray<string>
+    }>
   >
   readonly getConfig: CallDefinition<TargetRequest, ComputerConfig>
   readonly getDesktop: CallDefinition<DesktopRequest, WithReqId<{ readonly desktops: ReadonlyArray<string> }>>
@@ -75,6 +81,8 @@ export interface Calls {
   readonly getBlob: CallDefinition<BlobRequest, WithReqId<BlobChunk>>
   /** Missing on lines without uploads. */
   readonly putBlob: CallDefinition<UploadRequest, WithReqId<UploadReply>> | undefined
+  /** A request to MCP servers. Not part of the protocol: only sent to Computers that announce `mcp`. */
+  readonly mcp: CallDefinition<McpRequest, WithReqId<McpOutcome>>
 }
 
 /** Requests that the Server handles itself. */
@@ -101,7 +109,9 @@ export interface ServerRequests {
     readonly event: string
     readonly from: "agent"
     readonly request: Codec<{ readonly agent: string; readonly reqId: string; readonly officeId: string }>
-    readonly reply: Codec<WithReqId<{ readonly sessions: ReadonlyArray<SessionInfo> }>>
+    readonly reply: Codec<
+      WithReqId<{ readonly sessions: ReadonlyArray<SessionInfo>; readonly features?: ReadonlyArray<string> }>
+    >
   }
 }
 

@@ -7,10 +7,12 @@ import type { AlreadyJoined } from "../../application/computer/office/OfficeConn
 import type { UnknownServer } from "../../application/computer/servers/ServerSupervisor.ts"
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"
 import type { DocumentUnreadable } from "../../application/ports/files/DocumentReader.ts"
+import type { McpSessionError } from "../../application/ports/McpSession.ts"
 import type { ServerStartFailed } from "../layers/serverLayer.ts"
 import { errorMessage } from "../../domain/errorMessage.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { errorCodes } from "../../domain/model/ProtocolError.ts"
+import { definedOnly } from "../../domain/objects.ts"
 
 /** An invalid configuration; the message states what is wrong, and where. */
 export class ConfigInvalid extends Data.TaggedError("ConfigInvalid")<{ readonly message: string }> {}
@@ -22,6 +24,7 @@ export type ExpectedError =
   | BlobUnreadable
   | UploadFailed
   | DocumentUnreadable
+  | McpSessionError
   | JoinFailed
   | ServerStartFailed
   | AlreadyJoined
@@ -42,6 +45,7 @@ export const ownCodes = {
   BlobUnreadable: "blob_unreadable",
   UploadFailed: "upload_failed",
   DocumentUnreadable: "document_unreadable",
+  McpSessionError: "mcp_error",
   Unreachable: "unreachable",
   JoinRejected: "join_rejected",
   ListenError: "listen_failed",
@@ -60,7 +64,7 @@ export type A2cErrorCode = number | (typeof ownCodes)[ErrorWithoutCode["_tag"]] 
 /** The rejection of every promise of this package. The message is for people. */
 export class A2cError extends Error {
   readonly code: A2cErrorCode
-  /** Additional fields of an error of the protocol. */
+  /** Additional fields of an error of the protocol; `code` and `data` of the error of an MCP server. */
   readonly extra: JsonObject | undefined
   constructor(
     code: A2cErrorCode,
@@ -79,6 +83,11 @@ const errorCodeOf = (error: ExpectedError): A2cErrorCode => {
   return error._tag === "VersionRejected" ? errorCodes.versionMismatch : ownCodes[error._tag]
 }
 
+const extraOf = (error: ExpectedError): JsonObject | undefined => {
+  if (error._tag === "McpSessionError") return definedOnly({ code: error.code, data: error.data })
+  return error._tag === "ProtocolError" ? error.extra : undefined
+}
+
 export const abortedError = ({ reason }: AbortSignal): A2cError =>
   new A2cError("aborted", "Aborted by the signal", { cause: reason })
 
@@ -89,7 +98,7 @@ export const toA2cError = (cause: Cause.Cause<ExpectedError | A2cError>, signal:
   const expected = Option.getOrUndefined(Cause.findErrorOption(cause))
   if (expected instanceof A2cError) return expected
   if (expected !== undefined) {
-    const extra = expected._tag === "ProtocolError" ? expected.extra : undefined
+    const extra = extraOf(expected)
     return new A2cError(errorCodeOf(expected), expected.message, { cause: expected, extra })
   }
   if (Cause.hasInterruptsOnly(cause)) return signal?.aborted === true ? abortedError(signal) : closedError()

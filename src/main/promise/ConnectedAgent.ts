@@ -7,6 +7,7 @@ import {
   type AgentOptions,
   type ToolCall as CoreToolCall
 } from "../../application/agent/Agent.ts"
+import type { McpServerRequest } from "../../application/agent/AgentRequests.ts"
 import type { BlobOptions, FetchedBlob } from "../../application/agent/blobs.ts"
 import type { SkillContent } from "../../application/agent/skillContent.ts"
 import type { PutBlobOptions, UploadedFile } from "../../application/agent/uploads.ts"
@@ -24,6 +25,7 @@ import { errorMessage } from "../../domain/errorMessage.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { ComputerConfig } from "../../domain/config/computerConfig.ts"
 import type { SessionInfo } from "../../domain/model/Membership.ts"
+import type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
 import type { SkillRef } from "../../domain/model/messages/skills.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import type { ToolResult } from "../../domain/model/ToolResult.ts"
@@ -62,6 +64,13 @@ export interface ConnectedAgent extends Closeable {
    */
   readonly callTool: (call: ToolCall, options?: Cancellable) => Promise<ToolResult>
   readonly getTools: (computer: string, options?: Cancellable) => Promise<ReadonlyArray<Tool>>
+  /**
+   * The MCP servers of a Computer with their instructions, prompts and resource templates; none at Computers of other
+   * implementations.
+   */
+  readonly mcpServers: (computer: string, options?: Cancellable) => Promise<ReadonlyArray<McpServerInfo>>
+  /** Gets a prompt, completes an argument or reads a resource at an MCP server, and gives its result unchanged. */
+  readonly mcpRequest: (computer: string, request: McpServerRequest, options?: Cancellable) => Promise<JsonObject>
   readonly getConfig: (computer: string, options?: Cancellable) => Promise<ComputerConfig>
   /** The desktop: at most `size` windows, or the one window with exactly the URI `window`. */
   readonly getDesktop: (
@@ -163,6 +172,8 @@ const wrapAgent = (
       options
     ),
   getTools: (computer, options) => run(({ getTools }) => getTools(computer), options),
+  mcpServers: (computer, options) => run(({ mcpServers }) => mcpServers(computer), options),
+  mcpRequest: (computer, request, options) => run(({ mcpRequest }) => mcpRequest(computer, request), options),
   getConfig: (computer, options) => run(({ getConfig }) => getConfig(computer), options),
   getDesktop: (computer, { signal, ...which } = {}) => run(({ getDesktop }) => getDesktop(computer, which), { signal }),
   getDpe: (computer, uri, { signal, ...how } = {}) => run(({ getDpe }) => getDpe(computer, uri, how), { signal }),

@@ -21,7 +21,8 @@ const methods = {
   getSkills: "skills",
   getSkill: "readSkill",
   getBlob: "blob",
-  putBlob: "putBlob"
+  putBlob: "putBlob",
+  mcp: "mcpRequest"
 } as const satisfies { readonly [Call in keyof ProtocolLine["calls"]]: keyof AgentRequests & keyof ConnectedAgent }
 
 /** The newest line, which has all calls. */
@@ -42,7 +43,8 @@ const requestOf: { readonly [M in Method]: (agent: AgentRequests) => Effect.Effe
   skills: ({ skills }) => skills("pc-1"),
   readSkill: ({ readSkill }) => readSkill("pc-1", "s"),
   blob: ({ blob }) => blob("pc-1", "h"),
-  putBlob: ({ putBlob }) => putBlob("pc-1", new Uint8Array(1))
+  putBlob: ({ putBlob }) => putBlob("pc-1", new Uint8Array(1)),
+  mcpRequest: ({ mcpRequest }) => mcpRequest("pc-1", { server: "s", method: "prompts/get", params: {} })
 }
 
 describe("AgentRequests", () => {
@@ -53,6 +55,7 @@ describe("AgentRequests", () => {
     it.effect(`sends the event of ${call} by ${method}`, () =>
       Effect.gen(function* () {
         const events: Array<string> = []
+        const peers = { serverPassesMcp: true, computers: new Map([["pc-1", true]]) }
         const member: Pick<OfficeMember, "line" | "maxBytes" | "notify" | "request"> = {
           line,
           maxBytes: () => Number.POSITIVE_INFINITY,
@@ -62,7 +65,9 @@ describe("AgentRequests", () => {
             return Effect.fail(new LinkClosed({ reason: "test" }))
           }
         }
-        yield* Effect.flip(requestOf[method](makeAgentRequests(member as OfficeMember, "agent-1", "O1")))
+        yield* Effect.flip(
+          requestOf[method](makeAgentRequests(member as OfficeMember, "agent-1", "O1", undefined, peers))
+        )
         assert.deepStrictEqual(events, [line.calls[call]?.event])
       })
     )

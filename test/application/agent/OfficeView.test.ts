@@ -31,6 +31,7 @@ describe("OfficeView", () => {
     assert.deepStrictEqual(again.computers.get("c"), {
       tools: undefined,
       startingServers: [],
+      servers: undefined,
       desktop: undefined,
       documents: undefined,
       skills: undefined

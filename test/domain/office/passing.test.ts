@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { officeFull, registryUnavailable, tooManyOffices } from "../../../src/domain/model/Membership.ts"
-import { membershipConflict } from "../../../src/domain/model/membershipConflict.ts"
+import { membershipConflict } from "../../../src/domain/office/membershipConflict.ts"
 import {
   badRequest,
   forbidden,

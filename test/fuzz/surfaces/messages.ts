@@ -10,7 +10,7 @@ import {
   formatSpacedJson,
   parseJsonOrThrow
 } from "../../../src/domain/json.ts"
-import { membershipConflict, parseMembershipConflict } from "../../../src/domain/model/membershipConflict.ts"
+import { membershipConflict, parseMembershipConflict } from "../../../src/domain/office/membershipConflict.ts"
 import { lineNamed } from "../../../src/domain/wire/lines.ts"
 import type { ProtocolLine } from "../../../src/domain/wire/ProtocolLine.ts"
 import { parseToolResult } from "../../../src/domain/model/ToolResult.ts"

@@ -6,7 +6,8 @@ import { definedOnly } from "../../../domain/objects.ts"
 import { asObject, asString, type JsonObject } from "../../../domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
 import { decodeInputAnswer, encodeInputRequest, inputModesOf, type InputRound, makeInputRounds } from "./inputRounds.ts"
-import { type JsonRpcError, jsonRpcError, makeMethodHandler, type McpRequest } from "./methodHandler.ts"
+import { type JsonRpcError, jsonRpcError } from "./jsonRpcErrors.ts"
+import { makeMethodHandler, type McpRequest } from "./methodHandler.ts"
 import { makeChangeFeed } from "./ChangeFeed.ts"
 import type { SendProgress } from "./progressHeartbeat.ts"
 import { makeResourceSubscriptions } from "./resourceSubscriptions.ts"
@@ -91,7 +92,7 @@ const toInputRound = (mcpReq: ServerContext["mcpReq"]): InputRound => ({
 
 /** Uses only the fallback handler of the SDK server: others strip unknown members of results. */
 export const makePublishedSession = Effect.fnUntraced(function* (session: McpSession) {
-  const { capabilities, instructions, name, version } = session.info
+  const { capabilities, name, version } = session.info
   const parent = yield* Effect.scope
   const changes = yield* makeChangeFeed(session)
   const requests = yield* FiberSet.make<JsonObject, JsonRpcError>()
@@ -119,7 +120,7 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
   const makeServer = (era: "legacy" | "modern", subscriptions: McpRequest["subscriptions"]): Server => {
     const server = new Server(
       { name, version },
-      definedOnly({ capabilities: toServerCapabilities(capabilities), instructions })
+      definedOnly({ capabilities: toServerCapabilities(capabilities), instructions: session.info.instructions })
     )
     server.fallbackRequestHandler = async ({ method, params = {} }, { http, mcpReq }) => {
       const request: McpRequest = {

@@ -4,7 +4,7 @@ import { makeRequestId } from "../../../application/shared/tracing.ts"
 import { asObject, isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
 import { definedOnly } from "../../../domain/objects.ts"
-import { type JsonRpcError, jsonRpcError } from "./methodHandler.ts"
+import { type JsonRpcError, jsonRpcError } from "./jsonRpcErrors.ts"
 import type { SendProgress } from "./progressHeartbeat.ts"
 
 /** How long a client may take to answer before its call is interrupted. An approval waits at most one hour. */

@@ -1,16 +1,10 @@
-import { Data, Effect } from "effect"
+import { Effect } from "effect"
 import type { InputResponder, McpMethod, McpSession, McpSessionError } from "../../../application/ports/McpSession.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
-import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
+import { type JsonRpcError, jsonRpcError, toJsonRpcError } from "./jsonRpcErrors.ts"
 import type { InputRound, makeInputRounds } from "./inputRounds.ts"
 import { type SendProgress, withHeartbeat } from "./progressHeartbeat.ts"
-
-/** A JSON-RPC error response; the SDK reads `code` and `message`. */
-export class JsonRpcError extends Data.TaggedError("JsonRpcError")<{
-  readonly code: number
-  readonly message: string
-}> {}
 
 /** All members are idempotent. */
 interface ResourceSubscriptions {
@@ -29,14 +23,6 @@ export interface McpRequest {
   /** True for MCP revisions in which `structuredContent` must be an object. */
   readonly requiresObjectContent: boolean
 }
-
-export const toJsonRpcError = ({ code, reason, message }: McpSessionError): JsonRpcError => {
-  if (reason === "unsupported") return new JsonRpcError({ code: jsonRpcCodes.methodNotFound, message })
-  return new JsonRpcError({ code: code ?? jsonRpcCodes.internalError, message })
-}
-
-export const jsonRpcError = (code: keyof typeof jsonRpcCodes, message: string) =>
-  new JsonRpcError({ code: jsonRpcCodes[code], message })
 
 const methodNotFound = (method: string) => jsonRpcError("methodNotFound", `Method not found: ${method}`)
 

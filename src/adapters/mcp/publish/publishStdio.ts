@@ -2,7 +2,7 @@ import { PassThrough, type Readable, type Writable } from "node:stream"
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio"
 import { Deferred, Effect, Exit, FiberMap, Logger, type Scope } from "effect"
 import type { McpSessionError, McpSession } from "../../../application/ports/McpSession.ts"
-import { type JsonRpcError, jsonRpcError } from "./methodHandler.ts"
+import { type JsonRpcError, jsonRpcError } from "./jsonRpcErrors.ts"
 import { makePublishedSession } from "./PublishedSession.ts"
 import { watchResources, decodeListenRequest } from "./resourceSubscriptions.ts"
 

@@ -1,6 +1,6 @@
 import { Effect, Exit, Scope, Semaphore } from "effect"
 import { asObject, isJsonObject } from "../../../domain/json.ts"
-import { type JsonRpcError, jsonRpcError, toJsonRpcError } from "./methodHandler.ts"
+import { type JsonRpcError, jsonRpcError, toJsonRpcError } from "./jsonRpcErrors.ts"
 import type { ChangeFeed } from "./ChangeFeed.ts"
 
 /** Maximum number of subscriptions of one client; each is a watch of the session. */

@@ -9,7 +9,7 @@ import {
   type Session,
   tooManyOffices
 } from "../../../domain/model/Membership.ts"
-import { membershipConflict } from "../../../domain/model/membershipConflict.ts"
+import { membershipConflict } from "../../../domain/office/membershipConflict.ts"
 import type { RegistryContext, RegistryEvents } from "./RegistryEvents.ts"
 import { scriptTimeout } from "./ScriptRunner.ts"
 

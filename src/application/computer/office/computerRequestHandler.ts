@@ -2,12 +2,15 @@ import { Effect, Result } from "effect"
 import { removeReferences, smallInlineBytes } from "../../../domain/blobs/binaryContent.ts"
 import { formatBlobHandle } from "../../../domain/blobs/blobHandle.ts"
 import { definedOnly } from "../../../domain/objects.ts"
+import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
+import { mcpFeature, type McpOutcome, mcpToolName } from "../../../domain/model/messages/mcp.ts"
 import { truncateServerNames } from "../../../domain/model/CallStatus.ts"
 import type { CallDefinition } from "../../../domain/wire/ProtocolLine.ts"
 import type { Tool } from "../../../domain/model/Tool.ts"
 import type { ToolCallRequest } from "../../../domain/model/messages/requests.ts"
 import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import {
+  badRequest,
   computerNotFound,
   internalError,
   notFound,
@@ -27,6 +30,7 @@ import type { ApprovalRequests } from "../approvals/approvalRequests.ts"
 import type { Blobs } from "../content/Blobs.ts"
 import type { Desktop } from "../content/Desktop.ts"
 import type { Documents } from "../content/Documents.ts"
+import type { McpRequests } from "../content/McpRequests.ts"
 import type { Skills } from "../content/Skills.ts"
 import type { Uploads } from "../content/Uploads.ts"
 import { truncateToFit } from "./truncateToFit.ts"
@@ -44,10 +48,15 @@ interface ComputerServices {
   readonly skills: Skills
   readonly blobs: Blobs
   readonly uploads: Uploads
+  readonly mcp: McpRequests
   /** True when operators may learn how calls are decided. */
   readonly isExplained: boolean
   /** Missing where the operators of the Server see nothing. */
   readonly inspector: Inspector | undefined
+}
+
+const mcpReplyTooLarge: McpOutcome = {
+  failure: { code: jsonRpcCodes.internalError, message: "The result exceeds the message size limit" }
 }
 
 /** Serves one request, from its body to the body of its reply. */
@@ -63,6 +72,7 @@ export const makeComputerRequestHandler = (
     documents,
     inspector,
     isExplained,
+    mcp,
     name,
     servers,
     skills,
@@ -138,15 +148,39 @@ export const makeComputerRequestHandler = (
   /** The first line of a rendered window is its URI. */
   const windowUriOf = (rendered: string): string => rendered.split("\n", 1)[0] ?? ""
 
+  /** Encodes the result of an MCP server, or the error of one that is too large. */
+  const encodeMcpReply = (reply: McpOutcome & { readonly reqId: string }): Body => {
+    const bodyOf = (outcome: McpOutcome) => jsonBody(line.calls.mcp.reply.encode({ ...outcome, reqId: reply.reqId }))
+    const body = bodyOf(reply)
+    return fits(body) ? body : bodyOf(mcpReplyTooLarge)
+  }
+
+  /** Serves a request to MCP servers that came as a tool call, through a Server that does not know its event. */
+  const handleMcpCall = Effect.fnUntraced(function* ({ params, timeout, toolName: _, ...target }: ToolCallRequest) {
+    const wire = { agent: target.agent, computer: target.computer, req_id: target.reqId, timeout, ...params }
+    const request = yield* Effect.mapError(Effect.fromResult(line.calls.mcp.request.decode(wire)), badRequest)
+    const { reqId: __, ...outcome } = yield* mcp.handle(request)
+    return { content: [], isError: outcome.failure !== undefined, structuredContent: outcome }
+  })
+
   const handlersByCall: { readonly [K in keyof typeof line.calls]: ReadonlyArray<readonly [string, Handler]> } = {
-    toolCall: handlersFor(line.calls.toolCall, calls.call, encodeToolResult),
+    toolCall: handlersFor(
+      line.calls.toolCall,
+      (request) => (request.toolName === mcpToolName ? handleMcpCall(request) : calls.call(request)),
+      encodeToolResult
+    ),
     getTools: handlersFor(
       getTools,
-      ({ reqId }) =>
+      ({ features, reqId }) =>
         Effect.sync(() => {
           const startingServers = truncateServerNames(servers.snapshot().starting)
           const tools = [...entries().values()].map(({ tool }) => tool)
-          return { tools, reqId, ...(startingServers.length > 0 && { startingServers }) }
+          return {
+            tools,
+            reqId,
+            ...(startingServers.length > 0 && { startingServers }),
+            ...(features?.includes(mcpFeature) === true && { features: [mcpFeature] })
+          }
         }),
       ({ tools, ...reply }) => encodeList(getTools, tools, serverOf, (some) => ({ ...reply, tools: some }))
     ),
@@ -181,7 +215,8 @@ export const makeComputerRequestHandler = (
       })
     ),
     getBlob: handlersFor(line.calls.getBlob, (request) => blobs.getBlob(request, maxBytes())),
-    putBlob: line.calls.putBlob === undefined ? [] : handlersFor(line.calls.putBlob, uploads.putBlob)
+    putBlob: line.calls.putBlob === undefined ? [] : handlersFor(line.calls.putBlob, uploads.putBlob),
+    mcp: handlersFor(line.calls.mcp, mcp.handle, (reply) => Effect.succeed(encodeMcpReply(reply)))
   }
   const explainCall = Effect.fnUntraced(function* (body: Body): Effect.fn.Return<Body, ProtocolError> {
     const request = yield* Effect.fromResult(decodeBody(body, explanationCodecs.request.decode))

@@ -155,6 +155,17 @@ const makeUrisText = (matches: (uri: string) => boolean) => {
   )
 }
 
+/** True for a server with more than tools and windows. */
+const hasMoreThanTools = ({ prompts, session, templates }: RunningMcpServer): boolean =>
+  prompts.length > 0 || templates.length > 0 || session.info.instructions !== undefined
+
+const describeExtras = ({ config, prompts, session, templates }: RunningMcpServer) => [
+  config.name,
+  session.info.instructions,
+  prompts,
+  templates
+]
+
 const listRunning = (states: ServerStates): Servers => [...states.values()].filter(isRunning)
 
 /**
@@ -181,6 +192,10 @@ export const makeSnapshotBuilder = (showUnsubscribable: boolean) => {
     (running) =>
       findHostConflicts(running.map((server) => ({ name: server.config.name, uris: urisOf(server, () => true) })))
   )
+  const serversTextOf = cacheLatest(
+    (running: Servers) => running.flatMap(({ prompts, session, templates }) => [prompts, templates, session]),
+    (running) => JSON.stringify(running.filter(hasMoreThanTools).map(describeExtras))
+  )
   const windowsTextOf = makeUrisText(isWindowUri)
   const documentsTextOf = makeUrisText(isDocumentUri)
 
@@ -200,7 +215,8 @@ export const makeSnapshotBuilder = (showUnsubscribable: boolean) => {
         return hostConflictsOf(running)
       },
       fingerprints: new Map([
-        ["toolList", () => toolListTextOf(catalogueOf(running, naming))],
+        // Agents fetch the prompts and instructions of servers when the tools change: no event of the protocol fits.
+        ["toolList", () => `${toolListTextOf(catalogueOf(running, naming))}\n${serversTextOf(running)}`],
         ["desktop", () => windowsTextOf(shown)],
         ["finder", () => documentsTextOf(shown)]
       ])

@@ -13,6 +13,7 @@ import {
   unknownEvent
 } from "../../../domain/model/ProtocolError.ts"
 import { checkJoinRights } from "../../../domain/office/grants.ts"
+import { mcpFeature } from "../../../domain/model/messages/mcp.ts"
 import type { EventDefinition, ProtocolLine, ServerRequests } from "../../../domain/wire/ProtocolLine.ts"
 import { checkCredentials } from "../../ports/Authenticator.ts"
 import { decodeBody, decodeHead } from "../../ports/Body.ts"
@@ -109,7 +110,8 @@ export const makeClientRequestHandler = (
     const members = registry.members(office)
     chargeFanOut(connection, members.length)
     const toSession = ({ membership: { name, role }, sid, version }: Member) => ({ sid, name, role, officeId, version })
-    return jsonReply(definition.reply.encode({ sessions: members.map(toSession), reqId }))
+    const known = connection.features.callStatus ? { features: [mcpFeature] } : {}
+    return jsonReply(definition.reply.encode({ sessions: members.map(toSession), ...known, reqId }))
   })
 
   const decodeNotification = (

@@ -1,7 +1,7 @@
 import { bytesToHex } from "@noble/hashes/utils.js"
 import { Effect, Equal, Exit, Hash, Option, Queue, RcMap, Result, Scope, Stream } from "effect"
 import type { CallStatus } from "../../../domain/model/CallStatus.ts"
-import { parseMembershipConflict } from "../../../domain/model/membershipConflict.ts"
+import { parseMembershipConflict } from "../../../domain/office/membershipConflict.ts"
 import {
   badRequest,
   computerNotFound,

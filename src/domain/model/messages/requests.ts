@@ -10,6 +10,10 @@ export const targetFields = { agent: Identifier, reqId: Identifier, computer: Id
 export const TargetRequest = Schema.Struct(targetFields)
 export type TargetRequest = typeof TargetRequest.Type
 
+/** A request for the tools. `features` are what the Agent knows beyond the protocol. */
+export const ToolsRequest = Schema.Struct({ ...targetFields, features: optionalField(Schema.Array(Schema.String)) })
+export type ToolsRequest = typeof ToolsRequest.Type
+
 /** A request for the desktop: at most `desktopSize` windows, or the window with exactly this URI. */
 export const DesktopRequest = Schema.Struct({
   ...targetFields,

@@ -2,6 +2,7 @@ import { Schema } from "effect"
 import { isJsonObject } from "../../json.ts"
 import type { ComputerPart } from "../../model/Notification.ts"
 import { defaultDpeTimeoutSeconds, maxIdentifierLength, maxTimeoutSeconds } from "../../model/fields.ts"
+import { defaultMcpTimeoutSeconds } from "../../model/messages/mcp.ts"
 import { ToolResult } from "../../model/ToolResult.ts"
 import { makeCodec } from "../../validation.ts"
 import { defineCall } from "../defineCall.ts"
@@ -48,7 +49,7 @@ export const calls = {
   }),
   getTools: defineCall({
     event: "client:get_tools",
-    request: makeCodec(Messages.TargetReq),
+    request: makeCodec(Messages.GetToolsReq),
     reply: makeCodec(Messages.GetToolsRet)
   }),
   getConfig: defineCall({
@@ -103,7 +104,13 @@ export const calls = {
     request: makeCodec(Messages.GetBlobReq),
     reply: makeCodec(Messages.GetBlobRet)
   }),
-  putBlob: undefined
+  putBlob: undefined,
+  mcp: defineCall({
+    event: "client:mcp",
+    request: makeCodec(Messages.McpReq),
+    reply: makeCodec(Messages.McpRet),
+    timeoutSeconds: ({ timeout }) => timeout ?? defaultMcpTimeoutSeconds
+  })
 } satisfies Calls
 
 /** Routes `client:*` events of newer peers by their Computer (spec §4.1). */

@@ -4,6 +4,7 @@ import { BlobChunk, BlobRequest } from "../../model/messages/blobs.ts"
 import { ApprovalView, maxListedApprovals } from "../../approvals/ApprovalView.ts"
 import { Identifier, maxIdentifierLength, maxTimeoutSeconds, optionalField } from "../../model/fields.ts"
 import { maxProgressMessageLength, maxServerNameLength, maxServerNames } from "../../model/CallStatus.ts"
+import { McpOutcome, McpRequest } from "../../model/messages/mcp.ts"
 import { Role, SessionInfo } from "../../model/Membership.ts"
 import {
   DecideApprovalRequest,
@@ -15,7 +16,8 @@ import {
   ResourcePage,
   ResourcesRequest,
   TargetRequest,
-  ToolCallRequest
+  ToolCallRequest,
+  ToolsRequest
 } from "../../model/messages/requests.ts"
 import { SkillFile, SkillRef, SkillRequest } from "../../model/messages/skills.ts"
 import { Tool } from "../../model/Tool.ts"
@@ -40,11 +42,23 @@ const serverNames = Schema.Array(Schema.String.check(Schema.isMaxLength(maxServe
   Schema.isMaxLength(maxServerNames)
 )
 
-/** `startingServers` is not part of the protocol: MCP servers whose tools are not in the list yet. */
+/** What a peer knows beyond the protocol, in a bounded number of words. */
+const features = Schema.Array(Identifier).check(Schema.isMaxLength(16))
+
+/** `features` is not part of the protocol. */
+export const GetToolsReq = ToolsRequest.pipe(Schema.encodeKeys({ reqId: "req_id", features: "a2c_features" }))
+
+/**
+ * `startingServers` and `features` are not part of the protocol: MCP servers whose tools are not in the list yet, and
+ * what the Computer knows, for an Agent that asks.
+ */
 export const makeGetToolsRet = <W>(tool: Schema.Codec<Tool, W>) =>
-  Schema.Struct({ tools: Schema.Array(tool), startingServers: optionalField(serverNames), reqId }).pipe(
-    Schema.encodeKeys({ startingServers: "starting_servers", reqId: "req_id" })
-  )
+  Schema.Struct({
+    tools: Schema.Array(tool),
+    startingServers: optionalField(serverNames),
+    features: optionalField(features),
+    reqId
+  }).pipe(Schema.encodeKeys({ startingServers: "starting_servers", features: "a2c_features", reqId: "req_id" }))
 
 export const GetToolsRet = makeGetToolsRet(SmcpTool)
 
@@ -191,9 +205,12 @@ export const ListRoomReq = Schema.Struct({ agent: Identifier, reqId: Identifier,
 
 const WireSessionInfo = SessionInfo.pipe(Schema.encodeKeys({ officeId: "office_id", version: "a2c_version" }))
 
-export const ListRoomRet = Schema.Struct({ sessions: Schema.Array(WireSessionInfo), reqId }).pipe(
-  Schema.encodeKeys({ reqId: "req_id" })
-)
+/** `features` is not part of the protocol: what the Server knows, for members that announce features. */
+export const ListRoomRet = Schema.Struct({
+  sessions: Schema.Array(WireSessionInfo),
+  features: optionalField(features),
+  reqId
+}).pipe(Schema.encodeKeys({ features: "a2c_features", reqId: "req_id" }))
 
 /** The body of all `server:update_*` and `notify:update_*` (seed 000, `UpdateComputerConfigReq`). */
 export const ComputerRef = Schema.Struct({ computer: Identifier })
@@ -257,6 +274,10 @@ export const DecideApprovalReq = DecideApprovalRequest.pipe(
 export const DecideApprovalRet = Schema.Struct({ approval: ApprovalView, reqId }).pipe(
   Schema.encodeKeys({ reqId: "req_id" })
 )
+
+/** A request to the MCP servers of a Computer. Not part of the protocol. */
+export const McpReq = McpRequest.pipe(Schema.encodeKeys({ reqId: "req_id" }))
+export const McpRet = Schema.Struct({ ...McpOutcome.fields, reqId }).pipe(Schema.encodeKeys({ reqId: "req_id" }))
 
 /** `EnterOfficeNotification` and `LeaveOfficeNotification`: exactly one of the names is set. */
 export const OfficeNotification = Schema.Struct({

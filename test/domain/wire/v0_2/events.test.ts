@@ -42,6 +42,7 @@ const extensions: typeof catalogue = {
   GET_BLOB_EVENT: ["client:get_blob", "agent"],
   GET_SKILL_EVENT: ["client:get_skill", "agent"],
   GET_SKILLS_EVENT: ["client:get_skills", "agent"],
+  MCP_EVENT: ["client:mcp", "agent"],
   UPDATE_SKILLS_EVENT: ["server:update_skills", "computer"],
   UPDATE_SKILLS_NOTIFICATION: ["notify:update_skills", "server"],
   UPDATE_TOOL_CALL_EVENT: ["server:update_tool_call", "computer"],

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Role } from "../../../src/domain/model/Membership.ts"
-import { membershipConflict, parseMembershipConflict } from "../../../src/domain/model/membershipConflict.ts"
+import { membershipConflict, parseMembershipConflict } from "../../../src/domain/office/membershipConflict.ts"
 
 /** Times that a date can have, in milliseconds. */
 const Time = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 8.64e15 }))

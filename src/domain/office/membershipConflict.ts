@@ -1,6 +1,6 @@
 import { definedOnly } from "../objects.ts"
-import { type Membership, type MembershipError, makeMembershipError, type Role } from "./Membership.ts"
-import { officeIdOf } from "./officeKey.ts"
+import { type Membership, type MembershipError, makeMembershipError, type Role } from "../model/Membership.ts"
+import { officeIdOf } from "../model/officeKey.ts"
 
 /** The member that holds a membership, as far as a Server tells; `joinedAt` in epoch milliseconds. */
 export interface CurrentMember {

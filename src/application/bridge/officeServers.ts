@@ -1,0 +1,161 @@
+import { Effect } from "effect"
+import { asObject, asString, type JsonObject, stringOrEmpty } from "../../domain/json.ts"
+import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
+import type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
+import { parseServerUri, type ServerResource, toServerUri } from "../../domain/office/officeUris.ts"
+import { exposedName } from "../../domain/tools/exposedNames.ts"
+import type { Agent } from "../agent/Agent.ts"
+import type { McpServerRequest } from "../agent/AgentRequests.ts"
+import type { OfficeView } from "../agent/OfficeView.ts"
+import { type McpMethod, McpSessionError } from "../ports/McpSession.ts"
+
+interface OfficePrompt {
+  readonly computer: string
+  readonly server: string
+  readonly prompt: JsonObject
+}
+
+const serversIn = ({ computers }: OfficeView): ReadonlyArray<readonly [computer: string, server: McpServerInfo]> =>
+  [...computers].flatMap(([computer, { servers = [] }]) => servers.map((server) => [computer, server] as const))
+
+/**
+ * The prompts of all Computers by their names in the office. The second prompt of a name at a Computer has the name of its
+ * MCP server, too.
+ */
+const promptsIn = (view: OfficeView, maxNameLength: number | undefined): ReadonlyMap<string, OfficePrompt> => {
+  const byName = new Map<string, OfficePrompt>()
+  for (const [computer, { id: server, prompts }] of serversIn(view)) {
+    for (const prompt of prompts) {
+      const own = stringOrEmpty(prompt["name"])
+      const names = [own, `${server}__${own}`].map((tool) => exposedName({ owner: computer, tool }, maxNameLength))
+      const name = names.find((candidate) => !byName.has(candidate))
+      if (own !== "" && name !== undefined) byName.set(name, { computer, server, prompt })
+    }
+  }
+  return byName
+}
+
+/** In UTF-16 units: instructions are in the context of every conversation. */
+const instructionLimits = { perServer: 2000, total: 16_000 }
+
+const truncate = (text: string, max: number): string =>
+  text.length <= max ? text : `${text.slice(0, max - 1).toWellFormed()}…`
+
+/** Adds the instructions of the MCP servers to those of the office. */
+export const combineInstructions = (own: string, view: OfficeView): string => {
+  const parts = serversIn(view).flatMap(([computer, { id, instructions }]) =>
+    instructions === undefined || instructions.trim() === ""
+      ? []
+      : [
+          `Instructions of the MCP server '${id}' of '${computer}':\n${truncate(instructions.trim(), instructionLimits.perServer)}`
+        ]
+  )
+  return truncate([own, ...parts].join("\n\n"), instructionLimits.total)
+}
+
+/** The details of the tools of a Computer, by their names there, with the URIs of user interfaces for the office. */
+export const toolDetailsOf = (
+  computer: string,
+  servers: ReadonlyArray<McpServerInfo>
+): ReadonlyMap<string, JsonObject> =>
+  new Map(
+    servers.flatMap(({ id: server, tools }) =>
+      tools.map(({ details, name }) => [name, withOfficeUris(details, { computer, server })] as const)
+    )
+  )
+
+/** The keys of a tool's `_meta` for its user interface; the second one is of earlier servers. */
+const uiKey = "ui"
+const flatUiKey = "ui/resourceUri"
+
+const withOfficeUris = (details: JsonObject, place: Omit<ServerResource, "uri">): JsonObject => {
+  const { _meta } = details
+  const meta = asObject(_meta)
+  const { resourceUri, ...ui } = asObject(meta[uiKey])
+  const rewrite = (uri: unknown) => (typeof uri === "string" ? toServerUri({ ...place, uri }) : uri)
+  if (resourceUri === undefined && meta[flatUiKey] === undefined) return details
+  return {
+    ...details,
+    _meta: {
+      ...meta,
+      ...(resourceUri !== undefined && { [uiKey]: { ...ui, resourceUri: rewrite(resourceUri) } }),
+      ...(meta[flatUiKey] !== undefined && { [flatUiKey]: rewrite(meta[flatUiKey]) })
+    }
+  }
+}
+
+/** True for a tool that only its user interface calls: MCP Apps hide it from models. */
+export const isAppOnly = (details: JsonObject | undefined): boolean => {
+  const { visibility } = asObject(asObject(details?.["_meta"])[uiKey])
+  return Array.isArray(visibility) && !visibility.includes("model")
+}
+
+const invalidParams = (message: string) =>
+  new McpSessionError({ reason: "protocol", code: jsonRpcCodes.invalidParams, message })
+
+/** Makes the requests to the MCP servers of an office: prompts, completions, resource templates and resources. */
+export const makeServerRequests = (agent: Agent["Service"], maxNameLength: number | undefined) => {
+  const send = (computer: string, request: McpServerRequest) =>
+    Effect.mapError(agent.mcpRequest(computer, request), (error) =>
+      error._tag === "McpSessionError" ? error : new McpSessionError({ reason: "unavailable", message: error.message })
+    )
+  const findPrompt = Effect.fnUntraced(function* (name: unknown) {
+    const found = promptsIn(yield* agent.view, maxNameLength).get(stringOrEmpty(name))
+    return found ?? (yield* invalidParams(`There is no prompt '${String(name)}' in this office`))
+  })
+  const parseUri = (uri: unknown) =>
+    Effect.map(agent.view, ({ computers }) => parseServerUri(stringOrEmpty(uri), computers.keys()))
+
+  const complete = Effect.fnUntraced(function* (params: JsonObject) {
+    const ref = asObject(params["ref"])
+    const method = "completion/complete"
+    if (ref["type"] === "ref/prompt") {
+      const { computer, prompt, server } = yield* findPrompt(ref["name"])
+      const own = { ...ref, name: prompt["name"] }
+      return yield* send(computer, { server, method, params: { ...params, ref: own } })
+    }
+    const resource = yield* parseUri(ref["uri"])
+    if (resource === undefined)
+      return yield* invalidParams("'ref' must name a prompt or a resource template of this office")
+    const { computer, server, uri } = resource
+    return yield* send(computer, { server, method, params: { ...params, ref: { ...ref, uri } } })
+  })
+
+  return {
+    request: Effect.fnUntraced(function* (method: McpMethod, params: JsonObject) {
+      switch (method) {
+        case "prompts/list": {
+          const prompts = promptsIn(yield* agent.view, maxNameLength)
+          return { prompts: [...prompts].map(([name, { prompt }]) => ({ ...prompt, name })) }
+        }
+        case "prompts/get": {
+          const { computer, prompt, server } = yield* findPrompt(params["name"])
+          return yield* send(computer, { server, method, params: { ...params, name: prompt["name"] } })
+        }
+        case "completion/complete":
+          return yield* complete(params)
+        case "resources/templates/list":
+          return {
+            resourceTemplates: serversIn(yield* agent.view).flatMap(([computer, { id: server, templates }]) =>
+              templates.flatMap((template) => {
+                const uri = asString(template["uriTemplate"])
+                return uri === undefined ? [] : [{ ...template, uriTemplate: toServerUri({ computer, server, uri }) }]
+              })
+            )
+          }
+      }
+    }),
+    /** Reads a resource of an MCP server; `undefined` for other URIs. The contents have the URIs of the office. */
+    read: Effect.fnUntraced(function* (uri: string) {
+      const resource = yield* parseUri(uri)
+      if (resource === undefined) return undefined
+      const { computer, server, uri: own } = resource
+      const { contents } = yield* send(computer, { server, method: "resources/read", params: { uri: own } })
+      const toOffice = (content: JsonObject) => {
+        const read = asString(content["uri"])
+        return read === undefined ? content : { ...content, uri: toServerUri({ computer, server, uri: read }) }
+      }
+      return Array.isArray(contents) ? contents.map(asObject).map(toOffice) : []
+    })
+  }
+}

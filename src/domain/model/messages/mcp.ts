@@ -1,0 +1,56 @@
+import { Schema } from "effect"
+import { JsonObject } from "../../json.ts"
+import { Identifier, optionalField, TimeoutSeconds } from "../fields.ts"
+import { targetFields } from "./requests.ts"
+
+/** The word by which Agents and Computers announce that they send and serve {@link McpRequest}. */
+export const mcpFeature = "mcp"
+
+/**
+ * The tool name of a request that goes as a tool call, through a Server that does not know `client:mcp`. No MCP server
+ * has a tool of this name in an office.
+ */
+export const mcpToolName = "a2c:mcp"
+
+/** The timeout of a request that states none. */
+export const defaultMcpTimeoutSeconds = 30
+
+/** A request to the MCP servers of a Computer: `servers/list`, or a method of MCP at one server. */
+export const McpRequest = Schema.Struct({
+  ...targetFields,
+  method: Identifier,
+  /** The identity of the MCP server in the office. */
+  server: optionalField(Identifier),
+  params: JsonObject,
+  timeout: optionalField(TimeoutSeconds)
+})
+export type McpRequest = typeof McpRequest.Type
+
+/** The result of an MCP server, or its error. */
+export const McpOutcome = Schema.Struct({
+  result: optionalField(JsonObject),
+  /** Not `error`: that member marks an error of the protocol. */
+  failure: optionalField(Schema.Struct({ code: Schema.Int, message: Schema.String, data: optionalField(JsonObject) }))
+})
+export type McpOutcome = typeof McpOutcome.Type
+
+/** A tool with what the protocol's list of tools does not carry: title, icons, `_meta` and more, as the server sent it. */
+const McpToolDetails = Schema.Struct({ name: Identifier, details: JsonObject })
+
+/** An MCP server as its Computer describes it. */
+export const McpServerInfo = Schema.Struct({
+  id: Identifier,
+  /** The `serverInfo` of the server: name, version, title, icons. */
+  implementation: JsonObject,
+  instructions: optionalField(Schema.String),
+  tools: Schema.Array(McpToolDetails),
+  prompts: Schema.Array(JsonObject),
+  templates: Schema.Array(JsonObject),
+  /** True when the server completes arguments. */
+  completions: Schema.Boolean
+})
+export type McpServerInfo = typeof McpServerInfo.Type
+
+/** The result of `servers/list`. */
+export const McpServerList = Schema.Struct({ servers: Schema.Array(McpServerInfo) })
+export type McpServerList = typeof McpServerList.Type

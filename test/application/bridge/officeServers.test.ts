@@ -1,0 +1,134 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import * as MemoryMcp from "../../../src/adapters/memory/MemoryMcp.ts"
+import { Agent } from "../../../src/application/agent/Agent.ts"
+import { makeOfficeMcpSession } from "../../../src/application/bridge/OfficeMcpSession.ts"
+import { type McpMethod, McpSessionError } from "../../../src/application/ports/McpSession.ts"
+import type { JsonObject } from "../../../src/domain/json.ts"
+import { agentUnderTest, computerUnderTest, tool } from "../../conformance/members.ts"
+import { makePlace } from "../../main/computers.ts"
+
+const prompt = { name: "greet", title: "Greet", icons: [{ src: "a.png" }], arguments: [{ name: "who" }] }
+const template = { uriTemplate: "note://{id}", name: "note" }
+
+/** The requests that reached the server, and how it answers them. */
+const answering = (asked: Array<readonly [McpMethod, JsonObject]>) => (method: McpMethod, params: JsonObject) => {
+  if (!method.endsWith("/list")) asked.push([method, params])
+  switch (method) {
+    case "prompts/list":
+      return Effect.succeed({ prompts: [prompt] })
+    case "resources/templates/list":
+      return Effect.succeed({ resourceTemplates: [template] })
+    case "prompts/get":
+      return params["name"] === "greet"
+        ? Effect.succeed({ messages: [], vendor: 1 })
+        : Effect.fail(new McpSessionError({ reason: "protocol", code: -32602, message: "no such prompt" }))
+    case "completion/complete":
+      return Effect.succeed({ completion: { values: ["Ada"] } })
+  }
+}
+
+const bridged = Effect.fnUntraced(function* (parts: MemoryMcp.MemoryMcpServerOptions = {}) {
+  const place = yield* makePlace
+  const asked: Array<readonly [McpMethod, JsonObject]> = []
+  const alpha = yield* MemoryMcp.makeMemoryMcpServer({
+    answer: answering(asked),
+    capabilities: { prompts: true, completions: true },
+    ...parts
+  })
+  yield* computerUnderTest(place, { name: "desk", servers: { alpha } })
+  const agent = yield* agentUnderTest(place)
+  const session = yield* Effect.provideService(makeOfficeMcpSession({ office: "O1" }), Agent, agent)
+  yield* agent.settled
+  return { agent, alpha, asked, request: session.request ?? (() => Effect.die("no requests")), session }
+})
+
+describe("OfficeMcpSession with MCP servers", () => {
+  it.effect("offers prompts under the names of their Computers, otherwise unchanged", () =>
+    Effect.gen(function* () {
+      const { request } = yield* bridged()
+      assert.deepStrictEqual(yield* request("prompts/list", {}), { prompts: [{ ...prompt, name: "desk__greet" }] })
+    })
+  )
+
+  it.effect("gets a prompt by its own name, and passes the result unchanged", () =>
+    Effect.gen(function* () {
+      const { asked, request } = yield* bridged()
+      const result = yield* request("prompts/get", { name: "desk__greet", arguments: { who: "Ada" } })
+      assert.deepStrictEqual(result, { messages: [], vendor: 1 })
+      assert.deepStrictEqual(asked, [["prompts/get", { name: "greet", arguments: { who: "Ada" } }]])
+    })
+  )
+
+  it.effect("rejects an unknown prompt with the code of invalid parameters", () =>
+    Effect.gen(function* () {
+      const { request } = yield* bridged()
+      const failure = yield* Effect.flip(request("prompts/get", { name: "desk__gone" }))
+      assert.deepStrictEqual([failure.code, failure.message.includes("desk__gone")], [-32602, true])
+    })
+  )
+
+  it.effect("completes the arguments of prompts and of resource templates", () =>
+    Effect.gen(function* () {
+      const { asked, request } = yield* bridged()
+      const argument = { name: "who", value: "A" }
+      const byPrompt = { ref: { type: "ref/prompt", name: "desk__greet" }, argument }
+      assert.deepStrictEqual(yield* request("completion/complete", byPrompt), { completion: { values: ["Ada"] } })
+      const ref = { type: "ref/resource", uri: "mcp://desk/alpha/note://{id}" }
+      yield* request("completion/complete", { ref, argument })
+      assert.deepStrictEqual(
+        asked.map(([, params]) => params["ref"]),
+        [
+          { type: "ref/prompt", name: "greet" },
+          { type: "ref/resource", uri: "note://{id}" }
+        ]
+      )
+    })
+  )
+
+  it.effect("offers resource templates, whose resources can be read", () =>
+    Effect.gen(function* () {
+      const read = Effect.succeed([{ uri: "note://7", text: "seven" }])
+      const { request, session } = yield* bridged({ resources: [{ definition: { uri: "note://7" }, read }] })
+      const { resourceTemplates } = yield* request("resources/templates/list", {})
+      assert.deepStrictEqual(resourceTemplates, [{ ...template, uriTemplate: "mcp://desk/alpha/note://{id}" }])
+      const uri = "mcp://desk/alpha/note://7"
+      assert.deepStrictEqual(yield* session.readResource(uri), [{ uri, text: "seven" }])
+      const failure = yield* Effect.flip(session.readResource("mcp://desk/alpha/note://8"))
+      assert.strictEqual(failure.code, -32002)
+    })
+  )
+
+  it.effect("keeps the titles, icons and metadata of tools, with the URI of a user interface for the office", () =>
+    Effect.gen(function* () {
+      const details = { title: "Draw", icons: [{ src: "a.png" }], execution: { taskSupport: "optional" }, vendor: 1 }
+      const _meta = { ui: { resourceUri: "ui://draw/form", visibility: ["model"] }, deep: { kept: [1] } }
+      const { session } = yield* bridged({ tools: [tool("draw", undefined, { ...details, _meta })] })
+      const found = (yield* session.listTools()).items.find(({ name }) => name === "desk__draw") ?? {}
+      for (const [member, value] of Object.entries(details)) assert.deepStrictEqual(found[member], value)
+      const meta = found["_meta"] as JsonObject
+      assert.deepStrictEqual(meta["ui"], { resourceUri: "ui://desk/alpha/draw/form", visibility: ["model"] })
+      assert.deepStrictEqual(meta["deep"], { kept: [1] })
+    })
+  )
+
+  it.effect("announces a changed list of prompts once", () =>
+    Effect.gen(function* () {
+      let prompts: ReadonlyArray<JsonObject> = [prompt]
+      const { agent, alpha, request, session } = yield* bridged({
+        answer: (method) => Effect.succeed(method === "prompts/list" ? { prompts } : { resourceTemplates: [] })
+      })
+      const changes = yield* session.watch({ tools: true, resources: true, prompts: true, uris: [] })
+      prompts = [prompt, { name: "leave" }]
+      yield* alpha.notify({ _tag: "PromptsChanged" })
+      const [first] = yield* Stream.runCollect(Stream.take(changes, 1))
+      assert.deepStrictEqual(first, { _tag: "PromptsChanged" })
+      yield* agent.settled
+      const { prompts: listed } = yield* request("prompts/list", {})
+      assert.deepStrictEqual(
+        (listed as ReadonlyArray<JsonObject>).map(({ name }) => name),
+        ["desk__greet", "desk__leave"]
+      )
+    })
+  )
+})

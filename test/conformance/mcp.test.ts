@@ -1,0 +1,111 @@
+import { assert, describe } from "@effect/vitest"
+import { Effect } from "effect"
+import { makeMemoryMcpServer } from "../../src/adapters/memory/MemoryMcp.ts"
+import { makeAgentRequests, makeKnownPeers } from "../../src/application/agent/AgentRequests.ts"
+import type { JsonObject } from "../../src/domain/json.ts"
+import { agentIn, computerIn, statusAgentIn } from "./cast.ts"
+import { agentUnderTest, computerUnderTest, textResult, tool } from "./members.ts"
+import { conform } from "./World.ts"
+
+const target = { agent: "agent-1", req_id: "r1", computer: "pc-1" }
+const list = { method: "servers/list", params: {} }
+
+/** An MCP server with one prompt, which quotes the arguments. */
+const promptingServer = makeMemoryMcpServer({
+  tools: [tool("t")],
+  capabilities: { prompts: true },
+  answer: (method, params) =>
+    Effect.succeed(method === "prompts/list" ? { prompts: [{ name: "greet" }] } : { got: params })
+})
+
+describe("requests to MCP servers", () => {
+  conform("are announced to members that ask, and to no others", (world) =>
+    Effect.gen(function* () {
+      yield* computerUnderTest(world, { name: "pc-1", servers: { alpha: yield* promptingServer } })
+      const listRoom = { agent: "agent-1", req_id: "r1", office_id: "O1" }
+      const plain = yield* agentIn(world, "O1")
+      const answers = [
+        ...(yield* plain.ask("server:list_room", listRoom)),
+        ...(yield* plain.ask("client:get_tools", target))
+      ] as ReadonlyArray<JsonObject>
+      assert.deepStrictEqual(
+        answers.map((answer) => answer["a2c_features"]),
+        [undefined, undefined]
+      )
+      yield* plain.close
+      const knowing = yield* statusAgentIn(world, "O1")
+      const announced = [
+        ...(yield* knowing.ask("server:list_room", listRoom)),
+        ...(yield* knowing.ask("client:get_tools", { ...target, a2c_features: ["mcp"] }))
+      ] as ReadonlyArray<JsonObject>
+      assert.deepStrictEqual(
+        announced.map((answer) => answer["a2c_features"]),
+        [["mcp"], ["mcp"]]
+      )
+    })
+  )
+
+  conform("reach a Computer by their event, and as tool calls through any Server", (world) =>
+    Effect.gen(function* () {
+      yield* computerUnderTest(world, { name: "pc-1", servers: { alpha: yield* promptingServer } })
+      const a1 = yield* agentIn(world, "O1")
+      const get = { method: "prompts/get", server: "alpha", params: { name: "greet" } }
+      const [byEvent] = (yield* a1.ask("client:mcp", { ...target, ...get })) as ReadonlyArray<JsonObject>
+      assert.deepStrictEqual(byEvent, { result: { got: { name: "greet" } }, req_id: "r1" })
+      const call = { ...target, tool_name: "a2c:mcp", params: get, timeout: 30 }
+      const [asCall] = (yield* a1.ask("client:tool_call", call)) as ReadonlyArray<JsonObject>
+      assert.deepStrictEqual(asCall?.["structuredContent"], { result: { got: { name: "greet" } } })
+    })
+  )
+
+  conform("of a malformed kind are rejected with 400, and of an unknown server with its name", (world) =>
+    Effect.gen(function* () {
+      yield* computerUnderTest(world, { name: "pc-1", servers: { alpha: yield* promptingServer } })
+      const a1 = yield* agentIn(world, "O1")
+      const [malformed] = (yield* a1.ask("client:mcp", { ...target, ...list, params: 5 })) as ReadonlyArray<JsonObject>
+      assert.strictEqual(malformed?.["code"], 400)
+      const get = { method: "prompts/get", server: "gone", params: {} }
+      const [unknown] = (yield* a1.ask("client:mcp", { ...target, ...get })) as ReadonlyArray<JsonObject>
+      assert.deepStrictEqual(unknown?.["failure"], { code: -32602, message: "No MCP server 'gone' runs here" })
+    })
+  )
+
+  conform("are sent to Computers that announce them, and not to others", (world) =>
+    Effect.gen(function* () {
+      const agent = yield* agentUnderTest(world)
+      const plain = yield* computerIn(world, "O1", "pc-2")
+      yield* plain.answers((event, body) => {
+        const { req_id } = body as JsonObject
+        return Effect.succeed([event === "client:get_tools" ? { tools: [], req_id } : { desktops: [], req_id }])
+      })
+      yield* computerUnderTest(world, { name: "pc-1", servers: { alpha: yield* promptingServer } })
+      yield* agent.followServers
+      const [server] = yield* agent.mcpServers("pc-1")
+      assert.deepStrictEqual(server?.prompts, [{ name: "greet" }])
+      assert.deepStrictEqual(yield* agent.mcpServers("pc-2"), [])
+      yield* agent.settled
+      const heard = new Set(plain.heard().map(({ event }) => event))
+      assert.isFalse(heard.has("client:mcp") || heard.has("client:tool_call"))
+    })
+  )
+
+  conform("go as tool calls where the Server does not announce them", (world) =>
+    Effect.gen(function* () {
+      const { member } = yield* agentUnderTest(world)
+      yield* computerUnderTest(world, { name: "pc-1", servers: { alpha: yield* promptingServer } })
+      const plain = yield* computerIn(world, "O1", "pc-2")
+      yield* plain.answers(() =>
+        Effect.succeed([{ ...textResult("no such tool"), isError: true, meta: { error_code: 4001 } }])
+      )
+      const peers = { ...makeKnownPeers(), serverPassesMcp: false }
+      const agent = makeAgentRequests(member, "agent-1", "O1", undefined, peers)
+      const [server] = yield* agent.mcpServers("pc-1")
+      assert.deepStrictEqual(server?.prompts, [{ name: "greet" }])
+      const request = { server: "alpha", method: "prompts/get", params: { name: "greet" } } as const
+      assert.deepStrictEqual(yield* agent.mcpRequest("pc-1", request), { got: { name: "greet" } })
+      assert.deepStrictEqual(yield* agent.mcpServers("pc-2"), [])
+      const failure = yield* Effect.flip(agent.mcpRequest("pc-2", request))
+      assert.deepInclude(failure, { _tag: "McpSessionError", reason: "unsupported" })
+    })
+  )
+})
