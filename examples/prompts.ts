@@ -4,7 +4,7 @@ import { connectAgent, runComputer, runServer } from "a2c-smcp/promise"
 await using server = await runServer({ authenticate: "allowAll" })
 const place = { url: server.url, office: "team" }
 
-await using desk = await runComputer({
+await using _desk = await runComputer({
   ...place,
   name: "desk",
   config: {
