@@ -156,7 +156,7 @@ describe("a2c devices connect", () => {
       const wayForDevices = yield* openProxy({ target: () => running.port })
       const wayForHttp = yield* openProxy({ target: () => running.httpPort })
       const desk = yield* device(wayForDevices.port, "desk")
-      yield* desk.says("registered 10 services")
+      yield* desk.says("registered 13 services")
       const lab = yield* computer(place, { gateway: { url: `http://127.0.0.1:${wayForHttp.port}/mcp` } })
       const echo = ["agent", ...place, "call", "desk__echo", "--args"]
       assert.deepStrictEqual(yield* outcome(...echo, '{"over":"tcp"}'), {
@@ -181,7 +181,7 @@ describe("a2c devices connect", () => {
       yield* running.signal("SIGKILL")
       yield* running.ended
       running = yield* startGateway
-      yield* desk.says("registered 11 services", "stdout", 2)
+      yield* desk.says("registered 14 services", "stdout", 2)
       yield* lab.says("MCP server ready", "stderr", 2)
       yield* asAgent(url, knows("desk__extra0"))
       assert.strictEqual((yield* outcome(...echo, '{"over":"again"}')).stdout, '{"over":"again"}\n')
@@ -198,7 +198,7 @@ describe("device admission", () => {
       assert.strictEqual(yield* rejectedDevice.ended, 1)
       assert.include(rejectedDevice.stderr(), "\na2c: the device server rejected the device: the token is not valid\n")
       const friend = yield* device(port, "desk", "--token", "s3cret")
-      yield* friend.says("registered 10 services")
+      yield* friend.says("registered 13 services")
       assert.include(yield* says("device connected", "stderr"), "device=desk")
     })
   )
@@ -208,11 +208,11 @@ describe("device admission", () => {
     Effect.gen(function* () {
       const { port } = yield* gateway("--tcp", "0")
       const earlier = yield* device(port, "desk")
-      yield* earlier.says("registered 10 services")
+      yield* earlier.says("registered 13 services")
       const later = yield* device(port, "desk")
       assert.strictEqual(yield* earlier.ended, 1)
       assert.include(earlier.stderr(), "\na2c: another device uses the name 'desk'\n")
-      yield* later.says("registered 10 services")
+      yield* later.says("registered 13 services")
     })
   )
 
@@ -222,7 +222,7 @@ describe("device admission", () => {
       const tokens = yield* temporaryFile("tokens.json", '{"lamp": "s3cret", "door": "other"}')
       const { port, says } = yield* gateway("--tcp", "0", "--tokens", tokens)
       const friend = yield* device(port, "desk", "--token", "s3cret")
-      yield* friend.says("registered 10 services")
+      yield* friend.says("registered 13 services")
       assert.include(yield* says("device connected", "stderr"), "device=lamp")
     })
   )
@@ -309,7 +309,7 @@ describe("shutdown", () => {
       Effect.gen(function* () {
         const here = yield* gateway("--tcp", "0", "--http", "0")
         const [one, other] = [yield* device(here.port, "one"), yield* device(here.port, "other")]
-        yield* Effect.forEach([one, other], ({ says }) => says("registered 10 services"), { discard: true })
+        yield* Effect.forEach([one, other], ({ says }) => says("registered 13 services"), { discard: true })
         const servers = descendants(one.pid)
         assert.isNotEmpty(servers)
         assert.deepStrictEqual(yield* endedBy(one, signal), Option.some(130))
