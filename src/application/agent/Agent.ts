@@ -13,13 +13,10 @@ import {
 } from "../member/OfficeMember.ts"
 import { type Body, decodeBody, jsonBody } from "../ports/Body.ts"
 import type { MessageHandler, TransportClient } from "../ports/Transport.ts"
-import {
-  type AgentError,
-  type AgentRequests,
-  makeKnownPeers,
-  makeAgentRequests,
-  type ToolRequest
-} from "./AgentRequests.ts"
+import { type AgentError, BadReply } from "./AgentErrors.ts"
+import { makeLocalTasks } from "./tasks/localTasks.ts"
+import type { ToolTask } from "./tasks/toolTasks.ts"
+import { type AgentRequests, makeKnownPeers, makeAgentRequests, type ToolRequest } from "./AgentRequests.ts"
 import {
   type AmbiguousTool,
   type ComputerView,
@@ -55,12 +52,17 @@ export interface ToolCall extends Omit<ToolRequest, "computer"> {
   readonly computer?: string | undefined
 }
 
-export interface AgentShape extends Omit<AgentRequests, "callTool">, AgentQueries {
+export interface AgentShape extends Omit<AgentRequests, "callTool" | "startTool">, AgentQueries {
   /**
    * Calls a tool once, without retries, and reads the blobs of its result. Failed tools and timeouts are results with
    * `isError`. Interrupting the effect cancels the call on the Computer.
    */
   readonly callTool: (call: ToolCall) => Effect.Effect<ToolResult, AgentError | AmbiguousTool>
+  /**
+   * Starts a call that runs on while this Agent is disconnected or restarts. At a Computer that does not support that, it
+   * runs as long as this Agent.
+   */
+  readonly startTool: (call: Omit<ToolCall, "blobs">) => Effect.Effect<ToolTask, AgentError | AmbiguousTool>
   /** Members, tools and desktops as last seen; notifications keep them current. */
   readonly view: Effect.Effect<OfficeView>
   /** The current view, then every change. */
@@ -212,9 +214,9 @@ const make = Effect.fnUntraced(function* (
   )
 
   /** Finds the Computer of a call, within the timeout of the call. */
-  const callTool: AgentShape["callTool"] = Effect.fnUntraced(function* ({ computer, ...call }) {
-    if (computer !== undefined) return yield* requests.callTool({ ...call, computer })
-    const { onStatus, timeout = defaultToolTimeoutSeconds, tool } = call
+  const locate = Effect.fnUntraced(function* (call: ToolCall) {
+    const { computer, onStatus, timeout = defaultToolTimeoutSeconds, tool } = call
+    if (computer !== undefined) return { ...call, computer }
     const remaining = yield* startCountdown(Duration.seconds(timeout))
     const owner = yield* findToolOwner({
       tool,
@@ -225,13 +227,24 @@ const make = Effect.fnUntraced(function* (
       onStatus
     })
     const left = Math.max(1, Math.ceil(Duration.toSeconds(yield* remaining)))
-    return yield* requests.callTool({ ...call, computer: owner, timeout: Math.min(timeout, left) })
+    return { ...call, computer: owner, timeout: Math.min(timeout, left) }
+  })
+
+  const callTool: AgentShape["callTool"] = (call) => Effect.flatMap(locate(call), requests.callTool)
+
+  const startLocally = yield* makeLocalTasks(requests.callTool)
+  const startTool: AgentShape["startTool"] = Effect.fnUntraced(function* (call) {
+    const request = yield* locate(call)
+    return yield* Effect.catchTag(requests.startTool(request), "McpSessionError", ({ message, reason }) =>
+      reason === "unsupported" ? startLocally(request) : Effect.fail(new BadReply({ message }))
+    )
   })
 
   return {
     ...requests,
     ...(yield* makeAgentQueries(requests)),
     callTool,
+    startTool,
     view: currentView,
     changes: SubscriptionRef.changes(view),
     changesOf: (computer) =>

@@ -3,7 +3,8 @@ import { definedOnly } from "../../domain/objects.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import { collectPages } from "../shared/paging.ts"
 import { DocumentReader, DocumentUnreadable } from "../ports/files/DocumentReader.ts"
-import { type AgentError, type AgentRequests, BadReply } from "./AgentRequests.ts"
+import { type AgentError, BadReply } from "./AgentErrors.ts"
+import { type AgentRequests } from "./AgentRequests.ts"
 import type { DocumentLocation } from "../../domain/model/messages/requests.ts"
 
 /** The bytes of a document and the metadata that its Computer sent. */

@@ -1,4 +1,4 @@
-import { Data, Duration, Effect, Result, Schema } from "effect"
+import { Duration, Effect, Result, Schema } from "effect"
 import type { ApprovalAnswer } from "../../domain/approvals/Approval.ts"
 import type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
 import type { FinderPage } from "../../domain/documents/findDocuments.ts"
@@ -26,26 +26,16 @@ import { formatSchemaError, makeDecoder } from "../../domain/validation.ts"
 import { badRequest, errorCodes, payloadTooLarge, ProtocolError } from "../../domain/model/ProtocolError.ts"
 import { errorCodeOf, toolTimedOut } from "../../domain/tools/errorResults.ts"
 import type { OfficeMember } from "../member/OfficeMember.ts"
+import { type AgentError, BadReply, Disconnected, ServerTimeout } from "./AgentErrors.ts"
 import { type BlobOptions, type BlobUnreadable, type FetchedBlob, readBlob, restoreBlobs } from "./blobs.ts"
 import { completeSkillFile, type SkillContent } from "./skillContent.ts"
 import { type PutBlobOptions, sendUpload, type UploadedFile, type UploadFailed, uploadsUnsupported } from "./uploads.ts"
+import { makeToolTask, type ToolTask } from "./tasks/toolTasks.ts"
 import { type CallStatuses, makeCallStatuses, type OnCallStatus } from "./callStatuses.ts"
 import { jsonBody } from "../ports/Body.ts"
 import { McpSessionError } from "../ports/McpSession.ts"
 import type { ExtendTimeout } from "../ports/Transport.ts"
 import { withClientSpan } from "../shared/tracing.ts"
-
-/** The member is not connected. The effect of a request in flight is unknown. */
-export class Disconnected extends Data.TaggedError("Disconnected")<{ readonly message: string }> {}
-
-/** The Server did not reply in time. */
-export class ServerTimeout extends Data.TaggedError("ServerTimeout")<{ readonly message: string }> {}
-
-/** The reply violates the protocol. */
-export class BadReply extends Data.TaggedError("BadReply")<{ readonly message: string }> {}
-
-/** Why a request failed. A {@link ProtocolError} comes from the peer, the other errors from this side. */
-export type AgentError = ProtocolError | Disconnected | ServerTimeout | BadReply
 
 /** A tool call; `timeout` in whole seconds, 1…3600, 60 by default. */
 export interface ToolRequest {
@@ -86,6 +76,13 @@ export interface AgentRequests {
    * cancels the call on the Computer.
    */
   readonly callTool: (request: ToolRequest) => Effect.Effect<ToolResult, AgentError>
+  /**
+   * Starts a call that runs on while this Agent is disconnected or restarts, where its Computer supports that; elsewhere it
+   * fails as `unsupported`. `timeout` in whole seconds, 60 by default.
+   */
+  readonly startTool: (request: Omit<ToolRequest, "blobs">) => Effect.Effect<ToolTask, AgentError | McpSessionError>
+  /** The handle of a task that this Agent started, also in an earlier process. */
+  readonly task: (computer: string, id: string, options?: { readonly onStatus?: OnCallStatus | undefined }) => ToolTask
   readonly getTools: (computer: string) => Effect.Effect<ReadonlyArray<Tool>, AgentError>
   /** As `getTools`, with the servers that start. */
   readonly getToolList: (computer: string) => Effect.Effect<ToolList, AgentError>
@@ -371,9 +368,39 @@ export const makeAgentRequests = (
     return yield* toMcpResult(outcome)
   })
 
+  const task: AgentRequests["task"] = (computer, id, { onStatus } = {}) =>
+    makeToolTask(
+      {
+        line: member.line,
+        statuses,
+        send: (method, params, timeout) => sendMcp(computer, { method, params, ...definedOnly({ timeout }) }),
+        restore: (result) =>
+          restoreBlobs(result, (handle, limits) => blob(computer, handle, limits), defaultToolTimeoutSeconds)
+      },
+      { computer, id, onStatus }
+    )
+
+  const startTool: AgentRequests["startTool"] = ({
+    computer,
+    onStatus,
+    params = {},
+    timeout = defaultToolTimeoutSeconds,
+    tool
+  }) => {
+    const attributes = { "a2c.office": office, "a2c.computer": computer, "gen_ai.tool.name": tool }
+    return withClientSpan("tasks/start", attributes, (id) =>
+      Effect.as(
+        sendMcp(computer, { method: "tasks/start", params: { id, tool, params, timeout } }),
+        task(computer, id, { onStatus })
+      )
+    )
+  }
+
   return {
     members,
     callTool,
+    startTool,
+    task,
     mcpRequest: sendMcp,
     mcpServers: (computer) =>
       sendMcp(computer, { method: "servers/list", params: {} }).pipe(

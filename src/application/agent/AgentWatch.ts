@@ -15,7 +15,7 @@ import { makeRing } from "../shared/page/Ring.ts"
 import { makeStreamBuffer, type StreamBuffer } from "../shared/page/StreamBuffer.ts"
 import { secureRandomBytes } from "../shared/secureRandom.ts"
 import { Agent, type AgentShape, type ToolCall } from "./Agent.ts"
-import type { AgentError } from "./AgentRequests.ts"
+import type { AgentError } from "./AgentErrors.ts"
 import type { AmbiguousTool, OfficeView } from "./OfficeView.ts"
 
 /** Pages that are open at the same time. */

@@ -19,7 +19,6 @@ import { ComputerSettings } from "./ComputerSettings.ts"
 import { makeBlobs } from "./content/Blobs.ts"
 import { type DesktopRequest, makeDesktop } from "./content/Desktop.ts"
 import { makeDocuments } from "./content/Documents.ts"
-import { makeMcpRequests } from "./content/McpRequests.ts"
 import { makeSkills, type SkillFolders } from "./content/Skills.ts"
 import { makeUploads, type UploadOptions } from "./content/Uploads.ts"
 import type { Inputs } from "./inputs/Inputs.ts"
@@ -162,7 +161,6 @@ const make = Effect.fnUntraced(function* (
         skills,
         blobs,
         uploads,
-        mcp: makeMcpRequests(servers),
         isExplained,
         inspector
       }
@@ -180,6 +178,7 @@ const make = Effect.fnUntraced(function* (
   const leave = endRequests.pipe(
     Effect.andThen(connection.leave),
     Effect.andThen(endRequests),
+    Effect.andThen(calls.tasks.reset),
     Effect.andThen(blobs.clear)
   )
 

@@ -5,15 +5,11 @@
 import "./requireNode.ts"
 export * as SocketIoClient from "../../adapters/socketio/client/SocketIoClient.ts"
 export { Agent, type AgentEvent, type AgentOptions, type ToolCall } from "../../application/agent/Agent.ts"
-export {
-  type AgentError,
-  type AgentRequests,
-  BadReply,
-  Disconnected,
-  type ToolList,
-  type ToolRequest,
-  ServerTimeout
-} from "../../application/agent/AgentRequests.ts"
+export { type AgentError, BadReply, Disconnected, ServerTimeout } from "../../application/agent/AgentErrors.ts"
+export type { AgentRequests, McpServerRequest, ToolList, ToolRequest } from "../../application/agent/AgentRequests.ts"
+export { TaskLost, type TaskStatus, type ToolTask } from "../../application/agent/tasks/toolTasks.ts"
+export type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
+export { McpSessionError } from "../../application/ports/McpSession.ts"
 export { type BlobOptions, BlobUnreadable, type FetchedBlob } from "../../application/agent/blobs.ts"
 export type { SkillContent } from "../../application/agent/skillContent.ts"
 export { type PutBlobOptions, type UploadedFile, UploadFailed } from "../../application/agent/uploads.ts"

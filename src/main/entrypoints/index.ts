@@ -45,15 +45,10 @@ export * as TcpConnector from "../../adapters/tcp/TcpConnector.ts"
 export * as TcpListener from "../../adapters/tcp/TcpListener.ts"
 export * as VerelEngine from "../../adapters/vrl/VerelEngine.ts"
 export { Agent, type AgentEvent, type AgentOptions, type ToolCall } from "../../application/agent/Agent.ts"
-export {
-  type AgentError,
-  type AgentRequests,
-  BadReply,
-  Disconnected,
-  type ToolList,
-  type ToolRequest,
-  ServerTimeout
-} from "../../application/agent/AgentRequests.ts"
+export { type AgentError, BadReply, Disconnected, ServerTimeout } from "../../application/agent/AgentErrors.ts"
+export type { AgentRequests, McpServerRequest, ToolList, ToolRequest } from "../../application/agent/AgentRequests.ts"
+export { TaskLost, type TaskStatus, type ToolTask } from "../../application/agent/tasks/toolTasks.ts"
+export type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
 export { type BlobOptions, BlobUnreadable, type FetchedBlob } from "../../application/agent/blobs.ts"
 export type { SkillContent } from "../../application/agent/skillContent.ts"
 export { type PutBlobOptions, type UploadedFile, UploadFailed } from "../../application/agent/uploads.ts"

@@ -1,7 +1,8 @@
 import { Cause, Data, Option } from "effect"
-import type { AgentError } from "../../application/agent/AgentRequests.ts"
+import type { AgentError } from "../../application/agent/AgentErrors.ts"
 import type { BlobUnreadable } from "../../application/agent/blobs.ts"
 import type { AmbiguousTool } from "../../application/agent/OfficeView.ts"
+import type { TaskLost } from "../../application/agent/tasks/toolTasks.ts"
 import type { UploadFailed } from "../../application/agent/uploads.ts"
 import type { AlreadyJoined } from "../../application/computer/office/OfficeConnection.ts"
 import type { UnknownServer } from "../../application/computer/servers/ServerSupervisor.ts"
@@ -25,6 +26,7 @@ export type ExpectedError =
   | UploadFailed
   | DocumentUnreadable
   | McpSessionError
+  | TaskLost
   | JoinFailed
   | ServerStartFailed
   | AlreadyJoined
@@ -46,6 +48,7 @@ export const ownCodes = {
   UploadFailed: "upload_failed",
   DocumentUnreadable: "document_unreadable",
   McpSessionError: "mcp_error",
+  TaskLost: "task_lost",
   Unreachable: "unreachable",
   JoinRejected: "join_rejected",
   ListenError: "listen_failed",

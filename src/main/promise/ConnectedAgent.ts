@@ -8,6 +8,7 @@ import {
   type ToolCall as CoreToolCall
 } from "../../application/agent/Agent.ts"
 import type { McpServerRequest } from "../../application/agent/AgentRequests.ts"
+import type { TaskStatus, ToolTask } from "../../application/agent/tasks/toolTasks.ts"
 import type { BlobOptions, FetchedBlob } from "../../application/agent/blobs.ts"
 import type { SkillContent } from "../../application/agent/skillContent.ts"
 import type { PutBlobOptions, UploadedFile } from "../../application/agent/uploads.ts"
@@ -53,6 +54,17 @@ export interface ToolCall extends Omit<CoreToolCall, "onStatus"> {
 /** Options of an Agent and its connection. */
 export interface AgentConnectOptions extends Omit<AgentOptions, "wait">, ConnectionOptions {}
 
+/** A call that runs at its Computer. Promises reject with the code `task_lost` when the Computer does not know it. */
+export interface StartedTool {
+  readonly id: string
+  readonly computer: string
+  readonly status: (options?: Cancellable) => Promise<TaskStatus>
+  /** Waits for the result, also through lost connections. Aborting the signal does not cancel the call. */
+  readonly result: (options?: Cancellable) => Promise<ToolResult>
+  /** Cancels the call unless it has ended. */
+  readonly cancel: (options?: Cancellable) => Promise<void>
+}
+
 /** An Agent in its office; reconnects when the connection is lost. Promises reject with an `A2cError`. */
 export interface ConnectedAgent extends Closeable {
   /** The members of the office. */
@@ -63,6 +75,13 @@ export interface ConnectedAgent extends Closeable {
    * Computer.
    */
   readonly callTool: (call: ToolCall, options?: Cancellable) => Promise<ToolResult>
+  /**
+   * Starts a call that runs on while this Agent is disconnected or restarts. At a Computer of another implementation it runs
+   * as long as this Agent.
+   */
+  readonly startTool: (call: Omit<ToolCall, "blobs">, options?: Cancellable) => Promise<StartedTool>
+  /** The handle of a call that this Agent started, also in an earlier process. */
+  readonly startedTool: (computer: string, id: string) => StartedTool
   readonly getTools: (computer: string, options?: Cancellable) => Promise<ReadonlyArray<Tool>>
   /**
    * The MCP servers of a Computer with their instructions, prompts and resource templates; none at Computers of other
@@ -159,6 +178,14 @@ export interface ConnectedAgent extends Closeable {
   readonly mcpClient: (options?: Cancellable & Omit<OfficeMcpSessionOptions, "office">) => Promise<McpClientLike>
 }
 
+const wrapTask = (run: RunningService<Agent["Service"]>["run"], task: ToolTask): StartedTool => ({
+  id: task.id,
+  computer: task.computer,
+  status: (options) => run(() => task.status, options),
+  result: (options) => run(() => task.result, options),
+  cancel: (options) => run(() => task.cancel, options)
+})
+
 const wrapAgent = (
   { iterate, run, ...closeable }: RunningService<Agent["Service"]>,
   office: string
@@ -171,6 +198,22 @@ const wrapAgent = (
         callTool({ ...call, ...(onStatus && { onStatus: (status) => Effect.sync(() => onStatus(status)) }) }),
       options
     ),
+  startTool: ({ onStatus, ...call }, options) =>
+    run(
+      ({ startTool }) =>
+        Effect.map(
+          startTool({ ...call, ...(onStatus && { onStatus: (status) => Effect.sync(() => onStatus(status)) }) }),
+          (task) => wrapTask(run, task)
+        ),
+      options
+    ),
+  startedTool: (computer, id) => ({
+    id,
+    computer,
+    status: (options) => run(({ task }) => task(computer, id).status, options),
+    result: (options) => run(({ task }) => task(computer, id).result, options),
+    cancel: (options) => run(({ task }) => task(computer, id).cancel, options)
+  }),
   getTools: (computer, options) => run(({ getTools }) => getTools(computer), options),
   mcpServers: (computer, options) => run(({ mcpServers }) => mcpServers(computer), options),
   mcpRequest: (computer, request, options) => run(({ mcpRequest }) => mcpRequest(computer, request), options),

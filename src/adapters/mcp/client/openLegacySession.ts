@@ -16,7 +16,8 @@ import { allChanges, clientCapabilities, decodeChange, decodeInfo, logLevel, max
 import { pollWhen, subscriptionsRejected } from "./resourcePolling.ts"
 import { closedByServer, sdkErrorToSessionError } from "./sdkErrors.ts"
 import { makeInputHandler } from "./inputHandler.ts"
-import { makeSessionRequests, type SendRequest } from "./sessionRequests.ts"
+import type { SendRequest } from "./SendRequest.ts"
+import { makeSessionRequests } from "./sessionRequests.ts"
 
 /** Accepts any object: the SDK's schemas would strip unknown members. */
 const anyObject = z.looseObject({})

@@ -5,21 +5,9 @@ import { definedOnly } from "../../../domain/objects.ts"
 import { asObject, asString, checkJsonBody, isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { parseInputRequest } from "../../../domain/model/InputRequest.ts"
+import { callAsTask } from "./clientTasks.ts"
+import type { RequestHandlers, SendRequest } from "./SendRequest.ts"
 import { askResponder } from "./inputHandler.ts"
-
-/** Receives what happens during a request. */
-export interface RequestHandlers {
-  /** Receives the parameters of progress notifications. */
-  readonly onProgress?: ((params: JsonObject) => void) | undefined
-  readonly responder?: InputResponder | undefined
-}
-
-/** Sends a request and returns the result as it is. Interruption cancels the request. */
-export type SendRequest = (
-  method: string,
-  params: JsonObject,
-  handlers?: RequestHandlers
-) => Effect.Effect<JsonObject, McpSessionError>
 
 /** How often a call is repeated after the pages that its MCP server wants to be opened first. */
 const maxUrlRounds = 3
@@ -51,6 +39,18 @@ export const makeSessionRequests = Effect.fnUntraced(function* (request: SendReq
       if (omitted > 0) yield* Effect.logWarning("items omitted from listing: not encodable", { list: name, omitted })
       return { items, nextCursor: typeof nextCursor === "string" && nextCursor !== "" ? nextCursor : undefined }
     })
+  /** Tools that are called as tasks only (2025-11-25), as last listed. */
+  const taskTools = new Set<string>()
+  const listTools = (cursor?: string) =>
+    Effect.tap(list("tools")(cursor), ({ items }) =>
+      Effect.sync(() => {
+        for (const { execution, name } of items) {
+          if (typeof name !== "string") continue
+          if (asObject(execution)["taskSupport"] === "required") taskTools.add(name)
+          else taskTools.delete(name)
+        }
+      })
+    )
   /** Sends a call, again after the pages that the server wants to be opened before: it has not run it yet. */
   const sendCall = (
     params: JsonObject,
@@ -58,7 +58,9 @@ export const makeSessionRequests = Effect.fnUntraced(function* (request: SendReq
     rounds = maxUrlRounds
   ): Effect.Effect<JsonObject, McpSessionError> => {
     const { responder } = handlers
-    const sent = request("tools/call", params, handlers)
+    const sent = taskTools.has(String(params["name"]))
+      ? callAsTask(request, params, handlers)
+      : request("tools/call", params, handlers)
     if (responder === undefined || rounds === 0) return sent
     return Effect.catchIf(
       sent,
@@ -87,7 +89,7 @@ export const makeSessionRequests = Effect.fnUntraced(function* (request: SendReq
       )
     )
   return {
-    listTools: list("tools"),
+    listTools,
     listResources: list("resources"),
     readResource: (uri: string) =>
       Effect.map(request("resources/read", { uri }), ({ contents }) => sendableItems("contents", contents)),

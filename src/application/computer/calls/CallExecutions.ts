@@ -23,7 +23,7 @@ const fingerprintOf = ({ params, toolName }: ToolCallRequest): string => {
 }
 
 /** Counts the characters of all strings in a result: they make up nearly all of its size. */
-const estimateSize = (value: unknown, depth = maxJsonDepth): number => {
+export const estimateSize = (value: unknown, depth = maxJsonDepth): number => {
   if (typeof value === "string") return value.length
   if (typeof value !== "object" || value === null || depth === 0) return 8
   return Object.values(value).reduce<number>((sum, member) => sum + estimateSize(member, depth - 1), 0)

@@ -22,6 +22,7 @@ import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { type Call, timeAfterWait } from "./Call.ts"
 import { makeCallConsent } from "./CallConsent.ts"
 import { makeCallExecutions } from "./CallExecutions.ts"
+import { makeCallTasks } from "./CallTasks.ts"
 import { type CallReporter, reportDelay, silentReporter } from "./CallReporter.ts"
 import { transformResult } from "./transformResult.ts"
 
@@ -86,10 +87,17 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   computer: string,
   servers: ServerSupervisor,
   approvals: Approvals,
-  reporter: CallReporter = silentReporter,
+  officeReporter: CallReporter = silentReporter,
   placeNow: () => CallPlace | undefined = () => undefined
 ) {
   const { onProgress } = yield* ComputerSettings
+  /** Those of tasks, by the ids of their calls. */
+  const taskReporters = new Map<string, CallReporter>()
+  const reporterOf = (reqId: string) => taskReporters.get(reqId) ?? officeReporter
+  const reporter: CallReporter = {
+    report: (report) => reporterOf(report.reqId).report(report),
+    announceWait: (report) => reporterOf(report.reqId).announceWait(report)
+  }
   const { run, cancel, reset } = yield* makeCallExecutions
   const history = yield* Ref.make<ReadonlyArray<ToolCallRecord>>([])
   const validator = yield* Effect.serviceOption(SchemaValidator)
@@ -215,7 +223,16 @@ export const makeToolCalls = Effect.fnUntraced(function* (
     })
   }, defectsAsFailures)
 
+  const tasks = yield* makeCallTasks(({ agent, id, params, timeout, tool: toolName }, ownReporter) =>
+    Effect.acquireUseRelease(
+      Effect.sync(() => void taskReporters.set(id, ownReporter)),
+      () => execute({ agent, isLocal: false, params, reqId: id, toolName }, Duration.seconds(timeout)),
+      () => Effect.sync(() => void taskReporters.delete(id))
+    )
+  )
+
   return {
+    tasks,
     /** Executes a call of an Agent. A repeated request shares the result of the first one (spec §6.2). */
     call: (request: ToolCallRequest) =>
       run(request, execute({ ...request, isLocal: false }, Duration.seconds(request.timeout))),

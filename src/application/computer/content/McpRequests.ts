@@ -1,6 +1,5 @@
-import { Duration, Effect, Result } from "effect"
-import type { JsonObject } from "../../../domain/json.ts"
-import { asString } from "../../../domain/json.ts"
+import { Duration, Effect, Result, Schema } from "effect"
+import { asObject, asString, type JsonObject } from "../../../domain/json.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import {
   defaultMcpTimeoutSeconds,
@@ -8,11 +7,20 @@ import {
   type McpRequest,
   type McpServerInfo
 } from "../../../domain/model/messages/mcp.ts"
+import { TaskQuery, TaskStart, TaskView } from "../../../domain/model/messages/tasks.ts"
+import type { ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import type { ToolResult } from "../../../domain/model/ToolResult.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import type { Catalogue } from "../../../domain/tools/catalogue.ts"
+import { makeDecoder } from "../../../domain/validation.ts"
+import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
+import type { CallTasks, TaskState } from "../calls/CallTasks.ts"
 import { type McpMethod, McpSessionError } from "../../ports/McpSession.ts"
 import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
+
+/** Encodes the result of a task as that of a call, so that the reply fits into a message. */
+type EncodeResult = (result: ToolResult, agent: string) => Effect.Effect<JsonObject>
 
 type McpResult = Effect.Effect<JsonObject, McpSessionError>
 
@@ -51,15 +59,64 @@ const describeServer = (
   }
 }
 
+const toFailure = ({ code = jsonRpcCodes.internalError, data, message }: McpSessionError) => ({
+  code,
+  message,
+  ...definedOnly({ data })
+})
+
+/** Decodes the parameters of a request to this Computer. */
+const decodeParams = <A>(decode: (params: JsonObject) => Result.Result<A, string>, params: JsonObject) =>
+  Effect.mapError(Effect.fromResult(decode(params)), (message) => failed(jsonRpcCodes.invalidParams, message))
+
+const decodeStart = makeDecoder(TaskStart)
+const decodeQuery = makeDecoder(TaskQuery)
+const encodeView = Schema.encodeSync(TaskView)
+
 /** Serves the requests of Agents to the MCP servers of a Computer, beyond tools, windows and documents. */
-export const makeMcpRequests = ({ findById, identify, snapshot }: ServerSupervisor) => {
+export const makeMcpRequests = (
+  { findById, identify, snapshot }: ServerSupervisor,
+  tasks: CallTasks,
+  { encodeCallStatus }: ProtocolLine,
+  encodeResult: EncodeResult
+) => {
   const list = Effect.sync(() => {
     const { catalogue, running } = snapshot()
     return { servers: running.map((server) => describeServer(identify(server.config.name), server, catalogue)) }
   })
 
-  const send = ({ method, params, server: id }: McpRequest): McpResult => {
-    if (method === "servers/list") return list
+  const showTask = Effect.fnUntraced(function* (
+    { agent, params }: McpRequest,
+    state: Effect.Effect<TaskState, ProtocolError>
+  ): Effect.fn.Return<JsonObject, McpSessionError> {
+    const { result, status, ...shown } = yield* Effect.mapError(state, ({ message }) =>
+      failed(jsonRpcCodes.invalidParams, message)
+    )
+    const report = status && asObject(encodeCallStatus({ reqId: String(params["id"]), status }))
+    const encoded = result && (yield* encodeResult(result, agent))
+    return encodeView({ ...shown, ...definedOnly({ report, result: encoded }) })
+  })
+
+  /** The requests that this Computer answers itself. */
+  const ownMethods: { readonly [method: string]: (request: McpRequest) => McpResult } = {
+    "servers/list": () => list,
+    "tasks/start": (request) =>
+      Effect.flatMap(decodeParams(decodeStart, request.params), (task) =>
+        showTask(request, tasks.start({ ...task, agent: request.agent }))
+      ),
+    "tasks/get": (request) =>
+      Effect.flatMap(decodeParams(decodeQuery, request.params), (query) =>
+        showTask(request, tasks.get(request.agent, query))
+      ),
+    "tasks/cancel": (request) =>
+      Effect.flatMap(decodeParams(decodeQuery, request.params), ({ id }) =>
+        showTask(request, tasks.cancel(request.agent, id))
+      )
+  }
+
+  const send = (request: McpRequest): McpResult => {
+    const { method, params, server: id } = request
+    if (Object.hasOwn(ownMethods, method)) return ownMethods[method]?.(request) ?? Effect.succeed({})
     const server = id === undefined ? undefined : findById(id)
     if (server === undefined) return Effect.fail(failed(jsonRpcCodes.invalidParams, `No MCP server '${id}' runs here`))
     const { session } = server
@@ -84,8 +141,7 @@ export const makeMcpRequests = ({ findById, identify, snapshot }: ServerSupervis
         Effect.result,
         Effect.map((outcome) => {
           if (Result.isSuccess(outcome)) return { reqId, result: outcome.success }
-          const { code = jsonRpcCodes.internalError, data, message } = outcome.failure
-          return { reqId, failure: { code, message, ...definedOnly({ data }) } }
+          return { reqId, failure: toFailure(outcome.failure) }
         })
       )
     }

@@ -1,6 +1,7 @@
 import { Effect, Result } from "effect"
 import { removeReferences, smallInlineBytes } from "../../../domain/blobs/binaryContent.ts"
 import { formatBlobHandle } from "../../../domain/blobs/blobHandle.ts"
+import { asObject, type JsonObject } from "../../../domain/json.ts"
 import { definedOnly } from "../../../domain/objects.ts"
 import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
 import { mcpFeature, type McpOutcome, mcpToolName } from "../../../domain/model/messages/mcp.ts"
@@ -30,7 +31,7 @@ import type { ApprovalRequests } from "../approvals/approvalRequests.ts"
 import type { Blobs } from "../content/Blobs.ts"
 import type { Desktop } from "../content/Desktop.ts"
 import type { Documents } from "../content/Documents.ts"
-import type { McpRequests } from "../content/McpRequests.ts"
+import { makeMcpRequests } from "../content/McpRequests.ts"
 import type { Skills } from "../content/Skills.ts"
 import type { Uploads } from "../content/Uploads.ts"
 import { truncateToFit } from "./truncateToFit.ts"
@@ -48,12 +49,14 @@ interface ComputerServices {
   readonly skills: Skills
   readonly blobs: Blobs
   readonly uploads: Uploads
-  readonly mcp: McpRequests
   /** True when operators may learn how calls are decided. */
   readonly isExplained: boolean
   /** Missing where the operators of the Server see nothing. */
   readonly inspector: Inspector | undefined
 }
+
+/** The members of a reply beside the result of a task. */
+const taskReplyRoom = "x".repeat(4096)
 
 const mcpReplyTooLarge: McpOutcome = {
   failure: { code: jsonRpcCodes.internalError, message: "The result exceeds the message size limit" }
@@ -72,7 +75,6 @@ export const makeComputerRequestHandler = (
     documents,
     inspector,
     isExplained,
-    mcp,
     name,
     servers,
     skills,
@@ -109,11 +111,12 @@ export const makeComputerRequestHandler = (
   }
 
   /** Encodes a result as it is, or else what fits: without the transformed event, then with more data in blobs. */
-  const encodeToolResult = Effect.fnUntraced(function* (
+  const reduceToolResult = Effect.fnUntraced(function* <A>(
     result: ToolResult,
-    { agent }: ToolCallRequest
-  ): Effect.fn.Return<Body> {
-    const bodyOf = (given: ToolResult) => jsonBody(line.calls.toolCall.reply.encode(given))
+    agent: string,
+    encode: (result: ToolResult) => A,
+    isFitting: (encoded: A) => boolean
+  ): Effect.fn.Return<A> {
     const moveToBlobs = (budgetBytes: number) => (given: ToolResult) => blobs.externalize(given, agent, budgetBytes)
     const reductions = [
       moveToBlobs(line.inlineBytes),
@@ -124,11 +127,24 @@ export const makeComputerRequestHandler = (
     let reduced = removeReferences(result)
     for (const reduce of reductions) {
       reduced = yield* reduce(reduced)
-      const body = bodyOf(reduced)
-      if (fits(body)) return body
+      const encoded = encode(reduced)
+      if (isFitting(encoded)) return encoded
     }
-    return bodyOf(toolFailed("The result exceeds the message size limit"))
+    return encode(toolFailed("The result exceeds the message size limit"))
   })
+
+  const encodeToolResult = (result: ToolResult, { agent }: ToolCallRequest): Effect.Effect<Body> =>
+    reduceToolResult(result, agent, (given) => jsonBody(line.calls.toolCall.reply.encode(given)), fits)
+
+  /** Encodes the result of a task for a reply that has more members than it. */
+  const encodeTaskResult = (result: ToolResult, agent: string): Effect.Effect<JsonObject> =>
+    reduceToolResult(
+      result,
+      agent,
+      (given) => asObject(line.calls.toolCall.reply.encode(given)),
+      (encoded) => fits(jsonBody({ encoded, room: taskReplyRoom }))
+    )
+  const mcp = makeMcpRequests(servers, calls.tasks, line, encodeTaskResult)
 
   const encodeList = <A, Reply>(
     { event, reply }: Pick<CallDefinition<unknown, Reply>, "event" | "reply">,

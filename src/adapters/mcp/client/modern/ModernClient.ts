@@ -15,6 +15,7 @@ import { asObject, type JsonObject, stringOrEmpty } from "../../../../domain/jso
 import { packageVersion } from "../../../../domain/packageVersion.ts"
 import { sessionError } from "../../sessionError.ts"
 import { connectionResetFailure, jsonRpcErrorToSessionError } from "../http/connectionFailures.ts"
+import { awaitTask } from "../clientTasks.ts"
 import { answerInputs } from "../inputHandler.ts"
 import {
   clientCapabilities,
@@ -23,7 +24,7 @@ import {
   logLevel,
   maxPendingChanges
 } from "../mcpMessages.ts"
-import type { SendRequest } from "../sessionRequests.ts"
+import type { SendRequest } from "../SendRequest.ts"
 
 /** The first MCP revision without sessions. */
 export const modernRevision = "2026-07-28"
@@ -31,11 +32,14 @@ export const modernRevision = "2026-07-28"
 /** Limits for a server that postpones its response with `input_required`; the delay without questions. */
 const inputRequiredRetry = { maxAttempts: 10, delay: "250 millis" } as const
 
+/** Servers may make tasks of calls. */
+const tasksExtension = "io.modelcontextprotocol/tasks"
+
 /** Sent with every request. */
 const requestMeta = {
   [PROTOCOL_VERSION_META_KEY]: modernRevision,
   [CLIENT_INFO_META_KEY]: { name: "a2c-smcp", version: packageVersion },
-  [CLIENT_CAPABILITIES_META_KEY]: clientCapabilities,
+  [CLIENT_CAPABILITIES_META_KEY]: { ...clientCapabilities, extensions: { [tasksExtension]: {} } },
   [LOG_LEVEL_META_KEY]: logLevel
 }
 
@@ -134,7 +138,11 @@ export const makeModernClient = Effect.fnUntraced(function* (transport: Streamab
     })
 
   /** Returns the result without `resultType`. Interruption cancels the request at the server. */
-  const request: SendRequest = Effect.fnUntraced(function* (method, params, { responder, onProgress } = {}) {
+  const request: SendRequest = Effect.fnUntraced(function* (
+    method,
+    params,
+    { responder, onProgress } = {}
+  ): Effect.fn.Return<JsonObject, McpSessionError> {
     const onNotification: OnNotification = (notification, content) => {
       if (notification === "notifications/progress") onProgress?.(content)
     }
@@ -144,6 +152,7 @@ export const makeModernClient = Effect.fnUntraced(function* (transport: Streamab
       const { resultType = "complete", ...result } = response
       if (resultType === "complete") return result
       const { inputRequests, requestState } = result
+      if (resultType === "task") return yield* awaitTask(request, result, { onProgress, responder })
       if (resultType !== "input_required") return yield* sessionError("protocol", "the response is not an MCP result")
       if (inputRequests === undefined && requestState === undefined) {
         return yield* sessionError("protocol", "MCP server postponed its response without a state")

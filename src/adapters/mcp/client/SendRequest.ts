@@ -1,0 +1,17 @@
+import type { Effect } from "effect"
+import type { InputResponder, McpSessionError } from "../../../application/ports/McpSession.ts"
+import type { JsonObject } from "../../../domain/json.ts"
+
+/** Receives what happens during a request. */
+export interface RequestHandlers {
+  /** Receives the parameters of progress notifications. */
+  readonly onProgress?: ((params: JsonObject) => void) | undefined
+  readonly responder?: InputResponder | undefined
+}
+
+/** Sends a request and returns the result as it is. Interruption cancels the request. */
+export type SendRequest = (
+  method: string,
+  params: JsonObject,
+  handlers?: RequestHandlers
+) => Effect.Effect<JsonObject, McpSessionError>

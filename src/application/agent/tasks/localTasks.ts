@@ -1,0 +1,42 @@
+import { Cause, Clock, Effect, Exit, Fiber, FiberMap } from "effect"
+import type { CallStatus } from "../../../domain/model/CallStatus.ts"
+import type { ToolResult } from "../../../domain/model/ToolResult.ts"
+import { definedOnly } from "../../../domain/objects.ts"
+import { toolCancelled } from "../../../domain/tools/errorResults.ts"
+import { makeRequestId } from "../../shared/tracing.ts"
+import type { AgentError } from "../AgentErrors.ts"
+import type { AgentRequests, ToolRequest } from "../AgentRequests.ts"
+import type { OnCallStatus } from "../callStatuses.ts"
+import type { TaskStatus, ToolTask } from "./toolTasks.ts"
+
+/** Makes tasks of calls to Computers that do not run tasks: they run as long as this Agent, whose scope ends them. */
+export const makeLocalTasks = Effect.fnUntraced(function* (callTool: AgentRequests["callTool"]) {
+  const running = yield* FiberMap.make<string, ToolResult, AgentError>()
+  return Effect.fnUntraced(function* (request: ToolRequest): Effect.fn.Return<ToolTask> {
+    const id = yield* makeRequestId
+    const createdAt = yield* Clock.currentTimeMillis
+    let latest: CallStatus | undefined
+    let updatedAt = createdAt
+    const touch = Effect.map(Clock.currentTimeMillis, (now) => void (updatedAt = now))
+    const onStatus: OnCallStatus = (status) =>
+      Effect.suspend(() => {
+        latest = status
+        return Effect.andThen(touch, request.onStatus?.(status) ?? Effect.void)
+      })
+    const fiber = yield* FiberMap.run(running, id, Effect.ensuring(callTool({ ...request, onStatus }), touch))
+    const stateNow = (): TaskStatus["state"] => {
+      const exit = fiber.pollUnsafe()
+      if (exit === undefined) return "working"
+      return Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? "cancelled" : "completed"
+    }
+    return {
+      id,
+      computer: request.computer,
+      status: Effect.sync(() => ({ state: stateNow(), createdAt, updatedAt, ...definedOnly({ latest }) })),
+      result: Effect.flatMap(Fiber.await(fiber), (exit) =>
+        Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? Effect.succeed(toolCancelled()) : exit
+      ),
+      cancel: FiberMap.remove(running, id)
+    }
+  })
+})

@@ -1,0 +1,144 @@
+import { Clock, Data, Duration, Effect, Result } from "effect"
+import type { JsonObject } from "../../../domain/json.ts"
+import { jsonRpcCodes } from "../../../domain/jsonRpcCodes.ts"
+import type { CallStatus } from "../../../domain/model/CallStatus.ts"
+import { TaskView } from "../../../domain/model/messages/tasks.ts"
+import { errorCodes } from "../../../domain/model/ProtocolError.ts"
+import { parseToolResult, type ToolResult } from "../../../domain/model/ToolResult.ts"
+import { definedOnly } from "../../../domain/objects.ts"
+import { toolCancelled } from "../../../domain/tools/errorResults.ts"
+import { makeDecoder } from "../../../domain/validation.ts"
+import type { ProtocolLine } from "../../../domain/wire/ProtocolLine.ts"
+import type { McpSessionError } from "../../ports/McpSession.ts"
+import { type AgentError, BadReply } from "../AgentErrors.ts"
+import type { CallStatuses, OnCallStatus } from "../callStatuses.ts"
+
+/**
+ * The Computer does not know a task: it restarted, or has dropped the result after an hour. The call may or may not have run.
+ */
+export class TaskLost extends Data.TaggedError("TaskLost")<{ readonly computer: string; readonly message: string }> {}
+
+/** The state of a task. Times are in milliseconds of the epoch. */
+export interface TaskStatus {
+  readonly state: "working" | "completed" | "cancelled"
+  readonly createdAt: number
+  readonly updatedAt: number
+  /** The latest status of the call: its progress, or why it waits. */
+  readonly latest?: CallStatus
+}
+
+/** A call that runs at its Computer, also while this Agent is disconnected or restarts. */
+export interface ToolTask {
+  readonly id: string
+  readonly computer: string
+  readonly status: Effect.Effect<TaskStatus, AgentError | TaskLost>
+  /** Waits for the result, also through lost connections. Interruption does not cancel the call. */
+  readonly result: Effect.Effect<ToolResult, AgentError | TaskLost>
+  /** Cancels the call unless it has ended. */
+  readonly cancel: Effect.Effect<void, AgentError | TaskLost>
+}
+
+/** How long one request waits at the Computer for a change, in seconds. Servers end longer ones. */
+const waitSeconds = 20
+
+const retryInterval = Duration.seconds(1)
+
+/** How long the Agent waits for a Computer that it cannot reach. */
+const awayTimeout = Duration.minutes(10)
+
+const awayCodes: ReadonlyArray<number> = [
+  errorCodes.notFound,
+  errorCodes.timeout,
+  errorCodes.tooManyRequests,
+  errorCodes.unavailable,
+  errorCodes.notInOffice
+]
+
+/** True for an error that a reconnect of the Agent, the Server or the Computer can end. */
+const isAway = (error: AgentError | TaskLost): boolean =>
+  error._tag === "Disconnected" ||
+  error._tag === "ServerTimeout" ||
+  (error._tag === "ProtocolError" && awayCodes.includes(error.code))
+
+interface TaskParts {
+  /** Sends a request to the Computer of the task; the time in whole seconds. */
+  readonly send: (
+    method: "tasks/get" | "tasks/cancel",
+    params: JsonObject,
+    timeout?: number
+  ) => Effect.Effect<JsonObject, AgentError | McpSessionError>
+  readonly statuses: CallStatuses
+  readonly line: Pick<ProtocolLine, "decodeCallStatus">
+  /** Reads the blobs of a result. */
+  readonly restore: (result: ToolResult) => Effect.Effect<ToolResult>
+}
+
+const decodeTaskView = makeDecoder(TaskView)
+
+/** Makes the handle of a task at a Computer. */
+export const makeToolTask = (
+  { line, restore, send, statuses }: TaskParts,
+  {
+    computer,
+    id,
+    onStatus
+  }: { readonly computer: string; readonly id: string; readonly onStatus?: OnCallStatus | undefined }
+): ToolTask => {
+  const request = Effect.fnUntraced(function* (
+    method: "tasks/get" | "tasks/cancel",
+    params: JsonObject,
+    timeout?: number
+  ): Effect.fn.Return<TaskView, AgentError | TaskLost> {
+    const sent = Effect.catchTag(send(method, { id, ...params }, timeout), "McpSessionError", ({ code, message }) =>
+      Effect.fail(code === jsonRpcCodes.invalidParams ? new TaskLost({ computer, message }) : new BadReply({ message }))
+    )
+    return yield* Effect.mapError(
+      Effect.fromResult(decodeTaskView(yield* sent)),
+      (message) => new BadReply({ message })
+    )
+  })
+
+  const reportOf = ({ report }: TaskView) =>
+    report === undefined ? undefined : Result.getOrUndefined(line.decodeCallStatus(report))
+
+  const awaitResult = Effect.gen(function* () {
+    let seen = 0
+    let awaySince: number | undefined
+    while (true) {
+      const outcome = yield* Effect.result(request("tasks/get", { seen, wait: waitSeconds }, waitSeconds))
+      if (Result.isFailure(outcome)) {
+        const now = yield* Clock.currentTimeMillis
+        awaySince ??= now
+        if (!isAway(outcome.failure) || now - awaySince >= Duration.toMillis(awayTimeout)) return yield* outcome.failure
+        yield* Effect.sleep(retryInterval)
+        continue
+      }
+      awaySince = undefined
+      const view = outcome.success
+      const report = reportOf(view)
+      if (report !== undefined && view.version > seen) yield* statuses.receive(report)
+      seen = view.version
+      if (view.state === "cancelled") return toolCancelled()
+      if (view.state === "completed") {
+        const result = Effect.fromResult(parseToolResult(view.result))
+        return yield* Effect.flatMap(
+          Effect.mapError(result, (message) => new BadReply({ message })),
+          restore
+        )
+      }
+    }
+  })
+
+  return {
+    id,
+    computer,
+    status: Effect.map(request("tasks/get", {}), (view) => ({
+      state: view.state,
+      createdAt: view.createdAt,
+      updatedAt: view.updatedAt,
+      ...definedOnly({ latest: reportOf(view)?.status })
+    })),
+    result: statuses.listen({ reqId: id, computer, onStatus }, () => awaitResult),
+    cancel: Effect.asVoid(request("tasks/cancel", {}))
+  }
+}

@@ -1,0 +1,150 @@
+import { Clock, Duration, Effect, Exit, FiberMap, Stream, SubscriptionRef } from "effect"
+import type { CallStatus } from "../../../domain/model/CallStatus.ts"
+import { type TaskQuery, taskRetention, type TaskStart } from "../../../domain/model/messages/tasks.ts"
+import { badRequest, notFound, ProtocolError } from "../../../domain/model/ProtocolError.ts"
+import type { ToolResult } from "../../../domain/model/ToolResult.ts"
+import { canonicalJson } from "../../../domain/json.ts"
+import { estimateSize } from "./CallExecutions.ts"
+import type { CallReporter } from "./CallReporter.ts"
+
+/** Tasks of a Computer: those that run, those that are kept, and the characters of the kept results. */
+const limits = { running: 64, kept: 256, characters: 32 * 1024 * 1024 }
+
+const tooManyTasks = () =>
+  new ProtocolError({ code: 429, message: `The Computer runs ${limits.running} tasks, as many as it may` })
+
+const unknownTask = () =>
+  notFound("The Computer does not know this task: it restarted, or has dropped the result after an hour")
+
+/** The state of a task. Times are in milliseconds of the epoch. */
+export interface TaskState {
+  readonly state: "working" | "completed" | "cancelled"
+  /** Increases with every change. */
+  readonly version: number
+  readonly createdAt: number
+  readonly updatedAt: number
+  readonly status?: CallStatus
+  readonly result?: ToolResult
+}
+
+interface Task {
+  readonly fingerprint: string
+  readonly state: SubscriptionRef.SubscriptionRef<TaskState>
+  /** Approximate size of the result in characters. */
+  size: number
+}
+
+type StartedBy = TaskStart & { readonly agent: string }
+
+/** Runs the call of a task, and reports its statuses. */
+type Execute = (task: StartedBy, reporter: CallReporter) => Effect.Effect<ToolResult>
+
+/**
+ * Runs calls that outlive the request, the connection and the membership of their Agent, which fetches the result by the id
+ * that it chose. A repeated start joins the same call: nothing runs twice. Tasks end with the scope.
+ */
+export const makeCallTasks = Effect.fnUntraced(function* (execute: Execute) {
+  const clock = yield* Clock.Clock
+  const running = yield* FiberMap.make<string, ToolResult>()
+  /** In order of their start. */
+  const tasks = new Map<string, Task>()
+
+  const keyOf = (agent: string, id: string) => JSON.stringify([agent, id])
+  const stateOf = ({ state }: Task) => SubscriptionRef.getUnsafe(state)
+  const change = (task: Pick<Task, "state">, changed: Partial<TaskState>) =>
+    SubscriptionRef.update(task.state, (state) => ({
+      ...state,
+      ...changed,
+      version: state.version + 1,
+      updatedAt: clock.currentTimeMillisUnsafe()
+    }))
+
+  /** Drops results that were kept long enough, and the oldest surplus ones. */
+  const evict = () => {
+    const now = clock.currentTimeMillisUnsafe()
+    let characters = [...tasks.values()].reduce((sum, { size }) => sum + size, 0)
+    for (const [key, task] of tasks) {
+      const { state, updatedAt } = stateOf(task)
+      const isOver = tasks.size > limits.kept || characters > limits.characters || now - updatedAt >= taskRetention
+      if (state === "working" || !isOver) continue
+      tasks.delete(key)
+      characters -= task.size
+    }
+  }
+
+  const find = (agent: string, id: string) => {
+    evict()
+    const task = tasks.get(keyOf(agent, id))
+    return task === undefined ? Effect.fail(unknownTask()) : Effect.succeed(task)
+  }
+
+  const start = Effect.fnUntraced(function* (started: StartedBy): Effect.fn.Return<TaskState, ProtocolError> {
+    evict()
+    const { agent, id, params, tool } = started
+    const key = keyOf(agent, id)
+    const fingerprint = canonicalJson({ tool, params })
+    const existing = tasks.get(key)
+    if (existing !== undefined) {
+      return existing.fingerprint === fingerprint
+        ? stateOf(existing)
+        : yield* badRequest("This id was used for another call")
+    }
+    if ((yield* FiberMap.size(running)) >= limits.running) return yield* tooManyTasks()
+    const now = clock.currentTimeMillisUnsafe()
+    const state = yield* SubscriptionRef.make<TaskState>({
+      state: "working",
+      version: 1,
+      createdAt: now,
+      updatedAt: now
+    })
+    const report: CallReporter["report"] = ({ status }) => change({ state }, { status })
+    // Nothing bounds how long the Agent waits for a task.
+    const reporter: CallReporter = { report, announceWait: (reported) => Effect.as(report(reported), true) }
+    const execution = execute(started, reporter).pipe(
+      Effect.onExit((exit) =>
+        Effect.suspend(() => {
+          const task = tasks.get(key)
+          if (task !== undefined && Exit.isSuccess(exit)) task.size = estimateSize(exit.value)
+          return change(
+            { state },
+            Exit.isSuccess(exit) ? { state: "completed", result: exit.value } : { state: "cancelled" }
+          )
+        })
+      )
+    )
+    // Registered before it starts: its first steps may report.
+    yield* FiberMap.run(running, key, execution, { startImmediately: false })
+    tasks.set(key, { fingerprint, state, size: 0 })
+    return yield* SubscriptionRef.get(state)
+  }, Effect.uninterruptible)
+
+  return {
+    start,
+    /** The state of a task: at once, or after the version that the Agent has seen, for the time that it waits. */
+    get: Effect.fnUntraced(function* (
+      agent: string,
+      { id, seen = 0, wait = 0 }: TaskQuery
+    ): Effect.fn.Return<TaskState, ProtocolError> {
+      const task = yield* find(agent, id)
+      const changed = SubscriptionRef.changes(task.state).pipe(
+        Stream.filter(({ version }) => version > seen),
+        Stream.runHead
+      )
+      if (wait > 0) yield* Effect.timeoutOption(changed, Duration.seconds(wait))
+      return stateOf(task)
+    }),
+    /** Cancels a task, unless it has ended. */
+    cancel: Effect.fnUntraced(function* (agent: string, id: string): Effect.fn.Return<TaskState, ProtocolError> {
+      const task = yield* find(agent, id)
+      yield* FiberMap.remove(running, keyOf(agent, id))
+      return stateOf(task)
+    }),
+    /** Cancels and forgets all tasks. */
+    reset: Effect.andThen(
+      FiberMap.clear(running),
+      Effect.sync(() => void tasks.clear())
+    )
+  }
+})
+
+export type CallTasks = Effect.Success<ReturnType<typeof makeCallTasks>>

@@ -1,0 +1,143 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import * as MemoryMcp from "../../../../src/adapters/memory/MemoryMcp.ts"
+import { makeAgentRequests, makeKnownPeers } from "../../../../src/application/agent/AgentRequests.ts"
+import { McpSessionError } from "../../../../src/application/ports/McpSession.ts"
+import type { CallStatus } from "../../../../src/domain/model/CallStatus.ts"
+import { agentUnderTest, computerUnderTest, textResult, tool } from "../../../conformance/members.ts"
+import { makePlace } from "../../../main/computers.ts"
+
+/** An office whose Computer has the tool `work`, which runs until `done`. */
+const makeWorld = Effect.gen(function* () {
+  const place = yield* makePlace
+  const started = yield* Deferred.make<void>()
+  const done = yield* Deferred.make<void>()
+  let runs = 0
+  let cancelled = 0
+  const work = tool("work", (_, { progress }) =>
+    Effect.sync(() => void runs++).pipe(
+      Effect.andThen(progress({ progress: 1, total: 2 })),
+      Effect.andThen(Deferred.succeed(started, undefined)),
+      Effect.andThen(Deferred.await(done)),
+      Effect.as(textResult("done")),
+      Effect.onInterrupt(() => Effect.sync(() => void cancelled++))
+    )
+  )
+  const alpha = yield* MemoryMcp.makeMemoryMcpServer({ tools: [work] })
+  yield* computerUnderTest(place, { name: "desk", servers: { alpha } })
+  return { place, started, done, runs: () => runs, cancelled: () => cancelled }
+})
+
+describe("tool tasks", () => {
+  it.effect("gives the result of its call, and its state before", () =>
+    Effect.gen(function* () {
+      const { done, place, started } = yield* makeWorld
+      const agent = yield* agentUnderTest(place)
+      const statuses: Array<CallStatus> = []
+      const onStatus = (status: CallStatus) => Effect.sync(() => void statuses.push(status))
+      const task = yield* agent.startTool({ computer: "desk", tool: "work", onStatus })
+      yield* Deferred.await(started)
+      const { latest, state } = yield* task.status
+      assert.deepStrictEqual([state, latest?._tag], ["working", "Progressing"])
+      const waiting = yield* Effect.forkChild(task.result)
+      yield* Deferred.succeed(done, undefined)
+      assert.deepStrictEqual((yield* Fiber.join(waiting)).content, [{ type: "text", text: "done" }])
+      assert.strictEqual((yield* task.status).state, "completed")
+      assert.deepStrictEqual(
+        statuses.map(({ _tag }) => _tag),
+        ["Progressing"]
+      )
+    })
+  )
+
+  it.effect("survives the Agent that started it, and its result is fetched by its id", () =>
+    Effect.gen(function* () {
+      const { cancelled, done, place, runs, started } = yield* makeWorld
+      const first = yield* Scope.make()
+      const agent = yield* Scope.provide(agentUnderTest(place), first)
+      const { id } = yield* agent.startTool({ computer: "desk", tool: "work" })
+      yield* Deferred.await(started)
+      yield* Scope.close(first, Exit.void)
+      yield* Deferred.succeed(done, undefined)
+      const later = yield* agentUnderTest(place)
+      const result = yield* later.task("desk", id).result
+      assert.deepStrictEqual(result.content, [{ type: "text", text: "done" }])
+      assert.deepStrictEqual([runs(), cancelled()], [1, 0])
+    })
+  )
+
+  it.effect("runs once when its start is repeated, and rejects another call under its id", () =>
+    Effect.gen(function* () {
+      const { done, place, runs } = yield* makeWorld
+      const { member } = yield* agentUnderTest(place)
+      const requests = makeAgentRequests(member, "agent-1", "O1", undefined, makeKnownPeers())
+      const { id } = yield* requests.startTool({ computer: "desk", tool: "work" })
+      const repeat = (params: object) =>
+        requests.mcpRequest("desk", {
+          server: "desk",
+          method: "tasks/start" as "prompts/get",
+          params: { id, tool: "work", timeout: 60, params }
+        })
+      yield* repeat({})
+      const failure = yield* Effect.flip(repeat({ other: true }))
+      assert.instanceOf(failure, McpSessionError)
+      yield* Deferred.succeed(done, undefined)
+      yield* requests.task("desk", id).result
+      assert.strictEqual(runs(), 1)
+    })
+  )
+
+  it.effect("is cancelled by its handle, also at the MCP server", () =>
+    Effect.gen(function* () {
+      const { cancelled, place, started } = yield* makeWorld
+      const agent = yield* agentUnderTest(place)
+      const task = yield* agent.startTool({ computer: "desk", tool: "work" })
+      yield* Deferred.await(started)
+      yield* task.cancel
+      const { meta } = yield* task.result
+      assert.strictEqual(meta?.["a2c_cancelled"], true)
+      assert.strictEqual(cancelled(), 1)
+    })
+  )
+
+  it.effect("belongs to the Agent that started it", () =>
+    Effect.gen(function* () {
+      const { place, started } = yield* makeWorld
+      const first = yield* Scope.make()
+      const agent = yield* Scope.provide(agentUnderTest(place), first)
+      const { id } = yield* agent.startTool({ computer: "desk", tool: "work" })
+      yield* Deferred.await(started)
+      yield* Scope.close(first, Exit.void)
+      const other = yield* agentUnderTest(place, { name: "agent-2" })
+      const failure = yield* Effect.flip(other.task("desk", id).result)
+      assert.strictEqual(failure._tag, "TaskLost")
+    })
+  )
+
+  it.effect("is forgotten an hour after its end, and says so", () =>
+    Effect.gen(function* () {
+      const { done, place } = yield* makeWorld
+      const agent = yield* agentUnderTest(place)
+      const task = yield* agent.startTool({ computer: "desk", tool: "work" })
+      yield* Deferred.succeed(done, undefined)
+      yield* task.result
+      yield* TestClock.adjust("59 minutes")
+      assert.strictEqual((yield* task.status).state, "completed")
+      yield* TestClock.adjust("1 minute")
+      const failure = yield* Effect.flip(task.status)
+      assert.deepStrictEqual([failure._tag, failure.message.includes("after an hour")], ["TaskLost", true])
+    })
+  )
+
+  it.effect("ends with a timeout like a call", () =>
+    Effect.gen(function* () {
+      const { place, started } = yield* makeWorld
+      const agent = yield* agentUnderTest(place)
+      const task = yield* agent.startTool({ computer: "desk", tool: "work", timeout: 7 })
+      yield* Deferred.await(started)
+      yield* TestClock.adjust("7 seconds")
+      assert.strictEqual((yield* task.result).meta?.["a2c_timeout"], true)
+    })
+  )
+})
