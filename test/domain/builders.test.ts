@@ -10,7 +10,14 @@ import { formatCredentials, formatStatus, parseCredentials, parseStatus } from "
 import { buildDpeUri, parseStrictDpeUri } from "../../src/domain/documents/DpeUri.ts"
 import { formatSpacedJson, parseJson } from "../../src/domain/json.ts"
 import { type CallStatus, truncateServerNames } from "../../src/domain/model/CallStatus.ts"
-import { parseOfficeUri, parseSkillUri, toOfficeUri, toSkillUri } from "../../src/domain/office/officeUris.ts"
+import {
+  parseOfficeUri,
+  parseServerUri,
+  parseSkillUri,
+  toOfficeUri,
+  toServerUri,
+  toSkillUri
+} from "../../src/domain/office/officeUris.ts"
 import { parsePackage } from "../../src/domain/packs/npmPackages.ts"
 import { formatSkillName, parseSkillName } from "../../src/domain/skills/skillNames.ts"
 import { makeDecoder } from "../../src/domain/validation.ts"
@@ -157,6 +164,17 @@ describe("builder", () => {
     const parsed = parseSkillName(name)
     if (Result.isSuccess(parsed)) assert.strictEqual(formatSkillName(parsed.success), name)
   })
+
+  inverse(
+    "ServerUri",
+    "keeps the Computer, the MCP server and the URI",
+    Schema.Tuple([Schema.NonEmptyString, Schema.NonEmptyString, UriText]),
+    ([computer, server, words]) => {
+      const resource = { computer, server, uri: joined(words) }
+      const isParsable = server.isWellFormed() && resource.uri !== "" && !/^ui:\/\/$/i.test(resource.uri)
+      if (isParsable) assert.deepStrictEqual(parseServerUri(toServerUri(resource), ["other", computer]), resource)
+    }
+  )
 
   inverse(
     "OfficeUri",

@@ -3,6 +3,7 @@ import { asObject, asString, type JsonObject, stringOrEmpty } from "../../domain
 import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
 import type { McpServerInfo } from "../../domain/model/messages/mcp.ts"
 import { parseServerUri, type ServerResource, toServerUri } from "../../domain/office/officeUris.ts"
+import { withValidMembers } from "../../domain/tools/mcpListings.ts"
 import { exposedName } from "../../domain/tools/exposedNames.ts"
 import type { Agent } from "../agent/Agent.ts"
 import type { McpServerRequest } from "../agent/AgentRequests.ts"
@@ -60,7 +61,7 @@ export const toolDetailsOf = (
 ): ReadonlyMap<string, JsonObject> =>
   new Map(
     servers.flatMap(({ id: server, tools }) =>
-      tools.map(({ details, name }) => [name, withOfficeUris(details, { computer, server })] as const)
+      tools.map(({ details, name }) => [name, withOfficeUris(withValidMembers(details), { computer, server })] as const)
     )
   )
 
@@ -126,7 +127,7 @@ export const makeServerRequests = (agent: Agent["Service"], maxNameLength: numbe
       switch (method) {
         case "prompts/list": {
           const prompts = promptsIn(yield* agent.view, maxNameLength)
-          return { prompts: [...prompts].map(([name, { prompt }]) => ({ ...prompt, name })) }
+          return { prompts: [...prompts].map(([name, { prompt }]) => ({ ...withValidMembers(prompt), name })) }
         }
         case "prompts/get": {
           const { computer, prompt, server } = yield* findPrompt(params["name"])
@@ -139,7 +140,9 @@ export const makeServerRequests = (agent: Agent["Service"], maxNameLength: numbe
             resourceTemplates: serversIn(yield* agent.view).flatMap(([computer, { id: server, templates }]) =>
               templates.flatMap((template) => {
                 const uri = asString(template["uriTemplate"])
-                return uri === undefined ? [] : [{ ...template, uriTemplate: toServerUri({ computer, server, uri }) }]
+                return uri === undefined
+                  ? []
+                  : [{ name: uri, ...withValidMembers(template), uriTemplate: toServerUri({ computer, server, uri }) }]
               })
             )
           }

@@ -112,6 +112,22 @@ describe("OfficeMcpSession with MCP servers", () => {
     })
   )
 
+  it.effect("drops members that clients would reject with the whole list", () =>
+    Effect.gen(function* () {
+      const icons = [{ src: "a.png", theme: "sepia" }]
+      const { request, session } = yield* bridged({
+        tools: [tool("draw", undefined, { title: 5, icons, vendor: 1 })],
+        answer: (method) =>
+          Effect.succeed(
+            method === "prompts/list" ? { prompts: [{ ...prompt, icons, arguments: [{}] }] } : { resourceTemplates: [] }
+          )
+      })
+      const found = (yield* session.listTools()).items.find(({ name }) => name === "desk__draw") ?? {}
+      assert.deepStrictEqual([found["title"], found["icons"], found["vendor"]], [undefined, undefined, 1])
+      assert.deepStrictEqual(yield* request("prompts/list", {}), { prompts: [{ name: "desk__greet", title: "Greet" }] })
+    })
+  )
+
   it.effect("announces a changed list of prompts once", () =>
     Effect.gen(function* () {
       let prompts: ReadonlyArray<JsonObject> = [prompt]
