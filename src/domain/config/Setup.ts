@@ -1,5 +1,5 @@
-import { Equal, type Redacted, Schema } from "effect"
-import { ComputerConfig, type ServerConfig } from "./computerConfig.ts"
+import { Equal, type Redacted } from "effect"
+import { type ComputerConfig, encodeReportedConfig, type ServerConfig } from "./computerConfig.ts"
 import { parsePlaceholder, findPlaceholders } from "./placeholders.ts"
 
 /** Values for `${name}`, such as `userHome`, by server. Redacted ones never leave the Computer in replies or logs. */
@@ -46,16 +46,17 @@ export const serversUsingInput = ({ servers }: ComputerConfig, id: string): Read
     .map(({ name }) => name)
 
 /** The values that a running session of a server depends on. */
-const sessionDependencies = ({ disabled, name, parameters, type, vrl }: ServerConfig, { config, variables }: Setup) => {
+const sessionDependencies = (
+  { disabled, lifecycle, name, parameters, type, vrl }: ServerConfig,
+  { config, variables }: Setup
+) => {
   const references = findPlaceholders(parameters).map((text) => {
     const reference = parsePlaceholder(text)
     if (reference._tag === "Input") return config.inputs.find(({ id }) => id === reference.id)
     return reference._tag === "Variable" ? findVariable(variables, name, reference.name) : reference
   })
-  return { type, parameters, disabled, vrl, references }
+  return { type, parameters, disabled, lifecycle, vrl, references }
 }
-
-const encodeComputerConfig = Schema.encodeSync(ComputerConfig)
 
 export const diffSetups = (before: Setup, after: Setup): SetupDiff => {
   const previousServers = before.config.servers
@@ -75,7 +76,7 @@ export const diffSetups = (before: Setup, after: Setup): SetupDiff => {
     unchanged: namesOf(kept.filter(({ differs, restarts }) => !differs && !restarts)),
     // As text: the order of servers decides which tool gets a name.
     isReportedConfigChanged:
-      JSON.stringify(encodeComputerConfig(before.config)) !== JSON.stringify(encodeComputerConfig(after.config))
+      JSON.stringify(encodeReportedConfig(before.config)) !== JSON.stringify(encodeReportedConfig(after.config))
   }
 }
 

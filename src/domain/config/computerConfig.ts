@@ -3,6 +3,7 @@ import { JsonObject } from "../json.ts"
 import { fieldWithDefault, Identifier, maxIdentifierLength, optionalField } from "../model/fields.ts"
 import { withParameterDefaults, checkParameters, type ServerType } from "./endpointParameters.ts"
 import { ToolMeta } from "../tools/toolMeta.ts"
+import { idleProblem, Lifecycle } from "./lifecycle.ts"
 import { checkBundleId, deriveBundleId } from "./bundleId.ts"
 
 /** Rust peers write `http` for what the protocol calls `streamable`; it is only decoded (spec §8.2). */
@@ -28,10 +29,26 @@ const sharedFields = {
   parameters: JsonObject
 }
 
-const WireServerConfig = Schema.Struct({ ...sharedFields, bundleId: optionalField(BundleId) })
+const IdleTime = Schema.String.check(Schema.makeFilter((text: string) => idleProblem(text) ?? true))
+
+const reportedFields = { ...sharedFields, bundleId: optionalField(BundleId) }
+
+const WireServerConfig = Schema.Struct({
+  ...reportedFields,
+  lifecycle: optionalField(Lifecycle),
+  idle: optionalField(IdleTime)
+})
 
 const ServerConfigFields = Schema.toType(
-  Schema.Struct({ ...sharedFields, bundleId: Schema.String, displayName: Schema.optionalKey(Schema.String) })
+  Schema.Struct({
+    ...sharedFields,
+    bundleId: Schema.String,
+    displayName: Schema.optionalKey(Schema.String),
+    /** When the server runs; the setting of the Computer by default. */
+    lifecycle: Schema.optionalKey(Lifecycle),
+    /** How long a lazy server runs without a request, such as `5m`; the setting of the Computer by default. */
+    idle: Schema.optionalKey(Schema.String)
+  })
 )
 type ServerConfigFields = typeof ServerConfigFields.Type
 
@@ -143,9 +160,29 @@ const KeyedServers = Servers.pipe(
   })
 )
 
+const Inputs = fieldWithDefault(Schema.Array(Input).check(uniqueInputIds), () => [])
+
 /** The configuration of a Computer (seed 000, `GetComputerConfigRet`). */
-export const ComputerConfig = Schema.Struct({
-  inputs: fieldWithDefault(Schema.Array(Input).check(uniqueInputIds), () => []),
-  servers: KeyedServers
-})
+export const ComputerConfig = Schema.Struct({ inputs: Inputs, servers: KeyedServers })
 export type ComputerConfig = typeof ComputerConfig.Type
+
+const encodeComputerConfig = Schema.encodeSync(ComputerConfig)
+
+/** Describes a configuration on the wire. */
+export const ReportedConfig = Schema.Struct({
+  inputs: Inputs,
+  servers: Schema.Record(Schema.String, Schema.Struct(reportedFields).pipe(Schema.encodeKeys(wireKeys)))
+})
+
+/** Leaves out the keys of a server that only its Computer reads; the protocol has no such fields. */
+export const withoutLocalKeys = <S extends object>({
+  idle: _idle,
+  lifecycle: _lifecycle,
+  ...server
+}: S & { readonly idle?: unknown; readonly lifecycle?: unknown }) => server
+
+/** Encodes a configuration with bundle ids and the names for people, without the keys that only its Computer reads. */
+export const encodeReportedConfig = (config: ComputerConfig) => {
+  const { servers, ...rest } = encodeComputerConfig(config)
+  return { ...rest, servers: Record.map(servers, withoutLocalKeys) }
+}

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Result, Schema } from "effect"
-import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
+import { parseComputerConfig, parseConfig } from "../../../src/domain/config/parseConfig.ts"
 import {
   validateInputValue,
   defaultInputValue,
@@ -27,6 +27,29 @@ const written = (type: string, parameters: object, more: object = {}) =>
   encode(loaded(oneServer(type, parameters, more))).servers["s"]
 
 describe("parseComputerConfig", () => {
+  it("reads when a server runs, in every dialect", () => {
+    const lazy = { lifecycle: "lazy", idle: "90s" } as const
+    for (const config of [
+      oneServer("stdio", { command: "x" }, lazy),
+      { servers: { s: { command: "x", ...lazy } } },
+      { mcpServers: { s: { command: "x", ...lazy } } }
+    ]) {
+      assert.include(loaded(config).servers["s"], lazy)
+      assert.deepStrictEqual(parseConfig(config).warnings, [])
+      assert.include(encode(loaded(config)).servers["s"], lazy)
+    }
+    assert.notProperty(loaded(oneServer("stdio", { command: "x" }, { lifecycle: null })).servers["s"], "lifecycle")
+  })
+
+  it("names the place of an unknown lifecycle and of an invalid idle time", () => {
+    const invalid = (more: object) => errorOf(oneServer("stdio", { command: "x" }, more))
+    assert.match(invalid({ lifecycle: "sometimes" }), /^servers\.s\.lifecycle: /)
+    for (const idle of ["5", "0s", "5 minutes", "-1m", "8d", "", 5]) {
+      assert.match(invalid({ idle }), /^servers\.s\.idle: /)
+    }
+    for (const idle of ["1s", "7d", "168h"]) loaded(oneServer("stdio", { command: "x" }, { idle }))
+  })
+
   it("cases 193 and 195: completes a stdio server from its command", () => {
     assert.deepStrictEqual(written("stdio", { command: "x" }), { ...plainServer, bundle_id: "s" })
   })

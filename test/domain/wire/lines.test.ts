@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
+import { parseComputerConfig } from "../../../src/domain/config/parseConfig.ts"
 import {
   defaultLine,
   formatMismatch,
@@ -133,6 +134,23 @@ describe("a configuration on the wire", () => {
       ["My_Server", "My Server", "My_Server"],
       ["second", "My Server", "second"]
     ])
+  })
+
+  it("has no keys that only its Computer reads", () => {
+    const lazy = Result.getOrThrow(
+      parseComputerConfig({ servers: { s: { command: "x", lifecycle: "lazy", idle: "5m" } } })
+    )
+    for (const name of lineNames) {
+      const wire = JSON.stringify(lineNamed(name).calls.getConfig.reply.encode(lazy))
+      assert.notInclude(wire, "lifecycle")
+      assert.notInclude(wire, "idle")
+    }
+  })
+
+  it("is read with fields of these names that another implementation sends", () => {
+    const server = { name: "s", type: "stdio", server_parameters: parameters, lifecycle: 3, idle: false }
+    const read = Result.getOrThrow(defaultLine.calls.getConfig.reply.decode({ servers: { s: server } }))
+    assert.notProperty(read.servers["s"], "idle")
   })
 })
 

@@ -1,8 +1,8 @@
-import type { ComputerConfig } from "../../config/computerConfig.ts"
+import { type ComputerConfig, encodeReportedConfig } from "../../config/computerConfig.ts"
 import type { Codec } from "../../validation.ts"
-import { computerConfigCodec as earlierCodec, toConfigFile } from "../v0_2/computerConfig.ts"
+import { computerConfigCodec as earlierCodec } from "../v0_2/computerConfig.ts"
 
-type WireInput = ReturnType<typeof toConfigFile>["inputs"]
+type WireInput = ReturnType<typeof encodeReportedConfig>["inputs"]
 
 /** Newer peers of this line require labels. */
 const withLabels = (inputs: WireInput): WireInput =>
@@ -22,7 +22,7 @@ export const computerConfigCodec: Codec<ComputerConfig> = {
   schema: earlierCodec.schema,
   decode: earlierCodec.decode,
   encode: (config) => {
-    const { inputs, servers } = toConfigFile(config)
+    const { inputs, servers } = encodeReportedConfig(config)
     const byId = Map.groupBy(Object.values(servers), (server) => server.bundle_id)
     return {
       inputs: withLabels(inputs),
