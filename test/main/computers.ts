@@ -25,6 +25,7 @@ import * as InProcess from "../../src/application/computer/servers/InProcessConn
 import { Inputs } from "../../src/application/computer/inputs/Inputs.ts"
 import type { ServerState } from "../../src/application/computer/servers/ServersSnapshot.ts"
 import { jsonBody } from "../../src/application/ports/Body.ts"
+import type { CatalogueStore } from "../../src/application/ports/mcp/CatalogueStore.ts"
 import { TransportClient } from "../../src/application/ports/Transport.ts"
 import { Server } from "../../src/application/server/lifecycle/Server.ts"
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
@@ -79,10 +80,12 @@ export const makeComputer = Effect.fnUntraced(function* (
   place: Place,
   servers: object,
   {
+    catalogues,
     office,
     sessions = {},
     settings = {}
   }: {
+    readonly catalogues?: Layer.Layer<CatalogueStore>
     readonly office?: string
     readonly sessions?: InProcess.InProcessSessions
     readonly settings?: Partial<ComputerSettings>
@@ -98,6 +101,7 @@ export const makeComputer = Effect.fnUntraced(function* (
     Layer.provide(NodeServices.layer),
     Layer.provide(AjvValidator.layer),
     Layer.provide(Inputs.layer()),
+    Layer.provide(catalogues ?? Layer.empty),
     Layer.provide(place.client),
     Layer.provide(Layer.succeed(ComputerSettings, { ...ComputerSettings.defaultValue(), ...settings })),
     Layer.provide(place.logging),

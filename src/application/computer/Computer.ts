@@ -130,7 +130,8 @@ const make = Effect.fnUntraced(function* (
     { config, variables },
     secrets,
     notifyChanged,
-    Deferred.await(mayStart)
+    Deferred.await(mayStart),
+    name
   ).pipe(Effect.provideService(ServerOutput, outputs.record), withRedactedLogs)
   const inspector = operators.states === false ? undefined : yield* makeInspector(servers, outputs)
   const isExplained = operators.calls === true || approvers.includes("page")

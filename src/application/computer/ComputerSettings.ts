@@ -1,5 +1,6 @@
 import { Context, Duration, Effect } from "effect"
 import type { Approval, ApprovalAnswer } from "../../domain/approvals/Approval.ts"
+import type { Lifecycle } from "../../domain/config/lifecycle.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { DocumentLocation } from "../../domain/model/messages/requests.ts"
 import type { McpProgress } from "../ports/McpSession.ts"
@@ -54,6 +55,10 @@ export interface ComputerSettings {
   readonly readTimeout: Duration.Duration
   /** Interval of pings to an MCP server; 30 seconds by default. */
   readonly keepaliveInterval: Duration.Duration
+  /** When servers run that do not say it in the configuration; `eager` by default. */
+  readonly lifecycle: Lifecycle
+  /** How long a lazy server runs without a request, unless its configuration says it; 5 minutes by default. */
+  readonly idle: Duration.Duration
   /** Minimum interval between notifications of the same kind; 100 milliseconds by default. */
   readonly changeThrottle: Duration.Duration
   /** Shows windows and documents of servers without resource subscriptions, too. */
@@ -84,6 +89,8 @@ export const ComputerSettings = Context.Reference<ComputerSettings>("a2c-smcp/ap
     startupTimeout: Duration.seconds(5),
     readTimeout: Duration.seconds(10),
     keepaliveInterval: Duration.seconds(30),
+    lifecycle: "eager",
+    idle: Duration.minutes(5),
     changeThrottle: Duration.millis(100),
     showUnsubscribable: false,
     approve: [],

@@ -142,5 +142,7 @@ export class McpConnector extends Context.Service<
   {
     /** Opens a session as long as the scope. Closing it releases every resource. */
     readonly connect: (server: string, endpoint: Endpoint) => Effect.Effect<McpSession, McpSessionError, Scope.Scope>
+    /** True for a server in this process, which is never lazy; false by default. */
+    readonly isInProcess?: (server: string) => boolean
   }
 >()("a2c-smcp/application/ports/McpConnector") {}

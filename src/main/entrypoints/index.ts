@@ -30,6 +30,8 @@ export { publishHttp, type PublishHttpOptions, PublishError } from "../../adapte
 export { publishStdio, type PublishStdioOptions } from "../../adapters/mcp/publish/publishStdio.ts"
 export { authenticateByToken, authenticateByTokens } from "../../adapters/auth/deviceTokens.ts"
 export * as AuditFile from "../../adapters/audit/AuditFile.ts"
+export * as FileCatalogueStore from "../../adapters/catalogues/FileCatalogueStore.ts"
+export * as MemoryCatalogueStore from "../../adapters/memory/MemoryCatalogueStore.ts"
 export * as FileApprovalStore from "../../adapters/approvals/FileApprovalStore.ts"
 export * as MemoryApprovalStore from "../../adapters/memory/MemoryApprovalStore.ts"
 export * as FileCredentialStore from "../../adapters/credentials/FileCredentialStore.ts"
@@ -106,6 +108,7 @@ export { AuditLog, type AuditEvent } from "../../application/ports/AuditLog.ts"
 export { allowAll, Authenticator, admissionRejected } from "../../application/ports/Authenticator.ts"
 export { type Body, decodeBody, jsonBody } from "../../application/ports/Body.ts"
 export { ApprovalStore, ApprovalsUnavailable } from "../../application/ports/approvals/ApprovalStore.ts"
+export { CatalogueStore, CatalogueUnavailable } from "../../application/ports/mcp/CatalogueStore.ts"
 export { Policy } from "../../application/ports/approvals/Policy.ts"
 export type {
   Approval,
@@ -115,6 +118,7 @@ export type {
 export type { ApprovalView } from "../../domain/approvals/ApprovalView.ts"
 export type { Grant } from "../../domain/approvals/grants.ts"
 export type { StoredApprovals } from "../../domain/approvals/StoredApprovals.ts"
+export type { CatalogueKey } from "../../domain/tools/ServerCatalogue.ts"
 export {
   ByteConnector,
   type ByteLink,

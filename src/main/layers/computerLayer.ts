@@ -15,6 +15,7 @@ import * as InProcess from "../../application/computer/servers/InProcessConnecto
 import type { JoinFailed } from "../../application/member/OfficeMember.ts"
 import type { ApprovalStore } from "../../application/ports/approvals/ApprovalStore.ts"
 import type { Policy } from "../../application/ports/approvals/Policy.ts"
+import type { CatalogueStore } from "../../application/ports/mcp/CatalogueStore.ts"
 import { layerOverride } from "./layerOverride.ts"
 
 type ComputerLayerOptions = ComputerOptions &
@@ -24,6 +25,8 @@ type ComputerLayerOptions = ComputerOptions &
     readonly confirm?: Confirm | undefined
     /** Keeps lasting approvals and the approved definitions of tools; without it they end with the Computer. */
     readonly approvals?: Layer.Layer<ApprovalStore> | undefined
+    /** Keeps the catalogues of lazy servers; without it each of them starts once with the Computer. */
+    readonly catalogues?: Layer.Layer<CatalogueStore> | undefined
     /** Decides calls before `auto_apply`, approved patterns and `confirm`. */
     readonly policy?: Layer.Layer<Policy> | undefined
     readonly settings?: Partial<Omit<ComputerSettings, "confirm">>
@@ -34,6 +37,7 @@ type ComputerLayerOptions = ComputerOptions &
 /** A Computer in an office of a Server on Socket.IO, with MCP servers; the host provides the inputs. */
 export const computerLayerRequiringInputs = ({
   approvals,
+  catalogues,
   confirm,
   policy,
   sessions = {},
@@ -52,6 +56,7 @@ export const computerLayerRequiringInputs = ({
     Layer.provide(VerelEngine.layer()),
     Layer.provide(policy ?? Layer.empty),
     Layer.provide(approvals ?? Layer.empty),
+    Layer.provide(catalogues ?? Layer.empty),
     Layer.provide(layerOverride(ComputerSettings, { ...settings, confirm }))
   )
 

@@ -1,7 +1,8 @@
 import { Duration, Effect, Result, Stream } from "effect"
+import * as FileCatalogueStore from "../../adapters/catalogues/FileCatalogueStore.ts"
 import { Computer, type ComputerOptions as CoreComputerOptions } from "../../application/computer/Computer.ts"
 import type { DesktopRequest } from "../../application/computer/content/Desktop.ts"
-import type { ServerState, ServerStates } from "../../application/computer/servers/ServersSnapshot.ts"
+import { isRunning, type ServerState, type ServerStates } from "../../application/computer/servers/ServersSnapshot.ts"
 import type { JoinOptions, OfficeStatus } from "../../application/computer/office/OfficeConnection.ts"
 import type { CallExplanation } from "../../domain/policy/CallExplanation.ts"
 import type { ExplainRequest } from "../../application/computer/calls/CallConsent.ts"
@@ -37,18 +38,21 @@ export interface ComputerOptions
     Pick<
       CoreComputerOptions,
       "name" | "office" | "operators" | "protocol" | "retryInitialConnect" | "skills" | "takeOver" | "uploads"
-    > {}
+    > {
+  /** A folder that keeps what lazy servers list; without it each of them starts once with the Computer. */
+  readonly catalogues?: string
+}
 
 /** An office to join; `wait` in milliseconds. */
 export interface ComputerJoinOptions extends Omit<JoinOptions, "wait">, Pick<ConnectionOptions, "wait"> {}
 
 /**
- * The state of an MCP server; while it runs, with its MCP server info. Without `info.capabilities.subscribe` its windows
+ * The state of an MCP server; while it runs or is idle, with its MCP server info. Without `info.capabilities.subscribe` its windows
  * and documents are shown only with `showUnsubscribable`, and without updates.
  */
 export type ServerStateView = ServerState extends infer State
   ? State extends { readonly session: unknown }
-    ? Omit<State, "session"> & { readonly info: McpInfo }
+    ? Omit<State, "session" | "onRequest"> & { readonly info: McpInfo }
     : State
   : never
 
@@ -66,11 +70,11 @@ export interface RunningComputer extends Closeable {
   readonly setup: (options?: Cancellable) => Promise<Setup>
   /** Applies another configuration. Unchanged servers keep their sessions. */
   readonly reconfigure: (setup: ComputerSetup, options?: Cancellable) => Promise<SetupDiff>
-  /** Starts a stopped server, even a disabled one; resolves once it runs or has failed. */
+  /** Starts a stopped or idle server, even a disabled one; resolves once it runs or has failed. */
   readonly start: (server: string, options?: Cancellable) => Promise<void>
   /** Stops a server until it is started again. Its in-flight calls fail. */
   readonly stop: (server: string, options?: Cancellable) => Promise<void>
-  /** Stops a server and starts it again. */
+  /** Stops a server and starts it again; a lazy one starts on the next request. */
   readonly restart: (server: string, options?: Cancellable) => Promise<void>
   /** Calls a tool locally, without consent unless the call has a `requester`. `timeout` in seconds. */
   readonly callTool: (
@@ -115,8 +119,8 @@ const parseConfig = (config: unknown): Result.Result<ComputerConfig, ConfigInval
   )
 
 const toServerStateView = (state: ServerState): ServerStateView => {
-  if (state._tag !== "Ready" && state._tag !== "Degraded") return state
-  const { session, ...rest } = state
+  if (!isRunning(state)) return state
+  const { onRequest: _, session, ...rest } = state
   return { ...rest, info: session.info }
 }
 
@@ -163,6 +167,7 @@ export const runComputer = async (options: ComputerOptions, cancellable?: Cancel
     approve: _approve,
     approvers: _approvers,
     authorize: _authorize,
+    catalogues,
     config,
     confirm: _confirm,
     inputs: _inputs,
@@ -172,6 +177,11 @@ export const runComputer = async (options: ComputerOptions, cancellable?: Cancel
   } = options
   const read = parseConfig(config)
   if (Result.isFailure(read)) throw new A2cError("config_invalid", read.failure.message)
-  const layer = computerLayer({ ...toClientOptions(connection), ...toLayerOptions(options), config: read.success })
+  const layer = computerLayer({
+    ...toClientOptions(connection),
+    ...toLayerOptions(options),
+    ...(catalogues !== undefined && { catalogues: FileCatalogueStore.layer(catalogues) }),
+    config: read.success
+  })
   return wrapComputer(await startService(Computer, layer, options.log, cancellable))
 }

@@ -59,6 +59,10 @@ export interface ComputerHooks {
     readonly keepaliveInterval?: number
     readonly changeThrottle?: number
     readonly approvalTimeout?: number
+    /** When servers run that do not say it in the configuration; `eager` by default. */
+    readonly lifecycle?: "eager" | "lazy"
+    /** How long a lazy server runs without a request; 5 minutes by default. */
+    readonly idle?: number
     readonly showUnsubscribable?: boolean
     /** Resolves documents to URIs that an Agent can fetch; without this hook requests fail with 4011. */
     readonly resolveDpe?: (request: DpeRequest, options: HookOptions) => Awaitable<ResolvedDpe>
@@ -99,6 +103,7 @@ const toInputSources = ({ ask, run, values }: NonNullable<ComputerHooks["inputs"
 }
 
 const toComputerSettings = ({
+  lifecycle,
   onProgress,
   resolveDpe,
   showUnsubscribable,
@@ -108,6 +113,7 @@ const toComputerSettings = ({
   return {
     ...durations(times),
     ...definedOnly({
+      lifecycle,
       showUnsubscribable,
       resolveDpe: hookEffect("resolveDpe", resolveDpe),
       onProgress: reportProgress && flow(reportProgress, Effect.ignore)

@@ -19,6 +19,7 @@ const subscriptionNote = (state: ServerState): string =>
 export const stateReason = (state: ServerState, now: number): string => {
   if (state._tag === "Ready") return subscriptionNote(state)
   if (state._tag === "Degraded") return [state.reason, subscriptionNote(state)].filter(Boolean).join("; ")
+  if (state._tag === "Idle") return state.failure?.reason ?? "starts on request"
   if (state._tag === "Starting") return `attempt ${state.attempt}`
   if (state._tag !== "BackingOff") return state.reason
   const seconds = Math.max(0, Math.ceil((state.retryAt - now) / 1000))
@@ -34,10 +35,13 @@ export const formatServerOffer = (name: string, state: ServerState, { entries }:
   return `${formatCount(tools, "tool")}, ${formatCount(state.resources.filter(isWindow).length, "window")}`
 }
 
-/** The state and reason of a server that does not run, in one line. */
+/** True for a lazy server that could not start, or was lost. */
+const hasFailed = (state: ServerState): boolean => state._tag === "Idle" && state.failure !== undefined
+
+/** The state and reason of a server that does not run although it should, in one line. */
 export const notRunningReason = (state: ServerState | undefined): Effect.Effect<string | undefined> =>
   Effect.map(Clock.currentTimeMillis, (now) =>
-    state === undefined || isRunning(state)
+    state === undefined || (isRunning(state) && !hasFailed(state))
       ? undefined
       : [stateLabel(state), stateReason(state, now)].filter(Boolean).join(": ")
   )

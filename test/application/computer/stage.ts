@@ -9,6 +9,7 @@ import type { ServerState } from "../../../src/application/computer/servers/Serv
 import type { SkillFolders } from "../../../src/application/computer/content/Skills.ts"
 import { McpConnector, McpSessionError, type McpSession } from "../../../src/application/ports/McpSession.ts"
 import type { Policy } from "../../../src/application/ports/approvals/Policy.ts"
+import { CatalogueStore } from "../../../src/application/ports/mcp/CatalogueStore.ts"
 import type { SkillFiles } from "../../../src/application/ports/files/SkillFiles.ts"
 import { jsonBody } from "../../../src/application/ports/Body.ts"
 import {
@@ -46,6 +47,10 @@ export interface Staged {
   readonly skills?: SkillFolders
   readonly operators?: OperatorAccess
   readonly policy?: Layer.Layer<Policy>
+  /** Which servers are in this process; none by default. */
+  readonly isInProcess?: (server: string) => boolean
+  /** Keeps the catalogues of lazy servers; nothing does by default. */
+  readonly catalogues?: CatalogueStore["Service"]
   /** The file system of skills; none by default. */
   readonly skillFiles?: Layer.Layer<SkillFiles>
   /** The transport to an office; connections fail by default. */
@@ -71,7 +76,9 @@ export const setupOf = (
 /** Runs a Computer and collects its log. */
 export const staged = Effect.fnUntraced(function* (stage: Staged) {
   const {
+    catalogues,
     environment = {},
+    isInProcess,
     office,
     operators,
     policy,
@@ -95,7 +102,13 @@ export const staged = Effect.fnUntraced(function* (stage: Staged) {
   }).pipe(
     Layer.provide(skillFiles ?? Layer.empty),
     Layer.provide(policy ?? Layer.empty),
-    Layer.provide(Layer.succeed(McpConnector, { connect: (name) => servers[name]?.connect ?? Effect.fail(dead) })),
+    Layer.provide(catalogues === undefined ? Layer.empty : Layer.succeed(CatalogueStore, catalogues)),
+    Layer.provide(
+      Layer.succeed(McpConnector, {
+        connect: (name) => servers[name]?.connect ?? Effect.fail(dead),
+        ...definedOnly({ isInProcess })
+      })
+    ),
     Layer.provideMerge(Inputs.layer(sources)),
     Layer.provide(
       Layer.succeed(

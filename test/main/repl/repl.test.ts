@@ -57,6 +57,16 @@ describe("repl command", () => {
     }).pipe(Effect.provide(desk({ office: "O1" })))
   )
 
+  it.effect("shows that a lazy server is idle, and starts it", () => {
+    const stdio = { type: "stdio", server_parameters: { command: "memory" }, lifecycle: "lazy" }
+    return Effect.gen(function* () {
+      assert.include((yield* say("status")).stdout, "notes  idle  1 tool, 0 windows  starts on request\n")
+      assert.include((yield* say("servers")).stdout, "notes  idle")
+      assert.strictEqual((yield* say("server start notes")).stdout, "started notes: 1 tool, 0 windows\n")
+      assert.include((yield* say("status")).stdout, "notes  ready  1 tool, 0 windows\n")
+    }).pipe(Effect.provide(desk({ config: { servers: { notes: stdio } }, office: "O1" })))
+  })
+
   it.effect("lists the calls that wait, and decides about them", () =>
     Effect.gen(function* () {
       const computer = yield* Computer

@@ -57,6 +57,11 @@ export const makeCallConsent = Effect.fnUntraced(function* (
   const policy = yield* makeCallPolicy(computer, approvals, configOf)
   const auditDecision = yield* makeDecisionAudit(computer)
   const digestOf = (entry: CatalogueEntry) => approvals.digestOf(entry, configOf(entry.server))
+  /** True while the tool is as it was with this digest. */
+  const isUnchanged = (tool: string, digest: string): boolean => {
+    const current = servers.snapshot().catalogue.entries.get(tool)
+    return current !== undefined && digestOf(current) === digest
+  }
 
   /** Announces that a call waits for an approval. */
   const announceApproval = (reqId: string, { id, server, tool }: Approval): Effect.Effect<boolean> => {
@@ -112,10 +117,7 @@ export const makeCallConsent = Effect.fnUntraced(function* (
     }
     const digest = digestOf(entry)
     /** A decision covers the tool as it was decided about. */
-    const changed = () => {
-      const current = servers.snapshot().catalogue.entries.get(tool)
-      return current !== undefined && digestOf(current) === digest ? undefined : toolDisabled(tool)
-    }
+    const changed = () => (isUnchanged(tool, digest) ? undefined : toolDisabled(tool))
     const deciding = policy.decide(entry, { subject: agent, place, params })
     const decided = isSuccess(deciding)
       ? Option.some(deciding.value)
@@ -153,6 +155,8 @@ export const makeCallConsent = Effect.fnUntraced(function* (
 
   return {
     obtain,
+    digestOf,
+    isUnchanged,
     /** Tells how a call of this requester is decided; `undefined` for an unknown tool. */
     explain: ({ line, office, params, subject, tool }: ExplainRequest) =>
       Effect.suspend(() => {

@@ -17,7 +17,7 @@ import { makeRequestId } from "../../shared/tracing.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { Approvals } from "../approvals/Approvals.ts"
-import type { RunningMcpServer } from "../servers/ServersSnapshot.ts"
+import { openSession, type RunningMcpServer } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { type Call, timeAfterWait } from "./Call.ts"
 import { makeCallConsent } from "./CallConsent.ts"
@@ -131,7 +131,11 @@ export const makeToolCalls = Effect.fnUntraced(function* (
   })
 
   /** Waits for something, and reports the status of an Agent's call once this takes long. */
-  const waitReporting = <A, E>({ isLocal, reqId }: Call, waiting: Effect.Effect<A, E>, status: () => CallStatus) => {
+  const waitReporting = <A, E, R>(
+    { isLocal, reqId }: Call,
+    waiting: Effect.Effect<A, E, R>,
+    status: () => CallStatus
+  ) => {
     if (isLocal) return waiting
     const report = Effect.suspend(() => reporter.report({ reqId, status: status() }))
     return Effect.raceFirst(waiting, Effect.andThen(Effect.delay(report, reportDelay), Effect.never))
@@ -150,8 +154,27 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       })
   }
 
-  const invoke = Effect.fnUntraced(function* (call: Call, entry: CatalogueEntry, { session }: RunningMcpServer) {
+  /** Opens the session for a call; fails with its result. A start may find another tool than the one that was allowed. */
+  const openFor = Effect.fnUntraced(function* (call: Call, entry: CatalogueEntry, server: RunningMcpServer) {
+    const { agent, toolName } = call
+    const opening = Effect.mapError(openSession(server), (error) => failureResult(entry.serverId, error))
+    if (server.onRequest === undefined) return yield* opening
+    const digest = consent.digestOf(entry)
+    const session = yield* waitReporting(call, opening, () => ({
+      _tag: "WaitingForServers",
+      computer,
+      servers: truncateServerNames([server.config.name])
+    }))
+    const isSameRun = session === server.onRequest.live
+    const isAllowed = agent === undefined || isSameRun || consent.isUnchanged(toolName, digest)
+    return isAllowed ? session : yield* Effect.fail(toolDisabled(toolName))
+  })
+
+  const invoke = Effect.fnUntraced(function* (call: Call, entry: CatalogueEntry, server: RunningMcpServer) {
     const { params, reqId, toolName: tool } = call
+    const opened = yield* Effect.result(openFor(call, entry, server))
+    if (Result.isFailure(opened)) return opened.failure
+    const session = opened.success
     const report = makeProgressReport(call)
     const options = {
       onProgress: (step: McpProgress) => Effect.andThen(onProgress({ ...step, reqId, tool }), report(step))
@@ -162,7 +185,7 @@ export const makeToolCalls = Effect.fnUntraced(function* (
       : Result.getOrElse(fromMcpResult(outcome.success), (message) =>
           toolFailed(`The tool's result is malformed: ${message}`)
         )
-  })
+  }, Effect.scoped)
 
   /** Turns defects into failed calls; only interruption leaves a call without a result. */
   const defectsAsFailures = (running: Effect.Effect<ToolResult>, { reqId, toolName: tool }: Call) =>

@@ -2,9 +2,10 @@ import { Array, Duration, Effect, Result } from "effect"
 import { type DesktopWarning, organizeDesktop, type WindowResource } from "../../../domain/desktop/organizeDesktop.ts"
 import { hasWindowScheme, parseWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import type { JsonObject } from "../../../domain/json.ts"
+import type { McpSession } from "../../ports/McpSession.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import { type RunningMcpServer, uriOf } from "../servers/ServersSnapshot.ts"
+import { backgroundSessionOf, type RunningMcpServer, uriOf } from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 import { makeWindowReports } from "./windowReports.ts"
 
@@ -24,18 +25,24 @@ export const makeDesktop = Effect.fnUntraced(function* (
 
   const report = makeWindowReports()
 
-  const leftOut = (server: string, uri: string, reason: string): Result.Result<never, DesktopWarning> =>
-    Result.fail({ server, uri, reason, outcome: "left_out" })
+  const leftOut = (
+    server: string,
+    uri: string,
+    reason: string,
+    outcome: DesktopWarning["outcome"] = "left_out"
+  ): Result.Result<never, DesktopWarning> => Result.fail({ server, uri, reason, outcome })
 
   const readWindow = Effect.fnUntraced(function* (
     resource: JsonObject,
-    { config, session }: RunningMcpServer,
+    { config }: RunningMcpServer,
+    session: McpSession | undefined,
     remaining: Effect.Effect<Duration.Duration>
   ): Effect.fn.Return<Result.Result<WindowResource, DesktopWarning>> {
     const server = servers.identify(config.name)
     const uri = uriOf(resource)
     const parsed = parseWindowUri(uri)
     if (Result.isFailure(parsed)) return leftOut(server, uri, parsed.failure.reason)
+    if (session === undefined) return leftOut(server, uri, "the lazy server is idle", "hidden")
     return yield* session.readResource(uri).pipe(
       Effect.map((contents) => Result.succeed({ server, uri, resource, contents })),
       Effect.catch(({ message }) => Effect.succeed(leftOut(server, uri, message))),
@@ -67,7 +74,7 @@ export const makeDesktop = Effect.fnUntraced(function* (
 
   /**
    * Reads and renders the desktop (seed 001, spec §9.5). Windows that cannot be read in time are left out. Windows
-   * beyond `size` are not reported: the request excludes them.
+   * beyond `size` are not reported: the request excludes them. A request for one window starts its lazy server.
    */
   const show = Effect.fn("Desktop.show")(function* ({ size, window }: DesktopRequest) {
     if (size !== undefined && size <= 0) return []
@@ -75,7 +82,11 @@ export const makeDesktop = Effect.fnUntraced(function* (
     const isRequested = (uri: string) => (window === undefined ? hasWindowScheme(uri) : uri === window)
     const read = yield* servers.readShown(
       "windows",
-      (resource, server) => Effect.map(readWindow(resource, server, remaining), Array.of),
+      (resource, server) => {
+        // The whole desktop is read again and again: this must not keep lazy servers running.
+        const session = window === undefined ? backgroundSessionOf(server) : server.session
+        return Effect.map(readWindow(resource, server, session, remaining), Array.of)
+      },
       (resources) => {
         const byUri = new Map(resources.map((resource) => [uriOf(resource), resource]))
         return [...byUri.values()].filter((resource) => isRequested(uriOf(resource)))

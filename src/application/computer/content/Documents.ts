@@ -19,7 +19,7 @@ import {
 } from "../../../domain/model/ProtocolError.ts"
 import { startCountdown } from "../../shared/startCountdown.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
-import { type RunningMcpServer, uriOf } from "../servers/ServersSnapshot.ts"
+import { backgroundSessionOf, isIdle, type RunningMcpServer, uriOf } from "../servers/ServersSnapshot.ts"
 import { type ServerSupervisor, listingTimedOut } from "../servers/ServerSupervisor.ts"
 
 const ownsHost = ({ resources }: RunningMcpServer, host: string): boolean =>
@@ -129,13 +129,15 @@ export const makeDocuments = Effect.fnUntraced(function* (
 
   /** Summarizes a document from its listing or, where the listing has no page count, from its body. */
   const summaryOf = Effect.fnUntraced(function* (
-    { config, session }: RunningMcpServer,
+    server: RunningMcpServer,
     uri: DpeUri,
     resource: JsonObject,
     timeLeft: Effect.Effect<Duration.Duration>
   ) {
-    const name = servers.identify(config.name)
+    const name = servers.identify(server.config.name)
     if (listedPageCount(resource) !== undefined) return summarizeDocument(name, uri, resource)
+    const session = backgroundSessionOf(server)
+    if (session === undefined) return undefined
     const remaining = yield* timeLeft
     if (Duration.isZero(remaining)) return undefined
     const contents = yield* Effect.option(Effect.timeout(session.readResource(uriOf(resource)), remaining))
@@ -154,7 +156,9 @@ export const makeDocuments = Effect.fnUntraced(function* (
         if (uri === undefined) return []
         const summary = yield* summaryOf(server, uri, resource, remaining)
         if (summary !== undefined) return [summary]
-        yield* Effect.logWarning("document skipped", { uri: uri.uri, reason: "no_page_count_or_timeout" })
+        yield* isIdle(server)
+          ? Effect.logDebug("document skipped", { uri: uri.uri, reason: "lazy_server_idle" })
+          : Effect.logWarning("document skipped", { uri: uri.uri, reason: "no_page_count_or_timeout" })
         return []
       })
     )

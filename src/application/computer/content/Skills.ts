@@ -100,8 +100,10 @@ const makeFileSkills = Effect.fnUntraced(function* (
       return listRefs()
     }).pipe(Effect.withSpan("Skills.list")),
     read: Effect.fn("Skills.read")(function* ({ name, relPath = skillMainFile }: SkillFileRequest) {
-      if (Result.isFailure(parseSkillName(name))) return yield* invalidSkillName(name)
+      const parsed = parseSkillName(name)
+      if (Result.isFailure(parsed)) return yield* invalidSkillName(name)
       if (!skills.has(name)) yield* settled
+      if (!skills.has(name) && parsed.success._tag === "Mcp") yield* inServers.stageIdle(parsed.success.server, settled)
       const skill = skills.get(name)
       if (skill === undefined) return yield* skillNotFound(name)
       const path = parseSkillPath(relPath)

@@ -18,7 +18,13 @@ import { type Body, decodeBody, jsonBody } from "../../ports/Body.ts"
 import { Policy } from "../../ports/approvals/Policy.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
 import type { ServerOutputs } from "./operatorAccess.ts"
-import { isRunning, type RunningMcpServer, type ServerState, uriOf } from "../servers/ServersSnapshot.ts"
+import {
+  backgroundSessionOf,
+  isRunning,
+  type RunningMcpServer,
+  type ServerState,
+  uriOf
+} from "../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../servers/ServerSupervisor.ts"
 
 /** Characters of a text in a report. */
@@ -41,6 +47,7 @@ const stateNames = {
   Starting: "starting",
   Ready: "ready",
   Degraded: "degraded",
+  Idle: "idle",
   BackingOff: "backing off",
   Failed: "failed"
 } as const satisfies { readonly [T in ServerState["_tag"]]: InspectedServer["state"] }
@@ -66,6 +73,8 @@ const reasonOf = (state: ServerState): string | undefined => {
       return state.publicReason
     case "Degraded":
       return state.reason
+    case "Idle":
+      return state.failure?.publicReason ?? "lazy: starts on request"
     case "Stopped":
       return state.reason === "disabled" ? "disabled in the configuration" : "stopped by its owner"
     case "Starting":
@@ -144,12 +153,16 @@ export const makeInspector = Effect.fnUntraced(function* (
   const serversWithParts = () =>
     servers.snapshot().running.filter(({ resources }) => resources.some((resource) => uriOf(resource) === partsUri))
 
-  const readParts = ({ config: { name: server }, session }: RunningMcpServer) =>
-    session.readResource(partsUri).pipe(
+  const readParts = (read: RunningMcpServer) => {
+    const server = read.config.name
+    const session = backgroundSessionOf(read)
+    if (session === undefined) return Effect.succeed([])
+    return session.readResource(partsUri).pipe(
       Effect.flatMap(([content = {}]) => Effect.fromResult(partsCodec.decode(content["text"]))),
       Effect.timeout(partsTimeout),
       Effect.catch((error) => Effect.as(Effect.logDebug("parts not read", { server, reason: String(error) }), []))
     )
+  }
 
   const refreshParts = Effect.suspend(() =>
     Effect.map(

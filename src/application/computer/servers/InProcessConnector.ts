@@ -36,6 +36,7 @@ export const layer = (sessions: InProcessSessions): Layer.Layer<McpConnector, ne
       connect: (server, endpoint) => {
         const session = Object.hasOwn(sessions, server) ? sessions[server] : undefined
         return session === undefined ? connect(server, endpoint) : Effect.succeed(session)
-      }
+      },
+      isInProcess: (server) => Object.hasOwn(sessions, server)
     }))
   )

@@ -6,9 +6,12 @@ import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import type { Naming } from "../../../domain/tools/naming.ts"
 import { type McpConnector, McpSessionError } from "../../ports/McpSession.ts"
 import { ComputerSettings } from "../ComputerSettings.ts"
+import { makeCatalogues } from "./Catalogues.ts"
 import type { Inputs } from "../inputs/Inputs.ts"
 import {
+  backgroundSessionOf,
   isRunning,
+  openSession,
   type RunningMcpServer,
   type ServerState,
   type ServerStates,
@@ -17,7 +20,8 @@ import {
 import { makeServerStateStore, type ServerStateStore } from "./ServerStateStore.ts"
 import type { Secrets } from "../inputs/Secrets.ts"
 import { listAllResources } from "./runSession.ts"
-import { findIdentityConflict, serverConfigOf, superviseServer } from "./superviseServer.ts"
+import { serverConfigOf } from "./supervisedSession.ts"
+import { findIdentityConflict, superviseServer } from "./superviseServer.ts"
 
 /** No MCP server of this name is configured. */
 export class UnknownServer extends Data.TaggedError("UnknownServer")<{ readonly server: string }> {
@@ -38,7 +42,10 @@ export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "c
    */
   readonly setNaming: (naming: Naming) => Effect.Effect<void>
   readonly setup: () => Setup
-  /** Lists a server's resources again, for changes that the server does not announce. */
+  /**
+   * Lists a server's resources again, for changes that the server does not announce. Gives the last listing of a lazy server
+   * that does not run.
+   */
   readonly refreshResources: (server: RunningMcpServer) => Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError>
   /**
    * Lists the resources of every shown server again and collects what `read` makes of each, in listing order. Uses the
@@ -51,11 +58,11 @@ export interface ServerSupervisor extends Pick<ServerStateStore, "snapshot" | "c
   ) => Effect.Effect<ReadonlyArray<A>>
   /** Waits until no server is in its first start attempt. */
   readonly startupCompleted: Effect.Effect<void>
-  /** Starts a server, even a disabled one, and waits until it is running or its attempt failed. */
+  /** Starts a server, even a disabled or a lazy one, and waits until it is running or its attempt failed. */
   readonly start: (name: string) => Effect.Effect<void, UnknownServer>
   /** Stops a server until the next start. Its running calls fail. */
   readonly stop: (name: string) => Effect.Effect<void, UnknownServer>
-  /** Stops and starts a server, and waits like `start`. */
+  /** Stops and starts a server, and waits like `start`; a lazy one starts on the next request. */
   readonly restart: (name: string) => Effect.Effect<void, UnknownServer>
   /** Applies another configuration. Unchanged servers keep their sessions. */
   readonly reconfigure: (setup: Setup) => Effect.Effect<SetupDiff>
@@ -68,15 +75,20 @@ export const listingTimedOut = new McpSessionError({ reason: "unavailable", mess
 
 const maxReadsPerServer = 16
 
+/** Lazy servers without a known catalogue that start at a time. */
+const maxListedAtOnce = 4
+
 /**
  * Supervises the enabled servers of a Computer until the scope closes; `notify` announces its changed parts. The servers
- * of the initial setup start once `mayStart` completes, and no command may precede that.
+ * of the initial setup start once `mayStart` completes, and no command may precede that. Catalogues are kept under the name
+ * of the `computer`.
  */
 export const makeServerSupervisor = Effect.fnUntraced(function* (
   initial: Setup,
   secrets: Secrets,
   notify: (part: ComputerPart) => Effect.Effect<void>,
-  mayStart: Effect.Effect<void> = Effect.void
+  mayStart: Effect.Effect<void> = Effect.void,
+  computer = ""
 ): Effect.fn.Return<ServerSupervisor, never, Scope.Scope | McpConnector | Inputs> {
   const context = yield* Effect.context<McpConnector | Inputs>()
   const { readTimeout } = yield* ComputerSettings
@@ -92,13 +104,17 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
   /** The current run of each server; only that run may change the server's state. */
   const generations = new Map<string, object>()
   const commands = yield* Semaphore.make(1)
+  const lazyServers = {
+    catalogues: yield* makeCatalogues(computer, secrets),
+    listing: yield* Semaphore.make(maxListedAtOnce)
+  }
 
   const launch = (name: string) =>
     Effect.suspend(() => {
       const generation = {}
       generations.set(name, generation)
       const isCurrent = () => generations.get(name) === generation
-      const work = superviseServer({ name, setup: () => setup, isCurrent, store, secrets })
+      const work = superviseServer({ name, setup: () => setup, isCurrent, store, secrets }, lazyServers)
       return FiberMap.run(fibers, name, Effect.provideContext(work, context))
     })
   const launchAll = (servers: ReadonlyArray<ServerConfig>) =>
@@ -132,6 +148,12 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
     yield* FiberMap.remove(fibers, name)
     yield* launch(name)
   })
+  /** Starts a lazy server as a request does. */
+  const startIdle = (name: string) =>
+    Effect.suspend(() => {
+      const state = snapshot().states.get(name)
+      return state?._tag === "Idle" ? Effect.ignore(Effect.scoped(openSession(state))) : Effect.void
+    })
   const stopped: ServerState = { _tag: "Stopped", reason: "stopped_by_user" }
   const stopServer = (name: string) => stopAll([name], (states) => new Map(states).set(name, stopped))
 
@@ -190,17 +212,22 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
   })
   yield* Effect.forkScoped(Effect.andThen(mayStart, launchInitial), { startImmediately: true })
 
-  const refreshResources: ServerSupervisor["refreshResources"] = ({ config: { name }, session }) =>
-    listAllResources(session).pipe(
+  const refreshResources: ServerSupervisor["refreshResources"] = (server) => {
+    const session = backgroundSessionOf(server)
+    if (session === undefined) return Effect.succeed(server.resources)
+    return listAllResources(session).pipe(
       Effect.timeoutOrElse({ duration: readTimeout, orElse: () => Effect.fail(listingTimedOut) }),
       Effect.tap((resources) =>
-        store.updateServer(name, (state) =>
-          isRunning(state) && state.session === session && JSON.stringify(state.resources) !== JSON.stringify(resources)
+        store.updateServer(server.config.name, (state) =>
+          isRunning(state) &&
+          backgroundSessionOf(state) === session &&
+          JSON.stringify(state.resources) !== JSON.stringify(resources)
             ? { ...state, resources }
             : state
         )
       )
     )
+  }
   const freshResources = (server: RunningMcpServer, kind: "windows" | "documents") =>
     refreshResources(server).pipe(
       Effect.timeout(Duration.times(readTimeout, 0.5)),
@@ -237,7 +264,8 @@ export const makeServerSupervisor = Effect.fnUntraced(function* (
         { concurrency: "unbounded" }
       ).pipe(Effect.map((results) => results.flat(2))),
     startupCompleted: waitUntil((states) => startingServersOf(states).length === 0),
-    start: (name) => Effect.andThen(command(name, startServer(name)), awaitSettled(name)),
+    start: (name) =>
+      Effect.andThen(command(name, startServer(name)), awaitSettled(name)).pipe(Effect.andThen(startIdle(name))),
     stop: (name) => command(name, stopServer(name)),
     restart: (name) =>
       Effect.andThen(command(name, Effect.andThen(stopServer(name), launch(name))), awaitSettled(name)),

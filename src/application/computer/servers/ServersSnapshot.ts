@@ -1,3 +1,4 @@
+import { Effect, type Scope } from "effect"
 import type { ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { isWindowUri } from "../../../domain/desktop/WindowUri.ts"
 import { parseDocumentUri } from "../../../domain/documents/findDocuments.ts"
@@ -14,20 +15,45 @@ import {
   type ServerTools
 } from "../../../domain/tools/catalogue.ts"
 import { type Naming, plainNaming } from "../../../domain/tools/naming.ts"
-import type { McpSession } from "../../ports/McpSession.ts"
+import type { McpSession, McpSessionError } from "../../ports/McpSession.ts"
 
+/** What only lazy servers have. */
+interface OnRequest {
+  /** Starts the server unless it runs, and keeps it running as long as the scope. */
+  readonly open: Effect.Effect<McpSession, McpSessionError, Scope.Scope>
+  /** The session while the server runs. Requests on it do not keep it running. */
+  readonly live: McpSession | undefined
+}
+
+/** A server with an offer: one that runs, or a lazy one. */
 export interface RunningMcpServer {
   readonly config: ServerConfig
+  /** A request on the session of a lazy server starts it. */
   readonly session: McpSession
   readonly tools: ReadonlyArray<JsonObject>
   readonly resources: ReadonlyArray<JsonObject>
   readonly prompts: ReadonlyArray<JsonObject>
   /** Resource templates. */
   readonly templates: ReadonlyArray<JsonObject>
+  readonly onRequest?: OnRequest
 }
 
+/** The session for reads that no one waits for, which neither start a lazy server nor keep it running. */
+export const backgroundSessionOf = ({ onRequest, session }: RunningMcpServer): McpSession | undefined =>
+  onRequest === undefined ? session : onRequest.live
+
+/** True for a lazy server that does not run: its listings are the last ones. */
+export const isIdle = (server: RunningMcpServer): boolean => backgroundSessionOf(server) === undefined
+
+/** Opens the session of a server for requests of the scope, and starts a lazy one. */
+export const openSession = ({
+  onRequest,
+  session
+}: RunningMcpServer): Effect.Effect<McpSession, McpSessionError, Scope.Scope> =>
+  onRequest?.open ?? Effect.succeed(session)
+
 /** Why a server does not run. */
-interface ServerFailure {
+export interface ServerFailure {
   /** For the owner: it may quote stderr. */
   readonly reason: string
   /** The reason without output of the server. */
@@ -42,6 +68,8 @@ export type ServerState =
   | ({ readonly _tag: "Ready" } & RunningMcpServer)
   /** The server is running with reduced function. */
   | ({ readonly _tag: "Degraded"; readonly reason: string } & RunningMcpServer)
+  /** A lazy server that a request starts; `failure` tells why the last run ended, if it failed. */
+  | ({ readonly _tag: "Idle"; readonly failure?: ServerFailure } & RunningMcpServer)
   /** The server exited or failed to start; it restarts at `retryAt`, in milliseconds since 1970. */
   | ({ readonly _tag: "BackingOff"; readonly attempt: number; readonly retryAt: number } & ServerFailure)
   /** The failure is permanent: the server needs another configuration. */
@@ -50,8 +78,9 @@ export type ServerState =
 /** States by server name, in configuration order. */
 export type ServerStates = ReadonlyMap<string, ServerState>
 
+/** True while the office sees the offer of a server, also that of an idle one. */
 export const isRunning = (state: ServerState | undefined): state is Extract<ServerState, RunningMcpServer> =>
-  state?._tag === "Ready" || state?._tag === "Degraded"
+  state?._tag === "Ready" || state?._tag === "Degraded" || state?._tag === "Idle"
 
 /** True in the first start attempt of a server: nothing is known of its tools. */
 export const isFirstAttempt = (state: ServerState | undefined): boolean =>
@@ -77,7 +106,7 @@ export interface ServersSnapshot {
   /** The names of the servers in their first start attempt. */
   readonly starting: ReadonlyArray<string>
   readonly running: Servers
-  /** The running servers whose windows and documents are shown. */
+  /** The running servers whose windows and documents are shown; of an idle one only the documents. */
   readonly shown: Servers
   readonly catalogue: Catalogue
   readonly hostConflicts: ReadonlyArray<HostConflict>
@@ -217,7 +246,7 @@ export const makeSnapshotBuilder = (showUnsubscribable: boolean) => {
       fingerprints: new Map([
         // Agents fetch the prompts and instructions of servers when the tools change: no event of the protocol fits.
         ["toolList", () => `${toolListTextOf(catalogueOf(running, naming))}\n${serversTextOf(running)}`],
-        ["desktop", () => windowsTextOf(shown)],
+        ["desktop", () => windowsTextOf(shown.filter((server) => !isIdle(server)))],
         ["finder", () => documentsTextOf(shown)]
       ])
     }

@@ -1,5 +1,6 @@
 import { Duration } from "effect"
 import { Argument, type Command, Flag } from "effect/cli"
+import { expectedIdle, lifecycles, parseIdle } from "../../../domain/config/lifecycle.ts"
 import { maxTimeoutSeconds } from "../../../domain/model/fields.ts"
 import { between, flag, setting } from "../flags/setting.ts"
 import * as shared from "../flags/sharedFlags.ts"
@@ -47,6 +48,17 @@ export const computerFlags = {
   configFiles: shared.configFiles,
   inputs: shared.inputValues,
   watch: shared.watch,
+  lifecycle: setting.choice("lifecycle", "when MCP servers run that do not say it in the configuration", lifecycles, {
+    default: "eager"
+  }),
+  idle: Flag.map(
+    setting.text("idle", "how long a lazy MCP server runs without a request", {
+      metavar: "TIME",
+      default: "5m",
+      check: [(text: string) => parseIdle(text) !== undefined, expectedIdle]
+    }),
+    parseIdle
+  ),
   interactive: Flag.withAlias(
     flag.toggle("interactive", "start a shell with commands: status, tools, call, desktop, servers, inputs, …"),
     "i"

@@ -7,6 +7,7 @@ import { parsePlaceholder, findPlaceholders } from "../../../domain/config/place
 import { type Setup, serversUsingInput, findVariable } from "../../../domain/config/Setup.ts"
 import type { ComputerConfig, Input, ServerConfig } from "../../../domain/config/computerConfig.ts"
 import { serversKeyOf } from "../../../domain/config/dialects.ts"
+import { definedOnly } from "../../../domain/objects.ts"
 import { vrlScript } from "../../../domain/tools/vrl.ts"
 import {
   type ConfigDiagnostic,
@@ -26,8 +27,8 @@ const isHttpUrl = (url: string): boolean => URL.canParse(url) && ["http:", "http
 
 /** One server, without secrets. */
 const serverSummary = (server: ServerConfig) => {
-  const { disabled, name, type } = server
-  return { name, type, target: formatServerLocation(server), disabled }
+  const { disabled, idle, lifecycle, name, type } = server
+  return { name, type, target: formatServerLocation(server), disabled, ...definedOnly({ lifecycle, idle }) }
 }
 
 const sourceTexts = {
@@ -120,8 +121,9 @@ export const runCheck = Effect.fnUntraced(function* ({ files, inputs: given, jso
   } else {
     for (const { dialect, file, servers } of report) {
       yield* printLine(`${file}: ${dialect === null ? "not usable" : `in the ${dialect} dialect`}`)
-      for (const { disabled, name, target, type } of servers) {
-        yield* printLine(`  server ${name}: ${type}, ${target}${disabled ? " (disabled)" : ""}`)
+      for (const { disabled, idle, lifecycle, name, target, type } of servers) {
+        const start = lifecycle === "lazy" ? `, lazy${idle === undefined ? "" : `, stops after ${idle}`}` : ""
+        yield* printLine(`  server ${name}: ${type}, ${target}${start}${disabled ? " (disabled)" : ""}`)
       }
     }
     for (const { id, type, value } of inputs) yield* printLine(`input ${id}: ${type}, ${value}`)

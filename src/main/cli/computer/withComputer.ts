@@ -2,8 +2,9 @@ import { resolve } from "node:path"
 import { Context, Effect, Layer, Record, Redacted } from "effect"
 import * as FileApprovalStore from "../../../adapters/approvals/FileApprovalStore.ts"
 import * as AuditFile from "../../../adapters/audit/AuditFile.ts"
+import * as FileCatalogueStore from "../../../adapters/catalogues/FileCatalogueStore.ts"
 import { logAuthorizationRequest } from "../../../adapters/mcp/oauth/Authorizer.ts"
-import { userStateFile } from "../../../adapters/process/userFolders.ts"
+import { userCacheFolder, userStateFile } from "../../../adapters/process/userFolders.ts"
 import * as CommandInput from "../../../adapters/process/CommandInput.ts"
 import { makeInputPrompt, makeConsentPrompt } from "../../../adapters/terminal/prompts.ts"
 import { Inputs } from "../../../application/computer/inputs/Inputs.ts"
@@ -43,6 +44,8 @@ export type ConfiguredComputerOptions = Pick<
       | "approvers"
       | "approvalTimeout"
       | "approvals"
+      | "lifecycle"
+      | "idle"
       | "audit"
       | "dpe"
       | "dpeUrl"
@@ -114,7 +117,7 @@ export const withComputer = <A, E, R>(
       yield* Effect.logWarning("--dpe-url has no effect without --dpe http")
     }
     const resolveDpe = dpe === undefined ? undefined : yield* makeDpeResolver(dpe, dpeUrl)
-    const { approvalTimeout, approvers = ["terminal"], audit } = options
+    const { approvalTimeout, approvers = ["terminal"], audit, idle, lifecycle } = options
     const confirm = dialogue && approvers.includes("terminal") ? makeConsentPrompt(dialogue) : undefined
     const remoteApprovers = approvers.filter((approver) => approver !== "terminal")
     const policy = options.policy === undefined ? undefined : yield* policyOfFile(options.policy)
@@ -135,12 +138,13 @@ export const withComputer = <A, E, R>(
       confirm,
       policy,
       approvals: FileApprovalStore.layer(resolve(options.approvals ?? userStateFile("approvals.json")), server),
+      catalogues: FileCatalogueStore.layer(userCacheFolder("catalogues")),
       settings: {
         approve,
         approvers: remoteApprovers,
         resolveDpe,
         showUnsubscribable: allWindows,
-        ...definedOnly({ approvalTimeout })
+        ...definedOnly({ approvalTimeout, idle, lifecycle })
       }
     }).pipe(Layer.provide(audit === undefined ? Layer.empty : AuditFile.layer({ file: audit })))
     const followFiles =

@@ -15,6 +15,7 @@ const serverClasses: { readonly [State in InspectedServer["state"]]: string } = 
   starting: "waiting",
   ready: "good",
   degraded: "waiting",
+  idle: "idle",
   "backing off": "bad",
   failed: "bad",
   stopped: "idle"

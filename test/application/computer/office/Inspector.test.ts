@@ -10,7 +10,7 @@ import type { Link } from "../../../../src/application/ports/Transport.ts"
 import type { JsonObject } from "../../../../src/domain/json.ts"
 import { inspectCodecs, inspectEvent, partsCodec, partsUri } from "../../../../src/domain/page/Inspection.ts"
 import { resource, textResult, tool } from "../../../conformance/members.ts"
-import { joined, link, type Startable, type Staged, staged } from "../stage.ts"
+import { counted, joined, link, type Startable, type Staged, staged } from "../stage.ts"
 
 const noWait = { waitMillis: 0 }
 
@@ -58,6 +58,19 @@ describe("Inspector", () => {
       assert.deepStrictEqual(inspection.servers, [
         { name: "alpha", state: "ready", since: 0, restarts: 0, tools: 1, windows: 1 }
       ])
+    })
+  )
+
+  it.effect("reports an idle server with the reason of its last end", () =>
+    Effect.gen(function* () {
+      const alpha = counted(yield* makeMemoryMcpServer({ tools: [t], resources: [resource("window://alpha/a")] }))
+      const { computer, inspect } = yield* stage({ alpha }, {}, { alpha: { lifecycle: "lazy" } })
+      const reported = Effect.map(inspect(noWait), ({ inspection: { servers } }) => servers[0])
+      const idle = { name: "alpha", state: "idle", since: 0, restarts: 0, tools: 1, windows: 1 } as const
+      assert.deepStrictEqual(yield* reported, { ...idle, reason: "lazy: starts on request" })
+      alpha.starts.failure = new McpSessionError({ reason: "closed", message: "exited", output: "no licence found" })
+      yield* computer.callTool({ tool: "t", params: {} })
+      assert.deepStrictEqual(yield* reported, { ...idle, reason: "exited" })
     })
   )
 

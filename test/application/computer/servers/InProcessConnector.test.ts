@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Result } from "effect"
+import { Context, Effect, Layer, Result } from "effect"
+import { TestClock } from "effect/testing"
 import { layer as memoryMcp, makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { addInProcessServers, layer } from "../../../../src/application/computer/servers/InProcessConnector.ts"
 import { McpConnector } from "../../../../src/application/ports/McpSession.ts"
 import { decodeEndpoint } from "../../../../src/domain/config/endpointParameters.ts"
-import { setupOf } from "../stage.ts"
+import { setupOf, staged, standing } from "../stage.ts"
 
 const endpoint = Result.getOrThrow(
   decodeEndpoint("stdio", {
@@ -45,6 +46,22 @@ describe("in-process servers", () => {
       const session = yield* (yield* makeMemoryMcpServer()).connect
       const { config } = setupOf(["devices", "other"])
       assert.deepStrictEqual(addInProcessServers(config, { devices: session }), config)
+    })
+  )
+
+  it.effect("keeps the server of a session running, also when it is configured as lazy", () =>
+    Effect.gen(function* () {
+      const session = yield* (yield* makeMemoryMcpServer()).connect
+      const inProcess = layer({ devices: session }).pipe(Layer.provide(memoryMcp(new Map())))
+      const { isInProcess } = Context.get(yield* Layer.build(inProcess), McpConnector)
+      const configure = { devices: { lifecycle: "lazy" } }
+      const { computer } = yield* staged({
+        servers: { devices: { connect: Effect.succeed(session) } },
+        configure,
+        ...(isInProcess !== undefined && { isInProcess })
+      })
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual(yield* standing(computer, "devices"), "Ready")
     })
   )
 

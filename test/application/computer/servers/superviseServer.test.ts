@@ -1,9 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Deferred, Duration, Effect, Fiber, Layer, Ref, Stream } from "effect"
+import { Clock, Deferred, Duration, Effect, Fiber, Layer, Ref, Semaphore, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { makeMemoryMcpServer } from "../../../../src/adapters/memory/MemoryMcp.ts"
 import { Inputs } from "../../../../src/application/computer/inputs/Inputs.ts"
 import { makeSecrets } from "../../../../src/application/computer/inputs/Secrets.ts"
+import { makeCatalogues } from "../../../../src/application/computer/servers/Catalogues.ts"
 import type { ServerState } from "../../../../src/application/computer/servers/ServersSnapshot.ts"
 import { makeServerStateStore } from "../../../../src/application/computer/servers/ServerStateStore.ts"
 import { superviseServer } from "../../../../src/application/computer/servers/superviseServer.ts"
@@ -681,13 +682,12 @@ describe("run of a server", () => {
     const connector = Layer.succeed(McpConnector, {
       connect: () => Effect.fail(new McpSessionError({ reason: "forbidden", message: "not you" }))
     })
-    yield* superviseServer({
-      name: "alpha",
-      setup: () => setup,
-      isCurrent: () => isCurrent,
-      store,
-      secrets: makeSecrets()
-    }).pipe(Effect.provide([connector, Inputs.layer()]))
+    const secrets = makeSecrets()
+    const lazyServers = { catalogues: yield* makeCatalogues("pc", secrets), listing: yield* Semaphore.make(1) }
+    yield* superviseServer(
+      { name: "alpha", setup: () => setup, isCurrent: () => isCurrent, store, secrets },
+      lazyServers
+    ).pipe(Effect.provide([connector, Inputs.layer()]))
     yield* letGo
     return { state: store.snapshot().states.get("alpha"), changes }
   })

@@ -5,7 +5,13 @@ import { type McpSession, McpSessionError } from "../../../ports/McpSession.ts"
 import type { SkillFiles } from "../../../ports/files/SkillFiles.ts"
 import type { makeRefresher } from "../../../shared/Refresher.ts"
 import { ComputerSettings } from "../../ComputerSettings.ts"
-import { type RunningMcpServer, uriOf } from "../../servers/ServersSnapshot.ts"
+import {
+  backgroundSessionOf,
+  isIdle,
+  openSession,
+  type RunningMcpServer,
+  uriOf
+} from "../../servers/ServersSnapshot.ts"
 import type { ServerSupervisor } from "../../servers/ServerSupervisor.ts"
 import { joinScans, type SkillScan } from "./SkillScan.ts"
 import { makeSkillStaging, skillResourcesOf, type StagedServer, type StagedSkill } from "./stageSkills.ts"
@@ -60,7 +66,11 @@ export const makeServerSkills = Effect.fnUntraced(function* (
   { refresh }: Effect.Success<ReturnType<typeof makeRefresher>>,
   onChange: Effect.Effect<void>
 ): Effect.fn.Return<
-  { readonly refreshOutdated: Effect.Effect<void>; readonly scan: () => SkillScan },
+  {
+    readonly refreshOutdated: Effect.Effect<void>
+    readonly scan: () => SkillScan
+    readonly stageIdle: (segment: string, settled: Effect.Effect<unknown>) => Effect.Effect<void>
+  },
   never,
   Scope.Scope
 > {
@@ -82,10 +92,11 @@ export const makeServerSkills = Effect.fnUntraced(function* (
       const server = servers.find(name)
       if (server === undefined) return
       const listing = listingOf(server)
-      if (isStaged(name, listing)) return
+      const session = backgroundSessionOf(server)
+      if (session === undefined || isStaged(name, listing)) return
       outdated.delete(name)
       begun.set(name, server.session)
-      const result = yield* stageSkills(server, staged.get(name)?.skills ?? [])
+      const result = yield* stageSkills({ ...server, session }, staged.get(name)?.skills ?? [])
       staged.set(name, { ...listing, ...result })
       yield* onChange
     })
@@ -115,8 +126,13 @@ export const makeServerSkills = Effect.fnUntraced(function* (
       )
   )
 
+  const unfollow = (name: string) =>
+    Effect.suspend(() => (followed.delete(name) ? FiberMap.remove(followers, name) : Effect.void))
+
   const observeServer = Effect.fnUntraced(function* (server: RunningMcpServer) {
     const { name } = server.config
+    // What was staged stays. The next start stages what has changed since.
+    if (isIdle(server)) return yield* unfollow(name)
     const before = followed.get(name)
     if (before?.session === server.session && before.resources === server.resources) return
     const listing = listingOf(server)
@@ -132,21 +148,33 @@ export const makeServerSkills = Effect.fnUntraced(function* (
   const observeServers = Effect.gen(function* () {
     const { running } = servers.snapshot()
     const names = new Set(running.map(({ config }) => config.name))
-    for (const name of [...followed.keys()].filter((name) => !names.has(name))) {
-      followed.delete(name)
-      yield* FiberMap.remove(followers, name)
-    }
+    yield* Effect.forEach(
+      [...followed.keys()].filter((name) => !names.has(name)),
+      unfollow,
+      { discard: true }
+    )
     yield* Effect.forEach(running, observeServer, { discard: true })
     yield* onChange
   })
   yield* Effect.forkScoped(Stream.runForEach(servers.changes, () => observeServers))
 
   return {
+    /** Starts the lazy server of a segment, when it lists skills and does not run, and stages them. */
+    stageIdle: (segment: string, settled: Effect.Effect<unknown>): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        const server = servers
+          .snapshot()
+          .running.find(({ config }) => serverSegment(servers.identify(config.name)) === segment)
+        if (server === undefined || !isIdle(server) || skillResourcesOf(server).length === 0) return Effect.void
+        const stage = Effect.andThen(refreshServer(server.config.name), settled)
+        return Effect.ignore(Effect.scoped(Effect.andThen(openSession(server), stage)))
+      }),
     /** Requests the staging of all servers whose skills have changed since. */
     refreshOutdated: Effect.suspend(() =>
       Effect.forEach(
         servers.snapshot().running.filter((server) => {
           const { name } = server.config
+          if (isIdle(server)) return false
           if (!staged.has(name) && skillResourcesOf(server).length === 0) return false
           return !isStaged(name, listingOf(server))
         }),

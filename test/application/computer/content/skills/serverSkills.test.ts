@@ -67,6 +67,39 @@ describe("skill of an MCP server", () => {
     })
   )
 
+  it.effect("is read by its name from a lazy server, which starts", () =>
+    Effect.gen(function* () {
+      const alpha = counted(yield* makeMemoryMcpServer({ resources: inResources() }))
+      const configure = { alpha: { lifecycle: "lazy" } }
+      const { computer, list, names, read, sent } = yield* withSkills({}, { servers: { alpha }, configure })
+      assert.deepStrictEqual([yield* list, alpha.starts.count], [[], 1])
+      sent.length = 0
+      assert.strictEqual((yield* read("mcp:alpha:pdf"))["body"], "# pdf\n")
+      assert.strictEqual(alpha.starts.count, 2)
+      yield* TestClock.adjust("1 hour")
+      assert.strictEqual((yield* computer.servers).get("alpha")?._tag, "Idle")
+      assert.deepStrictEqual([yield* names, alpha.starts.count], [["mcp:alpha:pdf"], 2])
+      assert.strictEqual((yield* read("mcp:alpha:pdf"))["body"], "# pdf\n")
+      assert.strictEqual(alpha.starts.count, 2)
+      assert.strictEqual(sent.filter((event) => event === "server:update_skills").length, 1)
+    })
+  )
+
+  it.effect("is staged again after a start of its lazy server", () =>
+    Effect.gen(function* () {
+      const memory = yield* makeMemoryMcpServer({ resources: inResources("first") })
+      const configure = { alpha: { lifecycle: "lazy" } }
+      const { computer, list, read } = yield* withSkills({}, { servers: { alpha: memory }, configure })
+      yield* read("mcp:alpha:pdf")
+      yield* TestClock.adjust("1 hour")
+      yield* memory.setResources(inResources("second"))
+      assert.deepStrictEqual(descriptions(yield* list), ["first"])
+      yield* computer.start("alpha")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(descriptions(yield* list), ["second"])
+    })
+  )
+
   it.effect("comes from an archive with the stated hash", () =>
     Effect.gen(function* () {
       const { sha256 } = yield* inArchive("in archive")

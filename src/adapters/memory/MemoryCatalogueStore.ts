@@ -1,0 +1,13 @@
+import { Effect, Layer } from "effect"
+import { CatalogueStore } from "../../application/ports/mcp/CatalogueStore.ts"
+import type { JsonObject } from "../../domain/json.ts"
+import { digestOfKey } from "../../domain/tools/ServerCatalogue.ts"
+
+/** Keeps catalogues until the process ends, for tests and for several Computers of one process. */
+export const layer: Layer.Layer<CatalogueStore> = Layer.sync(CatalogueStore, () => {
+  const kept = new Map<string, JsonObject>()
+  return CatalogueStore.of({
+    load: (key) => Effect.sync(() => kept.get(digestOfKey(key))),
+    save: (key, sealed) => Effect.sync(() => void kept.set(digestOfKey(key), sealed))
+  })
+})

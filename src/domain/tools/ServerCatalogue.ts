@@ -1,0 +1,105 @@
+import { Result, Schema } from "effect"
+import { sha256Hex } from "../approvals/toolPins.ts"
+import type { ServerConfig } from "../config/computerConfig.ts"
+import { canonicalJson, checkJsonBody, JsonObject } from "../json.ts"
+import { definedOnly } from "../objects.ts"
+import { makeDecoder } from "../validation.ts"
+
+/** What an MCP server told of itself: its info, and its lists exactly as it sent them. */
+export interface ServerCatalogue {
+  readonly info: {
+    readonly name: string
+    readonly version: string
+    readonly protocolVersion: string | undefined
+    readonly capabilities: {
+      readonly tools: boolean
+      readonly resources: boolean
+      readonly subscribe: boolean
+      readonly prompts?: boolean
+      readonly completions?: boolean
+    }
+    readonly instructions: string | undefined
+    readonly implementation?: JsonObject
+  }
+  readonly tools: ReadonlyArray<JsonObject>
+  readonly resources: ReadonlyArray<JsonObject>
+  readonly prompts: ReadonlyArray<JsonObject>
+  readonly templates: ReadonlyArray<JsonObject>
+}
+
+/** Which catalogue: another configuration of a server has another one. */
+export interface CatalogueKey {
+  readonly computer: string
+  readonly server: string
+  /** A digest of the configuration with its placeholders. */
+  readonly config: string
+}
+
+const digestOf = (value: unknown): string => sha256Hex(canonicalJson(value))
+
+export const makeCatalogueKey = (computer: string, { name, parameters, type }: ServerConfig): CatalogueKey => ({
+  computer,
+  server: name,
+  config: digestOf({ type, parameters })
+})
+
+/** A text that is the same for the same key. */
+export const digestOfKey = ({ computer, config, server }: CatalogueKey): string => digestOf([computer, server, config])
+
+const Stored = Schema.Struct({
+  info: Schema.Struct({
+    name: Schema.String,
+    version: Schema.String,
+    protocolVersion: Schema.optionalKey(Schema.String),
+    capabilities: Schema.Struct({
+      tools: Schema.Boolean,
+      resources: Schema.Boolean,
+      subscribe: Schema.Boolean,
+      prompts: Schema.optionalKey(Schema.Boolean),
+      completions: Schema.optionalKey(Schema.Boolean)
+    }),
+    instructions: Schema.optionalKey(Schema.String),
+    implementation: Schema.optionalKey(JsonObject)
+  }),
+  tools: Schema.Array(JsonObject),
+  resources: Schema.Array(JsonObject),
+  prompts: Schema.Array(JsonObject),
+  templates: Schema.Array(JsonObject)
+})
+
+const Sealed = Schema.Struct({ sha256: Schema.String, catalogue: JsonObject })
+const decodeSealed = makeDecoder(Sealed)
+const decodeStored = makeDecoder(Stored)
+
+const sealOf = (key: CatalogueKey, catalogue: JsonObject): string => digestOf([digestOfKey(key), catalogue])
+
+/** Leaves out undefined members, which JSON has not. */
+const toStored = ({ info, ...listings }: ServerCatalogue): JsonObject => ({
+  info: { ...definedOnly(info), capabilities: definedOnly(info.capabilities) },
+  ...listings
+})
+
+/** A text that is the same for equal catalogues. */
+export const catalogueText = (catalogue: ServerCatalogue): string => canonicalJson(toStored(catalogue))
+
+/** Adds a digest over the catalogue and its key. */
+export const sealCatalogue = (key: CatalogueKey, catalogue: ServerCatalogue): Result.Result<JsonObject, string> => {
+  const stored = toStored(catalogue)
+  const problem = checkJsonBody(stored)
+  return problem === undefined
+    ? Result.succeed({ sha256: sealOf(key, stored), catalogue: stored })
+    : Result.fail(problem)
+}
+
+/** Verifies the digest, and gives the catalogue. */
+export const openCatalogue = (key: CatalogueKey, sealed: JsonObject): Result.Result<ServerCatalogue, string> => {
+  const problem = checkJsonBody(sealed)
+  if (problem !== undefined) return Result.fail(problem)
+  return Result.flatMap(decodeSealed(sealed), ({ catalogue, sha256: seal }) => {
+    if (seal !== sealOf(key, catalogue)) return Result.fail("its digest is not that of its content")
+    return Result.map(decodeStored(catalogue), ({ info, ...listings }) => ({
+      info: { ...info, protocolVersion: info.protocolVersion, instructions: info.instructions },
+      ...listings
+    }))
+  })
+}
