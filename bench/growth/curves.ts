@@ -16,7 +16,7 @@ import { Observability } from "../../src/application/server/observability/Observ
 import { parseComputerConfig } from "../../src/domain/config/parseConfig.ts"
 import { organizeDesktop } from "../../src/domain/desktop/organizeDesktop.ts"
 import { buildCatalogue } from "../../src/domain/tools/catalogue.ts"
-import { makeToolIndex } from "../../src/domain/tools/ToolIndex.ts"
+import { makeToolIndex } from "../../src/domain/tools/search/ToolIndex.ts"
 
 /** CPU time of a measurement in microseconds, at least. */
 export const MeasuredMicros = Context.Reference<number>("bench/growth/MeasuredMicros", {

@@ -1,4 +1,6 @@
 import { readFileSync } from "node:fs"
+import { exposeTools, type OfficeToolsOptions } from "../../src/application/bridge/exposeTools.ts"
+import { describeTools, searchTools } from "../../src/application/bridge/searchTools.ts"
 import type { OfficeView } from "../../src/application/agent/OfficeView.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
 import type { Tool } from "../../src/domain/model/Tool.ts"
@@ -10,7 +12,11 @@ interface Source {
   readonly package: string
   readonly version: string
   readonly license: string
-  readonly tools: ReadonlyArray<{ readonly name: string; readonly description: string; readonly inputSchema: JsonObject }>
+  readonly tools: ReadonlyArray<{
+    readonly name: string
+    readonly description: string
+    readonly inputSchema: JsonObject
+  }>
 }
 
 interface Query {
@@ -43,7 +49,7 @@ const toTool = (server: string, { description, inputSchema, name }: Source["tool
 })
 
 /** An office of three Computers with all servers, named by bundle ids as from line 0.3 on. */
-export const view: OfficeView = {
+const view: OfficeView = {
   members: computers.map((name) => ({ name, role: "computer" })),
   computers: new Map(
     computers.map((computer, at) => [
@@ -52,6 +58,7 @@ export const view: OfficeView = {
         tools: sources
           .filter((_, index) => index % computers.length === at)
           .flatMap(({ server, tools }) => tools.map((tool) => toTool(server, tool))),
+        servers: undefined,
         startingServers: [],
         desktop: [],
         documents: [],
@@ -61,14 +68,41 @@ export const view: OfficeView = {
   )
 }
 
-type Search = (query: string, limit: number) => ReadonlyArray<string>
+/** The office in search mode. */
+export const office = exposeTools(view, { tools: "search" })
 
-/** The share of queries with an acceptable tool among the first `limit` results. `idOf` gives `SERVER/TOOL` of a result. */
-export const recall = (
-  search: Search,
-  part: ReadonlyArray<Query>,
-  limit: number,
-  idOf: (name: string) => string | undefined
-): number =>
-  part.filter(({ query, tools }) => search(query, limit).some((name) => tools.includes(idOf(name) ?? ""))).length /
-  part.length
+/** The share of queries with an acceptable tool among the first `limit` results. */
+export const recall = (part: ReadonlyArray<Query>, limit: number): number => {
+  const idOf = (name: string) => office.byName.get(name)?.tool.name.replace("__", "/") ?? ""
+  const isFound = ({ query, tools }: Query) =>
+    office
+      .index()
+      .search(query, limit)
+      .some((name) => tools.includes(idOf(name)))
+  return part.filter(isFound).length / part.length
+}
+
+const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
+
+/** Eleven tools that a host might pin. */
+const pins = [
+  "github__get_*",
+  "slack__slack_post_message",
+  "filesystem__read_text_file",
+  "google-calendar__list-events",
+  "mail__send_email"
+]
+
+/** The bytes of `tools/list` in each mode, and the mean of the results of the search tools for a query. */
+export const contexts = (): { readonly [what: string]: number } => {
+  const listed = (options: OfficeToolsOptions) => bytesOf({ tools: exposeTools(view, options).listed })
+  const mean = (resultOf: (query: Query) => unknown) =>
+    Math.round(queries.reduce((sum, query) => sum + bytesOf(resultOf(query)), 0) / queries.length)
+  return {
+    "whole list": listed({ tools: "all" }),
+    search: listed({ tools: "search" }),
+    "search with pins": listed({ tools: "search", pinned: pins }),
+    "result of tools_search": mean((query) => searchTools(office, { query: query.query }, () => 1)),
+    "result of tools_describe": mean(({ query }) => describeTools(office, { names: office.index().search(query, 1) }))
+  }
+}

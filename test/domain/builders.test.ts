@@ -18,6 +18,7 @@ import {
   toServerUri,
   toSkillUri
 } from "../../src/domain/office/officeUris.ts"
+import { parseResultUri, toResultUri } from "../../src/domain/results/resultUris.ts"
 import { parsePackage } from "../../src/domain/packs/npmPackages.ts"
 import { formatSkillName, parseSkillName } from "../../src/domain/skills/skillNames.ts"
 import { makeDecoder } from "../../src/domain/validation.ts"
@@ -81,6 +82,8 @@ const decodeMeta = makeDecoder(ToolMeta)
 const covered = new Set<string>()
 
 /** A builder and its parser by the common part of their names; the check compares values before and after. */
+const Offset = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1e12 }))
+
 const inverse = <A>(pair: string, about: string, schema: Schema.Schema<A>, check: (value: A) => void) => {
   covered.add(pair)
   it.prop(`${about} (${pair})`, { value: schema }, ({ value }) => check(value))
@@ -157,6 +160,17 @@ describe("builder", () => {
       const isWellFormed = Object.values(file).every((text) => text.isWellFormed())
       if (isWellFormed) assert.deepStrictEqual(parseSkillUri(toSkillUri(file), ["other", file.computer]), file)
     }
+  )
+
+  inverse(
+    "ResultUri",
+    "keeps the page of a result",
+    Schema.Struct({
+      id: Schema.Literals(["0-a1", "12-ff"]),
+      binary: Schema.UndefinedOr(Schema.Literals([1, 99])),
+      offset: Offset
+    }),
+    (page) => assert.deepStrictEqual(parseResultUri(toResultUri(page)), page)
   )
 
   inverse("SkillName", "keeps every parsed name of a skill", SkillNameText, (words) => {

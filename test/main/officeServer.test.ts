@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url"
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } from "@modelcontextprotocol/client"
 import { StdioClientTransport as ModernStdio } from "@modelcontextprotocol/client/stdio"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
@@ -88,7 +89,42 @@ const useOffice = (there: Office, nth: number, open: () => Promise<Host>) =>
     yield* Effect.promise(() => host.call("lab__clear_notes", {}))
   }).pipe(Effect.scoped)
 
-const command = ({ environment }: Office, ...options: ReadonlyArray<string>) => ({
+const rowsServer = fileURLToPath(new URL("../fixtures/rowsServer.ts", import.meta.url))
+
+/** Reads a large result of a tool with an `outputSchema`, by the tool of the office and as a resource. */
+const readLargeResult = (open: () => Promise<Host>) =>
+  Effect.gen(function* () {
+    const { call, read, tools } = yield* opened(open)
+    // The clients validate the results of listed tools.
+    yield* Effect.promise(tools)
+    const small: { readonly structuredContent?: unknown } = JSON.parse(
+      yield* Effect.promise(() => call("desk__rows", { count: 2 }))
+    )
+    assert.deepStrictEqual(small.structuredContent, { rows: [{ id: 0 }, { id: 1 }] })
+
+    const whole = JSON.stringify({ rows: Array.from({ length: 1500 }, (_, id) => ({ id })) })
+    const limited: { readonly content: ReadonlyArray<{ readonly text?: string; readonly uri?: string }> } = JSON.parse(
+      yield* Effect.promise(() => call("desk__rows", { count: 1500 }))
+    )
+    const [beginning = "", summary = "", uri = ""] = limited.content.map(({ text, uri: link }) => text ?? link)
+    assert.isTrue(whole.startsWith(beginning))
+    assert.include(summary, "JSON object with rows (array of 1500).")
+    const [, next = "{}"] = /result_read with (\{.*?\})/.exec(summary) ?? []
+    const page = yield* Effect.promise(() => call("result_read", JSON.parse(next) as object))
+    assert.include(page, `of ${String(whole.length).replace(/(\d{3})$/, ",$1")}.`)
+    let pages = ""
+    for (let at: string | undefined = uri; at !== undefined; ) {
+      const current = at
+      const { contents } = JSON.parse(yield* Effect.promise(() => read(current))) as {
+        readonly contents: ReadonlyArray<{ readonly text: string; readonly _meta: { readonly a2c_next_uri?: string } }>
+      }
+      pages += contents[0]?.text ?? ""
+      at = contents[0]?._meta.a2c_next_uri
+    }
+    assert.strictEqual(pages, whole)
+  }).pipe(Effect.scoped)
+
+const command = ({ environment }: Pick<Office, "environment">, ...options: ReadonlyArray<string>) => ({
   command: process.execPath,
   args: [cli, "agent", "mcp", ...options],
   env: { PATH: process.env["PATH"] ?? "", ...environment },
@@ -141,6 +177,17 @@ describe("office as an MCP server", () => {
       const note = { name: "lab__add_note", arguments: { text: "found" } }
       assert.include(yield* Effect.promise(() => call("tools_call", note)), "Note 1 is on the board.")
       assert.include(yield* Effect.promise(() => call("desk__echo", { message: "hi" })), "Echo: hi")
+    })
+  )
+
+  live(
+    "limits large results for clients of both SDKs, which read them on",
+    Effect.gen(function* () {
+      const url = yield* server
+      yield* computer(url, "team", "desk", { rows: { command: process.execPath, args: [rowsServer] } })
+      const environment = { A2C_SERVER: url, A2C_OFFICE: "team", A2C_NAME: "bridge", A2C_MCP_MAX_RESULT: "4KiB" }
+      yield* readLargeResult(() => older(new StdioClientTransport(command({ environment }))))
+      yield* readLargeResult(() => newer(new ModernStdio(command({ environment }))))
     })
   )
 

@@ -8,7 +8,9 @@ import { isWatched, type McpChange, McpSessionError, type McpSession } from "../
 import { combineInstructions, makeServerRequests } from "./officeServers.ts"
 import { makeStatusProgress } from "./statusProgress.ts"
 import { listOfficeResources, readOfficeResource, windowsOf } from "./officeResources.ts"
-import { makeToolCaller, exposeTools, type OfficeToolsOptions } from "./officeTools.ts"
+import { exposeTools, offeredServers, type OfficeToolsOptions } from "./exposeTools.ts"
+import { makeLargeResults } from "./results/largeResults.ts"
+import { makeToolCaller } from "./officeTools.ts"
 
 export interface OfficeMcpSessionOptions extends OfficeToolsOptions {
   /** The office's name, for people. */
@@ -48,10 +50,12 @@ const textsOf = (servers: ReadonlyArray<McpServerInfo>) => {
 
 const noServers: ReadonlyArray<McpServerInfo> = []
 
-const toolsInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
-  [...computers].flatMap(([name, { servers = noServers, tools }]) =>
+const toolsInView = (view: OfficeView, options: OfficeToolsOptions): ReadonlyArray<unknown> => [
+  ...[...view.computers].flatMap(([name, { servers = noServers, tools }]) =>
     tools === undefined ? [] : [name, tools, textsOf(servers).tools]
-  )
+  ),
+  ...offeredServers(view, options)
+]
 
 const serversInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
   [...computers].flatMap(([name, { servers = noServers }]) => {
@@ -62,14 +66,19 @@ const serversInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
 const listingsInView = ({ computers }: OfficeView): ReadonlyArray<unknown> =>
   [...computers].flatMap(([, { documents, skills }]) => [documents, skills])
 
-const changesBetween = (before: OfficeView, after: OfficeView): ReadonlyArray<McpChange> => {
+const changesBetween = (
+  before: OfficeView,
+  after: OfficeView,
+  options: OfficeToolsOptions
+): ReadonlyArray<McpChange> => {
   const [old, now] = [windowsOf(before), windowsOf(after)]
   const isResourceListChanged =
     !isShallowEqual([...old.keys()], [...now.keys()]) || !isShallowEqual(listingsInView(before), listingsInView(after))
   const areServersChanged = !isShallowEqual(serversInView(before), serversInView(after))
+  const areToolsChanged = !isShallowEqual(toolsInView(before, options), toolsInView(after, options))
   return [
     ...(areServersChanged ? [{ _tag: "PromptsChanged" } as const] : []),
-    ...(isShallowEqual(toolsInView(before), toolsInView(after)) ? [] : [{ _tag: "ToolsChanged" } as const]),
+    ...(areToolsChanged ? [{ _tag: "ToolsChanged" } as const] : []),
     ...(isResourceListChanged ? [{ _tag: "ResourcesChanged" } as const] : []),
     ...[...now]
       .filter(([uri, text]) => old.has(uri) && old.get(uri) !== text)
@@ -94,17 +103,19 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
 
   /** The current tools, rebuilt only after a change. */
   const current = Effect.map(agent.view, (view) => {
-    if (!isShallowEqual(toolsInView(cached.view), toolsInView(view)))
+    if (!isShallowEqual(toolsInView(cached.view, options), toolsInView(view, options)))
       cached = { view, tools: exposeTools(view, options) }
     return cached.tools
   })
-  const call = makeToolCaller(agent, current, options)
+  const { maxResult } = options
+  const largeResults = maxResult === undefined ? undefined : yield* makeLargeResults(maxResult)
+  const call = makeToolCaller(agent, current, options, largeResults)
   /** Waits for running refreshes; the timeout covers an office that changes without pause. */
   const settled = Effect.timeoutOption(agent.settled, settleTimeout)
 
   yield* agent.changes.pipe(
     Stream.runForEach((next) => {
-      const changes = changesBetween(lastView, next)
+      const changes = changesBetween(lastView, next, options)
       lastView = next
       return PubSub.publishAll(hub, changes)
     }),
@@ -127,6 +138,7 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
     listResources: () =>
       Effect.map(Effect.andThen(settled, listOfficeResources(agent)), (items) => ({ items, nextCursor: undefined })),
     readResource: (uri) =>
+      largeResults?.readResource(uri) ??
       Effect.flatMap(servers.read(uri), (read) =>
         read === undefined ? readOfficeResource(agent, uri) : Effect.succeed(read)
       ),

@@ -208,6 +208,92 @@ describe("OfficeMcpSession", () => {
     })
   )
 
+  it.effect("describes the offer of the office in the search, until the offer changes", () =>
+    Effect.gen(function* () {
+      const { alpha, session } = yield* bridged({ tools: [tool("send_mail")] }, { tools: "search" })
+      const described = Effect.map(session.listTools(), ({ items }) =>
+        String(items.find(({ name }) => name === "tools_search")?.["description"])
+      )
+      const before = yield* described
+      assert.include(before, "Tools: 1. Computers with their MCP servers: desk (alpha). Kinds of tools: mail.")
+      assert.strictEqual(yield* described, before)
+      assert.isAtMost(before.length, 1100)
+      const changes = yield* session.watch({ tools: true, resources: false, uris: [] })
+      const changed = yield* Effect.forkChild(Stream.runHead(changes))
+      yield* alpha.setTools([tool("send_mail"), tool("weather")])
+      yield* alpha.notify({ _tag: "ToolsChanged" })
+      yield* Fiber.join(changed)
+      assert.include(yield* described, "Kinds of tools: mail, weather.")
+    })
+  )
+
+  it.effect("ranks tools higher that were called with success", () =>
+    Effect.gen(function* () {
+      const { session } = yield* bridged(
+        {
+          tools: [
+            tool("mail_a", () => Effect.succeed({ ...textResult("no"), isError: true })),
+            tool("mail_b", () => Effect.succeed(textResult("sent")))
+          ]
+        },
+        { tools: "search" }
+      )
+      const found = Effect.map(session.callTool("tools_search", { query: "mail" }), (result) =>
+        textOf(result).replaceAll(/: .*/g, "").split("\n")
+      )
+      assert.deepStrictEqual(yield* found, ["desk__mail_a", "desk__mail_b"])
+      yield* session.callTool("desk__mail_b", {})
+      assert.deepStrictEqual(yield* found, ["desk__mail_b", "desk__mail_a"])
+      for (let count = 0; count < 5; count++) yield* session.callTool("desk__mail_a", {})
+      assert.deepStrictEqual(yield* found, ["desk__mail_b", "desk__mail_a"])
+    })
+  )
+
+  it.effect("limits the results of tools and of the desktop, and reads them on", () =>
+    Effect.gen(function* () {
+      const long = "long ".repeat(4000)
+      const outputSchema = { type: "object", properties: { n: { type: "number" } } }
+      const { session } = yield* bridged(
+        {
+          tools: [
+            tool("dump", () => Effect.succeed({ ...textResult(long), structuredContent: { n: 1 } }), { outputSchema })
+          ],
+          resources: [resource("window://app/notes", [long])]
+        },
+        { maxResult: 8192 }
+      )
+      const tools = (yield* session.listTools()).items
+      assert.deepStrictEqual(listed({ items: tools }, "name"), [
+        "computers_list",
+        "desktop_get",
+        "result_read",
+        "desk__dump"
+      ])
+      assert.notProperty(tools.at(-1), "outputSchema")
+      for (const result of [
+        yield* session.callTool("desk__dump", {}),
+        yield* session.callTool("tools_call", { name: "desk__dump" }),
+        yield* session.callTool("desktop_get", {})
+      ]) {
+        assert.isAtMost(JSON.stringify(result).length, 8192)
+        const args = JSON.parse(/result_read with (\{.*?\})/.exec(textOf(result))?.[1] ?? "{}") as JsonObject
+        assert.match(textOf(yield* session.callTool("result_read", args)), /Characters [\d,]+ to [\d,]+ of 2\d,\d{3}\./)
+        const uri = /result:\/\/[^"]*/.exec(JSON.stringify(result))?.[0] ?? ""
+        const [page] = yield* session.readResource(uri)
+        assert.include(String(page?.["text"]), "long long")
+      }
+    })
+  )
+
+  it.effect("has no tool to read results without a limit", () =>
+    Effect.gen(function* () {
+      const { session } = yield* bridged({ tools: [tool("dump", () => Effect.succeed(textResult("x".repeat(1e5))))] })
+      assert.notInclude(listed(yield* session.listTools(), "name"), "result_read")
+      assert.lengthOf(textOf(yield* session.callTool("desk__dump", {})), 1e5)
+      assert.isTrue((yield* session.callTool("result_read", { id: "1" }))["isError"])
+    })
+  )
+
   it.effect("works through another office: tools and windows", () =>
     Effect.gen(function* () {
       const { session } = yield* bridged({

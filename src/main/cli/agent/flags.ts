@@ -1,8 +1,9 @@
 import { Argument, type Command } from "effect/cli"
+import { lowestMaxResult } from "../../../application/bridge/results/largeResults.ts"
 import { defaultOfficeCallSeconds, defaultToolTimeoutSeconds, maxTimeoutSeconds } from "../../../domain/model/fields.ts"
 import { finderPageSizes } from "../../../domain/model/messages/requests.ts"
 import { defaultMaxNameLength, lowestMaxNameLength } from "../../../domain/tools/exposedNames.ts"
-import { between, flag } from "../flags/setting.ts"
+import { between, flag, setting } from "../flags/setting.ts"
 import * as shared from "../flags/sharedFlags.ts"
 import { joinFlags } from "../office/joinFlags.ts"
 
@@ -139,6 +140,16 @@ export const publishFlags = {
     default: defaultMaxNameLength,
     check: between(lowestMaxNameLength, 128)
   }),
+  maxResult: setting.bytes(
+    "max-result",
+    "maximum size of a result; a larger one becomes its beginning, a summary and a link to the whole",
+    {
+      env: "A2C_MCP_MAX_RESULT",
+      metavar: "SIZE",
+      shown: "no limit",
+      check: [between(lowestMaxResult)[0], "a size from 4KiB"]
+    }
+  ),
   timeout: callTimeout(defaultOfficeCallSeconds)
 }
 export type PublishOfficeOptions = AgentSharedOptions & Infer<typeof publishFlags>

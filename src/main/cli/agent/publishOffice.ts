@@ -11,7 +11,7 @@ import type { PublishOfficeOptions } from "./flags.ts"
 /** Publishes the office as one MCP server, until the host closes stdio or the membership ends for good. */
 export const publishOffice = Effect.fnUntraced(
   function* (options: PublishOfficeOptions) {
-    const { host, http, maxNameLength, name, office, page, pinnedTools, timeout, token, tools } = options
+    const { host, http, maxNameLength, maxResult, name, office, page, pinnedTools, timeout, token, tools } = options
     const { status } = yield* Agent
     const watched = http === undefined || !page ? undefined : yield* watchAgent({ name, office })
     const publishing = makeOfficeMcpSession({
@@ -19,6 +19,7 @@ export const publishOffice = Effect.fnUntraced(
       tools,
       pinned: pinnedTools,
       maxToolNameLength: maxNameLength,
+      maxResult,
       timeout
     })
     const session = yield* watched === undefined ? publishing : Effect.provideService(publishing, Agent, watched.agent)

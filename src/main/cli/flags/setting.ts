@@ -1,5 +1,6 @@
 import { Config, Duration, type Redacted, Schema, SchemaGetter } from "effect"
 import { Flag } from "effect/cli"
+import { ByteSize, expectedSize, parseByteSize } from "./byteSize.ts"
 import { rejectCredentials, resolveSecret, resolveSecretsByKey } from "./secretFlags.ts"
 
 /** The values that a setting accepts, and how an error message states them. */
@@ -106,6 +107,11 @@ const kinds = (envOf: (name: string) => string | undefined) => {
   return {
     int,
     text: kind(Flag.String, Config.String),
+    /** A size in bytes, with a unit or without. */
+    bytes: kind(
+      (name) => Flag.filterMap(Flag.String(name), parseByteSize, () => expectedSize),
+      (variable) => Config.schema(ByteSize, variable)
+    ),
     /** A URL without a user and a password, which other processes could read. */
     url: <const R extends Row<string> = {}>(name: string, help: string, row?: R) =>
       kind(Flag.String, Config.String, (flag) => Flag.mapEffect(flag, rejectCredentials(`--${name}`)))(name, help, {

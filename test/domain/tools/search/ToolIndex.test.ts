@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { makeToolIndex } from "../../../src/domain/tools/ToolIndex.ts"
-import type { Tool } from "../../../src/domain/model/Tool.ts"
+import { makeToolIndex } from "../../../../src/domain/tools/search/ToolIndex.ts"
+import type { Tool } from "../../../../src/domain/model/Tool.ts"
 
 const tool = (name: string, description: string, more: Partial<Tool> = {}): readonly [string, Tool] => [
   name,

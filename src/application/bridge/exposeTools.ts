@@ -1,0 +1,95 @@
+import { exposedName } from "../../domain/tools/exposedNames.ts"
+import { shortToolName } from "../../domain/tools/naming.ts"
+import { toMcpTool } from "../../domain/tools/mcpConversion.ts"
+import { type ComputerOffer, describeOffer } from "../../domain/tools/search/describeOffer.ts"
+import { makeToolIndex, type ToolIndex } from "../../domain/tools/search/ToolIndex.ts"
+import type { JsonObject } from "../../domain/json.ts"
+import type { Tool } from "../../domain/model/Tool.ts"
+import { matchesToolPattern } from "../../domain/wildcard.ts"
+import type { OfficeView } from "../agent/OfficeView.ts"
+import { toolDetailsOf } from "./officeServers.ts"
+import { officeToolListings, resultToolListing, searchToolListings } from "./officeToolListings.ts"
+
+export interface OfficeToolsOptions {
+  /** Maximum length of a tool name; 45 by default, which leaves room for the prefixes of MCP hosts. */
+  readonly maxToolNameLength?: number
+  /** `all` lists every tool, `search` lists three tools for finding and calling them, `auto` depends on their number. */
+  readonly tools?: "all" | "search" | "auto"
+  /** Patterns of tools to list in search mode, too: `COMPUTER/TOOL` or `TOOL`. */
+  readonly pinned?: ReadonlyArray<string>
+  /**
+   * Maximum size of a result of a tool, in bytes of JSON; no limit by default. A larger one becomes its beginning, a summary
+   * and a link to the whole. Tools are then listed without `outputSchema`.
+   */
+  readonly maxResult?: number | undefined
+  /** Timeout of a call in whole seconds; 300 by default. */
+  readonly timeout?: number
+}
+
+interface OfficeTool {
+  readonly computer: string
+  readonly tool: Tool
+  /** What its MCP server lists beyond the protocol. */
+  readonly details: JsonObject | undefined
+}
+
+export interface OfficeTools {
+  readonly byName: ReadonlyMap<string, OfficeTool>
+  /** The result of `tools/list`. */
+  readonly listed: ReadonlyArray<JsonObject>
+  /** The index of these tools, built at the first search. */
+  readonly index: () => ToolIndex
+}
+
+/** `auto` switches to search above this number of tools: models choose badly among many. */
+const searchThreshold = 60
+
+const isSearched = (count: number, { tools = "auto" }: OfficeToolsOptions): boolean =>
+  tools === "search" || (tools === "auto" && count > searchThreshold)
+
+/** The MCP servers that the description of the search names; none without a search. */
+export const offeredServers = ({ computers }: OfficeView, options: OfficeToolsOptions): ReadonlyArray<string> => {
+  const all = [...computers.values()]
+  const count = all.reduce((sum, { tools = [] }) => sum + tools.length, 0)
+  return isSearched(count, options) ? all.flatMap(({ servers = [] }) => servers.map(({ id }) => id)) : []
+}
+
+/** Lists a tool for MCP; `_meta` names its origin. */
+export const toListing = (name: string, { computer, details, tool }: OfficeTool): JsonObject =>
+  toMcpTool(name, tool, { a2c_computer: computer, a2c_tool: tool.name }, details)
+
+/** MCP clients reject a result without the structured content that an `outputSchema` promises, and a limit may drop it. */
+const withoutOutputSchema = ({ outputSchema: _, ...listing }: JsonObject): JsonObject => listing
+
+/** Gives every tool of an office its exposed name and lists the tools, or search tools when there are too many. */
+export const exposeTools = (view: OfficeView, options: OfficeToolsOptions): OfficeTools => {
+  const { maxResult, maxToolNameLength, pinned = [] } = options
+  const byName = new Map<string, OfficeTool>()
+  const offers = new Map<string, ComputerOffer>()
+  for (const [computer, { servers = [], tools: listed }] of view.computers) {
+    if (listed === undefined) continue
+    offers.set(computer, { tools: listed, servers: servers.map(({ id }) => id) })
+    const details = toolDetailsOf(computer, servers)
+    for (const tool of listed) {
+      const name = exposedName({ owner: computer, tool: tool.name }, maxToolNameLength)
+      if (!byName.has(name)) byName.set(name, { computer, tool, details: details.get(tool.name) })
+    }
+  }
+  const isSearchMode = isSearched(byName.size, options)
+  const shown = [...byName].filter(
+    ([, { computer, tool }]) =>
+      !isSearchMode || [tool.name, shortToolName(tool)].some((name) => matchesToolPattern(pinned, computer, name))
+  )
+  const listings = shown.map(([name, tool]) => toListing(name, tool))
+  let index: ToolIndex | undefined
+  return {
+    byName,
+    listed: [
+      ...officeToolListings,
+      ...(isSearchMode ? searchToolListings(describeOffer(offers)) : []),
+      ...(maxResult === undefined ? [] : [resultToolListing]),
+      ...(maxResult === undefined ? listings : listings.map(withoutOutputSchema))
+    ],
+    index: () => (index ??= makeToolIndex([...byName].map(([name, { tool }]) => [name, tool])))
+  }
+}

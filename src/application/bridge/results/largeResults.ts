@@ -1,0 +1,179 @@
+import { Effect, Result, type Scope } from "effect"
+import { Base64 } from "effect/encoding"
+import { asString, type JsonObject } from "../../../domain/json.ts"
+import { definedOnly } from "../../../domain/objects.ts"
+import { formatBytes, formatCount } from "../../../domain/page/format.ts"
+import { jsonSize, pageEnd, toCharacterStart } from "../../../domain/results/pages.ts"
+import { blocksOf, collectContent, formatBinary, type ResultContent } from "../../../domain/results/resultContent.ts"
+import { parseResultUri, type ResultPage, toResultUri } from "../../../domain/results/resultUris.ts"
+import { summarize } from "../../../domain/results/summarize.ts"
+import { McpSessionError } from "../../ports/McpSession.ts"
+import { type KeptResults, makeKeptResults } from "./KeptResults.ts"
+import { errorResult } from "../textResults.ts"
+
+/** The smallest budget of a result in bytes: the summary and its links need a part of it. */
+export const lowestMaxResult = 4096
+
+/** Bytes of a page beside its text: URIs, numbers and the names of the members. */
+const pageEnvelope = 512
+
+/** Links to binary parts of one result; the text names the others. */
+const maxBinaryLinks = 3
+
+/** Limits the results of an office, and reads the limited ones. */
+export interface LargeResults {
+  /** Gives a result within the budget: unchanged, or its beginning, a summary and links to the whole. */
+  readonly limit: (result: JsonObject) => Effect.Effect<JsonObject>
+  /** Reads a page of a kept result: the tool `result_read`. */
+  readonly read: (params: JsonObject) => Effect.Effect<JsonObject>
+  /** Reads a page by its URI; `undefined` for a URI of another kind. */
+  readonly readResource: (uri: string) => Effect.Effect<ReadonlyArray<JsonObject>, McpSessionError> | undefined
+}
+
+const text = (value: string): JsonObject => ({ type: "text", text: value })
+
+const binaryLinks = ({ binaries }: ResultContent, id: string): ReadonlyArray<JsonObject> =>
+  binaries.slice(0, maxBinaryLinks).map((part, index) => ({
+    type: "resource_link",
+    uri: toResultUri({ id, binary: index + 1, offset: 0 }),
+    name: `binary part ${index + 1}`,
+    description: formatBinary(part)
+  }))
+
+/** Keeps items while their sizes fit into `room` together. */
+const takeWithin = <A>(items: ReadonlyArray<A>, room: number): ReadonlyArray<A> => {
+  let left = room
+  return items.filter((item) => {
+    const size = jsonSize(item) + 1
+    if (size > left) return false
+    left -= size
+    return true
+  })
+}
+
+const shorten = (
+  result: JsonObject,
+  { content, id, maxBytes, size }: { content: ResultContent; id: string | undefined; maxBytes: number; size: number }
+): JsonObject => {
+  const { content: _, structuredContent, ...members } = result
+  // Unknown members stay unless they are a large part of the budget themselves.
+  const rest = jsonSize(members) > maxBytes / 4 ? definedOnly({ isError: members["isError"] }) : members
+  const links: ReadonlyArray<JsonObject> =
+    id === undefined
+      ? []
+      : [
+          { type: "resource_link", uri: toResultUri({ id, offset: 0 }), name: "whole result", mimeType: "text/plain" },
+          ...binaryLinks(content, id)
+        ]
+  const note = (end: number): JsonObject =>
+    text(
+      `This result exceeds the limit of ${formatBytes(maxBytes)}. Above are its first ${formatCount(end)} characters. ` +
+        `${summarize(result, content, size)} ${
+          id === undefined
+            ? "It is too large to be kept."
+            : `To read on, call result_read with ${JSON.stringify({ id, offset: end })}, or read the linked resource.`
+        }`
+    )
+  const compose = (end: number, blocks: ReadonlyArray<unknown>, structured: object): JsonObject => ({
+    ...rest,
+    content: [text(content.text.slice(0, end)), ...blocks, note(end), ...links],
+    ...structured
+  })
+  // The number of characters in the note is at most that of the whole text.
+  const reserved = jsonSize({ ...rest, content: [text(""), note(content.text.length), ...links] })
+  const room = Math.max(0, maxBytes - reserved)
+  const others = blocksOf(result).filter((block) => (block as JsonObject)["type"] !== "text")
+  const blocks = takeWithin(others, room / 2)
+  const structured = takeWithin(structuredContent === undefined ? [] : [{ structuredContent }], room / 4)[0] ?? {}
+  const left = maxBytes - reserved - (jsonSize(blocks) + jsonSize(structured))
+  return compose(pageEnd(content.text, 0, left), blocks, structured)
+}
+
+/** A page of a text: its end, and the offset of the next one unless it is the last. */
+const textPage = (whole: string, offset: number, maxBytes: number) => {
+  const start = toCharacterStart(whole, offset)
+  const end = pageEnd(whole, start, maxBytes - pageEnvelope)
+  return { start, end, text: whole.slice(start, end), next: end < whole.length ? end : undefined }
+}
+
+/** A page of bytes in base64; whole groups of three bytes, so that the texts of the pages join. */
+const binaryPage = (whole: Uint8Array, offset: number, maxBytes: number) => {
+  const start = offset - (offset % 3)
+  const end = Math.min(whole.length, start + Math.floor((maxBytes - pageEnvelope) / 4) * 3)
+  return { blob: Base64.encode(whole.subarray(start, end)), next: end < whole.length ? end : undefined }
+}
+
+const toPage = (content: ResultContent, page: ResultPage, maxBytes: number): JsonObject | string => {
+  const { binary, id, offset } = page
+  const uri = toResultUri(page)
+  const nextUri = (next: number | undefined) =>
+    next === undefined ? undefined : toResultUri({ ...page, offset: next })
+  const part = binary === undefined ? undefined : content.binaries[binary - 1]
+  if (binary !== undefined && part === undefined) return `The result ${id} has no binary part ${binary}`
+  const total = part === undefined ? content.text.length : part.bytes.length
+  if (offset > total) return `The offset ${offset} is beyond the end of the result at ${total}`
+  if (part !== undefined) {
+    const { blob, next } = binaryPage(part.bytes, offset, maxBytes)
+    return { uri, mimeType: part.mimeType, blob, _meta: definedOnly({ a2c_next_uri: nextUri(next), a2c_total: total }) }
+  }
+  const { next, text: value } = textPage(content.text, offset, maxBytes)
+  return {
+    uri,
+    mimeType: "text/plain",
+    text: value,
+    _meta: definedOnly({ a2c_next_uri: nextUri(next), a2c_total: total })
+  }
+}
+
+const makeReader =
+  (kept: KeptResults, maxBytes: number): LargeResults["read"] =>
+  (params) => {
+    const { offset = 0 } = params
+    const id = asString(params["id"])
+    if (id === undefined || !Number.isSafeInteger(offset) || Number(offset) < 0) {
+      return Effect.succeed(errorResult("Expected {id, offset}: the id of a result, and characters to skip"))
+    }
+    return Effect.match(kept.find(id), {
+      onFailure: errorResult,
+      onSuccess: ({ text: whole }) => {
+        if (Number(offset) > whole.length) {
+          return errorResult(`The offset ${Number(offset)} is beyond the end of the result at ${whole.length}`)
+        }
+        const { end, next, start, text: page } = textPage(whole, Number(offset), maxBytes)
+        const state = `Characters ${formatCount(start)} to ${formatCount(end)} of ${formatCount(whole.length)}.`
+        const more = next === undefined ? "This is the end." : `Continue with offset ${next}.`
+        return { content: [text(page), text(`${state} ${more}`)] }
+      }
+    })
+  }
+
+/** Makes the limit of results above `maxResult` bytes of JSON; at least {@link lowestMaxResult}. */
+export const makeLargeResults = Effect.fnUntraced(function* (
+  maxResult: number
+): Effect.fn.Return<LargeResults, never, Scope.Scope> {
+  const maxBytes = Math.max(maxResult, lowestMaxResult)
+  const kept = yield* makeKeptResults
+  return {
+    limit: Effect.fnUntraced(function* (result) {
+      const size = jsonSize(result)
+      if (size <= maxBytes) return result
+      const id = kept.newId()
+      const content = collectContent(result, {
+        decode: (base64) => Result.getOrUndefined(Base64.decode(base64)),
+        uriOf: (binary) => toResultUri({ id, binary, offset: 0 })
+      })
+      const isKept = yield* kept.keep(id, content)
+      return shorten(result, { content, id: isKept ? id : undefined, maxBytes, size })
+    }),
+    read: makeReader(kept, maxBytes),
+    readResource: (uri) => {
+      const page = parseResultUri(uri)
+      if (page === undefined) return undefined
+      return kept.find(page.id).pipe(
+        Effect.map((content) => toPage(content, page, maxBytes)),
+        Effect.flatMap((found) => (typeof found === "string" ? Effect.fail(found) : Effect.succeed([found]))),
+        Effect.mapError((message) => new McpSessionError({ reason: "protocol", code: -32002, message }))
+      )
+    }
+  }
+})

@@ -1,0 +1,44 @@
+import { type JsonObject, stringOrEmpty } from "../../domain/json.ts"
+import { singleLine } from "../../domain/tools/singleLine.ts"
+import { formatCount } from "../shared/formatCount.ts"
+import { type OfficeTools, toListing } from "./exposeTools.ts"
+import { searchResults } from "./officeToolListings.ts"
+import { errorResult, textResult } from "./textResults.ts"
+
+/** Characters of a description in the results of a search; `tools_describe` gives the whole. */
+const maxDescriptionLength = 240
+
+/** The error for a name without a tool, with similar names. */
+export const unknownTool = (name: string, { index }: OfficeTools): JsonObject => {
+  const similar = index().search(name, 3)
+  const hint = similar.length === 0 ? "" : ` Similar: ${similar.join(", ")}.`
+  return errorResult(`There is no tool '${name}' in this office (any more).${hint}`)
+}
+
+/** Searches by a query: one line per tool, the best first. `boost` is the factor of a tool for its recent use. */
+export const searchTools = (
+  { byName, index }: OfficeTools,
+  { limit, query }: JsonObject,
+  boost: (name: string) => number
+): JsonObject => {
+  const count =
+    typeof limit === "number" ? Math.max(1, Math.min(limit, searchResults.maxCount)) : searchResults.defaultCount
+  const names = index().search(stringOrEmpty(query), count, boost)
+  const lines = names.map(
+    (name) => `${name}: ${singleLine(byName.get(name)?.tool.description ?? "", maxDescriptionLength)}`
+  )
+  const none = `No tool matches; the office has ${formatCount(byName.size, "tool")}. Try other keywords.`
+  return textResult(lines.length === 0 ? none : lines.join("\n"))
+}
+
+/** Gives the definitions of tools by their names. */
+export const describeTools = (tools: OfficeTools, { names }: JsonObject): JsonObject => {
+  const listings: Array<JsonObject> = []
+  for (const name of Array.isArray(names) ? names : []) {
+    if (typeof name !== "string") continue
+    const tool = tools.byName.get(name)
+    if (tool === undefined) return unknownTool(name, tools)
+    listings.push(toListing(name, tool))
+  }
+  return textResult(JSON.stringify(listings, null, 2))
+}

@@ -1,0 +1,124 @@
+import { asObject, type JsonObject, stringOrEmpty } from "../../json.ts"
+import type { Tool } from "../../model/Tool.ts"
+import { parseToolMeta } from "../toolMeta.ts"
+import { queryWords, synonymsOf, wordsOf } from "./words.ts"
+
+/** Saturation of repeated words in BM25. */
+const saturation = 1.6
+
+/** The share that a synonym, or a longer word with this beginning, has of the word itself. */
+const shares = { synonym: 0.6, prefix: 0.5 }
+
+/** The maximum number of words of a query: each is looked up. */
+const maxQueryWords = 64
+
+/** The part of a text that counts, in characters: descriptions begin with the purpose, and may go on for pages. */
+const maxTextLength = 1200
+
+const descriptionsIn = (schema: JsonObject): string =>
+  Object.values(asObject(schema["properties"]))
+    .map((property) => stringOrEmpty(asObject(property)["description"]))
+    .join(" ")
+
+interface Field {
+  /** The weight of a word. */
+  readonly weight: number
+  /** How much the length of the text matters, from 0 to 1. */
+  readonly normalization: number
+  readonly textOf: (name: string, tool: Tool) => string
+}
+
+const fields: ReadonlyArray<Field> = [
+  // A shortened exposed name lacks words that the name at the Computer has.
+  { weight: 4, normalization: 0.3, textOf: (name, tool) => [...new Set(wordsOf(`${name} ${tool.name}`))].join(" ") },
+  { weight: 3, normalization: 0, textOf: (_, { meta }) => (parseToolMeta(meta)?.tags ?? []).join(" ") },
+  {
+    weight: 1,
+    normalization: 0.75,
+    textOf: (_, { paramsSchema }) => Object.keys(asObject(paramsSchema["properties"])).join(" ")
+  },
+  { weight: 1, normalization: 0.75, textOf: (_, { description }) => description },
+  { weight: 0.3, normalization: 0.75, textOf: (_, { paramsSchema }) => descriptionsIn(paramsSchema) }
+]
+
+export interface ToolIndex {
+  /** Gives the names of at most `limit` matching tools, the best first. `boost` multiplies the score of a tool. */
+  readonly search: (query: string, limit: number, boost?: (name: string) => number) => ReadonlyArray<string>
+}
+
+/** The weighted frequency of a word in each tool that has it, by the position of the tool. */
+type Postings = Map<number, number>
+
+/** Keeps the larger value of a tool. */
+const raise = (values: Postings, at: number, value: number): void => {
+  if (value > (values.get(at) ?? 0)) values.set(at, value)
+}
+
+/** Makes a BM25F index over names, tags, parameters and descriptions of tools. */
+export const makeToolIndex = (tools: Iterable<readonly [name: string, tool: Tool]>): ToolIndex => {
+  const entries = [...tools]
+  const postings = new Map<string, Postings>()
+  for (const { normalization, textOf, weight } of fields) {
+    const texts = entries.map(([name, tool]) => wordsOf(textOf(name, tool).slice(0, maxTextLength)))
+    const average = Math.max(1, texts.reduce((sum, { length }) => sum + length, 0) / Math.max(1, entries.length))
+    for (const [at, words] of texts.entries()) {
+      const share = weight / (1 - normalization + (normalization * words.length) / average)
+      for (const word of words) {
+        const found = postings.get(word) ?? new Map<number, number>()
+        postings.set(word, found.set(at, (found.get(at) ?? 0) + share))
+      }
+    }
+  }
+
+  /** The frequencies of a word; those of longer words count by half in tools that lack the word itself. */
+  const frequenciesOf = (word: string): Postings => {
+    const exact = postings.get(word)
+    if (word.length < 3) return exact ?? new Map()
+    const found: Postings = new Map()
+    for (const [known, frequencies] of postings) {
+      if (known === word || !known.startsWith(word)) continue
+      for (const [at, frequency] of frequencies) {
+        if (exact?.has(at) !== true) raise(found, at, frequency * shares.prefix)
+      }
+    }
+    for (const [at, frequency] of exact ?? []) found.set(at, frequency)
+    return found
+  }
+
+  const inverseDocumentFrequency = (count: number): number =>
+    Math.log(1 + (entries.length - count + 0.5) / (count + 0.5))
+
+  /** The score of a word, or of its best synonym, in each tool. */
+  const scoresOf = (word: string): Postings => {
+    const scores: Postings = new Map()
+    const addScores = (frequencies: Postings, share: number): void => {
+      const rarity = inverseDocumentFrequency(frequencies.size) * share * (saturation + 1)
+      for (const [at, frequency] of frequencies) raise(scores, at, (rarity * frequency) / (frequency + saturation))
+    }
+    addScores(frequenciesOf(word), 1)
+    for (const synonym of synonymsOf(word)) addScores(postings.get(synonym) ?? new Map(), shares.synonym)
+    return scores
+  }
+
+  return {
+    search: (query, limit, boost = () => 1) => {
+      const words = queryWords(query, maxQueryWords)
+      const totals = new Map<number, { score: number; matched: number }>()
+      for (const word of words) {
+        for (const [at, score] of scoresOf(word)) {
+          const total = totals.get(at) ?? { score: 0, matched: 0 }
+          totals.set(at, { score: total.score + score, matched: total.matched + 1 })
+        }
+      }
+      return [...totals]
+        .flatMap(([at, { matched, score }]) => {
+          const name = entries[at]?.[0]
+          // A tool that has all words is better than one that has a rare word.
+          return name === undefined ? [] : [{ name, score: score * (matched / words.length) * boost(name) }]
+        })
+        .toSorted((one, other) => other.score - one.score || (one.name < other.name ? -1 : 1))
+        .slice(0, limit)
+        .map(({ name }) => name)
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { OfficeView } from "../../../src/application/agent/OfficeView.ts"
+import { exposeTools } from "../../../src/application/bridge/exposeTools.ts"
+import type { Tool } from "../../../src/domain/model/Tool.ts"
+
+const tool = (name: string, returnSchema: Tool["returnSchema"] = null): Tool => ({
+  name,
+  description: "",
+  paramsSchema: {},
+  returnSchema
+})
+
+const viewOf = (tools: ReadonlyArray<Tool> | undefined): OfficeView => ({
+  members: [],
+  computers: new Map([
+    ["desk", { tools, servers: undefined, startingServers: [], desktop: [], documents: [], skills: [] }]
+  ])
+})
+
+const namesOf = (tools: ReturnType<typeof exposeTools>) => tools.listed.map(({ name }) => name)
+
+describe("exposeTools", () => {
+  it("builds the index once, at the first search", () => {
+    const tools = exposeTools(viewOf([tool("send_mail")]), {})
+    const index = tools.index()
+    assert.deepStrictEqual(index.search("mail", 5), ["desk__send_mail"])
+    assert.strictEqual(tools.index(), index)
+  })
+
+  it("lists the output schema of tools unless results are limited", () => {
+    const view = viewOf([tool("rows", { type: "object" })])
+    assert.deepStrictEqual(exposeTools(view, {}).listed.at(-1)?.["outputSchema"], { type: "object" })
+    assert.notProperty(exposeTools(view, { maxResult: 10_000 }).listed.at(-1), "outputSchema")
+  })
+
+  it("lists a tool to read results only where results are limited", () => {
+    assert.deepStrictEqual(namesOf(exposeTools(viewOf([]), {})), ["computers_list", "desktop_get"])
+    assert.deepStrictEqual(namesOf(exposeTools(viewOf([]), { maxResult: 10_000 })), [
+      "computers_list",
+      "desktop_get",
+      "result_read"
+    ])
+  })
+
+  it("omits Computers whose tools are unknown from the offer", () => {
+    const [search] = exposeTools(viewOf(undefined), { tools: "search" }).listed.filter(
+      ({ name }) => name === "tools_search"
+    )
+    assert.include(search?.["description"], "The office has no tools now.")
+  })
+})

@@ -1,0 +1,68 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Schema } from "effect"
+import { jsonSize, pageEnd, toCharacterStart } from "../../../src/domain/results/pages.ts"
+import { parseResultUri } from "../../../src/domain/results/resultUris.ts"
+
+const Budget = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 }))
+
+const piece = Schema.Literals(["a", "\n", '"', "\\", "\u0001", "é", "中", "😀", "\ud83d", "\udfff", "\ufeff"])
+
+const pagesOf = (text: string, maxBytes: number): ReadonlyArray<string> => {
+  const pages: Array<string> = []
+  for (let start = 0; start < text.length; ) {
+    const end = pageEnd(text, start, maxBytes)
+    pages.push(text.slice(start, end))
+    start = end
+  }
+  return pages
+}
+
+describe("pageEnd", () => {
+  it.prop(
+    "makes pages that concatenate to the whole, each within the budget",
+    [Schema.Array(piece), Budget],
+    ([pieces, max]) => {
+      const text = pieces.join("")
+      const pages = pagesOf(text, max)
+      assert.strictEqual(pages.join(""), text)
+      for (const page of pages) {
+        // The quotes are no part of the page; a single character may exceed the budget.
+        assert.isTrue(jsonSize(page) - 2 <= max || [...page].length === 1)
+      }
+    }
+  )
+
+  it.prop("fills a page", [Schema.Array(piece), Budget], ([pieces, max]) => {
+    const text = pieces.join("")
+    const end = pageEnd(text, 0, max)
+    const next = String.fromCodePoint(text.codePointAt(end) ?? 0)
+    assert.isTrue(end === text.length || jsonSize(text.slice(0, end)) - 2 + jsonSize(next) - 2 > max)
+  })
+
+  it("splits no character", () => {
+    assert.strictEqual(pageEnd("a😀b", 0, 4), 1)
+    assert.strictEqual(pageEnd("a😀b", 0, 5), 3)
+  })
+})
+
+describe("toCharacterStart", () => {
+  it("moves an offset within a character to its start", () => {
+    assert.deepStrictEqual(
+      [0, 1, 2, 3, 4].map((offset) => toCharacterStart("a😀b", offset)),
+      [0, 1, 1, 3, 4]
+    )
+  })
+})
+
+describe("parseResultUri", () => {
+  it.each([
+    "window://desk/x",
+    "result://",
+    "result://a?offset=-1",
+    "result://a/b",
+    "result://a/1/2",
+    "result://a?offset=1&x=2"
+  ])("ignores %s", (uri) => {
+    assert.isUndefined(parseResultUri(uri))
+  })
+})
