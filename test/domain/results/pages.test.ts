@@ -39,6 +39,30 @@ describe("pageEnd", () => {
     assert.isTrue(end === text.length || jsonSize(text.slice(0, end)) - 2 + jsonSize(next) - 2 > max)
   })
 
+  it.each([
+    ["\u001f", 6],
+    [" ", 1],
+    ["\u007f", 1],
+    ["\u0080", 2],
+    ["\u07ff", 2],
+    ["\u0800", 3],
+    ["\ud7ff", 3],
+    ["\ud800", 6],
+    ["\udfff", 6],
+    ["\ue000", 3],
+    ["\uffff", 3],
+    ["\u{10000}", 4],
+    ["\b", 2],
+    ["\t", 2],
+    ["\f", 2],
+    ["\r", 2]
+  ])("counts %j as %d bytes, as JSON has it", (character, bytes) => {
+    assert.strictEqual(jsonSize(character) - 2, bytes)
+    const text = `a${character}`
+    assert.strictEqual(pageEnd(text, 0, 1 + bytes), text.length)
+    assert.strictEqual(pageEnd(text, 0, bytes), 1)
+  })
+
   it("splits no character", () => {
     assert.strictEqual(pageEnd("a😀b", 0, 4), 1)
     assert.strictEqual(pageEnd("a😀b", 0, 5), 3)
@@ -48,8 +72,8 @@ describe("pageEnd", () => {
 describe("toCharacterStart", () => {
   it("moves an offset within a character to its start", () => {
     assert.deepStrictEqual(
-      [0, 1, 2, 3, 4].map((offset) => toCharacterStart("a😀b", offset)),
-      [0, 1, 1, 3, 4]
+      [0, 1, 2, 3, 4, 5].map((offset) => toCharacterStart("a😀b", offset)),
+      [0, 1, 1, 3, 4, 5]
     )
   })
 })

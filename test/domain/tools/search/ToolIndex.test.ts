@@ -34,6 +34,55 @@ describe("ToolIndex", () => {
     assert.deepStrictEqual(search("encoding", 5), ["desk__writeFile"])
   })
 
+  it("searches the descriptions of parameters", () => {
+    const tools = [
+      tool("one", "", { paramsSchema: { properties: { a: { description: "Time zone of the city" }, b: true } } }),
+      tool("two", "")
+    ]
+    assert.deepStrictEqual(search("zone", 5, tools), ["one"])
+    assert.deepStrictEqual(search("city", 5, tools), ["one"])
+  })
+
+  it("searches the whole name of a tool whose exposed name is shortened", () => {
+    assert.deepStrictEqual(search("pipeline", 5, [tool("desk__run_1a2b3c4d", "", { name: "run_pipeline" })]), [
+      "desk__run_1a2b3c4d"
+    ])
+  })
+
+  it("searches the beginning of a long description only", () => {
+    const tools = [tool("one", `mail ${"x ".repeat(1000)} late`)]
+    assert.deepStrictEqual(search("mail", 5, tools), ["one"])
+    assert.deepStrictEqual(search("late", 5, tools), [])
+  })
+
+  it("finds plurals and singulars", () => {
+    assert.deepStrictEqual(search("letters", 5), ["lab__send_mail"])
+    assert.deepStrictEqual(search("branch", 5, [tool("one", "all branches")]), ["one"])
+  })
+
+  it("finds synonyms, and weights them lower than the word itself", () => {
+    const tools = [tool("one", "email"), tool("two", "mail")]
+    assert.deepStrictEqual(search("mail", 5, tools), ["two", "one"])
+    assert.deepStrictEqual(search("email", 5, tools), ["one", "two"])
+  })
+
+  it("weights a tool with all words higher than one with a rare word", () => {
+    const tools = [
+      tool("a", "rare thing"),
+      tool("b", "common word"),
+      ...Array.from({ length: 8 }, (_, at) => tool(`c${at}`, at % 2 === 0 ? "common" : "word"))
+    ]
+    assert.strictEqual(search("common word rare", 1, tools)[0], "b")
+  })
+
+  it("multiplies the score of a tool by its boost", () => {
+    const index = makeToolIndex(["a", "b"].map((name) => tool(name, "mail")))
+    assert.deepStrictEqual(
+      index.search("mail", 5, (name) => (name === "b" ? 1.01 : 1)),
+      ["b", "a"]
+    )
+  })
+
   it("uses only the first words of a long query", () => {
     const long = Array.from({ length: 100 }, (_, at) => `word${at}`).join(" ")
     assert.deepStrictEqual(search(`weather ${long}`, 5), ["lab__weather"])

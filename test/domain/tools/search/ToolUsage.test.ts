@@ -71,8 +71,11 @@ describe("ToolUsage", () => {
   it("forgets the tool used longest ago above a thousand tools", () => {
     let usage = recordUse(noUsage, "first", 0)
     for (let at = 0; at < 999; at++) usage = recordUse(usage, `t${at}`, at)
-    assert.strictEqual(usageBoost(recordUse(usage, "first", 0), "first", 0) > 1, true)
-    usage = recordUse(usage, "last", 1000)
-    assert.deepStrictEqual([usage.size, usageBoost(usage, "first", 0)], [1000, 1])
+    usage = recordUse(recordUse(usage, "first", 1000), "last", 1000)
+    assert.strictEqual(usage.size, 1000)
+    assert.deepStrictEqual(
+      ["first", "t0", "t1", "last"].map((name) => usageBoost(usage, name, 1000) > 1),
+      [true, false, true, true]
+    )
   })
 })

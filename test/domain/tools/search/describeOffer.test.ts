@@ -52,6 +52,26 @@ describe("describeOffer", () => {
     assert.strictEqual(describeOffer(new Map([["desk", offerOf()]])), "The office has no tools now.")
   })
 
+  it("counts the MCP servers that have no room", () => {
+    const tools = Array.from({ length: 13 }, (_, at) => tool("read", `s${10 + at}`))
+    assert.include(
+      describeOffer(new Map([["desk", offerOf(...tools)]])),
+      "desk (s10, s11, s12, s13, s14, s15, s16, s17, s18, s19, s20, s21, 1 more)."
+    )
+  })
+
+  it("omits actions, short words and numbers from the kinds", () => {
+    const tools = [tool("get_db_v2_2025_list"), tool("create_table9")]
+    assert.match(describeOffer(new Map([["desk", offerOf(...tools)]])), /Kinds of tools: table9\.$/)
+  })
+
+  it("fills the text with kinds", () => {
+    const tools = Array.from({ length: 300 }, (_, at) => tool(`kind${1000 + at}`))
+    const text = describeOffer(new Map([["desk", offerOf(...tools)]]))
+    assert.isTrue(text.length <= 900 && text.length > 885)
+    assert.include(text, "kind1000, kind1001, ")
+  })
+
   it("counts the Computers that have no room", () => {
     const offer = new Map(
       Array.from({ length: 100 }, (_, at) => [`computer-${100 + at}`, offerOf(tool("read", `server-${at}`))] as const)
