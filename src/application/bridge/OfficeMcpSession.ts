@@ -6,6 +6,7 @@ import { Agent } from "../agent/Agent.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
 import { isWatched, type McpChange, McpSessionError, type McpSession } from "../ports/McpSession.ts"
 import { combineInstructions, makeServerRequests } from "./officeServers.ts"
+import { makeOfficeTasks } from "./officeTasks.ts"
 import { makeStatusProgress } from "./statusProgress.ts"
 import { listOfficeResources, readOfficeResource, windowsOf } from "./officeResources.ts"
 import { exposeTools, offeredServers, type OfficeToolsOptions } from "./exposeTools.ts"
@@ -147,6 +148,7 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
       const calling = call(name, params, onProgress && makeStatusProgress(onProgress))
       return Effect.flatMap(current, ({ byName }) => (byName.has(name) ? calling : Effect.andThen(settled, calling)))
     },
+    tasks: makeOfficeTasks(agent, current, largeResults),
     watch: (wanted) =>
       Effect.map(PubSub.subscribe(hub), (subscription) =>
         Stream.filter(Stream.fromSubscription(subscription), (change) => isWatched(wanted, change))

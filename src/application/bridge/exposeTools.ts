@@ -3,7 +3,7 @@ import { shortToolName } from "../../domain/tools/naming.ts"
 import { toMcpTool } from "../../domain/tools/mcpConversion.ts"
 import { type ComputerOffer, describeOffer } from "../../domain/tools/search/describeOffer.ts"
 import { makeToolIndex, type ToolIndex } from "../../domain/tools/search/ToolIndex.ts"
-import type { JsonObject } from "../../domain/json.ts"
+import { asObject, type JsonObject } from "../../domain/json.ts"
 import type { Tool } from "../../domain/model/Tool.ts"
 import { matchesToolPattern } from "../../domain/wildcard.ts"
 import type { OfficeView } from "../agent/OfficeView.ts"
@@ -54,9 +54,11 @@ export const offeredServers = ({ computers }: OfficeView, options: OfficeToolsOp
   return isSearched(count, options) ? all.flatMap(({ servers = [] }) => servers.map(({ id }) => id)) : []
 }
 
-/** Lists a tool for MCP; `_meta` names its origin. */
-export const toListing = (name: string, { computer, details, tool }: OfficeTool): JsonObject =>
-  toMcpTool(name, tool, { a2c_computer: computer, a2c_tool: tool.name }, details)
+/** Lists a tool for MCP; `_meta` names its origin. Its Computer runs it as a task, whatever its MCP server supports. */
+export const toListing = (name: string, { computer, details, tool }: OfficeTool): JsonObject => ({
+  ...toMcpTool(name, tool, { a2c_computer: computer, a2c_tool: tool.name }, details),
+  execution: { ...asObject(details?.["execution"]), taskSupport: "optional" }
+})
 
 /** MCP clients reject a result without the structured content that an `outputSchema` promises, and a limit may drop it. */
 const withoutOutputSchema = ({ outputSchema: _, ...listing }: JsonObject): JsonObject => listing

@@ -25,7 +25,7 @@ const hints: { readonly [code: number]: string } = {
   [errorCodes.authorizationFailed]: "The Computer lacks rights at this service. Tell the user; a retry does not help."
 }
 
-const toHintedMcpResult = (result: ToolResult): JsonObject => {
+export const toHintedMcpResult = (result: ToolResult): JsonObject => {
   const hint = hints[errorCodeOf(result) ?? 0]
   return toMcpResult(
     hint === undefined ? result : { ...result, content: [...result.content, { type: "text", text: hint }] }

@@ -104,6 +104,30 @@ export interface McpCallOptions {
   readonly responder?: InputResponder
 }
 
+/** A call that outlives its request, and the process that published it. */
+export interface McpTask {
+  /** Names the task also in a later process. */
+  readonly id: string
+  /** Milliseconds of the epoch. */
+  readonly createdAt: number
+  /** Waits for the result. Interruption does not cancel the call. */
+  readonly result: Effect.Effect<JsonObject, McpSessionError>
+  /** Cancels the call unless it has ended. */
+  readonly cancel: Effect.Effect<void, McpSessionError>
+}
+
+/** Starts and finds tasks. The options of a call apply while its result is awaited. */
+export interface McpTasks {
+  /** Starts a call; `undefined` for a tool that runs at once only. */
+  readonly start: (
+    name: string,
+    params: JsonObject,
+    options?: McpCallOptions
+  ) => Effect.Effect<McpTask | undefined, McpSessionError>
+  /** Fails for a task that is unknown, or unknown by now. */
+  readonly find: (id: string, options?: McpCallOptions) => Effect.Effect<McpTask, McpSessionError>
+}
+
 /** A request that passes through as it is, where `info.capabilities` covers it. */
 export type McpMethod = "prompts/list" | "prompts/get" | "completion/complete" | "resources/templates/list"
 
@@ -130,6 +154,8 @@ export interface McpSession {
   readonly ping: Effect.Effect<void, McpSessionError>
   /** Sends a request and gives its result unchanged. Missing at providers of tools and resources alone. */
   readonly request?: (method: McpMethod, params: JsonObject) => Effect.Effect<JsonObject, McpSessionError>
+  /** Missing where calls end with their request. */
+  readonly tasks?: McpTasks
   /** Resolves with the error when the session ends unexpectedly. */
   readonly closed: Effect.Effect<McpSessionError>
   /** Resolves with a description when the session lacks a declared capability. Missing when it never does. */

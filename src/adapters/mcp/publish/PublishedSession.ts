@@ -9,6 +9,7 @@ import { decodeInputAnswer, encodeInputRequest, inputModesOf, type InputRound, m
 import { type JsonRpcError, jsonRpcError } from "./jsonRpcErrors.ts"
 import { makeMethodHandler, type McpRequest } from "./methodHandler.ts"
 import { makeChangeFeed } from "./ChangeFeed.ts"
+import { makePublishedTasks, tasksExtension } from "./publishedTasks.ts"
 import type { SendProgress } from "./progressHeartbeat.ts"
 import { makeResourceSubscriptions } from "./resourceSubscriptions.ts"
 
@@ -83,8 +84,19 @@ const ask = ({ send }: ServerContext["mcpReq"], request: InputRequest): Effect.E
     )
   )
 
+const taskCapabilities = {
+  legacy: { tasks: { cancel: {}, requests: { tools: { call: {} } } } },
+  modern: { extensions: { [tasksExtension]: {} } }
+}
+
+const clientCapabilitiesOf = ({ envelope }: ServerContext["mcpReq"]): unknown =>
+  asObject(envelope)[CLIENT_CAPABILITIES_META_KEY]
+
+const supportsTasks = (mcpReq: ServerContext["mcpReq"]): boolean =>
+  asObject(asObject(clientCapabilitiesOf(mcpReq))["extensions"])[tasksExtension] !== undefined
+
 const toInputRound = (mcpReq: ServerContext["mcpReq"]): InputRound => ({
-  modes: inputModesOf(asObject(mcpReq.envelope)[CLIENT_CAPABILITIES_META_KEY]),
+  modes: inputModesOf(clientCapabilitiesOf(mcpReq)),
   requestState: asString(mcpReq.requestState()),
   responses: mcpReq.inputResponses ?? {},
   sendProgress: makeSendProgress(mcpReq)
@@ -100,7 +112,8 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
   const backgroundFibers = yield* FiberSet.make()
   const run = yield* FiberSet.runtimePromise(backgroundFibers)<never>()
   const fork = yield* FiberSet.runtime(backgroundFibers)<never>()
-  const handleRequest = makeMethodHandler(session, yield* makeInputRounds)
+  const tasks = session.tasks === undefined ? undefined : yield* makePublishedTasks(session.tasks)
+  const handleRequest = makeMethodHandler(session, yield* makeInputRounds, tasks)
   const permits = yield* Semaphore.make(maxInFlightRequests)
   const tooManyRequests = jsonRpcError("internalError", "Too many requests in flight; try again later")
 
@@ -120,9 +133,18 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
   const makeServer = (era: "legacy" | "modern", subscriptions: McpRequest["subscriptions"]): Server => {
     const server = new Server(
       { name, version },
-      definedOnly({ capabilities: toServerCapabilities(capabilities), instructions: session.info.instructions })
+      definedOnly({
+        capabilities: {
+          ...toServerCapabilities(capabilities),
+          ...(tasks !== undefined && taskCapabilities[era])
+        },
+        instructions: session.info.instructions
+      })
     )
-    server.fallbackRequestHandler = async ({ method, params = {} }, { http, mcpReq }) => {
+    const handle = async (
+      { method, params = {} }: { readonly method: string; readonly params?: JsonObject | undefined },
+      { http, mcpReq }: ServerContext
+    ) => {
       const request: McpRequest = {
         method,
         params,
@@ -132,12 +154,22 @@ export const makePublishedSession = Effect.fnUntraced(function* (session: McpSes
           era === "legacy"
             ? { modes: inputModesOf(server.getClientCapabilities()), answer: (question) => ask(mcpReq, question) }
             : toInputRound(mcpReq),
+        supportsTasks: era === "modern" && supportsTasks(mcpReq),
         requiresObjectContent: era === "legacy"
       }
       // Over HTTP the response to a closed connection is lost, so its request is canceled.
       const connectionClosed = http?.req?.signal
       const signal = connectionClosed === undefined ? mcpReq.signal : AbortSignal.any([mcpReq.signal, connectionClosed])
       return { ...(await runRequest(handleWithinLimit(request), { signal })) }
+    }
+    server.fallbackRequestHandler = handle
+    // The modern era took these methods out of the core: the SDK passes them on to handlers with a schema only.
+    if (era === "modern" && tasks !== undefined) {
+      for (const method of ["tasks/get", "tasks/cancel"]) {
+        server.setRequestHandler(method, { params: anyResult }, (params, context) =>
+          handle({ method, params }, context)
+        )
+      }
     }
     return server
   }

@@ -4,6 +4,7 @@ import { definedOnly } from "../../../domain/objects.ts"
 import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
 import { type JsonRpcError, jsonRpcError, toJsonRpcError } from "./jsonRpcErrors.ts"
 import type { InputRound, makeInputRounds } from "./inputRounds.ts"
+import type { PublishedTasks } from "./publishedTasks.ts"
 import { type SendProgress, withHeartbeat } from "./progressHeartbeat.ts"
 
 /** All members are idempotent. */
@@ -20,9 +21,14 @@ export interface McpRequest {
   readonly subscriptions: ResourceSubscriptions | undefined
   /** How the client answers questions: directly, or by repeating its request. */
   readonly input: InputResponder | InputRound
+  /** True for a client of the modern era that supports tasks; in the legacy era each call says so. */
+  readonly supportsTasks: boolean
   /** True for MCP revisions in which `structuredContent` must be an object. */
   readonly requiresObjectContent: boolean
 }
+
+/** Clients of the legacy era answer questions directly. */
+const isLegacy = ({ input }: McpRequest): boolean => "answer" in input
 
 const methodNotFound = (method: string) => jsonRpcError("methodNotFound", `Method not found: ${method}`)
 
@@ -80,13 +86,21 @@ const isForwarded = (method: string): method is McpMethod => forwardedMethods.in
 type MethodHandler = (request: McpRequest) => Effect.Effect<JsonObject, McpSessionError | JsonRpcError>
 
 /** Handles client requests with a session. Results pass unchanged. */
-export const makeMethodHandler = (session: McpSession, runRound: Effect.Success<typeof makeInputRounds>) => {
+export const makeMethodHandler = (
+  session: McpSession,
+  runRound: Effect.Success<typeof makeInputRounds>,
+  tasks: PublishedTasks | undefined
+) => {
   const { completions = false, prompts = false, resources, subscribe, tools } = session.info.capabilities
 
-  const callTool = Effect.fnUntraced(function* ({ input, requiresObjectContent, params, sendProgress }: McpRequest) {
+  const callTool = Effect.fnUntraced(function* (request: McpRequest) {
+    const { input, params, requiresObjectContent, sendProgress, supportsTasks } = request
     const name = yield* requireString(params, "name")
     const { arguments: args = {} } = params
     if (!isJsonObject(args)) return yield* jsonRpcError("invalidParams", "'arguments' must be an object")
+    if (isLegacy(request) && isJsonObject(params["task"])) {
+      return yield* tasks?.startLegacy(name, args, input.modes) ?? methodNotFound("tools/call with a task")
+    }
     const start = (responder: InputResponder | undefined, send: SendProgress | undefined) => {
       const options = definedOnly({ responder })
       return send === undefined
@@ -94,10 +108,16 @@ export const makeMethodHandler = (session: McpSession, runRound: Effect.Success<
         : withHeartbeat(send, (onProgress) => session.callTool(name, args, { ...options, onProgress }))
     }
     const canAnswer = input.modes.length > 0
-    const calling =
+    const plainCall =
       "answer" in input || !canAnswer
         ? start("answer" in input && canAnswer ? input : undefined, sendProgress)
         : runRound((responder, send) => start(responder, sendProgress && send), input)
+    const calling =
+      supportsTasks && tasks !== undefined
+        ? Effect.flatMap(tasks.callModern(name, args, input.modes, sendProgress), (result): typeof plainCall =>
+            result === undefined ? plainCall : Effect.succeed(result)
+          )
+        : plainCall
     const result = yield* Effect.catchTag(calling, "McpSessionError", (failure) =>
       failure.reason === "unsupported"
         ? Effect.fail(failure)
@@ -118,6 +138,15 @@ export const makeMethodHandler = (session: McpSession, runRound: Effect.Success<
     isForwarded(method) && session.request !== undefined ? session.request(method, params) : methodNotFound(method)
 
   const promptMethods = { "prompts/list": forward, "prompts/get": forward }
+  const eraOf = (request: McpRequest) => (isLegacy(request) ? "legacy" : "modern")
+  const taskMethods = (published: PublishedTasks): Readonly<Record<string, MethodHandler>> => ({
+    "tasks/get": (request) => published.get(request.params, eraOf(request), request.input.modes),
+    "tasks/cancel": (request) => published.cancel(request.params, eraOf(request)),
+    "tasks/result": ({ input, method, params }) =>
+      "answer" in input ? published.result(params, input) : methodNotFound(method),
+    "tasks/update": ({ input, method, params }) =>
+      "answer" in input ? methodNotFound(method) : published.update(params, input.responses, input.modes)
+  })
   const toolMethods: Readonly<Record<string, MethodHandler>> = {
     "tools/list": ({ params }) => listPage("tools", session.listTools, params),
     "tools/call": callTool
@@ -137,7 +166,8 @@ export const makeMethodHandler = (session: McpSession, runRound: Effect.Success<
       ...(tools && toolMethods),
       ...(resources && resourceMethods),
       ...(prompts && promptMethods),
-      ...(completions && { "completion/complete": forward })
+      ...(completions && { "completion/complete": forward }),
+      ...(tasks && taskMethods(tasks))
     })
   )
 

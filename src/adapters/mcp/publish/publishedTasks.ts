@@ -1,0 +1,274 @@
+import { Cause, Clock, Deferred, Duration, Effect, Exit, Fiber, FiberMap } from "effect"
+import type {
+  InputResponder,
+  McpProgress,
+  McpSessionError,
+  McpTask,
+  McpTasks
+} from "../../../application/ports/McpSession.ts"
+import { isJsonObject, type JsonObject } from "../../../domain/json.ts"
+import type { InputAnswer, InputRequest } from "../../../domain/model/InputRequest.ts"
+import { definedOnly } from "../../../domain/objects.ts"
+import { decodeInputAnswer, encodeInputRequest } from "./inputRounds.ts"
+import { type JsonRpcError, jsonRpcError, toJsonRpcError } from "./jsonRpcErrors.ts"
+import type { SendProgress } from "./progressHeartbeat.ts"
+
+/** The extension of MCP 2026-07-28. */
+export const tasksExtension = "io.modelcontextprotocol/tasks"
+
+/** How long a task exists at most, in milliseconds: an hour to run, and an hour to fetch its result. */
+const taskTtl = 2 * 60 * 60 * 1000
+
+/** How often clients should poll, in milliseconds. */
+const pollInterval = 1000
+
+/** A call of a client that supports tasks becomes one after this time. */
+const taskAfter = Duration.seconds(10)
+
+/** Tasks of all clients that this process follows; the oldest ended ones are dropped first. */
+const maxFollowed = 1024
+
+type Ended = Exit.Exit<JsonObject, McpSessionError>
+
+interface Question {
+  readonly request: InputRequest
+  readonly answer: Deferred.Deferred<InputAnswer>
+}
+
+interface FollowedTask {
+  readonly task: McpTask
+  readonly questions: Map<string, Question>
+  fiber: Fiber.Fiber<JsonObject, McpSessionError> | undefined
+  updatedAt: number
+  message: string | undefined
+  /** The request that waits for the task at present. */
+  sendProgress: SendProgress | undefined
+  isCancelled: boolean
+}
+
+const toStatusMessage = ({ message, progress, total }: McpProgress): string =>
+  [message, total === undefined ? `${progress}` : `${progress} of ${total}`]
+    .filter((part) => part !== undefined)
+    .join(": ")
+
+/** What a client may do with the tasks of a session. */
+export type PublishedTasks = Effect.Success<ReturnType<typeof makePublishedTasks>>
+
+/**
+ * Follows the tasks of a session for its clients, in both eras. A task that another process started is followed once a
+ * client asks for it.
+ */
+export const makePublishedTasks = Effect.fnUntraced(function* (tasks: McpTasks) {
+  const clock = yield* Clock.Clock
+  const fibers = yield* FiberMap.make<string, JsonObject, McpSessionError>()
+  const followed = new Map<string, FollowedTask>()
+
+  const endOf = ({ fiber }: FollowedTask): Ended | undefined => fiber?.pollUnsafe()
+
+  const evict = () => {
+    const now = clock.currentTimeMillisUnsafe()
+    for (const [id, entry] of followed) {
+      const isOld = now - entry.updatedAt >= taskTtl || followed.size >= maxFollowed
+      if (isOld && endOf(entry) !== undefined) followed.delete(id)
+    }
+  }
+
+  /** Follows a task, whose options exist before it does. */
+  const follow = Effect.fnUntraced(function* <E>(
+    find: (options: {
+      readonly onProgress: SendProgress
+      readonly responder: InputResponder
+    }) => Effect.Effect<McpTask | undefined, E>,
+    modes: InputResponder["modes"],
+    sendProgress: SendProgress | undefined
+  ): Effect.fn.Return<FollowedTask | undefined, E> {
+    evict()
+    let entry: FollowedTask | undefined
+    const questions: FollowedTask["questions"] = new Map()
+    let count = 0
+    const touch = (changed: Partial<FollowedTask>) => {
+      if (entry !== undefined) Object.assign(entry, changed, { updatedAt: clock.currentTimeMillisUnsafe() })
+    }
+    const answer = (request: InputRequest) =>
+      Effect.suspend(() => {
+        count += 1
+        const id = `question_${count}`
+        const question = { request, answer: Deferred.makeUnsafe<InputAnswer>() }
+        questions.set(id, question)
+        touch({})
+        return Effect.ensuring(
+          Deferred.await(question.answer),
+          Effect.sync(() => {
+            questions.delete(id)
+            touch({})
+          })
+        )
+      })
+    const onProgress: SendProgress = (step) =>
+      Effect.suspend(() => {
+        touch({ message: toStatusMessage(step) })
+        return entry?.sendProgress?.(step) ?? Effect.void
+      })
+    const task = yield* find({ onProgress, responder: { modes, answer } })
+    if (task === undefined) return undefined
+    const known = followed.get(task.id)
+    if (known !== undefined) return known
+    entry = {
+      task,
+      questions,
+      fiber: undefined,
+      updatedAt: task.createdAt,
+      message: undefined,
+      sendProgress,
+      isCancelled: false
+    }
+    followed.set(task.id, entry)
+    entry.fiber = yield* FiberMap.run(
+      fibers,
+      task.id,
+      Effect.ensuring(
+        task.result,
+        Effect.sync(() => touch({}))
+      )
+    )
+    return entry
+  })
+
+  const findTask = Effect.fnUntraced(function* (
+    params: JsonObject,
+    modes: InputResponder["modes"]
+  ): Effect.fn.Return<FollowedTask, JsonRpcError> {
+    const { taskId } = params
+    if (typeof taskId !== "string") return yield* jsonRpcError("invalidParams", "'taskId' must be a string")
+    const known = followed.get(taskId)
+    if (known !== undefined) return known
+    const found = yield* Effect.mapError(
+      follow((options) => tasks.find(taskId, options), modes, undefined),
+      toJsonRpcError
+    )
+    return found ?? (yield* jsonRpcError("invalidParams", `There is no task '${taskId}'`))
+  })
+
+  const statusOf = (entry: FollowedTask) => {
+    const end = endOf(entry)
+    if (end === undefined) return entry.questions.size > 0 ? "input_required" : "working"
+    if (Exit.isFailure(end)) return "failed"
+    return entry.isCancelled ? "cancelled" : "completed"
+  }
+  const describe = (entry: FollowedTask, ttlKey: "ttl" | "ttlMs", pollKey: "pollInterval" | "pollIntervalMs") => ({
+    taskId: entry.task.id,
+    status: statusOf(entry),
+    ...definedOnly({ statusMessage: entry.message }),
+    createdAt: new Date(entry.task.createdAt).toISOString(),
+    lastUpdatedAt: new Date(entry.updatedAt).toISOString(),
+    [ttlKey]: taskTtl,
+    [pollKey]: pollInterval
+  })
+  const legacyTask = (entry: FollowedTask): JsonObject => describe(entry, "ttl", "pollInterval")
+  const modernTask = (entry: FollowedTask): JsonObject => {
+    const task = describe(entry, "ttlMs", "pollIntervalMs")
+    const end = endOf(entry)
+    switch (task.status) {
+      case "completed":
+        return { ...task, result: end !== undefined && Exit.isSuccess(end) ? end.value : {} }
+      case "failed": {
+        const { code, message } = failureOf(end)
+        return { ...task, error: { code, message } }
+      }
+      case "input_required": {
+        const requests = [...entry.questions].map(([id, { request }]) => {
+          const question = { method: "elicitation/create", params: encodeInputRequest(request) }
+          return [id, question] as const
+        })
+        return { ...task, inputRequests: Object.fromEntries(requests) }
+      }
+      default:
+        return task
+    }
+  }
+  const failureOf = (end: Ended | undefined): JsonRpcError => {
+    const error = end !== undefined && Exit.isFailure(end) ? Cause.findErrorOption(end.cause) : undefined
+    return error?._tag === "Some" ? toJsonRpcError(error.value) : jsonRpcError("internalError", "The call has failed")
+  }
+
+  const cancel = Effect.fnUntraced(function* (entry: FollowedTask) {
+    if (endOf(entry) !== undefined) return
+    entry.isCancelled = true
+    yield* Effect.mapError(entry.task.cancel, toJsonRpcError)
+    if (entry.fiber !== undefined) yield* Fiber.await(entry.fiber)
+  })
+
+  return {
+    /** Starts a call as a task (2025-11-25). Fails for a tool that runs at once only. */
+    startLegacy: Effect.fnUntraced(function* (name: string, args: JsonObject, modes: InputResponder["modes"]) {
+      const started = follow((options) => tasks.start(name, args, options), modes, undefined)
+      const entry = yield* Effect.mapError(started, toJsonRpcError)
+      if (entry === undefined) return yield* jsonRpcError("methodNotFound", `The tool '${name}' does not run as a task`)
+      return { task: legacyTask(entry) }
+    }),
+    /**
+     * Runs a call of a client that supports tasks (2026-07-28): gives its result, or after a while a task. `undefined` for
+     * a tool that runs at once only.
+     */
+    callModern: Effect.fnUntraced(function* (
+      name: string,
+      args: JsonObject,
+      modes: InputResponder["modes"],
+      sendProgress: SendProgress | undefined
+    ): Effect.fn.Return<JsonObject | undefined, McpSessionError> {
+      const entry = yield* follow((options) => tasks.start(name, args, options), modes, sendProgress)
+      if (entry?.fiber === undefined) return undefined
+      const asked = Effect.repeat(Effect.sleep(pollInterval), { until: () => entry.questions.size > 0 })
+      yield* Effect.raceFirst(Fiber.await(entry.fiber), asked).pipe(
+        Effect.timeoutOption(taskAfter),
+        Effect.onInterrupt(() => Effect.ignore(cancel(entry)))
+      )
+      entry.sendProgress = undefined
+      const end = endOf(entry)
+      if (end === undefined) return { ...describe(entry, "ttlMs", "pollIntervalMs"), resultType: "task" }
+      followed.delete(entry.task.id)
+      return yield* end
+    }),
+    get: (params: JsonObject, era: "legacy" | "modern", modes: InputResponder["modes"]) =>
+      Effect.map(findTask(params, modes), era === "legacy" ? legacyTask : modernTask),
+    /** Waits for the result of a task (2025-11-25), and asks its questions meanwhile. */
+    result: Effect.fnUntraced(function* (params: JsonObject, responder: InputResponder) {
+      const entry = yield* findTask(params, responder.modes)
+      const answerNext = Effect.gen(function* () {
+        yield* Effect.repeat(Effect.sleep(pollInterval / 10), { until: () => entry.questions.size > 0 })
+        for (const { answer, request } of entry.questions.values()) {
+          Deferred.doneUnsafe(answer, Exit.succeed(yield* responder.answer(request)))
+        }
+        yield* Effect.yieldNow
+      })
+      const { fiber, task } = entry
+      const end = yield* Effect.raceFirst(
+        fiber === undefined ? Effect.never : Fiber.await(fiber),
+        Effect.forever(answerNext)
+      )
+      if (Exit.isFailure(end)) return yield* failureOf(end)
+      const _meta = { ...(isJsonObject(end.value["_meta"]) && end.value["_meta"]), ...relatedTask(task.id) }
+      return { ...end.value, _meta }
+    }),
+    /** Answers the questions of a task (2026-07-28). */
+    update: Effect.fnUntraced(function* (params: JsonObject, responses: JsonObject, modes: InputResponder["modes"]) {
+      const entry = yield* findTask(params, modes)
+      for (const [id, { answer }] of entry.questions) {
+        const decoded = Object.hasOwn(responses, id) ? decodeInputAnswer(responses[id]) : undefined
+        if (decoded !== undefined) Deferred.doneUnsafe(answer, Exit.succeed(decoded))
+      }
+      yield* Effect.yieldNow
+      return {}
+    }),
+    cancel: Effect.fnUntraced(function* (params: JsonObject, era: "legacy" | "modern") {
+      const entry = yield* findTask(params, [])
+      if (era === "legacy" && endOf(entry) !== undefined) {
+        return yield* jsonRpcError("invalidParams", "The task has ended")
+      }
+      yield* cancel(entry)
+      return era === "legacy" ? legacyTask(entry) : {}
+    })
+  }
+})
+
+const relatedTask = (taskId: string): JsonObject => ({ "io.modelcontextprotocol/related-task": { taskId } })

@@ -1,0 +1,74 @@
+import { Effect } from "effect"
+import type { JsonObject } from "../../domain/json.ts"
+import { jsonRpcCodes } from "../../domain/jsonRpcCodes.ts"
+import { maxTimeoutSeconds } from "../../domain/model/fields.ts"
+import type { Agent } from "../agent/Agent.ts"
+import type { ToolTask } from "../agent/tasks/toolTasks.ts"
+import { type McpCallOptions, McpSessionError, type McpTask, type McpTasks } from "../ports/McpSession.ts"
+import type { OfficeTools } from "./exposeTools.ts"
+import { toHintedMcpResult } from "./officeTools.ts"
+import type { LargeResults } from "./results/largeResults.ts"
+import { makeStatusProgress } from "./statusProgress.ts"
+
+/** The id of a task for hosts: it names the Computer, so a later process finds the task without a memory of it. */
+const formatTaskId = ({ computer, id }: Pick<ToolTask, "computer" | "id">): string =>
+  `${id}@${encodeURIComponent(computer.toWellFormed())}`
+
+const parseTaskId = (text: string): Pick<ToolTask, "computer" | "id"> | undefined => {
+  const [, id = "", label = ""] = /^([^@]+)@(.+)$/.exec(text) ?? []
+  try {
+    return id === "" ? undefined : { id, computer: decodeURIComponent(label) }
+  } catch {
+    return undefined
+  }
+}
+
+const unknownTask = (id: string) =>
+  new McpSessionError({ reason: "protocol", code: jsonRpcCodes.invalidParams, message: `There is no task '${id}'` })
+
+/** The options of a call at the Agent. */
+const toHooks = ({ onProgress }: McpCallOptions) => ({
+  onStatus: onProgress === undefined ? undefined : makeStatusProgress(onProgress)
+})
+
+/** Makes the tasks of a published office: calls of tools of Computers, which run there. */
+export const makeOfficeTasks = (
+  agent: Agent["Service"],
+  current: Effect.Effect<OfficeTools>,
+  largeResults: LargeResults | undefined
+): McpTasks => {
+  const toFailure = (error: { readonly _tag: string; readonly message: string }) =>
+    new McpSessionError({
+      reason: "protocol",
+      code: error._tag === "TaskLost" ? jsonRpcCodes.invalidParams : jsonRpcCodes.internalError,
+      message: error.message
+    })
+  const toMcpTask = (task: ToolTask, createdAt: number): McpTask => ({
+    id: formatTaskId(task),
+    createdAt,
+    result: Effect.mapError(task.result, toFailure).pipe(
+      Effect.map(toHintedMcpResult),
+      Effect.flatMap((result): Effect.Effect<JsonObject> => largeResults?.limit(result) ?? Effect.succeed(result))
+    ),
+    cancel: Effect.mapError(task.cancel, toFailure)
+  })
+
+  return {
+    start: Effect.fnUntraced(function* (name, params, options = {}) {
+      const target = (yield* current).byName.get(name)
+      if (target === undefined) return undefined
+      const { computer, tool } = target
+      const call = { computer, tool: tool.name, params, timeout: maxTimeoutSeconds, ...toHooks(options) }
+      const task = yield* Effect.mapError(agent.startTool(call), toFailure)
+      const { createdAt } = yield* Effect.mapError(task.status, toFailure)
+      return toMcpTask(task, createdAt)
+    }),
+    find: Effect.fnUntraced(function* (id, options = {}) {
+      const place = parseTaskId(id)
+      if (place === undefined) return yield* unknownTask(id)
+      const task = agent.task(place.computer, place.id, toHooks(options))
+      const { createdAt } = yield* Effect.mapError(task.status, toFailure)
+      return toMcpTask(task, createdAt)
+    })
+  }
+}
