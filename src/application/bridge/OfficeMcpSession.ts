@@ -21,6 +21,9 @@ export interface OfficeMcpSessionOptions extends OfficeToolsOptions {
 /** How long a listing waits for running refreshes. */
 const settleTimeout = "5 seconds"
 
+/** How long the start waits for them. */
+const startupSettleTimeout = "2 seconds"
+
 /** Buffered changes per watcher; the oldest are dropped first. */
 const changeBacklog = 1024
 
@@ -97,6 +100,8 @@ export const makeOfficeMcpSession = Effect.fnUntraced(function* (
 ): Effect.fn.Return<McpSession, never, Agent | Scope.Scope> {
   const agent = yield* Agent
   yield* agent.followServers
+  // The instructions of a client that connects at once should name the MCP servers.
+  yield* Effect.timeoutOption(agent.settled, startupSettleTimeout)
   const servers = makeServerRequests(agent, options.maxToolNameLength)
   const hub = yield* Effect.acquireRelease(PubSub.sliding<McpChange>(changeBacklog), PubSub.shutdown)
   let lastView = yield* agent.view

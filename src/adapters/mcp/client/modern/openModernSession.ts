@@ -1,5 +1,5 @@
 import { SERVER_INFO_META_KEY, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
-import { Deferred, Effect, type Scope, Stream } from "effect"
+import { Deferred, Effect, PubSub, type Scope, Stream } from "effect"
 import { isWatched, type McpSession, type McpSessionError } from "../../../../application/ports/McpSession.ts"
 import type { StreamableParameters } from "../../../../domain/config/endpointParameters.ts"
 import { asObject } from "../../../../domain/json.ts"
@@ -35,6 +35,7 @@ export const openModernSession = Effect.fnUntraced(function* (
   /** Watches for changes until the scope closes. Advertised subscriptions that the server does not accept are polled. */
   const watch: McpSession["watch"] = Effect.fnUntraced(function* (wanted) {
     if (allChanges(wanted).length === 0) return Stream.interruptWhen(Stream.never, lost)
+    const logs = yield* PubSub.subscribe(client.logged)
     const { changes, honoured } = yield* subscribe(client, wanted)
     const { resources, uris } = unservedTargets(wanted, honoured)
     const unserved = { resources: resources && listChanged === true, uris }
@@ -43,7 +44,7 @@ export const openModernSession = Effect.fnUntraced(function* (
     }
     if (unserved.resources || uris.length > 0) yield* Deferred.succeed(degraded, subscriptionsRejected)
     return Stream.fromQueue(changes).pipe(
-      Stream.merge(Stream.fromPubSub(client.logged)),
+      Stream.merge(Stream.fromSubscription(logs)),
       Stream.filter((change) => isWatched(wanted, change)),
       Stream.merge(yield* pollWhen(degraded, requests, unserved)),
       Stream.interruptWhen(lost)
